@@ -1,0 +1,61 @@
+# Two commands do everything: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -type f -not -name '*.pyc')
+CPP := $(wildcard cpp/*.hpp cpp/*.cpp)
+
+.PHONY: demo test slow lint format bench sanitize stub clean
+
+demo: $(VENV)/.installed  ## several learners over a real data set
+	$(BIN)/python -m budgetron.demo
+
+test: $(VENV)/.developed  ## all tests, and every example in the docs
+	$(BIN)/python -m pytest -n auto -m "not slow" tests README.md docs --pyargs budgetron
+
+slow: $(VENV)/.developed  ## the long studies
+	$(BIN)/python -m pytest -m slow tests
+
+lint: $(VENV)/.developed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run -Werror $(CPP)
+
+format: $(VENV)/.developed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CPP)
+
+bench: $(VENV)/.installed  ## speed, as ratios within one run
+	$(BIN)/python benchmarks/step.py
+
+# The same tests with the core built under the address and undefined-behaviour sanitizers, assertions on.
+SANITIZED := build/sanitized
+sanitize: $(VENV)/.developed
+	$(PYTHON) -m venv --clear $(SANITIZED)
+	$(SANITIZED)/bin/pip install --quiet --config-settings=cmake.define.BUDGETRON_SANITIZE=ON \
+	  --config-settings=build-dir=build/sanitized-objects '.[test]'
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
+	  $(SANITIZED)/bin/python -m pytest -m "not slow and not timing" tests
+
+# The core's type stub, from the built module.
+stub: $(VENV)/.developed
+	$(BIN)/pip install --quiet nanobind
+	$(BIN)/python -m nanobind.stubgen -q -m budgetron._core -o src/budgetron/_core.pyi
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
+	$(BIN)/pip install --quiet .
+	touch $@
+
+$(VENV)/.developed: $(VENV)/bin/python $(SOURCES)
+	$(BIN)/pip install --quiet '.[test,lint]'
+	touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) build dist

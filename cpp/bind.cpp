@@ -1,0 +1,328 @@
+// The border to Python: arrays in, arrays out, the interpreter lock released while rows are walked. No arithmetic here.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <shared_mutex>
+#include <stdexcept>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "budgets.hpp"
+#include "eigen.hpp"
+#include "expansion.hpp"
+#include "fields.hpp"
+#include "kernels.hpp"
+#include "learner.hpp"
+#include "losses.hpp"
+#include "project.hpp"
+#include "rules.hpp"
+#include "swap.hpp"
+#include "tasks.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace budgetron;
+
+namespace {
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::shape<-1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Matrix = nb::ndarray<const T, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using NewArray = nb::ndarray<nb::numpy, T>;
+
+Row1 view(const Vector<double>& v) { return {v.data(), v.size()}; }
+
+// A new NumPy array that owns the numbers.
+template <class T>
+NewArray<T> array(std::vector<T> values, std::initializer_list<std::size_t> shape) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return NewArray<T>(owned->data(), shape, owner);
+}
+
+// Rows that live in NumPy arrays, which are kept alive with them.
+struct BoundRows {
+  Rows rows;
+  std::vector<nb::object> alive;
+};
+
+template <class T>
+BoundRows dense(const Matrix<T>& X) {
+  return {DenseRows<T>{X.data(), X.shape(0), X.shape(1)}, {nb::cast(X)}};
+}
+
+template <class T>
+BoundRows sparse(const Vector<T>& data, const Vector<std::int32_t>& indices, const Vector<std::int64_t>& indptr,
+                 std::size_t columns) {
+  return {SparseRows<T>{data.data(), indices.data(), indptr.data(), indptr.size() - 1, columns},
+          {nb::cast(data), nb::cast(indices), nb::cast(indptr)}};
+}
+
+using Field = std::variant<std::vector<double>, std::vector<float>, std::vector<Counter>>;
+using State = std::map<std::string, Field>;
+
+class Save final : public Fields {
+ public:
+  void field(const char* name, double& v) override { state[name] = std::vector<double>{v}; }
+  void field(const char* name, Counter& v) override { state[name] = std::vector<Counter>{v}; }
+  void field(const char* name, std::vector<double>& v) override { state[name] = v; }
+  void field(const char* name, std::vector<float>& v) override { state[name] = v; }
+  void field(const char* name, std::vector<Counter>& v) override { state[name] = v; }
+
+  State state;
+};
+
+class Restore final : public Fields {
+ public:
+  explicit Restore(nb::dict state) : state_(std::move(state)) {}
+  void field(const char* name, double& v) override { v = single<double>(name); }
+  void field(const char* name, Counter& v) override { v = single<Counter>(name); }
+  void field(const char* name, std::vector<double>& v) override { v = many<double>(name); }
+  void field(const char* name, std::vector<float>& v) override { v = many<float>(name); }
+  void field(const char* name, std::vector<Counter>& v) override { v = many<Counter>(name); }
+
+ private:
+  template <class T>
+  std::vector<T> many(const char* name) const {
+    Vector<T> values;
+    if (!state_.contains(name) || !nb::try_cast(state_[name], values, false))
+      throw nb::value_error((std::string("model state: field ") + name + " is missing or of the wrong type.").c_str());
+    return {values.data(), values.data() + values.size()};
+  }
+  template <class T>
+  T single(const char* name) const {
+    const std::vector<T> values = many<T>(name);
+    if (values.size() != 1)
+      throw nb::value_error((std::string("model state: field ") + name + " must hold one number.").c_str());
+    return values[0];
+  }
+
+  nb::dict state_;
+};
+
+nb::dict state(Learner& learner) {
+  Save save;
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    learner.fields(save);
+  }
+  nb::dict out;
+  for (auto& [name, field] : save.state)
+    std::visit(
+        [&, n = name](auto& values) {
+          const std::size_t size = values.size();
+          out[n.c_str()] = array(std::move(values), {size});
+        },
+        field);
+  return out;
+}
+
+// Restores a learner that was just built.
+void restore(Kernelized& learner, nb::dict state) {
+  Restore io(std::move(state));
+  learner.fields(io);
+  if (!learner.fits(learner.expansion().size())) throw nb::value_error("model state: its fields do not fit together.");
+}
+
+std::size_t run(Learner& learner, const BoundRows& X, const Vector<double>& y, std::optional<Vector<double>> weights,
+                nb::ndarray<double, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu> scores) {
+  if (y.size() != X.rows.size() || scores.size() != X.rows.size() * learner.outputs() ||
+      (weights && weights->size() != X.rows.size()))
+    throw nb::value_error("run: rows, labels, weights and scores differ in length.");
+  nb::gil_scoped_release free;
+  std::unique_lock lock(learner.guard());
+  return learner.run(X.rows, view(y), weights ? view(*weights) : Row1{}, {scores.data(), scores.size()});
+}
+
+NewArray<double> scores(const Learner& learner, const BoundRows& X) {
+  std::vector<double> out(X.rows.size() * learner.outputs());
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    learner.scores(X.rows, out);
+  }
+  return array(std::move(out), {X.rows.size(), learner.outputs()});
+}
+
+Bytes memory(Learner& learner) {
+  Measure measure;
+  nb::gil_scoped_release free;
+  std::shared_lock lock(learner.guard());
+  learner.fields(measure);
+  return measure.bytes;
+}
+
+// Places, oldest support vector first.
+std::vector<std::size_t> by_age(const Expansion& f) {
+  std::vector<std::size_t> places(f.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  std::sort(places.begin(), places.end(), [&](auto a, auto b) { return f.births()[a] < f.births()[b]; });
+  return places;
+}
+
+NewArray<double> support_vectors(const Kernelized& learner, std::size_t features) {
+  std::shared_lock lock(learner.guard());
+  const Expansion& f = learner.expansion();
+  std::vector<double> out(f.size() * features);
+  std::span<double> rest(out);
+  for (const std::size_t i : by_age(f)) {
+    f.support().copy(i, rest.first(features));
+    rest = rest.subspan(features);
+  }
+  return array(std::move(out), {f.size(), features});
+}
+
+NewArray<double> dual_coef(const Kernelized& learner) {
+  std::shared_lock lock(learner.guard());
+  const Expansion& f = learner.expansion();
+  std::vector<double> out;
+  out.reserve(f.size() * f.outputs());
+  for (std::size_t c = 0; c < f.outputs(); ++c)
+    for (const std::size_t i : by_age(f)) out.push_back(f.alpha(c)[i]);
+  return array(std::move(out), {f.outputs(), f.size()});
+}
+
+// k(x, z) for all rows x of X and z of Z.
+NewArray<double> kernel_matrix(const Kernel& kernel, const BoundRows& X, const BoundRows& Z, std::size_t features) {
+  const auto support = kernel.support_set(features, Precision::Double);
+  for (std::size_t j = 0; j < Z.rows.size(); ++j) support->append(Z.rows[j], support->norm(Z.rows[j]));
+  std::vector<double> out, k(support->padded());
+  for (std::size_t i = 0; i < X.rows.size(); ++i) {
+    support->reduce(X.rows[i], k);
+    kernel.finish(k, support->norms(), support->norm(X.rows[i]));
+    out.insert(out.end(), k.begin(), k.begin() + static_cast<std::ptrdiff_t>(support->size()));
+  }
+  return array(std::move(out), {X.rows.size(), Z.rows.size()});
+}
+
+std::size_t too_large(const BoundRows& X, Precision precision) {
+  nb::gil_scoped_release free;
+  return precision == Precision::Single ? first_too_large<float>(X.rows) : first_too_large<double>(X.rows);
+}
+
+NewArray<double> exponentials(const Vector<double>& x) {
+  std::vector<double> out(x.data(), x.data() + x.size());
+  exponential(std::span<double>(out));
+  return array(std::move(out), {x.size()});
+}
+
+NewArray<double> uniforms(Counter seed, std::size_t n) {
+  Random random(seed);
+  std::vector<double> out(n);
+  for (double& u : out) u = random.uniform();
+  return array(std::move(out), {n});
+}
+
+// LAPACK as SciPy ships it.
+void find_lapack() {
+  const nb::object capsule = nb::module_::import_("scipy.linalg.cython_lapack").attr("__pyx_capi__")["dsyevd"];
+  void* pointer = PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
+  if (pointer == nullptr) throw nb::python_error();
+  dsyevd = reinterpret_cast<Dsyevd>(pointer);
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  find_lapack();
+
+  nb::enum_<Precision>(m, "Precision").value("Single", Precision::Single).value("Double", Precision::Double);
+  nb::class_<BoundRows>(m, "Rows");
+  m.def("first_too_large", &too_large, "rows"_a, "precision"_a);
+  m.def("dense", &dense<double>, "X"_a.noconvert());
+  m.def("dense", &dense<float>, "X"_a.noconvert());
+  m.def("sparse", &sparse<double>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "columns"_a);
+  m.def("sparse", &sparse<float>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "columns"_a);
+
+  nb::class_<Kernel>(m, "Kernel")
+      .def("matrix", &kernel_matrix, "X"_a, "Z"_a, "features"_a)
+      .def("self", &Kernel::self, "norm"_a);
+  nb::class_<Gaussian, Kernel>(m, "Gaussian").def(nb::init<double>(), "gamma"_a);
+  nb::class_<Laplacian, Kernel>(m, "Laplacian").def(nb::init<double>(), "gamma"_a);
+  nb::class_<Polynomial, Kernel>(m, "Polynomial")
+      .def(nb::init<double, double, int>(), "gamma"_a, "coef0"_a, "degree"_a);
+  nb::class_<Linear, Kernel>(m, "Linear").def(nb::init<>());
+  nb::class_<Sigmoid, Kernel>(m, "Sigmoid").def(nb::init<double, double>(), "gamma"_a, "coef0"_a);
+
+  nb::class_<Loss>(m, "Loss").def("value", &Loss::value, "f"_a, "y"_a).def("slope", &Loss::slope, "f"_a, "y"_a);
+  nb::class_<Hinge, Loss>(m, "Hinge").def(nb::init<>());
+  nb::class_<SquaredHinge, Loss>(m, "SquaredHinge").def(nb::init<>());
+  nb::class_<Logistic, Loss>(m, "Logistic").def(nb::init<>());
+  nb::class_<Squared, Loss>(m, "Squared").def(nb::init<>());
+  nb::class_<Absolute, Loss>(m, "Absolute").def(nb::init<>());
+  nb::class_<EpsilonInsensitive, Loss>(m, "EpsilonInsensitive").def(nb::init<double>(), "epsilon"_a);
+
+  nb::class_<Task>(m, "Task");
+  nb::class_<Binary, Task>(m, "Binary").def(nb::init<>());
+  nb::class_<Multiclass, Task>(m, "Multiclass").def(nb::init<std::size_t>(), "classes"_a);
+  nb::class_<Regression, Task>(m, "Regression").def(nb::init<>());
+
+  nb::class_<Rule>(m, "Rule");
+  nb::class_<Perceptron, Rule>(m, "Perceptron").def(nb::init<double>(), "eta"_a);
+  nb::class_<MarginPerceptron, Rule>(m, "MarginPerceptron").def(nb::init<double, double>(), "eta"_a, "margin"_a);
+  nb::class_<PerceptronRegression, Rule>(m, "PerceptronRegression")
+      .def(nb::init<double, double>(), "eta"_a, "epsilon"_a);
+  nb::class_<PassiveAggressive, Rule>(m, "PassiveAggressive").def(nb::init<double>(), "C"_a);
+  nb::class_<PassiveAggressiveRegression, Rule>(m, "PassiveAggressiveRegression")
+      .def(nb::init<double, double>(), "C"_a, "epsilon"_a);
+  nb::class_<OGD, Rule>(m, "OGD").def(nb::init<std::shared_ptr<const Loss>, double, double>(), "loss"_a, "eta"_a,
+                                      "lam"_a);
+  nb::class_<OGDRegression, Rule>(m, "OGDRegression")
+      .def(nb::init<std::shared_ptr<const Loss>, double, double, double>(), "loss"_a, "eta"_a, "lam"_a, "epsilon"_a);
+  nb::class_<NORMA, Rule>(m, "NORMA")
+      .def(nb::init<double, double, double, double>(), "eta"_a, "nu"_a, "lam"_a, "epsilon"_a);
+
+  nb::class_<Budget>(m, "Budget");
+  nb::class_<Unbounded, Budget>(m, "Unbounded").def(nb::init<>());
+  nb::class_<Stop, Budget>(m, "Stop").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<RemoveRandom, Budget>(m, "RemoveRandom").def(nb::init<std::size_t, Counter>(), "budget"_a, "seed"_a);
+  nb::class_<RemoveOldest, Budget>(m, "RemoveOldest").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<RemoveRedundant, Budget>(m, "RemoveRedundant").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<Forget, Budget>(m, "Forget").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<SampleUniform, Budget>(m, "SampleUniform")
+      .def(nb::init<std::size_t, double, Counter>(), "budget"_a, "cap"_a, "seed"_a);
+  nb::class_<SampleByWeight, Budget>(m, "SampleByWeight")
+      .def(nb::init<std::size_t, double, Counter>(), "budget"_a, "cap"_a, "seed"_a);
+  nb::class_<Threshold>(m, "Threshold");
+  nb::class_<FixedThreshold, Threshold>(m, "FixedThreshold").def(nb::init<double>(), "eta"_a);
+  nb::class_<ProgressThreshold, Threshold>(m, "ProgressThreshold").def(nb::init<double>(), "U"_a);
+  nb::class_<Project, Budget>(m, "Project")
+      .def(nb::init<std::size_t, std::shared_ptr<const Threshold>>(), "budget"_a, "threshold"_a);
+  nb::class_<ProjectPlus, Budget>(m, "ProjectPlus")
+      .def(nb::init<std::size_t, std::shared_ptr<const Threshold>, double>(), "budget"_a, "threshold"_a, "U"_a);
+  nb::class_<ProjectLowRank, Budget>(m, "ProjectLowRank")
+      .def(nb::init<std::size_t, std::size_t>(), "budget"_a, "rank"_a);
+  nb::class_<Swap, Budget>(m, "Swap").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<SwapNearest, Budget>(m, "SwapNearest").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<SwapProject, Budget>(m, "SwapProject").def(nb::init<std::size_t>(), "budget"_a);
+
+  nb::class_<Learner>(m, "Learner")
+      .def("run", &run, "rows"_a, "y"_a, "weights"_a.none(), "scores"_a)
+      .def("scores", &scores, "rows"_a)
+      .def("state", &state)
+      .def_prop_ro("outputs", &Learner::outputs)
+      .def_prop_ro("memory_bytes", &memory)
+      .def("__sizeof__", &memory);
+  nb::class_<Kernelized, Learner>(m, "Kernelized")
+      .def(nb::init<std::shared_ptr<const Kernel>, std::shared_ptr<Rule>, std::shared_ptr<Budget>,
+                    std::shared_ptr<const Task>, std::size_t, Precision>(),
+           "kernel"_a, "rule"_a, "budget"_a, "task"_a, "features"_a, "precision"_a)
+      .def("restore", &restore, "state"_a)
+      .def_prop_ro("size", [](const Kernelized& learner) { return learner.expansion().size(); })
+      .def("support_vectors", &support_vectors, "features"_a)
+      .def("dual_coef", &dual_coef);
+
+  m.def("exponentials", &exponentials, "x"_a, "exp of every number, as the kernels compute it.");
+  m.def("uniforms", &uniforms, "seed"_a, "n"_a, "The first n numbers of the generator on a seed.");
+}

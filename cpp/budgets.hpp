@@ -1,0 +1,244 @@
+// How a new term joins f. Here: the budgets that drop a support vector, or the term itself.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "expansion.hpp"
+#include "fields.hpp"
+#include "gram.hpp"
+#include "losses.hpp"
+#include "random.hpp"
+
+namespace budgetron {
+
+class Budget : public Part {
+ public:
+  virtual void insert(Expansion& f, const Term& term) = 0;
+};
+
+// Every term is kept.
+class Unbounded final : public Budget {
+ public:
+  void insert(Expansion& f, const Term& term) override { f.append(term); }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+};
+
+// When full, the term is ignored.
+class Stop final : public Budget {
+ public:
+  explicit Stop(std::size_t budget) : budget_(budget) {}
+  void insert(Expansion& f, const Term& term) override {
+    if (f.size() < budget_) f.append(term);
+  }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  std::size_t budget_;
+};
+
+// When full, the term replaces a support vector drawn uniformly (Cesa-Bianchi et al. 2006).
+class RemoveRandom final : public Budget {
+ public:
+  RemoveRandom(std::size_t budget, Counter seed) : budget_(budget), random_(seed) {}
+  void insert(Expansion& f, const Term& term) override {
+    if (f.size() < budget_)
+      f.append(term);
+    else
+      f.replace(random_.below(f.size()), term);
+  }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    random_.fields(io);
+  }
+
+ private:
+  std::size_t budget_;
+  Random random_;
+};
+
+// When full, the term replaces the oldest support vector.
+class RemoveOldest final : public Budget {
+ public:
+  explicit RemoveOldest(std::size_t budget) : budget_(budget) {}
+  void insert(Expansion& f, const Term& term) override {
+    if (f.size() < budget_)
+      f.append(term);
+    else
+      f.replace(f.oldest(), term);
+  }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  std::size_t budget_;
+};
+
+// When over the budget, the support vector goes that is best classified without itself (Crammer et al. 2003):
+// argmax_i y_i (f(s_i) - alpha_i k(s_i,s_i)), f with the new term, which is a candidate too; the oldest on ties.
+class RemoveRedundant final : public Budget {
+ public:
+  explicit RemoveRedundant(std::size_t budget) : budget_(budget) {}
+
+  void insert(Expansion& f, const Term& term) override {
+    if (f.size() < budget_) {
+      f.append(term);
+      K_.append(term.row.k, term.row.kxx);
+      return;
+    }
+    std::size_t worst = 0;
+    double most = margin(f, term, 0);
+    for (std::size_t i = 1; i < f.size(); ++i) {
+      const double m = margin(f, term, i);
+      if (m > most || (m == most && f.births()[i] < f.births()[worst])) worst = i, most = m;
+    }
+    if (margin(f, term) > most) return;
+    f.replace(worst, term);
+    K_.replace(worst, term.row.k, term.row.kxx);
+  }
+
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    K_.fields(io);
+  }
+  bool fits(std::size_t n) const override { return K_.fits(n); }
+
+ private:
+  // y_i (f(s_i) - alpha_i k(s_i,s_i)), y_i the signs of the coefficients of s_i.
+  double margin(const Expansion& f, const Term& term, std::size_t i) const {
+    double m = 0;
+    for (std::size_t c = 0; c < f.outputs(); ++c) {
+      const double alpha = f.alpha(c)[i];
+      m += sign(alpha) * (dot(f.alpha(c), K_[i]) + term.coefficient(c) * term.row.k[i] - alpha * K_[i][i]);
+    }
+    return m;
+  }
+
+  // The same of the new term: what f gives at x without it.
+  static double margin(const Expansion& f, const Term& term) {
+    double m = 0;
+    for (std::size_t c = 0; c < f.outputs(); ++c) m += sign(term.coefficient(c)) * dot(f.alpha(c), term.row.k);
+    return m;
+  }
+
+  std::size_t budget_;
+  Gram K_;
+};
+
+// The self-tuned Forgetron (Dekel et al. 2008): when over the budget, everything shrinks by phi and the oldest goes.
+// psi(phi) = q (sigma phi)^2 + 2 sigma phi (1 - phi mu) bounds what that costs; phi is the largest value in (0, 1] with
+// psi(phi) <= 15/32 M - Q, M the mistakes and Q the sum of psi so far.
+class Forget final : public Budget {
+ public:
+  explicit Forget(std::size_t budget) : budget_(budget) {}
+
+  void insert(Expansion& f, const Term& term) override {
+    M_ += term.round.mistake;
+    if (f.size() < budget_) return f.append(term);
+    const std::size_t oldest = f.oldest();
+    const double sigma = f.largest(oldest);
+    f.kernel_row(oldest, k_);
+    double mu = 0, q = 0;
+    for (std::size_t c = 0; c < f.outputs(); ++c) {
+      const double y = sign(f.alpha(c)[oldest]);
+      mu += y * (dot(f.alpha(c), k_) + term.coefficient(c) * term.row.k[oldest]);
+      q += y * y * k_[oldest];
+    }
+    const double a = q * sigma * sigma - 2 * sigma * mu;
+    const auto psi = [&](double phi) { return a * phi * phi + 2 * sigma * phi; };
+    const double slack = 15.0 / 32.0 * static_cast<double>(M_) - Q_;
+    if (psi(1) > slack && slack <= 0) return;  // no phi: only where the prediction was right
+    const double phi = psi(1) <= slack ? 1 : slack / (sigma + std::sqrt(sigma * sigma + a * slack));
+    assert(0 < phi && phi <= 1);
+    Q_ += psi(phi);
+    f.replace(oldest, term);
+    f.shrink(phi);
+  }
+
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(k_));
+    io.field("forget.M", M_);
+    io.field("forget.Q", Q_);
+  }
+
+ private:
+  std::size_t budget_;
+  Counter M_ = 0;
+  double Q_ = 0;
+  std::vector<double> k_;
+};
+
+// BOGD (Zhao et al. 2012): when full, drop i drawn from p and rescale the others by 1/(1 - p_i), which leaves f right
+// on average; then cap the coefficients (Eq. 10).
+class Sample : public Budget {
+ public:
+  Sample(std::size_t budget, double cap, Counter seed) : budget_(budget), cap_(cap), random_(seed) {}
+
+  void insert(Expansion& f, const Term& term) final {
+    if (f.size() < budget_) return f.append(term);
+    p_.resize(f.size());
+    const std::size_t dropped = draw(f, p_, random_);
+    for (std::size_t c = 0; c < f.outputs(); ++c) {
+      const auto alpha = f.alpha(c);
+      for (std::size_t i = 0; i < f.size(); ++i)
+        if (i != dropped) alpha[i] = std::clamp(alpha[i] / (1 - p_[i]), -cap_, cap_);
+    }
+    f.replace(dropped, term);
+  }
+
+  void fields(Fields& io) final {
+    io.scratch(sizeof *this + bytes_of(p_));
+    random_.fields(io);
+  }
+
+ protected:
+  // Fills p and draws one of its indices.
+  virtual std::size_t draw(const Expansion& f, std::span<double> p, Random& random) const = 0;
+
+ private:
+  std::size_t budget_;
+  double cap_;
+  Random random_;
+  std::vector<double> p_;
+};
+
+// BOGD: p_i = 1/B.
+class SampleUniform final : public Sample {
+ public:
+  using Sample::Sample;
+
+ protected:
+  std::size_t draw(const Expansion& f, std::span<double> p, Random& random) const override {
+    std::fill(p.begin(), p.end(), 1.0 / static_cast<double>(f.size()));
+    return random.below(f.size());
+  }
+};
+
+// BOGD++: p_i = 1 - s |alpha_i| sqrt(k(s_i,s_i)), s = (B-1) / sum_j |alpha_j| sqrt(k(s_j,s_j)) (Eq. 16), negative ones
+// set to 0.
+class SampleByWeight final : public Sample {
+ public:
+  using Sample::Sample;
+
+ protected:
+  std::size_t draw(const Expansion& f, std::span<double> p, Random& random) const override {
+    double sum = 0;
+    for (std::size_t i = 0; i < p.size(); ++i) sum += p[i] = std::sqrt(f.squared(i) * f.self(i));
+    const double s = sum > 0 ? static_cast<double>(p.size() - 1) / sum : 0;
+    double total = 0;
+    for (double& p_i : p) total += p_i = std::max(0.0, 1 - s * p_i);
+    double left = random.uniform() * total;
+    std::size_t drawn = p.size();
+    for (std::size_t i = 0; i < p.size(); ++i) {
+      if (drawn == p.size() && left < p[i]) drawn = i;
+      left -= p[i];
+      p[i] /= total;
+    }
+    if (drawn == p.size())  // rounding took the last one: the last with a chance
+      do --drawn;
+      while (drawn > 0 && p[drawn] == 0);
+    return drawn;
+  }
+};
+
+}  // namespace budgetron

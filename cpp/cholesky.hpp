@@ -1,0 +1,65 @@
+// The span of k(s_1,.) .. k(s_n,.), kept as the Cholesky factor of the Gram matrix, K = L L', row by row. Solving with
+// L is stable where an explicit inverse is not, and costs the same O(n^2).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "fields.hpp"
+#include "vectors.hpp"
+
+namespace budgetron {
+
+// Below this share of k(x,x), |delta|^2 is not clearly above rounding: x counts as already in the span.
+inline constexpr double in_the_span = 1e-10;
+
+class Span {
+ public:
+  // Looks at k(x,.) from the span: afterwards d = K^-1 k, P = k'd = |P k(x,.)|^2 and delta2 = kxx - P are known.
+  void look(Row1 k, double kxx) {
+    const std::size_t n = k.size();
+    v_.resize(n);
+    d_.resize(n);
+    for (std::size_t i = 0; i < n; ++i) v_[i] = (k[i] - dot(row(i).first(i), v_)) / row(i)[i];
+    P_ = dot(v_, v_);
+    delta2_ = kxx - P_;
+    inside_ = delta2_ <= in_the_span * kxx;
+    d_ = v_;
+    for (std::size_t i = n; i-- > 0;) {
+      d_[i] /= row(i)[i];
+      add(-d_[i], row(i).first(i), d_);
+    }
+  }
+
+  Row1 d() const { return d_; }
+  double P() const { return P_; }
+  double delta() const { return std::sqrt(std::max(0.0, delta2_)); }
+  bool inside() const { return inside_; }
+
+  // The vector looked at joins; it must not be inside.
+  void append() {
+    assert(!inside_);
+    L_.insert(L_.end(), v_.begin(), v_.end());
+    L_.push_back(std::sqrt(delta2_));
+  }
+
+  void fields(Fields& io) {
+    io.scratch(bytes_of(v_) + bytes_of(d_));
+    io.field("span.L", L_);
+  }
+  bool fits(std::size_t n) const { return L_.size() == n * (n + 1) / 2; }
+
+ private:
+  Row1 row(std::size_t i) const { return {L_.data() + i * (i + 1) / 2, i + 1}; }
+
+  std::vector<double> L_;  // lower triangle, rows one after the other
+  std::vector<double> v_;  // L^-1 k
+  std::vector<double> d_;
+  double P_ = 0, delta2_ = 0;
+  bool inside_ = true;
+};
+
+}  // namespace budgetron

@@ -1,0 +1,30 @@
+// The eigendecomposition of a symmetric matrix, by LAPACK's dsyevd. The routine is handed in once, when the module is
+// loaded.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace budgetron {
+
+using Dsyevd = void (*)(char* jobz, char* uplo, int* n, double* a, int* lda, double* w, double* work, int* lwork,
+                        int* iwork, int* liwork, int* info);
+inline Dsyevd dsyevd = nullptr;
+
+// On entry A is symmetric, n x n; on return row i of A is the eigenvector of the i-th eigenvalue, in ascending order.
+// False if the iteration did not converge.
+inline bool symmetric_eigen(std::span<double> A, std::span<double> eigenvalues) {
+  assert(dsyevd != nullptr && A.size() == eigenvalues.size() * eigenvalues.size());
+  char vectors = 'V', lower = 'L';
+  int n = static_cast<int>(eigenvalues.size()), info = 0;
+  int work_size = 1 + 6 * n + 2 * n * n, iwork_size = 3 + 5 * n;
+  std::vector<double> work(static_cast<std::size_t>(work_size));
+  std::vector<int> iwork(static_cast<std::size_t>(iwork_size));
+  dsyevd(&vectors, &lower, &n, A.data(), &n, eigenvalues.data(), work.data(), &work_size, iwork.data(), &iwork_size,
+         &info);
+  return info == 0;
+}
+
+}  // namespace budgetron

@@ -1,0 +1,53 @@
+// What a part of a model consists of, told once: the same walk saves it, restores it and measures it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace budgetron {
+
+using Bytes = std::size_t;
+using Counter = std::uint64_t;
+
+class Fields {
+ public:
+  virtual ~Fields() = default;
+  // State: saved, restored, measured. Names are unique within a model.
+  virtual void field(const char* name, double& value) = 0;
+  virtual void field(const char* name, Counter& value) = 0;
+  virtual void field(const char* name, std::vector<double>& values) = 0;
+  virtual void field(const char* name, std::vector<float>& values) = 0;
+  virtual void field(const char* name, std::vector<Counter>& values) = 0;
+  // Working memory: measured only.
+  virtual void scratch(Bytes) {}
+};
+
+class Measure final : public Fields {
+ public:
+  void field(const char*, double&) override {}
+  void field(const char*, Counter&) override {}
+  void field(const char*, std::vector<double>& v) override { bytes += v.capacity() * sizeof(double); }
+  void field(const char*, std::vector<float>& v) override { bytes += v.capacity() * sizeof(float); }
+  void field(const char*, std::vector<Counter>& v) override { bytes += v.capacity() * sizeof(Counter); }
+  void scratch(Bytes extra) override { bytes += extra; }
+
+  Bytes bytes = 0;
+};
+
+template <class T>
+Bytes bytes_of(const std::vector<T>& v) {
+  return v.capacity() * sizeof(T);
+}
+
+// A piece of a model that has a state of its own.
+class Part {
+ public:
+  virtual ~Part() = default;
+  // Walks over everything the part keeps: its fields, its working memory, and its own size as an object.
+  virtual void fields(Fields&) = 0;
+  // Whether restored fields fit together and with n support vectors.
+  virtual bool fits(std::size_t) const { return true; }
+};
+
+}  // namespace budgetron

@@ -1,0 +1,89 @@
+// The Gram matrix K of the support vectors, K_ij = k(s_i, s_j), following them as they come, go and are replaced.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "fields.hpp"
+#include "vectors.hpp"
+
+namespace budgetron {
+
+// A square matrix that grows.
+class SquareMatrix {
+ public:
+  std::size_t size() const { return static_cast<std::size_t>(n_); }
+  std::span<double> operator[](std::size_t i) { return {values_.data() + i * stride_, size()}; }
+  Row1 operator[](std::size_t i) const { return {values_.data() + i * stride_, size()}; }
+
+  // One more row and column, of zeros.
+  void grow() {
+    if (size() == stride_) widen(std::max<std::size_t>(8, 2 * stride_));
+    ++n_;
+    for (std::size_t i = 0; i < size(); ++i) (*this)[i][size() - 1] = (*this)[size() - 1][i] = 0;
+  }
+
+  void drop_last() { --n_; }
+
+  // out = A v
+  void multiply(Row1 v, std::span<double> out) const {
+    for (std::size_t i = 0; i < size(); ++i) out[i] = dot((*this)[i], v);
+  }
+
+  void fields(Fields& io, const char* size_name, const char* values_name) {
+    io.field(size_name, n_);
+    io.field(values_name, values_);
+    for (stride_ = 0; stride_ * stride_ < values_.size();) stride_ = stride_ == 0 ? 8 : 2 * stride_;
+  }
+
+  bool fits(std::size_t n) const { return n_ == n && n <= stride_ && stride_ * stride_ == values_.size(); }
+
+ private:
+  void widen(std::size_t stride) {
+    std::vector<double> wider(stride * stride);
+    for (std::size_t i = 0; i < size(); ++i)
+      std::copy_n(values_.begin() + static_cast<std::ptrdiff_t>(i * stride_), size(),
+                  wider.begin() + static_cast<std::ptrdiff_t>(i * stride));
+    values_ = std::move(wider);
+    stride_ = stride;
+  }
+
+  Counter n_ = 0;
+  std::size_t stride_ = 0;
+  std::vector<double> values_;  // stride x stride
+};
+
+class Gram {
+ public:
+  std::size_t size() const { return K_.size(); }
+  Row1 operator[](std::size_t i) const { return K_[i]; }
+  void multiply(Row1 v, std::span<double> out) const { K_.multiply(v, out); }
+
+  void append(Row1 k, double kxx) {
+    assert(k.size() == size());
+    K_.grow();
+    write(size() - 1, k, kxx);
+  }
+
+  // k still holds the value of the support vector that goes at place i.
+  void replace(std::size_t i, Row1 k, double kxx) {
+    assert(k.size() == size());
+    write(i, k, kxx);
+  }
+
+  void fields(Fields& io) { K_.fields(io, "gram.n", "gram.values"); }
+  bool fits(std::size_t n) const { return K_.fits(n); }
+
+ private:
+  void write(std::size_t i, Row1 k, double kxx) {
+    for (std::size_t j = 0; j < k.size(); ++j) K_[i][j] = K_[j][i] = k[j];
+    K_[i][i] = kxx;
+  }
+
+  SquareMatrix K_;
+};
+
+}  // namespace budgetron

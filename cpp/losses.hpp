@@ -1,0 +1,69 @@
+// l(f, y) and its slope in f. At a kink the slope is 0, so that nothing is learned from what is just good enough.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+namespace budgetron {
+
+class Loss {
+ public:
+  virtual ~Loss() = default;
+  virtual double value(double f, double y) const = 0;
+  virtual double slope(double f, double y) const = 0;
+};
+
+// max(0, 1 - y f)
+class Hinge final : public Loss {
+ public:
+  double value(double f, double y) const override { return std::max(0.0, 1 - y * f); }
+  double slope(double f, double y) const override { return y * f < 1 ? -y : 0.0; }
+};
+
+// max(0, 1 - y f)^2 / 2
+class SquaredHinge final : public Loss {
+ public:
+  double value(double f, double y) const override {
+    const double l = std::max(0.0, 1 - y * f);
+    return l * l / 2;
+  }
+  double slope(double f, double y) const override { return -y * std::max(0.0, 1 - y * f); }
+};
+
+// log(1 + exp(-y f))
+class Logistic final : public Loss {
+ public:
+  double value(double f, double y) const override {
+    return std::max(0.0, -y * f) + std::log1p(std::exp(-std::fabs(f)));
+  }
+  double slope(double f, double y) const override { return -y / (1 + std::exp(y * f)); }
+};
+
+// (f - y)^2 / 2
+class Squared final : public Loss {
+ public:
+  double value(double f, double y) const override { return (f - y) * (f - y) / 2; }
+  double slope(double f, double y) const override { return f - y; }
+};
+
+inline double sign(double v) { return static_cast<double>((v > 0) - (v < 0)); }
+
+// |f - y|
+class Absolute final : public Loss {
+ public:
+  double value(double f, double y) const override { return std::fabs(f - y); }
+  double slope(double f, double y) const override { return sign(f - y); }
+};
+
+// max(0, |f - y| - epsilon)
+class EpsilonInsensitive final : public Loss {
+ public:
+  explicit EpsilonInsensitive(double epsilon) : epsilon_(epsilon) {}
+  double value(double f, double y) const override { return std::max(0.0, std::fabs(f - y) - epsilon_); }
+  double slope(double f, double y) const override { return std::fabs(f - y) > epsilon_ ? sign(f - y) : 0.0; }
+
+ private:
+  double epsilon_;
+};
+
+}  // namespace budgetron

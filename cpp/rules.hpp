@@ -1,0 +1,138 @@
+// How far to step: (shrink, beta) = rule(f(x), y, k(x,x)). A weight multiplies the loss of its example.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "fields.hpp"
+#include "losses.hpp"
+#include "tasks.hpp"
+
+namespace budgetron {
+
+struct Step {
+  double shrink = 1;
+  double beta = 0;
+};
+
+class Rule : public Part {
+ public:
+  virtual Step step(const Round&) = 0;
+};
+
+// Rosenblatt's rule, Projectron paper Algorithm 1: on a wrong prediction beta = eta y.
+class Perceptron final : public Rule {
+ public:
+  explicit Perceptron(double eta) : eta_(eta) {}
+  Step step(const Round& r) override { return {1, r.mistake ? r.weight * eta_ * r.y : 0}; }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  double eta_;
+};
+
+// The same where the margin is small: beta = eta y when y f(x) <= margin.
+class MarginPerceptron final : public Rule {
+ public:
+  MarginPerceptron(double eta, double margin) : eta_(eta), margin_(margin) {}
+  Step step(const Round& r) override { return {1, r.y * r.fx <= margin_ ? r.weight * eta_ * r.y : 0}; }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  double eta_, margin_;
+};
+
+// For targets: beta = eta sign(r) outside the dead zone, r = y - f(x).
+class PerceptronRegression final : public Rule {
+ public:
+  PerceptronRegression(double eta, double epsilon) : eta_(eta), epsilon_(epsilon) {}
+  Step step(const Round& round) override {
+    const double r = round.y - round.fx;
+    return {1, std::fabs(r) > epsilon_ ? round.weight * eta_ * sign(r) : 0};
+  }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  double eta_, epsilon_;
+};
+
+// PA-I: beta = y min(C, l / kxx), l the hinge loss. No step along k(x,.) = 0 can help.
+class PassiveAggressive final : public Rule {
+ public:
+  explicit PassiveAggressive(double C) : C_(C) {}
+  Step step(const Round& r) override {
+    const double l = std::max(0.0, 1 - r.y * r.fx);
+    return {1, r.kxx > 0 ? r.y * std::min(r.weight * C_, l / r.kxx) : 0};
+  }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  double C_;
+};
+
+// For targets: l = max(0, |r| - epsilon), beta = sign(r) min(C, l / kxx).
+class PassiveAggressiveRegression final : public Rule {
+ public:
+  PassiveAggressiveRegression(double C, double epsilon) : C_(C), epsilon_(epsilon) {}
+  Step step(const Round& round) override {
+    const double r = round.y - round.fx;
+    const double l = std::max(0.0, std::fabs(r) - epsilon_);
+    return {1, round.kxx > 0 ? sign(r) * std::min(round.weight * C_, l / round.kxx) : 0};
+  }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  double C_, epsilon_;
+};
+
+// Online gradient descent, BOGD paper Eq. 2: f <- (1 - eta lam) f - eta l'(f(x)) k(x,.).
+class OGD final : public Rule {
+ public:
+  OGD(std::shared_ptr<const Loss> loss, double eta, double lam) : loss_(std::move(loss)), eta_(eta), lam_(lam) {}
+  Step step(const Round& r) override { return {1 - eta_ * lam_, -eta_ * r.weight * loss_->slope(r.fx, r.y)}; }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  std::shared_ptr<const Loss> loss_;
+  double eta_, lam_;
+};
+
+// For targets: the same, with no step while |y - f(x)| <= epsilon.
+class OGDRegression final : public Rule {
+ public:
+  OGDRegression(std::shared_ptr<const Loss> loss, double eta, double lam, double epsilon)
+      : ogd_(std::move(loss), eta, lam), epsilon_(epsilon) {}
+  Step step(const Round& r) override {
+    Step step = ogd_.step(r);
+    if (std::fabs(r.y - r.fx) <= epsilon_) step.beta = 0;
+    return step;
+  }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  OGD ogd_;
+  double epsilon_;
+};
+
+// NORMA for regression (Kivinen et al. 2004): the width of the tube follows the share nu of examples outside it.
+class NORMA final : public Rule {
+ public:
+  NORMA(double eta, double nu, double lam, double epsilon) : eta_(eta), nu_(nu), lam_(lam), epsilon_(epsilon) {}
+  Step step(const Round& round) override {
+    const double r = round.y - round.fx, eta = eta_ * round.weight;
+    const bool outside = std::fabs(r) > epsilon_;
+    epsilon_ += outside ? (1 - nu_) * eta : -nu_ * eta;
+    return {1 - eta_ * lam_, outside ? eta * sign(r) : 0};
+  }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    io.field("norma.epsilon", epsilon_);
+  }
+
+ private:
+  double eta_, nu_, lam_;
+  double epsilon_;
+};
+
+}  // namespace budgetron

@@ -1,0 +1,138 @@
+// Budgeted Passive-Aggressive (Wang & Vucetic 2010): when full, the new vector t takes the place of one support vector
+// r, whose part alpha_r k(s_r,.) is written as well as can be on a set V that contains t. Of all r the one is taken
+// that minimises |f_new - f|^2 / 2 + C hinge(f_new at x). Because t is in V, what is lost of k(s_r,.) is orthogonal to
+// k(x,.): f_new(x) and the hinge are the same for every r, and the best r is the one with the least |alpha_r|^2 times
+// its squared distance to the span of V.
+#pragma once
+
+#include <cassert>
+#include <limits>
+#include <vector>
+
+#include "budgets.hpp"
+#include "expansion.hpp"
+#include "gram.hpp"
+#include "inverse_gram.hpp"
+#include "neighbours.hpp"
+
+namespace budgetron {
+
+// The place r with the least |alpha_r|^2 distance2(r), lowest on ties.
+template <class Distance2>
+std::size_t cheapest(const Expansion& f, Distance2 distance2) {
+  std::size_t best = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t r = 0; r < f.size(); ++r)
+    if (const double cost = f.squared(r) * distance2(r); cost < least) least = cost, best = r;
+  return best;
+}
+
+// BPA-S: V = {t}.
+class Swap final : public Budget {
+ public:
+  explicit Swap(std::size_t budget) : budget_(budget) {}
+
+  void insert(Expansion& f, const Term& term) override {
+    if (f.size() < budget_) return f.append(term);
+    const Row1 k = term.row.k;
+    const double kxx = term.row.kxx;
+    const std::size_t r = cheapest(f, [&](std::size_t i) { return f.self(i) - k[i] * k[i] / kxx; });
+    f.replace(r, term, k[r] / kxx);
+  }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  std::size_t budget_;
+};
+
+// BPA-NN: V = {t, the nearest neighbour of r}.
+class SwapNearest final : public Budget {
+ public:
+  explicit SwapNearest(std::size_t budget) : budget_(budget) {}
+
+  void insert(Expansion& f, const Term& term) override {
+    const Row1 k = term.row.k;
+    std::size_t place = f.size();
+    if (place < budget_) {
+      f.append(term);
+      K_.append(k, term.row.kxx);
+    } else {
+      place = cheapest(f, [&](std::size_t r) { return share(term, r).distance2; });
+      const Share shares = share(term, place);
+      if (f.size() > 1) f.lend(place, neighbours_.nearest(place), shares.on_nearest);
+      f.replace(place, term, shares.on_t);
+      K_.replace(place, k, term.row.kxx);
+    }
+    neighbours_.changed(K_, place);
+  }
+
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    K_.fields(io);
+    neighbours_.fields(io);
+  }
+  bool fits(std::size_t n) const override { return K_.fits(n) && neighbours_.fits(n); }
+
+ private:
+  struct Share {
+    double on_t, on_nearest, distance2;
+  };
+
+  // k(s_r,.) on V: K_V^-1 k_{r,V}, and its squared distance to the span of V.
+  Share share(const Term& term, std::size_t r) const {
+    const Row1 k = term.row.k;
+    const double ktt = term.row.kxx, krt = k[r], krr = K_[r][r];
+    const Share alone{krt / ktt, 0, krr - krt * krt / ktt};
+    if (K_.size() < 2) return alone;
+    const std::size_t n = neighbours_.nearest(r);
+    const double knn = K_[n][n], ktn = k[n], krn = K_[r][n];
+    const double det = ktt * knn - ktn * ktn;
+    if (det <= in_the_span * ktt * knn) return alone;
+    const double on_t = (knn * krt - ktn * krn) / det, on_nearest = (ktt * krn - ktn * krt) / det;
+    return {on_t, on_nearest, krr - on_t * krt - on_nearest * krn};
+  }
+
+  std::size_t budget_;
+  Gram K_;
+  Neighbours neighbours_;
+};
+
+// BPA-P: V = everything but r. With Q the inverse of the Gram matrix of all support vectors and t, the squared distance
+// is 1/Q_rr and the share on i is -Q_ri / Q_rr. A t that lies in the span needs no place: it is projected.
+class SwapProject final : public Budget {
+ public:
+  explicit SwapProject(std::size_t budget) : budget_(budget) {}
+
+  void insert(Expansion& f, const Term& term) override {
+    const Row1 k = term.row.k;
+    inverse_.look(k, term.row.kxx);
+    if (inverse_.inside()) return f.spread(term.beta, term.v, inverse_.d());
+    if (f.size() < budget_) {
+      f.append(term);
+      return inverse_.append(k, term.row.kxx);
+    }
+    const std::size_t r = cheapest(f, [&](std::size_t i) { return 1 / Q(i, i); });
+    const double Qrr = Q(r, r);
+    for (std::size_t i = 0; i < f.size(); ++i)
+      if (i != r) f.lend(r, i, -Q(r, i) / Qrr);
+    f.replace(r, term, inverse_.d()[r] / inverse_.delta2() / Qrr);
+    inverse_.swap(r, k, term.row.kxx);
+  }
+
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    inverse_.fields(io);
+  }
+  bool fits(std::size_t n) const override { return inverse_.fits(n); }
+
+ private:
+  // Of the inverse over the support vectors and t, the part over the support vectors (Eq. 11 of the Projectron paper).
+  double Q(std::size_t i, std::size_t j) const {
+    return inverse_[i][j] + inverse_.d()[i] * inverse_.d()[j] / inverse_.delta2();
+  }
+
+  std::size_t budget_;
+  InverseGram inverse_;
+};
+
+}  // namespace budgetron

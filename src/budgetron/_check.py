@@ -1,0 +1,57 @@
+"""Checks of parameters. Each failure is one sentence: what, which, expected, got."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def _name(owner: object) -> str:
+    return owner if isinstance(owner, str) else type(owner).__name__
+
+
+def number(owner: object, name: str, value: Any) -> float:
+    """A finite real number."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise ValueError(f"{_name(owner)}: {name} must be a finite number, got {value!r}.")
+    return float(value)
+
+
+def positive(owner: object, name: str, value: Any) -> float:
+    """A number above 0."""
+    if number(owner, name, value) <= 0:
+        raise ValueError(f"{_name(owner)}: {name} must be above 0, got {value!r}.")
+    return float(value)
+
+
+def non_negative(owner: object, name: str, value: Any) -> float:
+    """A number of at least 0."""
+    if number(owner, name, value) < 0:
+        raise ValueError(f"{_name(owner)}: {name} must be at least 0, got {value!r}.")
+    return float(value)
+
+
+def share(owner: object, name: str, value: Any) -> float:
+    """A number between 0 and 1, both included."""
+    if not 0 <= number(owner, name, value) <= 1:
+        raise ValueError(f"{_name(owner)}: {name} must lie between 0 and 1, got {value!r}.")
+    return float(value)
+
+
+def count(owner: object, name: str, value: Any) -> int:
+    """A whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{_name(owner)}: {name} must be a whole number above 0, got {value!r}.")
+    if value > 2**31 - 1:
+        raise ValueError(f"{_name(owner)}: {name} must be below 2^31, got {value!r}.")
+    return int(value)
+
+
+def instance(owner: object, name: str, value: Any, kind: type[T]) -> T:
+    """A description of the right noun."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{_name(owner)}: {name} must be a {kind.__name__}, got {value!r}.")
+    return value

@@ -1,0 +1,197 @@
+import enum
+from typing import Annotated, overload
+
+import numpy
+from numpy.typing import NDArray
+
+
+class Precision(enum.Enum):
+    Single = 0
+
+    Double = 1
+
+class Rows:
+    pass
+
+def first_too_large(rows: Rows, precision: Precision) -> int: ...
+
+@overload
+def dense(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> Rows: ...
+
+@overload
+def dense(X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> Rows: ...
+
+@overload
+def sparse(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: int) -> Rows: ...
+
+@overload
+def sparse(data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: int) -> Rows: ...
+
+class Kernel:
+    def matrix(self, X: Rows, Z: Rows, features: int) -> NDArray[numpy.float64]: ...
+
+    def self(self, norm: float) -> float: ...
+
+class Gaussian(Kernel):
+    def __init__(self, gamma: float) -> None: ...
+
+class Laplacian(Kernel):
+    def __init__(self, gamma: float) -> None: ...
+
+class Polynomial(Kernel):
+    def __init__(self, gamma: float, coef0: float, degree: int) -> None: ...
+
+class Linear(Kernel):
+    def __init__(self) -> None: ...
+
+class Sigmoid(Kernel):
+    def __init__(self, gamma: float, coef0: float) -> None: ...
+
+class Loss:
+    def value(self, f: float, y: float) -> float: ...
+
+    def slope(self, f: float, y: float) -> float: ...
+
+class Hinge(Loss):
+    def __init__(self) -> None: ...
+
+class SquaredHinge(Loss):
+    def __init__(self) -> None: ...
+
+class Logistic(Loss):
+    def __init__(self) -> None: ...
+
+class Squared(Loss):
+    def __init__(self) -> None: ...
+
+class Absolute(Loss):
+    def __init__(self) -> None: ...
+
+class EpsilonInsensitive(Loss):
+    def __init__(self, epsilon: float) -> None: ...
+
+class Task:
+    pass
+
+class Binary(Task):
+    def __init__(self) -> None: ...
+
+class Multiclass(Task):
+    def __init__(self, classes: int) -> None: ...
+
+class Regression(Task):
+    def __init__(self) -> None: ...
+
+class Rule:
+    pass
+
+class Perceptron(Rule):
+    def __init__(self, eta: float) -> None: ...
+
+class MarginPerceptron(Rule):
+    def __init__(self, eta: float, margin: float) -> None: ...
+
+class PerceptronRegression(Rule):
+    def __init__(self, eta: float, epsilon: float) -> None: ...
+
+class PassiveAggressive(Rule):
+    def __init__(self, C: float) -> None: ...
+
+class PassiveAggressiveRegression(Rule):
+    def __init__(self, C: float, epsilon: float) -> None: ...
+
+class OGD(Rule):
+    def __init__(self, loss: Loss, eta: float, lam: float) -> None: ...
+
+class OGDRegression(Rule):
+    def __init__(self, loss: Loss, eta: float, lam: float, epsilon: float) -> None: ...
+
+class NORMA(Rule):
+    def __init__(self, eta: float, nu: float, lam: float, epsilon: float) -> None: ...
+
+class Budget:
+    pass
+
+class Unbounded(Budget):
+    def __init__(self) -> None: ...
+
+class Stop(Budget):
+    def __init__(self, budget: int) -> None: ...
+
+class RemoveRandom(Budget):
+    def __init__(self, budget: int, seed: int) -> None: ...
+
+class RemoveOldest(Budget):
+    def __init__(self, budget: int) -> None: ...
+
+class RemoveRedundant(Budget):
+    def __init__(self, budget: int) -> None: ...
+
+class Forget(Budget):
+    def __init__(self, budget: int) -> None: ...
+
+class SampleUniform(Budget):
+    def __init__(self, budget: int, cap: float, seed: int) -> None: ...
+
+class SampleByWeight(Budget):
+    def __init__(self, budget: int, cap: float, seed: int) -> None: ...
+
+class Threshold:
+    pass
+
+class FixedThreshold(Threshold):
+    def __init__(self, eta: float) -> None: ...
+
+class ProgressThreshold(Threshold):
+    def __init__(self, U: float) -> None: ...
+
+class Project(Budget):
+    def __init__(self, budget: int, threshold: Threshold) -> None: ...
+
+class ProjectPlus(Budget):
+    def __init__(self, budget: int, threshold: Threshold, U: float) -> None: ...
+
+class ProjectLowRank(Budget):
+    def __init__(self, budget: int, rank: int) -> None: ...
+
+class Swap(Budget):
+    def __init__(self, budget: int) -> None: ...
+
+class SwapNearest(Budget):
+    def __init__(self, budget: int) -> None: ...
+
+class SwapProject(Budget):
+    def __init__(self, budget: int) -> None: ...
+
+class Learner:
+    def run(self, rows: Rows, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, scores: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> int: ...
+
+    def scores(self, rows: Rows) -> NDArray[numpy.float64]: ...
+
+    def state(self) -> dict: ...
+
+    @property
+    def outputs(self) -> int: ...
+
+    @property
+    def memory_bytes(self) -> int: ...
+
+    def __sizeof__(self) -> int: ...
+
+class Kernelized(Learner):
+    def __init__(self, kernel: Kernel, rule: Rule, budget: Budget, task: Task, features: int, precision: Precision) -> None: ...
+
+    def restore(self, state: dict) -> None: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def support_vectors(self, features: int) -> NDArray[numpy.float64]: ...
+
+    def dual_coef(self) -> NDArray[numpy.float64]: ...
+
+def exponentials(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """exp of every number, as the kernels compute it."""
+
+def uniforms(seed: int, n: int) -> NDArray[numpy.float64]:
+    """The first n numbers of the generator on a seed."""

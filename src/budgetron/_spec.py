@@ -1,0 +1,41 @@
+"""Descriptions as plain dataclasses: what a user writes, compares, prints, copies and searches over."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Self
+
+
+class Spec:
+    """A dataclass whose parameters can be read and set by name, nested ones as ``outer__inner``.
+
+    The names and rules are scikit-learn's, so ``clone`` and ``GridSearchCV`` reach every part of a
+    description. Nothing is checked when a description is written; that happens when it is built.
+    """
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; with ``deep`` also those of nested descriptions."""
+        own = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        if not deep:
+            return own
+        nested = {
+            f"{name}__{inner}": value
+            for name, part in own.items()
+            if isinstance(part, Spec)
+            for inner, value in part.get_params().items()
+        }
+        return own | nested
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; whole parts before the parameters inside them."""
+        known = self.get_params(deep=False)
+        for name in sorted(params, key=lambda n: "__" in n):
+            first, _, rest = name.partition("__")
+            if first not in known or (rest and not isinstance(getattr(self, first), Spec)):
+                what, names = type(self).__name__, ", ".join(known)
+                raise ValueError(f"{what} has no parameter {name!r}; it has: {names}.")
+            if rest:
+                getattr(self, first).set_params(**{rest: params[name]})
+            else:
+                setattr(self, first, params[name])
+        return self

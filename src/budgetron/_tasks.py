@@ -1,0 +1,39 @@
+"""How labels are read: which native task, and which form of a rule, a learner is built for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from budgetron import _core
+from budgetron.rules import Rule
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Classification: two labels are -1 and +1, more are 0 .. n_classes-1."""
+
+    n_classes: int
+
+    def build(self) -> _core.Task:
+        """The native task."""
+        return _core.Binary() if self.n_classes == 2 else _core.Multiclass(self.n_classes)
+
+    def rule(self, rule: Rule) -> _core.Rule:
+        """The native rule, in its form for labels."""
+        return rule.for_labels()
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Regression: labels are real numbers."""
+
+    def build(self) -> _core.Task:
+        """The native task."""
+        return _core.Regression()
+
+    def rule(self, rule: Rule) -> _core.Rule:
+        """The native rule, in its form for targets."""
+        return rule.for_targets()
+
+
+Task = Labels | Targets

@@ -1,0 +1,32 @@
+"""The named algorithms: one function each, returning a learner. The module is the registry."""
+
+from budgetron.algorithms.gradients import bogd, bogd_pp, nogd, norma, ogd
+from budgetron.algorithms.passive_aggressive import bpa_nn, bpa_p, bpa_s, pa
+from budgetron.algorithms.perceptrons import (
+    budget_perceptron,
+    forgetron,
+    perceptron,
+    projectron,
+    projectron_pp,
+    rbp,
+    stoptron,
+)
+
+__all__ = [
+    "bogd",
+    "bogd_pp",
+    "bpa_nn",
+    "bpa_p",
+    "bpa_s",
+    "budget_perceptron",
+    "forgetron",
+    "nogd",
+    "norma",
+    "ogd",
+    "pa",
+    "perceptron",
+    "projectron",
+    "projectron_pp",
+    "rbp",
+    "stoptron",
+]

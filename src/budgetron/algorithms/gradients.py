@@ -1,0 +1,180 @@
+"""Online gradient descent in the space of the kernel, and its budgeted forms."""
+
+from __future__ import annotations
+
+from budgetron.budgets import Project, SampleByWeight, SampleUniform, Unbounded
+from budgetron.kernels import Kernel
+from budgetron.learners import Kernelized
+from budgetron.losses import Loss
+from budgetron.rules import NORMA, OGD
+
+
+def ogd(
+    kernel: Kernel,
+    *,
+    eta: float = 0.1,
+    lam: float = 0.0,
+    loss: Loss | None = None,
+    epsilon: float = 0.1,
+) -> Kernelized:
+    """Kernel online gradient descent (Zhao et al. 2012, Eq. 2).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    eta, lam, loss, epsilon
+        See :class:`~budgetron.OGD`.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, ogd
+    >>> model = OnlineClassifier(ogd(Gaussian(1.0), eta=0.2))
+    >>> model.fit([[0.0], [1.0]], [0, 1]).dual_coef_
+    array([[-0.2,  0.2]])
+    """
+    return Kernelized(kernel, OGD(eta, lam, loss, epsilon), Unbounded())
+
+
+def norma(
+    kernel: Kernel, *, eta: float = 0.1, nu: float = 0.5, lam: float = 0.0, epsilon: float = 0.1
+) -> Kernelized:
+    """NORMA for regression (Kivinen et al. 2004): gradient steps with a tube that tunes itself.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    eta, nu, lam, epsilon : float
+        See :class:`~budgetron.NORMA`; epsilon is the value at the start.
+
+    Departs from the paper
+    ----------------------
+    Regression only; no truncation of old terms.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineRegressor, norma
+    >>> model = OnlineRegressor(norma(Gaussian(1.0), eta=0.1, nu=0.4, lam=0.03))
+    >>> model.fit([[0.0], [1.0]], [0.5, 1.0]).n_support_
+    2
+    """
+    return Kernelized(kernel, NORMA(eta, nu, lam, epsilon), Unbounded())
+
+
+def bogd(
+    kernel: Kernel,
+    *,
+    budget: int,
+    eta: float = 0.1,
+    lam: float = 0.0,
+    cap: float = 10.0,
+    loss: Loss | None = None,
+    epsilon: float = 0.1,
+) -> Kernelized:
+    """Bounded OGD with uniform sampling (Zhao et al. 2012, Algorithm 1).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    budget : int
+        The largest number of support vectors, B.
+    eta, lam, loss, epsilon
+        See :class:`~budgetron.OGD`.
+    cap : float
+        The paper's gamma, see :class:`~budgetron.SampleUniform`.
+
+    Departs from the paper
+    ----------------------
+    See :class:`~budgetron.SampleUniform`.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, bogd
+    >>> model = OnlineClassifier(bogd(Gaussian(1.0), budget=2, eta=0.2), random_state=0)
+    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    2
+    """
+    return Kernelized(kernel, OGD(eta, lam, loss, epsilon), SampleUniform(budget, cap))
+
+
+def bogd_pp(
+    kernel: Kernel,
+    *,
+    budget: int,
+    eta: float = 0.1,
+    lam: float = 0.0,
+    cap: float = 10.0,
+    loss: Loss | None = None,
+    epsilon: float = 0.1,
+) -> Kernelized:
+    """Bounded OGD with sampling by weight, BOGD++ (Zhao et al. 2012, Algorithm 1 with Eq. 16).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    budget : int
+        The largest number of support vectors, B.
+    eta, lam, loss, epsilon
+        See :class:`~budgetron.OGD`.
+    cap : float
+        The paper's gamma, see :class:`~budgetron.SampleUniform`.
+
+    Departs from the paper
+    ----------------------
+    See :class:`~budgetron.SampleByWeight`.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, bogd_pp
+    >>> model = OnlineClassifier(bogd_pp(Gaussian(1.0), budget=2, eta=0.2), random_state=0)
+    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    2
+    """
+    return Kernelized(kernel, OGD(eta, lam, loss, epsilon), SampleByWeight(budget, cap))
+
+
+def nogd(
+    kernel: Kernel,
+    *,
+    budget: int,
+    rank: int,
+    eta: float = 0.1,
+    loss: Loss | None = None,
+    epsilon: float = 0.1,
+) -> Kernelized:
+    """Nystrom online gradient descent (Lu et al. 2016, Algorithm 3).
+
+    Kernel OGD until the budget is full; then the rank-r Nystrom map of those support vectors, here in
+    its equal form of a projection on the leading eigenvectors of their Gram matrix.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    budget : int
+        The number of support vectors that span the map, B.
+    rank : int
+        The rank of the map, at most ``budget``.
+    eta, loss, epsilon
+        See :class:`~budgetron.OGD`.
+
+    Departs from the paper
+    ----------------------
+    The switch happens at the first update after the budget is full, and eigenvalues below 1e-10 of the
+    largest are left out; see :class:`~budgetron.Project`.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, nogd
+    >>> model = OnlineClassifier(nogd(Gaussian(1.0), budget=2, rank=1, eta=0.2))
+    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    2
+    """
+    return Kernelized(kernel, OGD(eta, 0.0, loss, epsilon), Project(budget, rank=rank))

@@ -1,0 +1,112 @@
+"""The Passive-Aggressive algorithm and its budgeted forms."""
+
+from __future__ import annotations
+
+from budgetron.budgets import Swap, SwapNearest, SwapProject, Unbounded
+from budgetron.kernels import Kernel
+from budgetron.learners import Kernelized
+from budgetron.rules import PA
+
+
+def pa(kernel: Kernel, *, C: float = 1.0, epsilon: float = 0.1) -> Kernelized:
+    """Passive-Aggressive PA-I (Crammer et al. 2006): the smallest step that mends the loss, at most C.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    C, epsilon : float
+        See :class:`~budgetron.PA`.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, pa
+    >>> model = OnlineClassifier(pa(Gaussian(1.0), C=1.0))
+    >>> model.fit([[0.0], [1.0]], [0, 1]).decision_function([[1.0]])
+    array([0.63212056])
+    """
+    return Kernelized(kernel, PA(C, epsilon), Unbounded())
+
+
+def bpa_s(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1) -> Kernelized:
+    """Budgeted PA, simple (Wang & Vucetic 2010): the new vector alone makes up for the one that goes.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    budget : int
+        The largest number of support vectors, B.
+    C, epsilon : float
+        See :class:`~budgetron.PA`.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, bpa_s
+    >>> model = OnlineClassifier(bpa_s(Gaussian(1.0), budget=2))
+    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    2
+    """
+    return Kernelized(kernel, PA(C, epsilon), Swap(budget))
+
+
+def bpa_nn(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1) -> Kernelized:
+    """Budgeted PA, nearest neighbour: the new vector and the neighbour of the one that goes make up.
+
+    Wang & Vucetic 2010.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    budget : int
+        The largest number of support vectors, B.
+    C, epsilon : float
+        See :class:`~budgetron.PA`.
+
+    Departs from the paper
+    ----------------------
+    See :class:`~budgetron.SwapNearest` for coinciding points.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, bpa_nn
+    >>> model = OnlineClassifier(bpa_nn(Gaussian(1.0), budget=2))
+    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    2
+    """
+    return Kernelized(kernel, PA(C, epsilon), SwapNearest(budget))
+
+
+def bpa_p(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1) -> Kernelized:
+    """Budgeted PA, projection (Wang & Vucetic 2010): all that stay make up for the one that goes.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    budget : int
+        The largest number of support vectors, B.
+    C, epsilon : float
+        See :class:`~budgetron.PA`.
+
+    Departs from the paper
+    ----------------------
+    See :class:`~budgetron.SwapProject` for points already in the span.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, bpa_p
+    >>> model = OnlineClassifier(bpa_p(Gaussian(1.0), budget=2))
+    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    2
+    """
+    return Kernelized(kernel, PA(C, epsilon), SwapProject(budget))

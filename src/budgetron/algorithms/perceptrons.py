@@ -1,0 +1,221 @@
+"""The Perceptron and the ways to keep it within a budget."""
+
+from __future__ import annotations
+
+from budgetron.budgets import (
+    Forget,
+    Project,
+    ProjectPlus,
+    RemoveRandom,
+    RemoveRedundant,
+    Stop,
+    Unbounded,
+)
+from budgetron.kernels import Kernel
+from budgetron.learners import Kernelized
+from budgetron.rules import MarginPerceptron, Perceptron
+
+
+def perceptron(kernel: Kernel, *, eta: float | None = None, epsilon: float = 0.1) -> Kernelized:
+    """The kernel Perceptron (Orabona et al. 2008, Algorithm 1): every mistake becomes a support vector.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    eta, epsilon : float
+        Step and dead zone, see :class:`~budgetron.Perceptron`; they matter for targets only.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, perceptron
+    >>> perceptron(Gaussian(0.5))
+    Kernelized(kernel=Gaussian(gamma=0.5), rule=Perceptron(eta=None, epsilon=0.1), budget=Unbounded())
+    """
+    return Kernelized(kernel, Perceptron(eta, epsilon), Unbounded())
+
+
+def stoptron(
+    kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float = 0.1
+) -> Kernelized:
+    """The Perceptron that stops learning when the budget is full (Orabona et al. 2008, Sec. 5).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    budget : int
+        The largest number of support vectors, B.
+    eta, epsilon : float
+        As for :func:`perceptron`.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, stoptron
+    >>> model = OnlineClassifier(stoptron(Gaussian(1.0), budget=1))
+    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).support_vectors_
+    array([[0.]])
+    """
+    return Kernelized(kernel, Perceptron(eta, epsilon), Stop(budget))
+
+
+def rbp(
+    kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float = 0.1
+) -> Kernelized:
+    """The Randomized Budget Perceptron: a random support vector goes (Cesa-Bianchi et al. 2006).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    budget : int
+        The largest number of support vectors, B.
+    eta, epsilon : float
+        As for :func:`perceptron`.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, rbp
+    >>> model = OnlineClassifier(rbp(Gaussian(1.0), budget=2), random_state=0)
+    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    2
+    """
+    return Kernelized(kernel, Perceptron(eta, epsilon), RemoveRandom(budget))
+
+
+def forgetron(
+    kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float = 0.1
+) -> Kernelized:
+    """The self-tuned Forgetron: shrink, and forget the oldest (Dekel et al. 2008).
+
+    Updates when y f(x) <= 0, so also at f(x) = 0; see :class:`~budgetron.Forget`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    budget : int
+        The largest number of support vectors, B.
+    eta, epsilon : float
+        As for :func:`perceptron`.
+
+    Departs from the paper
+    ----------------------
+    In the root of the quadratic that the authors of a later comparison programmed: phi is in (0, 1]
+    here, as the paper says. See :class:`~budgetron.Forget` for kernels with k(x,x) other than 1.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, forgetron
+    >>> model = OnlineClassifier(forgetron(Gaussian(1.0), budget=2))
+    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).support_vectors_.ravel()
+    array([1. , 0.1])
+    """
+    return Kernelized(kernel, MarginPerceptron(eta, epsilon, margin=0.0), Forget(budget))
+
+
+def budget_perceptron(kernel: Kernel, *, budget: int, eta: float | None = None) -> Kernelized:
+    """The Budget Perceptron: the most redundant goes (Crammer et al. 2003). Classification only.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    budget : int
+        The largest number of support vectors, B.
+    eta : float
+        As for :func:`perceptron`.
+
+    Departs from the paper
+    ----------------------
+    The update is the Perceptron's, without the paper's margin.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, budget_perceptron
+    >>> model = OnlineClassifier(budget_perceptron(Gaussian(1.0), budget=2))
+    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    2
+    """
+    return Kernelized(kernel, Perceptron(eta), RemoveRedundant(budget))
+
+
+def projectron(
+    kernel: Kernel,
+    *,
+    budget: int | None = None,
+    eta: float | None = None,
+    U: float | None = None,
+    step: float | None = None,
+    epsilon: float = 0.1,
+) -> Kernelized:
+    """The Projectron (Orabona et al. 2008, Algorithm 2): mistakes near the span are projected on it.
+
+    Give ``budget`` to append until it is full and project from then on, ``eta`` for a fixed threshold,
+    or ``U`` for the threshold of Eq. 13.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    budget, eta, U
+        See :class:`~budgetron.Project`.
+    step, epsilon : float
+        The Perceptron's ``eta`` and dead zone, see :class:`~budgetron.Perceptron`.
+
+    Departs from the paper
+    ----------------------
+    Points in the span as far as rounding tells are always projected; see :class:`~budgetron.Project`.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, projectron
+    >>> model = OnlineClassifier(projectron(Gaussian(1.0), eta=0.5))
+    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).support_vectors_.ravel()
+    array([0., 1.])
+    """
+    return Kernelized(kernel, Perceptron(step, epsilon), Project(budget, eta=eta, U=U))
+
+
+def projectron_pp(
+    kernel: Kernel,
+    *,
+    budget: int | None = None,
+    eta: float | None = None,
+    U: float | None = None,
+) -> Kernelized:
+    """The Projectron++ (Orabona et al. 2008, Sec. 4.1): margin errors are projected as well.
+
+    Classification only. The arguments are those of :func:`projectron`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    budget, eta, U
+        See :class:`~budgetron.ProjectPlus`.
+
+    Departs from the paper
+    ----------------------
+    See :class:`~budgetron.ProjectPlus`: where U is not given it follows from the budget or from eta.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, projectron_pp
+    >>> model = OnlineClassifier(projectron_pp(Gaussian(1.0), budget=2))
+    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    2
+    """
+    return Kernelized(kernel, MarginPerceptron(margin=1.0), ProjectPlus(budget, eta=eta, U=U))

@@ -1,0 +1,31 @@
+"""Budgets: how a new term joins f, and what goes when there are more than B support vectors."""
+
+from budgetron.budgets._budget import Budget
+from budgetron.budgets.projection import Project, ProjectPlus
+from budgetron.budgets.removal import (
+    Forget,
+    RemoveOldest,
+    RemoveRandom,
+    RemoveRedundant,
+    Stop,
+    Unbounded,
+)
+from budgetron.budgets.sampling import SampleByWeight, SampleUniform
+from budgetron.budgets.swapping import Swap, SwapNearest, SwapProject
+
+__all__ = [
+    "Budget",
+    "Forget",
+    "Project",
+    "ProjectPlus",
+    "RemoveOldest",
+    "RemoveRandom",
+    "RemoveRedundant",
+    "SampleByWeight",
+    "SampleUniform",
+    "Stop",
+    "Swap",
+    "SwapNearest",
+    "SwapProject",
+    "Unbounded",
+]

@@ -1,0 +1,184 @@
+"""Budgets that drop a support vector, or the new term."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from budgetron import _core
+from budgetron.budgets._budget import Budget, Company
+
+
+@dataclass
+class Unbounded(Budget):
+    """Every term is kept: the parents of the budgeted algorithms.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, Perceptron, Unbounded
+    >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), Perceptron(), Unbounded()))
+    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).n_support_
+    3
+    """
+
+    def build(self, company: Company) -> _core.Budget:  # noqa: ARG002
+        """The native budget."""
+        return _core.Unbounded()
+
+
+@dataclass
+class Stop(Budget):
+    """When full, the new term is ignored (Stoptron; Orabona et al. 2008, Sec. 5).
+
+    Parameters
+    ----------
+    budget : int
+        The largest number of support vectors, B.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, Perceptron, Stop
+    >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), Perceptron(), Stop(budget=2)))
+    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).support_vectors_.ravel()
+    array([0., 1.])
+    """
+
+    budget: int
+
+    def build(self, company: Company) -> _core.Budget:  # noqa: ARG002
+        """The native budget; checks the parameters."""
+        return _core.Stop(self._count())
+
+
+@dataclass
+class RemoveRandom(Budget):
+    """When full, the new term replaces a support vector drawn uniformly (Cesa-Bianchi et al. 2006).
+
+    Parameters
+    ----------
+    budget : int
+        The largest number of support vectors, B.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, Perceptron, RemoveRandom
+    >>> learner = Kernelized(Gaussian(1.0), Perceptron(), RemoveRandom(budget=2))
+    >>> model = OnlineClassifier(learner, random_state=0)
+    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).n_support_
+    2
+    """
+
+    budget: int
+
+    def build(self, company: Company) -> _core.Budget:
+        """The native budget; checks the parameters."""
+        return _core.RemoveRandom(self._count(), company.seed)
+
+
+@dataclass
+class RemoveOldest(Budget):
+    """When full, the new term replaces the oldest support vector.
+
+    Parameters
+    ----------
+    budget : int
+        The largest number of support vectors, B.
+
+    Departs from the paper
+    ----------------------
+    In no paper by itself. With :class:`~budgetron.OGD` it is what the published multi-class and
+    regression experiments of Lu et al. 2016 call BOGD.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, Perceptron, RemoveOldest
+    >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), Perceptron(), RemoveOldest(budget=2)))
+    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).support_vectors_.ravel()
+    array([1. , 0.1])
+    """
+
+    budget: int
+
+    def build(self, company: Company) -> _core.Budget:  # noqa: ARG002
+        """The native budget; checks the parameters."""
+        return _core.RemoveOldest(self._count())
+
+
+@dataclass
+class RemoveRedundant(Budget):
+    """When over the budget, the support vector goes that is best classified without itself.
+
+    That is argmax_i y_i (f(s_i) - alpha_i k(s_i,s_i)), the new one included, the oldest on ties
+    (Budget Perceptron; Crammer, Kandola & Singer 2003). Classification only.
+
+    Parameters
+    ----------
+    budget : int
+        The largest number of support vectors, B.
+
+    Departs from the paper
+    ----------------------
+    Multi-class reads y_i as the signs of the coefficients of s_i.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, Perceptron, RemoveRedundant
+    >>> learner = Kernelized(Gaussian(1.0), Perceptron(), RemoveRedundant(budget=2))
+    >>> model = OnlineClassifier(learner)
+    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).support_vectors_.ravel()
+    array([1. , 0.1])
+    """
+
+    budget: int
+
+    def build(self, company: Company) -> _core.Budget:
+        """The native budget; checks the parameters."""
+        self._needs_labels(company, "a target has no margin")
+        return _core.RemoveRedundant(self._count())
+
+
+@dataclass
+class Forget(Budget):
+    """When over the budget, everything shrinks by phi and the oldest support vector goes.
+
+    The self-tuned Forgetron (Dekel, Shalev-Shwartz & Singer 2008). With sigma = abs(alpha_1) and
+    mu = y_1 f(s_1) of the oldest, psi(phi) = (sigma phi)^2 + 2 sigma phi (1 - phi mu) bounds what the
+    removal costs, and phi is the largest value in (0, 1] with psi(phi) <= 15/32 M - Q, M the mistakes
+    and Q the sum of psi so far.
+
+    Parameters
+    ----------
+    budget : int
+        The largest number of support vectors, B.
+
+    Departs from the paper
+    ----------------------
+    The paper assumes k(x,x) <= 1 and labels: here the first term of psi carries the squared norm of
+    the oldest term's direction, k(s_1,s_1) (twice that in multi-class), and y_1 is the sign of its
+    coefficient. M counts mistakes, so an update at f(x) = 0 whose prediction happened to be right does
+    not add to it; if no phi exists then, the new term is left out.
+
+    Examples
+    --------
+    >>> from budgetron import Forget, Gaussian, Kernelized, MarginPerceptron, OnlineClassifier
+    >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), MarginPerceptron(), Forget(budget=2)))
+    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).support_vectors_.ravel()
+    array([1. , 0.1])
+    """
+
+    budget: int
+
+    def build(self, company: Company) -> _core.Budget:  # noqa: ARG002
+        """The native budget; checks the parameters."""
+        return _core.Forget(self._count())

@@ -1,0 +1,83 @@
+"""Budgets that drop a support vector at random and make up for it: f stays right on average."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from budgetron import _check, _core
+from budgetron.budgets._budget import Budget, Company
+
+
+@dataclass
+class SampleUniform(Budget):
+    """When full, drop a uniform one and scale the others by 1 / (1 - 1/B) (BOGD; Zhao et al. 2012).
+
+    Then every coefficient is cut to at most cap * eta in size (Eq. 10) and the new term appended.
+
+    Parameters
+    ----------
+    budget : int
+        The largest number of support vectors, B.
+    cap : float
+        The paper's gamma: the largest coefficient, counted in the rule's step size eta (C for
+        :class:`~budgetron.PA`).
+
+    Departs from the paper
+    ----------------------
+    The paper clips each coefficient, the published programs scale the whole vector: this follows the
+    paper. The new term itself is not clipped, which Eq. 7 would do; with hinge or logistic loss and a
+    cap of at least 1 there is nothing to clip.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, OGD, OnlineClassifier, SampleUniform
+    >>> learner = Kernelized(Gaussian(1.0), OGD(eta=0.5), SampleUniform(budget=2))
+    >>> model = OnlineClassifier(learner, random_state=0)
+    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).n_support_
+    2
+    """
+
+    budget: int
+    cap: float = 10.0
+
+    def build(self, company: Company) -> _core.Budget:
+        """The native budget; checks the parameters."""
+        cap = _check.positive(self, "cap", self.cap) * company.rule.unit
+        return _core.SampleUniform(self._count(), cap, company.seed)
+
+
+@dataclass
+class SampleByWeight(Budget):
+    """As :class:`SampleUniform`, with small terms more likely to go (BOGD++; Zhao et al. 2012, Eq. 16).
+
+    p_i = 1 - s abs(alpha_i) sqrt(k(s_i,s_i)), s = (B-1) / sum_j abs(alpha_j) sqrt(k(s_j,s_j)).
+
+    Parameters
+    ----------
+    budget : int
+        The largest number of support vectors, B.
+    cap : float
+        As for :class:`SampleUniform`.
+
+    Departs from the paper
+    ----------------------
+    As :class:`SampleUniform`. A p_i below 0 is set to 0 and p made to sum to 1 again; in multi-class
+    abs(alpha_i) is the norm of the coefficients of s_i.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, OGD, OnlineClassifier, SampleByWeight
+    >>> learner = Kernelized(Gaussian(1.0), OGD(eta=0.5), SampleByWeight(budget=2))
+    >>> model = OnlineClassifier(learner, random_state=0)
+    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).n_support_
+    2
+    """
+
+    budget: int
+    cap: float = 10.0
+
+    def build(self, company: Company) -> _core.Budget:
+        """The native budget; checks the parameters and the kernel."""
+        self._needs_geometry(company)
+        cap = _check.positive(self, "cap", self.cap) * company.rule.unit
+        return _core.SampleByWeight(self._count(), cap, company.seed)

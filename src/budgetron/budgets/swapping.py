@@ -1,0 +1,103 @@
+"""Budgets that put the new vector in the place of the support vector that is missed least.
+
+When full, the new vector t takes the place of one support vector r, whose part alpha_r k(s_r,.) is
+written as well as can be on a set V that contains t. Of all r the one is taken that minimises
+abs(f_new - f)^2 / 2 + C hinge(f_new at x) (Wang & Vucetic 2010). Because t is in V, f_new(x) is the
+same for every r, and the best r has the least abs(alpha_r)^2 times its squared distance to the span of V.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from budgetron import _core
+from budgetron.budgets._budget import Budget, Company
+
+
+@dataclass
+class Swap(Budget):
+    """V = {t}: t inherits alpha_r k(s_r,x) / k(x,x) (BPA-S; Wang & Vucetic 2010).
+
+    Parameters
+    ----------
+    budget : int
+        The largest number of support vectors, B.
+
+    Departs from the paper
+    ----------------------
+    Nowhere; multi-class measures alpha_r by the norm of its coefficients.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, PA, Swap
+    >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), PA(C=1.0), Swap(budget=2)))
+    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).n_support_
+    2
+    """
+
+    budget: int
+
+    def build(self, company: Company) -> _core.Budget:
+        """The native budget; checks the parameters and the kernel."""
+        self._needs_geometry(company)
+        return _core.Swap(self._count())
+
+
+@dataclass
+class SwapNearest(Budget):
+    """V = {t, the support vector nearest to r in feature space} (BPA-NN; Wang & Vucetic 2010).
+
+    Parameters
+    ----------
+    budget : int
+        The largest number of support vectors, B.
+
+    Departs from the paper
+    ----------------------
+    Where t and the neighbour coincide as far as rounding tells, V = {t}.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, PA, SwapNearest
+    >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), PA(C=1.0), SwapNearest(budget=2)))
+    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).n_support_
+    2
+    """
+
+    budget: int
+
+    def build(self, company: Company) -> _core.Budget:
+        """The native budget; checks the parameters and the kernel."""
+        self._needs_geometry(company)
+        return _core.SwapNearest(self._count())
+
+
+@dataclass
+class SwapProject(Budget):
+    """V = everything but r: the exact projection (BPA-P; Wang & Vucetic 2010).
+
+    Parameters
+    ----------
+    budget : int
+        The largest number of support vectors, B.
+
+    Departs from the paper
+    ----------------------
+    A t that lies in the span of the support vectors as far as rounding tells (within 1e-10 k(x,x))
+    needs no place and is projected. The inverse Gram matrix follows by rank-one updates and is made
+    anew when its residual drifts.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, PA, SwapProject
+    >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), PA(C=1.0), SwapProject(budget=2)))
+    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).n_support_
+    2
+    """
+
+    budget: int
+
+    def build(self, company: Company) -> _core.Budget:
+        """The native budget; checks the parameters and the kernel."""
+        self._needs_geometry(company)
+        return _core.SwapProject(self._count())

@@ -1,0 +1,233 @@
+"""Kernels: k(x, z) from one reduction over the features, <x, z> or |x - z|_1, and the norms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils import check_array
+
+from budgetron import _check, _core
+from budgetron._rows import canonical, whole
+from budgetron._spec import Spec
+
+Gamma = float | Literal["scale", "auto"]
+
+
+def _scale(X: Any) -> float:
+    """1 / (n_features * X.var()), as in scikit-learn; 1 if X is constant."""
+    if sparse.issparse(X):
+        variance = float(X.multiply(X).mean() - X.mean() ** 2)
+    else:
+        variance = float(np.var(X, dtype=np.float64))
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+
+class Kernel(Spec):
+    """Base of the kernels. ``kernel(X, Z)`` is the matrix of k(x, z)."""
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        """Whether every Gram matrix of the kernel is positive semidefinite."""
+        return True
+
+    def fitted(self, X: Any) -> Self:  # noqa: ARG002
+        """The kernel with every parameter a number, those left open taken from the rows X."""
+        return self
+
+    def build(self) -> _core.Kernel:
+        """The native kernel; checks the parameters."""
+        raise NotImplementedError
+
+    def __call__(self, X: Any, Z: Any = None) -> npt.NDArray[np.float64]:
+        """The matrix of k(x, z) for all rows x of X and z of Z (of X itself without Z)."""
+        X = canonical(check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32)))
+        Z = X if Z is None else canonical(check_array(Z, accept_sparse="csr", dtype=np.float64))
+        if X.shape[1] != Z.shape[1]:
+            raise ValueError(
+                f"{type(self).__name__}: X has {X.shape[1]} features and Z has {Z.shape[1]}."
+            )
+        return self.fitted(X).build().matrix(whole(X), whole(Z), X.shape[1])
+
+
+class _WithGamma(Kernel):
+    gamma: Gamma
+
+    def fitted(self, X: Any) -> Self:
+        """The same with ``gamma`` a number: "scale" and "auto" are taken from the rows X."""
+        if self.gamma == "scale":
+            return replace(self, gamma=_scale(X))  # type: ignore[type-var]
+        if self.gamma == "auto":
+            return replace(self, gamma=1.0 / X.shape[1])  # type: ignore[type-var]
+        return self
+
+    def _gamma(self) -> float:
+        if isinstance(self.gamma, str):
+            raise ValueError(
+                f'{type(self).__name__}: gamma must be a number, "scale" or "auto", '
+                f"got {self.gamma!r}."
+            )
+        return _check.positive(self, "gamma", self.gamma)
+
+
+@dataclass
+class Gaussian(_WithGamma):
+    """k(x, z) = exp(-gamma |x - z|^2).
+
+    The papers write a width sigma: gamma = 1 / (2 sigma^2), see :meth:`of_width`.
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto"
+        "scale" is 1 / (n_features * X.var()) and "auto" is 1 / n_features, as in scikit-learn; both
+        are taken from the first batch a model sees and stay.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian
+    >>> Gaussian(gamma=0.5)([[0.0, 0.0]], [[1.0, 1.0]])
+    array([[0.36787944]])
+    >>> Gaussian.of_width(8)
+    Gaussian(gamma=0.0078125)
+    """
+
+    gamma: Gamma = "scale"
+
+    @classmethod
+    def of_width(cls, sigma: float) -> Self:
+        """The kernel of width sigma, exp(-|x - z|^2 / (2 sigma^2))."""
+        return cls(gamma=1 / (2 * _check.positive(cls.__name__, "sigma", sigma) ** 2))
+
+    def build(self) -> _core.Kernel:
+        """The native kernel; checks the parameters."""
+        return _core.Gaussian(self._gamma())
+
+
+@dataclass
+class Laplacian(_WithGamma):
+    """k(x, z) = exp(-gamma |x - z|_1).
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto"
+        As for :class:`Gaussian`.
+
+    Departs from the paper
+    ----------------------
+    The papers write exp(-|x - z|_1 / sigma): gamma = 1 / sigma.
+
+    Examples
+    --------
+    >>> from budgetron import Laplacian
+    >>> Laplacian(gamma=0.5)([[0.0, 0.0]], [[1.0, 1.0]])
+    array([[0.36787944]])
+    """
+
+    gamma: Gamma = "scale"
+
+    def build(self) -> _core.Kernel:
+        """The native kernel; checks the parameters."""
+        return _core.Laplacian(self._gamma())
+
+
+@dataclass
+class Polynomial(_WithGamma):
+    """k(x, z) = (gamma <x, z> + coef0)^degree.
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto"
+        As for :class:`Gaussian`.
+    coef0 : float
+        Positive semidefinite where at least 0.
+    degree : int
+        A whole number above 0.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Polynomial
+    >>> Polynomial(gamma=1.0, coef0=1.0, degree=2)([[1.0, 2.0]], [[3.0, 1.0]])
+    array([[36.]])
+    """
+
+    gamma: Gamma = "scale"
+    coef0: float = 1.0
+    degree: int = 3
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        """Whether every Gram matrix of the kernel is positive semidefinite."""
+        return self.coef0 >= 0
+
+    def build(self) -> _core.Kernel:
+        """The native kernel; checks the parameters."""
+        coef0 = _check.number(self, "coef0", self.coef0)
+        return _core.Polynomial(self._gamma(), coef0, _check.count(self, "degree", self.degree))
+
+
+@dataclass
+class Linear(Kernel):
+    """k(x, z) = <x, z>.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Linear
+    >>> Linear()([[1.0, 2.0]], [[3.0, 1.0]])
+    array([[5.]])
+    """
+
+    def build(self) -> _core.Kernel:
+        """The native kernel."""
+        return _core.Linear()
+
+
+@dataclass
+class Sigmoid(_WithGamma):
+    """k(x, z) = tanh(gamma <x, z> + coef0).
+
+    Not positive semidefinite: budgets that project, swap or sample by weight refuse it.
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto"
+        As for :class:`Gaussian`.
+    coef0 : float
+        The shift.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Sigmoid
+    >>> Sigmoid(gamma=0.1, coef0=0.0)([[1.0, 2.0]], [[3.0, 1.0]])
+    array([[0.46211716]])
+    """
+
+    gamma: Gamma = "scale"
+    coef0: float = 1.0
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        """Whether every Gram matrix of the kernel is positive semidefinite: not so."""
+        return False
+
+    def build(self) -> _core.Kernel:
+        """The native kernel; checks the parameters."""
+        return _core.Sigmoid(self._gamma(), _check.number(self, "coef0", self.coef0))

@@ -1,0 +1,172 @@
+"""Learners: a rule on a space, as a description; and the model that a description is built into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from budgetron import _check, _core
+from budgetron._rows import Matrix, blocks
+from budgetron._spec import Spec
+from budgetron._tasks import Task
+from budgetron.budgets import Budget
+from budgetron.budgets._budget import Company
+from budgetron.kernels import Kernel
+from budgetron.losses import Logistic
+from budgetron.rules import Rule
+
+Floats = npt.NDArray[np.float64]
+
+
+class Learner(Spec):
+    """Base of the learners."""
+
+    @property
+    def probabilistic(self) -> bool:
+        """Whether the loss says what a score means as a probability."""
+        return False
+
+    def fitted(self, X: Any) -> Self:
+        """The learner with every parameter a number, those left open taken from the rows X."""
+        raise NotImplementedError
+
+    def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
+        """The native learner; checks the description."""
+        raise NotImplementedError
+
+
+@dataclass
+class Kernelized(Learner):
+    """The one step that every support-vector algorithm of the papers shares.
+
+    (shrink, beta) = rule(f(x), y, k(x,x));  f <- shrink * f;  beta * k(x,.) enters f through the budget.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    rule : Rule
+        How far to step.
+    budget : Budget
+        How the new term joins f.
+
+    Departs from the paper
+    ----------------------
+    Nowhere: it is the form the algorithms have in common.
+
+    Examples
+    --------
+    A combination that no paper tried is written like any other:
+
+    >>> from budgetron import Gaussian, Kernelized, Logistic, OGD, OnlineClassifier, Swap
+    >>> learner = Kernelized(Gaussian(0.5), OGD(eta=0.2, loss=Logistic()), Swap(budget=50))
+    >>> OnlineClassifier(learner).fit([[0.0], [1.0]], [0, 1]).predict([[0.9]])
+    array([1])
+    """
+
+    kernel: Kernel
+    rule: Rule
+    budget: Budget
+
+    @property
+    def probabilistic(self) -> bool:
+        """Whether the rule's loss is the logistic one."""
+        return isinstance(getattr(self.rule, "loss", None), Logistic)
+
+    def fitted(self, X: Any) -> Self:
+        """The learner with the kernel's parameters numbers, those left open taken from the rows X."""
+        return replace(self, kernel=_check.instance(self, "kernel", self.kernel, Kernel).fitted(X))
+
+    def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
+        """The native learner; checks the description."""
+        kernel = _check.instance(self, "kernel", self.kernel, Kernel)
+        rule = _check.instance(self, "rule", self.rule, Rule)
+        budget = _check.instance(self, "budget", self.budget, Budget)
+        single = np.dtype(dtype) == np.float32
+        return _core.Kernelized(
+            kernel=kernel.build(),
+            rule=task.rule(rule),
+            budget=budget.build(Company(kernel, rule, task, seed)),
+            task=task.build(),
+            features=n_features,
+            precision=_core.Precision.Single if single else _core.Precision.Double,
+        )
+
+
+class Model:
+    """A learner at work: the native model, and the description it was built from.
+
+    Rows are handed over in blocks, so that an interrupt is answered soon; how they are cut does not
+    change the model by one bit.
+    """
+
+    _block = 1024
+
+    def __init__(
+        self, learner: Learner, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int
+    ) -> None:
+        self.learner = learner
+        self.task = task
+        self.n_features = n_features
+        self.dtype = np.dtype(dtype)
+        self.seed = seed
+        self._native: Any = learner.build(task, n_features, self.dtype, seed)
+
+    def learn(self, X: Matrix, y: Floats, weights: Floats | None = None) -> Floats:
+        """Learn the rows of X one after the other; the scores made before each update."""
+        scores = np.empty((X.shape[0], self._native.outputs))
+        for cut, rows in blocks(X, self._block):
+            w = None if weights is None else weights[cut]
+            done = self._native.run(rows, y[cut], w, scores[cut])
+            if done < cut.stop - cut.start:
+                raise ValueError(
+                    f"Row {cut.start + done} gives a score that is not finite, so learning stopped "
+                    "before it: scale the features, or take a smaller eta or C."
+                )
+        return scores
+
+    def scores(self, X: Matrix) -> Floats:
+        """f(x) for every row, one column per output."""
+        scores = np.empty((X.shape[0], self._native.outputs))
+        for cut, rows in blocks(X, self._block):
+            scores[cut] = self._native.scores(rows)
+        return scores
+
+    @property
+    def size(self) -> int:
+        """The number of support vectors."""
+        return int(self._native.size)
+
+    @property
+    def memory_bytes(self) -> int:
+        """The native memory that the model holds."""
+        return int(self._native.memory_bytes)
+
+    def support_vectors(self) -> Matrix:
+        """The support vectors, oldest first."""
+        return self._native.support_vectors(self.n_features).astype(self.dtype, copy=False)
+
+    def dual_coef(self) -> Floats:
+        """The coefficients, one row per output, oldest support vector first."""
+        coefficients: Floats = self._native.dual_coef()
+        return coefficients
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything that learning changed, as named arrays."""
+        return dict(sorted(self._native.state().items()))
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.memory_bytes
+
+    def __getstate__(self) -> dict[str, Any]:
+        description = {k: v for k, v in vars(self).items() if k != "_native"}
+        return description | {"state": self.state()}
+
+    def __setstate__(self, description: dict[str, Any]) -> None:
+        state = description.pop("state")
+        vars(self).update(description)
+        self._native = self.learner.build(self.task, self.n_features, self.dtype, self.seed)
+        self._native.restore(state)

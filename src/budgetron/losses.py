@@ -1,0 +1,166 @@
+"""Losses: l(f, y) and its slope in f. At a kink the slope is 0.
+
+Losses of the margin y f are for labels; losses of the residual f - y are for targets, and for labels
+-1 and +1 as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from budgetron import _check, _core
+from budgetron._spec import Spec
+
+
+class Loss(Spec):
+    """Base of the losses."""
+
+    of_margin: ClassVar[bool] = False
+    """Whether the loss is one of y f, which has a meaning for labels only."""
+
+    def build(self) -> _core.Loss:
+        """The native loss; checks the parameters."""
+        raise NotImplementedError
+
+    def value(self, f: float, y: float) -> float:
+        """l(f, y)."""
+        return self.build().value(f, y)
+
+    def slope(self, f: float, y: float) -> float:
+        """The derivative of l in f; 0 at a kink."""
+        return self.build().slope(f, y)
+
+
+@dataclass
+class Hinge(Loss):
+    """max(0, 1 - y f); slope 0 at the kink y f = 1.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Hinge
+    >>> Hinge().value(0.25, 1), Hinge().slope(0.25, 1), Hinge().slope(1.0, 1)
+    (0.75, -1.0, 0.0)
+    """
+
+    of_margin: ClassVar[bool] = True
+
+    def build(self) -> _core.Loss:
+        """The native loss."""
+        return _core.Hinge()
+
+
+@dataclass
+class SquaredHinge(Loss):
+    """max(0, 1 - y f)^2 / 2.
+
+    Departs from the paper
+    ----------------------
+    Some texts leave out the half; the slope here is -y max(0, 1 - y f).
+
+    Examples
+    --------
+    >>> from budgetron import SquaredHinge
+    >>> SquaredHinge().value(0.0, 1), SquaredHinge().slope(0.0, 1)
+    (0.5, -1.0)
+    """
+
+    of_margin: ClassVar[bool] = True
+
+    def build(self) -> _core.Loss:
+        """The native loss."""
+        return _core.SquaredHinge()
+
+
+@dataclass
+class Logistic(Loss):
+    """log(1 + exp(-y f)). A classifier that uses it has ``predict_proba``.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Logistic
+    >>> round(Logistic().value(0.0, 1), 4), Logistic().slope(0.0, 1)
+    (0.6931, -0.5)
+    """
+
+    of_margin: ClassVar[bool] = True
+
+    def build(self) -> _core.Loss:
+        """The native loss."""
+        return _core.Logistic()
+
+
+@dataclass
+class Squared(Loss):
+    """(f - y)^2 / 2.
+
+    Departs from the paper
+    ----------------------
+    Some texts leave out the half; the slope here is f - y.
+
+    Examples
+    --------
+    >>> from budgetron import Squared
+    >>> Squared().value(1.0, 3.0), Squared().slope(1.0, 3.0)
+    (2.0, -2.0)
+    """
+
+    def build(self) -> _core.Loss:
+        """The native loss."""
+        return _core.Squared()
+
+
+@dataclass
+class Absolute(Loss):
+    """|f - y|; slope 0 at the kink f = y.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Absolute
+    >>> Absolute().value(1.0, 3.0), Absolute().slope(1.0, 3.0), Absolute().slope(3.0, 3.0)
+    (2.0, -1.0, 0.0)
+    """
+
+    def build(self) -> _core.Loss:
+        """The native loss."""
+        return _core.Absolute()
+
+
+@dataclass
+class EpsilonInsensitive(Loss):
+    """max(0, |f - y| - epsilon); slope 0 at the kinks |f - y| = epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        Half the width of the tube inside which nothing is lost.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import EpsilonInsensitive
+    >>> loss = EpsilonInsensitive(epsilon=0.5)
+    >>> loss.value(1.0, 3.0), loss.slope(1.0, 3.0), loss.slope(2.5, 3.0)
+    (1.5, -1.0, 0.0)
+    """
+
+    epsilon: float = 0.1
+
+    def build(self) -> _core.Loss:
+        """The native loss; checks the parameters."""
+        return _core.EpsilonInsensitive(_check.non_negative(self, "epsilon", self.epsilon))

@@ -1,0 +1,265 @@
+"""Rules: how far to step, (shrink, beta) = rule(f(x), y, k(x,x)).
+
+A rule has a form for labels and one for targets. The weight of an example multiplies its loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from budgetron import _check, _core
+from budgetron._spec import Spec
+from budgetron.losses import Hinge, Loss, Squared
+
+
+class Rule(Spec):
+    """Base of the rules."""
+
+    @property
+    def unit(self) -> float:
+        """The size of a coefficient that an example of slope 1 gets; caps are counted in it."""
+        raise NotImplementedError
+
+    def for_labels(self) -> _core.Rule:
+        """The native rule for classification; checks the parameters."""
+        raise ValueError(f"{type(self).__name__} is defined for regression only.")
+
+    def for_targets(self) -> _core.Rule:
+        """The native rule for regression; checks the parameters."""
+        raise ValueError(f"{type(self).__name__} is defined for classification only.")
+
+
+@dataclass
+class Perceptron(Rule):
+    """Step when the prediction is wrong: beta = eta y (Orabona et al. 2008, Algorithm 1).
+
+    For targets: beta = eta sign(r) while abs(r) > epsilon, r = y - f(x).
+
+    Parameters
+    ----------
+    eta : float, optional
+        The size of a step. None is 1 for labels, where it scales f and changes no prediction, and
+        0.1 for targets.
+    epsilon : float
+        The dead zone for targets.
+
+    Departs from the paper
+    ----------------------
+    The paper has labels and eta = 1 only; the form for targets is that of Lu et al. 2016.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, Perceptron, RemoveOldest
+    >>> learner = Kernelized(Gaussian(1.0), Perceptron(), RemoveOldest(budget=2))
+    >>> model = OnlineClassifier(learner)
+    >>> model.progressive_predict([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1])
+    array([1, 0, 1, 1])
+    """
+
+    eta: float | None = None
+    epsilon: float = 0.1
+
+    @property
+    def unit(self) -> float:
+        """Eta."""
+        return 1.0 if self.eta is None else _check.positive(self, "eta", self.eta)
+
+    def for_labels(self) -> _core.Rule:
+        """The native rule for classification; checks the parameters."""
+        return _core.Perceptron(self.unit)
+
+    def for_targets(self) -> _core.Rule:
+        """The native rule for regression; checks the parameters."""
+        eta = 0.1 if self.eta is None else _check.positive(self, "eta", self.eta)
+        return _core.PerceptronRegression(eta, _check.non_negative(self, "epsilon", self.epsilon))
+
+
+@dataclass
+class MarginPerceptron(Perceptron):
+    """Step when the margin is small: beta = eta y where y f(x) <= margin.
+
+    With margin 0 this is the Forgetron's rule (Dekel et al. 2008), which also steps at f(x) = 0; with
+    margin 1 it is that of the Projectron++ (Orabona et al. 2008, Sec. 4.1), whose budget decides what
+    becomes of a correct prediction. For targets it is :class:`Perceptron`.
+
+    Parameters
+    ----------
+    eta, epsilon
+        As for :class:`Perceptron`.
+    margin : float
+        The largest y f(x) that still makes a step.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, MarginPerceptron, OnlineClassifier, Unbounded
+    >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), MarginPerceptron(margin=1), Unbounded()))
+    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).n_support_
+    4
+    """
+
+    margin: float = 0.0
+
+    def for_labels(self) -> _core.Rule:
+        """The native rule for classification; checks the parameters."""
+        margin = _check.non_negative(self, "margin", self.margin)
+        return _core.MarginPerceptron(self.unit, margin)
+
+
+@dataclass
+class PA(Rule):
+    """Passive-Aggressive PA-I: beta = y min(C, l / k(x,x)), l the hinge loss (Crammer et al. 2006).
+
+    For targets: beta = sign(r) min(C, l / k(x,x)), l = max(0, abs(r) - epsilon).
+
+    Parameters
+    ----------
+    C : float
+        The largest coefficient.
+    epsilon : float
+        The dead zone for targets.
+
+    Departs from the paper
+    ----------------------
+    Where k(x,x) <= 0 no step is made: none could lower the loss.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, OnlineRegressor, PA, RemoveOldest
+    >>> model = OnlineRegressor(Kernelized(Gaussian(1.0), PA(C=1.0), RemoveOldest(budget=3)))
+    >>> model.fit([[0.0], [1.0], [2.0]], [0.0, 0.5, 1.0]).dual_coef_.round(3)
+    array([[0.4  , 0.753]])
+    """
+
+    C: float = 1.0
+    epsilon: float = 0.1
+
+    @property
+    def unit(self) -> float:
+        """C."""
+        return _check.positive(self, "C", self.C)
+
+    def for_labels(self) -> _core.Rule:
+        """The native rule for classification; checks the parameters."""
+        return _core.PassiveAggressive(self.unit)
+
+    def for_targets(self) -> _core.Rule:
+        """The native rule for regression; checks the parameters."""
+        epsilon = _check.non_negative(self, "epsilon", self.epsilon)
+        return _core.PassiveAggressiveRegression(self.unit, epsilon)
+
+
+@dataclass
+class OGD(Rule):
+    """Online gradient descent: f <- (1 - eta lam) f - eta l'(f(x)) k(x,.) (Zhao et al. 2012, Eq. 2).
+
+    Parameters
+    ----------
+    eta : float
+        The step size.
+    lam : float
+        The weight of the regulariser; eta * lam must stay below 1.
+    loss : Loss, optional
+        None is :class:`Hinge` for labels and :class:`Squared` for targets.
+    epsilon : float
+        The dead zone for targets: no step while abs(y - f(x)) <= epsilon.
+
+    Departs from the paper
+    ----------------------
+    The paper has labels only; the dead zone for targets is that of the experiments of Lu et al. 2016.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, Logistic, OGD, OnlineClassifier, RemoveOldest
+    >>> rule = OGD(eta=0.5, loss=Logistic())
+    >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), rule, RemoveOldest(budget=10)))
+    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).predict_proba([[0.0]]).round(2)
+    array([[0.54, 0.46]])
+    """
+
+    eta: float = 0.1
+    lam: float = 0.0
+    loss: Loss | None = None
+    epsilon: float = 0.1
+
+    @property
+    def unit(self) -> float:
+        """Eta."""
+        return _check.positive(self, "eta", self.eta)
+
+    def _lam(self) -> float:
+        lam = _check.non_negative(self, "lam", self.lam)
+        if self.unit * lam >= 1:
+            raise ValueError(f"OGD: eta * lam must be below 1, got {self.eta!r} * {self.lam!r}.")
+        return lam
+
+    def _loss(self, default: Loss) -> Loss:
+        return default if self.loss is None else _check.instance(self, "loss", self.loss, Loss)
+
+    def for_labels(self) -> _core.Rule:
+        """The native rule for classification; checks the parameters."""
+        return _core.OGD(self._loss(Hinge()).build(), self.unit, self._lam())
+
+    def for_targets(self) -> _core.Rule:
+        """The native rule for regression; checks the parameters."""
+        loss = self._loss(Squared())
+        if loss.of_margin:
+            raise ValueError(
+                f"OGD: {type(loss).__name__} is a loss for labels; for regression take Squared, "
+                "Absolute or EpsilonInsensitive."
+            )
+        epsilon = _check.non_negative(self, "epsilon", self.epsilon)
+        return _core.OGDRegression(loss.build(), self.unit, self._lam(), epsilon)
+
+
+@dataclass
+class NORMA(Rule):
+    """NORMA for regression (Kivinen, Smola & Williamson 2004).
+
+    f <- (1 - eta lam) f every round. Outside the tube, abs(r) > epsilon: beta = eta sign(r) and
+    epsilon grows by (1 - nu) eta; inside it shrinks by nu eta, so that a share nu stays outside.
+
+    Parameters
+    ----------
+    eta : float
+        The step size.
+    nu : float
+        The share of examples to be left outside the tube.
+    lam : float
+        The weight of the regulariser; eta * lam must stay below 1.
+    epsilon : float
+        Half the width of the tube at the start.
+
+    Departs from the paper
+    ----------------------
+    r is taken with the f(x) of before the shrink, as in the programs of Lu et al. 2016.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, NORMA, OnlineRegressor, Unbounded
+    >>> model = OnlineRegressor(Kernelized(Gaussian(1.0), NORMA(eta=0.1, nu=0.5), Unbounded()))
+    >>> model.fit([[0.0], [1.0], [2.0]], [0.0, 0.5, 1.0]).n_support_
+    2
+    """
+
+    eta: float = 0.1
+    nu: float = 0.5
+    lam: float = 0.0
+    epsilon: float = 0.1
+
+    @property
+    def unit(self) -> float:
+        """Eta."""
+        return _check.positive(self, "eta", self.eta)
+
+    def for_targets(self) -> _core.Rule:
+        """The native rule for regression; checks the parameters."""
+        lam = _check.non_negative(self, "lam", self.lam)
+        if self.unit * lam >= 1:
+            raise ValueError(f"NORMA: eta * lam must be below 1, got {self.eta!r} * {self.lam!r}.")
+        nu = _check.share(self, "nu", self.nu)
+        epsilon = _check.non_negative(self, "epsilon", self.epsilon)
+        return _core.NORMA(self.unit, nu, lam, epsilon)
