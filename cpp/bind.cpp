@@ -310,7 +310,7 @@ NB_MODULE(_core, m) {
   nb::class_<Learner>(m, "Learner")
       .def("run", &run, "rows"_a, "y"_a, "weights"_a.none(), "scores"_a)
       .def("scores", &scores, "rows"_a)
-      .def("state", &state)
+      .def("state", &state, nb::sig("def state(self) -> dict[str, object]"))
       .def_prop_ro("outputs", &Learner::outputs)
       .def_prop_ro("memory_bytes", &memory)
       .def("__sizeof__", &memory);
@@ -318,7 +318,7 @@ NB_MODULE(_core, m) {
       .def(nb::init<std::shared_ptr<const Kernel>, std::shared_ptr<Rule>, std::shared_ptr<Budget>,
                     std::shared_ptr<const Task>, std::size_t, Precision>(),
            "kernel"_a, "rule"_a, "budget"_a, "task"_a, "features"_a, "precision"_a)
-      .def("restore", &restore, "state"_a)
+      .def("restore", &restore, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"))
       .def_prop_ro("size", [](const Kernelized& learner) { return learner.expansion().size(); })
       .def("support_vectors", &support_vectors, "features"_a)
       .def("dual_coef", &dual_coef);

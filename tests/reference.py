@@ -65,9 +65,7 @@ def sign(r: float) -> float:
 
 
 hinge = Loss(lambda f, y: max(0.0, 1 - y * f), lambda f, y: -y if y * f < 1 else 0.0)
-squared_hinge = Loss(
-    lambda f, y: max(0.0, 1 - y * f) ** 2 / 2, lambda f, y: -y * max(0.0, 1 - y * f)
-)
+squared_hinge = Loss(lambda f, y: max(0.0, 1 - y * f) ** 2 / 2, lambda f, y: -y * max(0.0, 1 - y * f))
 logistic = Loss(
     lambda f, y: float(np.logaddexp(0, -y * f)),
     lambda f, y: -y * float(np.exp(-np.logaddexp(0, y * f))),
@@ -594,9 +592,7 @@ def _ogd(task: Task, eta: float, lam: float, loss: Loss | None, epsilon: float) 
     return GradientDescent(eta, lam, loss or squared, epsilon)
 
 
-def perceptron(
-    kernel: Kernel, task: Task, *, eta: float | None = None, epsilon: float = 0.1
-) -> Model:
+def perceptron(kernel: Kernel, task: Task, *, eta: float | None = None, epsilon: float = 0.1) -> Model:
     return Model(kernel, task, _perceptron(task, eta, epsilon), Unbounded())
 
 
@@ -677,21 +673,15 @@ def pa(kernel: Kernel, task: Task, *, C: float = 1.0, epsilon: float = 0.1) -> M
     return Model(kernel, task, _pa(task, C, epsilon), Unbounded())
 
 
-def bpa_s(
-    kernel: Kernel, task: Task, *, budget: int, C: float = 1.0, epsilon: float = 0.1
-) -> Model:
+def bpa_s(kernel: Kernel, task: Task, *, budget: int, C: float = 1.0, epsilon: float = 0.1) -> Model:
     return Model(kernel, task, _pa(task, C, epsilon), Swap(budget, no_others))
 
 
-def bpa_nn(
-    kernel: Kernel, task: Task, *, budget: int, C: float = 1.0, epsilon: float = 0.1
-) -> Model:
+def bpa_nn(kernel: Kernel, task: Task, *, budget: int, C: float = 1.0, epsilon: float = 0.1) -> Model:
     return Model(kernel, task, _pa(task, C, epsilon), Swap(budget, nearest))
 
 
-def bpa_p(
-    kernel: Kernel, task: Task, *, budget: int, C: float = 1.0, epsilon: float = 0.1
-) -> Model:
+def bpa_p(kernel: Kernel, task: Task, *, budget: int, C: float = 1.0, epsilon: float = 0.1) -> Model:
     return Model(kernel, task, _pa(task, C, epsilon), Swap(budget, all_others))
 
 
@@ -720,9 +710,7 @@ def ogd_remove_oldest(
     return Model(kernel, task, _ogd(task, eta, lam, loss, epsilon), RemoveOldest(budget))
 
 
-def norma(
-    kernel: Kernel, task: Task, *, eta: float, nu: float, lam: float, epsilon: float = 0.1
-) -> Model:
+def norma(kernel: Kernel, task: Task, *, eta: float, nu: float, lam: float, epsilon: float = 0.1) -> Model:
     if task.labels:
         raise ValueError("norma is for regression")
     return Model(kernel, task, Norma(eta, nu, lam, epsilon), Unbounded())

@@ -43,9 +43,9 @@ def share(owner: object, name: str, value: Any) -> float:
 
 def count(owner: object, name: str, value: Any) -> int:
     """A whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise ValueError(f"{_name(owner)}: {name} must be a whole number above 0, got {value!r}.")
-    if value > 2**31 - 1:
+    if int(value) > 2**31 - 1:
         raise ValueError(f"{_name(owner)}: {name} must be below 2^31, got {value!r}.")
     return int(value)
 

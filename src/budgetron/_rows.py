@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from budgetron import _core
 
-Matrix = npt.NDArray[np.float32] | npt.NDArray[np.float64] | Any
+Matrix = Any
 """A dense C-ordered array of float32 or float64, or a CSR matrix of the same with sorted columns."""
 
 
@@ -34,8 +33,7 @@ def blocks(X: Matrix, size: int) -> list[tuple[slice, _core.Rows]]:
     indices = X.indices.astype(np.int32, copy=False)
     indptr = X.indptr.astype(np.int64, copy=False)
     return [
-        (cut, _core.sparse(X.data, indices, indptr[cut.start : cut.stop + 1], X.shape[1]))
-        for cut in cuts
+        (cut, _core.sparse(X.data, indices, indptr[cut.start : cut.stop + 1], X.shape[1])) for cut in cuts
     ]
 
 

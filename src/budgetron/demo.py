@@ -50,15 +50,14 @@ class Score:
         """A line of the table."""
         rate = f"{np.mean(self.mistakes):5.1f} ± {np.std(self.mistakes):3.1f} %"
         speed = f"{self.rows / self.seconds:9,.0f}"
-        return f"{self.name:<18} {rate:>14} {self.support_vectors:>9} {self.memory / 1024:>8.0f} {speed:>12}"
+        return (
+            f"{self.name:<18} {rate:>14} {self.support_vectors:>9} {self.memory / 1024:>8.0f} {speed:>12}"
+        )
 
 
 def head() -> str:
     """The head of the table."""
-    return (
-        f"{'learner':<18} {'mistakes':>14} {'support':>9} {'KiB':>8} {'rows/second':>12}\n"
-        + "-" * 65
-    )
+    return f"{'learner':<18} {'mistakes':>14} {'support':>9} {'KiB':>8} {'rows/second':>12}\n" + "-" * 65
 
 
 def main(orders: int = 20) -> None:

@@ -21,7 +21,7 @@ from budgetron.kernels import Gaussian
 from budgetron.learners import Floats, Learner, Model
 
 
-class _Online(BaseEstimator):
+class _Online(BaseEstimator):  # type: ignore[misc]
     """What both estimators share: the model, its rows and its attributes."""
 
     learner: Learner | None
@@ -74,7 +74,7 @@ class _Online(BaseEstimator):
         return hasattr(self, "_model")
 
     def _seed(self) -> int:
-        if isinstance(self.random_state, Integral) and self.random_state >= 0:
+        if isinstance(self.random_state, Integral) and int(self.random_state) >= 0:
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
@@ -95,9 +95,7 @@ class _Online(BaseEstimator):
     def _weights(self, X: Matrix, sample_weight: Any) -> Floats | None:
         if sample_weight is None:
             return None
-        weights: Floats = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
+        weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return weights
 
     def _new_model(self, X: Matrix, task: Task) -> Model:
@@ -129,9 +127,7 @@ class _Online(BaseEstimator):
         scores = model.scores(self._rows(X, reset=False))
         if not np.isfinite(scores).all():
             row = int(np.argmin(np.isfinite(scores).all(axis=1)))
-            raise ValueError(
-                f"Row {row} of X gives a score that is not finite: scale the features."
-            )
+            raise ValueError(f"Row {row} of X gives a score that is not finite: scale the features.")
         return scores
 
     def __sklearn_tags__(self) -> Any:
@@ -228,7 +224,7 @@ class OnlineClassifier(ClassifierMixin, _Online):  # type: ignore[misc]
         if len(self.classes_) == 2:
             scores = np.hstack([-scores, scores]) / 2
         exponentials: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return exponentials / exponentials.sum(axis=1, keepdims=True)
+        return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))
 
     @available_if(lambda self: self._probabilistic())  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Floats:
@@ -276,9 +272,7 @@ class OnlineClassifier(ClassifierMixin, _Online):  # type: ignore[misc]
         known = np.isin(y, classes)
         if not known.all():
             label = y[np.argmin(known)]
-            raise ValueError(
-                f"y contains {label!r}, which is not among the classes {list(classes)!r}."
-            )
+            raise ValueError(f"y contains {label!r}, which is not among the classes {list(classes)!r}.")
         codes = np.searchsorted(classes, y).astype(np.float64)
         return 2 * codes - 1 if len(classes) == 2 else codes
 

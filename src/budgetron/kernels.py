@@ -47,9 +47,7 @@ class Kernel(Spec):
         X = canonical(check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32)))
         Z = X if Z is None else canonical(check_array(Z, accept_sparse="csr", dtype=np.float64))
         if X.shape[1] != Z.shape[1]:
-            raise ValueError(
-                f"{type(self).__name__}: X has {X.shape[1]} features and Z has {Z.shape[1]}."
-            )
+            raise ValueError(f"{type(self).__name__}: X has {X.shape[1]} features and Z has {Z.shape[1]}.")
         return self.fitted(X).build().matrix(whole(X), whole(Z), X.shape[1])
 
 
@@ -67,8 +65,7 @@ class _WithGamma(Kernel):
     def _gamma(self) -> float:
         if isinstance(self.gamma, str):
             raise ValueError(
-                f'{type(self).__name__}: gamma must be a number, "scale" or "auto", '
-                f"got {self.gamma!r}."
+                f'{type(self).__name__}: gamma must be a number, "scale" or "auto", got {self.gamma!r}.'
             )
         return _check.positive(self, "gamma", self.gamma)
 

@@ -166,7 +166,7 @@ class Model:
         return description | {"state": self.state()}
 
     def __setstate__(self, description: dict[str, Any]) -> None:
-        state = description.pop("state")
-        vars(self).update(description)
+        state = description["state"]
+        vars(self).update({k: v for k, v in description.items() if k != "state"})
         self._native = self.learner.build(self.task, self.n_features, self.dtype, self.seed)
         self._native.restore(state)

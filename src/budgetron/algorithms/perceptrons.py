@@ -39,9 +39,7 @@ def perceptron(kernel: Kernel, *, eta: float | None = None, epsilon: float = 0.1
     return Kernelized(kernel, Perceptron(eta, epsilon), Unbounded())
 
 
-def stoptron(
-    kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float = 0.1
-) -> Kernelized:
+def stoptron(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float = 0.1) -> Kernelized:
     """The Perceptron that stops learning when the budget is full (Orabona et al. 2008, Sec. 5).
 
     Parameters
@@ -67,9 +65,7 @@ def stoptron(
     return Kernelized(kernel, Perceptron(eta, epsilon), Stop(budget))
 
 
-def rbp(
-    kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float = 0.1
-) -> Kernelized:
+def rbp(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float = 0.1) -> Kernelized:
     """The Randomized Budget Perceptron: a random support vector goes (Cesa-Bianchi et al. 2006).
 
     Parameters
@@ -95,9 +91,7 @@ def rbp(
     return Kernelized(kernel, Perceptron(eta, epsilon), RemoveRandom(budget))
 
 
-def forgetron(
-    kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float = 0.1
-) -> Kernelized:
+def forgetron(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float = 0.1) -> Kernelized:
     """The self-tuned Forgetron: shrink, and forget the oldest (Dekel et al. 2008).
 
     Updates when y f(x) <= 0, so also at f(x) = 0; see :class:`~budgetron.Forget`.

@@ -34,8 +34,7 @@ class Budget(Spec):
     def _needs_geometry(self, company: Company) -> None:
         if not company.kernel.positive_semidefinite:
             raise ValueError(
-                f"{type(self).__name__}: needs a positive semidefinite kernel, got "
-                f"{company.kernel!r}."
+                f"{type(self).__name__}: needs a positive semidefinite kernel, got {company.kernel!r}."
             )
 
     def _needs_labels(self, company: Company, why: str) -> None:
