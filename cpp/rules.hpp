@@ -57,12 +57,15 @@ class PerceptronRegression final : public Rule {
   double eta_, epsilon_;
 };
 
+// A loss this small, against the numbers it is the difference of, is rounding: a step that mended the loss at x leaves it so.
+inline double clear_loss(double l, double scale) { return l > 1e-12 * std::max(1.0, scale) ? l : 0; }
+
 // PA-I: beta = y min(C, l / kxx), l the hinge loss. No step along k(x,.) = 0 can help.
 class PassiveAggressive final : public Rule {
  public:
   explicit PassiveAggressive(double C) : C_(C) {}
   Step step(const Round& r) override {
-    const double l = std::max(0.0, 1 - r.y * r.fx);
+    const double l = clear_loss(1 - r.y * r.fx, std::fabs(r.fx));
     return {1, r.kxx > 0 ? r.y * std::min(r.weight * C_, l / r.kxx) : 0};
   }
   void fields(Fields& io) override { io.scratch(sizeof *this); }
@@ -77,7 +80,7 @@ class PassiveAggressiveRegression final : public Rule {
   PassiveAggressiveRegression(double C, double epsilon) : C_(C), epsilon_(epsilon) {}
   Step step(const Round& round) override {
     const double r = round.y - round.fx;
-    const double l = std::max(0.0, std::fabs(r) - epsilon_);
+    const double l = clear_loss(std::fabs(r) - epsilon_, std::fabs(round.y));
     return {1, round.kxx > 0 ? sign(r) * std::min(round.weight * C_, l / round.kxx) : 0};
   }
   void fields(Fields& io) override { io.scratch(sizeof *this); }

@@ -178,6 +178,11 @@ class PerceptronRegression:
         return 1.0, weight * self.eta * sign(r) if abs(r) > self.epsilon else 0.0
 
 
+def clear(loss: float, scale: float) -> float:
+    """The loss, 0 where it is no more than rounding of a difference of numbers of this scale."""
+    return loss if loss > 1e-12 * max(1.0, abs(scale)) else 0.0
+
+
 @dataclass
 class PassiveAggressive:
     """PA-I: beta = y min(C, l / kxx)."""
@@ -185,7 +190,7 @@ class PassiveAggressive:
     C: float
 
     def __call__(self, q: Question, weight: float) -> tuple[float, float]:
-        loss = hinge.value(q.fx, q.y)
+        loss = clear(hinge.value(q.fx, q.y), q.fx)
         return 1.0, q.y * min(weight * self.C, loss / q.kxx) if q.kxx > 0 else 0.0
 
 
@@ -198,9 +203,8 @@ class PassiveAggressiveRegression:
 
     def __call__(self, q: Question, weight: float) -> tuple[float, float]:
         r = q.y - q.fx
-        if q.kxx <= 0 or abs(r) <= self.epsilon:
-            return 1.0, 0.0
-        return 1.0, sign(r) * min(weight * self.C, (abs(r) - self.epsilon) / q.kxx)
+        loss = clear(max(0.0, abs(r) - self.epsilon), q.y)
+        return 1.0, sign(r) * min(weight * self.C, loss / q.kxx) if q.kxx > 0 else 0.0
 
 
 @dataclass

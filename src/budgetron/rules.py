@@ -124,7 +124,9 @@ class PA(Rule):
 
     Departs from the paper
     ----------------------
-    Where k(x,x) <= 0 no step is made: none could lower the loss.
+    Where k(x,x) <= 0 no step is made: none could lower the loss. A loss that is rounding (below 1e-12 of
+    max(1, abs(f(x))), or of the target) counts as 0, or a row seen twice would become a second support
+    vector of no weight.
 
     Examples
     --------

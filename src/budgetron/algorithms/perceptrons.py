@@ -103,7 +103,8 @@ def forgetron(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon:
     budget : int
         The largest number of support vectors, B.
     eta, epsilon : float
-        As for :func:`perceptron`.
+        Step and dead zone, see :class:`~budgetron.Perceptron`; the paper has eta = 1, and another one
+        changes how far f shrinks.
 
     Departs from the paper
     ----------------------
