@@ -1,0 +1,75 @@
+"""One pass of the library against the same loop in plain NumPy, in one run: ratios, not seconds.
+
+Run ``make bench``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from time import perf_counter
+
+import numpy as np
+
+from budgetron import Gaussian, OnlineClassifier, algorithms
+
+
+def stream(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of two noisy classes that no linear function tells apart."""
+    r = np.random.default_rng(seed)
+    X = r.standard_normal((n, d))
+    f = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + 0.3 * r.standard_normal(n)
+    return X, np.where(f > 0, 1.0, -1.0)
+
+
+def plain_rbp(X: np.ndarray, y: np.ndarray, gamma: float, budget: int) -> int:
+    """The Randomized Budget Perceptron as one would write it in NumPy; its mistakes."""
+    r = np.random.default_rng(0)
+    S, norms, alpha = np.empty((budget, X.shape[1])), np.empty(budget), np.empty(budget)
+    n = mistakes = 0
+    for x, label in zip(X, y, strict=True):
+        xx = x @ x
+        f = alpha[:n] @ np.exp(-gamma * (norms[:n] + xx - 2 * (S[:n] @ x)))
+        if (1.0 if f >= 0 else -1.0) != label:
+            mistakes += 1
+            i = n if n < budget else r.integers(budget)
+            S[i], norms[i], alpha[i] = x, xx, label
+            n = min(n + 1, budget)
+    return mistakes
+
+
+def seconds(function, repeat: int = 3) -> tuple[float, int]:
+    """The least time of several runs, and what the function returned."""
+    times = []
+    for _ in range(repeat):
+        start = perf_counter()
+        result = function()
+        times.append(perf_counter() - start)
+    return min(times), result
+
+
+def native(name: str, X: np.ndarray, y: np.ndarray, gamma: float, **settings: float) -> int:
+    """One progressive pass of an algorithm; its mistakes."""
+    model = OnlineClassifier(getattr(algorithms, name)(Gaussian(gamma), **settings), random_state=0)
+    return int(np.sum(model.progressive_predict(X, y) != y))
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--features", type=int, default=22)
+    parser.add_argument("--budget", type=int, default=100)
+    options = parser.parse_args()
+    X, y = stream(options.rows, options.features)
+    gamma, n = 1 / (2 * options.features), len(X)
+    slow, mistakes = seconds(lambda: plain_rbp(X, y, gamma, options.budget))
+    print(f"{n} rows, {options.features} features, budget {options.budget}, one thread")
+    print(f"{'':<20}{'us/example':>12}{'NumPy loop / this':>20}{'mistakes':>11}")
+    print(f"{'NumPy loop (rbp)':<20}{1e6 * slow / n:>12.2f}{1.0:>20.1f}{mistakes / n:>11.1%}")
+    for name in ("rbp", "stoptron", "forgetron", "projectron", "bpa_s", "bogd", "bogd_pp"):
+        fast, mistakes = seconds(lambda name=name: native(name, X, y, gamma, budget=options.budget))
+        print(f"{name:<20}{1e6 * fast / n:>12.2f}{slow / fast:>20.1f}{mistakes / n:>11.1%}")
+
+
+if __name__ == "__main__":
+    main()
