@@ -5,6 +5,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -19,6 +20,7 @@
 #include "eigen.hpp"
 #include "expansion.hpp"
 #include "fields.hpp"
+#include "instruction_sets.hpp"
 #include "kernels.hpp"
 #include "learner.hpp"
 #include "losses.hpp"
@@ -213,7 +215,9 @@ std::size_t too_large(const BoundRows& X, Precision precision) {
 
 NewArray<double> exponentials(const Vector<double>& x) {
   std::vector<double> out(x.data(), x.data() + x.size());
-  exponential(std::span<double>(out));
+  out.resize((x.size() + lanes - 1) / lanes * lanes);
+  loops->exponential(out.data(), out.size());
+  out.resize(x.size());
   return array(std::move(out), {x.size()});
 }
 
@@ -234,8 +238,20 @@ void find_lapack() {
 
 }  // namespace
 
+// The loops of the widest instruction set there is, or of the one that BUDGETRON_ISA names.
+void find_loops() {
+  const char* wanted = std::getenv("BUDGETRON_ISA");
+  if (choose_loops(wanted == nullptr ? "" : wanted)) return;
+  std::string names;
+  for (const Loops* candidate : available_loops()) names += std::string(names.empty() ? "" : ", ") + candidate->name;
+  throw std::runtime_error("BUDGETRON_ISA: " + std::string(wanted) + " does not run on this processor; take one of " +
+                           names + ".");
+}
+
 NB_MODULE(_core, m) {
   find_lapack();
+  find_loops();
+  m.attr("instruction_set") = loops->name;
 
   nb::enum_<Precision>(m, "Precision").value("Single", Precision::Single).value("Double", Precision::Double);
   nb::class_<BoundRows>(m, "Rows");

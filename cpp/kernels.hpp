@@ -1,7 +1,6 @@
 // k(x, s) from one reduction over features and the norms.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <span>
@@ -24,24 +23,36 @@ class Kernel {
   virtual Bytes bytes() const = 0;
 };
 
-// A kernel and the reduction it reads.
-template <class Derived, class Reduction>
-class KernelOn : public Kernel {
+// Kernels of the dot product.
+template <class Derived>
+class OfDotProduct : public Kernel {
  public:
   std::unique_ptr<SupportSet> support_set(std::size_t features, Precision precision) const override {
-    if (precision == Precision::Single) return std::make_unique<FeatureMajor<float, Reduction>>(features);
-    return std::make_unique<FeatureMajor<double, Reduction>>(features);
+    if (precision == Precision::Single)
+      return std::make_unique<FeatureMajor<float>>(features, loops->dot_product_single);
+    return std::make_unique<FeatureMajor<double>>(features, loops->dot_product_double);
+  }
+  Bytes bytes() const override { return sizeof(Derived); }
+};
+
+// Kernels of the L1 distance.
+template <class Derived>
+class OfL1Distance : public Kernel {
+ public:
+  std::unique_ptr<SupportSet> support_set(std::size_t features, Precision precision) const override {
+    if (precision == Precision::Single)
+      return std::make_unique<FeatureMajor<float>>(features, loops->l1_distance_single);
+    return std::make_unique<FeatureMajor<double>>(features, loops->l1_distance_double);
   }
   Bytes bytes() const override { return sizeof(Derived); }
 };
 
 // exp(-gamma |x - s|^2)
-class Gaussian final : public KernelOn<Gaussian, DotProduct> {
+class Gaussian final : public OfDotProduct<Gaussian> {
  public:
   explicit Gaussian(double gamma) : gamma_(gamma) {}
   void finish(std::span<double> r, Row1 norms, double norm) const override {
-    for (std::size_t i = 0; i < norms.size(); ++i) r[i] = -gamma_ * std::max((norm + norms[i]) - 2 * r[i], 0.0);
-    exponential(r.first(norms.size()));
+    loops->gaussian(r.data(), norms.data(), norm, gamma_, norms.size());
   }
   double self(double) const override { return 1.0; }
 
@@ -50,12 +61,11 @@ class Gaussian final : public KernelOn<Gaussian, DotProduct> {
 };
 
 // exp(-gamma |x - s|_1)
-class Laplacian final : public KernelOn<Laplacian, L1Distance> {
+class Laplacian final : public OfL1Distance<Laplacian> {
  public:
   explicit Laplacian(double gamma) : gamma_(gamma) {}
   void finish(std::span<double> r, Row1 norms, double) const override {
-    for (std::size_t i = 0; i < norms.size(); ++i) r[i] = -gamma_ * std::max(r[i], 0.0);
-    exponential(r.first(norms.size()));
+    loops->laplacian(r.data(), gamma_, norms.size());
   }
   double self(double) const override { return 1.0; }
 
@@ -64,7 +74,7 @@ class Laplacian final : public KernelOn<Laplacian, L1Distance> {
 };
 
 // (gamma <x, s> + coef0)^degree
-class Polynomial final : public KernelOn<Polynomial, DotProduct> {
+class Polynomial final : public OfDotProduct<Polynomial> {
  public:
   Polynomial(double gamma, double coef0, int degree) : gamma_(gamma), coef0_(coef0), degree_(degree) {}
   void finish(std::span<double> r, Row1 norms, double) const override {
@@ -83,14 +93,14 @@ class Polynomial final : public KernelOn<Polynomial, DotProduct> {
 };
 
 // <x, s>
-class Linear final : public KernelOn<Linear, DotProduct> {
+class Linear final : public OfDotProduct<Linear> {
  public:
   void finish(std::span<double>, Row1, double) const override {}
   double self(double norm) const override { return norm; }
 };
 
 // tanh(gamma <x, s> + coef0)
-class Sigmoid final : public KernelOn<Sigmoid, DotProduct> {
+class Sigmoid final : public OfDotProduct<Sigmoid> {
  public:
   Sigmoid(double gamma, double coef0) : gamma_(gamma), coef0_(coef0) {}
   void finish(std::span<double> r, Row1 norms, double) const override {

@@ -14,9 +14,14 @@ struct DenseRow {
   const T* values;
   std::size_t columns;
 
+  std::size_t size() const { return columns; }
+  template <class U>
+  DenseRow<U> with(const U* other) const {
+    return {other, columns};
+  }
   template <class Visit>
   void each(Visit visit) const {
-    for (std::size_t j = 0; j < columns; ++j) visit(j, static_cast<double>(values[j]));
+    for (std::size_t j = 0; j < columns; ++j) visit(j, values[j]);
   }
 };
 
@@ -27,10 +32,14 @@ struct SparseRow {
   const std::int32_t* indices;
   std::size_t nonzeros;
 
+  std::size_t size() const { return nonzeros; }
+  template <class U>
+  SparseRow<U> with(const U* other) const {
+    return {other, indices, nonzeros};
+  }
   template <class Visit>
   void each(Visit visit) const {
-    for (std::size_t i = 0; i < nonzeros; ++i)
-      visit(static_cast<std::size_t>(indices[i]), static_cast<double>(values[i]));
+    for (std::size_t i = 0; i < nonzeros; ++i) visit(static_cast<std::size_t>(indices[i]), values[i]);
   }
 };
 

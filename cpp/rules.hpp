@@ -57,7 +57,8 @@ class PerceptronRegression final : public Rule {
   double eta_, epsilon_;
 };
 
-// A loss this small, against the numbers it is the difference of, is rounding: a step that mended the loss at x leaves it so.
+// A loss this small, against the numbers it is the difference of, is rounding: a step that mended the loss at x leaves
+// it so.
 inline double clear_loss(double l, double scale) { return l > 1e-12 * std::max(1.0, scale) ? l : 0; }
 
 // PA-I: beta = y min(C, l / kxx), l the hinge loss. No step along k(x,.) = 0 can help.

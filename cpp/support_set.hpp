@@ -4,41 +4,25 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "fields.hpp"
+#include "loops.hpp"
 #include "rows.hpp"
 #include "vectors.hpp"
 
 namespace budgetron {
 
-// <x, s> = sum_j x_j s_j, with norm |x|^2.
-struct DotProduct {
-  static double norm(double x) { return x * x; }
-  static double start(double) { return 0.0; }
-  static double dense(double x, double s) { return x * s; }
-  static double sparse(double x, double s) { return x * s; }
-};
-
-// |x - s|_1 = sum_j |x_j - s_j|, with norm |x|_1. Of a sparse x only the nonzeros are visited: where x_j = 0 the term
-// is |s_j|.
-struct L1Distance {
-  static double norm(double x) { return std::fabs(x); }
-  static double start(double norm) { return norm; }
-  static double dense(double x, double s) { return std::fabs(x - s); }
-  static double sparse(double x, double s) { return std::fabs(x - s) - std::fabs(s); }
-};
-
 class SupportSet : public Part {
  public:
   virtual std::size_t size() const = 0;
-  // How many numbers a buffer for one row over the support vectors must hold (size() rounded up to whole tiles).
+  // How many numbers a buffer for one row over the support vectors must hold (size() rounded up to whole lanes).
   virtual std::size_t padded() const = 0;
   virtual double norm(const Row&) const = 0;
-  virtual Row1 norms() const = 0;
+  virtual Row1 norms() const = 0;  // padded() of them
   // r_i = the reduction of (x, s_i); r has room for padded() numbers. Each is summed in order of the features.
   virtual void reduce(const Row& x, std::span<double> r) const = 0;
   virtual void reduce(std::size_t i, std::span<double> r) const = 0;
@@ -52,53 +36,46 @@ class SupportSet : public Part {
 
 // Feature-major: the values of feature j of all support vectors lie side by side, so that one row costs a fused pass
 // over the support vectors per feature with no horizontal sums, and a sparse x touches only its nonzero features.
-template <class T, class Reduction>
+template <class T>
 class FeatureMajor final : public SupportSet {
  public:
-  explicit FeatureMajor(std::size_t features) : features_(features) {}
+  FeatureMajor(std::size_t features, const Reduction<T>& reduction) : features_(features), reduction_(reduction) {}
 
-  std::size_t size() const override { return norms_.size(); }
-  std::size_t padded() const override { return (size() + tile - 1) / tile * tile; }
-  Row1 norms() const override { return norms_; }
+  std::size_t size() const override { return static_cast<std::size_t>(n_); }
+  std::size_t padded() const override { return (size() + lanes - 1) / lanes * lanes; }
+  Row1 norms() const override { return Row1(norms_).first(padded()); }
 
   double norm(const Row& x) const override {
-    double sum = 0;
-    std::visit([&](const auto& row) { row.each([&](std::size_t, double v) { sum += Reduction::norm(stored(v)); }); },
-               x);
-    return sum;
+    return as_stored(x, [&](const auto& row) { return reduction_.norm(row.values, row.size()); });
   }
 
   void reduce(const Row& x, std::span<double> r) const override {
     assert(r.size() >= padded());
-    std::visit([&](const auto& row) { reduce_tiles(row, r); }, x);
+    as_stored(x, [&](const auto& row) { reduce_row(row, r); });
   }
 
   void reduce(std::size_t i, std::span<double> r) const override {
     std::vector<T> s(features_);
     for (std::size_t j = 0; j < features_; ++j) s[j] = values_[j * stride_ + i];
-    reduce_tiles(DenseRow<T>{s.data(), features_}, r);
+    reduce_row(DenseRow<T>{s.data(), features_}, r);
   }
 
   void append(const Row& x, double norm) override {
-    if (size() == stride_) widen(std::max<std::size_t>(tile, 2 * stride_));
-    norms_.push_back(norm);
-    write(size() - 1, x);
+    if (size() == stride_) widen(2 * stride_ + 2 * lanes);
+    write(n_++, x, norm);
   }
 
   void replace(std::size_t i, const Row& x, double norm) override {
     clear(i);
-    norms_[i] = norm;
-    write(i, x);
+    write(i, x, norm);
   }
 
   void remove(std::size_t i) override {
     const std::size_t last = size() - 1;
-    for (std::size_t j = 0; j < features_; ++j) {
-      values_[j * stride_ + i] = values_[j * stride_ + last];
-      values_[j * stride_ + last] = 0;
-    }
+    for (std::size_t j = 0; j < features_; ++j) values_[j * stride_ + i] = values_[j * stride_ + last];
+    clear(last);
     norms_[i] = norms_[last];
-    norms_.pop_back();
+    --n_;
   }
 
   void copy(std::size_t i, std::span<double> out) const override {
@@ -107,47 +84,47 @@ class FeatureMajor final : public SupportSet {
 
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
+    io.field("support.n", n_);
     io.field("support.values", values_);
     io.field("support.norms", norms_);
-    stride_ = features_ == 0 ? 0 : values_.size() / features_;
+    stride_ = norms_.size();
   }
 
   bool fits(std::size_t n) const override {
-    return values_.size() == stride_ * features_ && norms_.size() == n && n <= stride_ && stride_ % tile == 0;
+    return n_ == n && n <= stride_ && stride_ % lanes == 0 && values_.size() == stride_ * features_;
   }
 
  private:
-  static constexpr std::size_t tile = 16;
-
-  // A number as this set keeps it: rows of another precision are read as if they had been converted first.
-  static double stored(double v) { return static_cast<double>(static_cast<T>(v)); }
-
-  template <class AnyRow>
-  static constexpr bool is_dense = requires(AnyRow row) { row.columns; };
-
-  template <class AnyRow>
-  void reduce_tiles(const AnyRow& row, std::span<double> r) const {
-    for (std::size_t first = 0; first < size(); first += tile) {
-      double sums[tile] = {};
-      row.each([&](std::size_t j, double value) {
-        const double v = stored(value);
-        const T* s = values_.data() + j * stride_ + first;
-        for (std::size_t i = 0; i < tile; ++i)
-          if constexpr (is_dense<AnyRow>)
-            sums[i] += Reduction::dense(v, static_cast<double>(s[i]));
-          else
-            sums[i] += Reduction::sparse(v, static_cast<double>(s[i]));
-      });
-      for (std::size_t i = 0; i < tile; ++i) r[first + i] = sums[i];
-    }
-    if constexpr (!is_dense<AnyRow>)
-      for (std::size_t i = 0; i < size(); ++i) r[i] += Reduction::start(norms_[i]);
+  // Hands x to use; a row of the other precision is converted first, as if it had come in this one.
+  template <class Use>
+  static auto as_stored(const Row& x, Use use) {
+    return std::visit(
+        [&](const auto& row) {
+          using Value = std::remove_cvref_t<decltype(*row.values)>;
+          if constexpr (std::is_same_v<Value, T>) {
+            return use(row);
+          } else {
+            const std::vector<T> converted(row.values, row.values + row.size());
+            return use(row.with(converted.data()));
+          }
+        },
+        x);
   }
 
-  void write(std::size_t i, const Row& x) {
+  void reduce_row(const DenseRow<T>& x, std::span<double> r) const {
+    reduction_.dense(x.values, x.columns, values_.data(), stride_, padded(), r.data());
+  }
+
+  void reduce_row(const SparseRow<T>& x, std::span<double> r) const {
+    reduction_.sparse(x.values, x.indices, x.nonzeros, values_.data(), stride_, padded(), norms_.data(), size(),
+                      r.data());
+  }
+
+  void write(std::size_t i, const Row& x, double norm) {
+    norms_[i] = norm;
     std::visit(
         [&](const auto& row) {
-          row.each([&](std::size_t j, double v) { values_[j * stride_ + i] = static_cast<T>(v); });
+          row.each([&](std::size_t j, auto v) { values_[j * stride_ + i] = static_cast<T>(v); });
         },
         x);
   }
@@ -156,19 +133,23 @@ class FeatureMajor final : public SupportSet {
     for (std::size_t j = 0; j < features_; ++j) values_[j * stride_ + i] = 0;
   }
 
+  // Strides are 16, 48, 112 ..., never a power of 2: values of one support vector would then share few cache lines.
   void widen(std::size_t stride) {
     std::vector<T> wider(features_ * stride);
     for (std::size_t j = 0; j < features_; ++j)
       std::copy_n(values_.begin() + static_cast<std::ptrdiff_t>(j * stride_), size(),
                   wider.begin() + static_cast<std::ptrdiff_t>(j * stride));
     values_ = std::move(wider);
+    norms_.resize(stride);
     stride_ = stride;
   }
 
   std::size_t features_;
+  const Reduction<T>& reduction_;
+  Counter n_ = 0;
   std::size_t stride_ = 0;
-  std::vector<T> values_;  // features x stride
-  std::vector<double> norms_;
+  std::vector<T> values_;      // features x stride
+  std::vector<double> norms_;  // stride of them
 };
 
 }  // namespace budgetron

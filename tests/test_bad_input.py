@@ -334,6 +334,21 @@ def test_not_fitted(task):
         model.predict([[0.0]])
 
 
+@each_task
+@each_method
+def test_first_call_that_fails(task, method):
+    """An estimator whose first call failed is as good as new."""
+    X, y = data(task)
+    model = estimator(task, rbp(K, budget=0))
+    before = repr(vars(model))
+    with refused("budget"):
+        if method == "partial_fit":
+            start(model, task, X, y)
+        else:
+            learn(model, method, X, y)
+    assert repr(vars(model)) == before
+
+
 # ---- parameters, found out when the model is built
 
 

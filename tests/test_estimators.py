@@ -5,9 +5,12 @@ import dataclasses
 import inspect
 import pickle
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -376,7 +379,7 @@ def wide_indices(X):
 
 KINDS = {
     "int": lambda X: X.astype(int),
-    "uint8": lambda X: (X + 0).astype(np.uint8),
+    "uint8": lambda X: X.astype(np.uint8),
     "float32": lambda X: X.astype(np.float32),
     "F-order": np.asfortranarray,
     "strided": lambda X: np.repeat(X, 2, axis=0)[::2],
@@ -490,6 +493,14 @@ def test_scale_is_frozen(task):
     assert pickle.loads(pickle.dumps(model)).gamma_ == gamma
     model.fit(100 * X, y)
     assert model.gamma_ == pytest.approx(gamma / 1e4, rel=0.5)
+
+
+def test_gamma_is_of_the_model():
+    """A model whose kernel has no gamma has no ``gamma_``, whatever was fitted before."""
+    X, y = data("binary")
+    model = OnlineClassifier(rbp(Gaussian(), budget=10)).fit(X, y)
+    model.set_params(learner__kernel=budgetron.Linear()).fit(X, y)
+    assert not hasattr(model, "gamma_")
 
 
 # ---- labels
@@ -649,8 +660,12 @@ def test_the_model_in_the_open(task, name, container, kernel):
 # ---- seeds
 
 
-@pytest.mark.parametrize("name", ["rbp", "bogd", "bogd_pp"])
-@each_task
+def draws(task, name):
+    """Whether the algorithm draws at random."""
+    return "random.drawn" in estimator(task, name).fit(*data(task))._model.state()
+
+
+@pytest.mark.parametrize(("task", "name"), [case for case in cases() if draws(*case)])
 def test_seeds(task, name):
     """A seed fixes the draws, another seed draws otherwise; a RandomState and None are seeds as well."""
     X, y = data(task, 200)
@@ -693,8 +708,6 @@ def test_pipeline_and_cross_validation(task, name):
 @pytest.mark.parametrize("prefer", ["threads", "processes"])
 def test_parallel_cross_validation(task, prefer):
     """The folds may be fitted side by side."""
-    import joblib
-
     X, y = data(task)
     model = estimator(task, "rbp")
     with joblib.parallel_config(backend="threading" if prefer == "threads" else "loky", n_jobs=2):
@@ -765,3 +778,28 @@ def test_readers_beside_a_writer(task):
         for done in [pool.submit(teach), *(pool.submit(ask) for _ in range(4))]:
             done.result(timeout=60)
     assert same_state(model, alone.partial_fit(X[10:], y[10:]))
+
+
+@pytest.mark.timing
+def test_readers_do_not_shut_out_a_writer():
+    """However busily threads predict, the one that teaches gets its turn."""
+    X, y = data("binary", 3000, features=300)
+    model = estimator("binary", make("rbp", Gaussian(0.01), budget=1000)).fit(X, y)
+    taught, end = threading.Event(), time.monotonic() + 4
+
+    def ask():
+        while not taught.is_set() and time.monotonic() < end:
+            model.predict(X)
+
+    def teach():
+        for i in range(20):
+            model.partial_fit(X[i : i + 1], y[i : i + 1])
+        taught.set()
+        return time.monotonic()
+
+    with ThreadPoolExecutor(5) as pool:
+        readers = [pool.submit(ask) for _ in range(4)]
+        time.sleep(0.2)
+        assert pool.submit(teach).result() < end
+        for done in readers:
+            done.result()
