@@ -16,9 +16,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from budgetron import _check, _core
 from budgetron._rows import Matrix, canonical, whole
 from budgetron._tasks import Labels, Targets, Task
-from budgetron.algorithms import ogd, projectron_pp
+from budgetron.algorithms import bpa_p
+from budgetron.budgets import SwapProject
 from budgetron.kernels import Gaussian
-from budgetron.learners import Floats, Learner, Model
+from budgetron.learners import Floats, Kernelized, Learner, Model
+from budgetron.rules import OGD
 
 
 class _Online(BaseEstimator):  # type: ignore[misc]
@@ -143,7 +145,7 @@ class OnlineClassifier(ClassifierMixin, _Online):  # type: ignore[misc]
     ----------
     learner : Learner, optional
         What learns, for example ``forgetron(Gaussian(), budget=100)``. The default suits standardised
-        data: ``projectron_pp(Gaussian(), budget=200)``.
+        data: ``bpa_p(Gaussian(), budget=200)``.
     epochs : int
         How many passes ``fit`` makes. ``fit`` is that many ``partial_fit`` on a new model.
     shuffle : bool
@@ -175,10 +177,10 @@ class OnlineClassifier(ClassifierMixin, _Online):  # type: ignore[misc]
     >>> from sklearn.preprocessing import scale
     >>> from budgetron import Gaussian, OnlineClassifier, rbp
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> clf = OnlineClassifier(rbp(Gaussian(gamma=0.02), budget=50), random_state=0)
+    >>> clf = OnlineClassifier(rbp(Gaussian(gamma=0.02), budget=30), random_state=0)
     >>> predictions = clf.progressive_predict(scale(X), y)
     >>> int((predictions != y).sum()), clf.n_support_
-    (37, 37)
+    (45, 30)
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -233,7 +235,7 @@ class OnlineClassifier(ClassifierMixin, _Online):  # type: ignore[misc]
             return np.asarray(np.log(self.predict_proba(X)))
 
     def _default_learner(self) -> Learner:
-        return projectron_pp(Gaussian(), budget=200)
+        return bpa_p(Gaussian(), budget=200)
 
     def _probabilistic(self) -> bool:
         if not (isinstance(self.learner, Learner) and self.learner.probabilistic):
@@ -292,7 +294,7 @@ class OnlineRegressor(RegressorMixin, _Online):  # type: ignore[misc]
     ----------
     learner : Learner, optional
         What learns, for example ``nogd(Gaussian(), budget=100, rank=20, eta=0.1)``. The default suits
-        standardised features and targets: ``ogd`` projected on 200 support vectors.
+        standardised features: ``Kernelized(Gaussian(), OGD(eta=0.2), SwapProject(200))``.
     epochs, shuffle, random_state
         As for :class:`OnlineClassifier`.
 
@@ -335,7 +337,7 @@ class OnlineRegressor(RegressorMixin, _Online):  # type: ignore[misc]
         return self._finite_scores(X).ravel()
 
     def _default_learner(self) -> Learner:
-        return ogd(Gaussian(), eta=0.1)
+        return Kernelized(Gaussian(), OGD(eta=0.2), SwapProject(200))
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Floats:
         first = not self._started()

@@ -52,7 +52,7 @@ class Perceptron(Rule):
     >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, Perceptron, RemoveOldest
     >>> learner = Kernelized(Gaussian(1.0), Perceptron(), RemoveOldest(budget=2))
     >>> model = OnlineClassifier(learner)
-    >>> model.progressive_predict([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1])
+    >>> model.progressive_predict([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1])
     array([1, 0, 1, 1])
     """
 
@@ -97,7 +97,7 @@ class MarginPerceptron(Perceptron):
     --------
     >>> from budgetron import Gaussian, Kernelized, MarginPerceptron, OnlineClassifier, Unbounded
     >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), MarginPerceptron(margin=1), Unbounded()))
-    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).n_support_
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).n_support_
     4
     """
 
@@ -178,8 +178,8 @@ class OGD(Rule):
     >>> from budgetron import Gaussian, Kernelized, Logistic, OGD, OnlineClassifier, RemoveOldest
     >>> rule = OGD(eta=0.5, loss=Logistic())
     >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), rule, RemoveOldest(budget=10)))
-    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).predict_proba([[0.0]]).round(2)
-    array([[0.54, 0.46]])
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).predict_proba([[0.0]]).round(2)
+    array([[0.55, 0.45]])
     """
 
     eta: float = 0.1

@@ -97,7 +97,7 @@ def bogd(
     --------
     >>> from budgetron import Gaussian, OnlineClassifier, bogd
     >>> model = OnlineClassifier(bogd(Gaussian(1.0), budget=2, eta=0.2), random_state=0)
-    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).n_support_
     2
     """
     return Kernelized(kernel, OGD(eta, lam, loss, epsilon), SampleUniform(budget, cap))
@@ -134,7 +134,7 @@ def bogd_pp(
     --------
     >>> from budgetron import Gaussian, OnlineClassifier, bogd_pp
     >>> model = OnlineClassifier(bogd_pp(Gaussian(1.0), budget=2, eta=0.2), random_state=0)
-    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).n_support_
     2
     """
     return Kernelized(kernel, OGD(eta, lam, loss, epsilon), SampleByWeight(budget, cap))
@@ -174,7 +174,7 @@ def nogd(
     --------
     >>> from budgetron import Gaussian, OnlineClassifier, nogd
     >>> model = OnlineClassifier(nogd(Gaussian(1.0), budget=2, rank=1, eta=0.2))
-    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).n_support_
     2
     """
     return Kernelized(kernel, OGD(eta, 0.0, loss, epsilon), Project(budget, rank=rank))

@@ -52,7 +52,7 @@ def bpa_s(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1) 
     --------
     >>> from budgetron import Gaussian, OnlineClassifier, bpa_s
     >>> model = OnlineClassifier(bpa_s(Gaussian(1.0), budget=2))
-    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).n_support_
     2
     """
     return Kernelized(kernel, PA(C, epsilon), Swap(budget))
@@ -80,7 +80,7 @@ def bpa_nn(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1)
     --------
     >>> from budgetron import Gaussian, OnlineClassifier, bpa_nn
     >>> model = OnlineClassifier(bpa_nn(Gaussian(1.0), budget=2))
-    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).n_support_
     2
     """
     return Kernelized(kernel, PA(C, epsilon), SwapNearest(budget))
@@ -106,7 +106,7 @@ def bpa_p(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1) 
     --------
     >>> from budgetron import Gaussian, OnlineClassifier, bpa_p
     >>> model = OnlineClassifier(bpa_p(Gaussian(1.0), budget=2))
-    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).n_support_
     2
     """
     return Kernelized(kernel, PA(C, epsilon), SwapProject(budget))

@@ -59,7 +59,7 @@ def stoptron(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: 
     --------
     >>> from budgetron import Gaussian, OnlineClassifier, stoptron
     >>> model = OnlineClassifier(stoptron(Gaussian(1.0), budget=1))
-    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).support_vectors_
+    >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).support_vectors_
     array([[0.]])
     """
     return Kernelized(kernel, Perceptron(eta, epsilon), Stop(budget))
@@ -85,7 +85,7 @@ def rbp(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float
     --------
     >>> from budgetron import Gaussian, OnlineClassifier, rbp
     >>> model = OnlineClassifier(rbp(Gaussian(1.0), budget=2), random_state=0)
-    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).n_support_
     2
     """
     return Kernelized(kernel, Perceptron(eta, epsilon), RemoveRandom(budget))
@@ -115,8 +115,8 @@ def forgetron(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon:
     --------
     >>> from budgetron import Gaussian, OnlineClassifier, forgetron
     >>> model = OnlineClassifier(forgetron(Gaussian(1.0), budget=2))
-    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).support_vectors_.ravel()
-    array([1. , 0.1])
+    >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).support_vectors_.ravel()
+    array([1. , 0.6])
     """
     return Kernelized(kernel, MarginPerceptron(eta, epsilon, margin=0.0), Forget(budget))
 
@@ -141,7 +141,7 @@ def budget_perceptron(kernel: Kernel, *, budget: int, eta: float | None = None) 
     --------
     >>> from budgetron import Gaussian, OnlineClassifier, budget_perceptron
     >>> model = OnlineClassifier(budget_perceptron(Gaussian(1.0), budget=2))
-    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).n_support_
     2
     """
     return Kernelized(kernel, Perceptron(eta), RemoveRedundant(budget))
@@ -178,7 +178,7 @@ def projectron(
     --------
     >>> from budgetron import Gaussian, OnlineClassifier, projectron
     >>> model = OnlineClassifier(projectron(Gaussian(1.0), eta=0.5))
-    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).support_vectors_.ravel()
+    >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).support_vectors_.ravel()
     array([0., 1.])
     """
     return Kernelized(kernel, Perceptron(step, epsilon), Project(budget, eta=eta, U=U))
@@ -210,7 +210,7 @@ def projectron_pp(
     --------
     >>> from budgetron import Gaussian, OnlineClassifier, projectron_pp
     >>> model = OnlineClassifier(projectron_pp(Gaussian(1.0), budget=2))
-    >>> model.fit([[0.0], [1.0], [0.1]], [0, 1, 0]).n_support_
+    >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).n_support_
     2
     """
     return Kernelized(kernel, MarginPerceptron(margin=1.0), ProjectPlus(budget, eta=eta, U=U))

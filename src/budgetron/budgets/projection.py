@@ -42,7 +42,7 @@ class Project(Budget):
     --------
     >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, Perceptron, Project
     >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), Perceptron(), Project(budget=2)))
-    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).support_vectors_.ravel()
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).support_vectors_.ravel()
     array([0., 1.])
     """
 
@@ -90,7 +90,7 @@ class ProjectPlus(Budget):
     >>> from budgetron import Gaussian, Kernelized, MarginPerceptron, OnlineClassifier, ProjectPlus
     >>> learner = Kernelized(Gaussian(1.0), MarginPerceptron(margin=1), ProjectPlus(budget=2))
     >>> model = OnlineClassifier(learner)
-    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).n_support_
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).n_support_
     2
     """
 

@@ -20,8 +20,8 @@ class Unbounded(Budget):
     --------
     >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, Perceptron, Unbounded
     >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), Perceptron(), Unbounded()))
-    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).n_support_
-    3
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).n_support_
+    4
     """
 
     def build(self, company: Company) -> _core.Budget:  # noqa: ARG002
@@ -46,7 +46,7 @@ class Stop(Budget):
     --------
     >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, Perceptron, Stop
     >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), Perceptron(), Stop(budget=2)))
-    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).support_vectors_.ravel()
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).support_vectors_.ravel()
     array([0., 1.])
     """
 
@@ -75,7 +75,7 @@ class RemoveRandom(Budget):
     >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, Perceptron, RemoveRandom
     >>> learner = Kernelized(Gaussian(1.0), Perceptron(), RemoveRandom(budget=2))
     >>> model = OnlineClassifier(learner, random_state=0)
-    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).n_support_
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).n_support_
     2
     """
 
@@ -104,8 +104,8 @@ class RemoveOldest(Budget):
     --------
     >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, Perceptron, RemoveOldest
     >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), Perceptron(), RemoveOldest(budget=2)))
-    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).support_vectors_.ravel()
-    array([1. , 0.1])
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).support_vectors_.ravel()
+    array([1. , 0.6])
     """
 
     budget: int
@@ -136,8 +136,8 @@ class RemoveRedundant(Budget):
     >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, Perceptron, RemoveRedundant
     >>> learner = Kernelized(Gaussian(1.0), Perceptron(), RemoveRedundant(budget=2))
     >>> model = OnlineClassifier(learner)
-    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).support_vectors_.ravel()
-    array([1. , 0.1])
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).support_vectors_.ravel()
+    array([1. , 0.6])
     """
 
     budget: int
@@ -173,8 +173,8 @@ class Forget(Budget):
     --------
     >>> from budgetron import Forget, Gaussian, Kernelized, MarginPerceptron, OnlineClassifier
     >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), MarginPerceptron(), Forget(budget=2)))
-    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).support_vectors_.ravel()
-    array([1. , 0.1])
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).support_vectors_.ravel()
+    array([1. , 0.6])
     """
 
     budget: int

@@ -33,7 +33,7 @@ class SampleUniform(Budget):
     >>> from budgetron import Gaussian, Kernelized, OGD, OnlineClassifier, SampleUniform
     >>> learner = Kernelized(Gaussian(1.0), OGD(eta=0.5), SampleUniform(budget=2))
     >>> model = OnlineClassifier(learner, random_state=0)
-    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).n_support_
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).n_support_
     2
     """
 
@@ -69,7 +69,7 @@ class SampleByWeight(Budget):
     >>> from budgetron import Gaussian, Kernelized, OGD, OnlineClassifier, SampleByWeight
     >>> learner = Kernelized(Gaussian(1.0), OGD(eta=0.5), SampleByWeight(budget=2))
     >>> model = OnlineClassifier(learner, random_state=0)
-    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).n_support_
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).n_support_
     2
     """
 

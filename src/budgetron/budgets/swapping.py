@@ -31,7 +31,7 @@ class Swap(Budget):
     --------
     >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, PA, Swap
     >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), PA(C=1.0), Swap(budget=2)))
-    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).n_support_
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).n_support_
     2
     """
 
@@ -60,7 +60,7 @@ class SwapNearest(Budget):
     --------
     >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, PA, SwapNearest
     >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), PA(C=1.0), SwapNearest(budget=2)))
-    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).n_support_
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).n_support_
     2
     """
 
@@ -91,7 +91,7 @@ class SwapProject(Budget):
     --------
     >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, PA, SwapProject
     >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), PA(C=1.0), SwapProject(budget=2)))
-    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).n_support_
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).n_support_
     2
     """
 
