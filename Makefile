@@ -39,7 +39,7 @@ sanitize: $(VENV)/.developed
 	  --config-settings=build-dir=build/sanitized-objects '.[test]'
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
-	  $(SANITIZED)/bin/python -m pytest -m "not slow and not timing" tests
+	  $(SANITIZED)/bin/python -m pytest -n auto -m "not slow and not timing" tests
 
 # The core's type stub, from the built module.
 stub: $(VENV)/.developed

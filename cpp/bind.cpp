@@ -252,6 +252,9 @@ NB_MODULE(_core, m) {
   find_lapack();
   find_loops();
   m.attr("instruction_set") = loops->name;
+  nb::list instruction_sets;
+  for (const Loops* candidate : available_loops()) instruction_sets.append(candidate->name);
+  m.attr("instruction_sets") = nb::tuple(instruction_sets);
 
   nb::enum_<Precision>(m, "Precision").value("Single", Precision::Single).value("Double", Precision::Double);
   nb::class_<BoundRows>(m, "Rows");

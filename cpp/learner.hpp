@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <mutex>
 #include <shared_mutex>
 #include <span>
 #include <vector>
@@ -19,6 +20,27 @@
 
 namespace budgetron {
 
+// Shared by readers, held alone by a writer, who does not wait for readers that came after.
+class Guard {
+ public:
+  void lock() {
+    const std::lock_guard turn(turnstile_);
+    readers_.lock();
+  }
+  void unlock() { readers_.unlock(); }
+  void lock_shared() {
+    {
+      const std::lock_guard turn(turnstile_);
+    }
+    readers_.lock_shared();
+  }
+  void unlock_shared() { readers_.unlock_shared(); }
+
+ private:
+  std::mutex turnstile_;
+  std::shared_mutex readers_;
+};
+
 class Learner : public Part {
  public:
   virtual std::size_t outputs() const = 0;
@@ -28,11 +50,10 @@ class Learner : public Part {
   virtual std::size_t run(const Rows& rows, Row1 y, Row1 weights, std::span<double> scores) = 0;
   // f(x) for every row (rows x outputs).
   virtual void scores(const Rows& rows, std::span<double> out) const = 0;
-  // Shared by readers, held alone by whoever changes the model.
-  std::shared_mutex& guard() const { return guard_; }
+  Guard& guard() const { return guard_; }
 
  private:
-  mutable std::shared_mutex guard_;
+  mutable Guard guard_;
 };
 
 class Kernelized final : public Learner {

@@ -4,6 +4,11 @@
 #include "loops.hpp"
 
 #include <cstring>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
 
 namespace budgetron {
 namespace {
@@ -21,6 +26,27 @@ static_assert(lanes % width == 0);
 using Doubles = double __attribute__((vector_size(width * sizeof(double))));
 using Floats = float __attribute__((vector_size(width * sizeof(float))));
 using Words = std::uint64_t __attribute__((vector_size(width * sizeof(double))));
+
+// a b + c, rounded once where the instruction set can.
+inline __attribute__((always_inline)) Doubles fused(Doubles a, Doubles b, Doubles c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_pd(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_pd(a, b, c);
+#elif defined(__ARM_NEON)
+  return vfmaq_f64(c, a, b);
+#else
+  return a * b + c;
+#endif
+}
+
+inline __attribute__((always_inline)) double fused(double a, double b, double c) {
+#if defined(__FMA__) || defined(__ARM_NEON)
+  return __builtin_fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
 
 inline __attribute__((always_inline)) Doubles load(const double* p) {
   Doubles v;
@@ -42,20 +68,11 @@ inline __attribute__((always_inline)) Doubles absolute(Doubles v) {
   return reinterpret_cast<Doubles>(reinterpret_cast<Words>(v) & ~(Words{} + (std::uint64_t{1} << 63)));
 }
 
-// x^2 + sum, rounded as the lanes of a dot product are: the norm of x must be <x, x> to the last bit.
-inline double add_square(double x, double sum) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-  return __builtin_fma(x, x, sum);
-#else
-  return x * x + sum;
-#endif
-}
-
 struct DotProduct {
-  static double norm(double x, double sum) { return add_square(x, sum); }
+  static double norm(double x, double sum) { return fused(x, x, sum); }
   static double absent(double) { return 0; }
-  static __attribute__((always_inline)) Doubles dense(Doubles x, Doubles s, Doubles sum) { return x * s + sum; }
-  static __attribute__((always_inline)) Doubles sparse(Doubles x, Doubles s, Doubles sum) { return x * s + sum; }
+  static __attribute__((always_inline)) Doubles dense(Doubles x, Doubles s, Doubles sum) { return fused(x, s, sum); }
+  static __attribute__((always_inline)) Doubles sparse(Doubles x, Doubles s, Doubles sum) { return fused(x, s, sum); }
 };
 
 // Where x_j = 0 the term is |s_j|: a sparse x starts from |s|_1 and corrects at its nonzeros.
@@ -126,12 +143,13 @@ inline __attribute__((always_inline)) Doubles power_of_two(Doubles whole) {
 inline __attribute__((always_inline)) Doubles exponential(Doubles x) {
   x = x < all(-746.0) ? all(-746.0) : x;
   const Doubles n = (x * 0x1.71547652b82fep0 + 0x1.8p52) - 0x1.8p52;
-  const Doubles r = (x - n * 0x1.62e42fee00000p-1) - n * 0x1.a39ef35793c76p-33;
+  const Doubles r = fused(n, all(-0x1.a39ef35793c76p-33), fused(n, all(-0x1.62e42fee00000p-1), x));
   const Doubles r2 = r * r, r4 = r2 * r2;  // sum r^i / i!, in pairs so that few products wait for each other
-  const Doubles a = (1.0 / 6 * r + 0.5) + r2 * (1.0 / 120 * r + 1.0 / 24);
-  const Doubles b = (1.0 / 5040 * r + 1.0 / 720) + r2 * (1.0 / 362880 * r + 1.0 / 40320);
-  const Doubles c = (1.0 / 39916800 * r + 1.0 / 3628800) + r2 * (1.0 / 6227020800 * r + 1.0 / 479001600);
-  const Doubles p = 1.0 + (r + r2 * (a + r4 * (b + r4 * c)));
+  const auto pair = [&](double first, double second) { return fused(r, all(second), all(first)); };
+  const Doubles a = fused(r2, pair(1.0 / 24, 1.0 / 120), pair(0.5, 1.0 / 6));
+  const Doubles b = fused(r2, pair(1.0 / 40320, 1.0 / 362880), pair(1.0 / 720, 1.0 / 5040));
+  const Doubles c = fused(r2, pair(1.0 / 479001600, 1.0 / 6227020800), pair(1.0 / 3628800, 1.0 / 39916800));
+  const Doubles p = 1.0 + fused(r2, fused(r4, fused(r4, c, b), a), r);
   const Doubles half = (n * 0.5 + 0x1.8p52) - 0x1.8p52;
   return p * power_of_two(half) * power_of_two(n - half);
 }
@@ -160,20 +178,22 @@ double dot(const double* a, const double* b, std::size_t n) {
     for (std::size_t k = 0; k < 4; ++k)
       for (std::size_t g = 0; g < registers; ++g) {
         const std::size_t at = i + k * lanes + g * width;
-        sums[k][g] = load(a + at) * load(b + at) + sums[k][g];
+        sums[k][g] = fused(load(a + at), load(b + at), sums[k][g]);
       }
   for (; i + lanes <= n; i += lanes)
     for (std::size_t g = 0; g < registers; ++g)
-      sums[0][g] = load(a + i + g * width) * load(b + i + g * width) + sums[0][g];
+      sums[0][g] = fused(load(a + i + g * width), load(b + i + g * width), sums[0][g]);
   double sum[lanes];
   for (std::size_t g = 0; g < registers; ++g)
     store(sum + g * width, (sums[0][g] + sums[1][g]) + (sums[2][g] + sums[3][g]));
-  for (std::size_t lane = 0; i < n; ++i, ++lane) sum[lane] = a[i] * b[i] + sum[lane];
+  for (std::size_t lane = 0; i < n; ++i, ++lane) sum[lane] = fused(a[i], b[i], sum[lane]);
   return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
 void add(double c, const double* x, double* y, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) y[i] = c * x[i] + y[i];
+  std::size_t i = 0;
+  for (; i + width <= n; i += width) store(y + i, fused(all(c), load(x + i), load(y + i)));
+  for (; i < n; ++i) y[i] = fused(c, x[i], y[i]);
 }
 
 void scale(double c, double* y, std::size_t n) {

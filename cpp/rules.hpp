@@ -126,7 +126,7 @@ class NORMA final : public Rule {
   Step step(const Round& round) override {
     const double r = round.y - round.fx, eta = eta_ * round.weight;
     const bool outside = std::fabs(r) > epsilon_;
-    epsilon_ += outside ? (1 - nu_) * eta : -nu_ * eta;
+    if (std::isfinite(eta)) epsilon_ += outside ? (1 - nu_) * eta : -nu_ * eta;
     return {1 - eta_ * lam_, outside ? eta * sign(r) : 0};
   }
   void fields(Fields& io) override {

@@ -33,9 +33,10 @@ class Swap final : public Budget {
   explicit Swap(std::size_t budget) : budget_(budget) {}
 
   void insert(Expansion& f, const Term& term) override {
-    if (f.size() < budget_) return f.append(term);
     const Row1 k = term.row.k;
     const double kxx = term.row.kxx;
+    if (kxx <= 0) return;  // k(x,.) = 0 changes nothing
+    if (f.size() < budget_) return f.append(term);
     const std::size_t r = cheapest(f, [&](std::size_t i) { return f.self(i) - k[i] * k[i] / kxx; });
     f.replace(r, term, k[r] / kxx);
   }
@@ -51,6 +52,7 @@ class SwapNearest final : public Budget {
   explicit SwapNearest(std::size_t budget) : budget_(budget) {}
 
   void insert(Expansion& f, const Term& term) override {
+    if (term.row.kxx <= 0) return;  // k(x,.) = 0 changes nothing
     const Row1 k = term.row.k;
     std::size_t place = f.size();
     if (place < budget_) {

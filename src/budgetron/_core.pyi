@@ -5,6 +5,10 @@ import numpy
 from numpy.typing import NDArray
 
 
+instruction_set: str = 'avx512'
+
+instruction_sets: tuple = ('avx512', 'avx2', 'baseline')
+
 class Precision(enum.Enum):
     Single = 0
 

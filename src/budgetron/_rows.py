@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ def canonical(X: Matrix) -> Matrix:
     """X itself where its layout suits the core; else a copy in order (the caller's is not touched)."""
     if not sparse.issparse(X):
         return np.ascontiguousarray(X)
+    X.check_format(full_check=True)
     if X.has_canonical_format:
         return X
     X = X.copy()
@@ -24,21 +26,15 @@ def canonical(X: Matrix) -> Matrix:
     return X
 
 
-def blocks(X: Matrix, size: int) -> list[tuple[slice, _core.Rows]]:
-    """X cut into blocks of at most ``size`` rows, as views."""
-    n = X.shape[0]
-    cuts = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+def views(X: Matrix) -> Callable[[slice], _core.Rows]:
+    """A function from a slice of rows to the native view of them."""
     if not sparse.issparse(X):
-        return [(cut, _core.dense(X[cut])) for cut in cuts]
+        return lambda cut: _core.dense(X[cut])
     indices = X.indices.astype(np.int32, copy=False)
     indptr = X.indptr.astype(np.int64, copy=False)
-    return [
-        (cut, _core.sparse(X.data, indices, indptr[cut.start : cut.stop + 1], X.shape[1])) for cut in cuts
-    ]
+    return lambda cut: _core.sparse(X.data, indices, indptr[cut.start : cut.stop + 1], X.shape[1])
 
 
 def whole(X: Matrix) -> _core.Rows:
     """All rows of X in one piece."""
-    if not sparse.issparse(X):
-        return _core.dense(X)
-    return blocks(X, max(1, X.shape[0]))[0][1]
+    return views(X)(slice(0, X.shape[0]))

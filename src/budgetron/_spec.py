@@ -28,14 +28,17 @@ class Spec:
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; whole parts before the parameters inside them."""
-        known = self.get_params(deep=False)
-        for name in sorted(params, key=lambda n: "__" in n):
+        own = {name: value for name, value in params.items() if "__" not in name}
+        nested = {name: value for name, value in params.items() if "__" in name}
+        parts = self.get_params(deep=False) | own
+        for name in params:
             first, _, rest = name.partition("__")
-            if first not in known or (rest and not isinstance(getattr(self, first), Spec)):
-                what, names = type(self).__name__, ", ".join(known)
+            if first not in self.get_params(deep=False) or (rest and not isinstance(parts[first], Spec)):
+                what, names = type(self).__name__, ", ".join(self.get_params(deep=False))
                 raise ValueError(f"{what} has no parameter {name!r}; it has: {names}.")
-            if rest:
-                getattr(self, first).set_params(**{rest: params[name]})
-            else:
-                setattr(self, first, params[name])
+        for name, value in own.items():
+            setattr(self, name, value)
+        for name, value in nested.items():
+            first, _, rest = name.partition("__")
+            getattr(self, first).set_params(**{rest: value})
         return self

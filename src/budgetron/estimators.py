@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from budgetron import _check, _core
 from budgetron._rows import Matrix, canonical, whole
@@ -76,9 +78,22 @@ class _Online(BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "_model")
 
     def _seed(self) -> int:
-        if isinstance(self.random_state, Integral) and int(self.random_state) >= 0:
+        random = check_random_state(self.random_state)
+        if isinstance(self.random_state, Integral):
             return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        return int(random.randint(2**31 - 1))
+
+    @contextmanager
+    def _or_as_before(self) -> Iterator[None]:
+        """Whatever fails inside leaves the attributes as they were."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            for name in set(vars(self)) - set(before):
+                delattr(self, name)
+            self.__dict__.update(before)
+            raise
 
     def _rows(self, X: Any, *, reset: bool, **more: Any) -> Any:
         """X (and y) checked, in the core's layout; rows too large to square are refused."""
@@ -97,7 +112,15 @@ class _Online(BaseEstimator):  # type: ignore[misc]
     def _weights(self, X: Matrix, sample_weight: Any) -> Floats | None:
         if sample_weight is None:
             return None
-        weights: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if isinstance(sample_weight, Real):
+            sample_weight = np.full(X.shape[0], sample_weight)
+        weights: Floats = check_array(
+            sample_weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight"
+        )
+        if weights.shape != (X.shape[0],):
+            raise ValueError(f"sample_weight has shape {weights.shape}, expected ({X.shape[0]},).")
+        if (weights < 0).any():
+            raise ValueError(f"Negative values in sample_weight: {weights.min()}.")
         return weights
 
     def _new_model(self, X: Matrix, task: Task) -> Model:
@@ -108,6 +131,7 @@ class _Online(BaseEstimator):  # type: ignore[misc]
     def _adopt(self, model: Model) -> None:
         self._model = model
         self.learner_ = model.learner
+        self.__dict__.pop("gamma_", None)
         gamma = getattr(getattr(model.learner, "kernel", None), "gamma", None)
         if gamma is not None:
             self.gamma_ = gamma
@@ -185,13 +209,14 @@ class OnlineClassifier(ClassifierMixin, _Online):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Start afresh and learn the rows, ``epochs`` times."""
-        X, y = self._rows(X, y=y, reset=True)
-        check_classification_targets(y)
-        classes = unique_labels(y)
-        model = self._new_model(X, self._labels(classes))
-        self._passes(model, X, self._codes(y, classes), self._weights(X, sample_weight))
-        self.classes_ = classes
-        self._adopt(model)
+        with self._or_as_before():
+            X, y = self._rows(X, y=y, reset=True)
+            check_classification_targets(y)
+            classes = unique_labels(y)
+            model = self._new_model(X, self._labels(classes))
+            self._passes(model, X, self._codes(y, classes), self._weights(X, sample_weight))
+            self.classes_ = classes
+            self._adopt(model)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -238,34 +263,41 @@ class OnlineClassifier(ClassifierMixin, _Online):  # type: ignore[misc]
         return bpa_p(Gaussian(), budget=200)
 
     def _probabilistic(self) -> bool:
-        if not (isinstance(self.learner, Learner) and self.learner.probabilistic):
+        learner = getattr(self, "learner_", self.learner)
+        if not (isinstance(learner, Learner) and learner.probabilistic):
             raise AttributeError("predict_proba needs a learner with the Logistic loss.")
         return True
 
     def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Floats:
         first = not self._started()
-        X, y = self._rows(X, y=y, reset=first)
-        check_classification_targets(y)
+        with self._or_as_before():
+            X, y = self._rows(X, y=y, reset=first)
+            check_classification_targets(y)
+            known = self._known(y, classes, first)
+            weights, codes = self._weights(X, sample_weight), self._codes(y, known)
+            if first:
+                self._adopt(self._new_model(X, self._labels(known)))
+                self.classes_ = known
+        return self._model.learn(X, codes, weights)
+
+    def _known(self, y: npt.NDArray[Any], classes: Any, first: bool) -> npt.NDArray[Any]:
+        """The labels there are: those of the first call, which a later one may repeat."""
+        if classes is not None and np.size(classes) == 0:
+            raise ValueError("classes is empty; it must name all labels there will be.")
         given = None if classes is None else unique_labels(classes)
         if first:
-            known = unique_labels(y) if given is None else given
-            model = self._new_model(X, self._labels(known))
-        else:
-            known, model = self.classes_, self._model
-            if given is not None and not np.array_equal(given, known):
-                raise ValueError(
-                    f"classes={list(given)!r} differ from those of the first call, {list(known)!r}."
-                )
-        scores = model.learn(X, self._codes(y, known), self._weights(X, sample_weight))
-        self.classes_ = known
-        if first:
-            self._adopt(model)
-        return scores
+            return unique_labels(y) if given is None else given  # type: ignore[no-any-return]
+        known: npt.NDArray[Any] = self.classes_
+        if given is not None and not np.array_equal(given, known):
+            raise ValueError(
+                f"classes={given.tolist()} differ from those of the first call, {known.tolist()}."
+            )
+        return known
 
     def _labels(self, classes: npt.NDArray[Any]) -> Labels:
         if len(classes) < 2:
             raise ValueError(
-                f"{type(self).__name__} needs at least two classes, got one class: {classes[0]!r}."
+                f"{type(self).__name__} needs at least two classes, got one class: {classes.tolist()[0]!r}."
             )
         return Labels(len(classes))
 
@@ -273,8 +305,8 @@ class OnlineClassifier(ClassifierMixin, _Online):  # type: ignore[misc]
         """Labels as the core reads them: -1 and +1 for two classes, indices for more."""
         known = np.isin(y, classes)
         if not known.all():
-            label = y[np.argmin(known)]
-            raise ValueError(f"y contains {label!r}, which is not among the classes {list(classes)!r}.")
+            label = y[np.argmin(known)].tolist()
+            raise ValueError(f"y contains {label!r}, which is not among the classes {classes.tolist()}.")
         codes = np.searchsorted(classes, y).astype(np.float64)
         return 2 * codes - 1 if len(classes) == 2 else codes
 
@@ -317,10 +349,11 @@ class OnlineRegressor(RegressorMixin, _Online):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Start afresh and learn the rows, ``epochs`` times."""
-        X, y = self._rows(X, y=y, y_numeric=True, reset=True)
-        model = self._new_model(X, Targets())
-        self._passes(model, X, self._targets(y), self._weights(X, sample_weight))
-        self._adopt(model)
+        with self._or_as_before():
+            X, y = self._rows(X, y=y, y_numeric=True, reset=True)
+            model = self._new_model(X, Targets())
+            self._passes(model, X, self._targets(y), self._weights(X, sample_weight))
+            self._adopt(model)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -341,12 +374,12 @@ class OnlineRegressor(RegressorMixin, _Online):  # type: ignore[misc]
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> Floats:
         first = not self._started()
-        X, y = self._rows(X, y=y, y_numeric=True, reset=first)
-        model = self._new_model(X, Targets()) if first else self._model
-        scores = model.learn(X, self._targets(y), self._weights(X, sample_weight))
-        if first:
-            self._adopt(model)
-        return scores
+        with self._or_as_before():
+            X, y = self._rows(X, y=y, y_numeric=True, reset=first)
+            weights = self._weights(X, sample_weight)
+            if first:
+                self._adopt(self._new_model(X, Targets()))
+        return self._model.learn(X, self._targets(y), weights)
 
     @staticmethod
     def _targets(y: npt.NDArray[Any]) -> Floats:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from budgetron import _check, _core
-from budgetron._rows import Matrix, blocks
+from budgetron._rows import Matrix, views
 from budgetron._spec import Spec
 from budgetron._tasks import Task
 from budgetron.budgets import Budget
@@ -97,18 +100,16 @@ class Kernelized(Learner):
 
 
 class Model:
-    """A learner at work: the native model, and the description it was built from.
+    """A learner at work: the native model, and a copy of the description it was built from.
 
-    Rows are handed over in blocks, so that an interrupt is answered soon; how they are cut does not
-    change the model by one bit.
+    Rows are handed over in blocks of about a tenth of a second, so that an interrupt is answered soon;
+    how they are cut does not change the model by one bit.
     """
-
-    _block = 1024
 
     def __init__(
         self, learner: Learner, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int
     ) -> None:
-        self.learner = learner
+        self.learner = copy.deepcopy(learner)
         self.task = task
         self.n_features = n_features
         self.dtype = np.dtype(dtype)
@@ -118,7 +119,7 @@ class Model:
     def learn(self, X: Matrix, y: Floats, weights: Floats | None = None) -> Floats:
         """Learn the rows of X one after the other; the scores made before each update."""
         scores = np.empty((X.shape[0], self._native.outputs))
-        for cut, rows in blocks(X, self._block):
+        for cut, rows in self._blocks(X):
             w = None if weights is None else weights[cut]
             done = self._native.run(rows, y[cut], w, scores[cut])
             if done < cut.stop - cut.start:
@@ -131,9 +132,22 @@ class Model:
     def scores(self, X: Matrix) -> Floats:
         """f(x) for every row, one column per output."""
         scores = np.empty((X.shape[0], self._native.outputs))
-        for cut, rows in blocks(X, self._block):
+        for cut, rows in self._blocks(X):
             scores[cut] = self._native.scores(rows)
         return scores
+
+    def _blocks(self, X: Matrix) -> Iterator[tuple[slice, _core.Rows]]:
+        """X cut into blocks, each twice as long as the one before while they take little time."""
+        if X.shape[1] != self.n_features:
+            raise ValueError(f"The model was built for {self.n_features} features, X has {X.shape[1]}.")
+        view, start, size = views(X), 0, 64
+        while start < X.shape[0]:
+            cut = slice(start, min(start + size, X.shape[0]))
+            began = perf_counter()
+            yield cut, view(cut)
+            if perf_counter() - began < 0.05:
+                size *= 2
+            start = cut.stop
 
     @property
     def size(self) -> int:

@@ -1,0 +1,66 @@
+"""Every instruction set that this processor has, each in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from budgetron import Gaussian, Laplacian, _core
+
+PROGRAM = """
+import json
+import numpy as np
+from scipy import sparse
+from budgetron import Gaussian, Laplacian, OnlineClassifier, bpa_nn, _core
+
+r = np.random.default_rng(0)
+X = r.standard_normal((300, 13)) * (r.random((300, 13)) < 0.6)
+y = r.integers(0, 3, 300)
+single = X.astype(np.float32)
+row = OnlineClassifier(bpa_nn(Gaussian(0.1), budget=37))._learn(X, y, range(3), None)
+csr = OnlineClassifier(bpa_nn(Gaussian(0.1), budget=37))._learn(sparse.csr_matrix(X), y, range(3), None)
+print(json.dumps({
+    "name": _core.instruction_set,
+    "gaussian": Gaussian(0.3)(X[:9], X).tolist(),
+    "laplacian": Laplacian(0.3)(sparse.csr_matrix(X[:9]), X).tolist(),
+    "exponentials": _core.exponentials(np.linspace(-700, 0, 1001)).tolist(),
+    "itself": np.diag(Gaussian(0.3)(1e3 * X)).tolist(),
+    "csr": float(np.abs(row - csr).max()),
+    "scores": row.tolist(),
+    "single": OnlineClassifier(bpa_nn(Gaussian(0.1), budget=37))._learn(single, y, range(3), None).tolist(),
+}))
+"""
+
+
+def run(isa):
+    environment = os.environ | {"BUDGETRON_ISA": isa}
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("isa", _core.instruction_sets)
+def test_gives_the_same_numbers(isa):
+    done = run(isa)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    r = np.random.default_rng(0)
+    X = r.standard_normal((300, 13)) * (r.random((300, 13)) < 0.6)
+    assert result["name"] == isa
+    np.testing.assert_allclose(result["gaussian"], Gaussian(0.3)(X[:9], X), rtol=1e-13)
+    np.testing.assert_allclose(result["laplacian"], Laplacian(0.3)(X[:9], X), rtol=1e-12)
+    np.testing.assert_allclose(result["exponentials"], np.exp(np.linspace(-700, 0, 1001)), rtol=1e-15)
+    np.testing.assert_array_equal(result["itself"], 1)
+    assert result["csr"] <= 1e-12
+    np.testing.assert_allclose(result["single"], result["scores"], atol=1e-5)
+
+
+def test_one_that_is_not_there_is_one_sentence():
+    done = run("abacus")
+    assert done.returncode != 0
+    assert (
+        done.stderr.strip().splitlines()[-1].startswith("ImportError: BUDGETRON_ISA: abacus does not run")
+    )
