@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstdlib>
 #include <map>
@@ -238,12 +239,18 @@ void find_lapack() {
 
 }  // namespace
 
+std::vector<std::string> instruction_sets() {
+  std::vector<std::string> names;
+  for (const Loops* candidate : available_loops()) names.emplace_back(candidate->name);
+  return names;
+}
+
 // The loops of the widest instruction set there is, or of the one that BUDGETRON_ISA names.
 void find_loops() {
   const char* wanted = std::getenv("BUDGETRON_ISA");
   if (choose_loops(wanted == nullptr ? "" : wanted)) return;
   std::string names;
-  for (const Loops* candidate : available_loops()) names += std::string(names.empty() ? "" : ", ") + candidate->name;
+  for (const std::string& name : instruction_sets()) names += (names.empty() ? "" : ", ") + name;
   throw std::runtime_error("BUDGETRON_ISA: " + std::string(wanted) + " does not run on this processor; take one of " +
                            names + ".");
 }
@@ -251,10 +258,8 @@ void find_loops() {
 NB_MODULE(_core, m) {
   find_lapack();
   find_loops();
-  m.attr("instruction_set") = loops->name;
-  nb::list instruction_sets;
-  for (const Loops* candidate : available_loops()) instruction_sets.append(candidate->name);
-  m.attr("instruction_sets") = nb::tuple(instruction_sets);
+  m.def("instruction_set", [] { return loops->name; }, "The one in use.");
+  m.def("instruction_sets", &instruction_sets, "Those that run here, the widest first.");
 
   nb::enum_<Precision>(m, "Precision").value("Single", Precision::Single).value("Double", Precision::Double);
   nb::class_<BoundRows>(m, "Rows");

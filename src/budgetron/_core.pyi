@@ -5,9 +5,11 @@ import numpy
 from numpy.typing import NDArray
 
 
-instruction_set: str = 'avx512'
+def instruction_set() -> str:
+    """The one in use."""
 
-instruction_sets: tuple = ('avx512', 'avx2', 'baseline')
+def instruction_sets() -> list[str]:
+    """Those that run here, the widest first."""
 
 class Precision(enum.Enum):
     Single = 0
