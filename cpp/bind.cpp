@@ -22,6 +22,7 @@
 #include "expansion.hpp"
 #include "fields.hpp"
 #include "instruction_sets.hpp"
+#include "kernelized.hpp"
 #include "kernels.hpp"
 #include "learner.hpp"
 #include "losses.hpp"
@@ -132,7 +133,7 @@ nb::dict state(Learner& learner) {
 }
 
 // Restores a learner that was just built.
-void restore(Kernelized& learner, nb::dict state) {
+void restore(ExpansionLearner& learner, nb::dict state) {
   Restore io(std::move(state));
   learner.fields(io);
   if (!learner.fits(learner.expansion().size())) throw nb::value_error("model state: its fields do not fit together.");
@@ -174,7 +175,7 @@ std::vector<std::size_t> by_age(const Expansion& f) {
   return places;
 }
 
-NewArray<double> support_vectors(const Kernelized& learner, std::size_t features) {
+NewArray<double> support_vectors(const ExpansionLearner& learner, std::size_t features) {
   std::shared_lock lock(learner.guard());
   const Expansion& f = learner.expansion();
   std::vector<double> out(f.size() * features);
@@ -186,7 +187,7 @@ NewArray<double> support_vectors(const Kernelized& learner, std::size_t features
   return array(std::move(out), {f.size(), features});
 }
 
-NewArray<double> dual_coef(const Kernelized& learner) {
+NewArray<double> dual_coef(const ExpansionLearner& learner) {
   std::shared_lock lock(learner.guard());
   const Expansion& f = learner.expansion();
   std::vector<double> out;
@@ -338,14 +339,15 @@ NB_MODULE(_core, m) {
       .def_prop_ro("outputs", &Learner::outputs)
       .def_prop_ro("memory_bytes", &memory)
       .def("__sizeof__", &memory);
-  nb::class_<Kernelized, Learner>(m, "Kernelized")
-      .def(nb::init<std::shared_ptr<const Kernel>, std::shared_ptr<Rule>, std::shared_ptr<Budget>,
-                    std::shared_ptr<const Task>, std::size_t, Precision>(),
-           "kernel"_a, "rule"_a, "budget"_a, "task"_a, "features"_a, "precision"_a)
+  nb::class_<ExpansionLearner, Learner>(m, "ExpansionLearner")
       .def("restore", &restore, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"))
-      .def_prop_ro("size", [](const Kernelized& learner) { return learner.expansion().size(); })
+      .def_prop_ro("size", [](const ExpansionLearner& learner) { return learner.expansion().size(); })
       .def("support_vectors", &support_vectors, "features"_a)
       .def("dual_coef", &dual_coef);
+  nb::class_<Kernelized, ExpansionLearner>(m, "Kernelized")
+      .def(nb::init<std::shared_ptr<const Kernel>, std::shared_ptr<Rule>, std::shared_ptr<Budget>,
+                    std::shared_ptr<const Task>, std::size_t, Precision>(),
+           "kernel"_a, "rule"_a, "budget"_a, "task"_a, "features"_a, "precision"_a);
 
   m.def("exponentials", &exponentials, "x"_a, "exp of every number, as the kernels compute it.");
   m.def("uniforms", &uniforms, "seed"_a, "n"_a, "The first n numbers of the generator on a seed.");

@@ -1,5 +1,4 @@
-// A rule on a space. Kernelized is the one step that every support-vector algorithm of the papers shares:
-//   (shrink, beta) = rule(f(x), y, k(x,x));   f <- shrink f;   beta v k(x,.) enters f through the budget
+// A rule on a space, learning row by row.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +9,10 @@
 #include <span>
 #include <vector>
 
-#include "budgets.hpp"
 #include "expansion.hpp"
 #include "fields.hpp"
 #include "kernel_rows.hpp"
 #include "rows.hpp"
-#include "rules.hpp"
-#include "tasks.hpp"
 
 namespace budgetron {
 
@@ -56,19 +52,13 @@ class Learner : public Part {
   mutable Guard guard_;
 };
 
-class Kernelized final : public Learner {
+// A learner whose f is a kernel expansion: it walks the rows, and what it does with one is its step.
+class ExpansionLearner : public Learner {
  public:
-  Kernelized(std::shared_ptr<const Kernel> kernel, std::shared_ptr<Rule> rule, std::shared_ptr<Budget> budget,
-             std::shared_ptr<const Task> task, std::size_t features, Precision precision)
-      : rule_(std::move(rule)),
-        budget_(std::move(budget)),
-        task_(std::move(task)),
-        f_(std::move(kernel), features, precision, task_->outputs()) {}
-
-  std::size_t outputs() const override { return f_.outputs(); }
+  std::size_t outputs() const final { return f_.outputs(); }
   const Expansion& expansion() const { return f_; }
 
-  std::size_t run(const Rows& rows, Row1 y, Row1 weights, std::span<double> scores) override {
+  std::size_t run(const Rows& rows, Row1 y, Row1 weights, std::span<double> scores) final {
     KernelRows kernel_rows(rows, f_);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const KernelRow row = kernel_rows.at(i);
@@ -81,38 +71,24 @@ class Kernelized final : public Learner {
     return rows.size();
   }
 
-  void scores(const Rows& rows, std::span<double> out) const override {
+  void scores(const Rows& rows, std::span<double> out) const final {
     KernelRows kernel_rows(rows, f_);
     for (std::size_t i = 0; i < rows.size(); ++i) f_.scores(kernel_rows.at(i).k, out.subspan(i * outputs(), outputs()));
   }
 
-  void fields(Fields& io) override {
-    io.scratch(sizeof *this);
-    f_.fields(io);
-    rule_->fields(io);
-    budget_->fields(io);
-  }
+ protected:
+  ExpansionLearner(std::shared_ptr<const Kernel> kernel, std::size_t features, Precision precision, std::size_t outputs)
+      : f_(std::move(kernel), features, precision, outputs) {}
 
-  bool fits(std::size_t n) const override { return f_.fits(n) && rule_->fits(n) && budget_->fits(n); }
+  // One round, f = f(x) before it; false, and nothing changed, if the step would not be finite.
+  virtual bool learn(const Row& x, const KernelRow& row, Row1 f, double y, double weight) = 0;
+
+  Expansion f_;
 
  private:
   static bool finite(Row1 f) {
     return std::all_of(f.begin(), f.end(), [](double v) { return std::isfinite(v); });
   }
-
-  bool learn(const Row& x, const KernelRow& row, Row1 f, double y, double weight) {
-    const Question question = task_->ask(f, y, row.kxx, weight);
-    const Step step = rule_->step(question.round);
-    if (!std::isfinite(step.beta)) return false;
-    f_.shrink(step.shrink);
-    if (step.beta != 0) budget_->insert(f_, {x, row, step.beta, question.v, question.round});
-    return true;
-  }
-
-  std::shared_ptr<Rule> rule_;
-  std::shared_ptr<Budget> budget_;
-  std::shared_ptr<const Task> task_;
-  Expansion f_;
 };
 
 }  // namespace budgetron

@@ -184,9 +184,7 @@ class Learner:
 
     def __sizeof__(self) -> int: ...
 
-class Kernelized(Learner):
-    def __init__(self, kernel: Kernel, rule: Rule, budget: Budget, task: Task, features: int, precision: Precision) -> None: ...
-
+class ExpansionLearner(Learner):
     def restore(self, state: dict[str, object]) -> None: ...
 
     @property
@@ -195,6 +193,9 @@ class Kernelized(Learner):
     def support_vectors(self, features: int) -> NDArray[numpy.float64]: ...
 
     def dual_coef(self) -> NDArray[numpy.float64]: ...
+
+class Kernelized(ExpansionLearner):
+    def __init__(self, kernel: Kernel, rule: Rule, budget: Budget, task: Task, features: int, precision: Precision) -> None: ...
 
 def exponentials(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
     """exp of every number, as the kernels compute it."""
