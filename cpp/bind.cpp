@@ -26,6 +26,8 @@
 #include "kernels.hpp"
 #include "learner.hpp"
 #include "losses.hpp"
+#include "maintenance.hpp"
+#include "merge.hpp"
 #include "project.hpp"
 #include "rules.hpp"
 #include "swap.hpp"
@@ -193,7 +195,7 @@ NewArray<double> dual_coef(const ExpansionLearner& learner) {
   std::vector<double> out;
   out.reserve(f.size() * f.outputs());
   for (std::size_t c = 0; c < f.outputs(); ++c)
-    for (const std::size_t i : by_age(f)) out.push_back(f.alpha(c)[i]);
+    for (const std::size_t i : by_age(f)) out.push_back(f.alpha(c)[i] / f.divisor());
   return array(std::move(out), {f.outputs(), f.size()});
 }
 
@@ -305,6 +307,8 @@ NB_MODULE(_core, m) {
                                       "lam"_a);
   nb::class_<OGDRegression, Rule>(m, "OGDRegression")
       .def(nb::init<std::shared_ptr<const Loss>, double, double, double>(), "loss"_a, "eta"_a, "lam"_a, "epsilon"_a);
+  nb::class_<SGD, Rule>(m, "SGD").def(nb::init<std::shared_ptr<const Loss>, double>(), "loss"_a, "lam"_a);
+  nb::class_<SGDInBall, Rule>(m, "SGDInBall").def(nb::init<std::shared_ptr<const Loss>, double>(), "loss"_a, "lam"_a);
   nb::class_<NORMA, Rule>(m, "NORMA")
       .def(nb::init<double, double, double, double>(), "eta"_a, "nu"_a, "lam"_a, "epsilon"_a);
 
@@ -328,6 +332,15 @@ NB_MODULE(_core, m) {
       .def(nb::init<std::size_t, std::shared_ptr<const Threshold>, double>(), "budget"_a, "threshold"_a, "U"_a);
   nb::class_<ProjectLowRank, Budget>(m, "ProjectLowRank")
       .def(nb::init<std::size_t, std::size_t>(), "budget"_a, "rank"_a);
+  nb::class_<Maintained, Budget>(m, "Maintained");
+  nb::class_<RemoveSmallest, Maintained>(m, "RemoveSmallest").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<ProjectSmallest, Maintained>(m, "ProjectSmallest").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<ProjectNearest, Maintained>(m, "ProjectNearest")
+      .def(nb::init<std::size_t, std::size_t>(), "budget"_a, "neighbours"_a);
+  nb::class_<Merge, Maintained>(m, "Merge").def(nb::init<std::size_t, double>(), "budget"_a, "gamma"_a);
+  nb::class_<Sometimes, Budget>(m, "Sometimes")
+      .def(nb::init<std::shared_ptr<Maintained>, double, Counter>(), "inner"_a, "beta"_a, "seed"_a);
+  m.def("best_merge", &BestMerge::h, "m"_a, "L"_a, "The best h for m and L = log kap.");
   nb::class_<Swap, Budget>(m, "Swap").def(nb::init<std::size_t>(), "budget"_a);
   nb::class_<SwapNearest, Budget>(m, "SwapNearest").def(nb::init<std::size_t>(), "budget"_a);
   nb::class_<SwapProject, Budget>(m, "SwapProject").def(nb::init<std::size_t>(), "budget"_a);

@@ -136,7 +136,7 @@ class Forget final : public Budget {
     M_ += term.round.mistake;
     if (f.size() < budget_) return f.append(term);
     const std::size_t oldest = f.oldest();
-    const double sigma = f.largest(oldest);
+    const double sigma = f.largest(oldest) / f.divisor();
     f.kernel_row(oldest, k_);
     double mu = 0, q = 0;
     for (std::size_t c = 0; c < f.outputs(); ++c) {
@@ -144,6 +144,7 @@ class Forget final : public Budget {
       mu += y * (dot(f.alpha(c), k_) + term.coefficient(c) * term.row.k[oldest]);
       q += y * y * k_[oldest];
     }
+    mu /= f.divisor();
     const double a = q * sigma * sigma - 2 * sigma * mu;
     const auto psi = [&](double phi) { return a * phi * phi + 2 * sigma * phi; };
     const double slack = 15.0 / 32.0 * static_cast<double>(M_) - Q_;
@@ -178,10 +179,11 @@ class Sample : public Budget {
     if (f.size() < budget_) return f.append(term);
     p_.resize(f.size());
     const std::size_t dropped = draw(f, p_, random_);
+    const double cap = cap_ * f.divisor();
     for (std::size_t c = 0; c < f.outputs(); ++c) {
       const auto alpha = f.alpha(c);
       for (std::size_t i = 0; i < f.size(); ++i)
-        if (i != dropped) alpha[i] = std::clamp(alpha[i] / (1 - p_[i]), -cap_, cap_);
+        if (i != dropped) alpha[i] = std::clamp(alpha[i] / (1 - p_[i]), -cap, cap);
     }
     f.replace(dropped, term);
   }

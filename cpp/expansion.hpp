@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fields.hpp"
@@ -40,10 +42,15 @@ struct Term {
 class Expansion final : public Part {
  public:
   Expansion(std::shared_ptr<const Kernel> kernel, std::size_t features, Precision precision, std::size_t outputs)
-      : kernel_(std::move(kernel)), support_(kernel_->support_set(features, precision)), alpha_(outputs) {}
+      : kernel_(std::move(kernel)),
+        support_(kernel_->support_set(features, precision)),
+        alpha_(outputs),
+        coefficients_(outputs),
+        features_(features) {}
 
   std::size_t size() const { return births_.size(); }
   std::size_t outputs() const { return alpha_.size(); }
+  std::size_t features() const { return features_; }
   const Kernel& kernel() const { return *kernel_; }
   const SupportSet& support() const { return *support_; }
   std::span<double> alpha(std::size_t c) { return alpha_[c]; }
@@ -52,49 +59,89 @@ class Expansion final : public Part {
 
   // f_c(x) for every output c.
   void scores(Row1 k, std::span<double> f) const {
-    for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(alpha_[c], k);
+    for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(alpha_[c], k) / divisor_;
   }
+
+  double divisor() const { return divisor_; }
+  void divide_by(double divisor) { divisor_ = divisor; }
 
   void shrink(double factor) {
     if (factor == 1) return;
     for (auto& row : alpha_) scale(factor, row);
+    norm2_ *= factor * factor;
+  }
+
+  // From now on |f|^2 is kept; f must be 0.
+  void keep_norm() { norm_kept_ = true; }
+  // |f|^2, where it is kept.
+  double squared_norm() const { return norm2_ / (divisor_ * divisor_); }
+
+  // The nearest point of the ball |f| <= radius.
+  void pull_into_ball(double radius) {
+    if (norm_kept_ && squared_norm() > radius * radius) shrink(radius / std::sqrt(squared_norm()));
   }
 
   void append(const Term& term) {
     support_->append(term.x, term.row.norm);
     births_.push_back(born_++);
     for (auto& row : alpha_) row.push_back(0);
-    enter(size() - 1, term);
+    for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = term.coefficient(c);
+    enter(size() - 1, term.row.k, term.row.kxx);
   }
 
   // The term takes the place of support vector i, and with it a share of the coefficients that stood there.
   void replace(std::size_t i, const Term& term, double share = 0) {
+    for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = term.coefficient(c) + share * alpha_[c][i];
+    vanish(i);
     support_->replace(i, term.x, term.row.norm);
     births_[i] = born_++;
-    for (auto& row : alpha_) row[i] *= share;
-    enter(i, term);
+    enter(i, term.row.k, term.row.kxx);
+  }
+
+  // Support vector i goes, and z with the coefficients given takes the place of j.
+  void merge(std::size_t i, std::size_t j, const Row& z, Row1 coefficients) {
+    vanish(i);
+    vanish(j);
+    const double norm = support_->norm(z);
+    support_->replace(j, z, norm);
+    births_[j] = born_++;
+    std::copy(coefficients.begin(), coefficients.end(), coefficients_.begin());
+    if (norm_kept_) kernel_row(j, row_);
+    enter(j, row_, kernel_->self(norm));
+    remove(i);
   }
 
   // A share of the coefficients of support vector i is added to those of j.
   void lend(std::size_t i, std::size_t j, double share) {
-    for (auto& row : alpha_) row[j] += share * row[i];
+    for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = share * alpha_[c][i];
+    if (norm_kept_) kernel_row(j, row_);
+    enter(j, row_, self(j));
+  }
+
+  // Support vector i goes, its part written on all others by shares (of which that of i does not count): the orthogonal
+  // projection on their span, from which k(s_i,.) has the squared distance given.
+  void project_out(std::size_t i, Row1 shares, double distance2) {
+    norm2_ -= squared(i) * distance2;
+    for (auto& row : alpha_) {
+      const double alpha = std::exchange(row[i], 0.0);
+      add(alpha, shares, row);
+      row[i] = 0;
+    }
+    take_out(i);
   }
 
   // The last support vector moves to place i.
   void remove(std::size_t i) {
-    support_->remove(i);
-    births_[i] = births_.back();
-    births_.pop_back();
-    for (auto& row : alpha_) {
-      row[i] = row.back();
-      row.pop_back();
-    }
+    vanish(i);
+    take_out(i);
   }
 
-  // alpha += beta v (x) d: the term written on the support vectors that are there.
-  void spread(double beta, const Direction& v, Row1 d) {
-    add(beta, d, alpha_[v.plus]);
-    if (v.lifted()) add(-beta, d, alpha_[static_cast<std::size_t>(v.minus)]);
+  // alpha += beta v (x) d, d such that sum_j d_j k(s_j,.) is a projection P k(x,.) that leaves f as it is.
+  void spread(const Term& term, double factor, Row1 d) {
+    if (norm_kept_) add_to_norm(term.beta * factor, term, dot(term.row.k, d));
+    const Direction& v = term.v;
+    add(term.beta * factor, d, alpha_[v.plus]);
+    if (v.lifted()) add(-term.beta * factor, d, alpha_[static_cast<std::size_t>(v.minus)]);
   }
 
   std::size_t oldest() const {
@@ -124,8 +171,10 @@ class Expansion final : public Part {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(alpha_) + kernel_->bytes());
+    io.scratch(sizeof *this + bytes_of(alpha_) + bytes_of(coefficients_) + bytes_of(row_) + kernel_->bytes());
     support_->fields(io);
+    io.field("expansion.divisor", divisor_);
+    io.field("expansion.norm2", norm2_);
     io.field("expansion.births", births_);
     io.field("expansion.born", born_);
     for (std::size_t c = 0; c < outputs(); ++c) io.field(("expansion.alpha." + std::to_string(c)).c_str(), alpha_[c]);
@@ -137,8 +186,41 @@ class Expansion final : public Part {
   }
 
  private:
-  void enter(std::size_t i, const Term& term) {
-    for (std::size_t c = 0; c < outputs(); ++c) alpha_[c][i] += term.coefficient(c);
+  // The coefficients put aside are added at place i, k being the kernel row of what stands there.
+  void enter(std::size_t i, Row1 k, double kii) {
+    for (std::size_t c = 0; c < outputs(); ++c) {
+      const double coefficient = coefficients_[c];
+      if (norm_kept_) norm2_ += coefficient * (2 * dot(k, alpha_[c]) + coefficient * kii);
+      alpha_[c][i] += coefficient;
+    }
+  }
+
+  // The coefficients at place i become 0.
+  void vanish(std::size_t i) {
+    if (norm_kept_) kernel_row(i, row_);
+    for (auto& row : alpha_) {
+      if (norm_kept_) norm2_ -= row[i] * (2 * dot(row, row_) - row[i] * row_[i]);
+      row[i] = 0;
+    }
+  }
+
+  // The last support vector moves to place i, which has no coefficients.
+  void take_out(std::size_t i) {
+    support_->remove(i);
+    births_[i] = births_.back();
+    births_.pop_back();
+    for (auto& row : alpha_) {
+      row[i] = row.back();
+      row.pop_back();
+    }
+  }
+
+  // |f + beta v g|^2 for g with <f, g> = f(x) and |g|^2 = P.
+  void add_to_norm(double beta, const Term& term, double P) {
+    for (std::size_t c = 0; c < outputs(); ++c) {
+      const double coefficient = beta * term.v[c];
+      norm2_ += coefficient * (2 * dot(term.row.k, alpha_[c]) + coefficient * P);
+    }
   }
 
   std::shared_ptr<const Kernel> kernel_;
@@ -146,6 +228,12 @@ class Expansion final : public Part {
   std::vector<std::vector<double>> alpha_;  // outputs x n
   std::vector<Counter> births_;
   Counter born_ = 0;
+  double divisor_ = 1;
+  bool norm_kept_ = false;
+  double norm2_ = 0;                  // |sum_i alpha_i k(s_i,.)|^2, if kept
+  std::vector<double> coefficients_;  // about to enter, one per output
+  std::vector<double> row_;
+  std::size_t features_;
 };
 
 }  // namespace budgetron

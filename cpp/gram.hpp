@@ -28,6 +28,14 @@ class SquareMatrix {
 
   void drop_last() { --n_; }
 
+  // Row and column i go, the last ones move there.
+  void remove(std::size_t i) {
+    const std::size_t last = size() - 1;
+    for (std::size_t j = 0; j < last; ++j) (*this)[i][j] = (*this)[j][i] = (*this)[last][j];
+    (*this)[i][i] = (*this)[last][last];
+    drop_last();
+  }
+
   // out = A v
   void multiply(Row1 v, std::span<double> out) const {
     for (std::size_t i = 0; i < size(); ++i) out[i] = dot((*this)[i], v);
@@ -73,6 +81,9 @@ class Gram {
     assert(k.size() == size());
     write(i, k, kxx);
   }
+
+  // The last one moves to place i.
+  void remove(std::size_t i) { K_.remove(i); }
 
   void fields(Fields& io) { K_.fields(io, "gram.n", "gram.values"); }
   bool fits(std::size_t n) const { return K_.fits(n); }

@@ -42,19 +42,19 @@ class InverseGram {
     ++changes_;
   }
 
+  // r goes, the last one moves to its place: K^-1 <- K^-1 - q q' / q_r without row and column r, q = column r.
+  void remove(std::size_t r) {
+    K_.remove(r);
+    remove_from_inverse(r);
+  }
+
   // x, just looked at, takes the place of r.
   void swap(std::size_t r, Row1 k, double kxx) {
     K_.replace(r, k, kxx);
-    const std::size_t t = size();
     d_.push_back(-1);
     inverse_.grow();
     add_outer(1 / delta2_, d_);
-    column_.assign(inverse_[r].begin(), inverse_[r].end());
-    add_outer(-1 / column_[r], column_);  // now row and column r are zero
-    for (std::size_t i = 0; i < t; ++i) inverse_[i][r] = inverse_[r][i] = inverse_[t][i];
-    inverse_[r][r] = inverse_[t][t];
-    inverse_.drop_last();
-    ++changes_;
+    remove_from_inverse(r);
   }
 
   void fields(Fields& io) {
@@ -83,6 +83,13 @@ class InverseGram {
     }
     for (std::size_t i = 0; i < size(); ++i) d_[i] += dot(inverse_[i], residual_);
     return scale_of_k > 0 ? most / scale_of_k : 0;
+  }
+
+  void remove_from_inverse(std::size_t r) {
+    column_.assign(inverse_[r].begin(), inverse_[r].end());
+    add_outer(-1 / column_[r], column_);
+    inverse_.remove(r);
+    ++changes_;
   }
 
   // K^-1 += c v v'

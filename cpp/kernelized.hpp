@@ -1,5 +1,6 @@
 // The one step that every support-vector algorithm of the papers shares:
 //   (shrink, beta) = rule(f(x), y, k(x,x));   f <- shrink f;   beta v k(x,.) enters f through the budget
+// SGD adds two things to it: one divisor for all coefficients, and a ball that f stays in.
 #pragma once
 
 #include <cmath>
@@ -19,10 +20,13 @@ class Kernelized final : public ExpansionLearner {
       : ExpansionLearner(std::move(kernel), features, precision, task->outputs()),
         rule_(std::move(rule)),
         budget_(std::move(budget)),
-        task_(std::move(task)) {}
+        task_(std::move(task)) {
+    if (rule_->keeps_to_a_ball()) f_.keep_norm();
+  }
 
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
+    io.field("t", t_);
     f_.fields(io);
     rule_->fields(io);
     budget_->fields(io);
@@ -32,15 +36,21 @@ class Kernelized final : public ExpansionLearner {
 
  protected:
   bool learn(const Row& x, const KernelRow& row, Row1 f, double y, double weight) override {
-    const Question question = task_->ask(f, y, row.kxx, weight);
+    Question question = task_->ask(f, y, row.kxx, weight);
+    question.round.t = t_ + 1;
     const Step step = rule_->step(question.round);
     if (!std::isfinite(step.beta)) return false;
+    ++t_;
     f_.shrink(step.shrink);
-    if (step.beta != 0) budget_->insert(f_, {x, row, step.beta, question.v, question.round});
+    f_.divide_by(step.divisor);
+    if (step.beta == 0) return true;
+    budget_->insert(f_, {x, row, step.beta, question.v, question.round});
+    f_.pull_into_ball(step.radius);
     return true;
   }
 
  private:
+  Counter t_ = 0;  // rounds so far
   std::shared_ptr<Rule> rule_;
   std::shared_ptr<Budget> budget_;
   std::shared_ptr<const Task> task_;

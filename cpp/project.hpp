@@ -65,7 +65,7 @@ class Project : public Budget {
   void project_or_append(Expansion& f, const Term& term) {
     const bool full = f.size() >= budget_;
     if (full || span_.inside() || span_.delta() <= threshold_->eta(term.round, span_.P())) {
-      f.spread(term.beta, term.v, span_.d());
+      f.spread(term, 1, span_.d());
     } else {
       f.append(term);
       span_.append();
@@ -104,7 +104,7 @@ class ProjectPlus final : public Project {
     const double l = 1 - term.round.y * term.round.fx, P = span_.P(), delta = span_.delta();
     const double tau = P > l ? l / P : 1;
     const double b = tau * (2 * l - tau * P - (delta > 0 ? 2 * U_ * delta : 0));
-    if (b >= 0) f.spread(tau * term.beta, term.v, span_.d());
+    if (b >= 0) f.spread(term, tau, span_.d());
   }
 
   double U_;
@@ -121,7 +121,7 @@ class ProjectLowRank final : public Budget {
     if (!cut_) cut(f);
     d_.assign(f.size(), 0.0);
     for (std::size_t r = 0; r < D_.size(); ++r) add(dot(vector(r), term.row.k) / D_[r], vector(r), d_);
-    f.spread(term.beta, term.v, d_);
+    f.spread(term, 1, d_);
   }
 
   void fields(Fields& io) override {

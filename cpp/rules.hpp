@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 
 #include "fields.hpp"
@@ -14,11 +15,15 @@ namespace budgetron {
 struct Step {
   double shrink = 1;
   double beta = 0;
+  double divisor = 1;                                       // f is what its coefficients say, divided by this
+  double radius = std::numeric_limits<double>::infinity();  // of the ball that f is pulled back into after an update
 };
 
 class Rule : public Part {
  public:
   virtual Step step(const Round&) = 0;
+  // Whether some step has a radius.
+  virtual bool keeps_to_a_ball() const { return false; }
 };
 
 // Rosenblatt's rule, Projectron paper Algorithm 1: on a wrong prediction beta = eta y.
@@ -117,6 +122,44 @@ class OGDRegression final : public Rule {
  private:
   OGD ogd_;
   double epsilon_;
+};
+
+// Stochastic gradient descent with the step 1/(lam t), NBSGD paper Algorithm 1: f <- (t-1)/t f - l'(f(x))/(lam t)
+// k(x,.). The coefficients are kept as -l'/lam over one divisor t, so that those of equal slope stay exactly equal.
+class SGD final : public Rule {
+ public:
+  SGD(std::shared_ptr<const Loss> loss, double lam) : loss_(std::move(loss)), lam_(lam) {}
+  Step step(const Round& r) override {
+    return {1, -r.weight * loss_->slope(r.fx, r.y) / lam_, static_cast<double>(r.t)};
+  }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  std::shared_ptr<const Loss> loss_;
+  double lam_;
+};
+
+// The same, f pulled back into the ball |f| <= y_max / sqrt(lam) after every update, y_max the largest |y| so far
+// (Algorithm 3, lines 15-17, for the squared loss and lam <= 1).
+class SGDInBall final : public Rule {
+ public:
+  SGDInBall(std::shared_ptr<const Loss> loss, double lam) : sgd_(std::move(loss), lam), lam_(lam) {}
+  Step step(const Round& r) override {
+    Step step = sgd_.step(r);
+    if (std::isfinite(step.beta)) y_max_ = std::max(y_max_, std::fabs(r.y));
+    step.radius = y_max_ / std::sqrt(lam_);
+    return step;
+  }
+  bool keeps_to_a_ball() const override { return true; }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    io.field("sgd.y_max", y_max_);
+  }
+
+ private:
+  SGD sgd_;
+  double lam_;
+  double y_max_ = 0;
 };
 
 // NORMA for regression (Kivinen et al. 2004): the width of the tube follows the share nu of examples outside it.

@@ -108,7 +108,7 @@ class SwapProject final : public Budget {
   void insert(Expansion& f, const Term& term) override {
     const Row1 k = term.row.k;
     inverse_.look(k, term.row.kxx);
-    if (inverse_.inside()) return f.spread(term.beta, term.v, inverse_.d());
+    if (inverse_.inside()) return f.spread(term, 1, inverse_.d());
     if (f.size() < budget_) {
       f.append(term);
       return inverse_.append(k, term.row.kxx);

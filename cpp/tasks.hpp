@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <span>
 
+#include "fields.hpp"
 #include "vectors.hpp"
 
 namespace budgetron {
@@ -17,6 +18,7 @@ struct Round {
   double kxx;    // k(x, x), in the lifted space
   bool mistake;  // the prediction was wrong (regression: not exact; the rule's dead zone decides)
   double weight;
+  Counter t = 0;  // the number of the round, from 1
 };
 
 // The direction v in which a term beta v k(x,.) enters the coefficient rows: +1 at `plus`, and -1 at `minus` where

@@ -28,8 +28,8 @@ def make(name: str, kernel: Kernel | None = None, **kwargs: Any) -> Learner:
 
 
 def budgeted() -> list[str]:
-    """The algorithms that keep to a budget."""
-    return [name for name in algorithms.__all__ if "budget" in parameters(name)]
+    """The algorithms that keep to a budget; that of nbsgd only begins there."""
+    return [name for name in algorithms.__all__ if "budget" in parameters(name) and name != "nbsgd"]
 
 
 @cache

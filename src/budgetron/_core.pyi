@@ -112,6 +112,12 @@ class OGD(Rule):
 class OGDRegression(Rule):
     def __init__(self, loss: Loss, eta: float, lam: float, epsilon: float) -> None: ...
 
+class SGD(Rule):
+    def __init__(self, loss: Loss, lam: float) -> None: ...
+
+class SGDInBall(Rule):
+    def __init__(self, loss: Loss, lam: float) -> None: ...
+
 class NORMA(Rule):
     def __init__(self, eta: float, nu: float, lam: float, epsilon: float) -> None: ...
 
@@ -159,6 +165,27 @@ class ProjectPlus(Budget):
 
 class ProjectLowRank(Budget):
     def __init__(self, budget: int, rank: int) -> None: ...
+
+class Maintained(Budget):
+    pass
+
+class RemoveSmallest(Maintained):
+    def __init__(self, budget: int) -> None: ...
+
+class ProjectSmallest(Maintained):
+    def __init__(self, budget: int) -> None: ...
+
+class ProjectNearest(Maintained):
+    def __init__(self, budget: int, neighbours: int) -> None: ...
+
+class Merge(Maintained):
+    def __init__(self, budget: int, gamma: float) -> None: ...
+
+class Sometimes(Budget):
+    def __init__(self, inner: Maintained, beta: float, seed: int) -> None: ...
+
+def best_merge(m: float, L: float) -> float:
+    """The best h for m and L = log kap."""
 
 class Swap(Budget):
     def __init__(self, budget: int) -> None: ...

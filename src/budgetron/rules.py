@@ -198,23 +198,77 @@ class OGD(Rule):
             raise ValueError(f"OGD: eta * lam must be below 1, got {self.eta!r} * {self.lam!r}.")
         return lam
 
-    def _loss(self, default: Loss) -> Loss:
-        return default if self.loss is None else _check.instance(self, "loss", self.loss, Loss)
-
     def for_labels(self) -> _core.Rule:
         """The native rule for classification; checks the parameters."""
-        return _core.OGD(self._loss(Hinge()).build(), self.unit, self._lam())
+        return _core.OGD(_loss_for_labels(self).build(), self.unit, self._lam())
 
     def for_targets(self) -> _core.Rule:
         """The native rule for regression; checks the parameters."""
-        loss = self._loss(Squared())
-        if loss.of_margin:
-            raise ValueError(
-                f"OGD: {type(loss).__name__} is a loss for labels; for regression take Squared, "
-                "Absolute or EpsilonInsensitive."
-            )
         epsilon = _check.non_negative(self, "epsilon", self.epsilon)
-        return _core.OGDRegression(loss.build(), self.unit, self._lam(), epsilon)
+        return _core.OGDRegression(_loss_for_targets(self).build(), self.unit, self._lam(), epsilon)
+
+
+@dataclass
+class SGD(Rule):
+    """Stochastic gradient descent, f <- (t-1)/t f - l'(f(x))/(lam t) k(x,.) (Le et al. 2016, Algorithm 1).
+
+    With the squared loss and lam <= 1, f is pulled back into the ball abs(f) <= y_max / sqrt(lam) after
+    every update (Algorithm 3, lines 15-17).
+
+    Parameters
+    ----------
+    lam : float
+        The weight of the regulariser; the step at round t is 1 / (lam t).
+    loss : Loss, optional
+        None is :class:`Hinge` for labels and :class:`Squared` for targets.
+
+    Departs from the paper
+    ----------------------
+    y_max is the largest abs(y) seen so far, since a stream does not tell its largest beforehand.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, SGD, Unbounded
+    >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), SGD(lam=0.1), Unbounded()))
+    >>> model.fit([[0.0], [1.0]], [0, 1]).dual_coef_
+    array([[-5.,  5.]])
+    """
+
+    lam: float = 1e-3
+    loss: Loss | None = None
+
+    @property
+    def unit(self) -> float:
+        """1 / lam, the coefficient of the first round."""
+        return 1 / _check.positive(self, "lam", self.lam)
+
+    def for_labels(self) -> _core.Rule:
+        """The native rule for classification; checks the parameters."""
+        return self._build(_loss_for_labels(self))
+
+    def for_targets(self) -> _core.Rule:
+        """The native rule for regression; checks the parameters."""
+        return self._build(_loss_for_targets(self))
+
+    def _build(self, loss: Loss) -> _core.Rule:
+        lam = _check.positive(self, "lam", self.lam)
+        if isinstance(loss, Squared) and lam <= 1:
+            return _core.SGDInBall(loss.build(), lam)
+        return _core.SGD(loss.build(), lam)
+
+
+def _loss_for_labels(rule: OGD | SGD) -> Loss:
+    return Hinge() if rule.loss is None else _check.instance(rule, "loss", rule.loss, Loss)
+
+
+def _loss_for_targets(rule: OGD | SGD) -> Loss:
+    loss = Squared() if rule.loss is None else _check.instance(rule, "loss", rule.loss, Loss)
+    if loss.of_margin:
+        raise ValueError(
+            f"{type(rule).__name__}: {type(loss).__name__} is a loss for labels; for regression take "
+            "Squared, Absolute or EpsilonInsensitive."
+        )
+    return loss
 
 
 @dataclass

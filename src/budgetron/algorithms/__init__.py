@@ -11,6 +11,7 @@ from budgetron.algorithms.perceptrons import (
     rbp,
     stoptron,
 )
+from budgetron.algorithms.stochastic import bsgd, nbsgd, sgd
 
 __all__ = [
     "bogd",
@@ -18,8 +19,10 @@ __all__ = [
     "bpa_nn",
     "bpa_p",
     "bpa_s",
+    "bsgd",
     "budget_perceptron",
     "forgetron",
+    "nbsgd",
     "nogd",
     "norma",
     "ogd",
@@ -28,5 +31,6 @@ __all__ = [
     "projectron",
     "projectron_pp",
     "rbp",
+    "sgd",
     "stoptron",
 ]

@@ -1,6 +1,7 @@
 """Budgets: how a new term joins f, and what goes when there are more than B support vectors."""
 
 from budgetron.budgets._budget import Budget
+from budgetron.budgets.maintenance import Maintained, Merge, ProjectSmallest, RemoveSmallest, Sometimes
 from budgetron.budgets.projection import Project, ProjectPlus
 from budgetron.budgets.removal import (
     Forget,
@@ -16,13 +17,18 @@ from budgetron.budgets.swapping import Swap, SwapNearest, SwapProject
 __all__ = [
     "Budget",
     "Forget",
+    "Maintained",
+    "Merge",
     "Project",
     "ProjectPlus",
+    "ProjectSmallest",
     "RemoveOldest",
     "RemoveRandom",
     "RemoveRedundant",
+    "RemoveSmallest",
     "SampleByWeight",
     "SampleUniform",
+    "Sometimes",
     "Stop",
     "Swap",
     "SwapNearest",

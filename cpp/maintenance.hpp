@@ -1,0 +1,195 @@
+// Budget maintenance of stochastic gradient descent (Wang, Crammer & Vucetic 2012; Le et al. 2016): a new term is
+// appended, and when there are more than B support vectors one step of maintenance takes away the smallest, p = argmin
+// |alpha_i|^2 k(s_i,s_i).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "budgets.hpp"
+#include "cholesky.hpp"
+#include "expansion.hpp"
+#include "gram.hpp"
+#include "inverse_gram.hpp"
+#include "random.hpp"
+
+namespace budgetron {
+
+class Maintained : public Budget {
+ public:
+  explicit Maintained(std::size_t budget) : budget_(budget) {}
+
+  void insert(Expansion& f, const Term& term) final {
+    if (admit(f, term) && over(f)) maintain(f);
+  }
+
+  // Appends the term, unless it can be written on the support vectors that are there; whether it was appended.
+  virtual bool admit(Expansion& f, const Term& term) {
+    f.append(term);
+    return true;
+  }
+  // One support vector goes.
+  virtual void maintain(Expansion& f) = 0;
+
+  bool over(const Expansion& f) const { return f.size() > budget_; }
+
+ protected:
+  // The smallest term, the oldest on ties.
+  static std::size_t smallest(const Expansion& f) {
+    std::size_t best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < f.size(); ++i) {
+      const double size = f.squared(i) * f.self(i);
+      if (size < least || (size == least && f.births()[i] < f.births()[best])) least = size, best = i;
+    }
+    return best;
+  }
+
+ private:
+  std::size_t budget_;
+};
+
+// The smallest goes.
+class RemoveSmallest final : public Maintained {
+ public:
+  using Maintained::Maintained;
+  void maintain(Expansion& f) override { f.remove(smallest(f)); }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+};
+
+// The smallest is projected on the span of all others: with Q = K^-1 the shares are -Q_pi / Q_pp and the squared
+// distance 1/Q_pp. A new vector that lies in the span already is projected on it and never appended.
+class ProjectSmallest final : public Maintained {
+ public:
+  using Maintained::Maintained;
+
+  bool admit(Expansion& f, const Term& term) override {
+    inverse_.look(term.row.k, term.row.kxx);
+    if (inverse_.inside()) {
+      f.spread(term, 1, inverse_.d());
+      return false;
+    }
+    inverse_.append(term.row.k, term.row.kxx);
+    return Maintained::admit(f, term);
+  }
+
+  void maintain(Expansion& f) override {
+    const std::size_t p = smallest(f);
+    shares_.assign(inverse_[p].begin(), inverse_[p].end());
+    const double Qpp = shares_[p];
+    for (double& share : shares_) share /= -Qpp;
+    f.project_out(p, shares_, 1 / Qpp);
+    inverse_.remove(p);
+  }
+
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(shares_));
+    inverse_.fields(io);
+  }
+  bool fits(std::size_t n) const override { return inverse_.fits(n); }
+
+ private:
+  InverseGram inverse_;
+  std::vector<double> shares_;
+};
+
+// The smallest is projected on the span of its nearest neighbours in feature space (Le et al. 2016, Sec. 6.2.2).
+class ProjectNearest final : public Maintained {
+ public:
+  ProjectNearest(std::size_t budget, std::size_t neighbours) : Maintained(budget), neighbours_(neighbours) {}
+
+  bool admit(Expansion& f, const Term& term) override {
+    K_.append(term.row.k, term.row.kxx);
+    return Maintained::admit(f, term);
+  }
+
+  void maintain(Expansion& f) override {
+    const std::size_t p = smallest(f);
+    Span span;
+    span_neighbours(f, p, span);
+    row_of(p);
+    span.look(k_, K_[p][p]);
+    for (std::size_t m = 0; m < members_.size(); ++m) f.lend(p, members_[m], span.d()[m]);
+    f.remove(p);
+    K_.remove(p);
+  }
+
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(nearest_) + bytes_of(members_) + bytes_of(k_));
+    K_.fields(io);
+  }
+  bool fits(std::size_t n) const override { return K_.fits(n); }
+
+ private:
+  // The span of the nearest to p, passing over those that add nothing to it.
+  void span_neighbours(const Expansion& f, std::size_t p, Span& span) {
+    members_.clear();
+    std::size_t passed = 0;
+    for (std::size_t wanted = neighbours_; members_.size() < neighbours_ && passed + 1 < f.size(); wanted *= 2) {
+      choose_nearest(f, p, wanted);
+      for (; passed < nearest_.size() && members_.size() < neighbours_; ++passed) {
+        const std::size_t j = nearest_[passed];
+        row_of(j);
+        span.look(k_, K_[j][j]);
+        if (span.inside()) continue;
+        span.append();
+        members_.push_back(j);
+      }
+    }
+  }
+
+  // The nearest to p, nearest first and oldest on ties.
+  void choose_nearest(const Expansion& f, std::size_t p, std::size_t wanted) {
+    const auto before = [&](std::size_t i, std::size_t j) {
+      const double di = (K_[p][p] + K_[i][i]) - 2 * K_[p][i], dj = (K_[p][p] + K_[j][j]) - 2 * K_[p][j];
+      return di < dj || (di == dj && f.births()[i] < f.births()[j]);
+    };
+    nearest_.clear();
+    for (std::size_t j = 0; j < f.size(); ++j) {
+      if (j == p || (nearest_.size() == wanted && !before(j, nearest_.back()))) continue;
+      if (nearest_.size() == wanted) nearest_.pop_back();
+      nearest_.insert(std::upper_bound(nearest_.begin(), nearest_.end(), j, before), j);
+    }
+  }
+
+  // The kernel values of i with the members.
+  void row_of(std::size_t i) {
+    k_.clear();
+    for (const std::size_t m : members_) k_.push_back(K_[i][m]);
+  }
+
+  std::size_t neighbours_;
+  Gram K_;
+  std::vector<std::size_t> nearest_, members_;
+  std::vector<double> k_;
+};
+
+// The inner maintenance, with probability min(beta/t, 1) only: f may then grow beyond the budget (NBSGD; Le et al.
+// 2016, Alg. 3).
+class Sometimes final : public Budget {
+ public:
+  Sometimes(std::shared_ptr<Maintained> inner, double beta, Counter seed)
+      : inner_(std::move(inner)), beta_(beta), random_(seed) {}
+
+  void insert(Expansion& f, const Term& term) override {
+    if (!inner_->admit(f, term) || !inner_->over(f)) return;
+    if (random_.uniform() < beta_ / static_cast<double>(term.round.t)) inner_->maintain(f);
+  }
+
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    inner_->fields(io);
+    random_.fields(io);
+  }
+  bool fits(std::size_t n) const override { return inner_->fits(n); }
+
+ private:
+  std::shared_ptr<Maintained> inner_;
+  double beta_;
+  Random random_;
+};
+
+}  // namespace budgetron

@@ -1,0 +1,109 @@
+"""Stochastic gradient descent with the step 1/(lam t), and its budgeted forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from budgetron.budgets import Budget, RemoveSmallest, Sometimes, Unbounded
+from budgetron.kernels import Kernel
+from budgetron.learners import Kernelized
+from budgetron.losses import Loss
+from budgetron.rules import SGD
+
+
+def sgd(kernel: Kernel, *, lam: float = 1e-3, loss: Loss | None = None) -> Kernelized:
+    """Kernel stochastic gradient descent, Pegasos for the hinge loss (Le et al. 2016, Algorithm 1).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    lam, loss
+        See :class:`~budgetron.SGD`.
+
+    Departs from the paper
+    ----------------------
+    See :class:`~budgetron.SGD` for the ball of the squared loss.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, sgd
+    >>> model = OnlineClassifier(sgd(Gaussian(1.0), lam=0.1))
+    >>> model.fit([[0.0], [1.0]], [0, 1]).dual_coef_
+    array([[-5.,  5.]])
+    """
+    return Kernelized(kernel, SGD(lam, loss), Unbounded())
+
+
+def bsgd(
+    kernel: Kernel,
+    *,
+    budget: int,
+    lam: float = 1e-3,
+    loss: Loss | None = None,
+    maintenance: Callable[[int], Budget] = RemoveSmallest,
+) -> Kernelized:
+    """Budgeted SGD (Wang, Crammer & Vucetic 2012; Le et al. 2016, Algorithm 2).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    budget : int
+        The largest number of support vectors, B.
+    lam, loss
+        See :class:`~budgetron.SGD`.
+    maintenance : class of budget
+        :class:`~budgetron.RemoveSmallest`, :class:`~budgetron.ProjectSmallest` or :class:`~budgetron.Merge`,
+        or any function from a number to a budget, as ``partial(ProjectSmallest, neighbours=4)``.
+
+    Departs from the paper
+    ----------------------
+    See the maintenance.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Merge, OnlineClassifier, bsgd
+    >>> model = OnlineClassifier(bsgd(Gaussian(1.0), budget=2, lam=0.1, maintenance=Merge))
+    >>> model.fit([[0.0], [1.0], [0.2], [0.8]], [0, 1, 0, 1]).n_support_
+    2
+    """
+    return Kernelized(kernel, SGD(lam, loss), maintenance(budget))
+
+
+def nbsgd(
+    kernel: Kernel,
+    *,
+    budget: int,
+    beta: float,
+    lam: float = 1e-3,
+    loss: Loss | None = None,
+    maintenance: Callable[[int], Budget] = RemoveSmallest,
+) -> Kernelized:
+    """Nonparametric budgeted SGD (Le et al. 2016, Algorithm 3): the number of support vectors may grow.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    budget : int
+        The number of support vectors from which on maintenance may happen, B.
+    beta : float
+        Maintenance happens with probability min(beta/t, 1) at round t.
+    lam, loss
+        See :class:`~budgetron.SGD`.
+    maintenance : class of budget
+        As for :func:`bsgd`.
+
+    Departs from the paper
+    ----------------------
+    See the maintenance.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, nbsgd
+    >>> model = OnlineClassifier(nbsgd(Gaussian(1.0), budget=2, beta=2.0, lam=0.1), random_state=0)
+    >>> 2 <= model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).n_support_ <= 4
+    True
+    """
+    return Kernelized(kernel, SGD(lam, loss), Sometimes(maintenance(budget), beta))

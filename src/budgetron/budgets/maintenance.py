@@ -1,0 +1,165 @@
+"""Budget maintenance of stochastic gradient descent: append, and when over the budget the smallest goes.
+
+The smallest is p = argmin abs(alpha_i)^2 k(s_i,s_i), the new one included, the oldest on ties (Le et al.
+2016, Eq. 5); what becomes of its part is the choice here. In multi-class abs(alpha_i) is the norm of the
+coefficients of s_i.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from budgetron import _check, _core
+from budgetron.budgets._budget import Budget, Company
+from budgetron.kernels import Gaussian
+
+
+class Maintained(Budget):
+    """Base of the budgets that :class:`Sometimes` can hold."""
+
+    def build(self, company: Company) -> _core.Maintained:
+        """The native budget; checks the parameters and the company."""
+        raise NotImplementedError
+
+
+@dataclass
+class RemoveSmallest(Maintained):
+    """The smallest goes, and its part with it (Le et al. 2016, Sec. 6.1).
+
+    Parameters
+    ----------
+    budget : int
+        The largest number of support vectors, B.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, RemoveSmallest, SGD
+    >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), SGD(lam=0.1), RemoveSmallest(budget=2)))
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).n_support_
+    2
+    """
+
+    budget: int
+
+    def build(self, company: Company) -> _core.Maintained:  # noqa: ARG002
+        """The native budget; checks the parameters."""
+        return _core.RemoveSmallest(self._count())
+
+
+@dataclass
+class ProjectSmallest(Maintained):
+    """The smallest is projected on the others (Le et al. 2016, Sec. 6.2), or on its nearest neighbours.
+
+    Parameters
+    ----------
+    budget : int
+        The largest number of support vectors, B.
+    neighbours : int, optional
+        Project on that many nearest in feature space only (Sec. 6.2.2; the paper has 4). None is the
+        exact projection on all others, O(B^2) a step.
+
+    Departs from the paper
+    ----------------------
+    Exact: a new point that lies in the span of the support vectors as far as rounding tells (within
+    1e-10 k(x,x)) is projected on it and never appended. K^-1 is kept under append and remove by rank-one
+    updates, each solution is refined once against K, and the inverse is made anew when it drifts.
+    Neighbours: one that adds nothing to the span of nearer ones is passed over.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, ProjectSmallest, SGD
+    >>> budget = ProjectSmallest(budget=2, neighbours=1)
+    >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), SGD(lam=0.1), budget))
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).n_support_
+    2
+    """
+
+    budget: int
+    neighbours: int | None = None
+
+    def build(self, company: Company) -> _core.Maintained:
+        """The native budget; checks the parameters and the kernel."""
+        self._needs_geometry(company)
+        if self.neighbours is None:
+            return _core.ProjectSmallest(self._count())
+        neighbours = _check.count(self, "neighbours", self.neighbours)
+        return _core.ProjectNearest(self._count(), neighbours)
+
+
+@dataclass
+class Merge(Maintained):
+    """The smallest and a partner become one (Wang, Crammer & Vucetic 2012). Gaussian kernel only.
+
+    z = h s_i + (1-h) s_j with the h that keeps most of both, and the partner that loses least, among
+    those of the same sign; where there is none, the smallest goes.
+
+    Parameters
+    ----------
+    budget : int
+        The largest number of support vectors, B.
+
+    Departs from the paper
+    ----------------------
+    h comes from a table refined by Newton's method in place of a golden section search. In multi-class
+    "the same sign" is a positive product of the coefficients, and h is that of their norms.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, Merge, OnlineClassifier, SGD
+    >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), SGD(lam=0.1), Merge(budget=2)))
+    >>> model.fit([[0.0], [1.0], [0.2], [0.8]], [0, 1, 0, 1]).n_support_
+    2
+    """
+
+    budget: int
+
+    def build(self, company: Company) -> _core.Maintained:
+        """The native budget; checks the parameters and the kernel."""
+        kernel = company.kernel
+        if not isinstance(kernel, Gaussian) or isinstance(kernel.gamma, str):
+            raise ValueError(f"Merge: is defined for the Gaussian kernel only, got {kernel!r}.")
+        return _core.Merge(self._count(), kernel.gamma)
+
+
+@dataclass
+class Sometimes(Budget):
+    """The inner maintenance with probability min(beta/t, 1) only (NBSGD; Le et al. 2016, Algorithm 3).
+
+    f grows beyond the inner budget, the more slowly the larger beta is: the number of support vectors
+    follows the data.
+
+    Parameters
+    ----------
+    inner : RemoveSmallest, ProjectSmallest or Merge
+        What one step of maintenance does.
+    beta : float
+        0 never maintains; at least as much as there are rounds always does.
+
+    Departs from the paper
+    ----------------------
+    Nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, OnlineClassifier, RemoveSmallest, SGD, Sometimes
+    >>> budget = Sometimes(RemoveSmallest(budget=1), beta=0)
+    >>> model = OnlineClassifier(Kernelized(Gaussian(1.0), SGD(lam=0.1), budget))
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).n_support_
+    4
+    """
+
+    inner: Budget
+    beta: float
+
+    def build(self, company: Company) -> _core.Budget:
+        """The native budget; checks the parameters and those of the inner one."""
+        if not isinstance(self.inner, Maintained):
+            raise TypeError(
+                f"Sometimes: inner must be RemoveSmallest, ProjectSmallest or Merge, got {self.inner!r}."
+            )
+        beta = _check.non_negative(self, "beta", self.beta)
+        return _core.Sometimes(self.inner.build(company), beta, company.seed)
