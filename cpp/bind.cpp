@@ -40,13 +40,13 @@ using namespace budgetron;
 namespace {
 
 template <class T>
-using Vector = nb::ndarray<const T, nb::shape<-1>, nb::c_contig, nb::device::cpu>;
+using Array1 = nb::ndarray<const T, nb::shape<-1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Matrix = nb::ndarray<const T, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using NewArray = nb::ndarray<nb::numpy, T>;
 
-Row1 view(const Vector<double>& v) { return {v.data(), v.size()}; }
+Vector view(const Array1<double>& v) { return {v.data(), v.size()}; }
 
 // A new NumPy array that owns the numbers.
 template <class T>
@@ -68,7 +68,7 @@ BoundRows dense(const Matrix<T>& X) {
 }
 
 template <class T>
-BoundRows sparse(const Vector<T>& data, const Vector<std::int32_t>& indices, const Vector<std::int64_t>& indptr,
+BoundRows sparse(const Array1<T>& data, const Array1<std::int32_t>& indices, const Array1<std::int64_t>& indptr,
                  std::size_t columns) {
   return {SparseRows<T>{data.data(), indices.data(), indptr.data(), indptr.size() - 1, columns},
           {nb::cast(data), nb::cast(indices), nb::cast(indptr)}};
@@ -91,6 +91,7 @@ class Save final : public Fields {
 class Restore final : public Fields {
  public:
   explicit Restore(nb::dict state) : state_(std::move(state)) {}
+  bool restoring() const override { return true; }
   void field(const char* name, double& v) override { v = single<double>(name); }
   void field(const char* name, Counter& v) override { v = single<Counter>(name); }
   void field(const char* name, std::vector<double>& v) override { v = many<double>(name); }
@@ -100,7 +101,7 @@ class Restore final : public Fields {
  private:
   template <class T>
   std::vector<T> many(const char* name) const {
-    Vector<T> values;
+    Array1<T> values;
     if (!state_.contains(name) || !nb::try_cast(state_[name], values, false))
       throw nb::value_error((std::string("model state: field ") + name + " is missing or of the wrong type.").c_str());
     return {values.data(), values.data() + values.size()};
@@ -141,14 +142,14 @@ void restore(ExpansionLearner& learner, nb::dict state) {
   if (!learner.fits(learner.expansion().size())) throw nb::value_error("model state: its fields do not fit together.");
 }
 
-std::size_t run(Learner& learner, const BoundRows& X, const Vector<double>& y, std::optional<Vector<double>> weights,
+std::size_t run(Learner& learner, const BoundRows& X, const Array1<double>& y, std::optional<Array1<double>> weights,
                 nb::ndarray<double, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu> scores) {
   if (y.size() != X.rows.size() || scores.size() != X.rows.size() * learner.outputs() ||
       (weights && weights->size() != X.rows.size()))
     throw nb::value_error("run: rows, labels, weights and scores differ in length.");
   nb::gil_scoped_release free;
   std::unique_lock lock(learner.guard());
-  return learner.run(X.rows, view(y), weights ? view(*weights) : Row1{}, {scores.data(), scores.size()});
+  return learner.run(X.rows, view(y), weights ? view(*weights) : Vector{}, {scores.data(), scores.size()});
 }
 
 NewArray<double> scores(const Learner& learner, const BoundRows& X) {
@@ -169,6 +170,12 @@ Bytes memory(Learner& learner) {
   return measure.bytes;
 }
 
+std::size_t size(const ExpansionLearner& learner) {
+  nb::gil_scoped_release free;
+  std::shared_lock lock(learner.guard());
+  return learner.expansion().size();
+}
+
 // Places, oldest support vector first.
 std::vector<std::size_t> by_age(const Expansion& f) {
   std::vector<std::size_t> places(f.size());
@@ -178,25 +185,33 @@ std::vector<std::size_t> by_age(const Expansion& f) {
 }
 
 NewArray<double> support_vectors(const ExpansionLearner& learner, std::size_t features) {
-  std::shared_lock lock(learner.guard());
   const Expansion& f = learner.expansion();
-  std::vector<double> out(f.size() * features);
-  std::span<double> rest(out);
-  for (const std::size_t i : by_age(f)) {
-    f.support().copy(i, rest.first(features));
-    rest = rest.subspan(features);
+  std::vector<double> out;
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    out.resize(f.size() * features);
+    std::span<double> rest(out);
+    for (const std::size_t i : by_age(f)) {
+      f.support().copy(i, rest.first(features));
+      rest = rest.subspan(features);
+    }
   }
-  return array(std::move(out), {f.size(), features});
+  const std::size_t n = features == 0 ? 0 : out.size() / features;
+  return array(std::move(out), {n, features});
 }
 
 NewArray<double> dual_coef(const ExpansionLearner& learner) {
-  std::shared_lock lock(learner.guard());
   const Expansion& f = learner.expansion();
   std::vector<double> out;
-  out.reserve(f.size() * f.outputs());
-  for (std::size_t c = 0; c < f.outputs(); ++c)
-    for (const std::size_t i : by_age(f)) out.push_back(f.alpha(c)[i] / f.divisor());
-  return array(std::move(out), {f.outputs(), f.size()});
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    for (std::size_t c = 0; c < f.outputs(); ++c)
+      for (const std::size_t i : by_age(f)) out.push_back(f.alpha(c)[i] / f.divisor());
+  }
+  const std::size_t n = out.size() / f.outputs();
+  return array(std::move(out), {f.outputs(), n});
 }
 
 // k(x, z) for all rows x of X and z of Z.
@@ -217,7 +232,7 @@ std::size_t too_large(const BoundRows& X, Precision precision) {
   return precision == Precision::Single ? first_too_large<float>(X.rows) : first_too_large<double>(X.rows);
 }
 
-NewArray<double> exponentials(const Vector<double>& x) {
+NewArray<double> exponentials(const Array1<double>& x) {
   std::vector<double> out(x.data(), x.data() + x.size());
   out.resize((x.size() + lanes - 1) / lanes * lanes);
   loops->exponential(out.data(), out.size());
@@ -354,7 +369,7 @@ NB_MODULE(_core, m) {
       .def("__sizeof__", &memory);
   nb::class_<ExpansionLearner, Learner>(m, "ExpansionLearner")
       .def("restore", &restore, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"))
-      .def_prop_ro("size", [](const ExpansionLearner& learner) { return learner.expansion().size(); })
+      .def_prop_ro("size", &size)
       .def("support_vectors", &support_vectors, "features"_a)
       .def("dual_coef", &dual_coef);
   nb::class_<Kernelized, ExpansionLearner>(m, "Kernelized")

@@ -82,8 +82,8 @@ class RemoveRedundant final : public Budget {
 
   void insert(Expansion& f, const Term& term) override {
     if (f.size() < budget_) {
-      f.append(term);
       K_.append(term.row.k, term.row.kxx);
+      f.append(term);
       return;
     }
     std::size_t worst = 0;
@@ -108,8 +108,9 @@ class RemoveRedundant final : public Budget {
   double margin(const Expansion& f, const Term& term, std::size_t i) const {
     double m = 0;
     for (std::size_t c = 0; c < f.outputs(); ++c) {
-      const double alpha = f.alpha(c)[i];
-      m += sign(alpha) * (dot(f.alpha(c), K_[i]) + term.coefficient(c) * term.row.k[i] - alpha * K_[i][i]);
+      const Vector alpha = f.alpha(c), k = K_[i];
+      const double others = dot(alpha.first(i), k) + dot(alpha.subspan(i + 1), k.subspan(i + 1));
+      m += sign(alpha[i]) * (others + term.coefficient(c) * term.row.k[i]);
     }
     return m;
   }

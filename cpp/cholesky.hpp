@@ -19,7 +19,7 @@ inline constexpr double in_the_span = 1e-10;
 class Span {
  public:
   // Looks at k(x,.) from the span: afterwards d = K^-1 k, P = k'd = |P k(x,.)|^2 and delta2 = kxx - P are known.
-  void look(Row1 k, double kxx) {
+  void look(Vector k, double kxx) {
     const std::size_t n = k.size();
     v_.resize(n);
     d_.resize(n);
@@ -34,7 +34,7 @@ class Span {
     }
   }
 
-  Row1 d() const { return d_; }
+  Vector d() const { return d_; }
   double P() const { return P_; }
   double delta() const { return std::sqrt(std::max(0.0, delta2_)); }
   bool inside() const { return inside_; }
@@ -53,7 +53,7 @@ class Span {
   bool fits(std::size_t n) const { return L_.size() == n * (n + 1) / 2; }
 
  private:
-  Row1 row(std::size_t i) const { return {L_.data() + i * (i + 1) / 2, i + 1}; }
+  Vector row(std::size_t i) const { return {L_.data() + i * (i + 1) / 2, i + 1}; }
 
   std::vector<double> L_;  // lower triangle, rows one after the other
   std::vector<double> v_;  // L^-1 k

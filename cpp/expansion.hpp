@@ -22,7 +22,7 @@ namespace budgetron {
 
 // The kernel row of an example: k_i = k(s_i, x) for the support vectors as they are now.
 struct KernelRow {
-  Row1 k;
+  Vector k;
   double kxx;
   double norm;  // of x, as the kernel's reduction defines it
 };
@@ -54,11 +54,11 @@ class Expansion final : public Part {
   const Kernel& kernel() const { return *kernel_; }
   const SupportSet& support() const { return *support_; }
   std::span<double> alpha(std::size_t c) { return alpha_[c]; }
-  Row1 alpha(std::size_t c) const { return alpha_[c]; }
+  Vector alpha(std::size_t c) const { return alpha_[c]; }
   const std::vector<Counter>& births() const { return births_; }
 
   // f_c(x) for every output c.
-  void scores(Row1 k, std::span<double> f) const {
+  void scores(Vector k, std::span<double> f) const {
     for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(alpha_[c], k) / divisor_;
   }
 
@@ -99,7 +99,7 @@ class Expansion final : public Part {
   }
 
   // Support vector i goes, and z with the coefficients given takes the place of j.
-  void merge(std::size_t i, std::size_t j, const Row& z, Row1 coefficients) {
+  void merge(std::size_t i, std::size_t j, const Row& z, Vector coefficients) {
     vanish(i);
     vanish(j);
     const double norm = support_->norm(z);
@@ -120,7 +120,7 @@ class Expansion final : public Part {
 
   // Support vector i goes, its part written on all others by shares (of which that of i does not count): the orthogonal
   // projection on their span, from which k(s_i,.) has the squared distance given.
-  void project_out(std::size_t i, Row1 shares, double distance2) {
+  void project_out(std::size_t i, Vector shares, double distance2) {
     norm2_ -= squared(i) * distance2;
     for (auto& row : alpha_) {
       const double alpha = std::exchange(row[i], 0.0);
@@ -137,7 +137,7 @@ class Expansion final : public Part {
   }
 
   // alpha += beta v (x) d, d such that sum_j d_j k(s_j,.) is a projection P k(x,.) that leaves f as it is.
-  void spread(const Term& term, double factor, Row1 d) {
+  void spread(const Term& term, double factor, Vector d) {
     if (norm_kept_) add_to_norm(term.beta * factor, term, dot(term.row.k, d));
     const Direction& v = term.v;
     add(term.beta * factor, d, alpha_[v.plus]);
@@ -187,7 +187,7 @@ class Expansion final : public Part {
 
  private:
   // The coefficients put aside are added at place i, k being the kernel row of what stands there.
-  void enter(std::size_t i, Row1 k, double kii) {
+  void enter(std::size_t i, Vector k, double kii) {
     for (std::size_t c = 0; c < outputs(); ++c) {
       const double coefficient = coefficients_[c];
       if (norm_kept_) norm2_ += coefficient * (2 * dot(k, alpha_[c]) + coefficient * kii);

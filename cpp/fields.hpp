@@ -21,6 +21,8 @@ class Fields {
   virtual void field(const char* name, std::vector<Counter>& values) = 0;
   // Working memory: measured only.
   virtual void scratch(Bytes) {}
+  // Whether fields are being written to, so that what is derived from them must be derived anew.
+  virtual bool restoring() const { return false; }
 };
 
 class Measure final : public Fields {

@@ -17,7 +17,7 @@ class SquareMatrix {
  public:
   std::size_t size() const { return static_cast<std::size_t>(n_); }
   std::span<double> operator[](std::size_t i) { return {values_.data() + i * stride_, size()}; }
-  Row1 operator[](std::size_t i) const { return {values_.data() + i * stride_, size()}; }
+  Vector operator[](std::size_t i) const { return {values_.data() + i * stride_, size()}; }
 
   // One more row and column, of zeros.
   void grow() {
@@ -37,13 +37,14 @@ class SquareMatrix {
   }
 
   // out = A v
-  void multiply(Row1 v, std::span<double> out) const {
+  void multiply(Vector v, std::span<double> out) const {
     for (std::size_t i = 0; i < size(); ++i) out[i] = dot((*this)[i], v);
   }
 
   void fields(Fields& io, const char* size_name, const char* values_name) {
     io.field(size_name, n_);
     io.field(values_name, values_);
+    if (!io.restoring()) return;
     for (stride_ = 0; stride_ * stride_ < values_.size();) stride_ = stride_ == 0 ? 8 : 2 * stride_;
   }
 
@@ -67,17 +68,17 @@ class SquareMatrix {
 class Gram {
  public:
   std::size_t size() const { return K_.size(); }
-  Row1 operator[](std::size_t i) const { return K_[i]; }
-  void multiply(Row1 v, std::span<double> out) const { K_.multiply(v, out); }
+  Vector operator[](std::size_t i) const { return K_[i]; }
+  void multiply(Vector v, std::span<double> out) const { K_.multiply(v, out); }
 
-  void append(Row1 k, double kxx) {
+  void append(Vector k, double kxx) {
     assert(k.size() == size());
     K_.grow();
     write(size() - 1, k, kxx);
   }
 
   // k still holds the value of the support vector that goes at place i.
-  void replace(std::size_t i, Row1 k, double kxx) {
+  void replace(std::size_t i, Vector k, double kxx) {
     assert(k.size() == size());
     write(i, k, kxx);
   }
@@ -89,7 +90,7 @@ class Gram {
   bool fits(std::size_t n) const { return K_.fits(n); }
 
  private:
-  void write(std::size_t i, Row1 k, double kxx) {
+  void write(std::size_t i, Vector k, double kxx) {
     for (std::size_t j = 0; j < k.size(); ++j) K_[i][j] = K_[j][i] = k[j];
     K_[i][i] = kxx;
   }

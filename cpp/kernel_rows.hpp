@@ -21,7 +21,7 @@ class KernelRows {
     k_.resize(support.padded());
     support.reduce(x, k_);
     f_.kernel().finish(k_, support.norms(), norm);
-    return {Row1(k_).first(support.size()), f_.kernel().self(norm), norm};
+    return {Vector(k_).first(support.size()), f_.kernel().self(norm), norm};
   }
 
  private:

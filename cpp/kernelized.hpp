@@ -35,7 +35,7 @@ class Kernelized final : public ExpansionLearner {
   bool fits(std::size_t n) const override { return f_.fits(n) && rule_->fits(n) && budget_->fits(n); }
 
  protected:
-  bool learn(const Row& x, const KernelRow& row, Row1 f, double y, double weight) override {
+  bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) override {
     Question question = task_->ask(f, y, row.kxx, weight);
     question.round.t = t_ + 1;
     const Step step = rule_->step(question.round);

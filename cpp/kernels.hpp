@@ -17,7 +17,7 @@ class Kernel {
   virtual ~Kernel() = default;
   virtual std::unique_ptr<SupportSet> support_set(std::size_t features, Precision) const = 0;
   // From reductions r_i of (x, s_i) to k(s_i, x), in place.
-  virtual void finish(std::span<double> r, Row1 norms, double norm) const = 0;
+  virtual void finish(std::span<double> r, Vector norms, double norm) const = 0;
   // k(x, x) from the norm of x.
   virtual double self(double norm) const = 0;
   virtual Bytes bytes() const = 0;
@@ -51,7 +51,7 @@ class OfL1Distance : public Kernel {
 class Gaussian final : public OfDotProduct<Gaussian> {
  public:
   explicit Gaussian(double gamma) : gamma_(gamma) {}
-  void finish(std::span<double> r, Row1 norms, double norm) const override {
+  void finish(std::span<double> r, Vector norms, double norm) const override {
     loops->gaussian(r.data(), norms.data(), norm, gamma_, norms.size());
   }
   double self(double) const override { return 1.0; }
@@ -64,7 +64,7 @@ class Gaussian final : public OfDotProduct<Gaussian> {
 class Laplacian final : public OfL1Distance<Laplacian> {
  public:
   explicit Laplacian(double gamma) : gamma_(gamma) {}
-  void finish(std::span<double> r, Row1 norms, double) const override {
+  void finish(std::span<double> r, Vector norms, double) const override {
     loops->laplacian(r.data(), gamma_, norms.size());
   }
   double self(double) const override { return 1.0; }
@@ -77,7 +77,7 @@ class Laplacian final : public OfL1Distance<Laplacian> {
 class Polynomial final : public OfDotProduct<Polynomial> {
  public:
   Polynomial(double gamma, double coef0, int degree) : gamma_(gamma), coef0_(coef0), degree_(degree) {}
-  void finish(std::span<double> r, Row1 norms, double) const override {
+  void finish(std::span<double> r, Vector norms, double) const override {
     for (std::size_t i = 0; i < norms.size(); ++i) r[i] = self(r[i]);
   }
   double self(double norm) const override {
@@ -95,7 +95,7 @@ class Polynomial final : public OfDotProduct<Polynomial> {
 // <x, s>
 class Linear final : public OfDotProduct<Linear> {
  public:
-  void finish(std::span<double>, Row1, double) const override {}
+  void finish(std::span<double>, Vector, double) const override {}
   double self(double norm) const override { return norm; }
 };
 
@@ -103,7 +103,7 @@ class Linear final : public OfDotProduct<Linear> {
 class Sigmoid final : public OfDotProduct<Sigmoid> {
  public:
   Sigmoid(double gamma, double coef0) : gamma_(gamma), coef0_(coef0) {}
-  void finish(std::span<double> r, Row1 norms, double) const override {
+  void finish(std::span<double> r, Vector norms, double) const override {
     for (std::size_t i = 0; i < norms.size(); ++i) r[i] = self(r[i]);
   }
   double self(double norm) const override { return std::tanh(gamma_ * norm + coef0_); }

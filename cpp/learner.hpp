@@ -43,7 +43,7 @@ class Learner : public Part {
   // Learns the rows one after the other and writes the scores made before each update (rows x outputs). Rows of weight
   // 0 are scored and otherwise skipped. Stops before a row whose scores or step are not finite; returns how many rows
   // were done.
-  virtual std::size_t run(const Rows& rows, Row1 y, Row1 weights, std::span<double> scores) = 0;
+  virtual std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) = 0;
   // f(x) for every row (rows x outputs).
   virtual void scores(const Rows& rows, std::span<double> out) const = 0;
   Guard& guard() const { return guard_; }
@@ -58,7 +58,7 @@ class ExpansionLearner : public Learner {
   std::size_t outputs() const final { return f_.outputs(); }
   const Expansion& expansion() const { return f_; }
 
-  std::size_t run(const Rows& rows, Row1 y, Row1 weights, std::span<double> scores) final {
+  std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) final {
     KernelRows kernel_rows(rows, f_);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const KernelRow row = kernel_rows.at(i);
@@ -81,12 +81,12 @@ class ExpansionLearner : public Learner {
       : f_(std::move(kernel), features, precision, outputs) {}
 
   // One round, f = f(x) before it; false, and nothing changed, if the step would not be finite.
-  virtual bool learn(const Row& x, const KernelRow& row, Row1 f, double y, double weight) = 0;
+  virtual bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) = 0;
 
   Expansion f_;
 
  private:
-  static bool finite(Row1 f) {
+  static bool finite(Vector f) {
     return std::all_of(f.begin(), f.end(), [](double v) { return std::isfinite(v); });
   }
 };

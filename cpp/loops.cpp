@@ -196,6 +196,12 @@ void add(double c, const double* x, double* y, std::size_t n) {
   for (; i < n; ++i) y[i] = fused(c, x[i], y[i]);
 }
 
+void add_squares(const double* x, double* y, std::size_t n) {
+  std::size_t i = 0;
+  for (; i + width <= n; i += width) store(y + i, fused(load(x + i), load(x + i), load(y + i)));
+  for (; i < n; ++i) y[i] = fused(x[i], x[i], y[i]);
+}
+
 void scale(double c, double* y, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) y[i] *= c;
 }
@@ -222,6 +228,7 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     exponential_row,
     dot,
     add,
+    add_squares,
     scale,
 };
 

@@ -32,8 +32,9 @@ struct Loops {
   void (*laplacian)(double* r, double gamma, std::size_t n);
   void (*exponential)(double* r, std::size_t n);
   double (*dot)(const double* a, const double* b, std::size_t n);
-  // y += c x, and y *= c
+  // y += c x, y += x^2, and y *= c
   void (*add)(double c, const double* x, double* y, std::size_t n);
+  void (*add_squares)(const double* x, double* y, std::size_t n);
   void (*scale)(double c, double* y, std::size_t n);
 };
 

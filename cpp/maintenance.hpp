@@ -13,7 +13,7 @@
 #include "cholesky.hpp"
 #include "expansion.hpp"
 #include "gram.hpp"
-#include "inverse_gram.hpp"
+#include "inverse_factor.hpp"
 #include "random.hpp"
 
 namespace budgetron {
@@ -78,7 +78,7 @@ class ProjectSmallest final : public Maintained {
 
   void maintain(Expansion& f) override {
     const std::size_t p = smallest(f);
-    shares_.assign(inverse_[p].begin(), inverse_[p].end());
+    inverse_.column(p, shares_);
     const double Qpp = shares_[p];
     for (double& share : shares_) share /= -Qpp;
     f.project_out(p, shares_, 1 / Qpp);
@@ -92,7 +92,7 @@ class ProjectSmallest final : public Maintained {
   bool fits(std::size_t n) const override { return inverse_.fits(n); }
 
  private:
-  InverseGram inverse_;
+  InverseFactor inverse_;
   std::vector<double> shares_;
 };
 

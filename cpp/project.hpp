@@ -67,8 +67,8 @@ class Project : public Budget {
     if (full || span_.inside() || span_.delta() <= threshold_->eta(term.round, span_.P())) {
       f.spread(term, 1, span_.d());
     } else {
-      f.append(term);
       span_.append();
+      f.append(term);
     }
   }
 
@@ -133,28 +133,29 @@ class ProjectLowRank final : public Budget {
   bool fits(std::size_t n) const override { return cut_ <= 1 && V_.size() == n * D_.size() && (!cut_ || n == budget_); }
 
  private:
-  Row1 vector(std::size_t r) const { return {V_.data() + r * budget_, budget_}; }
+  Vector vector(std::size_t r) const { return {V_.data() + r * budget_, budget_}; }
 
   void cut(Expansion& f) {
-    cut_ = 1;
     const std::size_t n = f.size();
-    std::vector<double> K, k, eigenvalues(n);
+    std::vector<double> K, k, eigenvalues(n), V, D;
     for (std::size_t i = 0; i < n; ++i) {
       f.kernel_row(i, k);
       K.insert(K.end(), k.begin(), k.end());
     }
-    [[maybe_unused]] const bool converged = symmetric_eigen(K, eigenvalues);
-    assert(converged);
+    if (!symmetric_eigen(K, eigenvalues)) return;  // no cut yet: the next update tries again
     for (std::size_t r = n; r-- > n - rank_ && eigenvalues[r] > in_the_span * eigenvalues[n - 1];) {
-      D_.push_back(eigenvalues[r]);
-      V_.insert(V_.end(), K.begin() + static_cast<std::ptrdiff_t>(r * n),
-                K.begin() + static_cast<std::ptrdiff_t>((r + 1) * n));
+      D.push_back(eigenvalues[r]);
+      V.insert(V.end(), K.begin() + static_cast<std::ptrdiff_t>(r * n),
+               K.begin() + static_cast<std::ptrdiff_t>((r + 1) * n));
     }
+    V_ = std::move(V);
+    D_ = std::move(D);
     for (std::size_t c = 0; c < f.outputs(); ++c) {
       d_.assign(n, 0.0);
       for (std::size_t r = 0; r < D_.size(); ++r) add(dot(vector(r), f.alpha(c)), vector(r), d_);
       std::copy(d_.begin(), d_.end(), f.alpha(c).begin());
     }
+    cut_ = 1;
   }
 
   std::size_t budget_, rank_;

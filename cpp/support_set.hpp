@@ -22,7 +22,7 @@ class SupportSet : public Part {
   // How many numbers a buffer for one row over the support vectors must hold (size() rounded up to whole lanes).
   virtual std::size_t padded() const = 0;
   virtual double norm(const Row&) const = 0;
-  virtual Row1 norms() const = 0;  // padded() of them
+  virtual Vector norms() const = 0;  // padded() of them
   // r_i = the reduction of (x, s_i); r has room for padded() numbers. Each is summed in order of the features.
   virtual void reduce(const Row& x, std::span<double> r) const = 0;
   virtual void reduce(std::size_t i, std::span<double> r) const = 0;
@@ -43,7 +43,7 @@ class FeatureMajor final : public SupportSet {
 
   std::size_t size() const override { return static_cast<std::size_t>(n_); }
   std::size_t padded() const override { return (size() + lanes - 1) / lanes * lanes; }
-  Row1 norms() const override { return Row1(norms_).first(padded()); }
+  Vector norms() const override { return Vector(norms_).first(padded()); }
 
   double norm(const Row& x) const override {
     return as_stored(x, [&](const auto& row) { return reduction_.norm(row.values, row.size()); });
@@ -87,7 +87,7 @@ class FeatureMajor final : public SupportSet {
     io.field("support.n", n_);
     io.field("support.values", values_);
     io.field("support.norms", norms_);
-    stride_ = norms_.size();
+    if (io.restoring()) stride_ = norms_.size();
   }
 
   bool fits(std::size_t n) const override {

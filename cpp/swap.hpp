@@ -5,6 +5,7 @@
 // its squared distance to the span of V.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <limits>
 #include <vector>
@@ -12,10 +13,14 @@
 #include "budgets.hpp"
 #include "expansion.hpp"
 #include "gram.hpp"
-#include "inverse_gram.hpp"
+#include "inverse_factor.hpp"
 #include "neighbours.hpp"
 
 namespace budgetron {
+
+// A squared distance that comes out of a difference of numbers as large as `size`: what is below rounding is not a
+// distance.
+inline double no_less_than_rounding(double distance2, double size) { return std::max(distance2, 1e-15 * size); }
 
 // The place r with the least |alpha_r|^2 distance2(r), lowest on ties.
 template <class Distance2>
@@ -33,7 +38,7 @@ class Swap final : public Budget {
   explicit Swap(std::size_t budget) : budget_(budget) {}
 
   void insert(Expansion& f, const Term& term) override {
-    const Row1 k = term.row.k;
+    const Vector k = term.row.k;
     const double kxx = term.row.kxx;
     if (kxx <= 0) return;  // k(x,.) = 0 changes nothing
     if (f.size() < budget_) return f.append(term);
@@ -53,11 +58,11 @@ class SwapNearest final : public Budget {
 
   void insert(Expansion& f, const Term& term) override {
     if (term.row.kxx <= 0) return;  // k(x,.) = 0 changes nothing
-    const Row1 k = term.row.k;
+    const Vector k = term.row.k;
     std::size_t place = f.size();
     if (place < budget_) {
-      f.append(term);
       K_.append(k, term.row.kxx);
+      f.append(term);
     } else {
       place = cheapest(f, [&](std::size_t r) { return share(term, r).distance2; });
       const Share shares = share(term, place);
@@ -82,16 +87,18 @@ class SwapNearest final : public Budget {
 
   // k(s_r,.) on V: K_V^-1 k_{r,V}, and its squared distance to the span of V.
   Share share(const Term& term, std::size_t r) const {
-    const Row1 k = term.row.k;
+    const Vector k = term.row.k;
     const double ktt = term.row.kxx, krt = k[r], krr = K_[r][r];
-    const Share alone{krt / ktt, 0, krr - krt * krt / ktt};
-    if (K_.size() < 2) return alone;
+    const double alone = krt / ktt;
+    const Share on_t_alone{alone, 0, no_less_than_rounding(krr - alone * krt, krr + alone * alone * ktt)};
+    if (K_.size() < 2) return on_t_alone;
     const std::size_t n = neighbours_.nearest(r);
     const double knn = K_[n][n], ktn = k[n], krn = K_[r][n];
-    const double det = ktt * knn - ktn * ktn;
-    if (det <= in_the_span * ktt * knn) return alone;
-    const double on_t = (knn * krt - ktn * krn) / det, on_nearest = (ktt * krn - ktn * krt) / det;
-    return {on_t, on_nearest, krr - on_t * krt - on_nearest * krn};
+    const double rest = knn - ktn * (ktn / ktt);  // the squared distance of n from t
+    if (rest <= in_the_span * knn) return on_t_alone;
+    const double on_n = (krn - ktn * alone) / rest, on_t = alone - on_n * (ktn / ktt);
+    return {on_t, on_n,
+            no_less_than_rounding(krr - on_t * krt - on_n * krn, krr + on_t * on_t * ktt + on_n * on_n * knn)};
   }
 
   std::size_t budget_;
@@ -106,35 +113,36 @@ class SwapProject final : public Budget {
   explicit SwapProject(std::size_t budget) : budget_(budget) {}
 
   void insert(Expansion& f, const Term& term) override {
-    const Row1 k = term.row.k;
+    const Vector k = term.row.k;
     inverse_.look(k, term.row.kxx);
     if (inverse_.inside()) return f.spread(term, 1, inverse_.d());
     if (f.size() < budget_) {
-      f.append(term);
-      return inverse_.append(k, term.row.kxx);
+      inverse_.append(k, term.row.kxx);
+      return f.append(term);
     }
-    const std::size_t r = cheapest(f, [&](std::size_t i) { return 1 / Q(i, i); });
-    const double Qrr = Q(r, r);
+    // Q = [K^-1 + d d'/delta2, -d/delta2; ., 1/delta2] (Eq. 11 of the Projectron paper)
+    const Vector d = inverse_.d();
+    const double delta2 = inverse_.delta2();
+    inverse_.diagonal(Q_);
+    const std::size_t r = cheapest(f, [&](std::size_t i) { return 1 / (Q_[i] + d[i] * d[i] / delta2); });
+    const double Qrr = Q_[r] + d[r] * d[r] / delta2, on_t = d[r] / delta2 / Qrr;
+    inverse_.column(r, Q_);
     for (std::size_t i = 0; i < f.size(); ++i)
-      if (i != r) f.lend(r, i, -Q(r, i) / Qrr);
-    f.replace(r, term, inverse_.d()[r] / inverse_.delta2() / Qrr);
+      if (i != r) f.lend(r, i, -(Q_[i] + d[r] * d[i] / delta2) / Qrr);
     inverse_.swap(r, k, term.row.kxx);
+    f.replace(r, term, on_t);
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this);
+    io.scratch(sizeof *this + bytes_of(Q_));
     inverse_.fields(io);
   }
   bool fits(std::size_t n) const override { return inverse_.fits(n); }
 
  private:
-  // Of the inverse over the support vectors and t, the part over the support vectors (Eq. 11 of the Projectron paper).
-  double Q(std::size_t i, std::size_t j) const {
-    return inverse_[i][j] + inverse_.d()[i] * inverse_.d()[j] / inverse_.delta2();
-  }
-
   std::size_t budget_;
-  InverseGram inverse_;
+  InverseFactor inverse_;
+  std::vector<double> Q_;
 };
 
 }  // namespace budgetron

@@ -42,14 +42,14 @@ class Task {
  public:
   virtual ~Task() = default;
   virtual std::size_t outputs() const = 0;
-  virtual Question ask(Row1 f, double y, double kxx, double weight) const = 0;
+  virtual Question ask(Vector f, double y, double kxx, double weight) const = 0;
 };
 
 // y in {-1, +1}; the prediction is +1 if f(x) >= 0, else -1.
 class Binary final : public Task {
  public:
   std::size_t outputs() const override { return 1; }
-  Question ask(Row1 f, double y, double kxx, double weight) const override {
+  Question ask(Vector f, double y, double kxx, double weight) const override {
     const double prediction = f[0] >= 0 ? 1 : -1;
     return {{f[0], y, kxx, prediction != y, weight}, {}};
   }
@@ -61,7 +61,7 @@ class Multiclass final : public Task {
  public:
   explicit Multiclass(std::size_t classes) : classes_(classes) {}
   std::size_t outputs() const override { return classes_; }
-  Question ask(Row1 f, double label, double kxx, double weight) const override {
+  Question ask(Vector f, double label, double kxx, double weight) const override {
     const auto y = static_cast<std::size_t>(label);
     assert(y < classes_ && classes_ > 1);
     std::size_t s = y == 0 ? 1 : 0;
@@ -80,7 +80,7 @@ class Multiclass final : public Task {
 class Regression final : public Task {
  public:
   std::size_t outputs() const override { return 1; }
-  Question ask(Row1 f, double y, double kxx, double weight) const override {
+  Question ask(Vector f, double y, double kxx, double weight) const override {
     return {{f[0], y, kxx, f[0] != y, weight}, {}};
   }
 };

@@ -9,15 +9,15 @@
 
 namespace budgetron {
 
-using Row1 = std::span<const double>;
+using Vector = std::span<const double>;
 
-inline double dot(Row1 a, Row1 b) {
+inline double dot(Vector a, Vector b) {
   assert(a.size() <= b.size());
   return loops->dot(a.data(), b.data(), a.size());
 }
 
 // y += c x
-inline void add(double c, Row1 x, std::span<double> y) {
+inline void add(double c, Vector x, std::span<double> y) {
   assert(x.size() <= y.size());
   loops->add(c, x.data(), y.data(), x.size());
 }

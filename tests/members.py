@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, algorithms
+from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, RemoveSmallest, algorithms
 from budgetron.kernels import Kernel
 from budgetron.learners import Learner
 
-FILLED = {"budget": 10, "rank": 4}
+FILLED = {"beta": 60.0, "budget": 10, "inner": RemoveSmallest(10), "rank": 4}
 TASKS = ("binary", "multiclass", "regression")
 
 

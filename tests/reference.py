@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 Kernel = Callable[[Array, Array], Array]  # (one vector or rows of vectors, a vector) -> value(s)
 
 TINY = 1e-10  # relative: below it a squared distance, determinant or eigenvalue is taken for zero
+SMALL = 1e-7  # the same for budgets that both add and remove what they project on
 
 
 # ---- kernels
@@ -358,7 +359,8 @@ class RemoveRedundant:
         m.append(x, beta * q.v)
         if len(m.S) > self.B:
             K = gram(m.kernel, m.S)
-            margin = (np.sign(m.A) * (K @ m.A - np.diag(K)[:, None] * m.A)).sum(1)
+            others = K - np.diag(np.diag(K))
+            margin = (np.sign(m.A) * (others @ m.A)).sum(1)
             m.drop(int(np.argmax(margin)))
 
 
@@ -528,7 +530,7 @@ class Swap:
         return new
 
     def insert(self, m: Model, x: Array, q: Question, beta: float) -> None:
-        if self.others is all_others and project(m, x).dependent:
+        if self.others is all_others and project(m, x).delta ** 2 <= SMALL * m.kxx(x):
             m.A = m.A + beta * np.outer(project(m, x).d, q.v)
         elif len(m.S) < self.B:
             m.append(x, beta * q.v)

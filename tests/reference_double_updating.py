@@ -92,7 +92,7 @@ def box_qp(Q: Array, q: Array, low: Array, high: Array) -> Array:
     """
     b = np.zeros(len(q))
     free = (low < b) & (b < high)
-    while True:
+    for _ in range(100 * len(q)):
         to = b.copy()
         to[free] = solve(Q[np.ix_(free, free)], q[free] - Q[np.ix_(free, ~free)] @ b[~free])
         bound = np.where(to > b, high, low)
@@ -107,9 +107,10 @@ def box_qp(Q: Array, q: Array, low: Array, high: Array) -> Array:
         pull = q - Q @ b
         inwards = np.where(free, 0, np.where(b <= low, pull, -pull))
         i = int(np.argmax(inwards))
-        if inwards[i] <= 1e-13 * np.abs(q).max():
+        if inwards[i] <= 1e-13 * np.max(np.abs(q) + np.abs(Q) @ np.abs(b)):
             return b
         free[i] = True
+    raise ArithmeticError("no optimum found: are the support vectors nearly dependent?")
 
 
 def projected(K: Array, y: Array, g: Array, C: float, j: int) -> Array:

@@ -13,7 +13,7 @@ from math import exp, log, sqrt
 import numpy as np
 from scipy.optimize import brentq
 
-from reference import TINY, Array, Kernel, Loss, Multiclass, Task, gram, hinge, solve, squared
+from reference import SMALL, TINY, Array, Kernel, Loss, Multiclass, Task, gram, hinge, solve, squared
 
 
 class SGD:
@@ -89,10 +89,10 @@ def remove(m: SGD) -> None:
     m.drop(smallest(m))
 
 
-def project(G: Array, V: list[int], r: int) -> tuple[Array, bool]:
+def project(G: Array, V: list[int], r: int, tolerance: float = TINY) -> tuple[Array, bool]:
     """The coefficients d = K_V^-1 k_rV, and whether k(s_r, .) is in the span of V."""
     d = solve(G[np.ix_(V, V)], G[V, r])
-    return d, bool(G[r, r] - G[V, r] @ d <= TINY * G[r, r])
+    return d, bool(G[r, r] - G[V, r] @ d <= tolerance * G[r, r])
 
 
 def project_on(m: SGD, V: list[int], p: int) -> None:
@@ -206,7 +206,7 @@ class Budget:
     def insert(self, m: SGD, x: Array, row: Array) -> None:
         if self.maintain is project_all:
             n = len(m.S)
-            d, dependent = project(gram(m.kernel, [*m.S, x]), list(range(n)), n)
+            d, dependent = project(gram(m.kernel, [*m.S, x]), list(range(n)), n, SMALL)
             if dependent:
                 m.c = m.c + np.outer(d, row)
                 return

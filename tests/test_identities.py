@@ -98,7 +98,7 @@ def test_nogd_of_full_rank_is_ogd_projected_on_the_landmarks():
     labels = np.concatenate([y, y])
     full = scores_of(nogd(KERNEL, budget=60, rank=60, eta=0.05), again, labels, 2)
     np.testing.assert_allclose(
-        full, scores_of(ogd(KERNEL, eta=0.05), again, labels, 2), rtol=1e-6, atol=1e-6
+        full, scores_of(ogd(KERNEL, eta=0.05), again, labels, 2), rtol=1e-9, atol=1e-9
     )
 
 

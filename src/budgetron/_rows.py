@@ -18,12 +18,13 @@ def canonical(X: Matrix) -> Matrix:
     """X itself where its layout suits the core; else a copy in order (the caller's is not touched)."""
     if not sparse.issparse(X):
         return np.ascontiguousarray(X)
-    X.check_format(full_check=True)
-    if X.has_canonical_format:
-        return X
-    X = X.copy()
-    X.sum_duplicates()
-    return X
+    view = type(X)((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
+    view.check_format(full_check=True)  # which may cut off what no row refers to
+    if view.has_canonical_format:
+        return view
+    view = view.copy()
+    view.sum_duplicates()
+    return view
 
 
 def views(X: Matrix) -> Callable[[slice], _core.Rows]:

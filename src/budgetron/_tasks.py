@@ -22,6 +22,10 @@ class Labels:
         """The native rule, in its form for labels."""
         return rule.for_labels()
 
+    def unit(self, rule: Rule) -> float:
+        """The rule's step size, in which caps are counted."""
+        return rule.unit
+
 
 @dataclass(frozen=True)
 class Targets:
@@ -34,6 +38,10 @@ class Targets:
     def rule(self, rule: Rule) -> _core.Rule:
         """The native rule, in its form for targets."""
         return rule.for_targets()
+
+    def unit(self, rule: Rule) -> float:
+        """The rule's step size, in which caps are counted."""
+        return rule.unit_for_targets
 
 
 Task = Labels | Targets

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -123,9 +124,10 @@ class _Online(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"Negative values in sample_weight: {weights.min()}.")
         return weights
 
-    def _new_model(self, X: Matrix, task: Task) -> Model:
+    def _new_model(self, X: Matrix, task: Task, weights: Floats | None) -> Model:
         learner = self._default_learner() if self.learner is None else self.learner
-        learner = _check.instance(self, "learner", learner, Learner).fitted(X)
+        seen = X if weights is None or not weights.any() else X[weights > 0]
+        learner = _check.instance(self, "learner", learner, Learner).fitted(seen)
         return Model(learner, task, X.shape[1], X.dtype, self._seed())
 
     def _adopt(self, model: Model) -> None:
@@ -155,6 +157,10 @@ class _Online(BaseEstimator):  # type: ignore[misc]
             row = int(np.argmin(np.isfinite(scores).all(axis=1)))
             raise ValueError(f"Row {row} of X gives a score that is not finite: scale the features.")
         return scores
+
+    def __sizeof__(self) -> int:
+        own: int = object.__sizeof__(self)
+        return own + (self._model.memory_bytes if self._started() else 0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -213,8 +219,9 @@ class OnlineClassifier(ClassifierMixin, _Online):  # type: ignore[misc]
             X, y = self._rows(X, y=y, reset=True)
             check_classification_targets(y)
             classes = unique_labels(y)
-            model = self._new_model(X, self._labels(classes))
-            self._passes(model, X, self._codes(y, classes), self._weights(X, sample_weight))
+            weights = self._weights(X, sample_weight)
+            model = self._new_model(X, self._labels(classes), weights)
+            self._passes(model, X, self._codes(y, classes), weights)
             self.classes_ = classes
             self._adopt(model)
         return self
@@ -247,17 +254,15 @@ class OnlineClassifier(ClassifierMixin, _Online):  # type: ignore[misc]
     @available_if(lambda self: self._probabilistic())  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes, where the loss is :class:`~budgetron.Logistic`."""
-        scores = self._finite_scores(X)
-        if len(self.classes_) == 2:
-            scores = np.hstack([-scores, scores]) / 2
-        exponentials: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))
+        return np.asarray(np.exp(self.predict_log_proba(X)))
 
     @available_if(lambda self: self._probabilistic())  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of :meth:`predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
+        scores = self._finite_scores(X)
+        if len(self.classes_) == 2:
+            scores = np.hstack([-scores, scores]) / 2
+        return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
 
     def _default_learner(self) -> Learner:
         return bpa_p(Gaussian(), budget=200)
@@ -276,7 +281,7 @@ class OnlineClassifier(ClassifierMixin, _Online):  # type: ignore[misc]
             known = self._known(y, classes, first)
             weights, codes = self._weights(X, sample_weight), self._codes(y, known)
             if first:
-                self._adopt(self._new_model(X, self._labels(known)))
+                self._adopt(self._new_model(X, self._labels(known), weights))
                 self.classes_ = known
         return self._model.learn(X, codes, weights)
 
@@ -351,8 +356,9 @@ class OnlineRegressor(RegressorMixin, _Online):  # type: ignore[misc]
         """Start afresh and learn the rows, ``epochs`` times."""
         with self._or_as_before():
             X, y = self._rows(X, y=y, y_numeric=True, reset=True)
-            model = self._new_model(X, Targets())
-            self._passes(model, X, self._targets(y), self._weights(X, sample_weight))
+            weights = self._weights(X, sample_weight)
+            model = self._new_model(X, Targets(), weights)
+            self._passes(model, X, self._targets(y), weights)
             self._adopt(model)
         return self
 
@@ -378,7 +384,7 @@ class OnlineRegressor(RegressorMixin, _Online):  # type: ignore[misc]
             X, y = self._rows(X, y=y, y_numeric=True, reset=first)
             weights = self._weights(X, sample_weight)
             if first:
-                self._adopt(self._new_model(X, Targets()))
+                self._adopt(self._new_model(X, Targets(), weights))
         return self._model.learn(X, self._targets(y), weights)
 
     @staticmethod

@@ -20,6 +20,7 @@ Gamma = float | Literal["scale", "auto"]
 def _scale(X: Any) -> float:
     """1 / (n_features * X.var()), as in scikit-learn; 1 if X is constant."""
     if sparse.issparse(X):
+        X = X.astype(np.float64)
         variance = float(X.multiply(X).mean() - X.mean() ** 2)
     else:
         variance = float(np.var(X, dtype=np.float64))
@@ -74,7 +75,8 @@ class _WithGamma(Kernel):
 class Gaussian(_WithGamma):
     """k(x, z) = exp(-gamma |x - z|^2).
 
-    The papers write a width sigma: gamma = 1 / (2 sigma^2), see :meth:`of_width`.
+    The papers write a width sigma: gamma = 1 / (2 sigma^2), see :meth:`of_width`. Distances come from dot
+    products, as in scikit-learn: centre features that lie far from 0 compared with how much they vary.
 
     Parameters
     ----------

@@ -20,6 +20,11 @@ class Rule(Spec):
         """The size of a coefficient that an example of slope 1 gets; caps are counted in it."""
         raise NotImplementedError
 
+    @property
+    def unit_for_targets(self) -> float:
+        """The same in regression."""
+        return self.unit
+
     def for_labels(self) -> _core.Rule:
         """The native rule for classification; checks the parameters."""
         raise ValueError(f"{type(self).__name__} is defined for regression only.")
@@ -64,14 +69,19 @@ class Perceptron(Rule):
         """Eta."""
         return 1.0 if self.eta is None else _check.positive(self, "eta", self.eta)
 
+    @property
+    def unit_for_targets(self) -> float:
+        """Eta."""
+        return 0.1 if self.eta is None else self.unit
+
     def for_labels(self) -> _core.Rule:
         """The native rule for classification; checks the parameters."""
         return _core.Perceptron(self.unit)
 
     def for_targets(self) -> _core.Rule:
         """The native rule for regression; checks the parameters."""
-        eta = 0.1 if self.eta is None else _check.positive(self, "eta", self.eta)
-        return _core.PerceptronRegression(eta, _check.non_negative(self, "epsilon", self.epsilon))
+        epsilon = _check.non_negative(self, "epsilon", self.epsilon)
+        return _core.PerceptronRegression(self.unit_for_targets, epsilon)
 
 
 @dataclass

@@ -149,7 +149,7 @@ def nogd(
     loss: Loss | None = None,
     epsilon: float = 0.1,
 ) -> Kernelized:
-    """Nystrom online gradient descent (Lu et al. 2016, Algorithm 3).
+    """Nystrom online gradient descent (Lu et al. 2016, Algorithm 2).
 
     Kernel OGD until the budget is full; then the rank-r Nystrom map of those support vectors, here in
     its equal form of a projection on the leading eigenvectors of their Gram matrix.

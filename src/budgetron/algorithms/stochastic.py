@@ -54,8 +54,9 @@ def bsgd(
     lam, loss
         See :class:`~budgetron.SGD`.
     maintenance : class of budget
-        :class:`~budgetron.RemoveSmallest`, :class:`~budgetron.ProjectSmallest` or :class:`~budgetron.Merge`,
-        or any function from a number to a budget, as ``partial(ProjectSmallest, neighbours=4)``.
+        :class:`~budgetron.RemoveSmallest`, :class:`~budgetron.ProjectSmallest` or
+        :class:`~budgetron.Merge`, or any function from a number to a budget, as
+        ``partial(ProjectSmallest, neighbours=4)``.
 
     Departs from the paper
     ----------------------

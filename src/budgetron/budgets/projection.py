@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from budgetron import _check, _core
 from budgetron.budgets._budget import Budget, Company
 
+_LARGEST_EIGENPROBLEM = 30_000  # LAPACK counts its workspace, 2 n^2 numbers, in 32 bits
+
 
 @dataclass
 class Project(Budget):
@@ -61,6 +63,10 @@ class Project(Budget):
         rank, budget = _check.count(self, "rank", self.rank), self._count()
         if rank > budget:
             raise ValueError(f"Project: rank ({rank}) exceeds budget ({budget}).")
+        if budget > _LARGEST_EIGENPROBLEM:
+            raise ValueError(
+                f"Project: with a rank, budget must be at most {_LARGEST_EIGENPROBLEM}, got {budget}."
+            )
         return _core.ProjectLowRank(budget, rank)
 
 

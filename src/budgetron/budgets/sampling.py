@@ -42,7 +42,7 @@ class SampleUniform(Budget):
 
     def build(self, company: Company) -> _core.Budget:
         """The native budget; checks the parameters."""
-        cap = _check.positive(self, "cap", self.cap) * company.rule.unit
+        cap = _check.positive(self, "cap", self.cap) * company.task.unit(company.rule)
         return _core.SampleUniform(self._count(), cap, company.seed)
 
 
@@ -79,5 +79,5 @@ class SampleByWeight(Budget):
     def build(self, company: Company) -> _core.Budget:
         """The native budget; checks the parameters and the kernel."""
         self._needs_geometry(company)
-        cap = _check.positive(self, "cap", self.cap) * company.rule.unit
+        cap = _check.positive(self, "cap", self.cap) * company.task.unit(company.rule)
         return _core.SampleByWeight(self._count(), cap, company.seed)
