@@ -208,7 +208,7 @@ NewArray<double> dual_coef(const ExpansionLearner& learner) {
     nb::gil_scoped_release free;
     std::shared_lock lock(learner.guard());
     for (std::size_t c = 0; c < f.outputs(); ++c)
-      for (const std::size_t i : by_age(f)) out.push_back(f.alpha(c)[i] / f.divisor());
+      for (const std::size_t i : by_age(f)) out.push_back(f.output(c)[i] / f.output_divisor());
   }
   const std::size_t n = out.size() / f.outputs();
   return array(std::move(out), {f.outputs(), n});
@@ -370,6 +370,7 @@ NB_MODULE(_core, m) {
   nb::class_<ExpansionLearner, Learner>(m, "ExpansionLearner")
       .def("restore", &restore, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"))
       .def_prop_ro("size", &size)
+      .def("keep_average", &ExpansionLearner::keep_average, "suffix"_a)
       .def("support_vectors", &support_vectors, "features"_a)
       .def("dual_coef", &dual_coef);
   nb::class_<Kernelized, ExpansionLearner>(m, "Kernelized")

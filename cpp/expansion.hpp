@@ -6,11 +6,13 @@
 #include <cassert>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "average.hpp"
 #include "fields.hpp"
 #include "kernels.hpp"
 #include "rows.hpp"
@@ -62,6 +64,19 @@ class Expansion final : public Part {
     for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(alpha_[c], k) / divisor_;
   }
 
+  // From now on the average of f over the rounds is kept; there must be none yet.
+  void keep_average(double suffix) { average_.emplace(outputs(), suffix); }
+  void end_round() {
+    if (average_) average_->add_round(alpha_, divisor_);
+  }
+
+  // What the learner puts out for prediction: the average where one is kept, else f. Coefficients, and their divisor.
+  Vector output(std::size_t c) const { return average_ ? average_->sum(c) : Vector(alpha_[c]); }
+  double output_divisor() const { return average_ ? std::max(average_->rounds(), 1.0) : divisor_; }
+  void output_scores(Vector k, std::span<double> f) const {
+    for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(output(c), k) / output_divisor();
+  }
+
   double divisor() const { return divisor_; }
   void divide_by(double divisor) { divisor_ = divisor; }
 
@@ -85,6 +100,7 @@ class Expansion final : public Part {
     support_->append(term.x, term.row.norm);
     births_.push_back(born_++);
     for (auto& row : alpha_) row.push_back(0);
+    if (average_) average_->append();
     for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = term.coefficient(c);
     enter(size() - 1, term.row.k, term.row.kxx);
   }
@@ -92,20 +108,25 @@ class Expansion final : public Part {
   // The term takes the place of support vector i, and with it a share of the coefficients that stood there.
   void replace(std::size_t i, const Term& term, double share = 0) {
     for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = term.coefficient(c) + share * alpha_[c][i];
+    if (average_) average_->keep_share(i, share);
     vanish(i);
     support_->replace(i, term.x, term.row.norm);
     births_[i] = born_++;
     enter(i, term.row.k, term.row.kxx);
   }
 
-  // Support vector i goes, and z with the coefficients given takes the place of j.
-  void merge(std::size_t i, std::size_t j, const Row& z, Vector coefficients) {
+  // Support vector i goes, and z takes the place of j with a share u of the coefficients of i and v of those of j.
+  void merge(std::size_t i, std::size_t j, const Row& z, double u, double v) {
+    for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = u * alpha_[c][i] + v * alpha_[c][j];
+    if (average_) {
+      average_->keep_share(j, v);
+      average_->lend(i, j, u);
+    }
     vanish(i);
     vanish(j);
     const double norm = support_->norm(z);
     support_->replace(j, z, norm);
     births_[j] = born_++;
-    std::copy(coefficients.begin(), coefficients.end(), coefficients_.begin());
     if (norm_kept_) kernel_row(j, row_);
     enter(j, row_, kernel_->self(norm));
     remove(i);
@@ -114,6 +135,7 @@ class Expansion final : public Part {
   // A share of the coefficients of support vector i is added to those of j.
   void lend(std::size_t i, std::size_t j, double share) {
     for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = share * alpha_[c][i];
+    if (average_) average_->lend(i, j, share);
     if (norm_kept_) kernel_row(j, row_);
     enter(j, row_, self(j));
   }
@@ -122,6 +144,7 @@ class Expansion final : public Part {
   // projection on their span, from which k(s_i,.) has the squared distance given.
   void project_out(std::size_t i, Vector shares, double distance2) {
     norm2_ -= squared(i) * distance2;
+    if (average_) average_->project_out(i, shares);
     for (auto& row : alpha_) {
       const double alpha = std::exchange(row[i], 0.0);
       add(alpha, shares, row);
@@ -173,6 +196,7 @@ class Expansion final : public Part {
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(alpha_) + bytes_of(coefficients_) + bytes_of(row_) + kernel_->bytes());
     support_->fields(io);
+    if (average_) average_->fields(io);
     io.field("expansion.divisor", divisor_);
     io.field("expansion.norm2", norm2_);
     io.field("expansion.births", births_);
@@ -182,7 +206,8 @@ class Expansion final : public Part {
 
   bool fits(std::size_t n) const override {
     const auto right = [n](const auto& row) { return row.size() == n; };
-    return right(births_) && std::all_of(alpha_.begin(), alpha_.end(), right) && support_->fits(n);
+    return right(births_) && std::all_of(alpha_.begin(), alpha_.end(), right) && support_->fits(n) &&
+           (!average_ || average_->fits(n));
   }
 
  private:
@@ -206,6 +231,7 @@ class Expansion final : public Part {
 
   // The last support vector moves to place i, which has no coefficients.
   void take_out(std::size_t i) {
+    if (average_) average_->take_out(i);
     support_->remove(i);
     births_[i] = births_.back();
     births_.pop_back();
@@ -234,6 +260,7 @@ class Expansion final : public Part {
   std::vector<double> coefficients_;  // about to enter, one per output
   std::vector<double> row_;
   std::size_t features_;
+  std::optional<Average> average_;
 };
 
 }  // namespace budgetron

@@ -57,6 +57,8 @@ class ExpansionLearner : public Learner {
  public:
   std::size_t outputs() const final { return f_.outputs(); }
   const Expansion& expansion() const { return f_; }
+  // Predict with the average of f over the last share of the rounds; to be asked for before the first.
+  void keep_average(double suffix) { f_.keep_average(suffix); }
 
   std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) final {
     KernelRows kernel_rows(rows, f_);
@@ -66,14 +68,17 @@ class ExpansionLearner : public Learner {
       f_.scores(row.k, f);
       const double weight = weights.empty() ? 1 : weights[i];
       if (!finite(f) || !std::isfinite(row.norm) || !std::isfinite(row.kxx)) return i;
-      if (weight > 0 && !learn(rows[i], row, f, y[i], weight)) return i;
+      if (weight == 0) continue;
+      if (!learn(rows[i], row, f, y[i], weight)) return i;
+      f_.end_round();
     }
     return rows.size();
   }
 
   void scores(const Rows& rows, std::span<double> out) const final {
     KernelRows kernel_rows(rows, f_);
-    for (std::size_t i = 0; i < rows.size(); ++i) f_.scores(kernel_rows.at(i).k, out.subspan(i * outputs(), outputs()));
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      f_.output_scores(kernel_rows.at(i).k, out.subspan(i * outputs(), outputs()));
   }
 
  protected:

@@ -158,12 +158,11 @@ class Merge final : public Maintained {
     const double h = BestMerge::h(std::min(share(f.squared(i), f.squared(j)), 0.5), L_[j]);
     const double u = std::exp(L_[j] * (1 - h) * (1 - h)), v = std::exp(L_[j] * h * h);
     const std::size_t features = f.features();
-    std::vector<double> z(features), s(features), coefficients(f.outputs());
+    std::vector<double> z(features), s(features);
     f.support().copy(i, z);
     f.support().copy(j, s);
     for (std::size_t k = 0; k < features; ++k) z[k] = h * z[k] + (1 - h) * s[k];
-    for (std::size_t c = 0; c < f.outputs(); ++c) coefficients[c] = u * f.alpha(c)[i] + v * f.alpha(c)[j];
-    f.merge(i, j, DenseRow<double>{z.data(), features}, coefficients);
+    f.merge(i, j, DenseRow<double>{z.data(), features}, u, v);
   }
 
   double gamma_;

@@ -519,7 +519,10 @@ class Swap:
         """V, d = K_V^-1 k_rV, and the squared distance of k(s_r, .) from the span of V."""
         V = [*self.others(G, r), len(G) - 1]
         d = solve(G[np.ix_(V, V)], G[V, r])
-        return V, d, float(G[r, r] - G[V, r] @ d)
+        distance2 = float(G[r, r] - G[V, r] @ d)
+        if self.others is nearest:  # d may be large: below rounding, a difference is not a distance
+            distance2 = max(distance2, 1e-15 * float(G[r, r] + d**2 @ np.diag(G)[V]))
+        return V, d, distance2
 
     def without(self, G: Array, A: Array, r: int, term: Array) -> Array:
         """The coefficients over S and t after r gives way to the new term."""

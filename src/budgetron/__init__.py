@@ -46,7 +46,7 @@ from budgetron.budgets import (
 )
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Sigmoid
-from budgetron.learners import Kernelized, Learner
+from budgetron.learners import Averaged, Kernelized, Learner
 from budgetron.losses import (
     Absolute,
     EpsilonInsensitive,
@@ -66,6 +66,7 @@ __all__ = [
     "PA",
     "SGD",
     "Absolute",
+    "Averaged",
     "Budget",
     "EpsilonInsensitive",
     "Forget",

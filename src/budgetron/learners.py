@@ -99,6 +99,72 @@ class Kernelized(Learner):
         )
 
 
+@dataclass
+class Averaged(Learner):
+    """Predict with the average of f over the rounds, or over the last share of them.
+
+    The inner learner learns as ever, and :meth:`~budgetron.OnlineClassifier.progressive_predict` gives its
+    own predictions; ``predict`` and ``decision_function`` use the average. Averaging all rounds is the
+    classical online-to-batch conversion, which Orabona et al. 2008 recommend; averaging the last share is
+    the output of Le et al. 2016, Algorithm 3.
+
+    A round costs one addition per support vector. The exact average needs every support vector that ever
+    was. It is exact where none goes (unbounded learners, :class:`~budgetron.Project`,
+    :class:`~budgetron.Stop`); where a budget takes one away, the average stays within the budget as well,
+    and what is done to the part of that support vector in f is done to its part in the average: it is
+    lent to others, projected, merged or dropped.
+
+    Parameters
+    ----------
+    learner : Learner
+        What learns.
+    suffix : float
+        The share of the rounds to average over, counted from the last; 1 is all.
+
+    Departs from the paper
+    ----------------------
+    A stream does not know its length: for a suffix below 1 the average covers at least that share of the
+    rounds and at most 1 - (1 - suffix)^2 of them. The paper averages f before each update, here it is f
+    after it.
+
+    Examples
+    --------
+    >>> from budgetron import Averaged, Gaussian, OnlineClassifier, sgd
+    >>> model = OnlineClassifier(Averaged(sgd(Gaussian(1.0), lam=0.1), suffix=0.5))
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).predict([[0.0], [1.0]])
+    array([0, 1])
+    """
+
+    learner: Learner
+    suffix: float = 1.0
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The kernel of the inner learner, where it has one."""
+        return getattr(self.learner, "kernel", None)
+
+    @property
+    def probabilistic(self) -> bool:
+        """As the inner learner."""
+        return self.learner.probabilistic
+
+    def fitted(self, X: Any) -> Self:
+        """The learner with the inner one's parameters numbers, those left open taken from the rows X."""
+        return replace(self, learner=_check.instance(self, "learner", self.learner, Learner).fitted(X))
+
+    def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
+        """The native learner; checks the description."""
+        learner = _check.instance(self, "learner", self.learner, Learner)
+        if isinstance(learner, Averaged):
+            raise TypeError("Averaged: learner must not itself be Averaged.")
+        suffix = _check.share(self, "suffix", self.suffix)
+        if suffix == 0:
+            raise ValueError("Averaged: suffix must be above 0, got 0.")
+        native: Any = learner.build(task, n_features, dtype, seed)
+        native.keep_average(suffix)
+        return native  # type: ignore[no-any-return]
+
+
 class Model:
     """A learner at work: the native model, and a copy of the description it was built from.
 
