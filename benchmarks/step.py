@@ -6,11 +6,19 @@ Run ``make bench``.
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from time import perf_counter
 
 import numpy as np
 
-from budgetron import Gaussian, OnlineClassifier, algorithms
+from budgetron import (
+    Gaussian,
+    Merge,
+    OnlineClassifier,
+    ProjectSmallest,
+    RemoveSmallest,
+    algorithms,
+)
 
 
 def stream(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -47,7 +55,7 @@ def seconds(function, repeat: int = 3) -> tuple[float, int]:
     return min(times), result
 
 
-def native(name: str, X: np.ndarray, y: np.ndarray, gamma: float, **settings: float) -> int:
+def native(name: str, X: np.ndarray, y: np.ndarray, gamma: float, **settings: object) -> int:
     """One progressive pass of an algorithm; its mistakes."""
     model = OnlineClassifier(getattr(algorithms, name)(Gaussian(gamma), **settings), random_state=0)
     return int(np.sum(model.progressive_predict(X, y) != y))
@@ -69,6 +77,22 @@ def main() -> None:
     for name in ("rbp", "stoptron", "forgetron", "projectron", "bpa_s", "bogd", "bogd_pp"):
         fast, mistakes = seconds(lambda name=name: native(name, X, y, gamma, budget=options.budget))
         print(f"{name:<20}{1e6 * fast / n:>12.2f}{slow / fast:>20.1f}{mistakes / n:>11.1%}")
+    maintenance(X, y, gamma)
+
+
+def maintenance(X: np.ndarray, y: np.ndarray, gamma: float, budget: int = 500) -> dict[str, float]:
+    """Print what maintenance costs at a budget of 500, and return the ratios to removal."""
+    nearest = partial(ProjectSmallest, neighbours=4)
+    kinds = {"removal": RemoveSmallest, "nearest": nearest, "merging": Merge, "exact": ProjectSmallest}
+    times = {
+        name: seconds(lambda k=kind: native("bsgd", X, y, gamma, budget=budget, lam=1e-4, maintenance=k))[0]
+        for name, kind in kinds.items()
+    }
+    print(f"\nbsgd, budget {budget}")
+    print(f"{'':<20}{'us/example':>12}{'this / removal':>20}")
+    for name, time in times.items():
+        print(f"{name:<20}{1e6 * time / len(X):>12.2f}{time / times['removal']:>20.1f}")
+    return {name: time / times["removal"] for name, time in times.items()}
 
 
 if __name__ == "__main__":

@@ -31,6 +31,25 @@ def test_mistakes_on_german_are_those_of_table_5(name):
     assert abs(np.mean(rates) - printed["mean"]) <= printed.get("within", 1) * printed["sd"]
 
 
+def study(name):
+    """The study of Le et al. 2016 on a data set, as papers/le2016.py reproduces it."""
+    data.load(f"{name}.train")
+    return le2016.reproduce(next(s for s in le2016.STUDIES if s.name == name), runs=2)
+
+
+@pytest.mark.timing
+def test_nbsgd_on_a9a():
+    """Le et al. 2016, Table 3: accuracy, support vectors and time beside SGD in the same run."""
+    results = study("a9a")
+    assert results["nbsgd"].accuracy >= 83
+    assert results["nbsgd"].support_vectors <= results["sgd"].support_vectors / 4
+    assert results["nbsgd"].seconds < results["sgd"].seconds
+
+
+def test_nbsgd_on_dna():
+    assert study("dna")["nbsgd"].accuracy >= 88
+
+
 def test_duplicates_never_break_a_projection():
     """Dna has duplicate rows, on which the authors' program makes up to 60 % mistakes."""
     X, y = data.load("dna.train")
