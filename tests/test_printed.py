@@ -4,6 +4,7 @@ import inspect
 import tomllib
 from pathlib import Path
 
+import le2016
 import numpy as np
 import pytest
 
