@@ -12,7 +12,13 @@ from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, RemoveSmalles
 from budgetron.kernels import Kernel
 from budgetron.learners import Learner
 
-FILLED = {"beta": 60.0, "budget": 10, "inner": RemoveSmallest(10), "rank": 4}
+FILLED = {
+    "beta": 60.0,
+    "budget": 10,
+    "inner": RemoveSmallest(10),
+    "learner": algorithms.perceptron(Gaussian(0.5)),
+    "rank": 4,
+}
 TASKS = ("binary", "multiclass", "regression")
 
 

@@ -54,7 +54,9 @@ class SwapNearest(Budget):
 
     Departs from the paper
     ----------------------
-    Where t and the neighbour coincide as far as rounding tells, V = {t}.
+    Where t and the neighbour coincide as far as rounding tells, V = {t}. A squared distance below the
+    rounding of the numbers it is a difference of counts as that rounding: with a budget above the rank of
+    the data, the choice would otherwise fall on the worst.
 
     Examples
     --------

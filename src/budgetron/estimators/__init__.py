@@ -1,0 +1,6 @@
+"""The scikit-learn face: OnlineClassifier and OnlineRegressor."""
+
+from budgetron.estimators.classifier import OnlineClassifier
+from budgetron.estimators.regressor import OnlineRegressor
+
+__all__ = ["OnlineClassifier", "OnlineRegressor"]

@@ -1,0 +1,160 @@
+"""What both estimators share: the model, the rows it is given, and its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from budgetron import _check, _core
+from budgetron._rows import Matrix, canonical, whole
+from budgetron._tasks import Task
+from budgetron.learners import Floats, Learner, Model
+
+
+class Online(BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators."""
+
+    learner: Learner | None
+    epochs: int
+    shuffle: bool
+    random_state: Any
+
+    def __init__(
+        self,
+        learner: Learner | None = None,
+        *,
+        epochs: int = 1,
+        shuffle: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.learner = learner
+        self.epochs = epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    @property
+    def n_support_(self) -> int:
+        """The number of support vectors."""
+        return self._fitted_model().size
+
+    @property
+    def support_vectors_(self) -> Matrix:
+        """The support vectors, oldest first."""
+        return self._fitted_model().support_vectors()
+
+    @property
+    def dual_coef_(self) -> Floats:
+        """The coefficients: one row (binary, regression) or one per class, oldest vector first."""
+        return self._fitted_model().dual_coef()
+
+    @property
+    def memory_bytes_(self) -> int:
+        """The native memory that the model holds, in bytes."""
+        return self._fitted_model().memory_bytes
+
+    def _default_learner(self) -> Learner:
+        raise NotImplementedError
+
+    def _fitted_model(self) -> Model:
+        check_is_fitted(self, "_model")
+        model: Model = self._model
+        return model
+
+    def _started(self) -> bool:
+        return hasattr(self, "_model")
+
+    def _seed(self) -> int:
+        random = check_random_state(self.random_state)
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(random.randint(2**31 - 1))
+
+    @contextmanager
+    def _or_as_before(self) -> Iterator[None]:
+        """Whatever fails inside leaves the attributes as they were."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            for name in set(vars(self)) - set(before):
+                delattr(self, name)
+            self.__dict__.update(before)
+            raise
+
+    def _rows(self, X: Any, *, reset: bool, **more: Any) -> Any:
+        """X (and y) checked, in the core's layout; rows too large to square are refused."""
+        checked = validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), **more
+        )
+        X, y = checked if "y" in more else (checked, None)
+        X = canonical(X)
+        single = X.dtype == np.float32 or (not reset and self._model.dtype == np.float32)
+        precision = _core.Precision.Single if single else _core.Precision.Double
+        row = _core.first_too_large(whole(X), precision)
+        if row < X.shape[0]:
+            raise ValueError(f"Row {row} of X is too large: its squared norm overflows.")
+        return (X, y) if "y" in more else X
+
+    def _weights(self, X: Matrix, sample_weight: Any) -> Floats | None:
+        if sample_weight is None:
+            return None
+        if isinstance(sample_weight, Real):
+            sample_weight = np.full(X.shape[0], sample_weight)
+        weights: Floats = check_array(
+            sample_weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight"
+        )
+        if weights.shape != (X.shape[0],):
+            raise ValueError(f"sample_weight has shape {weights.shape}, expected ({X.shape[0]},).")
+        if (weights < 0).any():
+            raise ValueError(f"Negative values in sample_weight: {weights.min()}.")
+        return weights
+
+    def _new_model(self, X: Matrix, task: Task, weights: Floats | None) -> Model:
+        learner = self._default_learner() if self.learner is None else self.learner
+        seen = X if weights is None or not weights.any() else X[weights > 0]
+        learner = _check.instance(self, "learner", learner, Learner).fitted(seen)
+        return Model(learner, task, X.shape[1], X.dtype, self._seed())
+
+    def _adopt(self, model: Model) -> None:
+        self._model = model
+        self.learner_ = model.learner
+        self.__dict__.pop("gamma_", None)
+        gamma = getattr(getattr(model.learner, "kernel", None), "gamma", None)
+        if gamma is not None:
+            self.gamma_ = gamma
+
+    def _passes(self, model: Model, X: Matrix, y: Floats, weights: Floats | None) -> None:
+        """``epochs`` passes over the rows, each in a new order if ``shuffle``."""
+        if weights is not None and not np.any(weights):
+            raise ValueError("Sample weights are all zero: there is nothing to fit.")
+        random = check_random_state(self.random_state)
+        for _ in range(_check.count(self, "epochs", self.epochs)):
+            if self.shuffle:
+                order = random.permutation(X.shape[0])
+                model.learn(X[order], y[order], None if weights is None else weights[order])
+            else:
+                model.learn(X, y, weights)
+
+    def _finite_scores(self, X: Any) -> Floats:
+        model = self._fitted_model()
+        scores = model.scores(self._rows(X, reset=False))
+        if not np.isfinite(scores).all():
+            row = int(np.argmin(np.isfinite(scores).all(axis=1)))
+            raise ValueError(f"Row {row} of X gives a score that is not finite: scale the features.")
+        return scores
+
+    def __sizeof__(self) -> int:
+        own: int = object.__sizeof__(self)
+        return own + (self._model.memory_bytes if self._started() else 0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

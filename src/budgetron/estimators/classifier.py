@@ -1,0 +1,174 @@
+"""The classifier."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logsumexp
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+
+from budgetron._tasks import Labels
+from budgetron.algorithms import bpa_p
+from budgetron.estimators._online import Online
+from budgetron.kernels import Gaussian
+from budgetron.learners import Floats, Learner
+
+
+class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
+    """A classifier that learns from a stream, one example at a time, by any learner.
+
+    Parameters
+    ----------
+    learner : Learner, optional
+        What learns, for example ``forgetron(Gaussian(), budget=100)``. The default suits standardised
+        data: ``bpa_p(Gaussian(), budget=200)``.
+    epochs : int
+        How many passes ``fit`` makes. ``fit`` is that many ``partial_fit`` on a new model.
+    shuffle : bool
+        Whether ``fit`` takes the rows in a new random order in each pass. The other methods never
+        reorder rows.
+    random_state : int, RandomState or None
+        The seed of the budget's draws and of ``shuffle``.
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels, sorted; the positive one of two is the second.
+    learner_ : Learner
+        The learner with every parameter a number.
+    gamma_ : float
+        The kernel's gamma, where it has one.
+    n_support_, support_vectors_, dual_coef_, memory_bytes_
+        The model as it is now.
+
+    Notes
+    -----
+    A sample weight multiplies the loss of its example; weight 0 leaves the model exactly as it was.
+    Any cutting of the same rows into batches gives the same model, bit for bit; only gamma="scale" is
+    taken from the first batch.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from budgetron import Gaussian, OnlineClassifier, rbp
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = OnlineClassifier(rbp(Gaussian(gamma=0.02), budget=30), random_state=0)
+    >>> predictions = clf.progressive_predict(scale(X), y)
+    >>> int((predictions != y).sum()), clf.n_support_
+    (45, 30)
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Start afresh and learn the rows, ``epochs`` times."""
+        with self._or_as_before():
+            X, y = self._rows(X, y=y, reset=True)
+            check_classification_targets(y)
+            classes = unique_labels(y)
+            weights = self._weights(X, sample_weight)
+            model = self._new_model(X, self._labels(classes), weights)
+            self._passes(model, X, self._codes(y, classes), weights)
+            self.classes_ = classes
+            self._adopt(model)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the rows in order. ``classes``, all labels there will be, on the first call."""
+        if classes is None and not self._started():
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        self._learn(X, y, classes, sample_weight)
+        return self
+
+    def progressive_predict(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> npt.NDArray[Any]:
+        """Predict each row, then learn it: the online protocol, in one native pass.
+
+        Without ``classes``, the first call takes the set of labels from y.
+        """
+        return self._predictions(self._learn(X, y, classes, sample_weight))
+
+    def decision_function(self, X: Any) -> Floats:
+        """f(x): one number per row for two classes, one per class for more."""
+        scores = self._finite_scores(X)
+        return scores.ravel() if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The labels: of two classes the second where f(x) >= 0; of more the one of the best score."""
+        return self._predictions(self._finite_scores(X))
+
+    @available_if(lambda self: self._probabilistic())  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of the classes, where the loss is :class:`~budgetron.Logistic`."""
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    @available_if(lambda self: self._probabilistic())  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithms of :meth:`predict_proba`."""
+        scores = self._finite_scores(X)
+        if len(self.classes_) == 2:
+            scores = np.hstack([-scores, scores]) / 2
+        return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
+
+    def _default_learner(self) -> Learner:
+        return bpa_p(Gaussian(), budget=200)
+
+    def _probabilistic(self) -> bool:
+        learner = getattr(self, "learner_", self.learner)
+        if not (isinstance(learner, Learner) and learner.probabilistic):
+            raise AttributeError("predict_proba needs a learner with the Logistic loss.")
+        return True
+
+    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Floats:
+        first = not self._started()
+        with self._or_as_before():
+            X, y = self._rows(X, y=y, reset=first)
+            check_classification_targets(y)
+            known = self._known(y, classes, first)
+            weights, codes = self._weights(X, sample_weight), self._codes(y, known)
+            if first:
+                self._adopt(self._new_model(X, self._labels(known), weights))
+                self.classes_ = known
+        return self._model.learn(X, codes, weights)
+
+    def _known(self, y: npt.NDArray[Any], classes: Any, first: bool) -> npt.NDArray[Any]:
+        """The labels there are: those of the first call, which a later one may repeat."""
+        if classes is not None and np.size(classes) == 0:
+            raise ValueError("classes is empty; it must name all labels there will be.")
+        given = None if classes is None else unique_labels(classes)
+        if first:
+            return unique_labels(y) if given is None else given  # type: ignore[no-any-return]
+        known: npt.NDArray[Any] = self.classes_
+        if given is not None and not np.array_equal(given, known):
+            raise ValueError(
+                f"classes={given.tolist()} differ from those of the first call, {known.tolist()}."
+            )
+        return known
+
+    def _labels(self, classes: npt.NDArray[Any]) -> Labels:
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes, got one class: {classes.tolist()[0]!r}."
+            )
+        return Labels(len(classes))
+
+    def _codes(self, y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Floats:
+        """Labels as the core reads them: -1 and +1 for two classes, indices for more."""
+        known = np.isin(y, classes)
+        if not known.all():
+            label = y[np.argmin(known)].tolist()
+            raise ValueError(f"y contains {label!r}, which is not among the classes {classes.tolist()}.")
+        codes = np.searchsorted(classes, y).astype(np.float64)
+        return 2 * codes - 1 if len(classes) == 2 else codes
+
+    def _predictions(self, scores: Floats) -> npt.NDArray[Any]:
+        if len(self.classes_) == 2:
+            best = (scores[:, 0] >= 0).astype(np.intp)
+        else:
+            best = scores.argmax(axis=1)
+        predictions: npt.NDArray[Any] = self.classes_[best]
+        return predictions

@@ -1,0 +1,84 @@
+"""The regressor."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import RegressorMixin
+
+from budgetron._tasks import Targets
+from budgetron.budgets import SwapProject
+from budgetron.estimators._online import Online
+from budgetron.kernels import Gaussian
+from budgetron.learners import Floats, Kernelized, Learner
+from budgetron.rules import OGD
+
+
+class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
+    """A regressor that learns from a stream, one example at a time, by any learner.
+
+    Parameters
+    ----------
+    learner : Learner, optional
+        What learns, for example ``nogd(Gaussian(), budget=100, rank=20, eta=0.1)``. The default suits
+        standardised features: ``Kernelized(Gaussian(), OGD(eta=0.2), SwapProject(200))``.
+    epochs, shuffle, random_state
+        As for :class:`OnlineClassifier`.
+
+    Attributes
+    ----------
+    learner_, gamma_, n_support_, support_vectors_, dual_coef_, memory_bytes_
+        As for :class:`OnlineClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import minmax_scale
+    >>> from budgetron import Gaussian, OnlineRegressor, Squared, nogd
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X, y = minmax_scale(X), minmax_scale(y)
+    >>> reg = OnlineRegressor(nogd(Gaussian.of_width(8), budget=30, rank=6, eta=0.1, loss=Squared()))
+    >>> round(float(((reg.progressive_predict(X, y) - y) ** 2).mean()), 3)
+    0.06
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Start afresh and learn the rows, ``epochs`` times."""
+        with self._or_as_before():
+            X, y = self._rows(X, y=y, y_numeric=True, reset=True)
+            weights = self._weights(X, sample_weight)
+            model = self._new_model(X, Targets(), weights)
+            self._passes(model, X, self._targets(y), weights)
+            self._adopt(model)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the rows in order."""
+        self._learn(X, y, sample_weight)
+        return self
+
+    def progressive_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
+        """Predict each row, then learn it: the online protocol, in one native pass."""
+        return self._learn(X, y, sample_weight).ravel()
+
+    def predict(self, X: Any) -> Floats:
+        """f(x) for every row."""
+        return self._finite_scores(X).ravel()
+
+    def _default_learner(self) -> Learner:
+        return Kernelized(Gaussian(), OGD(eta=0.2), SwapProject(200))
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> Floats:
+        first = not self._started()
+        with self._or_as_before():
+            X, y = self._rows(X, y=y, y_numeric=True, reset=first)
+            weights = self._weights(X, sample_weight)
+            if first:
+                self._adopt(self._new_model(X, Targets(), weights))
+        return self._model.learn(X, self._targets(y), weights)
+
+    @staticmethod
+    def _targets(y: npt.NDArray[Any]) -> Floats:
+        return np.ascontiguousarray(y, dtype=np.float64)
