@@ -17,7 +17,11 @@
 #include <variant>
 #include <vector>
 
+#include "box_qp.hpp"
 #include "budgets.hpp"
+#include "double_updating.hpp"
+#include "dual_maintenance.hpp"
+#include "dual_projection.hpp"
 #include "eigen.hpp"
 #include "expansion.hpp"
 #include "fields.hpp"
@@ -240,6 +244,29 @@ NewArray<double> exponentials(const Array1<double>& x) {
   return array(std::move(out), {x.size()});
 }
 
+// The Gram matrix Q whose numbers a square array holds.
+Gram gram(const Matrix<double>& Q) {
+  Gram out;
+  for (std::size_t i = 0; i < Q.shape(0); ++i) {
+    const double* row = Q.data() + i * Q.shape(1);
+    out.append({row, i}, row[i]);
+  }
+  return out;
+}
+
+using BoxQPMethod = Vector (BoxQP::*)(const Gram&, Vector, Vector, Vector);
+
+template <BoxQPMethod method>
+NewArray<double> box_qp(const Matrix<double>& Q, const Array1<double>& q, const Array1<double>& lo,
+                        const Array1<double>& hi) {
+  const std::size_t n = q.size();
+  if (Q.shape(0) != n || Q.shape(1) != n || lo.size() != n || hi.size() != n)
+    throw nb::value_error("box_qp: Q, q, lo and hi differ in length.");
+  BoxQP qp;
+  const Vector x = (qp.*method)(gram(Q), view(q), view(lo), view(hi));
+  return array(std::vector<double>(x.begin(), x.end()), {n});
+}
+
 NewArray<double> uniforms(Counter seed, std::size_t n) {
   Random random(seed);
   std::vector<double> out(n);
@@ -378,6 +405,24 @@ NB_MODULE(_core, m) {
                     std::shared_ptr<const Task>, std::size_t, Precision>(),
            "kernel"_a, "rule"_a, "budget"_a, "task"_a, "features"_a, "precision"_a);
 
+  nb::class_<DualMaintenance>(m, "DualMaintenance");
+  nb::class_<DualUnbounded, DualMaintenance>(m, "DualUnbounded").def(nb::init<>());
+  nb::class_<DualRemoval, DualMaintenance>(m, "DualRemoval").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<DualProjection, DualMaintenance>(m, "DualProjection").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<DualProjectionClipped, DualMaintenance>(m, "DualProjectionClipped")
+      .def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<DualNearest, DualMaintenance>(m, "DualNearest").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<DualRemovalThenProjection, DualMaintenance>(m, "DualRemovalThenProjection")
+      .def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<DoubleUpdating, ExpansionLearner>(m, "DoubleUpdating")
+      .def(nb::init<std::shared_ptr<const Kernel>, double, double, std::shared_ptr<DualMaintenance>, std::size_t,
+                    Precision>(),
+           "kernel"_a, "C"_a, "rho"_a, "maintenance"_a, "features"_a, "precision"_a);
+
+  m.def("box_qp", &box_qp<&BoxQP::solve>, "Q"_a, "q"_a, "lo"_a, "hi"_a,
+        "The minimiser of x'Qx/2 - q'x over lo <= x <= hi, as the exact projection computes it.");
+  m.def("box_qp_by_descent", &box_qp<&BoxQP::solve_by_descent>, "Q"_a, "q"_a, "lo"_a, "hi"_a,
+        "The same by the method that it falls back on.");
   m.def("exponentials", &exponentials, "x"_a, "exp of every number, as the kernels compute it.");
   m.def("uniforms", &uniforms, "seed"_a, "n"_a, "The first n numbers of the generator on a seed.");
 }

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "fields.hpp"
@@ -19,10 +20,15 @@ class SquareMatrix {
   std::span<double> operator[](std::size_t i) { return {values_.data() + i * stride_, size()}; }
   Vector operator[](std::size_t i) const { return {values_.data() + i * stride_, size()}; }
 
+  // One more row and column, to be written.
+  void make_room() {
+    if (size() == stride_) widen(next(stride_));
+    ++n_;
+  }
+
   // One more row and column, of zeros.
   void grow() {
-    if (size() == stride_) widen(std::max<std::size_t>(8, 2 * stride_));
-    ++n_;
+    make_room();
     for (std::size_t i = 0; i < size(); ++i) (*this)[i][size() - 1] = (*this)[size() - 1][i] = 0;
   }
 
@@ -45,12 +51,15 @@ class SquareMatrix {
     io.field(size_name, n_);
     io.field(values_name, values_);
     if (!io.restoring()) return;
-    for (stride_ = 0; stride_ * stride_ < values_.size();) stride_ = stride_ == 0 ? 8 : 2 * stride_;
+    for (stride_ = 0; stride_ * stride_ < values_.size();) stride_ = next(stride_);
   }
 
   bool fits(std::size_t n) const { return n_ == n && n <= stride_ && stride_ * stride_ == values_.size(); }
 
  private:
+  // 16, 24, 40, 72 ..., never a large power of 2: the numbers of one column would then share few cache lines.
+  static std::size_t next(std::size_t stride) { return stride == 0 ? 16 : 2 * stride - 8; }
+
   void widen(std::size_t stride) {
     std::vector<double> wider(stride * stride);
     for (std::size_t i = 0; i < size(); ++i)
@@ -69,11 +78,13 @@ class Gram {
  public:
   std::size_t size() const { return K_.size(); }
   Vector operator[](std::size_t i) const { return K_[i]; }
+  Vector diagonal() const { return diagonal_; }
   void multiply(Vector v, std::span<double> out) const { K_.multiply(v, out); }
 
   void append(Vector k, double kxx) {
     assert(k.size() == size());
-    K_.grow();
+    K_.make_room();
+    diagonal_.push_back(kxx);
     write(size() - 1, k, kxx);
   }
 
@@ -83,19 +94,27 @@ class Gram {
     write(i, k, kxx);
   }
 
-  // The last one moves to place i.
-  void remove(std::size_t i) { K_.remove(i); }
+  // The last support vector moves to place i.
+  void remove(std::size_t i) {
+    K_.remove(i);
+    diagonal_[i] = diagonal_.back();
+    diagonal_.pop_back();
+  }
 
-  void fields(Fields& io) { K_.fields(io, "gram.n", "gram.values"); }
-  bool fits(std::size_t n) const { return K_.fits(n); }
+  void fields(Fields& io, const std::string& name = "gram") {
+    K_.fields(io, (name + ".n").c_str(), (name + ".values").c_str());
+    io.field((name + ".diagonal").c_str(), diagonal_);
+  }
+  bool fits(std::size_t n) const { return K_.fits(n) && diagonal_.size() == n; }
 
  private:
   void write(std::size_t i, Vector k, double kxx) {
     for (std::size_t j = 0; j < k.size(); ++j) K_[i][j] = K_[j][i] = k[j];
-    K_[i][i] = kxx;
+    K_[i][i] = diagonal_[i] = kxx;
   }
 
   SquareMatrix K_;
+  std::vector<double> diagonal_;
 };
 
 }  // namespace budgetron

@@ -39,20 +39,15 @@ def budgeted() -> list[str]:
 
 
 @cache
-def classifiers() -> tuple[str, ...]:
-    """The algorithms that are defined for classification."""
-    return tuple(name for name in algorithms.__all__ if _accepted(OnlineClassifier(make(name))))
+def defined(task: str) -> tuple[str, ...]:
+    """The algorithms that are defined for a task."""
+    return tuple(name for name in algorithms.__all__ if _accepted(task, name))
 
 
-@cache
-def regressors() -> tuple[str, ...]:
-    """The algorithms that are defined for regression."""
-    return tuple(name for name in algorithms.__all__ if _accepted(OnlineRegressor(make(name))))
-
-
-def _accepted(model: OnlineClassifier | OnlineRegressor) -> bool:
+def _accepted(task: str, name: str) -> bool:
+    model = (OnlineRegressor if task == "regression" else OnlineClassifier)(make(name))
     try:
-        model.fit([[0.0], [1.0]], [0, 1])
+        model.fit([[0.0], [1.0], [2.0]], [0, 1, 2 if task == "multiclass" else 1])
     except ValueError as refusal:
         if "defined for" not in str(refusal):
             raise
@@ -62,7 +57,7 @@ def _accepted(model: OnlineClassifier | OnlineRegressor) -> bool:
 
 def cases() -> list[tuple[str, str]]:
     """Every (task, algorithm) that there is."""
-    return [(t, name) for t in TASKS for name in (regressors() if t == "regression" else classifiers())]
+    return [(task, name) for task in TASKS for name in defined(task)]
 
 
 def estimator(task: str, learner: str | Learner, **kwargs: Any) -> Any:

@@ -69,7 +69,7 @@ def test_every_budgeted_algorithm_has_a_parent_here():
     takes_budget = {
         n for n in algorithms.__all__ if "budget" in inspect.signature(getattr(algorithms, n)).parameters
     }
-    elsewhere = {"bsgd", "nbsgd"}  # test_sgd.py
+    elsewhere = {"bsgd", "nbsgd", "bduol"}  # test_sgd.py, test_double_updating.py
     assert takes_budget - set(PARENTS) - elsewhere == {"forgetron", "projectron_pp"}  # by name below
 
 

@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 from budgetron.algorithms import (
+    bduol,
     bogd,
     bogd_pp,
     bpa_nn,
@@ -10,6 +11,7 @@ from budgetron.algorithms import (
     bpa_s,
     bsgd,
     budget_perceptron,
+    duol,
     forgetron,
     nbsgd,
     nogd,
@@ -44,6 +46,15 @@ from budgetron.budgets import (
     SwapProject,
     Unbounded,
 )
+from budgetron.double_updating import (
+    DoubleUpdating,
+    DualMaintenance,
+    DualNearest,
+    DualProjection,
+    DualProjectionClipped,
+    DualRemoval,
+    DualRemovalThenProjection,
+)
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Sigmoid
 from budgetron.learners import Averaged, Kernelized, Learner
@@ -68,6 +79,13 @@ __all__ = [
     "Absolute",
     "Averaged",
     "Budget",
+    "DoubleUpdating",
+    "DualMaintenance",
+    "DualNearest",
+    "DualProjection",
+    "DualProjectionClipped",
+    "DualRemoval",
+    "DualRemovalThenProjection",
     "EpsilonInsensitive",
     "Forget",
     "Gaussian",
@@ -106,6 +124,7 @@ __all__ = [
     "SwapProject",
     "Unbounded",
     "__version__",
+    "bduol",
     "bogd",
     "bogd_pp",
     "bpa_nn",
@@ -113,6 +132,7 @@ __all__ = [
     "bpa_s",
     "bsgd",
     "budget_perceptron",
+    "duol",
     "forgetron",
     "nbsgd",
     "nogd",

@@ -41,6 +41,13 @@ def share(owner: object, name: str, value: Any) -> float:
     return float(value)
 
 
+def below_one(owner: object, name: str, value: Any) -> float:
+    """A number of at least 0 and below 1."""
+    if not 0 <= number(owner, name, value) < 1:
+        raise ValueError(f"{_name(owner)}: {name} must be at least 0 and below 1, got {value!r}.")
+    return float(value)
+
+
 def count(owner: object, name: str, value: Any) -> int:
     """A whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:

@@ -226,6 +226,38 @@ class ExpansionLearner(Learner):
 class Kernelized(ExpansionLearner):
     def __init__(self, kernel: Kernel, rule: Rule, budget: Budget, task: Task, features: int, precision: Precision) -> None: ...
 
+class DualMaintenance:
+    pass
+
+class DualUnbounded(DualMaintenance):
+    def __init__(self) -> None: ...
+
+class DualRemoval(DualMaintenance):
+    def __init__(self, budget: int) -> None: ...
+
+class DualProjection(DualMaintenance):
+    def __init__(self, budget: int) -> None: ...
+
+class DualProjectionClipped(DualMaintenance):
+    def __init__(self, budget: int) -> None: ...
+
+class DualNearest(DualMaintenance):
+    def __init__(self, budget: int) -> None: ...
+
+class DualRemovalThenProjection(DualMaintenance):
+    def __init__(self, budget: int) -> None: ...
+
+class DoubleUpdating(ExpansionLearner):
+    def __init__(self, kernel: Kernel, C: float, rho: float, maintenance: DualMaintenance, features: int, precision: Precision) -> None: ...
+
+def box_qp(Q: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], q: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lo: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], hi: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """
+    The minimiser of x'Qx/2 - q'x over lo <= x <= hi, as the exact projection computes it.
+    """
+
+def box_qp_by_descent(Q: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], q: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lo: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], hi: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """The same by the method that it falls back on."""
+
 def exponentials(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
     """exp of every number, as the kernels compute it."""
 

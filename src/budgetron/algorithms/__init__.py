@@ -1,5 +1,6 @@
 """The named algorithms: one function each, returning a learner. The module is the registry."""
 
+from budgetron.algorithms.double_updating import bduol, duol
 from budgetron.algorithms.gradients import bogd, bogd_pp, nogd, norma, ogd
 from budgetron.algorithms.passive_aggressive import bpa_nn, bpa_p, bpa_s, pa
 from budgetron.algorithms.perceptrons import (
@@ -14,6 +15,7 @@ from budgetron.algorithms.perceptrons import (
 from budgetron.algorithms.stochastic import bsgd, nbsgd, sgd
 
 __all__ = [
+    "bduol",
     "bogd",
     "bogd_pp",
     "bpa_nn",
@@ -21,6 +23,7 @@ __all__ = [
     "bpa_s",
     "bsgd",
     "budget_perceptron",
+    "duol",
     "forgetron",
     "nbsgd",
     "nogd",

@@ -1,0 +1,67 @@
+"""Double updating, without and with a budget."""
+
+from __future__ import annotations
+
+from budgetron.double_updating import DoubleUpdating, DualMaintenance, DualNearest
+from budgetron.kernels import Kernel
+
+
+def duol(kernel: Kernel, *, C: float = 1.0, rho: float = 0.0) -> DoubleUpdating:
+    """Double updating online learning (Zhao, Hoi & Jin 2011), for two classes.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    C, rho : float
+        See :class:`~budgetron.DoubleUpdating`.
+
+    Departs from the paper
+    ----------------------
+    See :class:`~budgetron.DoubleUpdating`.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, duol
+    >>> OnlineClassifier(duol(Gaussian(1.0))).fit([[0.0], [1.0], [0.6]], [0, 1, 0]).n_support_
+    3
+    """
+    return DoubleUpdating(kernel, C, rho)
+
+
+def bduol(
+    kernel: Kernel,
+    *,
+    budget: int,
+    C: float = 1.0,
+    rho: float = 0.0,
+    maintenance: type[DualMaintenance] = DualNearest,
+) -> DoubleUpdating:
+    """Budgeted double updating (Zhao & Hoi 2012, Algorithm 1), for two classes.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    budget : int
+        The largest number of support vectors, B.
+    C, rho : float
+        See :class:`~budgetron.DoubleUpdating`.
+    maintenance : class
+        Who goes when the budget is full, and who takes over: :class:`~budgetron.DualRemoval`,
+        :class:`~budgetron.DualNearest`, :class:`~budgetron.DualProjectionClipped`,
+        :class:`~budgetron.DualRemovalThenProjection` or :class:`~budgetron.DualProjection`, from
+        the fastest to the most exact.
+
+    Departs from the paper
+    ----------------------
+    See :class:`~budgetron.DoubleUpdating` and the maintenance.
+
+    Examples
+    --------
+    >>> from budgetron import DualRemoval, Gaussian, OnlineClassifier, bduol
+    >>> model = OnlineClassifier(bduol(Gaussian(1.0), budget=2, maintenance=DualRemoval))
+    >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).n_support_
+    2
+    """
+    return DoubleUpdating(kernel, C, rho, maintenance(budget=budget))  # type: ignore[call-arg]
