@@ -100,7 +100,7 @@ class RowsOfGram : public DualMaintenance {
   void removed(std::size_t j) override { K_.remove(j); }
   void fields(Fields& io) override {
     DualMaintenance::fields(io);
-    K_.fields(io);
+    K_.fields(io, "dual.gram");
   }
   bool fits(std::size_t n) const override { return K_.fits(n); }
 

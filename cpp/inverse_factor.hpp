@@ -65,7 +65,7 @@ class InverseFactor {
 
   void fields(Fields& io) {
     io.scratch(bytes_of(v_) + bytes_of(d_) + bytes_of(reflection_));
-    K_.fields(io, "factor.gram");
+    K_.fields(io);
     W_.fields(io, "factor.n", "factor.values");
     io.field("factor.changes", changes_);
   }

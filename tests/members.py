@@ -39,15 +39,26 @@ def budgeted() -> list[str]:
 
 
 @cache
-def defined(task: str) -> tuple[str, ...]:
-    """The algorithms that are defined for a task."""
-    return tuple(name for name in algorithms.__all__ if _accepted(task, name))
+def classifiers() -> tuple[str, ...]:
+    """The algorithms that are defined for classification, if only with two classes."""
+    return tuple(name for name in algorithms.__all__ if _accepted(OnlineClassifier(make(name)), [0, 1, 1]))
 
 
-def _accepted(task: str, name: str) -> bool:
-    model = (OnlineRegressor if task == "regression" else OnlineClassifier)(make(name))
+@cache
+def multiclass() -> tuple[str, ...]:
+    """The algorithms that are defined for more than two classes."""
+    return tuple(name for name in classifiers() if _accepted(OnlineClassifier(make(name)), [0, 1, 2]))
+
+
+@cache
+def regressors() -> tuple[str, ...]:
+    """The algorithms that are defined for regression."""
+    return tuple(name for name in algorithms.__all__ if _accepted(OnlineRegressor(make(name)), [0, 1, 1]))
+
+
+def _accepted(model: OnlineClassifier | OnlineRegressor, y: list[int]) -> bool:
     try:
-        model.fit([[0.0], [1.0], [2.0]], [0, 1, 2 if task == "multiclass" else 1])
+        model.fit([[0.0], [1.0], [2.0]], y)
     except ValueError as refusal:
         if "defined for" not in str(refusal):
             raise
@@ -57,7 +68,8 @@ def _accepted(task: str, name: str) -> bool:
 
 def cases() -> list[tuple[str, str]]:
     """Every (task, algorithm) that there is."""
-    return [(task, name) for task in TASKS for name in defined(task)]
+    members = {"binary": classifiers(), "multiclass": multiclass(), "regression": regressors()}
+    return [(task, name) for task in TASKS for name in members[task]]
 
 
 def estimator(task: str, learner: str | Learner, **kwargs: Any) -> Any:

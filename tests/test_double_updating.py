@@ -263,6 +263,20 @@ def test_duplicates_zero_rows_and_contradicting_labels(maintenance, budget, kern
         Dual(fitted, kernel).check()
 
 
+@pytest.mark.parametrize("kernel", [Gaussian(0.5), Gaussian(0.01), Linear()], ids=repr)
+@pytest.mark.parametrize("d", [1, 2])
+@each_maintenance
+def test_rows_that_nearly_depend_on_each_other(maintenance, d, kernel):
+    """One and two features: the Gram matrix is singular as far as rounding tells."""
+    X, y = stream(400)
+    X = np.ascontiguousarray(X[:, :d])
+    fitted = model(bduol(kernel, budget=30, C=0.8, maintenance=MAINTENANCE[maintenance]), d)
+    fitted.learn(X, y)
+    dual = Dual(fitted, kernel)
+    dual.check()
+    assert dual.stated == pytest.approx(dual.objective, rel=1e-8, abs=1e-8)
+
+
 @given(
     rows=st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0]), min_size=1, max_size=40),
     labels=st.lists(st.sampled_from([-1.0, 1.0]), min_size=40, max_size=40),

@@ -51,10 +51,11 @@ from members import (
     bits,
     budgeted,
     cases,
+    classifiers,
     data,
-    defined,
     estimator,
     make,
+    multiclass,
     parameters,
     same_state,
     scores,
@@ -540,7 +541,7 @@ def test_labels_from_the_first_batch():
     assert list(model.classes_) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("name", defined("multiclass"))
+@pytest.mark.parametrize("name", multiclass())
 def test_two_of_three_labels_seen(name):
     """Labels that were announced may come late, or never."""
     X, y = data("multiclass")
@@ -553,7 +554,7 @@ def test_two_of_three_labels_seen(name):
 
 
 @pytest.mark.parametrize("task", ["binary", "multiclass"])
-@pytest.mark.parametrize("name", [name for name in defined("binary") if "loss" in parameters(name)])
+@pytest.mark.parametrize("name", [name for name in classifiers() if "loss" in parameters(name)])
 def test_probabilities(task, name):
     """Of the logistic loss, and of no other: they sum to 1 and say what the scores say."""
     X, y = data(task)
