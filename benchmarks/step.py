@@ -12,6 +12,8 @@ from time import perf_counter
 import numpy as np
 
 from budgetron import (
+    DualNearest,
+    DualRemoval,
     Gaussian,
     Merge,
     OnlineClassifier,
@@ -92,7 +94,18 @@ def maintenance(X: np.ndarray, y: np.ndarray, gamma: float, budget: int = 500) -
     print(f"{'':<20}{'us/example':>12}{'this / removal':>20}")
     for name, time in times.items():
         print(f"{name:<20}{1e6 * time / len(X):>12.2f}{time / times['removal']:>20.1f}")
+    double_updating(X, y, gamma, budget)
     return {name: time / times["removal"] for name, time in times.items()}
+
+
+def double_updating(X: np.ndarray, y: np.ndarray, gamma: float, budget: int) -> None:
+    """Print what double updating costs beside the Randomized Budget Perceptron."""
+    plain, _ = seconds(lambda: native("rbp", X, y, gamma, budget=budget))
+    print(f"\nbduol, budget {budget}")
+    print(f"{'':<20}{'us/example':>12}{'this / rbp':>20}")
+    for kind in (DualNearest, DualRemoval):
+        time, _ = seconds(lambda k=kind: native("bduol", X, y, gamma, budget=budget, maintenance=k))
+        print(f"{kind.__name__:<20}{1e6 * time / len(X):>12.2f}{time / plain:>20.1f}")
 
 
 if __name__ == "__main__":

@@ -103,8 +103,9 @@ class Dual:
 # ---- against the plain version
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize(("budget", "C", "rho"), [(10, 1.0, 0.0), (20, 0.3, 0.0), (15, 5.0, 0.1)])
+@pytest.mark.parametrize(
+    ("seed", "budget", "C", "rho"), [(0, 10, 1.0, 0.0), (1, 20, 0.3, 0.0), (2, 15, 5.0, 0.1)]
+)
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("maintenance", [None, *MAINTENANCE])
 def test_trajectories_over_500_steps(maintenance, kernel, budget, C, rho, seed):
