@@ -77,7 +77,9 @@ class BoxQP {
     return finish(lo, hi);
   }
 
-  Bytes bytes() const { return factor_.bytes() + bytes_of(side_) + bytes_of(x_) + bytes_of(z_) + bytes_of(slope_); }
+  Bytes bytes() const {
+    return factor_.bytes() + bytes_of(side_) + bytes_of(x_) + bytes_of(held_) + bytes_of(z_) + bytes_of(slope_);
+  }
 
  private:
   enum class Side : signed char { Lower, Free, Upper };

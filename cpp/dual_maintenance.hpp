@@ -44,8 +44,11 @@ class DualMaintenance : public Part {
   Departure make_room(DualVariables& dual) {
     b_.assign(dual.size(), 0.0);
     const Departure gone = choose(dual, b_);
-    for (std::size_t i = 0; i < dual.size(); ++i)
-      if (b_[i] != 0) dual.change(i, b_[i], row(dual, i));
+    for (std::size_t i = 0; i < dual.size(); ++i) {
+      if (b_[i] == 0) continue;
+      dual.hand_over_average(gone.j, i, b_[i]);
+      dual.change(i, b_[i], row(dual, i));
+    }
     dual.change(gone.j, -dual.g(gone.j), row(dual, gone.j));
     return gone;
   }

@@ -46,6 +46,11 @@ class DualVariables {
     add(alpha - before, k, F_);
   }
 
+  // In the average of f too, i takes over of j's part as much as b is of g_j.
+  void hand_over_average(std::size_t j, std::size_t i, double b) {
+    if (g(j) > 0) f_.lend_in_average(j, i, b * y_[i] / f_.alpha(0)[j]);
+  }
+
   // A new one, with weight 0 and fx = f(x), at place i, which is vacant or the next.
   void enter(std::size_t i, const Term& term, double y, double C, double fx) {
     if (i == size()) {

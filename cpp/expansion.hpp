@@ -93,7 +93,9 @@ class Expansion final : public Part {
 
   // The nearest point of the ball |f| <= radius.
   void pull_into_ball(double radius) {
-    if (norm_kept_ && squared_norm() > radius * radius) shrink(radius / std::sqrt(squared_norm()));
+    if (!norm_kept_) return;
+    if (++norm_age_ > size()) remake_norm();
+    if (squared_norm() > radius * radius) shrink(radius / std::sqrt(squared_norm()));
   }
 
   void append(const Term& term) {
@@ -140,10 +142,15 @@ class Expansion final : public Part {
     enter(j, row_, self(j));
   }
 
+  // The same in the average alone, where one is kept.
+  void lend_in_average(std::size_t i, std::size_t j, double share) {
+    if (average_) average_->lend(i, j, share);
+  }
+
   // Support vector i goes, its part written on all others by shares (of which that of i does not count): the orthogonal
   // projection on their span, from which k(s_i,.) has the squared distance given.
   void project_out(std::size_t i, Vector shares, double distance2) {
-    norm2_ -= squared(i) * distance2;
+    if (norm_kept_) norm2_ -= squared(i) * distance2;
     if (average_) average_->project_out(i, shares);
     for (auto& row : alpha_) {
       const double alpha = std::exchange(row[i], 0.0);
@@ -199,6 +206,7 @@ class Expansion final : public Part {
     if (average_) average_->fields(io);
     io.field("expansion.divisor", divisor_);
     io.field("expansion.norm2", norm2_);
+    io.field("expansion.norm_age", norm_age_);
     io.field("expansion.births", births_);
     io.field("expansion.born", born_);
     for (std::size_t c = 0; c < outputs(); ++c) io.field(("expansion.alpha." + std::to_string(c)).c_str(), alpha_[c]);
@@ -241,6 +249,16 @@ class Expansion final : public Part {
     }
   }
 
+  // |f|^2 from the kernel itself, once in as many updates as there are support vectors.
+  void remake_norm() {
+    norm_age_ = 0;
+    norm2_ = 0;
+    for (std::size_t i = 0; i < size(); ++i) {
+      kernel_row(i, row_);
+      for (const auto& row : alpha_) norm2_ += row[i] * dot(row, row_);
+    }
+  }
+
   // |f + beta v g|^2 for g with <f, g> = f(x) and |g|^2 = P.
   void add_to_norm(double beta, const Term& term, double P) {
     for (std::size_t c = 0; c < outputs(); ++c) {
@@ -256,6 +274,7 @@ class Expansion final : public Part {
   Counter born_ = 0;
   double divisor_ = 1;
   bool norm_kept_ = false;
+  Counter norm_age_ = 0;              // updates since the norm was made anew
   double norm2_ = 0;                  // |sum_i alpha_i k(s_i,.)|^2, if kept
   std::vector<double> coefficients_;  // about to enter, one per output
   std::vector<double> row_;

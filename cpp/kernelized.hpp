@@ -39,7 +39,7 @@ class Kernelized final : public ExpansionLearner {
     Question question = task_->ask(f, y, row.kxx, weight);
     question.round.t = t_ + 1;
     const Step step = rule_->step(question.round);
-    if (!std::isfinite(step.beta)) return false;
+    if (!std::isfinite(step.beta * step.beta * question.round.kxx)) return false;
     ++t_;
     f_.shrink(step.shrink);
     f_.divide_by(step.divisor);

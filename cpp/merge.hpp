@@ -80,7 +80,7 @@ class Merge final : public Maintained {
     logarithms(f, i);
     coarse_costs(f, i);
     const double least = *std::min_element(cost_.begin(), cost_.end());
-    if (std::isinf(least)) return f.remove(i);  // no partner of the same sign
+    if (!std::isfinite(least)) return f.remove(i);  // no partner of the same sign
     const std::size_t j = cheapest(f, i, least);
     merge(f, i, j);
   }
@@ -90,8 +90,9 @@ class Merge final : public Maintained {
   }
 
  private:
-  // How far a cost from the table may be off, in units of |alpha_i|^2, with room to spare.
-  static constexpr double coarse = 1e-3;
+  // How far a cost from the table may be off, in units of |alpha_i|^2, with room to spare. Coefficients of several
+  // outputs need not be aligned: h is then not where the cost is flat, and an error in h tells more.
+  static double coarse(const Expansion& f) { return f.outputs() == 1 ? 1e-3 : 2e-2; }
 
   // L_j = log k(s_i, s_j) = -gamma |s_i - s_j|^2.
   void logarithms(const Expansion& f, std::size_t i) {
@@ -145,7 +146,7 @@ class Merge final : public Maintained {
     std::size_t best = 0;
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t j = 0; j < f.size(); ++j) {
-      if (!(cost_[j] <= least_coarse + coarse * ii)) continue;
+      if (!(cost_[j] <= least_coarse + coarse(f) * ii)) continue;
       const double h = BestMerge::h(std::min(share(ii, f.squared(j)), 0.5), L_[j]);
       const double u = std::exp(L_[j] * (1 - h) * (1 - h)), v = std::exp(L_[j] * h * h);
       const double exact = cost(ii, f.squared(j), product(f, i, j), std::exp(L_[j]), u, v);

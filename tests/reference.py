@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 Kernel = Callable[[Array, Array], Array]  # (one vector or rows of vectors, a vector) -> value(s)
 
 TINY = 1e-10  # relative: below it a squared distance, determinant or eigenvalue is taken for zero
-SMALL = 1e-7  # the same for budgets that both add and remove what they project on
+SMALL = 1e-6  # the same for budgets that both add and remove what they project on
 
 
 # ---- kernels

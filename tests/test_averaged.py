@@ -8,12 +8,18 @@ import pytest
 import members
 from budgetron import (
     Averaged,
+    DualNearest,
+    DualProjection,
+    DualProjectionClipped,
+    DualRemoval,
+    DualRemovalThenProjection,
     Gaussian,
     Merge,
     OnlineClassifier,
     OnlineRegressor,
     ProjectSmallest,
     RemoveSmallest,
+    bduol,
     bsgd,
     ogd,
     perceptron,
@@ -70,9 +76,17 @@ def test_what_is_done_to_f_is_done_to_the_average(maintenance):
     assert lost(maintenance) < 0.7 * lost(RemoveSmallest)
 
 
-def lost(maintenance):
+@pytest.mark.parametrize(
+    "maintenance", [DualNearest, DualProjectionClipped, DualProjection, DualRemovalThenProjection]
+)
+def test_what_double_updating_does_to_f_it_does_to_the_average(maintenance):
+    assert lost(maintenance, bduol) < 0.7 * lost(DualRemoval, bduol)
+
+
+def lost(maintenance, algorithm=bsgd):
     """How much of the exact average is missing, relative to its size."""
-    learner = Averaged(bsgd(KERNEL, budget=60, lam=0.05, maintenance=maintenance))
+    rate = {"lam": 0.05} if algorithm is bsgd else {}
+    learner = Averaged(algorithm(KERNEL, budget=60, maintenance=maintenance, **rate))
     averaged, X, history = run(learner, "binary", 400)
     assert averaged.size <= 60
     exact = history.mean(axis=0)

@@ -127,13 +127,18 @@ def test_identities_of_budget_and_beta(maintenance, task):
     assert np.abs(tight - plain).max() > 1e-3
 
 
-def test_exact_projection_that_is_never_full_is_sgd():
+def test_identities_of_exact_projection():
+    """Dependent points are folded in, so these hold to rounding."""
     X, y = stream("binary", 300, 8)
     kernel = KERNELS["gaussian"][0]
+    plain = scores_of(sgd(kernel, lam=0.05), "binary", X, y)
+    settings = {"budget": 10, "lam": 0.05, "maintenance": ProjectSmallest}
+    never = scores_of(nbsgd(kernel, beta=0, **settings), "binary", X, y)
+    always = scores_of(nbsgd(kernel, beta=300, **settings), "binary", X, y)
+    np.testing.assert_allclose(never, plain, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(always, scores_of(bsgd(kernel, **settings), "binary", X, y))
     roomy = scores_of(bsgd(kernel, budget=300, lam=0.05, maintenance=ProjectSmallest), "binary", X, y)
-    np.testing.assert_allclose(
-        roomy, scores_of(sgd(kernel, lam=0.05), "binary", X, y), rtol=1e-9, atol=1e-9
-    )
+    np.testing.assert_allclose(roomy, plain, rtol=1e-9, atol=1e-9)
 
 
 def test_every_coefficient_of_hinge_is_exactly_1_over_lam_t():
@@ -281,6 +286,32 @@ def test_the_norm_kept_is_that_of_the_kernel_matrix(maintenance, name):
         assert norm2 <= y_max**2 / 0.01 * (1 + 1e-9)
         at_the_edge += norm2 >= y_max**2 / 0.01 * (1 - 1e-6)
     assert at_the_edge > 0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_norm_stays_right_where_the_kernel_matrix_is_nearly_singular(dtype):
+    r = np.random.default_rng(0)
+    X = r.standard_normal((3000, 1)).astype(dtype)
+    y = np.sin(2 * X[:, 0].astype(float)) + X[:, 0]
+    kernel = Gaussian(0.5)
+    learner = bsgd(kernel, budget=40, lam=1e-3, loss=Squared(), maintenance=ProjectSmallest)
+    model = Model(learner, Targets(), 1, dtype, 0)
+    model.learn(X, y)
+    A, state = model.dual_coef(), model.state()
+    norm2 = np.einsum("ci,ij,cj", A, kernel(model.support_vectors().astype(float)), A)
+    kept = state["expansion.norm2"][0] / state["expansion.divisor"][0] ** 2
+    assert kept == pytest.approx(norm2, rel=1e-3)
+
+
+@pytest.mark.parametrize("maintenance", MAINTENANCES)
+@pytest.mark.parametrize("loss", [Hinge(), Squared()], ids=repr)
+def test_a_step_too_large_to_square_is_refused(maintenance, loss):
+    X, y = stream("binary", 50, 0)
+    learner = bsgd(Gaussian(0.5), budget=5, lam=1e-155, loss=loss, maintenance=MAINTENANCES[maintenance])
+    model = Model(learner, Labels(2), X.shape[1], np.float64, 0)
+    with pytest.raises(ValueError, match="not finite"):
+        model.learn(X, y.astype(float))
+    assert np.isfinite(model.dual_coef()).all()
 
 
 def test_no_ball_above_lam_1():

@@ -107,7 +107,7 @@ class DualProjectionClipped(DualMaintenance):
     Departs from the paper
     ----------------------
     The inverse is that of a basis of the support vectors: one that lies in the span of the others of it
-    as far as rounding tells (within 1e-7 k(s,s)) takes over nothing.
+    as far as rounding tells (within 1e-6 k(s,s)) takes over nothing.
 
     Examples
     --------

@@ -191,7 +191,7 @@ class Model:
             if done < cut.stop - cut.start:
                 raise ValueError(
                     f"Row {cut.start + done} gives a score that is not finite, so learning stopped "
-                    "before it: scale the features, or take a smaller eta or C."
+                    "before it: scale the features, or take a smaller step (eta, C or 1/lam)."
                 )
         return scores
 

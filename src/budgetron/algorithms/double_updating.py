@@ -50,8 +50,8 @@ def bduol(
     maintenance : class
         Who goes when the budget is full, and who takes over: :class:`~budgetron.DualRemoval`,
         :class:`~budgetron.DualNearest`, :class:`~budgetron.DualProjectionClipped`,
-        :class:`~budgetron.DualRemovalThenProjection` or :class:`~budgetron.DualProjection`, from
-        the fastest to the most exact.
+        :class:`~budgetron.DualRemovalThenProjection` or :class:`~budgetron.DualProjection`. Nearest is
+        the fastest, the exact projection the slowest by far.
 
     Departs from the paper
     ----------------------

@@ -65,7 +65,7 @@ class ProjectSmallest(Maintained):
     Departs from the paper
     ----------------------
     Exact: a new point that lies in the span of the support vectors as far as rounding tells (within
-    1e-7 k(x,x)) is projected on it and never appended. In place of K^-1 a factor of it is kept under
+    1e-6 k(x,x)) is projected on it and never appended. In place of K^-1 a factor of it is kept under
     append and remove (the paper's rank-two updates of K^-1 lose too many digits), and made anew when its
     residual drifts.
     Neighbours: one that adds nothing to the span of nearer ones is passed over.

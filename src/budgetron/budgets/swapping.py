@@ -85,7 +85,7 @@ class SwapProject(Budget):
 
     Departs from the paper
     ----------------------
-    A t that lies in the span of the support vectors as far as rounding tells (within 1e-7 k(x,x))
+    A t that lies in the span of the support vectors as far as rounding tells (within 1e-6 k(x,x))
     needs no place and is projected. A factor of the inverse Gram matrix follows every swap, and is made
     anew when its residual drifts.
 
