@@ -59,8 +59,9 @@ def test_a_budget_that_is_never_full_is_the_parent(name, classes):
     X, y = stream(classes=classes or 3)
     taken = inspect.signature(getattr(algorithms, name)).parameters
     rank = {"rank": 400} if "rank" in taken else {}
-    learner = getattr(algorithms, name)(KERNEL, budget=400, **rank)
-    parent = getattr(algorithms, PARENTS[name])(KERNEL)
+    kernel = Gaussian(2.0)  # narrow: no point comes so near to the span of the others that it is folded in
+    learner = getattr(algorithms, name)(kernel, budget=400, **rank)
+    parent = getattr(algorithms, PARENTS[name])(kernel)
     expected = scores_of(parent, X, y, classes)
     np.testing.assert_allclose(scores_of(learner, X, y, classes), expected, rtol=1e-12, atol=1e-12)
 
