@@ -18,9 +18,11 @@ from budgetron import (
     Gaussian,
     Hinge,
     Kernelized,
+    Laplacian,
     Linear,
     Logistic,
     MarginPerceptron,
+    Merge,
     OnlineClassifier,
     OnlineRegressor,
     Perceptron,
@@ -39,6 +41,7 @@ from budgetron import (
     SwapProject,
     Unbounded,
     algorithms,
+    bsgd,
     norma,
     ogd,
     projectron,
@@ -669,3 +672,11 @@ def test_interrupt():
     assert model.support_vectors_.shape == (n, 20)
     assert np.isfinite(model.decision_function(X[:10])).all()
     assert model.partial_fit(X[:10], y[:10]).n_support_ >= n
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Laplacian(0.5), Polynomial(0.5)], ids=repr)
+def test_merging_is_for_the_gaussian_kernel(kernel):
+    """Another kernel has no point whose image is between two others: one sentence says so."""
+    learner = bsgd(kernel, budget=5, maintenance=Merge)
+    with pytest.raises(ValueError, match=r"^Merge: is defined for the Gaussian kernel only, got .*\.$"):
+        OnlineClassifier(learner).fit([[0.0], [1.0]], [0, 1])
