@@ -20,13 +20,13 @@ class BestMerge {
   static double h(double m, double L) {
     if (L == 0) return 0.5;    // one point: any h
     if (L < lowest) return 0;  // so far apart that nothing of s_i remains
-    return refine(m, L, look_up(m, L));
+    return refine(m, L, look_up(m, std::exp(L / 4)));
   }
 
-  // From the table alone, to about 1e-3.
-  static double look_up(double m, double L) {
+  // From the table alone, to about 1e-3; q = kap^(1/4).
+  static double look_up(double m, double q) {
     const Table& table = the_table();
-    const double a = std::min(2 * m, 1.0) * (cells - 1), b = std::exp(L / 4) * (cells - 1);
+    const double a = std::min(2 * m, 1.0) * (cells - 1), b = q * (cells - 1);
     const auto i = std::min(static_cast<std::size_t>(a), cells - 2),
                j = std::min(static_cast<std::size_t>(b), cells - 2);
     const double u = a - static_cast<double>(i), v = b - static_cast<double>(j);
@@ -122,10 +122,12 @@ class Merge final : public Maintained {
     const double ii = f.squared(i);
     const std::size_t n = f.size(), padded = L_.size();
     u_.assign(padded, 0.0);
-    v_.assign(padded, 0.0);
+    v_.resize(padded);
+    for (std::size_t j = 0; j < padded; ++j) v_[j] = L_[j] / 4;
+    loops->exponential(v_.data(), padded);
     cost_ = L_;
     for (std::size_t j = 0; j < n; ++j) {
-      const double h = BestMerge::look_up(std::min(share(ii, f.squared(j)), 0.5), L_[j]);
+      const double h = BestMerge::look_up(std::min(share(ii, f.squared(j)), 0.5), v_[j]);
       u_[j] = L_[j] * (1 - h) * (1 - h);
       v_[j] = L_[j] * h * h;
     }
