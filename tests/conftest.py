@@ -1,6 +1,15 @@
-"""One BLAS thread per test worker: the matrices here are small."""
+"""One BLAS thread per test worker, since matrices here are small; the same hypothesis examples every time.
+
+HYPOTHESIS_PROFILE=search draws new examples, which `make search` does.
+"""
 
 import os
 
 for library in ("OPENBLAS", "MKL", "OMP"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+from hypothesis import settings  # noqa: E402
+
+settings.register_profile("steady", derandomize=True, deadline=None)
+settings.register_profile("search", deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
