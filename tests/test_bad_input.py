@@ -656,6 +656,7 @@ def test_a_weight_too_large_to_step():
 # ---- interrupts
 
 
+@pytest.mark.timing
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals to threads")
 def test_interrupt():
     """An interrupt in a long pass is answered soon, and the model goes on from a whole row."""
