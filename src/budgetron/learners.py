@@ -203,7 +203,7 @@ class Model:
         return scores
 
     def _blocks(self, X: Matrix) -> Iterator[tuple[slice, _core.Rows]]:
-        """X cut into blocks that take about a tenth of a second, longer or shorter as the last one tells."""
+        """X cut into blocks of about a tenth of a second, longer or shorter as the last one tells."""
         if X.shape[1] != self.n_features:
             raise ValueError(f"The model was built for {self.n_features} features, X has {X.shape[1]}.")
         view, start, size = views(X), 0, 64
