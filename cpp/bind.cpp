@@ -314,9 +314,7 @@ NB_MODULE(_core, m) {
   m.def("sparse", &sparse<double>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "columns"_a);
   m.def("sparse", &sparse<float>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "columns"_a);
 
-  nb::class_<Kernel>(m, "Kernel")
-      .def("matrix", &kernel_matrix, "X"_a, "Z"_a, "features"_a)
-      .def("self", &Kernel::self, "norm"_a);
+  nb::class_<Kernel>(m, "Kernel").def("matrix", &kernel_matrix, "X"_a, "Z"_a, "features"_a);
   nb::class_<Gaussian, Kernel>(m, "Gaussian").def(nb::init<double>(), "gamma"_a);
   nb::class_<Laplacian, Kernel>(m, "Laplacian").def(nb::init<double>(), "gamma"_a);
   nb::class_<Polynomial, Kernel>(m, "Polynomial")

@@ -1,6 +1,6 @@
 // The loops themselves, compiled once for every instruction set, which BUDGETRON_ISA names; a vector below is one
-// register of it. Products and sums are fused wherever the instruction set can (-ffp-contract=fast), so that equal
-// operations round alike.
+// register of it. A product and a sum are fused where it says so, if the instruction set can, so that equal operations
+// round alike.
 #include "loops.hpp"
 
 #include <cstring>

@@ -656,7 +656,15 @@ def test_a_weight_too_large_to_step():
 # ---- interrupts
 
 
-@pytest.mark.timing
+@pytest.fixture
+def interruptible():
+    """SIGINT raises KeyboardInterrupt, also where the suite runs in the background with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals to threads")
 def test_interrupt():
     """An interrupt in a long pass is answered soon, and the model goes on from a whole row."""
