@@ -244,6 +244,30 @@ NewArray<double> exponentials(const Array1<double>& x) {
   return array(std::move(out), {x.size()});
 }
 
+NewArray<float> exponentials_single(const Array1<float>& x) {
+  std::vector<float> out(x.data(), x.data() + x.size());
+  out.resize((x.size() + single_lanes - 1) / single_lanes * single_lanes);
+  loops->exponential_single(out.data(), out.size());
+  out.resize(x.size());
+  return array(std::move(out), {x.size()});
+}
+
+// Two rows: the sines and the cosines.
+NewArray<double> sines_cosines(const Array1<double>& x) {
+  std::vector<double> r(x.data(), x.data() + x.size()), out(2 * x.size());
+  r.resize((x.size() + lanes - 1) / lanes * lanes);
+  loops->sine_cosine(r.data(), 1, x.size(), out.data(), out.data() + x.size());
+  return array(std::move(out), {2, x.size()});
+}
+
+NewArray<double> sines_cosines_single(const Array1<float>& x) {
+  std::vector<float> r(x.data(), x.data() + x.size());
+  std::vector<double> out(2 * x.size());
+  r.resize((x.size() + single_lanes - 1) / single_lanes * single_lanes);
+  loops->sine_cosine_single(r.data(), 1, x.size(), out.data(), out.data() + x.size());
+  return array(std::move(out), {2, x.size()});
+}
+
 // The Gram matrix Q whose numbers a square array holds.
 Gram gram(const Matrix<double>& Q) {
   Gram out;
@@ -422,5 +446,8 @@ NB_MODULE(_core, m) {
   m.def("box_qp_by_descent", &box_qp<&BoxQP::solve_by_descent>, "Q"_a, "q"_a, "lo"_a, "hi"_a,
         "The same by the method that it falls back on.");
   m.def("exponentials", &exponentials, "x"_a, "exp of every number, as the kernels compute it.");
+  m.def("exponentials_single", &exponentials_single, "x"_a.noconvert(), "The same in single precision.");
+  m.def("sines_cosines", &sines_cosines, "x"_a, "Two rows, sin and cos of every number, as the maps compute them.");
+  m.def("sines_cosines_single", &sines_cosines_single, "x"_a.noconvert(), "The same in single precision.");
   m.def("uniforms", &uniforms, "seed"_a, "n"_a, "The first n numbers of the generator on a seed.");
 }

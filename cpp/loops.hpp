@@ -31,6 +31,10 @@ struct Loops {
   void (*gaussian)(double* r, const double* norms, double norm, double gamma, std::size_t n);
   void (*laplacian)(double* r, double gamma, std::size_t n);
   void (*exponential)(double* r, std::size_t n);
+  void (*exponential_single)(float* r, std::size_t n);  // whole lanes of floats; arguments up to 88
+  // sin and cos of r, times scale, to 2 ulp; r is padded to whole lanes (of floats: twice as many).
+  void (*sine_cosine)(const double* r, double scale, std::size_t n, double* sine, double* cosine);
+  void (*sine_cosine_single)(const float* r, float scale, std::size_t n, double* sine, double* cosine);
   double (*dot)(const double* a, const double* b, std::size_t n);
   // y += c x, y += x^2, and y *= c
   void (*add)(double c, const double* x, double* y, std::size_t n);
@@ -40,6 +44,7 @@ struct Loops {
 
 // Numbers come in groups of this many; buffers over support vectors are padded to it.
 inline constexpr std::size_t lanes = 8;
+inline constexpr std::size_t single_lanes = 16;  // the same of floats
 
 inline const Loops* loops = nullptr;
 

@@ -6,8 +6,9 @@ import pytest
 from budgetron import _core
 
 
-def ulps(actual, expected):
-    return np.abs(actual - expected) / np.spacing(np.abs(expected).astype(np.float64))
+def ulps(actual, expected, precision=np.float64):
+    """The distance in units of the last place of a precision."""
+    return np.abs(actual - expected) / np.spacing(np.abs(expected).astype(precision))
 
 
 def test_exponential_is_within_2_ulp():
@@ -30,6 +31,62 @@ def test_exponential_of_0_is_1():
 
 def test_exponential_keeps_nan():
     assert np.isnan(_core.exponentials(np.array([np.nan, 0.0]))[0])
+
+
+def test_exponential_in_single_precision():
+    x = np.concatenate([np.linspace(-87, 88, 200_003), -np.logspace(-20, 1.9, 10_001), [0.0, -0.0]])
+    x = x.astype(np.float32)
+    assert ulps(_core.exponentials_single(x), np.exp(x.astype(float)), np.float32).max() < 2
+    low = np.linspace(-106, -87, 5001).astype(np.float32)
+    smallest = float(np.nextafter(np.float32(0), np.float32(1)))
+    assert np.abs(_core.exponentials_single(low) - np.exp(low.astype(float))).max() <= 2 * smallest
+    np.testing.assert_array_equal(_core.exponentials_single(np.float32([-105, -1e30, -np.inf])), 0)
+    assert np.isnan(_core.exponentials_single(np.float32([np.nan]))[0])
+
+
+ANGLES = {  # everywhere, where sin or cos is nearly 0, and where the C library takes over
+    "small": np.concatenate([np.logspace(-300, 0, 3001), [0.0, -0.0]]),
+    "usual": np.random.default_rng(0).uniform(-1e4, 1e4, 100_003),
+    "large": np.random.default_rng(1).uniform(-3e6, 3e6, 50_001),
+}
+
+
+@pytest.mark.parametrize("kind", ANGLES)
+def test_sine_and_cosine_are_within_2_ulp(kind):
+    x = ANGLES[kind]
+    sine, cosine = _core.sines_cosines(x)
+    assert ulps(sine, np.sin(x.astype(np.longdouble))).max() < 2
+    assert ulps(cosine, np.cos(x.astype(np.longdouble))).max() < 2
+
+
+@pytest.mark.parametrize("function", ["sin", "cos"])
+def test_sine_and_cosine_near_their_zeros(function):
+    mpmath = pytest.importorskip("mpmath")
+    x = np.concatenate([np.arange(1, 3000), np.arange(950_000, 951_000)]) * np.pi / 2
+    row = _core.sines_cosines(x)[0 if function == "sin" else 1]
+    with mpmath.workprec(250):
+        exact = [getattr(mpmath, function)(mpmath.mpf(float(v))) for v in x]
+        worst = max(
+            abs(mpmath.mpf(float(a)) - e) / float(np.spacing(abs(float(e))))
+            for a, e in zip(row, exact, strict=True)
+        )
+    assert worst < 2
+
+
+@pytest.mark.parametrize("kind", [*ANGLES, "zeros"])
+def test_sine_and_cosine_in_single_precision(kind):
+    x = (ANGLES | {"zeros": np.arange(-9000, 9000) * np.pi / 2})[kind].astype(np.float32)
+    sine, cosine = _core.sines_cosines_single(x)
+    assert ulps(sine, np.sin(x.astype(float)), np.float32).max() < 2
+    assert ulps(cosine, np.cos(x.astype(float)), np.float32).max() < 2
+
+
+def test_sine_and_cosine_of_no_number_are_none():
+    for functions in (
+        _core.sines_cosines(np.array([np.inf, np.nan])),
+        _core.sines_cosines_single(np.float32([np.inf, np.nan])),
+    ):
+        assert np.isnan(functions).all()
 
 
 @pytest.mark.parametrize("seed", [0, 1, 12345, 2**63])

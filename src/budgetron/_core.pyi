@@ -259,5 +259,14 @@ def box_qp_by_descent(Q: Annotated[NDArray[numpy.float64], dict(shape=(None, Non
 def exponentials(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
     """exp of every number, as the kernels compute it."""
 
+def exponentials_single(x: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float32]:
+    """The same in single precision."""
+
+def sines_cosines(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """Two rows, sin and cos of every number, as the maps compute them."""
+
+def sines_cosines_single(x: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """The same in single precision."""
+
 def uniforms(seed: int, n: int) -> NDArray[numpy.float64]:
     """The first n numbers of the generator on a seed."""

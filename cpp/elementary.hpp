@@ -1,0 +1,110 @@
+// exp, sin and cos over a register, to 2 ulp, in both precisions: a reduction of the argument and a polynomial.
+#pragma once
+
+#include <cmath>
+
+#include "registers.hpp"
+
+namespace budgetron {
+namespace {
+
+// exp by x = n log 2 + r, |r| <= log(2)/2, a polynomial in r, and a scaling by 2^n in two halves so that results below
+// the normal range are right as well. Arguments up to 709, and 88 in single precision.
+BUDGETRON_INLINE Doubles power_of_two(Doubles whole) {
+  return reinterpret_cast<Doubles>(reinterpret_cast<Words>(whole + (0x1.8p52 + 1023.0)) << 52);
+}
+
+BUDGETRON_INLINE Doubles exponential(Doubles x) {
+  x = x < all(-746.0) ? all(-746.0) : x;
+  const Doubles n = (x * 0x1.71547652b82fep0 + 0x1.8p52) - 0x1.8p52;
+  const Doubles r = fused(n, all(-0x1.a39ef35793c76p-33), fused(n, all(-0x1.62e42fee00000p-1), x));
+  const Doubles r2 = r * r, r4 = r2 * r2;  // sum r^i / i!, in pairs so that few products wait for each other
+  const auto pair = [&](double first, double second) { return fused(r, all(second), all(first)); };
+  const Doubles a = fused(r2, pair(1.0 / 24, 1.0 / 120), pair(0.5, 1.0 / 6));
+  const Doubles b = fused(r2, pair(1.0 / 40320, 1.0 / 362880), pair(1.0 / 720, 1.0 / 5040));
+  const Doubles c = fused(r2, pair(1.0 / 479001600, 1.0 / 6227020800), pair(1.0 / 3628800, 1.0 / 39916800));
+  const Doubles p = 1.0 + fused(r2, fused(r4, fused(r4, c, b), a), r);
+  const Doubles half = (n * 0.5 + 0x1.8p52) - 0x1.8p52;
+  return p * power_of_two(half) * power_of_two(n - half);
+}
+
+BUDGETRON_INLINE Singles power_of_two(Singles whole) {
+  return reinterpret_cast<Singles>(reinterpret_cast<HalfWords>(whole + (0x1.8p23f + 127.0f)) << 23);
+}
+
+BUDGETRON_INLINE Singles exponential(Singles x) {
+  x = x < all_singles(-105.0f) ? all_singles(-105.0f) : x;
+  const Singles n = (x * 0x1.715476p0f + 0x1.8p23f) - 0x1.8p23f;
+  const Singles r = fused(n, all_singles(0x1.bd0106p-13f), fused(n, all_singles(-0x1.63p-1f), x));
+  const Singles r2 = r * r;
+  const auto pair = [&](float first, float second) { return fused(r, all_singles(second), all_singles(first)); };
+  const Singles a = fused(r2, pair(1.0f / 24, 1.0f / 120), pair(0.5f, 1.0f / 6));
+  const Singles p = 1.0f + fused(r2, fused(r2 * r2, pair(1.0f / 720, 1.0f / 5040), a), r);
+  const Singles half = (n * 0.5f + 0x1.8p23f) - 0x1.8p23f;
+  return p * power_of_two(half) * power_of_two(n - half);
+}
+
+// sin and cos by x = n pi/2 + r, |r| <= pi/4. Pi/2 comes in pieces so short that their products with n are exact, and
+// what the differences round off is carried on; an x too large for that goes to the C library.
+BUDGETRON_INLINE void sine_cosine(Doubles x, Doubles& sine, Doubles& cosine) {
+  if (__builtin_expect(any(absolute(x) > all(0x1.8p20)), 0)) {
+    for (std::size_t i = 0; i < width; ++i) {
+      sine[i] = std::sin(x[i]);
+      cosine[i] = std::cos(x[i]);
+    }
+    return;
+  }
+  const Doubles shifted = x * 0x1.45f306dc9c883p-1 + 0x1.8p52;
+  const Doubles n = shifted - 0x1.8p52;
+  const Doubles first = x - n * 0x1.921fb54400000p+0, second = n * 0x1.0b4611a600000p-34;
+  const Doubles t = first - second;
+  const Doubles third = fused(n, all(0x1.b839a252049c1p-104), n * 0x1.3198a2e000000p-69) - ((first - t) - second);
+  const Doubles r = t - third, r2 = r * r, r4 = r2 * r2;
+  const auto pair = [&](double a, double b) { return fused(r2, all(b), all(a)); };
+  const Doubles s = fused(r4,
+                          fused(r4, pair(-0x1.ae600a926c899p-26, 0x1.5e0af186af6e1p-33),
+                                pair(-0x1.a01a019e8357dp-13, 0x1.71de37961e4c6p-19)),
+                          pair(-0x1.5555555555555p-3, 0x1.1111111110bb1p-7));
+  const Doubles c = fused(r4,
+                          fused(r4, pair(0x1.1eeb68b109172p-29, -0x1.907d7aebd5de5p-37),
+                                pair(0x1.a01a019f4e867p-16, -0x1.27e4fa17a41b4p-22)),
+                          pair(0x1.5555555555555p-5, -0x1.6c16c16c16966p-10));
+  const Doubles sin_r = fused(r * r2, s, r);
+  const Doubles h = 0.5 * r2, w = 1.0 - h;
+  const Doubles cos_r = w + fused(r4, c, (1.0 - w) - h);
+  const Words quadrant = reinterpret_cast<Words>(shifted);
+  const auto odd = (quadrant & 1) != 0;
+  const Words sine_sign = (quadrant & 2) << 62, cosine_sign = ((quadrant + 1) & 2) << 62;
+  sine = reinterpret_cast<Doubles>(reinterpret_cast<Words>(odd ? cos_r : sin_r) ^ sine_sign);
+  cosine = reinterpret_cast<Doubles>(reinterpret_cast<Words>(odd ? sin_r : cos_r) ^ cosine_sign);
+}
+
+BUDGETRON_INLINE void sine_cosine(Singles x, Singles& sine, Singles& cosine) {
+  if (__builtin_expect(any(absolute(x) > all_singles(0x1.8p12f)), 0)) {
+    for (std::size_t i = 0; i < 2 * width; ++i) {
+      sine[i] = static_cast<float>(std::sin(static_cast<double>(x[i])));
+      cosine[i] = static_cast<float>(std::cos(static_cast<double>(x[i])));
+    }
+    return;
+  }
+  const Singles shifted = x * 0x1.45f306p-1f + 0x1.8p23f;
+  const Singles n = shifted - 0x1.8p23f;
+  const Singles first = x - n * 0x1.92p0f, second = n * 0x1.fb4p-12f, third = n * 0x1.444p-24f;
+  const Singles t = first - second, u = t - third;
+  const Singles rest = fused(n, all_singles(0x1.68c234p-39f), -(((first - t) - second) + ((t - u) - third)));
+  const Singles r = u - rest, r2 = r * r;
+  const auto three = [&](float a, float b, float c) {
+    return fused(r2, fused(r2, all_singles(c), all_singles(b)), all_singles(a));
+  };
+  const Singles sin_r = fused(r * r2, three(-0x1.555552p-3f, 0x1.110c28p-7f, -0x1.9ac96cp-13f), r);
+  const Singles h = 0.5f * r2, w = 1.0f - h;
+  const Singles cos_r = w + fused(r2 * r2, three(0x1.555554p-5f, -0x1.6c12d2p-10f, 0x1.9bd864p-16f), (1.0f - w) - h);
+  const HalfWords quadrant = reinterpret_cast<HalfWords>(shifted);
+  const auto odd = (quadrant & 1) != 0;
+  const HalfWords sine_sign = (quadrant & 2) << 30, cosine_sign = ((quadrant + 1) & 2) << 30;
+  sine = reinterpret_cast<Singles>(reinterpret_cast<HalfWords>(odd ? cos_r : sin_r) ^ sine_sign);
+  cosine = reinterpret_cast<Singles>(reinterpret_cast<HalfWords>(odd ? sin_r : cos_r) ^ cosine_sign);
+}
+
+}  // namespace
+}  // namespace budgetron

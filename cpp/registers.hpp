@@ -1,0 +1,126 @@
+// One register of the instruction set that is compiled for: numbers side by side, and what is done with them. A product
+// and a sum are fused where it says so, if the instruction set can, so that equal operations round alike.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
+
+namespace budgetron {
+namespace {  // every instruction set has its own
+
+#define BUDGETRON_INLINE inline __attribute__((always_inline))
+
+#if defined(__AVX512F__)
+constexpr std::size_t width = 8;  // doubles in a register
+#elif defined(__AVX__)
+constexpr std::size_t width = 4;
+#else
+constexpr std::size_t width = 2;
+#endif
+
+using Doubles = double __attribute__((vector_size(width * sizeof(double))));
+using Words = std::uint64_t __attribute__((vector_size(width * sizeof(double))));
+using Singles = float __attribute__((vector_size(2 * width * sizeof(float))));  // as many as fit
+using HalfWords = std::uint32_t __attribute__((vector_size(2 * width * sizeof(float))));
+using Floats = float __attribute__((vector_size(width * sizeof(float))));  // as many as there are doubles
+
+// a b + c, rounded once where the instruction set can.
+BUDGETRON_INLINE Doubles fused(Doubles a, Doubles b, Doubles c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_pd(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_pd(a, b, c);
+#elif defined(__ARM_NEON)
+  return vfmaq_f64(c, a, b);
+#else
+  return a * b + c;
+#endif
+}
+
+BUDGETRON_INLINE Singles fused(Singles a, Singles b, Singles c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#elif defined(__ARM_NEON)
+  return vfmaq_f32(c, a, b);
+#else
+  return a * b + c;
+#endif
+}
+
+BUDGETRON_INLINE double fused(double a, double b, double c) {
+#if defined(__FMA__) || defined(__ARM_NEON)
+  return __builtin_fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+BUDGETRON_INLINE float fused(float a, float b, float c) {
+#if defined(__FMA__) || defined(__ARM_NEON)
+  return __builtin_fmaf(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+BUDGETRON_INLINE Doubles load(const double* p) {
+  Doubles v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+// As many floats as there are doubles in a register, as doubles.
+BUDGETRON_INLINE Doubles load(const float* p) {
+  Floats v;
+  std::memcpy(&v, p, sizeof v);
+  return __builtin_convertvector(v, Doubles);
+}
+
+BUDGETRON_INLINE Singles load_singles(const float* p) {
+  Singles v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+BUDGETRON_INLINE void store(double* p, Doubles v) { std::memcpy(p, &v, sizeof v); }
+BUDGETRON_INLINE void store(float* p, Singles v) { std::memcpy(p, &v, sizeof v); }
+
+// The same number everywhere.
+BUDGETRON_INLINE Doubles all(double v) { return v - Doubles{}; }
+BUDGETRON_INLINE Singles all_singles(float v) { return v - Singles{}; }
+
+BUDGETRON_INLINE Doubles absolute(Doubles v) {
+  return reinterpret_cast<Doubles>(reinterpret_cast<Words>(v) & ~(Words{} + (std::uint64_t{1} << 63)));
+}
+BUDGETRON_INLINE Singles absolute(Singles v) {
+  return reinterpret_cast<Singles>(reinterpret_cast<HalfWords>(v) & ~(HalfWords{} + (std::uint32_t{1} << 31)));
+}
+
+// Whether a comparison holds somewhere.
+template <class Mask>
+BUDGETRON_INLINE bool any(Mask mask) {
+#if defined(__AVX512F__)
+  return _mm512_test_epi64_mask(reinterpret_cast<__m512i>(mask), reinterpret_cast<__m512i>(mask)) != 0;
+#elif defined(__AVX__)
+  return !_mm256_testz_si256(reinterpret_cast<__m256i>(mask), reinterpret_cast<__m256i>(mask));
+#else
+  std::uint64_t words[2];
+  static_assert(sizeof mask == sizeof words);
+  std::memcpy(words, &mask, sizeof words);
+  return (words[0] | words[1]) != 0;
+#endif
+}
+
+BUDGETRON_INLINE Doubles positive_part(Doubles v) { return v < 0.0 ? all(0.0) : v; }
+BUDGETRON_INLINE Singles positive_part(Singles v) { return v < 0.0f ? all_singles(0.0f) : v; }
+
+}  // namespace
+}  // namespace budgetron
