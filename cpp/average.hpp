@@ -17,12 +17,20 @@ class Average {
   // suffix in (0, 1]: the share of the rounds, counted from the last, that must be in the average. A stream does not
   // know its length, so two sums are kept, the younger taking over from the older when it covers enough: what is
   // averaged is at least the last share of the rounds, and at most 1 - (1 - suffix)^2 of them.
-  Average(std::size_t outputs, double suffix) : suffix_(suffix), older_(outputs), younger_(outputs) {}
+  Average(std::size_t outputs, double suffix, std::size_t n = 0)
+      : suffix_(suffix), older_(outputs, std::vector<double>(n)), younger_(outputs, std::vector<double>(n)) {}
 
   // The rounds in the average.
   double rounds() const { return static_cast<double>(t_ - older_start_); }
   // The coefficients of output c, summed over the rounds.
   Vector sum(std::size_t c) const { return older_[c]; }
+
+  // Changes every row of sums alike.
+  template <class Change>
+  void each(Change change) {
+    for (auto& sums : older_) change(sums);
+    for (auto& sums : younger_) change(sums);
+  }
 
   void append() {
     each([](std::vector<double>& sums) { sums.push_back(0); });
@@ -75,12 +83,6 @@ class Average {
   }
 
  private:
-  template <class Change>
-  void each(Change change) {
-    for (auto& sums : older_) change(sums);
-    for (auto& sums : younger_) change(sums);
-  }
-
   void take_over() {
     older_.swap(younger_);
     older_start_ = younger_start_;

@@ -19,23 +19,32 @@
 
 #include "box_qp.hpp"
 #include "budgets.hpp"
+#include "covariance.hpp"
 #include "double_updating.hpp"
 #include "dual_maintenance.hpp"
 #include "dual_projection.hpp"
 #include "eigen.hpp"
 #include "expansion.hpp"
+#include "feature_map.hpp"
 #include "fields.hpp"
+#include "fourier.hpp"
+#include "frequencies.hpp"
+#include "hadamard.hpp"
 #include "instruction_sets.hpp"
 #include "kernelized.hpp"
 #include "kernels.hpp"
+#include "landmarks.hpp"
 #include "learner.hpp"
 #include "losses.hpp"
 #include "maintenance.hpp"
+#include "mapped.hpp"
 #include "merge.hpp"
+#include "nystrom.hpp"
 #include "project.hpp"
 #include "rules.hpp"
 #include "swap.hpp"
 #include "tasks.hpp"
+#include "vector_rules.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -121,15 +130,9 @@ class Restore final : public Fields {
   nb::dict state_;
 };
 
-nb::dict state(Learner& learner) {
-  Save save;
-  {
-    nb::gil_scoped_release free;
-    std::shared_lock lock(learner.guard());
-    learner.fields(save);
-  }
+nb::dict to_dict(State state) {
   nb::dict out;
-  for (auto& [name, field] : save.state)
+  for (auto& [name, field] : state)
     std::visit(
         [&, n = name](auto& values) {
           const std::size_t size = values.size();
@@ -139,11 +142,21 @@ nb::dict state(Learner& learner) {
   return out;
 }
 
+nb::dict state(Learner& learner) {
+  Save save;
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    learner.fields(save);
+  }
+  return to_dict(std::move(save.state));
+}
+
 // Restores a learner that was just built.
-void restore(ExpansionLearner& learner, nb::dict state) {
+void restore(Learner& learner, nb::dict state) {
   Restore io(std::move(state));
   learner.fields(io);
-  if (!learner.fits(learner.expansion().size())) throw nb::value_error("model state: its fields do not fit together.");
+  if (!learner.consistent()) throw nb::value_error("model state: its fields do not fit together.");
 }
 
 std::size_t run(Learner& learner, const BoundRows& X, const Array1<double>& y, std::optional<Array1<double>> weights,
@@ -174,10 +187,10 @@ Bytes memory(Learner& learner) {
   return measure.bytes;
 }
 
-std::size_t size(const ExpansionLearner& learner) {
+std::size_t size(const Learner& learner) {
   nb::gil_scoped_release free;
   std::shared_lock lock(learner.guard());
-  return learner.expansion().size();
+  return learner.size();
 }
 
 // Places, oldest support vector first.
@@ -216,6 +229,100 @@ NewArray<double> dual_coef(const ExpansionLearner& learner) {
   }
   const std::size_t n = out.size() / f.outputs();
   return array(std::move(out), {f.outputs(), n});
+}
+
+NewArray<double> landmarks(const Mapped& learner, std::size_t features) {
+  const FeatureMap& map = learner.map();
+  std::vector<double> out;
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    out.resize(map.landmarks() * features);
+    for (std::size_t i = 0; i < map.landmarks(); ++i) map.landmark(i, std::span(out).subspan(i * features, features));
+  }
+  const std::size_t n = features == 0 ? 0 : out.size() / features;
+  return array(std::move(out), {n, features});
+}
+
+// w, one row per output.
+NewArray<double> coef(const Mapped& learner) {
+  std::vector<double> out;
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    for (std::size_t c = 0; c < learner.outputs(); ++c)
+      for (const double w : learner.weights().output(c)) out.push_back(w / learner.weights().output_divisor());
+  }
+  const std::size_t m = out.size() / learner.outputs();
+  return array(std::move(out), {learner.outputs(), m});
+}
+
+// The coefficients on the kernel rows of the landmarks, one row per output.
+NewArray<double> landmark_coef(const Mapped& learner) {
+  std::vector<double> out;
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    for (std::size_t c = 0; c < learner.outputs(); ++c) {
+      const std::vector<double> alpha = learner.dual(c);
+      out.insert(out.end(), alpha.begin(), alpha.end());
+    }
+  }
+  const std::size_t n = out.size() / learner.outputs();
+  return array(std::move(out), {learner.outputs(), n});
+}
+
+nb::dict map_state(FeatureMap& map) {
+  Save save;
+  map.fields(save);
+  return to_dict(std::move(save.state));
+}
+
+void restore_map(FeatureMap& map, nb::dict state) {
+  Restore io(std::move(state));
+  map.fields(io);
+  if (!map.fits(map.size())) throw nb::value_error("map state: its fields do not fit together.");
+}
+
+NewArray<double> transform(const FeatureMap& map, const BoundRows& X) {
+  std::vector<double> Z(X.rows.size() * map.size());
+  {
+    nb::gil_scoped_release free;
+    map.transform({X.rows, 0, X.rows.size()}, Z);
+  }
+  return array(std::move(Z), {X.rows.size(), map.size()});
+}
+
+// The map sees the rows as a stream on which every one makes a step, and is then made of what it has seen.
+void fit(FeatureMap& map, const BoundRows& X) {
+  nb::gil_scoped_release free;
+  std::vector<Change> ignored;
+  for (std::size_t i = 0; i < X.rows.size() && map.learns(); ++i) {
+    map.before_step(X.rows[i], true, ignored);
+    map.after_step(ignored);
+    ignored.clear();
+  }
+  map.settle(ignored);
+  map.prepare({X.rows, 0, X.rows.size()});
+}
+
+std::shared_ptr<FeatureMap> fourier(std::size_t features, std::shared_ptr<const Frequencies> frequencies,
+                                    Precision precision) {
+  if (precision == Precision::Single)
+    return std::make_shared<Fourier<float>>(features, std::move(frequencies), loops->dot_product_single);
+  return std::make_shared<Fourier<double>>(features, std::move(frequencies), loops->dot_product_double);
+}
+
+std::shared_ptr<Frequencies> given_frequencies(const Matrix<double>& U) {
+  return std::make_shared<GivenFrequencies>(std::vector<double>(U.data(), U.data() + U.size()), U.shape(1));
+}
+
+// Frequencies of the first columns, columns x components.
+NewArray<double> frequency_matrix(const Frequencies& frequencies, std::size_t columns) {
+  const std::size_t D = frequencies.components();
+  std::vector<double> U(columns * D);
+  for (std::size_t j = 0; j < columns; ++j) frequencies.column(j, std::span(U).subspan(j * D, D));
+  return array(std::move(U), {columns, D});
 }
 
 // k(x, z) for all rows x of X and z of Z.
@@ -291,8 +398,8 @@ NewArray<double> box_qp(const Matrix<double>& Q, const Array1<double>& q, const 
   return array(std::vector<double>(x.begin(), x.end()), {n});
 }
 
-NewArray<double> uniforms(Counter seed, std::size_t n) {
-  Random random(seed);
+NewArray<double> uniforms(Counter seed, std::size_t n, Counter stream) {
+  Random random(seed, stream);
   std::vector<double> out(n);
   for (double& u : out) u = random.uniform();
   return array(std::move(out), {n});
@@ -351,6 +458,8 @@ NB_MODULE(_core, m) {
   nb::class_<SquaredHinge, Loss>(m, "SquaredHinge").def(nb::init<>());
   nb::class_<Logistic, Loss>(m, "Logistic").def(nb::init<>());
   nb::class_<Squared, Loss>(m, "Squared").def(nb::init<>());
+  nb::class_<OutsideTube, Loss>(m, "OutsideTube")
+      .def(nb::init<std::shared_ptr<const Loss>, double>(), "loss"_a, "epsilon"_a);
   nb::class_<Absolute, Loss>(m, "Absolute").def(nb::init<>());
   nb::class_<EpsilonInsensitive, Loss>(m, "EpsilonInsensitive").def(nb::init<double>(), "epsilon"_a);
 
@@ -413,19 +522,74 @@ NB_MODULE(_core, m) {
       .def("run", &run, "rows"_a, "y"_a, "weights"_a.none(), "scores"_a)
       .def("scores", &scores, "rows"_a)
       .def("state", &state, nb::sig("def state(self) -> dict[str, object]"))
+      .def("restore", &restore, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"))
+      .def("keep_average", &Learner::keep_average, "suffix"_a)
       .def_prop_ro("outputs", &Learner::outputs)
+      .def_prop_ro("size", &size)
       .def_prop_ro("memory_bytes", &memory)
       .def("__sizeof__", &memory);
   nb::class_<ExpansionLearner, Learner>(m, "ExpansionLearner")
-      .def("restore", &restore, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"))
-      .def_prop_ro("size", &size)
-      .def("keep_average", &ExpansionLearner::keep_average, "suffix"_a)
       .def("support_vectors", &support_vectors, "features"_a)
       .def("dual_coef", &dual_coef);
   nb::class_<Kernelized, ExpansionLearner>(m, "Kernelized")
       .def(nb::init<std::shared_ptr<const Kernel>, std::shared_ptr<Rule>, std::shared_ptr<Budget>,
                     std::shared_ptr<const Task>, std::size_t, Precision>(),
            "kernel"_a, "rule"_a, "budget"_a, "task"_a, "features"_a, "precision"_a);
+
+  nb::class_<Frequencies>(m, "Frequencies").def("matrix", &frequency_matrix, "columns"_a);
+  nb::class_<NormalFrequencies, Frequencies>(m, "NormalFrequencies")
+      .def(nb::init<std::size_t, double, Counter>(), "components"_a, "scale"_a, "seed"_a);
+  nb::class_<CauchyFrequencies, Frequencies>(m, "CauchyFrequencies")
+      .def(nb::init<std::size_t, double, Counter>(), "components"_a, "scale"_a, "seed"_a);
+  m.def("given_frequencies", &given_frequencies, "U"_a);
+
+  nb::class_<FeatureMap>(m, "FeatureMap")
+      .def_prop_ro("size", &FeatureMap::size)
+      .def("fit", &fit, "rows"_a)
+      .def("transform", &transform, "rows"_a)
+      .def("state", &map_state, nb::sig("def state(self) -> dict[str, object]"))
+      .def("restore", &restore_map, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"));
+  m.def("fourier", &fourier, "features"_a, "frequencies"_a, "precision"_a);
+  nb::class_<HadamardFourier, FeatureMap>(m, "HadamardFourier")
+      .def(nb::init<std::size_t, std::size_t, std::vector<double>, std::vector<Counter>, std::vector<double>,
+                    std::vector<double>>(),
+           "components"_a, "width"_a, "B"_a, "P"_a, "G"_a, "S"_a);
+  nb::class_<Identity, FeatureMap>(m, "Identity")
+      .def(nb::init<std::size_t, double, bool>(), "features"_a, "scale"_a, "constant"_a);
+  nb::class_<Stack, FeatureMap>(m, "Stack").def(nb::init<std::vector<std::shared_ptr<FeatureMap>>>(), "maps"_a);
+  nb::class_<LandmarkSelection>(m, "LandmarkSelection");
+  nb::class_<FirstRows, LandmarkSelection>(m, "FirstRows").def(nb::init<std::size_t>(), "landmarks"_a);
+  nb::class_<FirstSteps, LandmarkSelection>(m, "FirstSteps").def(nb::init<std::size_t>(), "landmarks"_a);
+  nb::class_<Reservoir, LandmarkSelection>(m, "Reservoir")
+      .def(nb::init<std::size_t, std::size_t, Counter>(), "landmarks"_a, "window"_a, "seed"_a);
+  nb::class_<ByLeverage, LandmarkSelection>(m, "ByLeverage")
+      .def(nb::init<std::size_t, std::size_t, std::size_t, Counter>(), "landmarks"_a, "rank"_a, "window"_a, "seed"_a);
+  nb::class_<Nystrom, FeatureMap>(m, "Nystrom")
+      .def(nb::init<std::shared_ptr<const Kernel>, std::size_t, std::size_t, std::shared_ptr<LandmarkSelection>,
+                    std::size_t, Precision>(),
+           "kernel"_a, "landmarks"_a, "rank"_a, "selection"_a, "features"_a, "precision"_a);
+
+  nb::class_<Covariance>(m, "Covariance");
+  nb::class_<FullCovariance, Covariance>(m, "FullCovariance").def(nb::init<double>(), "start"_a);
+  nb::class_<DiagonalCovariance, Covariance>(m, "DiagonalCovariance").def(nb::init<double>(), "start"_a);
+  nb::class_<VectorRule>(m, "VectorRule");
+  nb::class_<Along, VectorRule>(m, "Along").def(nb::init<std::shared_ptr<Rule>>(), "rule"_a);
+  nb::class_<AdaGrad, VectorRule>(m, "AdaGrad")
+      .def(nb::init<std::shared_ptr<const Loss>, double, double>(), "loss"_a, "eta"_a, "delta"_a);
+  nb::class_<OnlineNewton, VectorRule>(m, "OnlineNewton")
+      .def(nb::init<std::shared_ptr<const Loss>, double, std::shared_ptr<Covariance>>(), "loss"_a, "eta"_a,
+           "inverse"_a);
+  nb::class_<CoinBetting, VectorRule>(m, "CoinBetting")
+      .def(nb::init<std::shared_ptr<const Loss>, double>(), "loss"_a, "alpha"_a);
+  nb::class_<AROW, VectorRule>(m, "AROW").def(nb::init<double, std::shared_ptr<Covariance>>(), "r"_a, "sigma"_a);
+  nb::class_<AROWRegression, VectorRule>(m, "AROWRegression")
+      .def(nb::init<double, double, std::shared_ptr<Covariance>>(), "r"_a, "epsilon"_a, "sigma"_a);
+  nb::class_<Mapped, Learner>(m, "Mapped")
+      .def(nb::init<std::shared_ptr<FeatureMap>, std::shared_ptr<VectorRule>, std::shared_ptr<const Task>>(), "map"_a,
+           "rule"_a, "task"_a)
+      .def("support_vectors", &landmarks, "features"_a)
+      .def("dual_coef", &landmark_coef)
+      .def("coef", &coef);
 
   nb::class_<DualMaintenance>(m, "DualMaintenance");
   nb::class_<DualUnbounded, DualMaintenance>(m, "DualUnbounded").def(nb::init<>());
@@ -449,5 +613,5 @@ NB_MODULE(_core, m) {
   m.def("exponentials_single", &exponentials_single, "x"_a.noconvert(), "The same in single precision.");
   m.def("sines_cosines", &sines_cosines, "x"_a, "Two rows, sin and cos of every number, as the maps compute them.");
   m.def("sines_cosines_single", &sines_cosines_single, "x"_a.noconvert(), "The same in single precision.");
-  m.def("uniforms", &uniforms, "seed"_a, "n"_a, "The first n numbers of the generator on a seed.");
+  m.def("uniforms", &uniforms, "seed"_a, "n"_a, "stream"_a = 0, "The first n numbers of the generator on a seed.");
 }

@@ -23,7 +23,7 @@ class Span {
     const std::size_t n = k.size();
     v_.resize(n);
     d_.resize(n);
-    for (std::size_t i = 0; i < n; ++i) v_[i] = (k[i] - dot(row(i).first(i), v_)) / row(i)[i];
+    solve(k, v_);
     P_ = dot(v_, v_);
     delta2_ = kxx - P_;
     inside_ = delta2_ <= in_the_span * kxx;
@@ -32,6 +32,11 @@ class Span {
       d_[i] /= row(i)[i];
       add(-d_[i], row(i).first(i), d_);
     }
+  }
+
+  // v = L^-1 k: the coordinates of P k(x,.) in the orthonormal basis that the vectors make in their order.
+  void solve(Vector k, std::span<double> v) const {
+    for (std::size_t i = 0; i < k.size(); ++i) v[i] = (k[i] - dot(row(i).first(i), v)) / row(i)[i];
   }
 
   Vector d() const { return d_; }

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace budgetron {
@@ -35,6 +37,23 @@ class Measure final : public Fields {
   void scratch(Bytes extra) override { bytes += extra; }
 
   Bytes bytes = 0;
+};
+
+// The fields of one of several like parts: a prefix makes their names unique.
+class Prefixed final : public Fields {
+ public:
+  Prefixed(Fields& io, std::string prefix) : io_(io), prefix_(std::move(prefix)) {}
+  void field(const char* name, double& v) override { io_.field((prefix_ + name).c_str(), v); }
+  void field(const char* name, Counter& v) override { io_.field((prefix_ + name).c_str(), v); }
+  void field(const char* name, std::vector<double>& v) override { io_.field((prefix_ + name).c_str(), v); }
+  void field(const char* name, std::vector<float>& v) override { io_.field((prefix_ + name).c_str(), v); }
+  void field(const char* name, std::vector<Counter>& v) override { io_.field((prefix_ + name).c_str(), v); }
+  void scratch(Bytes bytes) override { io_.scratch(bytes); }
+  bool restoring() const override { return io_.restoring(); }
+
+ private:
+  Fields& io_;
+  std::string prefix_;
 };
 
 template <class T>

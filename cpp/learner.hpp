@@ -40,6 +40,12 @@ class Guard {
 class Learner : public Part {
  public:
   virtual std::size_t outputs() const = 0;
+  // How many support vectors, or landmarks, the model has now.
+  virtual std::size_t size() const = 0;
+  // Whether restored fields fit together.
+  virtual bool consistent() const = 0;
+  // Predict with the average of f over the last share of the rounds; to be asked for before the first.
+  virtual void keep_average(double suffix) = 0;
   // Learns the rows one after the other and writes the scores made before each update (rows x outputs). Rows of weight
   // 0 are scored and otherwise skipped. Stops before a row whose scores or step are not finite; returns how many rows
   // were done.
@@ -56,9 +62,10 @@ class Learner : public Part {
 class ExpansionLearner : public Learner {
  public:
   std::size_t outputs() const final { return f_.outputs(); }
+  std::size_t size() const final { return f_.size(); }
+  bool consistent() const final { return fits(f_.size()); }
   const Expansion& expansion() const { return f_; }
-  // Predict with the average of f over the last share of the rounds; to be asked for before the first.
-  void keep_average(double suffix) { f_.keep_average(suffix); }
+  void keep_average(double suffix) final { f_.keep_average(suffix); }
 
   std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) final {
     KernelRows kernel_rows(rows, f_);

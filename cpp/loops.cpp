@@ -132,6 +132,16 @@ void sine_cosine_singles(const float* r, float scale, std::size_t n, double* sin
   std::memcpy(cosine + i, rest + 2 * width, (n - i) * sizeof(double));
 }
 
+void hadamard(double* v, std::size_t n) {
+  for (std::size_t h = 1; h < n; h *= 2)
+    for (std::size_t i = 0; i < n; i += 2 * h)
+      for (std::size_t j = i; j < i + h; ++j) {
+        const double a = v[j], b = v[j + h];
+        v[j] = a + b;
+        v[j + h] = a - b;
+      }
+}
+
 // Sums run over four times eight lanes, whatever the width of a register.
 double dot(const double* a, const double* b, std::size_t n) {
   constexpr std::size_t registers = lanes / width;
@@ -192,6 +202,7 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     exponential_singles,
     sine_cosine_row,
     sine_cosine_singles,
+    hadamard,
     dot,
     add,
     add_squares,

@@ -35,6 +35,8 @@ struct Loops {
   // sin and cos of r, times scale, to 2 ulp; r is padded to whole lanes (of floats: twice as many).
   void (*sine_cosine)(const double* r, double scale, std::size_t n, double* sine, double* cosine);
   void (*sine_cosine_single)(const float* r, float scale, std::size_t n, double* sine, double* cosine);
+  // The Walsh-Hadamard transform of n numbers in place, n a power of 2.
+  void (*hadamard)(double* v, std::size_t n);
   double (*dot)(const double* a, const double* b, std::size_t n);
   // y += c x, y += x^2, and y *= c
   void (*add)(double c, const double* x, double* y, std::size_t n);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <utility>
 
 namespace budgetron {
 
@@ -63,6 +65,20 @@ class EpsilonInsensitive final : public Loss {
   double slope(double f, double y) const override { return std::fabs(f - y) > epsilon_ ? sign(f - y) : 0.0; }
 
  private:
+  double epsilon_;
+};
+
+// Another loss, none within the tube |y - f| <= epsilon.
+class OutsideTube final : public Loss {
+ public:
+  OutsideTube(std::shared_ptr<const Loss> loss, double epsilon) : loss_(std::move(loss)), epsilon_(epsilon) {}
+  double value(double f, double y) const override { return outside(f, y) ? loss_->value(f, y) : 0; }
+  double slope(double f, double y) const override { return outside(f, y) ? loss_->slope(f, y) : 0; }
+
+ private:
+  bool outside(double f, double y) const { return std::fabs(y - f) > epsilon_; }
+
+  std::shared_ptr<const Loss> loss_;
   double epsilon_;
 };
 

@@ -1,5 +1,6 @@
 // Philox4x64-10 (Salmon et al., SC 2011): the n-th number is a function of (seed, n), so the whole state is two
-// integers and a seed means the same on every machine. The stream is that of numpy.random.Philox(key=seed).
+// integers and a seed means the same on every machine. The stream is that of numpy.random.Philox(key=seed + (stream <<
+// 64)).
 #pragma once
 
 #include <array>
@@ -11,7 +12,8 @@ namespace budgetron {
 
 class Random {
  public:
-  explicit Random(Counter seed) : seed_(seed) {}
+  // Streams of one seed are as independent as those of different seeds.
+  explicit Random(Counter seed, Counter stream = 0) : seed_(seed), stream_(stream) {}
 
   // Uniform on [0, 1), 53 bits.
   double uniform() { return static_cast<double>(word(drawn_++) >> 11) * 0x1p-53; }
@@ -31,7 +33,7 @@ class Random {
 
   Block block(Counter counter) const {
     Block c{counter, 0, 0, 0};
-    Counter k0 = seed_, k1 = 0;
+    Counter k0 = seed_, k1 = stream_;
     for (int round = 0; round < 10; ++round, k0 += 0x9E3779B97F4A7C15u, k1 += 0xBB67AE8584CAA73Bu) {
       const auto [high0, low0] = product(0xD2E7470EE14C6C93u, c[0]);
       const auto [high1, low1] = product(0xCA5A826395121157u, c[2]);
@@ -47,6 +49,7 @@ class Random {
   }
 
   Counter seed_;
+  Counter stream_;
   Counter drawn_ = 0;
 };
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, RemoveSmallest, algorithms
+from budgetron import Gaussian, Mapped, OnlineClassifier, OnlineRegressor, RemoveSmallest, algorithms
 from budgetron.kernels import Kernel
 from budgetron.learners import Learner
 
@@ -70,6 +70,11 @@ def cases() -> list[tuple[str, str]]:
     """Every (task, algorithm) that there is."""
     members = {"binary": classifiers(), "multiclass": multiclass(), "regression": regressors()}
     return [(task, name) for task in TASKS for name in members[task]]
+
+
+def expansions() -> list[tuple[str, str]]:
+    """Those of the cases whose model is made of support vectors, not of explicit features."""
+    return [(task, name) for task, name in cases() if not isinstance(make(name), Mapped)]
 
 
 def estimator(task: str, learner: str | Learner, **kwargs: Any) -> Any:

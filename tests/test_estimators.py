@@ -228,7 +228,15 @@ def specs():
     for member in map(budgetron.__dict__.get, budgetron.__all__):
         if dataclasses.is_dataclass(member) and not issubclass(member, budgetron.Learner):
             taken = inspect.signature(member).parameters.values()
-            found.append(member(**{p.name: FILLED[p.name] for p in taken if p.default is p.empty}))
+            found.append(
+                member(
+                    **{
+                        p.name: FILLED[p.name]
+                        for p in taken
+                        if p.default is p.empty and p.kind is not p.VAR_POSITIONAL
+                    }
+                )
+            )
     return found
 
 

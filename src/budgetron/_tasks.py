@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from budgetron import _core
 from budgetron.rules import Rule
+
+Native = TypeVar("Native", covariant=True)
+
+
+class Forms(Protocol[Native]):
+    """A rule of either kind: it has a form for labels and one for targets."""
+
+    def for_labels(self) -> Native: ...
+    def for_targets(self) -> Native: ...
 
 
 @dataclass(frozen=True)
@@ -18,7 +28,7 @@ class Labels:
         """The native task."""
         return _core.Binary() if self.n_classes == 2 else _core.Multiclass(self.n_classes)
 
-    def rule(self, rule: Rule) -> _core.Rule:
+    def rule(self, rule: Forms[Native]) -> Native:
         """The native rule, in its form for labels."""
         return rule.for_labels()
 
@@ -35,7 +45,7 @@ class Targets:
         """The native task."""
         return _core.Regression()
 
-    def rule(self, rule: Rule) -> _core.Rule:
+    def rule(self, rule: Forms[Native]) -> Native:
         """The native rule, in its form for targets."""
         return rule.for_targets()
 

@@ -234,6 +234,16 @@ class Model:
         coefficients: Floats = self._native.dual_coef()
         return coefficients
 
+    @property
+    def has_features(self) -> bool:
+        """Whether the model has weights on explicit features."""
+        return hasattr(self._native, "coef")
+
+    def coef(self) -> Floats:
+        """The weights of the explicit features, one row per output."""
+        weights: Floats = self._native.coef()
+        return weights
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything that learning changed, as named arrays."""
         return dict(sorted(self._native.state().items()))

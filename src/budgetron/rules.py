@@ -6,6 +6,7 @@ A rule has a form for labels and one for targets. The weight of an example multi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from budgetron import _check, _core
 from budgetron._spec import Spec
@@ -210,12 +211,12 @@ class OGD(Rule):
 
     def for_labels(self) -> _core.Rule:
         """The native rule for classification; checks the parameters."""
-        return _core.OGD(_loss_for_labels(self).build(), self.unit, self._lam())
+        return _core.OGD(loss_for_labels(self).build(), self.unit, self._lam())
 
     def for_targets(self) -> _core.Rule:
         """The native rule for regression; checks the parameters."""
         epsilon = _check.non_negative(self, "epsilon", self.epsilon)
-        return _core.OGDRegression(_loss_for_targets(self).build(), self.unit, self._lam(), epsilon)
+        return _core.OGDRegression(loss_for_targets(self).build(), self.unit, self._lam(), epsilon)
 
 
 @dataclass
@@ -254,11 +255,11 @@ class SGD(Rule):
 
     def for_labels(self) -> _core.Rule:
         """The native rule for classification; checks the parameters."""
-        return self._build(_loss_for_labels(self))
+        return self._build(loss_for_labels(self))
 
     def for_targets(self) -> _core.Rule:
         """The native rule for regression; checks the parameters."""
-        return self._build(_loss_for_targets(self))
+        return self._build(loss_for_targets(self))
 
     def _build(self, loss: Loss) -> _core.Rule:
         lam = _check.positive(self, "lam", self.lam)
@@ -267,11 +268,17 @@ class SGD(Rule):
         return _core.SGD(loss.build(), lam)
 
 
-def _loss_for_labels(rule: OGD | SGD) -> Loss:
+class _WithLoss(Protocol):
+    loss: Loss | None
+
+
+def loss_for_labels(rule: _WithLoss) -> Loss:
+    """The loss that a rule has for labels."""
     return Hinge() if rule.loss is None else _check.instance(rule, "loss", rule.loss, Loss)
 
 
-def _loss_for_targets(rule: OGD | SGD) -> Loss:
+def loss_for_targets(rule: _WithLoss) -> Loss:
+    """The loss that a rule has for targets."""
     loss = Squared() if rule.loss is None else _check.instance(rule, "loss", rule.loss, Loss)
     if loss.of_margin:
         raise ValueError(

@@ -1,6 +1,7 @@
 """The named algorithms: one function each, returning a learner. The module is the registry."""
 
 from budgetron.algorithms.double_updating import bduol, duol
+from budgetron.algorithms.features import fogd
 from budgetron.algorithms.gradients import bogd, bogd_pp, nogd, norma, ogd
 from budgetron.algorithms.passive_aggressive import bpa_nn, bpa_p, bpa_s, pa
 from budgetron.algorithms.perceptrons import (
@@ -24,6 +25,7 @@ __all__ = [
     "bsgd",
     "budget_perceptron",
     "duol",
+    "fogd",
     "forgetron",
     "nbsgd",
     "nogd",

@@ -55,6 +55,14 @@ class Online(BaseEstimator):  # type: ignore[misc]
         return self._fitted_model().dual_coef()
 
     @property
+    def coef_(self) -> Floats:
+        """The weights of the explicit features, one row per output, where the learner has such."""
+        model = self._fitted_model()
+        if not model.has_features:
+            raise AttributeError(f"coef_ needs a learner on explicit features, not {model.learner!r}.")
+        return model.coef()
+
+    @property
     def memory_bytes_(self) -> int:
         """The native memory that the model holds, in bytes."""
         return self._fitted_model().memory_bytes

@@ -1,0 +1,124 @@
+// Random Fourier features (Rahimi & Recht 2007; Lu et al. 2016, Sec. 4.1): z(x) = (sin(u_1'x) .. sin(u_D'x), cos(u_1'x)
+// .. cos(u_D'x)) / sqrt(D), the frequencies u_i being drawn from the spectral density of the kernel.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <unordered_map>
+#include <vector>
+
+#include "feature_map.hpp"
+#include "frequencies.hpp"
+#include "loops.hpp"
+
+namespace budgetron {
+
+// The numbers u_ij of the columns that have appeared, each column's side by side: memory grows with the columns seen,
+// not with those there might be. A row of another precision is converted first, as if it had come in this one.
+template <class T>
+class Fourier final : public FeatureMap {
+ public:
+  Fourier(std::size_t features, std::shared_ptr<const Frequencies> frequencies, const Reduction<T>& reduction)
+      : features_(features),
+        D_(frequencies->components()),
+        stride_((D_ + single_lanes - 1) / single_lanes * single_lanes),
+        frequencies_(std::move(frequencies)),
+        reduction_(reduction) {}
+
+  std::size_t size() const override { return 2 * D_; }
+  double squared_norm(Vector) const override { return 1; }
+
+  void prepare(const Stretch& rows) override {
+    for (std::size_t i = 0; i < rows.size(); ++i) std::visit([&](const auto& row) { see(row); }, rows[i]);
+  }
+
+  void transform(const Stretch& rows, std::span<double> Z) const override {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (!std::visit([&](const auto& row) { return known(row); }, rows[i])) {
+        Fourier aside(features_, frequencies_, reduction_);
+        aside.prepare(rows);
+        return aside.transform(rows, Z);
+      }
+    std::vector<double> angles(stride_);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::visit([&](const auto& row) { multiply(row, angles); }, rows[i]);
+      const auto z = Z.subspan(i * size(), size());
+      loops->sine_cosine(angles.data(), 1 / std::sqrt(static_cast<double>(D_)), D_, z.data(), z.data() + D_);
+    }
+  }
+
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + frequencies_->bytes() + bytes_of(U_) + places_.size() * 4 * sizeof(std::size_t));
+  }
+
+ private:
+  bool all_columns() const { return columns_ == features_; }
+  bool in_order() const { return places_.empty(); }
+
+  // A dense row shows all columns; they then lie in order.
+  template <class V>
+  void see(const DenseRow<V>&) {
+    if (all_columns() && in_order()) return;
+    places_.clear();
+    U_.clear();
+    columns_ = 0;
+    for (std::size_t j = 0; j < features_; ++j) draw(j);
+  }
+  template <class V>
+  void see(const SparseRow<V>& row) {
+    if (all_columns()) return;
+    row.each([&](std::size_t j, V) {
+      if (places_.try_emplace(j, columns_).second) draw(j);
+    });
+  }
+
+  template <class V>
+  bool known(const DenseRow<V>&) const {
+    return all_columns() && in_order();
+  }
+  template <class V>
+  bool known(const SparseRow<V>& row) const {
+    bool all = true;
+    if (!all_columns()) row.each([&](std::size_t j, V) { all = all && places_.contains(j); });
+    return all;
+  }
+
+  void draw(std::size_t j) {
+    std::vector<double> u(D_);
+    frequencies_->column(j, u);
+    U_.resize((columns_ + 1) * stride_);
+    std::transform(u.begin(), u.end(), U_.begin() + static_cast<std::ptrdiff_t>(columns_ * stride_),
+                   [](double v) { return static_cast<T>(v); });
+    ++columns_;
+  }
+
+  template <class V>
+  void multiply(const DenseRow<V>& row, std::span<double> r) const {
+    const std::vector<T> x(row.values, row.values + row.columns);
+    reduction_.dense(x.data(), row.columns, U_.data(), stride_, stride_, r.data());
+  }
+  template <class V>
+  void multiply(const SparseRow<V>& row, std::span<double> r) const {
+    const std::vector<T> x(row.values, row.values + row.nonzeros);
+    std::vector<std::int32_t> places(row.nonzeros);
+    for (std::size_t i = 0; i < row.nonzeros; ++i) {
+      const auto j = static_cast<std::size_t>(row.indices[i]);
+      places[i] = static_cast<std::int32_t>(in_order() ? j : places_.at(j));
+    }
+    reduction_.sparse(x.data(), places.data(), row.nonzeros, U_.data(), stride_, stride_, nullptr, 0, r.data());
+  }
+
+  std::size_t features_, D_, stride_;
+  std::shared_ptr<const Frequencies> frequencies_;
+  const Reduction<T>& reduction_;
+  std::size_t columns_ = 0;                              // that have been drawn
+  std::unordered_map<std::size_t, std::size_t> places_;  // of the columns, where they do not lie in order
+  std::vector<T> U_;                                     // columns_ x stride_
+};
+
+}  // namespace budgetron

@@ -1,0 +1,266 @@
+// How weights of explicit features step: along z by as much as a scalar rule says, or by a vector of its own, which a
+// feature space allows and a kernel does not.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "covariance.hpp"
+#include "feature_map.hpp"
+#include "fields.hpp"
+#include "losses.hpp"
+#include "rules.hpp"
+#include "tasks.hpp"
+#include "weights.hpp"
+
+namespace budgetron {
+
+class VectorRule : public Part {
+ public:
+  // Begins with weights of that shape.
+  virtual void begin(std::size_t /*outputs*/, std::size_t /*features*/) {}
+  // A round begins; false, and nothing changed, if its step would not be finite.
+  virtual bool ask(const Round&) = 0;
+  // Whether it makes a step.
+  virtual bool steps() const = 0;
+  // Takes the step, if any, and whatever else the round asks for.
+  virtual void step(const Question&, Vector z, Weights& w) = 0;
+  // The coordinates change; what is known of new ones starts afresh.
+  virtual void change(const Change&) {}
+};
+
+// beta z, beta from a scalar rule.
+class Along final : public VectorRule {
+ public:
+  explicit Along(std::shared_ptr<Rule> rule) : rule_(std::move(rule)) {}
+
+  bool ask(const Round& round) override {
+    step_ = rule_->step(round);
+    return std::isfinite(step_.beta * step_.beta * round.kxx);
+  }
+  bool steps() const override { return step_.beta != 0; }
+  void step(const Question& question, Vector z, Weights& w) override {
+    w.shrink(step_.shrink);
+    w.divide_by(step_.divisor);
+    if (!steps()) return;
+    w.step(step_.beta, question.v, z);
+    w.pull_into_ball(step_.radius);
+  }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    rule_->fields(io);
+  }
+
+ private:
+  std::shared_ptr<Rule> rule_;
+  Step step_;
+};
+
+// The outputs that a step enters, each with the sign it enters with.
+template <class Use>
+void each_output(const Direction& v, Use use) {
+  use(v.plus, 1.0);
+  if (v.lifted()) use(static_cast<std::size_t>(v.minus), -1.0);
+}
+
+// Rules of the gradient l'(f) v z of a loss.
+class OfGradient : public VectorRule {
+ public:
+  bool ask(const Round& r) final {
+    slope_ = r.weight * loss_->slope(r.fx, r.y);
+    return std::isfinite(slope_ * slope_ * r.kxx);
+  }
+  bool steps() const final { return slope_ != 0; }
+  void step(const Question& question, Vector z, Weights& w) final {
+    if (!steps()) return;
+    each_output(question.v, [&](std::size_t c, double v) { descend(c, slope_ * v, z, w[c]); });
+  }
+
+ protected:
+  explicit OfGradient(std::shared_ptr<const Loss> loss) : loss_(std::move(loss)) {}
+  // One output with gradient slope z.
+  virtual void descend(std::size_t c, double slope, Vector z, std::span<double> w) = 0;
+
+ private:
+  std::shared_ptr<const Loss> loss_;
+  double slope_ = 0;
+};
+
+// AdaGrad, diagonal (Duchi, Hazan & Singer 2011): w_i -= eta g_i / (sqrt(sum of g_i^2) + delta).
+class AdaGrad final : public OfGradient {
+ public:
+  AdaGrad(std::shared_ptr<const Loss> loss, double eta, double delta)
+      : OfGradient(std::move(loss)), eta_(eta), delta_(delta) {}
+
+  void begin(std::size_t outputs, std::size_t features) override { G_.assign(outputs, std::vector<double>(features)); }
+  void change(const Change& change) override {
+    const std::vector<double> fresh(change.added);
+    for (auto& row : G_) change.replace_in(row, fresh);
+  }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    for (std::size_t c = 0; c < G_.size(); ++c) io.field(("adagrad.G." + std::to_string(c)).c_str(), G_[c]);
+  }
+  bool fits(std::size_t features) const override {
+    return std::all_of(G_.begin(), G_.end(), [&](const auto& row) { return row.size() == features; });
+  }
+
+ private:
+  void descend(std::size_t c, double slope, Vector z, std::span<double> w) override {
+    double* const G = G_[c].data();
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const double g = slope * z[i];
+      G[i] += g * g;
+      if (G[i] > 0) w[i] -= eta_ * g / (std::sqrt(G[i]) + delta_);
+    }
+  }
+
+  double eta_, delta_;
+  std::vector<std::vector<double>> G_;  // sums of squares, outputs x features
+};
+
+// The online Newton step (Hazan, Agarwal & Kale 2007) without its projection: A += g g', w -= eta A^-1 g.
+class OnlineNewton final : public OfGradient {
+ public:
+  OnlineNewton(std::shared_ptr<const Loss> loss, double eta, std::shared_ptr<Covariance> inverse)
+      : OfGradient(std::move(loss)), eta_(eta), inverse_(std::move(inverse)) {}
+
+  void begin(std::size_t outputs, std::size_t features) override { inverse_->begin(outputs, features); }
+  void change(const Change& change) override { inverse_->change(change); }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(Sz_));
+    inverse_->fields(io);
+  }
+  bool fits(std::size_t features) const override { return inverse_->fits(features); }
+
+ private:
+  void descend(std::size_t c, double slope, Vector z, std::span<double> w) override {
+    const double q = slope * slope;
+    Sz_.resize(z.size());
+    inverse_->multiply(c, z, Sz_);
+    inverse_->observe(c, z, Sz_, q);
+    add(-eta_ * slope, Sz_, w);
+  }
+
+  double eta_;
+  std::shared_ptr<Covariance> inverse_;  // A^-1
+  std::vector<double> Sz_;
+};
+
+// Coin betting, a bet per coordinate and no step size (Orabona & Tommasi 2017, Algorithm 2).
+class CoinBetting final : public OfGradient {
+ public:
+  CoinBetting(std::shared_ptr<const Loss> loss, double alpha) : OfGradient(std::move(loss)), alpha_(alpha) {}
+
+  void begin(std::size_t outputs, std::size_t features) override {
+    for (auto* rows : {&L_, &G_, &reward_, &theta_}) rows->assign(outputs, std::vector<double>(features));
+  }
+  // A bet is made anew from what was won: where w changes under it, that is lost, and betting starts afresh.
+  void change(const Change& change) override {
+    const std::vector<double> fresh(change.added);
+    for (auto* rows : {&L_, &G_, &reward_, &theta_})
+      for (auto& row : *rows) change.replace_in(row, fresh);
+  }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    for (std::size_t c = 0; c < L_.size(); ++c) {
+      const std::string of = std::to_string(c);
+      io.field(("coin.L." + of).c_str(), L_[c]);
+      io.field(("coin.G." + of).c_str(), G_[c]);
+      io.field(("coin.reward." + of).c_str(), reward_[c]);
+      io.field(("coin.theta." + of).c_str(), theta_[c]);
+    }
+  }
+  bool fits(std::size_t features) const override {
+    for (const auto* rows : {&L_, &G_, &reward_, &theta_})
+      for (const auto& row : *rows)
+        if (row.size() != features) return false;
+    return true;
+  }
+
+ private:
+  void descend(std::size_t c, double slope, Vector z, std::span<double> w) override {
+    double *const L = L_[c].data(), *const G = G_[c].data();
+    double *const reward = reward_[c].data(), *const theta = theta_[c].data();
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const double g = -slope * z[i];
+      L[i] = std::max(L[i], std::fabs(g));
+      if (L[i] == 0) continue;
+      G[i] += std::fabs(g);
+      reward[i] = std::max(reward[i] + w[i] * g, 0.0);
+      theta[i] += g;
+      w[i] = theta[i] / (L[i] * std::max(G[i] + L[i], alpha_ * L[i])) * (L[i] + reward[i]);
+    }
+  }
+
+  double alpha_;
+  std::vector<std::vector<double>> L_, G_, reward_, theta_;  // outputs x features
+};
+
+// Adaptive regularisation of weights (Crammer, Kulesza & Dredze 2009): with conf = z'Sigma z and beta = 1/(conf + r),
+// w += beta l y Sigma z, Sigma -= beta Sigma z z'Sigma, where l = max(0, 1 - y f) > 0. A weight divides r.
+class AROW : public VectorRule {
+ public:
+  AROW(double r, std::shared_ptr<Covariance> sigma) : r_(r), sigma_(std::move(sigma)) {}
+
+  void begin(std::size_t outputs, std::size_t features) final { sigma_->begin(outputs, features); }
+  bool ask(const Round& round) final {
+    gap_ = gap(round);
+    weight_ = round.weight;
+    return std::isfinite(gap_) && std::isfinite(weight_);
+  }
+  bool steps() const final { return gap_ != 0; }
+  void step(const Question& question, Vector z, Weights& w) final {
+    if (!steps()) return;
+    double conf = 0;
+    Sz_.resize(w.outputs());
+    each_output(question.v, [&](std::size_t c, double) {
+      Sz_[c].resize(z.size());
+      sigma_->multiply(c, z, Sz_[c]);
+      conf += dot(z, Sz_[c]);
+    });
+    const double q = weight_ / r_, beta = 1 / (conf + 1 / q);
+    each_output(question.v, [&](std::size_t c, double v) {
+      add(beta * gap_ * v, Sz_[c], w[c]);
+      sigma_->observe(c, z, Sz_[c], q);
+    });
+  }
+  void change(const Change& change) final { sigma_->change(change); }
+  void fields(Fields& io) final {
+    io.scratch(sizeof *this + bytes_of(Sz_));
+    for (const auto& row : Sz_) io.scratch(bytes_of(row));
+    sigma_->fields(io);
+  }
+  bool fits(std::size_t features) const final { return sigma_->fits(features); }
+
+ private:
+  // By how much f is to be moved; 0 for no step.
+  virtual double gap(const Round& round) const { return round.y * std::max(0.0, 1 - round.y * round.fx); }
+
+  double r_;
+  std::shared_ptr<Covariance> sigma_;
+  double gap_ = 0, weight_ = 1;
+  std::vector<std::vector<double>> Sz_;
+};
+
+// For targets (Vaits & Crammer 2011): w += beta (y - f) Sigma z outside the dead zone; with none it is recursive least
+// squares.
+class AROWRegression final : public AROW {
+ public:
+  AROWRegression(double r, double epsilon, std::shared_ptr<Covariance> sigma)
+      : AROW(r, std::move(sigma)), epsilon_(epsilon) {}
+
+ private:
+  double gap(const Round& round) const override {
+    const double e = round.y - round.fx;
+    return std::fabs(e) > epsilon_ ? e : 0;
+  }
+
+  double epsilon_;
+};
+
+}  // namespace budgetron

@@ -1,0 +1,120 @@
+"""Maps side by side, and the inputs themselves as one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from budgetron import _check, _core
+from budgetron.features._map import FeatureMap
+
+
+@dataclass
+class Identity(FeatureMap):
+    """The inputs themselves, times a scale, and a constant 1: z(x) = (scale x, 1).
+
+    Beside random features in a :class:`Stack` it helps a lot while those are few.
+
+    Parameters
+    ----------
+    scale : float
+        What the inputs are multiplied by.
+    constant : bool
+        Whether there is a constant 1 behind the inputs.
+
+    Departs from the paper
+    ----------------------
+    Beyond the five papers.
+
+    Examples
+    --------
+    >>> from budgetron import Identity
+    >>> Identity(scale=0.5).fit_transform([[2.0, 3.0]])
+    array([[1. , 1.5, 1. ]])
+    """
+
+    scale: float = 1.0
+    constant: bool = True
+
+    def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:  # noqa: ARG002
+        """The native map; checks the description."""
+        scale = _check.number(self, "scale", self.scale)
+        return _core.Identity(n_features, scale, _check.instance(self, "constant", self.constant, bool))
+
+
+@dataclass(init=False, repr=False)
+class Stack(FeatureMap):
+    """Maps side by side: z(x) is their features one after the other, its kernel the sum of theirs.
+
+    Parameters
+    ----------
+    *maps : FeatureMap
+        The maps, one after the other (or as a sequence under the name ``maps``). To ``set_params`` they
+        are known by their numbers: ``0__components``.
+
+    Departs from the paper
+    ----------------------
+    Beyond the five papers.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Identity, RandomFourier, Stack
+    >>> both = Stack(RandomFourier(Gaussian(1.0), components=100), Identity())
+    >>> both.fit([[0.0, 1.0]]).get_feature_names_out().shape
+    (203,)
+    """
+
+    maps: tuple[FeatureMap, ...]
+
+    def __init__(self, *each: FeatureMap, maps: Sequence[FeatureMap] = ()) -> None:
+        self.maps = each or tuple(maps)
+
+    def __repr__(self) -> str:
+        return f"Stack({', '.join(map(repr, self.maps))})"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The maps; with ``deep`` also every parameter of each, under its number."""
+        own: dict[str, Any] = {"maps": self.maps}
+        if deep:
+            for i, part in enumerate(self.maps):
+                own |= {f"{i}__{name}": value for name, value in part.get_params().items()}
+        return own
+
+    def set_params(self, **params: Any) -> Self:
+        """Set the maps, or parameters of one: ``0__components=50``."""
+        self.maps = tuple(params.pop("maps", self.maps))
+        for name, value in params.items():
+            number, _, inner = name.partition("__")
+            if not (number.isdecimal() and int(number) < len(self.maps) and inner):
+                raise ValueError(f"Stack has no parameter {name!r}; it has: maps, 0__..., 1__...")
+            self.maps[int(number)].set_params(**{inner: value})
+        return self
+
+    @property
+    def kernel_(self) -> Any:
+        """The kernel of the first map that has one."""
+        return next((m.kernel_ for m in self.maps if m.kernel_ is not None), None)
+
+    def fitted(self, X: Any) -> Self:
+        """The maps with every parameter a number, those left open taken from the rows X."""
+        return type(self)(*(m.fitted(X) for m in self._maps()))
+
+    def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
+        """The native map; checks the description. Every map gets a seed of its own."""
+        seed = self._seed(seed)
+        return _core.Stack(
+            [m.build(n_features, dtype, _seed_of_part(seed, i)) for i, m in enumerate(self._maps())]
+        )
+
+    def _maps(self) -> tuple[FeatureMap, ...]:
+        if not self.maps:
+            raise ValueError("Stack: needs at least one map, got none.")
+        return tuple(_check.instance(self, f"maps[{i}]", m, FeatureMap) for i, m in enumerate(self.maps))
+
+
+def _seed_of_part(seed: int, i: int) -> int:
+    return seed if i == 0 else int(np.random.SeedSequence([seed, i]).generate_state(1, np.uint64)[0] >> 1)

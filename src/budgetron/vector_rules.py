@@ -1,0 +1,212 @@
+"""Rules that step in a direction of their own: second-order and adaptive ones, for explicit features only.
+
+They are beyond the five papers. Multi-class is the same lift as for the scalar rules: a step enters the
+weights of the right class, and with the opposite sign those of the best wrong one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from budgetron import _check, _core
+from budgetron._spec import Spec
+from budgetron.losses import Loss
+from budgetron.rules import loss_for_labels, loss_for_targets
+
+
+class VectorRule(Spec):
+    """Base of the rules for explicit features."""
+
+    def for_labels(self) -> _core.VectorRule:
+        """The native rule for classification; checks the parameters."""
+        raise NotImplementedError
+
+    def for_targets(self) -> _core.VectorRule:
+        """The native rule for regression; checks the parameters."""
+        raise NotImplementedError
+
+
+class _OfGradient(VectorRule):
+    loss: Loss | None
+    epsilon: float
+
+    def for_labels(self) -> _core.VectorRule:
+        """The native rule for classification; checks the parameters."""
+        return self._build(loss_for_labels(self).build())
+
+    def for_targets(self) -> _core.VectorRule:
+        """The native rule for regression; checks the parameters."""
+        epsilon = _check.non_negative(self, "epsilon", self.epsilon)
+        return self._build(_core.OutsideTube(loss_for_targets(self).build(), epsilon))
+
+    def _build(self, loss: _core.Loss) -> _core.VectorRule:
+        raise NotImplementedError
+
+
+@dataclass
+class AdaGrad(_OfGradient):
+    """A step size per coordinate: w_i -= eta g_i / (sqrt(sum of g_i^2) + delta) (Duchi et al. 2011).
+
+    Parameters
+    ----------
+    eta : float
+        The step size.
+    loss : Loss, optional
+        None is :class:`Hinge` for labels and :class:`Squared` for targets.
+    epsilon : float
+        The dead zone for targets: no step while abs(y - f(x)) <= epsilon.
+    delta : float
+        Keeps the first steps from being as large as the later ones; 0 is the paper's.
+
+    Departs from the paper
+    ----------------------
+    Beyond the five papers; of its own (the diagonal form), nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import AdaGrad, Gaussian, Mapped, OnlineClassifier, RandomFourier
+    >>> model = OnlineClassifier(Mapped(RandomFourier(Gaussian(1.0)), AdaGrad(eta=0.05)), random_state=0)
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).predict([[0.0], [1.0]])
+    array([0, 1])
+    """
+
+    eta: float = 0.05
+    loss: Loss | None = None
+    epsilon: float = 0.0
+    delta: float = 0.0
+
+    def _build(self, loss: _core.Loss) -> _core.VectorRule:
+        eta = _check.positive(self, "eta", self.eta)
+        return _core.AdaGrad(loss, eta, _check.non_negative(self, "delta", self.delta))
+
+
+@dataclass
+class AROW(VectorRule):
+    """Adaptive regularisation of weights (Crammer, Kulesza & Dredze 2009).
+
+    With l = max(0, 1 - y f(x)) > 0, conf = z'Sigma z and beta = 1 / (conf + r): w += beta l y Sigma z and
+    Sigma -= beta Sigma z z'Sigma. For targets (Vaits & Crammer 2011): w += beta (y - f(x)) Sigma z, which
+    with epsilon = 0 is recursive least squares.
+
+    Parameters
+    ----------
+    r : float
+        How much one example counts for little: the noise in it.
+    covariance : "full" or "diagonal"
+        All of Sigma, O(m^2) a step for m features, or its diagonal, O(m).
+    epsilon : float
+        The dead zone for targets.
+
+    Departs from the paper
+    ----------------------
+    Beyond the five papers. In multi-class every class has a Sigma of its own; conf is the sum of those of
+    the two classes, and each Sigma takes in the example as if alone. A sample weight divides r.
+
+    Examples
+    --------
+    >>> from budgetron import AROW, Gaussian, Mapped, OnlineRegressor, RandomFourier
+    >>> model = OnlineRegressor(Mapped(RandomFourier(Gaussian(0.1)), AROW(r=0.01)), random_state=0)
+    >>> model.fit([[0.0], [1.0], [2.0]], [0.0, 0.5, 1.0]).predict([[1.5]]).round(2)
+    array([0.76])
+    """
+
+    r: float = 1.0
+    covariance: Literal["full", "diagonal"] = "full"
+    epsilon: float = 0.0
+
+    def for_labels(self) -> _core.VectorRule:
+        """The native rule for classification; checks the parameters."""
+        return _core.AROW(_check.positive(self, "r", self.r), _covariance(self, self.covariance, 1.0))
+
+    def for_targets(self) -> _core.VectorRule:
+        """The native rule for regression; checks the parameters."""
+        r = _check.positive(self, "r", self.r)
+        epsilon = _check.non_negative(self, "epsilon", self.epsilon)
+        return _core.AROWRegression(r, epsilon, _covariance(self, self.covariance, 1.0))
+
+
+@dataclass
+class OnlineNewton(_OfGradient):
+    """The online Newton step: A += g g', w -= eta A^-1 g (Hazan, Agarwal & Kale 2007).
+
+    Parameters
+    ----------
+    eta : float
+        The step size, the paper's 1 / gamma.
+    loss : Loss, optional
+        None is :class:`Hinge` for labels and :class:`Squared` for targets; the theory asks for one that
+        curves, such as :class:`Logistic`.
+    delta : float
+        A starts as delta times the identity, the paper's epsilon.
+    covariance : "full" or "diagonal"
+        All of A, O(m^2) a step for m features, or its diagonal, O(m).
+    epsilon : float
+        The dead zone for targets.
+
+    Departs from the paper
+    ----------------------
+    Beyond the five papers; without the projection back into a given set, and in multi-class every class
+    has an A of its own.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Logistic, Mapped, OnlineClassifier, OnlineNewton, RandomFourier
+    >>> rule = OnlineNewton(loss=Logistic())
+    >>> model = OnlineClassifier(Mapped(RandomFourier(Gaussian(1.0)), rule), random_state=0)
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).predict([[0.0], [1.0]])
+    array([0, 1])
+    """
+
+    eta: float = 1.0
+    loss: Loss | None = None
+    delta: float = 1.0
+    covariance: Literal["full", "diagonal"] = "full"
+    epsilon: float = 0.0
+
+    def _build(self, loss: _core.Loss) -> _core.VectorRule:
+        eta, delta = _check.positive(self, "eta", self.eta), _check.positive(self, "delta", self.delta)
+        return _core.OnlineNewton(loss, eta, _covariance(self, self.covariance, 1 / delta))
+
+
+@dataclass
+class CoinBetting(_OfGradient):
+    """Coin betting, which needs no step size (Orabona & Tommasi 2017, Algorithm 2).
+
+    Every coordinate bets a share of what it has won so far on the sign of the next gradient.
+
+    Parameters
+    ----------
+    loss : Loss, optional
+        None is :class:`Hinge` for labels and :class:`Squared` for targets.
+    alpha : float
+        Holds the first bets back: none is more than 1/alpha of the scale of the gradients.
+    epsilon : float
+        The dead zone for targets.
+
+    Departs from the paper
+    ----------------------
+    Beyond the five papers; of its own, nowhere.
+
+    Examples
+    --------
+    >>> from budgetron import CoinBetting, Gaussian, Mapped, OnlineClassifier, RandomFourier
+    >>> model = OnlineClassifier(Mapped(RandomFourier(Gaussian(1.0)), CoinBetting()), random_state=0)
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).predict([[0.0], [1.0]])
+    array([0, 1])
+    """
+
+    loss: Loss | None = None
+    alpha: float = 100.0
+    epsilon: float = 0.0
+
+    def _build(self, loss: _core.Loss) -> _core.VectorRule:
+        return _core.CoinBetting(loss, _check.positive(self, "alpha", self.alpha))
+
+
+def _covariance(rule: VectorRule, kind: str, start: float) -> _core.Covariance:
+    if kind == "full":
+        return _core.FullCovariance(start)
+    if kind == "diagonal":
+        return _core.DiagonalCovariance(start)
+    raise ValueError(f'{type(rule).__name__}: covariance must be "full" or "diagonal", got {kind!r}.')
