@@ -68,13 +68,13 @@ struct BoundRows {
 
 template <class T>
 BoundRows dense(const Matrix<T>& X) {
-  return {DenseRows<T>{X.data(), X.shape(0), X.shape(1)}, {nb::cast(X)}};
+  return {Rows(DenseRows<T>{X.data(), X.shape(0), X.shape(1)}), {nb::cast(X)}};
 }
 
 template <class T>
 BoundRows sparse(const Array1<T>& data, const Array1<std::int32_t>& indices, const Array1<std::int64_t>& indptr,
                  std::size_t columns) {
-  return {SparseRows<T>{data.data(), indices.data(), indptr.data(), indptr.size() - 1, columns},
+  return {Rows(SparseRows<T>{data.data(), indices.data(), indptr.data(), indptr.size() - 1, columns}),
           {nb::cast(data), nb::cast(indices), nb::cast(indptr)}};
 }
 
@@ -223,9 +223,9 @@ NewArray<double> kernel_matrix(const Kernel& kernel, const BoundRows& X, const B
   const auto support = kernel.support_set(features, Precision::Double);
   for (std::size_t j = 0; j < Z.rows.size(); ++j) support->append(Z.rows[j], support->norm(Z.rows[j]));
   std::vector<double> out, k(support->padded());
+  const auto rows = support->ahead(X.rows, 64);
   for (std::size_t i = 0; i < X.rows.size(); ++i) {
-    support->reduce(X.rows[i], k);
-    kernel.finish(k, support->norms(), support->norm(X.rows[i]));
+    rows->kernel_row(i, kernel, k);
     out.insert(out.end(), k.begin(), k.begin() + static_cast<std::ptrdiff_t>(support->size()));
   }
   return array(std::move(out), {X.rows.size(), Z.rows.size()});
@@ -289,6 +289,17 @@ NewArray<double> box_qp(const Matrix<double>& Q, const Array1<double>& q, const 
   BoxQP qp;
   const Vector x = (qp.*method)(gram(Q), view(q), view(lo), view(hi));
   return array(std::vector<double>(x.begin(), x.end()), {n});
+}
+
+// The products of all rows of X with all rows of S, both feature-major, as the kernels of float or double compute them.
+template <class T>
+NewArray<T> products(const Matrix<T>& X, const Matrix<T>& S) {
+  if (X.shape(0) != S.shape(0) || X.shape(1) % lanes_of<T> != 0 || S.shape(1) % lanes_of<T> != 0)
+    throw nb::value_error("products: rows must be feature-major, as many features in both, and whole lanes of them.");
+  const std::size_t rows = X.shape(1), n = S.shape(1);
+  std::vector<T> r(rows * n);
+  dot_product<T>().block(X.data(), rows, rows, X.shape(0), S.data(), n, n, r.data(), n);
+  return array(std::move(r), {rows, n});
 }
 
 NewArray<double> uniforms(Counter seed, std::size_t n) {
@@ -419,6 +430,7 @@ NB_MODULE(_core, m) {
   nb::class_<ExpansionLearner, Learner>(m, "ExpansionLearner")
       .def("restore", &restore, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"))
       .def_prop_ro("size", &size)
+      .def_rw("look_ahead", &ExpansionLearner::look_ahead)
       .def("keep_average", &ExpansionLearner::keep_average, "suffix"_a)
       .def("support_vectors", &support_vectors, "features"_a)
       .def("dual_coef", &dual_coef);
@@ -449,5 +461,8 @@ NB_MODULE(_core, m) {
   m.def("exponentials_single", &exponentials_single, "x"_a.noconvert(), "The same in single precision.");
   m.def("sines_cosines", &sines_cosines, "x"_a, "Two rows, sin and cos of every number, as the maps compute them.");
   m.def("sines_cosines_single", &sines_cosines_single, "x"_a.noconvert(), "The same in single precision.");
+  m.def("products", &products<double>, "X"_a.noconvert(), "S"_a.noconvert(),
+        "X' S as the kernels compute it, for features x rows in X and in S.");
+  m.def("products", &products<float>, "X"_a.noconvert(), "S"_a.noconvert());
   m.def("uniforms", &uniforms, "seed"_a, "n"_a, "The first n numbers of the generator on a seed.");
 }

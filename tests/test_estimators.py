@@ -421,7 +421,8 @@ def test_kinds_of_rows(task, kind):
     before = parts(rows)
     expected = start(estimator(task, "forgetron"), task, X, y)
     model = start(estimator(task, "forgetron"), task, rows, y)
-    np.testing.assert_allclose(scores(model, rows), scores(expected, X), rtol=0, atol=1e-12)
+    atol = 1e-6 if "float32" in kind else 1e-12  # kernels are computed in the precision of the rows
+    np.testing.assert_allclose(scores(model, rows), scores(expected, X), rtol=0, atol=atol)
     assert model.fit(rows, y).score(rows, y) == expected.fit(X, y).score(X, y)
     for now, then in zip(parts(rows), before, strict=True):
         np.testing.assert_array_equal(now, then)

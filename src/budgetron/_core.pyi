@@ -215,6 +215,12 @@ class ExpansionLearner(Learner):
     @property
     def size(self) -> int: ...
 
+    @property
+    def look_ahead(self) -> int: ...
+
+    @look_ahead.setter
+    def look_ahead(self, arg: int, /) -> None: ...
+
     def keep_average(self, suffix: float) -> None: ...
 
     def support_vectors(self, features: int) -> NDArray[numpy.float64]: ...
@@ -267,6 +273,13 @@ def sines_cosines(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order
 
 def sines_cosines_single(x: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
     """The same in single precision."""
+
+@overload
+def products(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], S: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """X' S as the kernels compute it, for features x rows in X and in S."""
+
+@overload
+def products(X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], S: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float32]: ...
 
 def uniforms(seed: int, n: int) -> NDArray[numpy.float64]:
     """The first n numbers of the generator on a seed."""
