@@ -463,6 +463,6 @@ NB_MODULE(_core, m) {
   m.def("sines_cosines_single", &sines_cosines_single, "x"_a.noconvert(), "The same in single precision.");
   m.def("products", &products<double>, "X"_a.noconvert(), "S"_a.noconvert(),
         "X' S as the kernels compute it, for features x rows in X and in S.");
-  m.def("products", &products<float>, "X"_a.noconvert(), "S"_a.noconvert());
+  m.def("products_single", &products<float>, "X"_a.noconvert(), "S"_a.noconvert(), "The same in single precision.");
   m.def("uniforms", &uniforms, "seed"_a, "n"_a, "The first n numbers of the generator on a seed.");
 }

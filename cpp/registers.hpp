@@ -138,8 +138,24 @@ BUDGETRON_INLINE bool any(Mask mask) {
 #endif
 }
 
-BUDGETRON_INLINE Doubles positive_part(Doubles v) { return v < 0.0 ? all(0.0) : v; }
-BUDGETRON_INLINE Singles positive_part(Singles v) { return v < 0.0f ? all_singles(0.0f) : v; }
+// No less than a; what is no number stays so.
+BUDGETRON_INLINE Doubles at_least(double a, Doubles v) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_max_pd(0xff, all(a), v);
+#else
+  return v < a ? all(a) : v;
+#endif
+}
+BUDGETRON_INLINE Singles at_least(float a, Singles v) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_max_ps(0xffff, all_singles(a), v);
+#else
+  return v < a ? all_singles(a) : v;
+#endif
+}
+
+BUDGETRON_INLINE Doubles positive_part(Doubles v) { return at_least(0.0, v); }
+BUDGETRON_INLINE Singles positive_part(Singles v) { return at_least(0.0f, v); }
 
 }  // namespace
 }  // namespace budgetron

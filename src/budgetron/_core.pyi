@@ -274,12 +274,11 @@ def sines_cosines(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order
 def sines_cosines_single(x: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
     """The same in single precision."""
 
-@overload
 def products(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], S: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
     """X' S as the kernels compute it, for features x rows in X and in S."""
 
-@overload
-def products(X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], S: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float32]: ...
+def products_single(X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], S: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float32]:
+    """The same in single precision."""
 
 def uniforms(seed: int, n: int) -> NDArray[numpy.float64]:
     """The first n numbers of the generator on a seed."""
