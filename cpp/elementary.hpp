@@ -26,7 +26,7 @@ BUDGETRON_INLINE Doubles times_power(Doubles p, Doubles n) {
 
 BUDGETRON_INLINE Doubles exponential(Doubles x) {
   x = at_least(-746.0, x);
-  const Doubles n = (x * 0x1.71547652b82fep0 + 0x1.8p52) - 0x1.8p52;
+  const Doubles n = fused(x, all(0x1.71547652b82fep0), all(0x1.8p52)) - 0x1.8p52;
   const Doubles r = fused(n, all(-0x1.a39ef35793c76p-33), fused(n, all(-0x1.62e42fee00000p-1), x));
   const Doubles r2 = r * r, r4 = r2 * r2;  // sum r^i / i!, in pairs so that few products wait for each other
   const auto pair = [&](double first, double second) { return fused(r, all(second), all(first)); };
@@ -51,7 +51,7 @@ BUDGETRON_INLINE Singles times_power(Singles p, Singles n) {
 
 BUDGETRON_INLINE Singles exponential(Singles x) {
   x = at_least(-105.0f, x);
-  const Singles n = (x * 0x1.715476p0f + 0x1.8p23f) - 0x1.8p23f;
+  const Singles n = fused(x, all_singles(0x1.715476p0f), all_singles(0x1.8p23f)) - 0x1.8p23f;
   const Singles r = fused(n, all_singles(0x1.bd0106p-13f), fused(n, all_singles(-0x1.63p-1f), x));
   const Singles r2 = r * r;
   const auto pair = [&](float first, float second) { return fused(r, all_singles(second), all_singles(first)); };

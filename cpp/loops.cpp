@@ -14,20 +14,19 @@ static_assert(lanes % width == 0);
 
 // A register of floats as doubles.
 BUDGETRON_INLINE void widen(double* p, Singles v) {
-  Halves halves;
-  std::memcpy(&halves, &v, sizeof v);
-  store(p, __builtin_convertvector(halves.first, Doubles));
-  store(p + width, __builtin_convertvector(halves.second, Doubles));
+  const Halves halves = in_two(v);
+  store(p, as_doubles(halves.first));
+  store(p + width, as_doubles(halves.second));
 }
 
 void gaussian(const double* r, const double* norms, double norm, double gamma, std::size_t n, double* k) {
   for (std::size_t i = 0; i < n; i += width)
-    store(k + i, exponential(-gamma * positive_part((norm + load(norms + i)) - 2.0 * load(r + i))));
+    store(k + i, exponential(-gamma * positive_part(fused(load(r + i), all(-2.0), norm + load(norms + i)))));
 }
 
 void gaussian_single(const float* r, const float* norms, float norm, float gamma, std::size_t n, double* k) {
   for (std::size_t i = 0; i < n; i += 2 * width) {
-    const Singles distance2 = (norm + load_singles(norms + i)) - 2.0f * load_singles(r + i);
+    const Singles distance2 = fused(load_singles(r + i), all_singles(-2.0f), norm + load_singles(norms + i));
     widen(k + i, exponential(-gamma * positive_part(distance2)));
   }
 }

@@ -34,6 +34,18 @@ struct Halves {
   using Floats = float __attribute__((vector_size(width * sizeof(float))));  // as many as there are doubles
   Floats first, second;
 };
+BUDGETRON_INLINE Halves in_two(Singles v) {
+  Halves halves;
+  std::memcpy(&halves, &v, sizeof v);
+  return halves;
+}
+BUDGETRON_INLINE Doubles as_doubles(Halves::Floats v) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_cvtps_pd(0xff, v);  // GCC converts half a register at a time
+#else
+  return __builtin_convertvector(v, Doubles);
+#endif
+}
 
 // a b + c, rounded once where the instruction set can.
 BUDGETRON_INLINE Doubles fused(Doubles a, Doubles b, Doubles c) {
