@@ -77,13 +77,13 @@ struct BoundRows {
 
 template <class T>
 BoundRows dense(const Matrix<T>& X) {
-  return {DenseRows<T>{X.data(), X.shape(0), X.shape(1)}, {nb::cast(X)}};
+  return {Rows(DenseRows<T>{X.data(), X.shape(0), X.shape(1)}), {nb::cast(X)}};
 }
 
 template <class T>
 BoundRows sparse(const Array1<T>& data, const Array1<std::int32_t>& indices, const Array1<std::int64_t>& indptr,
                  std::size_t columns) {
-  return {SparseRows<T>{data.data(), indices.data(), indptr.data(), indptr.size() - 1, columns},
+  return {Rows(SparseRows<T>{data.data(), indices.data(), indptr.data(), indptr.size() - 1, columns}),
           {nb::cast(data), nb::cast(indices), nb::cast(indptr)}};
 }
 
@@ -308,9 +308,8 @@ void fit(FeatureMap& map, const BoundRows& X) {
 
 std::shared_ptr<FeatureMap> fourier(std::size_t features, std::shared_ptr<const Frequencies> frequencies,
                                     Precision precision) {
-  if (precision == Precision::Single)
-    return std::make_shared<Fourier<float>>(features, std::move(frequencies), loops->dot_product_single);
-  return std::make_shared<Fourier<double>>(features, std::move(frequencies), loops->dot_product_double);
+  if (precision == Precision::Single) return std::make_shared<Fourier<float>>(features, std::move(frequencies));
+  return std::make_shared<Fourier<double>>(features, std::move(frequencies));
 }
 
 std::shared_ptr<Frequencies> given_frequencies(const Matrix<double>& U) {
@@ -330,9 +329,9 @@ NewArray<double> kernel_matrix(const Kernel& kernel, const BoundRows& X, const B
   const auto support = kernel.support_set(features, Precision::Double);
   for (std::size_t j = 0; j < Z.rows.size(); ++j) support->append(Z.rows[j], support->norm(Z.rows[j]));
   std::vector<double> out, k(support->padded());
+  const auto rows = support->ahead(X.rows, 64);
   for (std::size_t i = 0; i < X.rows.size(); ++i) {
-    support->reduce(X.rows[i], k);
-    kernel.finish(k, support->norms(), support->norm(X.rows[i]));
+    rows->kernel_row(i, kernel, k);
     out.insert(out.end(), k.begin(), k.begin() + static_cast<std::ptrdiff_t>(support->size()));
   }
   return array(std::move(out), {X.rows.size(), Z.rows.size()});
@@ -396,6 +395,17 @@ NewArray<double> box_qp(const Matrix<double>& Q, const Array1<double>& q, const 
   BoxQP qp;
   const Vector x = (qp.*method)(gram(Q), view(q), view(lo), view(hi));
   return array(std::vector<double>(x.begin(), x.end()), {n});
+}
+
+// The products of all rows of X with all rows of S, both feature-major, as the kernels of float or double compute them.
+template <class T>
+NewArray<T> products(const Matrix<T>& X, const Matrix<T>& S) {
+  if (X.shape(0) != S.shape(0) || X.shape(1) % lanes_of<T> != 0 || S.shape(1) % lanes_of<T> != 0)
+    throw nb::value_error("products: rows must be feature-major, as many features in both, and whole lanes of them.");
+  const std::size_t rows = X.shape(1), n = S.shape(1);
+  std::vector<T> r(rows * n);
+  dot_product<T>().block(X.data(), rows, rows, X.shape(0), S.data(), n, n, r.data(), n);
+  return array(std::move(r), {rows, n});
 }
 
 NewArray<double> uniforms(Counter seed, std::size_t n, Counter stream) {
@@ -529,6 +539,7 @@ NB_MODULE(_core, m) {
       .def_prop_ro("memory_bytes", &memory)
       .def("__sizeof__", &memory);
   nb::class_<ExpansionLearner, Learner>(m, "ExpansionLearner")
+      .def_rw("look_ahead", &ExpansionLearner::look_ahead)
       .def("support_vectors", &support_vectors, "features"_a)
       .def("dual_coef", &dual_coef);
   nb::class_<Kernelized, ExpansionLearner>(m, "Kernelized")
@@ -613,5 +624,8 @@ NB_MODULE(_core, m) {
   m.def("exponentials_single", &exponentials_single, "x"_a.noconvert(), "The same in single precision.");
   m.def("sines_cosines", &sines_cosines, "x"_a, "Two rows, sin and cos of every number, as the maps compute them.");
   m.def("sines_cosines_single", &sines_cosines_single, "x"_a.noconvert(), "The same in single precision.");
+  m.def("products", &products<double>, "X"_a.noconvert(), "S"_a.noconvert(),
+        "X' S as the kernels compute it, for features x rows in X and in S.");
+  m.def("products_single", &products<float>, "X"_a.noconvert(), "S"_a.noconvert(), "The same in single precision.");
   m.def("uniforms", &uniforms, "seed"_a, "n"_a, "stream"_a = 0, "The first n numbers of the generator on a seed.");
 }

@@ -10,38 +10,53 @@ namespace {
 
 // exp by x = n log 2 + r, |r| <= log(2)/2, a polynomial in r, and a scaling by 2^n in two halves so that results below
 // the normal range are right as well. Arguments up to 709, and 88 in single precision.
-BUDGETRON_INLINE Doubles power_of_two(Doubles whole) {
+[[maybe_unused]] BUDGETRON_INLINE Doubles power_of_two(Doubles whole) {
   return reinterpret_cast<Doubles>(reinterpret_cast<Words>(whole + (0x1.8p52 + 1023.0)) << 52);
 }
 
+// p 2^n. (The forms with a full mask: those without make GCC 12 warn of its own header.)
+BUDGETRON_INLINE Doubles times_power(Doubles p, Doubles n) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_scalef_pd(0xff, p, n);
+#else
+  const Doubles half = (n * 0.5 + 0x1.8p52) - 0x1.8p52;
+  return p * power_of_two(half) * power_of_two(n - half);
+#endif
+}
+
 BUDGETRON_INLINE Doubles exponential(Doubles x) {
-  x = x < all(-746.0) ? all(-746.0) : x;
-  const Doubles n = (x * 0x1.71547652b82fep0 + 0x1.8p52) - 0x1.8p52;
+  x = at_least(-746.0, x);
+  const Doubles n = fused(x, all(0x1.71547652b82fep0), all(0x1.8p52)) - 0x1.8p52;
   const Doubles r = fused(n, all(-0x1.a39ef35793c76p-33), fused(n, all(-0x1.62e42fee00000p-1), x));
   const Doubles r2 = r * r, r4 = r2 * r2;  // sum r^i / i!, in pairs so that few products wait for each other
   const auto pair = [&](double first, double second) { return fused(r, all(second), all(first)); };
   const Doubles a = fused(r2, pair(1.0 / 24, 1.0 / 120), pair(0.5, 1.0 / 6));
   const Doubles b = fused(r2, pair(1.0 / 40320, 1.0 / 362880), pair(1.0 / 720, 1.0 / 5040));
   const Doubles c = fused(r2, pair(1.0 / 479001600, 1.0 / 6227020800), pair(1.0 / 3628800, 1.0 / 39916800));
-  const Doubles p = 1.0 + fused(r2, fused(r4, fused(r4, c, b), a), r);
-  const Doubles half = (n * 0.5 + 0x1.8p52) - 0x1.8p52;
-  return p * power_of_two(half) * power_of_two(n - half);
+  return times_power(1.0 + fused(r2, fused(r4, fused(r4, c, b), a), r), n);
 }
 
-BUDGETRON_INLINE Singles power_of_two(Singles whole) {
+[[maybe_unused]] BUDGETRON_INLINE Singles power_of_two(Singles whole) {
   return reinterpret_cast<Singles>(reinterpret_cast<HalfWords>(whole + (0x1.8p23f + 127.0f)) << 23);
 }
 
+BUDGETRON_INLINE Singles times_power(Singles p, Singles n) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_scalef_ps(0xffff, p, n);
+#else
+  const Singles half = (n * 0.5f + 0x1.8p23f) - 0x1.8p23f;
+  return p * power_of_two(half) * power_of_two(n - half);
+#endif
+}
+
 BUDGETRON_INLINE Singles exponential(Singles x) {
-  x = x < all_singles(-105.0f) ? all_singles(-105.0f) : x;
-  const Singles n = (x * 0x1.715476p0f + 0x1.8p23f) - 0x1.8p23f;
+  x = at_least(-105.0f, x);
+  const Singles n = fused(x, all_singles(0x1.715476p0f), all_singles(0x1.8p23f)) - 0x1.8p23f;
   const Singles r = fused(n, all_singles(0x1.bd0106p-13f), fused(n, all_singles(-0x1.63p-1f), x));
   const Singles r2 = r * r;
   const auto pair = [&](float first, float second) { return fused(r, all_singles(second), all_singles(first)); };
   const Singles a = fused(r2, pair(1.0f / 24, 1.0f / 120), pair(0.5f, 1.0f / 6));
-  const Singles p = 1.0f + fused(r2, fused(r2 * r2, pair(1.0f / 720, 1.0f / 5040), a), r);
-  const Singles half = (n * 0.5f + 0x1.8p23f) - 0x1.8p23f;
-  return p * power_of_two(half) * power_of_two(n - half);
+  return times_power(1.0f + fused(r2, fused(r2 * r2, pair(1.0f / 720, 1.0f / 5040), a), r), n);
 }
 
 // sin and cos by x = n pi/2 + r, |r| <= pi/4. Pi/2 comes in pieces so short that their products with n are exact, and

@@ -178,13 +178,12 @@ class Expansion final : public Part {
     return static_cast<std::size_t>(std::min_element(births_.begin(), births_.end()) - births_.begin());
   }
 
-  double self(std::size_t i) const { return kernel_->self(support_->norms()[i]); }
+  double self(std::size_t i) const { return kernel_->self(support_->norm(i)); }
 
   // k(s_i, s_j) for all j.
   void kernel_row(std::size_t i, std::vector<double>& k) const {
     k.resize(support_->padded());
-    support_->reduce(i, k);
-    kernel_->finish(k, support_->norms(), support_->norms()[i]);
+    support_->kernel_row(i, *kernel_, k);
     k.resize(size());
   }
 

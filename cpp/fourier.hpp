@@ -6,12 +6,14 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <type_traits>
 #include <unordered_map>
 #include <vector>
 
+#include "block_ahead.hpp"
 #include "feature_map.hpp"
 #include "frequencies.hpp"
 #include "loops.hpp"
@@ -23,12 +25,11 @@ namespace budgetron {
 template <class T>
 class Fourier final : public FeatureMap {
  public:
-  Fourier(std::size_t features, std::shared_ptr<const Frequencies> frequencies, const Reduction<T>& reduction)
+  Fourier(std::size_t features, std::shared_ptr<const Frequencies> frequencies)
       : features_(features),
         D_(frequencies->components()),
         stride_((D_ + single_lanes - 1) / single_lanes * single_lanes),
-        frequencies_(std::move(frequencies)),
-        reduction_(reduction) {}
+        frequencies_(std::move(frequencies)) {}
 
   std::size_t size() const override { return 2 * D_; }
   double squared_norm(Vector) const override { return 1; }
@@ -40,15 +41,15 @@ class Fourier final : public FeatureMap {
   void transform(const Stretch& rows, std::span<double> Z) const override {
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (!std::visit([&](const auto& row) { return known(row); }, rows[i])) {
-        Fourier aside(features_, frequencies_, reduction_);
+        Fourier aside(features_, frequencies_);
         aside.prepare(rows);
         return aside.transform(rows, Z);
       }
-    std::vector<double> angles(stride_);
+    std::vector<T> angles(rows.size() * stride_);
+    std::visit([&](const auto& view) { multiply(view, rows, angles); }, rows.rows.view());
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::visit([&](const auto& row) { multiply(row, angles); }, rows[i]);
       const auto z = Z.subspan(i * size(), size());
-      loops->sine_cosine(angles.data(), 1 / std::sqrt(static_cast<double>(D_)), D_, z.data(), z.data() + D_);
+      turn(angles.data() + i * stride_, z.data());
     }
   }
 
@@ -97,25 +98,59 @@ class Fourier final : public FeatureMap {
     ++columns_;
   }
 
+  // u_i'x for all components and rows: dense rows in one product, sparse ones over their nonzeros.
   template <class V>
-  void multiply(const DenseRow<V>& row, std::span<double> r) const {
-    const std::vector<T> x(row.values, row.values + row.columns);
-    reduction_.dense(x.data(), row.columns, U_.data(), stride_, stride_, r.data());
+  void multiply(const DenseRows<V>& view, const Stretch& rows, std::span<T> angles) const {
+    RowBlock<T> x;
+    x.take(view, rows.first, rows.size());
+    dot_product<T>().block(x.from(0), x.stride(), rows.size(), features_, U_.data(), stride_, stride_, angles.data(),
+                           stride_);
   }
   template <class V>
-  void multiply(const SparseRow<V>& row, std::span<double> r) const {
-    const std::vector<T> x(row.values, row.values + row.nonzeros);
-    std::vector<std::int32_t> places(row.nonzeros);
+  void multiply(const SparseRows<V>&, const Stretch& rows, std::span<T> angles) const {
+    std::vector<T> values;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto& row = std::get<SparseRow<V>>(rows[i]);
+      values.assign(row.values, row.values + row.nonzeros);
+      const auto r = angles.subspan(i * stride_, stride_);
+      if (in_order())
+        dot_product<T>().sparse(values.data(), row.indices, row.nonzeros, U_.data(), stride_, stride_, r.data(),
+                                r.data());
+      else
+        add_up(row.with(values.data()), r);
+    }
+  }
+
+  // The same where the columns lie in the order they came: sums of floats are put aside after each run of columns.
+  void add_up(const SparseRow<T>& row, std::span<T> r) const {
+    constexpr bool single = std::is_same_v<T, float>;
+    std::vector<T> sums(stride_);
+    std::fill(r.begin(), r.end(), T{0});
     for (std::size_t i = 0; i < row.nonzeros; ++i) {
       const auto j = static_cast<std::size_t>(row.indices[i]);
-      places[i] = static_cast<std::int32_t>(in_order() ? j : places_.at(j));
+      const T* const u = U_.data() + places_.at(j) * stride_;
+      if constexpr (single)
+        loops->add_single(row.values[i], u, sums.data(), stride_);
+      else
+        loops->add(row.values[i], u, r.data(), stride_);
+      const bool run_ends =
+          i + 1 == row.nonzeros || static_cast<std::size_t>(row.indices[i + 1]) / single_run > j / single_run;
+      if (single && run_ends) {
+        std::transform(r.begin(), r.end(), sums.begin(), r.begin(), std::plus<>());
+        std::fill(sums.begin(), sums.end(), T{0});
+      }
     }
-    reduction_.sparse(x.data(), places.data(), row.nonzeros, U_.data(), stride_, stride_, nullptr, 0, r.data());
+  }
+
+  void turn(const float* angles, double* z) const {
+    loops->sine_cosine_single(angles, 1 / std::sqrt(static_cast<float>(D_)), D_, z, z + D_);
+  }
+  void turn(const double* angles, double* z) const {
+    loops->sine_cosine(angles, 1 / std::sqrt(static_cast<double>(D_)), D_, z, z + D_);
   }
 
   std::size_t features_, D_, stride_;
   std::shared_ptr<const Frequencies> frequencies_;
-  const Reduction<T>& reduction_;
   std::size_t columns_ = 0;                              // that have been drawn
   std::unordered_map<std::size_t, std::size_t> places_;  // of the columns, where they do not lie in order
   std::vector<T> U_;                                     // columns_ x stride_

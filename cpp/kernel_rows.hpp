@@ -2,6 +2,7 @@
 // walked.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "expansion.hpp"
@@ -11,22 +12,19 @@ namespace budgetron {
 
 class KernelRows {
  public:
-  KernelRows(const Rows& rows, const Expansion& f) : rows_(rows), f_(f) {}
+  KernelRows(const Rows& rows, const Expansion& f, std::size_t look_ahead)
+      : f_(f), ahead_(f.support().ahead(rows, look_ahead)) {}
 
   // Row i against the support vectors as they are now. The numbers are valid until the next call.
   KernelRow at(std::size_t i) {
-    const SupportSet& support = f_.support();
-    const Row x = rows_[i];
-    const double norm = support.norm(x);
-    k_.resize(support.padded());
-    support.reduce(x, k_);
-    f_.kernel().finish(k_, support.norms(), norm);
-    return {Vector(k_).first(support.size()), f_.kernel().self(norm), norm};
+    k_.resize(f_.support().padded());
+    const double norm = ahead_->kernel_row(i, f_.kernel(), k_);
+    return {Vector(k_).first(f_.size()), f_.kernel().self(norm), norm};
   }
 
  private:
-  const Rows& rows_;
   const Expansion& f_;
+  std::unique_ptr<Ahead> ahead_;
   std::vector<double> k_;
 };
 

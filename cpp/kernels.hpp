@@ -1,10 +1,15 @@
 // k(x, s) from one reduction over features and the norms.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <span>
 
+#include "block_ahead.hpp"
+#include "feature_major.hpp"
+#include "reduced.hpp"
 #include "support_set.hpp"
 #include "vectors.hpp"
 
@@ -12,12 +17,10 @@ namespace budgetron {
 
 enum class Precision { Single, Double };
 
-class Kernel {
+// As a finish: from reductions of (x, s_i) to k(s_i, x).
+class Kernel : public Finish {
  public:
-  virtual ~Kernel() = default;
   virtual std::unique_ptr<SupportSet> support_set(std::size_t features, Precision) const = 0;
-  // From reductions r_i of (x, s_i) to k(s_i, x), in place.
-  virtual void finish(std::span<double> r, Vector norms, double norm) const = 0;
   // k(x, x) from the norm of x.
   virtual double self(double norm) const = 0;
   virtual Bytes bytes() const = 0;
@@ -28,9 +31,8 @@ template <class Derived>
 class OfDotProduct : public Kernel {
  public:
   std::unique_ptr<SupportSet> support_set(std::size_t features, Precision precision) const override {
-    if (precision == Precision::Single)
-      return std::make_unique<FeatureMajor<float>>(features, loops->dot_product_single);
-    return std::make_unique<FeatureMajor<double>>(features, loops->dot_product_double);
+    if (precision == Precision::Single) return std::make_unique<FeatureMajor<float>>(features, dot_product<float>());
+    return std::make_unique<FeatureMajor<double>>(features, dot_product<double>());
   }
   Bytes bytes() const override { return sizeof(Derived); }
 };
@@ -40,19 +42,42 @@ template <class Derived>
 class OfL1Distance : public Kernel {
  public:
   std::unique_ptr<SupportSet> support_set(std::size_t features, Precision precision) const override {
-    if (precision == Precision::Single)
-      return std::make_unique<FeatureMajor<float>>(features, loops->l1_distance_single);
-    return std::make_unique<FeatureMajor<double>>(features, loops->l1_distance_double);
+    if (precision == Precision::Single) return std::make_unique<FeatureMajor<float>>(features, l1_distance<float>());
+    return std::make_unique<FeatureMajor<double>>(features, l1_distance<double>());
   }
   Bytes bytes() const override { return sizeof(Derived); }
 };
+
+// Kernels whose numbers come one by one from <x, s>, in double precision.
+template <class Derived>
+class OneByOne : public OfDotProduct<Derived> {
+ public:
+  void finish(const Reduced<float>& x, std::span<double> k) const final { each(x, k); }
+  void finish(const Reduced<double>& x, std::span<double> k) const final { each(x, k); }
+  double self(double norm) const final { return static_cast<const Derived&>(*this).of(norm); }
+
+ private:
+  template <class T>
+  void each(const Reduced<T>& x, std::span<double> k) const {
+    const auto& kernel = static_cast<const Derived&>(*this);
+    for (std::size_t i = 0; i < x.r.size(); ++i) k[i] = kernel.of(static_cast<double>(x.r[i]));
+  }
+};
+
+// As a float; what is too large for one is the largest there is, so that gamma 0 = 0.
+inline float single(double gamma) {
+  return static_cast<float>(std::min(gamma, static_cast<double>(std::numeric_limits<float>::max())));
+}
 
 // exp(-gamma |x - s|^2)
 class Gaussian final : public OfDotProduct<Gaussian> {
  public:
   explicit Gaussian(double gamma) : gamma_(gamma) {}
-  void finish(std::span<double> r, Vector norms, double norm) const override {
-    loops->gaussian(r.data(), norms.data(), norm, gamma_, norms.size());
+  void finish(const Reduced<float>& x, std::span<double> k) const override {
+    loops->gaussian_single(x.r.data(), x.norms.data(), x.norm, single(gamma_), x.r.size(), k.data());
+  }
+  void finish(const Reduced<double>& x, std::span<double> k) const override {
+    loops->gaussian(x.r.data(), x.norms.data(), x.norm, gamma_, x.r.size(), k.data());
   }
   double self(double) const override { return 1.0; }
 
@@ -64,8 +89,11 @@ class Gaussian final : public OfDotProduct<Gaussian> {
 class Laplacian final : public OfL1Distance<Laplacian> {
  public:
   explicit Laplacian(double gamma) : gamma_(gamma) {}
-  void finish(std::span<double> r, Vector norms, double) const override {
-    loops->laplacian(r.data(), gamma_, norms.size());
+  void finish(const Reduced<float>& x, std::span<double> k) const override {
+    loops->laplacian_single(x.r.data(), single(gamma_), x.r.size(), k.data());
+  }
+  void finish(const Reduced<double>& x, std::span<double> k) const override {
+    loops->laplacian(x.r.data(), gamma_, x.r.size(), k.data());
   }
   double self(double) const override { return 1.0; }
 
@@ -74,14 +102,11 @@ class Laplacian final : public OfL1Distance<Laplacian> {
 };
 
 // (gamma <x, s> + coef0)^degree
-class Polynomial final : public OfDotProduct<Polynomial> {
+class Polynomial final : public OneByOne<Polynomial> {
  public:
   Polynomial(double gamma, double coef0, int degree) : gamma_(gamma), coef0_(coef0), degree_(degree) {}
-  void finish(std::span<double> r, Vector norms, double) const override {
-    for (std::size_t i = 0; i < norms.size(); ++i) r[i] = self(r[i]);
-  }
-  double self(double norm) const override {
-    const double base = gamma_ * norm + coef0_;
+  double of(double product) const {
+    const double base = gamma_ * product + coef0_;
     double power = 1;
     for (int i = 0; i < degree_; ++i) power *= base;
     return power;
@@ -93,20 +118,16 @@ class Polynomial final : public OfDotProduct<Polynomial> {
 };
 
 // <x, s>
-class Linear final : public OfDotProduct<Linear> {
+class Linear final : public OneByOne<Linear> {
  public:
-  void finish(std::span<double>, Vector, double) const override {}
-  double self(double norm) const override { return norm; }
+  double of(double product) const { return product; }
 };
 
 // tanh(gamma <x, s> + coef0)
-class Sigmoid final : public OfDotProduct<Sigmoid> {
+class Sigmoid final : public OneByOne<Sigmoid> {
  public:
   Sigmoid(double gamma, double coef0) : gamma_(gamma), coef0_(coef0) {}
-  void finish(std::span<double> r, Vector norms, double) const override {
-    for (std::size_t i = 0; i < norms.size(); ++i) r[i] = self(r[i]);
-  }
-  double self(double norm) const override { return std::tanh(gamma_ * norm + coef0_); }
+  double of(double product) const { return std::tanh(gamma_ * product + coef0_); }
 
  private:
   double gamma_, coef0_;

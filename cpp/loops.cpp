@@ -4,84 +4,39 @@
 #include <cstring>
 
 #include "elementary.hpp"
+#include "reductions.hpp"
 #include "registers.hpp"
 
 namespace budgetron {
 namespace {
 
-constexpr std::size_t tile = 8;  // registers that hold sums
 static_assert(lanes % width == 0);
 
-struct DotProduct {
-  static double norm(double x, double sum) { return fused(x, x, sum); }
-  static double absent(double) { return 0; }
-  static BUDGETRON_INLINE Doubles dense(Doubles x, Doubles s, Doubles sum) { return fused(x, s, sum); }
-  static BUDGETRON_INLINE Doubles sparse(Doubles x, Doubles s, Doubles sum) { return fused(x, s, sum); }
-};
-
-// Where x_j = 0 the term is |s_j|: a sparse x starts from |s|_1 and corrects at its nonzeros.
-struct L1Distance {
-  static double norm(double x, double sum) { return sum + __builtin_fabs(x); }
-  static double absent(double norm) { return norm; }
-  static BUDGETRON_INLINE Doubles dense(Doubles x, Doubles s, Doubles sum) { return sum + absolute(x - s); }
-  static BUDGETRON_INLINE Doubles sparse(Doubles x, Doubles s, Doubles sum) {
-    return sum + (absolute(x - s) - absolute(s));
-  }
-};
-
-template <class R, class T>
-double norm(const T* x, std::size_t count) {
-  double sum = 0;
-  for (std::size_t i = 0; i < count; ++i) sum = R::norm(static_cast<double>(x[i]), sum);
-  return sum;
+// A register of floats as doubles.
+BUDGETRON_INLINE void widen(double* p, Singles v) {
+  const Halves halves = in_two(v);
+  store(p, as_doubles(halves.first));
+  store(p + width, as_doubles(halves.second));
 }
 
-// The support vectors from `first` on, as many groups as fit the registers.
-template <class R, std::size_t groups, class T>
-BUDGETRON_INLINE void dense_tile(const T* x, std::size_t columns, const T* s, std::size_t stride, double* r) {
-  Doubles sums[groups] = {};
-  for (std::size_t j = 0; j < columns; ++j, s += stride) {
-    const Doubles v = all(static_cast<double>(x[j]));
-    for (std::size_t g = 0; g < groups; ++g) sums[g] = R::dense(v, load(s + g * width), sums[g]);
-  }
-  for (std::size_t g = 0; g < groups; ++g) store(r + g * width, sums[g]);
-}
-
-template <class R, class T>
-void dense(const T* x, std::size_t columns, const T* s, std::size_t stride, std::size_t n, double* r) {
-  std::size_t i = 0;
-  for (; i + tile * width <= n; i += tile * width) dense_tile<R, tile>(x, columns, s + i, stride, r + i);
-  for (; i < n; i += width) dense_tile<R, 1>(x, columns, s + i, stride, r + i);
-}
-
-template <class R, std::size_t groups, class T>
-BUDGETRON_INLINE void sparse_tile(const T* x, const std::int32_t* indices, std::size_t nonzeros, const T* s,
-                                  std::size_t stride, double* r) {
-  Doubles sums[groups] = {};
-  for (std::size_t i = 0; i < nonzeros; ++i) {
-    const Doubles v = all(static_cast<double>(x[i]));
-    const T* at = s + static_cast<std::size_t>(indices[i]) * stride;
-    for (std::size_t g = 0; g < groups; ++g) sums[g] = R::sparse(v, load(at + g * width), sums[g]);
-  }
-  for (std::size_t g = 0; g < groups; ++g) store(r + g * width, sums[g]);
-}
-
-template <class R, class T>
-void sparse(const T* x, const std::int32_t* indices, std::size_t nonzeros, const T* s, std::size_t stride,
-            std::size_t n, const double* norms, std::size_t size, double* r) {
-  std::size_t i = 0;
-  for (; i + tile * width <= n; i += tile * width) sparse_tile<R, tile>(x, indices, nonzeros, s + i, stride, r + i);
-  for (; i < n; i += width) sparse_tile<R, 1>(x, indices, nonzeros, s + i, stride, r + i);
-  for (std::size_t k = 0; k < size; ++k) r[k] += R::absent(norms[k]);
-}
-
-void gaussian(double* r, const double* norms, double norm, double gamma, std::size_t n) {
+void gaussian(const double* r, const double* norms, double norm, double gamma, std::size_t n, double* k) {
   for (std::size_t i = 0; i < n; i += width)
-    store(r + i, exponential(-gamma * positive_part((norm + load(norms + i)) - 2.0 * load(r + i))));
+    store(k + i, exponential(-gamma * positive_part(fused(load(r + i), all(-2.0), norm + load(norms + i)))));
 }
 
-void laplacian(double* r, double gamma, std::size_t n) {
-  for (std::size_t i = 0; i < n; i += width) store(r + i, exponential(-gamma * positive_part(load(r + i))));
+void gaussian_single(const float* r, const float* norms, float norm, float gamma, std::size_t n, double* k) {
+  for (std::size_t i = 0; i < n; i += 2 * width) {
+    const Singles distance2 = fused(load_singles(r + i), all_singles(-2.0f), norm + load_singles(norms + i));
+    widen(k + i, exponential(-gamma * positive_part(distance2)));
+  }
+}
+
+void laplacian(const double* r, double gamma, std::size_t n, double* k) {
+  for (std::size_t i = 0; i < n; i += width) store(k + i, exponential(-gamma * positive_part(load(r + i))));
+}
+
+void laplacian_single(const float* r, float gamma, std::size_t n, double* k) {
+  for (std::size_t i = 0; i < n; i += 2 * width) widen(k + i, exponential(-gamma * positive_part(load_singles(r + i))));
 }
 
 void exponential_row(double* r, std::size_t n) {
@@ -108,11 +63,6 @@ void sine_cosine_row(const double* r, double scale, std::size_t n, double* sine,
   sine_cosine(load(r + i), s, c);
   store_first(sine + i, scale * s, n - i);
   store_first(cosine + i, scale * c, n - i);
-}
-
-// A register of floats as doubles.
-BUDGETRON_INLINE void widen(double* p, Singles v) {
-  for (std::size_t i = 0; i < 2 * width; ++i) p[i] = static_cast<double>(v[i]);
 }
 
 void sine_cosine_singles(const float* r, float scale, std::size_t n, double* sine, double* cosine) {
@@ -169,6 +119,13 @@ void add(double c, const double* x, double* y, std::size_t n) {
   for (; i < n; ++i) y[i] = fused(c, x[i], y[i]);
 }
 
+void add_single(float c, const float* x, float* y, std::size_t n) {
+  std::size_t i = 0;
+  for (; i + 2 * width <= n; i += 2 * width)
+    store(y + i, fused(all_singles(c), load_singles(x + i), load_singles(y + i)));
+  for (; i < n; ++i) y[i] = fused(c, x[i], y[i]);
+}
+
 void add_squares(const double* x, double* y, std::size_t n) {
   std::size_t i = 0;
   for (; i + width <= n; i += width) store(y + i, fused(load(x + i), load(x + i), load(y + i)));
@@ -180,7 +137,7 @@ void scale(double c, double* y, std::size_t n) {
 }
 
 template <class R, class T>
-constexpr Reduction<T> reduction = {norm<R, T>, dense<R, T>, sparse<R, T>};
+constexpr Reduction<T> reduction = {norm<R, T>, sparse_norm<R, T>, norms<R, T>, block<R, T>, sparse<R, T>};
 
 #define BUDGETRON_STRING_(x) #x
 #define BUDGETRON_STRING(x) BUDGETRON_STRING_(x)
@@ -197,7 +154,9 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     reduction<L1Distance, float>,
     reduction<L1Distance, double>,
     gaussian,
+    gaussian_single,
     laplacian,
+    laplacian_single,
     exponential_row,
     exponential_singles,
     sine_cosine_row,
@@ -205,6 +164,7 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     hadamard,
     dot,
     add,
+    add_single,
     add_squares,
     scale,
 };

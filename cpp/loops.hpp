@@ -7,15 +7,19 @@
 
 namespace budgetron {
 
-// One reduction over features of (x, s_i), for all support vectors i: s is feature-major, features x stride, and n is a
-// whole number of lanes. Each r_i is summed in order of the features.
+// One reduction over features, r_ab of (x_a, s_b), for rows x_a and support vectors s_b. Each is summed in order of the
+// features with the same operations, whichever function makes it. Support vectors, and rows where there are several,
+// are feature-major: features x stride. Counts of support vectors n, and of rows in norms, are whole lanes.
 template <class T>
 struct Reduction {
-  double (*norm)(const T* x, std::size_t count);
-  void (*dense)(const T* x, std::size_t columns, const T* s, std::size_t stride, std::size_t n, double* r);
+  T (*norm)(const T* x, std::size_t columns);
+  T (*sparse_norm)(const T* x, const std::int32_t* indices, std::size_t nonzeros);
+  void (*norms)(const T* x, std::size_t x_stride, std::size_t rows, std::size_t columns, T* norms);
+  void (*block)(const T* x, std::size_t x_stride, std::size_t rows, std::size_t columns, const T* s, std::size_t stride,
+                std::size_t n, T* r, std::size_t r_stride);
   // Of a sparse x only the nonzeros are visited; norms are those of the support vectors.
   void (*sparse)(const T* x, const std::int32_t* indices, std::size_t nonzeros, const T* s, std::size_t stride,
-                 std::size_t n, const double* norms, std::size_t size, double* r);
+                 std::size_t n, const T* norms, T* r);
 };
 
 struct Loops {
@@ -26,10 +30,12 @@ struct Loops {
   // |x - s|_1 = sum_j |x_j - s_j|, with norm |x|_1.
   Reduction<float> l1_distance_single;
   Reduction<double> l1_distance_double;
-  // r <- exp(-gamma max(norm + norms - 2 r, 0)), r <- exp(-gamma max(r, 0)) and r <- exp(r); exp of arguments up to
-  // 709, to 2 ulp; n is a whole number of lanes.
-  void (*gaussian)(double* r, const double* norms, double norm, double gamma, std::size_t n);
-  void (*laplacian)(double* r, double gamma, std::size_t n);
+  // k = exp(-gamma max(norm + norms - 2 r, 0)), k = exp(-gamma max(r, 0)) and r <- exp(r); exp of arguments up to 709,
+  // to 2 ulp; n is a whole number of lanes.
+  void (*gaussian)(const double* r, const double* norms, double norm, double gamma, std::size_t n, double* k);
+  void (*gaussian_single)(const float* r, const float* norms, float norm, float gamma, std::size_t n, double* k);
+  void (*laplacian)(const double* r, double gamma, std::size_t n, double* k);
+  void (*laplacian_single)(const float* r, float gamma, std::size_t n, double* k);
   void (*exponential)(double* r, std::size_t n);
   void (*exponential_single)(float* r, std::size_t n);  // whole lanes of floats; arguments up to 88
   // sin and cos of r, times scale, to 2 ulp; r is padded to whole lanes (of floats: twice as many).
@@ -40,6 +46,7 @@ struct Loops {
   double (*dot)(const double* a, const double* b, std::size_t n);
   // y += c x, y += x^2, and y *= c
   void (*add)(double c, const double* x, double* y, std::size_t n);
+  void (*add_single)(float c, const float* x, float* y, std::size_t n);
   void (*add_squares)(const double* x, double* y, std::size_t n);
   void (*scale)(double c, double* y, std::size_t n);
 };
@@ -47,7 +54,27 @@ struct Loops {
 // Numbers come in groups of this many; buffers over support vectors are padded to it.
 inline constexpr std::size_t lanes = 8;
 inline constexpr std::size_t single_lanes = 16;  // the same of floats
+// Sums of floats over features are put aside after each run of so many columns.
+inline constexpr std::size_t single_run = 128;
+template <class T>
+inline constexpr std::size_t lanes_of = sizeof(T) == sizeof(float) ? single_lanes : lanes;
 
 inline const Loops* loops = nullptr;
+
+template <class T>
+const Reduction<T>& dot_product() {
+  if constexpr (sizeof(T) == sizeof(float))
+    return loops->dot_product_single;
+  else
+    return loops->dot_product_double;
+}
+
+template <class T>
+const Reduction<T>& l1_distance() {
+  if constexpr (sizeof(T) == sizeof(float))
+    return loops->l1_distance_single;
+  else
+    return loops->l1_distance_double;
+}
 
 }  // namespace budgetron

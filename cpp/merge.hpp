@@ -71,6 +71,25 @@ class BestMerge {
   }
 };
 
+// log k = -gamma |x - s|^2 of the Gaussian kernel.
+class Logarithms final : public Finish {
+ public:
+  explicit Logarithms(double gamma) : gamma_(gamma) {}
+  void finish(const Reduced<float>& x, std::span<double> L) const override { each(x, L); }
+  void finish(const Reduced<double>& x, std::span<double> L) const override { each(x, L); }
+
+ private:
+  template <class T>
+  void each(const Reduced<T>& x, std::span<double> L) const {
+    for (std::size_t j = 0; j < x.r.size(); ++j) {
+      const T distance2 = (x.norm + x.norms[j]) - 2 * x.r[j];
+      L[j] = -gamma_ * std::max(static_cast<double>(distance2), 0.0);
+    }
+  }
+
+  double gamma_;
+};
+
 class Merge final : public Maintained {
  public:
   Merge(std::size_t budget, double gamma) : Maintained(budget), gamma_(gamma) {}
@@ -96,12 +115,8 @@ class Merge final : public Maintained {
 
   // L_j = log k(s_i, s_j) = -gamma |s_i - s_j|^2.
   void logarithms(const Expansion& f, std::size_t i) {
-    const SupportSet& support = f.support();
-    L_.resize(support.padded());
-    support.reduce(i, L_);
-    const double norm = support.norms()[i];
-    for (std::size_t j = 0; j < L_.size(); ++j)
-      L_[j] = -gamma_ * std::max((norm + support.norms()[j]) - 2 * L_[j], 0.0);
+    L_.resize(f.support().padded());
+    f.support().kernel_row(i, Logarithms(gamma_), L_);
   }
 
   static double product(const Expansion& f, std::size_t i, std::size_t j) {

@@ -38,10 +38,12 @@ class Nystrom final : public FeatureMap {
   std::size_t size() const override { return settled_ ? A_.size() / candidates_->size() : basis_->size(); }
 
   void transform(const Stretch& rows, std::span<double> Z) const override {
-    std::vector<double> k;
+    std::vector<double> padded(points().padded());
+    const Vector k = Vector(padded).first(points().size());
+    const auto kernel_rows = points().ahead(rows.rows, rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto z = Z.subspan(i * size(), size());
-      kernel_row(settled_ ? *candidates_ : *basis_, rows[i], k);
+      kernel_rows->kernel_row(rows.first + i, *kernel_, padded);
       if (settled_)
         for (std::size_t r = 0; r < size(); ++r) z[r] = dot(Vector(A_).subspan(r * k.size(), k.size()), k);
       else
@@ -119,8 +121,7 @@ class Nystrom final : public FeatureMap {
 
   void kernel_row(const SupportSet& points, const Row& x, std::vector<double>& k) const {
     k.resize(points.padded());
-    points.reduce(x, k);
-    kernel_->finish(k, points.norms(), points.norm(x));
+    points.kernel_row(x, *kernel_, k);
     k.resize(points.size());
   }
 
@@ -154,7 +155,7 @@ class Nystrom final : public FeatureMap {
     if (chosen.size() == candidates_->size()) return;
     auto kept = kernel_->support_set(features_, precision_);
     std::vector<double> values;
-    for (const std::size_t i : chosen) kept->append(candidate(i, values), candidates_->norms()[i]);
+    for (const std::size_t i : chosen) kept->append(candidate(i, values), candidates_->norm(i));
     candidates_ = std::move(kept);
   }
 

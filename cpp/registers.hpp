@@ -28,7 +28,24 @@ using Doubles = double __attribute__((vector_size(width * sizeof(double))));
 using Words = std::uint64_t __attribute__((vector_size(width * sizeof(double))));
 using Singles = float __attribute__((vector_size(2 * width * sizeof(float))));  // as many as fit
 using HalfWords = std::uint32_t __attribute__((vector_size(2 * width * sizeof(float))));
-using Floats = float __attribute__((vector_size(width * sizeof(float))));  // as many as there are doubles
+
+// A register of floats in two.
+struct Halves {
+  using Floats = float __attribute__((vector_size(width * sizeof(float))));  // as many as there are doubles
+  Floats first, second;
+};
+BUDGETRON_INLINE Halves in_two(Singles v) {
+  Halves halves;
+  std::memcpy(&halves, &v, sizeof v);
+  return halves;
+}
+BUDGETRON_INLINE Doubles as_doubles(Halves::Floats v) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_cvtps_pd(0xff, v);  // GCC converts half a register at a time
+#else
+  return __builtin_convertvector(v, Doubles);
+#endif
+}
 
 // a b + c, rounded once where the instruction set can.
 BUDGETRON_INLINE Doubles fused(Doubles a, Doubles b, Doubles c) {
@@ -77,13 +94,6 @@ BUDGETRON_INLINE Doubles load(const double* p) {
   return v;
 }
 
-// As many floats as there are doubles in a register, as doubles.
-BUDGETRON_INLINE Doubles load(const float* p) {
-  Floats v;
-  std::memcpy(&v, p, sizeof v);
-  return __builtin_convertvector(v, Doubles);
-}
-
 BUDGETRON_INLINE Singles load_singles(const float* p) {
   Singles v;
   std::memcpy(&v, p, sizeof v);
@@ -104,6 +114,27 @@ BUDGETRON_INLINE Singles absolute(Singles v) {
   return reinterpret_cast<Singles>(reinterpret_cast<HalfWords>(v) & ~(HalfWords{} + (std::uint32_t{1} << 31)));
 }
 
+BUDGETRON_INLINE double absolute(double v) { return __builtin_fabs(v); }
+BUDGETRON_INLINE float absolute(float v) { return __builtin_fabsf(v); }
+
+// A register of numbers of one precision.
+template <class T>
+struct Lanes;
+template <>
+struct Lanes<double> {
+  using Register = Doubles;
+  static constexpr std::size_t width = budgetron::width;
+  static BUDGETRON_INLINE Doubles load(const double* p) { return budgetron::load(p); }
+  static BUDGETRON_INLINE Doubles all(double v) { return budgetron::all(v); }
+};
+template <>
+struct Lanes<float> {
+  using Register = Singles;
+  static constexpr std::size_t width = 2 * budgetron::width;
+  static BUDGETRON_INLINE Singles load(const float* p) { return load_singles(p); }
+  static BUDGETRON_INLINE Singles all(float v) { return all_singles(v); }
+};
+
 // Whether a comparison holds somewhere.
 template <class Mask>
 BUDGETRON_INLINE bool any(Mask mask) {
@@ -119,8 +150,24 @@ BUDGETRON_INLINE bool any(Mask mask) {
 #endif
 }
 
-BUDGETRON_INLINE Doubles positive_part(Doubles v) { return v < 0.0 ? all(0.0) : v; }
-BUDGETRON_INLINE Singles positive_part(Singles v) { return v < 0.0f ? all_singles(0.0f) : v; }
+// No less than a; what is no number stays so.
+BUDGETRON_INLINE Doubles at_least(double a, Doubles v) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_max_pd(0xff, all(a), v);
+#else
+  return v < a ? all(a) : v;
+#endif
+}
+BUDGETRON_INLINE Singles at_least(float a, Singles v) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_max_ps(0xffff, all_singles(a), v);
+#else
+  return v < a ? all_singles(a) : v;
+#endif
+}
+
+BUDGETRON_INLINE Doubles positive_part(Doubles v) { return at_least(0.0, v); }
+BUDGETRON_INLINE Singles positive_part(Singles v) { return at_least(0.0f, v); }
 
 }  // namespace
 }  // namespace budgetron

@@ -47,6 +47,8 @@ using Row = std::variant<DenseRow<float>, DenseRow<double>, SparseRow<float>, Sp
 
 template <class T>
 struct DenseRows {
+  using Value = T;
+  static constexpr bool dense = true;
   const T* values;
   std::size_t rows, columns;
 
@@ -56,6 +58,8 @@ struct DenseRows {
 
 template <class T>
 struct SparseRows {
+  using Value = T;
+  static constexpr bool dense = false;
   const T* values;
   const std::int32_t* indices;
   const std::int64_t* starts;  // size() + 1 of them
@@ -70,8 +74,9 @@ struct SparseRows {
 // Many rows, of any of the four kinds.
 class Rows {
  public:
-  template <class View>
+  using View = std::variant<DenseRows<float>, DenseRows<double>, SparseRows<float>, SparseRows<double>>;
   Rows(View view) : view_(view) {}
+  const View& view() const { return view_; }
 
   std::size_t size() const {
     return std::visit([](const auto& v) { return v.size(); }, view_);
@@ -81,23 +86,25 @@ class Rows {
   }
 
  private:
-  std::variant<DenseRows<float>, DenseRows<double>, SparseRows<float>, SparseRows<double>> view_;
+  View view_;
 };
 
-// The first row whose squared norm is not finite in the given precision; rows.size() if there is none.
+// Whether the squared norm of a row is finite in the given precision.
+template <class T, class Value>
+bool squares(const Value* x, std::size_t count) {
+  T sums[8] = {};  // side by side: one sum would wait for itself
+  std::size_t i = 0;
+  for (; i + 8 <= count; i += 8)
+    for (std::size_t k = 0; k < 8; ++k) sums[k] += static_cast<T>(x[i + k]) * static_cast<T>(x[i + k]);
+  for (; i < count; ++i) sums[0] += static_cast<T>(x[i]) * static_cast<T>(x[i]);
+  return std::isfinite(((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])));
+}
+
+// The first row whose squared norm is not; rows.size() if there is none.
 template <class T>
 std::size_t first_too_large(const Rows& rows) {
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    double sum = 0;
-    std::visit(
-        [&](const auto& row) {
-          row.each([&](std::size_t, double v) {
-            sum += static_cast<double>(static_cast<T>(v)) * static_cast<double>(static_cast<T>(v));
-          });
-        },
-        rows[i]);
-    if (!std::isfinite(sum)) return i;
-  }
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (!std::visit([](const auto& row) { return squares<T>(row.values, row.size()); }, rows[i])) return i;
   return rows.size();
 }
 

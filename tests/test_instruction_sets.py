@@ -14,7 +14,7 @@ PROGRAM = """
 import json
 import numpy as np
 from scipy import sparse
-from budgetron import Gaussian, Laplacian, OnlineClassifier, bpa_nn, _core
+from budgetron import Gaussian, Laplacian, OnlineClassifier, bpa_nn, stoptron, _core
 
 r = np.random.default_rng(0)
 X = r.standard_normal((300, 13)) * (r.random((300, 13)) < 0.6)
@@ -22,12 +22,25 @@ y = r.integers(0, 3, 300)
 single = X.astype(np.float32)
 row = OnlineClassifier(bpa_nn(Gaussian(0.1), budget=37))._learn(X, y, range(3), None)
 csr = OnlineClassifier(bpa_nn(Gaussian(0.1), budget=37))._learn(sparse.csr_matrix(X), y, range(3), None)
+
+def ahead(X, length):
+    model = OnlineClassifier(bpa_nn(Gaussian(0.1), budget=67)).partial_fit(X[:9], y[:9], range(3))
+    model._model._native.look_ahead = length
+    return model.partial_fit(X[9:], y[9:]).decision_function(X).tolist()
+
+def itself(X):
+    # one support vector, of coefficient -1: its score at itself is -k(x,x)
+    model = OnlineClassifier(stoptron(Gaussian(0.3), budget=1))
+    return [abs(float(model.fit(X[[i, i]], [0, 1]).decision_function(X[[i]])[0])) for i in range(99)]
+
 print(json.dumps({
     "name": _core.instruction_set(),
     "gaussian": Gaussian(0.3)(X[:9], X).tolist(),
     "laplacian": Laplacian(0.3)(sparse.csr_matrix(X[:9]), X).tolist(),
     "exponentials": _core.exponentials(np.linspace(-700, 0, 1001)).tolist(),
     "itself": np.diag(Gaussian(0.3)(1e3 * X)).tolist(),
+    "ahead": [ahead(rows, 1) == ahead(rows, 64) for rows in (X, single)],
+    "itself single": itself(np.tile(1e3 * single, 24)),
     "csr": float(np.abs(row - csr).max()),
     "scores": row.tolist(),
     "single": OnlineClassifier(bpa_nn(Gaussian(0.1), budget=37))._learn(single, y, range(3), None).tolist(),
@@ -54,6 +67,8 @@ def test_gives_the_same_numbers(isa):
     np.testing.assert_allclose(result["laplacian"], Laplacian(0.3)(X[:9], X), rtol=1e-12)
     np.testing.assert_allclose(result["exponentials"], np.exp(np.linspace(-700, 0, 1001)), rtol=1e-15)
     np.testing.assert_array_equal(result["itself"], 1)
+    np.testing.assert_array_equal(result["itself single"], 1)
+    assert result["ahead"] == [True, True]
     assert result["csr"] <= 1e-12
     np.testing.assert_allclose(result["single"], result["scores"], atol=1e-5)
 

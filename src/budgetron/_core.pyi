@@ -221,6 +221,12 @@ class Learner:
     def __sizeof__(self) -> int: ...
 
 class ExpansionLearner(Learner):
+    @property
+    def look_ahead(self) -> int: ...
+
+    @look_ahead.setter
+    def look_ahead(self, arg: int, /) -> None: ...
+
     def support_vectors(self, features: int) -> NDArray[numpy.float64]: ...
 
     def dual_coef(self) -> NDArray[numpy.float64]: ...
@@ -361,6 +367,12 @@ def sines_cosines(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order
     """Two rows, sin and cos of every number, as the maps compute them."""
 
 def sines_cosines_single(x: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """The same in single precision."""
+
+def products(X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], S: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """X' S as the kernels compute it, for features x rows in X and in S."""
+
+def products_single(X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], S: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float32]:
     """The same in single precision."""
 
 def uniforms(seed: int, n: int, stream: int = 0) -> NDArray[numpy.float64]:

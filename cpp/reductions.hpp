@@ -1,0 +1,200 @@
+// The one reduction over features, of many rows with many support vectors at once. Every sum runs in order of the
+// features with the same operations, whichever loop makes it: a row alone, a block of rows or a sparse row. Sums of
+// floats are put aside after each run of 128 features, so that long rows keep their accuracy.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "loops.hpp"
+#include "registers.hpp"
+
+namespace budgetron {
+namespace {
+
+template <class T>
+constexpr bool put_aside = sizeof(T) == sizeof(float);
+template <class T>
+constexpr std::size_t run = put_aside<T> ? single_run : 256;  // features; of doubles one sum goes on over all runs
+
+// Rows times registers of sums; what is left of the registers holds the support vectors.
+#if defined(__AVX512F__)
+constexpr std::size_t tile_rows = 8, tile_groups = 3;
+#elif defined(__AVX__) || defined(__ARM_NEON)
+constexpr std::size_t tile_rows = 4, tile_groups = 3;
+#else
+constexpr std::size_t tile_rows = 4, tile_groups = 2;
+#endif
+constexpr std::size_t row_groups = 8;  // registers of sums where there is one row
+
+struct DotProduct {
+  template <class V>
+  static BUDGETRON_INLINE V dense(V x, V s, V sum) {
+    return fused(x, s, sum);
+  }
+  template <class V>
+  static BUDGETRON_INLINE V sparse(V x, V s, V sum) {
+    return fused(x, s, sum);
+  }
+  template <class V>
+  static BUDGETRON_INLINE V norm(V x, V sum) {
+    return fused(x, x, sum);
+  }
+  template <class T>
+  static T absent(T) {
+    return 0;
+  }
+};
+
+// Where x_j = 0 the term is |s_j|: a sparse x starts from |s|_1 and corrects at its nonzeros.
+struct L1Distance {
+  template <class V>
+  static BUDGETRON_INLINE V dense(V x, V s, V sum) {
+    return sum + absolute(x - s);
+  }
+  template <class V>
+  static BUDGETRON_INLINE V sparse(V x, V s, V sum) {
+    return sum + (absolute(x - s) - absolute(s));
+  }
+  template <class V>
+  static BUDGETRON_INLINE V norm(V x, V sum) {
+    return sum + absolute(x);
+  }
+  template <class T>
+  static T absent(T norm) {
+    return norm;
+  }
+};
+
+// The features of one run, for one tile; r goes on from the runs before.
+template <class R, std::size_t rows, std::size_t groups, class T>
+BUDGETRON_INLINE void tile(const T* x, std::size_t x_stride, std::size_t columns, const T* s, std::size_t stride,
+                           bool first, T* r, std::size_t r_stride) {
+  using Lanes = Lanes<T>;
+  typename Lanes::Register sums[rows][groups] = {};
+  if (!put_aside<T> && !first)
+    for (std::size_t a = 0; a < rows; ++a)
+      for (std::size_t g = 0; g < groups; ++g) sums[a][g] = Lanes::load(r + a * r_stride + g * Lanes::width);
+  for (std::size_t j = 0; j < columns; ++j, x += x_stride, s += stride)
+    for (std::size_t g = 0; g < groups; ++g) {
+      const auto v = Lanes::load(s + g * Lanes::width);
+      for (std::size_t a = 0; a < rows; ++a) sums[a][g] = R::dense(Lanes::all(x[a]), v, sums[a][g]);
+    }
+  for (std::size_t a = 0; a < rows; ++a)
+    for (std::size_t g = 0; g < groups; ++g) {
+      T* at = r + a * r_stride + g * Lanes::width;
+      store(at, put_aside<T> && !first ? Lanes::load(at) + sums[a][g] : sums[a][g]);
+    }
+}
+
+// A strip of support vectors against all rows: whole tiles, then row by row.
+template <class R, std::size_t groups, class T>
+void strip(const T* x, std::size_t x_stride, std::size_t rows, std::size_t columns, const T* s, std::size_t stride,
+           bool first, T* r, std::size_t r_stride) {
+  std::size_t a = 0;
+  for (; a + tile_rows <= rows; a += tile_rows)
+    tile<R, tile_rows, groups>(x + a, x_stride, columns, s, stride, first, r + a * r_stride, r_stride);
+  for (; a < rows; ++a) tile<R, 1, groups>(x + a, x_stride, columns, s, stride, first, r + a * r_stride, r_stride);
+}
+
+// r_ab = the reduction of (x_a, s_b); both sides are feature-major, so one row is a block of stride 1.
+template <class R, class T>
+void block(const T* x, std::size_t x_stride, std::size_t rows, std::size_t columns, const T* s, std::size_t stride,
+           std::size_t n, T* r, std::size_t r_stride) {
+  constexpr std::size_t step = Lanes<T>::width;
+  for (std::size_t j = 0; j < columns; j += run<T>) {
+    const std::size_t features = std::min(run<T>, columns - j);
+    const T *x_j = x + j * x_stride, *s_j = s + j * stride;
+    std::size_t b = 0;
+    if (rows == 1)
+      for (; b + row_groups * step <= n; b += row_groups * step)
+        tile<R, 1, row_groups>(x_j, x_stride, features, s_j + b, stride, j == 0, r + b, r_stride);
+    else
+      for (; b + tile_groups * step <= n; b += tile_groups * step)
+        strip<R, tile_groups>(x_j, x_stride, rows, features, s_j + b, stride, j == 0, r + b, r_stride);
+    for (; b < n; b += step) strip<R, 1>(x_j, x_stride, rows, features, s_j + b, stride, j == 0, r + b, r_stride);
+  }
+}
+
+// The norms of all rows of a feature-major block.
+template <class R, class T>
+void norms(const T* x, std::size_t x_stride, std::size_t rows, std::size_t columns, T* norms) {
+  using Lanes = Lanes<T>;
+  for (std::size_t a = 0; a < rows; a += Lanes::width) {
+    typename Lanes::Register total{};
+    for (std::size_t j = 0; j < columns;) {
+      const std::size_t end = std::min(columns, j + run<T>);
+      typename Lanes::Register sum = put_aside<T> ? typename Lanes::Register{} : total;
+      for (; j < end; ++j) sum = R::norm(Lanes::load(x + j * x_stride + a), sum);
+      total = put_aside<T> ? total + sum : sum;
+    }
+    store(norms + a, total);
+  }
+}
+
+// Calls use(begin, end) for the nonzeros that lie in one run, run after run; of doubles there is but one.
+template <class T, class Use>
+BUDGETRON_INLINE void each_run(const std::int32_t* indices, std::size_t nonzeros, Use use) {
+  if (!put_aside<T>) return use(std::size_t{0}, nonzeros);
+  for (std::size_t begin = 0, end = 0; begin < nonzeros; begin = end) {
+    const auto limit = (static_cast<std::size_t>(indices[begin]) / run<T> + 1) * run<T>;
+    while (end < nonzeros && static_cast<std::size_t>(indices[end]) < limit) ++end;
+    use(begin, end);
+  }
+}
+
+template <class R, class T>
+T sparse_norm(const T* x, const std::int32_t* indices, std::size_t nonzeros) {
+  T total = 0;
+  each_run<T>(indices, nonzeros, [&](std::size_t begin, std::size_t end) {
+    T sum = 0;
+    for (std::size_t i = begin; i < end; ++i) sum = R::norm(x[i], sum);
+    total += sum;
+  });
+  return total;
+}
+
+template <class R, class T>
+T norm(const T* x, std::size_t columns) {
+  T total = 0;
+  for (std::size_t j = 0; j < columns;) {
+    const std::size_t end = std::min(columns, j + run<T>);
+    T sum = put_aside<T> ? T{0} : total;
+    for (; j < end; ++j) sum = R::norm(x[j], sum);
+    total = put_aside<T> ? total + sum : sum;
+  }
+  return total;
+}
+
+template <class R, std::size_t groups, class T>
+BUDGETRON_INLINE void sparse_tile(const T* x, const std::int32_t* indices, std::size_t nonzeros, const T* s,
+                                  std::size_t stride, T* r) {
+  using Lanes = Lanes<T>;
+  typename Lanes::Register totals[groups] = {};
+  each_run<T>(indices, nonzeros, [&](std::size_t begin, std::size_t end) {
+    typename Lanes::Register sums[groups] = {};
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto v = Lanes::all(x[i]);
+      const T* at = s + static_cast<std::size_t>(indices[i]) * stride;
+      for (std::size_t g = 0; g < groups; ++g) sums[g] = R::sparse(v, Lanes::load(at + g * Lanes::width), sums[g]);
+    }
+    for (std::size_t g = 0; g < groups; ++g) totals[g] = put_aside<T> ? totals[g] + sums[g] : sums[g];
+  });
+  for (std::size_t g = 0; g < groups; ++g) store(r + g * Lanes::width, totals[g]);
+}
+
+template <class R, class T>
+void sparse(const T* x, const std::int32_t* indices, std::size_t nonzeros, const T* s, std::size_t stride,
+            std::size_t n, const T* norms, T* r) {
+  constexpr std::size_t step = Lanes<T>::width;
+  std::size_t b = 0;
+  for (; b + row_groups * step <= n; b += row_groups * step)
+    sparse_tile<R, row_groups>(x, indices, nonzeros, s + b, stride, r + b);
+  for (; b < n; b += step) sparse_tile<R, 1>(x, indices, nonzeros, s + b, stride, r + b);
+  for (std::size_t k = 0; k < n; ++k) r[k] += R::absent(norms[k]);
+}
+
+}  // namespace
+}  // namespace budgetron
