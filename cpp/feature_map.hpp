@@ -53,8 +53,8 @@ class FeatureMap : public Part {
   virtual std::size_t size() const = 0;
   // z(x) of every row, one after the other.
   virtual void transform(const Stretch& rows, std::span<double> Z) const = 0;
-  // |z|^2
-  virtual double squared_norm(Vector z) const { return dot(z, z); }
+  // |z|^2, where a row that is learned is part of the space.
+  virtual double squared_norm(const Row&, Vector z) const { return dot(z, z); }
 
   // Rows that are about to be learned: what they need is made ready, and kept.
   virtual void prepare(const Stretch&) {}
@@ -119,6 +119,15 @@ class Stack final : public FeatureMap {
       for (std::size_t i = 0; i < rows.size(); ++i) std::copy_n(part.data() + i * m, m, Z.data() + i * size() + at);
       at += m;
     }
+  }
+
+  double squared_norm(const Row& x, Vector z) const override {
+    double sum = 0;
+    for (const auto& map : maps_) {
+      sum += map->squared_norm(x, z.first(map->size()));
+      z = z.subspan(map->size());
+    }
+    return sum;
   }
 
   void prepare(const Stretch& rows) override {

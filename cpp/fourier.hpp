@@ -32,7 +32,7 @@ class Fourier final : public FeatureMap {
         frequencies_(std::move(frequencies)) {}
 
   std::size_t size() const override { return 2 * D_; }
-  double squared_norm(Vector) const override { return 1; }
+  double squared_norm(const Row&, Vector) const override { return 1; }
 
   void prepare(const Stretch& rows) override {
     for (std::size_t i = 0; i < rows.size(); ++i) std::visit([&](const auto& row) { see(row); }, rows[i]);
@@ -110,7 +110,7 @@ class Fourier final : public FeatureMap {
   void multiply(const SparseRows<V>&, const Stretch& rows, std::span<T> angles) const {
     std::vector<T> values;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto& row = std::get<SparseRow<V>>(rows[i]);
+      const auto row = std::get<SparseRow<V>>(rows[i]);
       values.assign(row.values, row.values + row.nonzeros);
       const auto r = angles.subspan(i * stride_, stride_);
       if (in_order())

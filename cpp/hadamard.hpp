@@ -24,7 +24,7 @@ class HadamardFourier final : public FeatureMap {
   }
 
   std::size_t size() const override { return 2 * D_; }
-  double squared_norm(Vector) const override { return 1; }
+  double squared_norm(const Row&, Vector) const override { return 1; }
 
   void transform(const Stretch& rows, std::span<double> Z) const override {
     std::vector<double> x(d_), v(d_), angles(S_.size());

@@ -86,7 +86,7 @@ class Mapped final : public Learner {
 
   // One round, z = z(x) and f = f(x) before it; false, and nothing changed, if the step would not be finite.
   bool learn(const Stretch& row, Vector z, Vector f, double y, double weight) {
-    Question question = task_->ask(f, y, map_->squared_norm(z), weight);
+    Question question = task_->ask(f, y, map_->squared_norm(row[0], z), weight);
     question.round.t = t_ + 1;
     if (!rule_->ask(question.round)) return false;
     ++t_;

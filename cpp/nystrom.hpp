@@ -51,6 +51,10 @@ class Nystrom final : public FeatureMap {
     }
   }
 
+  double squared_norm(const Row& x, Vector z) const override {
+    return settled_ ? dot(z, z) : kernel_->self(basis_->norm(x));
+  }
+
   bool learns() const override { return !settled_; }
 
   void before_step(const Row& x, bool steps, std::vector<Change>& changes) override {

@@ -40,7 +40,7 @@ def laplacian_law(gamma: float) -> Law:
 def uniforms(seed: int, column: int, D: int) -> Array:
     """The p_ij of one column j, i = 0 .. D - 1."""
     random = np.random.Generator(np.random.Philox(key=seed + ((column + 1) << 64)))
-    return random.random(D) + 2.0**-54
+    return np.minimum(random.random(D) + 2.0**-54, 1 - 2.0**-53)
 
 
 def frequencies(law: Law, seed: int, columns: Sequence[int], D: int) -> Array:
@@ -185,7 +185,7 @@ class AROW(VectorRule):
             if self.diagonal:
                 self.Sigma[c] = 1 / (1 / self.Sigma[c] + z**2 * weight / self.r)
             else:
-                self.Sigma[c] = self.Sigma[c] - beta * np.outer(Sz[c], Sz[c])
+                self.Sigma[c] -= np.outer(Sz[c], Sz[c]) / (z @ Sz[c] + self.r / weight)  # as if alone
         return new
 
 

@@ -55,6 +55,9 @@ class Stack(FeatureMap):
     *maps : FeatureMap
         The maps, one after the other (or as a sequence under the name ``maps``). To ``set_params`` they
         are known by their numbers: ``0__components``.
+    random_state : int, optional
+        The seed, from which every map without one of its own gets one. None is that of the estimator, or,
+        as a transformer, a new one.
 
     Departs from the paper
     ----------------------
@@ -68,29 +71,39 @@ class Stack(FeatureMap):
     (203,)
     """
 
-    maps: tuple[FeatureMap, ...]
+    maps: Sequence[FeatureMap]
+    random_state: Any
 
-    def __init__(self, *each: FeatureMap, maps: Sequence[FeatureMap] = ()) -> None:
-        self.maps = each or tuple(maps)
+    def __init__(
+        self, *each: FeatureMap, maps: Sequence[FeatureMap] = (), random_state: Any = None
+    ) -> None:
+        self.maps = each or maps
+        self.random_state = random_state
 
     def __repr__(self) -> str:
-        return f"Stack({', '.join(map(repr, self.maps))})"
+        if not isinstance(self.maps, (list, tuple)):
+            return f"Stack(maps={self.maps!r}, random_state={self.random_state!r})"
+        seed = [] if self.random_state is None else [f"random_state={self.random_state!r}"]
+        return f"Stack({', '.join([*map(repr, self.maps), *seed])})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The maps; with ``deep`` also every parameter of each, under its number."""
-        own: dict[str, Any] = {"maps": self.maps}
+        own: dict[str, Any] = {"maps": self.maps, "random_state": self.random_state}
         if deep:
-            for i, part in enumerate(self.maps):
+            for i, part in enumerate(self.maps if isinstance(self.maps, (list, tuple)) else ()):
                 own |= {f"{i}__{name}": value for name, value in part.get_params().items()}
         return own
 
     def set_params(self, **params: Any) -> Self:
         """Set the maps, or parameters of one: ``0__components=50``."""
-        self.maps = tuple(params.pop("maps", self.maps))
+        self.maps = params.pop("maps", self.maps)
+        self.random_state = params.pop("random_state", self.random_state)
         for name, value in params.items():
             number, _, inner = name.partition("__")
             if not (number.isdecimal() and int(number) < len(self.maps) and inner):
-                raise ValueError(f"Stack has no parameter {name!r}; it has: maps, 0__..., 1__...")
+                raise ValueError(
+                    f"Stack has no parameter {name!r}; it has: maps, random_state, 0__..., 1__..."
+                )
             self.maps[int(number)].set_params(**{inner: value})
         return self
 
@@ -111,6 +124,8 @@ class Stack(FeatureMap):
         )
 
     def _maps(self) -> tuple[FeatureMap, ...]:
+        if not isinstance(self.maps, (list, tuple)):
+            raise TypeError(f"Stack: maps must be a sequence of feature maps, got {self.maps!r}.")
         if not self.maps:
             raise ValueError("Stack: needs at least one map, got none.")
         return tuple(_check.instance(self, f"maps[{i}]", m, FeatureMap) for i, m in enumerate(self.maps))
