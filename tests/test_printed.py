@@ -7,11 +7,13 @@ from pathlib import Path
 import le2016
 import numpy as np
 import pytest
+import second_order
 
 import data
-from budgetron import Gaussian, OnlineClassifier, algorithms, projectron
+from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, algorithms, fogd, projectron
 
 GERMAN = tomllib.loads((Path(__file__).parent / "golden" / "german.toml").read_text())
+FOGD = tomllib.loads((Path(__file__).parent / "golden" / "fogd.toml").read_text())
 
 
 @pytest.mark.parametrize("name", GERMAN["printed"])
@@ -60,3 +62,36 @@ def test_duplicates_never_break_a_projection():
         order = np.random.default_rng(i).permutation(len(X))
         model = OnlineClassifier(projectron(Gaussian.of_width(8), budget=200))
         assert np.mean(model.progressive_predict(X[order], y[order]) != y[order]) <= 0.25
+
+
+def unit(v):
+    """Scaled to [0, 1], column by column."""
+    return (v - v.min(axis=0)) / (v.max(axis=0) - v.min(axis=0))
+
+
+@pytest.mark.parametrize("name", FOGD)
+def test_fogd_is_that_of_tables_5_7_and_9(name):
+    """Lu et al. 2016: within one printed standard deviation, over 20 permutations, width 8."""
+    study = dict(FOGD[name])
+    X, y = data.load(study.pop("file", name))
+    mean, sd = study.pop("mean"), study.pop("sd")
+    learner, results = fogd(Gaussian.of_width(8), **study), []
+    for i in range(20):
+        order = np.random.default_rng(i).permutation(len(X))
+        if name == "housing":
+            target = unit(y)[order]
+            predictions = OnlineRegressor(learner, random_state=i).progressive_predict(
+                unit(X)[order], target
+            )
+            results.append(np.mean((predictions - target) ** 2))
+        else:
+            predictions = OnlineClassifier(learner, random_state=i).progressive_predict(X[order], y[order])
+            results.append(100 * np.mean(predictions != y[order]))
+    assert abs(np.mean(results) - mean) <= sd
+
+
+@pytest.mark.parametrize("study", second_order.STUDIES[2:], ids=lambda s: s.name)
+def test_arow_on_few_features_beats_the_papers(study):
+    """The two of the four data sets that are quick; papers/second_order.py prints all."""
+    data.load(f"{study.name}.{study.parts[0]}")
+    assert second_order.run(study)[0] < study.limit
