@@ -220,7 +220,7 @@ NewArray<double> dual_coef(const ExpansionLearner& learner) {
 
 // k(x, z) for all rows x of X and z of Z.
 NewArray<double> kernel_matrix(const Kernel& kernel, const BoundRows& X, const BoundRows& Z, std::size_t features) {
-  const auto support = kernel.support_set(features, Precision::Double);
+  const auto support = kernel.support_set(Layout::FeatureMajor, features, Precision::Double);
   for (std::size_t j = 0; j < Z.rows.size(); ++j) support->append(Z.rows[j], support->norm(Z.rows[j]));
   std::vector<double> out, k(support->padded());
   const auto rows = support->ahead(X.rows, 64);

@@ -45,10 +45,12 @@ class Expansion final : public Part {
  public:
   Expansion(std::shared_ptr<const Kernel> kernel, std::size_t features, Precision precision, std::size_t outputs)
       : kernel_(std::move(kernel)),
-        support_(kernel_->support_set(features, precision)),
         alpha_(outputs),
         coefficients_(outputs),
-        features_(features) {}
+        features_(features),
+        precision_(precision) {
+    lay_out(Layout::FeatureMajor);
+  }
 
   std::size_t size() const { return births_.size(); }
   std::size_t outputs() const { return alpha_.size(); }
@@ -99,6 +101,7 @@ class Expansion final : public Part {
   }
 
   void append(const Term& term) {
+    if (size() == 0) lay_out(layout_for(term.x, features_));
     support_->append(term.x, term.row.norm);
     births_.push_back(born_++);
     for (auto& row : alpha_) row.push_back(0);
@@ -201,6 +204,9 @@ class Expansion final : public Part {
 
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(alpha_) + bytes_of(coefficients_) + bytes_of(row_) + kernel_->bytes());
+    Counter layout = layout_;
+    io.field("support.layout", layout);
+    if (io.restoring()) lay_out(layout == 0 ? Layout::FeatureMajor : Layout::InvertedIndex);
     support_->fields(io);
     if (average_) average_->fields(io);
     io.field("expansion.divisor", divisor_);
@@ -218,6 +224,12 @@ class Expansion final : public Part {
   }
 
  private:
+  void lay_out(Layout layout) {
+    if (support_ && layout_ == static_cast<Counter>(layout)) return;
+    layout_ = static_cast<Counter>(layout);
+    support_ = kernel_->support_set(layout, features_, precision_);
+  }
+
   // The coefficients put aside are added at place i, k being the kernel row of what stands there.
   void enter(std::size_t i, Vector k, double kii) {
     for (std::size_t c = 0; c < outputs(); ++c) {
@@ -267,6 +279,7 @@ class Expansion final : public Part {
   }
 
   std::shared_ptr<const Kernel> kernel_;
+  Counter layout_ = 0;
   std::unique_ptr<SupportSet> support_;
   std::vector<std::vector<double>> alpha_;  // outputs x n
   std::vector<Counter> births_;
@@ -278,6 +291,7 @@ class Expansion final : public Part {
   std::vector<double> coefficients_;  // about to enter, one per output
   std::vector<double> row_;
   std::size_t features_;
+  Precision precision_;
   std::optional<Average> average_;
 };
 

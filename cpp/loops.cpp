@@ -120,7 +120,8 @@ void scale(double c, double* y, std::size_t n) {
 }
 
 template <class R, class T>
-constexpr Reduction<T> reduction = {norm<R, T>, sparse_norm<R, T>, norms<R, T>, block<R, T>, sparse<R, T>};
+constexpr Reduction<T> reduction = {norm<R, T>,  sparse_norm<R, T>, norms<R, T>,
+                                    block<R, T>, sparse<R, T>,      listed<R, T>};
 
 #define BUDGETRON_STRING_(x) #x
 #define BUDGETRON_STRING(x) BUDGETRON_STRING_(x)
