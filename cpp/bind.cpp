@@ -449,9 +449,8 @@ NB_MODULE(_core, m) {
   nb::class_<DualRemovalThenProjection, DualMaintenance>(m, "DualRemovalThenProjection")
       .def(nb::init<std::size_t>(), "budget"_a);
   nb::class_<DoubleUpdating, ExpansionLearner>(m, "DoubleUpdating")
-      .def(nb::init<std::shared_ptr<const Kernel>, double, double, std::shared_ptr<DualMaintenance>, std::size_t,
-                    Precision>(),
-           "kernel"_a, "C"_a, "rho"_a, "maintenance"_a, "features"_a, "precision"_a);
+      .def(nb::init<std::shared_ptr<const Kernel>, double, double, std::shared_ptr<DualMaintenance>, std::size_t>(),
+           "kernel"_a, "C"_a, "rho"_a, "maintenance"_a, "features"_a);
 
   m.def("box_qp", &box_qp<&BoxQP::solve>, "Q"_a, "q"_a, "lo"_a, "hi"_a,
         "The minimiser of x'Qx/2 - q'x over lo <= x <= hi, as the exact projection computes it.");

@@ -16,6 +16,9 @@ namespace budgetron {
 class Budget : public Part {
  public:
   virtual void insert(Expansion& f, const Term& term) = 0;
+  // Whether it solves systems of the kernel matrix: the rounding of single precision would be magnified by their
+  // condition, so kernels are then computed in double.
+  virtual bool solves() const { return false; }
 };
 
 // Every term is kept.

@@ -79,6 +79,7 @@ class SwapNearest final : public Budget {
     neighbours_.fields(io);
   }
   bool fits(std::size_t n) const override { return K_.fits(n) && neighbours_.fits(n); }
+  bool solves() const override { return true; }
 
  private:
   struct Share {
@@ -138,6 +139,7 @@ class SwapProject final : public Budget {
     inverse_.fields(io);
   }
   bool fits(std::size_t n) const override { return inverse_.fits(n); }
+  bool solves() const override { return true; }
 
  private:
   std::size_t budget_;

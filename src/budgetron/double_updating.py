@@ -244,7 +244,6 @@ class DoubleUpdating(Learner):
             rho=_check.below_one(self, "rho", self.rho),
             maintenance=self._maintenance(),
             features=n_features,
-            precision=_core.Precision.Single if np.dtype(dtype) == np.float32 else _core.Precision.Double,
         )
 
     def _maintenance(self) -> _core.DualMaintenance:
