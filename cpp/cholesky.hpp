@@ -23,15 +23,12 @@ class Span {
     const std::size_t n = k.size();
     v_.resize(n);
     d_.resize(n);
-    for (std::size_t i = 0; i < n; ++i) v_[i] = (k[i] - dot(row(i).first(i), v_)) / row(i)[i];
+    loops->solve_lower(L_.data(), k.data(), n, v_.data());
     P_ = dot(v_, v_);
     delta2_ = kxx - P_;
     inside_ = delta2_ <= in_the_span * kxx;
     d_ = v_;
-    for (std::size_t i = n; i-- > 0;) {
-      d_[i] /= row(i)[i];
-      add(-d_[i], row(i).first(i), d_);
-    }
+    loops->solve_upper(L_.data(), n, d_.data());
   }
 
   Vector d() const { return d_; }
@@ -53,8 +50,6 @@ class Span {
   bool fits(std::size_t n) const { return L_.size() == n * (n + 1) / 2; }
 
  private:
-  Vector row(std::size_t i) const { return {L_.data() + i * (i + 1) / 2, i + 1}; }
-
   std::vector<double> L_;  // lower triangle, rows one after the other
   std::vector<double> v_;  // L^-1 k
   std::vector<double> d_;

@@ -3,9 +3,11 @@
 
 #include <cstring>
 
+#include "coefficients.hpp"
 #include "elementary.hpp"
 #include "reductions.hpp"
 #include "registers.hpp"
+#include "triangular.hpp"
 
 namespace budgetron {
 namespace {
@@ -149,6 +151,13 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     add,
     add_squares,
     scale,
+    geometric_means,
+    chances,
+    rescale,
+    swap_costs,
+    least,
+    solve_lower,
+    solve_upper,
 };
 
 }  // namespace budgetron
