@@ -209,7 +209,7 @@ class Model:
         if self.dtype == np.float32:
             X = X.astype(
                 np.float32, copy=False
-            )  # read as single, also where kernels are computed in double
+            )  # read as such, also where kernels are in double
         view, start, size = views(X), 0, 64
         while start < X.shape[0]:
             cut = slice(start, min(start + size, X.shape[0]))
