@@ -326,7 +326,7 @@ NewArray<double> frequency_matrix(const Frequencies& frequencies, std::size_t co
 
 // k(x, z) for all rows x of X and z of Z.
 NewArray<double> kernel_matrix(const Kernel& kernel, const BoundRows& X, const BoundRows& Z, std::size_t features) {
-  const auto support = kernel.support_set(features, Precision::Double);
+  const auto support = kernel.support_set(Layout::FeatureMajor, features, Precision::Double);
   for (std::size_t j = 0; j < Z.rows.size(); ++j) support->append(Z.rows[j], support->norm(Z.rows[j]));
   std::vector<double> out, k(support->padded());
   const auto rows = support->ahead(X.rows, 64);
@@ -577,8 +577,8 @@ NB_MODULE(_core, m) {
       .def(nb::init<std::size_t, std::size_t, std::size_t, Counter>(), "landmarks"_a, "rank"_a, "window"_a, "seed"_a);
   nb::class_<Nystrom, FeatureMap>(m, "Nystrom")
       .def(nb::init<std::shared_ptr<const Kernel>, std::size_t, std::size_t, std::shared_ptr<LandmarkSelection>,
-                    std::size_t, Precision>(),
-           "kernel"_a, "landmarks"_a, "rank"_a, "selection"_a, "features"_a, "precision"_a);
+                    std::size_t>(),
+           "kernel"_a, "landmarks"_a, "rank"_a, "selection"_a, "features"_a);
 
   nb::class_<Covariance>(m, "Covariance");
   nb::class_<FullCovariance, Covariance>(m, "FullCovariance").def(nb::init<double>(), "start"_a);
@@ -612,9 +612,8 @@ NB_MODULE(_core, m) {
   nb::class_<DualRemovalThenProjection, DualMaintenance>(m, "DualRemovalThenProjection")
       .def(nb::init<std::size_t>(), "budget"_a);
   nb::class_<DoubleUpdating, ExpansionLearner>(m, "DoubleUpdating")
-      .def(nb::init<std::shared_ptr<const Kernel>, double, double, std::shared_ptr<DualMaintenance>, std::size_t,
-                    Precision>(),
-           "kernel"_a, "C"_a, "rho"_a, "maintenance"_a, "features"_a, "precision"_a);
+      .def(nb::init<std::shared_ptr<const Kernel>, double, double, std::shared_ptr<DualMaintenance>, std::size_t>(),
+           "kernel"_a, "C"_a, "rho"_a, "maintenance"_a, "features"_a);
 
   m.def("box_qp", &box_qp<&BoxQP::solve>, "Q"_a, "q"_a, "lo"_a, "hi"_a,
         "The minimiser of x'Qx/2 - q'x over lo <= x <= hi, as the exact projection computes it.");

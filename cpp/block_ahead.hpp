@@ -75,7 +75,7 @@ class BlockAhead final : public Ahead {
     begin_ = i;
     end_ = i + count;
     if (count == 0) return;
-    stride_ = FeatureMajor<T>::whole(support_.size() + count);
+    stride_ = whole_lanes<T>(support_.size() + count);
     x_.take(rows_, i, count);
     norms_.resize(x_.stride());
     support_.reduction().norms(x_.from(0), x_.stride(), x_.stride(), rows_.columns, norms_.data());
@@ -117,7 +117,7 @@ std::unique_ptr<Ahead> FeatureMajor<T>::ahead(const Rows& rows, std::size_t leng
   return std::visit(
       [&](const auto& view) -> std::unique_ptr<Ahead> {
         using View = std::remove_cvref_t<decltype(view)>;
-        if constexpr (View::dense) return std::make_unique<BlockAhead<T, typename View::Value>>(view, *this, length);
+        if constexpr (!View::sparse) return std::make_unique<BlockAhead<T, typename View::Value>>(view, *this, length);
         return std::make_unique<RowByRow>(rows, *this);
       },
       rows.view());

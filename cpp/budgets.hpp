@@ -16,6 +16,9 @@ namespace budgetron {
 class Budget : public Part {
  public:
   virtual void insert(Expansion& f, const Term& term) = 0;
+  // Whether it solves systems of the kernel matrix: the rounding of single precision would be magnified by their
+  // condition, so kernels are then computed in double.
+  virtual bool solves() const { return false; }
 };
 
 // Every term is kept.
@@ -178,15 +181,13 @@ class Sample : public Budget {
 
   void insert(Expansion& f, const Term& term) final {
     if (f.size() < budget_) return f.append(term);
-    p_.resize(f.size());
-    const std::size_t dropped = draw(f, p_, random_);
-    const double cap = cap_ * f.divisor();
+    const Drawn drawn = draw(f, p_, random_);
     for (std::size_t c = 0; c < f.outputs(); ++c) {
-      const auto alpha = f.alpha(c);
-      for (std::size_t i = 0; i < f.size(); ++i)
-        if (i != dropped) alpha[i] = std::clamp(alpha[i] / (1 - p_[i]), -cap, cap);
+      const double alpha = f.alpha(c)[drawn.i];
+      loops->rescale(p_.data(), drawn.total, cap_ * f.divisor(), f.alpha(c).data(), f.size());
+      f.alpha(c)[drawn.i] = alpha;  // it goes as it is
     }
-    f.replace(dropped, term);
+    f.replace(drawn.i, term);
   }
 
   void fields(Fields& io) final {
@@ -195,8 +196,13 @@ class Sample : public Budget {
   }
 
  protected:
-  // Fills p and draws one of its indices.
-  virtual std::size_t draw(const Expansion& f, std::span<double> p, Random& random) const = 0;
+  struct Drawn {
+    std::size_t i;
+    double total;
+  };
+
+  // Fills p with chances that add up to the total, and draws one of its indices.
+  virtual Drawn draw(const Expansion& f, std::vector<double>& p, Random& random) const = 0;
 
  private:
   std::size_t budget_;
@@ -211,9 +217,9 @@ class SampleUniform final : public Sample {
   using Sample::Sample;
 
  protected:
-  std::size_t draw(const Expansion& f, std::span<double> p, Random& random) const override {
-    std::fill(p.begin(), p.end(), 1.0 / static_cast<double>(f.size()));
-    return random.below(f.size());
+  Drawn draw(const Expansion& f, std::vector<double>& p, Random& random) const override {
+    p.assign(f.size(), 1.0 / static_cast<double>(f.size()));
+    return {random.below(f.size()), 1};
   }
 };
 
@@ -224,23 +230,23 @@ class SampleByWeight final : public Sample {
   using Sample::Sample;
 
  protected:
-  std::size_t draw(const Expansion& f, std::span<double> p, Random& random) const override {
-    double sum = 0;
-    for (std::size_t i = 0; i < p.size(); ++i) sum += p[i] = std::sqrt(f.squared(i) * f.self(i));
+  Drawn draw(const Expansion& f, std::vector<double>& p, Random& random) const override {
+    f.squares(p);
+    const double sum = loops->geometric_means(p.data(), f.selves().data(), p.size(), p.data());
     const double s = sum > 0 ? static_cast<double>(p.size() - 1) / sum : 0;
-    double total = 0;
-    for (double& p_i : p) total += p_i = std::max(0.0, 1 - s * p_i);
-    double left = random.uniform() * total;
-    std::size_t drawn = p.size();
-    for (std::size_t i = 0; i < p.size(); ++i) {
-      if (drawn == p.size() && left < p[i]) drawn = i;
-      left -= p[i];
-      p[i] /= total;
-    }
-    if (drawn == p.size())  // rounding took the last one: the last with a chance
-      do --drawn;
-      while (drawn > 0 && p[drawn] == 0);
-    return drawn;
+    const double total = loops->chances(s, p.data(), p.size());
+    return {find(p, random.uniform() * total), total};
+  }
+
+ private:
+  // The first index at which the sum of p exceeds `left`; where rounding took it, the last with a chance.
+  static std::size_t find(Vector p, double left) {
+    std::size_t i = 0;
+    for (; i < p.size() && left >= p[i]; ++i) left -= p[i];
+    if (i < p.size()) return i;
+    do --i;
+    while (i > 0 && p[i] == 0);
+    return i;
   }
 };
 

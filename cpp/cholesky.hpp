@@ -28,16 +28,11 @@ class Span {
     delta2_ = kxx - P_;
     inside_ = delta2_ <= in_the_span * kxx;
     d_ = v_;
-    for (std::size_t i = n; i-- > 0;) {
-      d_[i] /= row(i)[i];
-      add(-d_[i], row(i).first(i), d_);
-    }
+    loops->solve_upper(L_.data(), n, d_.data());
   }
 
   // v = L^-1 k: the coordinates of P k(x,.) in the orthonormal basis that the vectors make in their order.
-  void solve(Vector k, std::span<double> v) const {
-    for (std::size_t i = 0; i < k.size(); ++i) v[i] = (k[i] - dot(row(i).first(i), v)) / row(i)[i];
-  }
+  void solve(Vector k, std::span<double> v) const { loops->solve_lower(L_.data(), k.data(), k.size(), v.data()); }
 
   Vector d() const { return d_; }
   double P() const { return P_; }
@@ -58,8 +53,6 @@ class Span {
   bool fits(std::size_t n) const { return L_.size() == n * (n + 1) / 2; }
 
  private:
-  Vector row(std::size_t i) const { return {L_.data() + i * (i + 1) / 2, i + 1}; }
-
   std::vector<double> L_;  // lower triangle, rows one after the other
   std::vector<double> v_;  // L^-1 k
   std::vector<double> d_;

@@ -51,8 +51,8 @@ struct PairProblem {
 class DoubleUpdating final : public ExpansionLearner {
  public:
   DoubleUpdating(std::shared_ptr<const Kernel> kernel, double C, double rho,
-                 std::shared_ptr<DualMaintenance> maintenance, std::size_t features, Precision precision)
-      : ExpansionLearner(std::move(kernel), features, precision, 1),
+                 std::shared_ptr<DualMaintenance> maintenance, std::size_t features)
+      : ExpansionLearner(std::move(kernel), features, Precision::Double, 1),  // it solves for pairs that may be alike
         C_(C),
         rho_(rho),
         maintenance_(std::move(maintenance)),

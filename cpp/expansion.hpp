@@ -45,10 +45,12 @@ class Expansion final : public Part {
  public:
   Expansion(std::shared_ptr<const Kernel> kernel, std::size_t features, Precision precision, std::size_t outputs)
       : kernel_(std::move(kernel)),
-        support_(kernel_->support_set(features, precision)),
         alpha_(outputs),
         coefficients_(outputs),
-        features_(features) {}
+        features_(features),
+        precision_(precision) {
+    lay_out(Layout::FeatureMajor);
+  }
 
   std::size_t size() const { return births_.size(); }
   std::size_t outputs() const { return alpha_.size(); }
@@ -99,8 +101,10 @@ class Expansion final : public Part {
   }
 
   void append(const Term& term) {
+    if (size() == 0) lay_out(layout_for(term.x, features_));
     support_->append(term.x, term.row.norm);
     births_.push_back(born_++);
+    selves_.push_back(term.row.kxx);
     for (auto& row : alpha_) row.push_back(0);
     if (average_) average_->append();
     for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = term.coefficient(c);
@@ -114,6 +118,7 @@ class Expansion final : public Part {
     vanish(i);
     support_->replace(i, term.x, term.row.norm);
     births_[i] = born_++;
+    selves_[i] = term.row.kxx;
     enter(i, term.row.k, term.row.kxx);
   }
 
@@ -129,8 +134,9 @@ class Expansion final : public Part {
     const double norm = support_->norm(z);
     support_->replace(j, z, norm);
     births_[j] = born_++;
+    selves_[j] = kernel_->self(norm);
     if (norm_kept_) kernel_row(j, row_);
-    enter(j, row_, kernel_->self(norm));
+    enter(j, row_, selves_[j]);
     remove(i);
   }
 
@@ -178,13 +184,21 @@ class Expansion final : public Part {
     return static_cast<std::size_t>(std::min_element(births_.begin(), births_.end()) - births_.begin());
   }
 
-  double self(std::size_t i) const { return kernel_->self(support_->norm(i)); }
+  // k(s_i, s_i)
+  double self(std::size_t i) const { return selves_[i]; }
+  Vector selves() const { return selves_; }
 
   // k(s_i, s_j) for all j.
   void kernel_row(std::size_t i, std::vector<double>& k) const {
     k.resize(support_->padded());
     support_->kernel_row(i, *kernel_, k);
     k.resize(size());
+  }
+
+  // The sum of squares of the coefficients of every support vector.
+  void squares(std::vector<double>& out) const {
+    out.assign(size(), 0.0);
+    for (const auto& row : alpha_) loops->add_squares(row.data(), out.data(), size());
   }
 
   // Of the coefficients of support vector i: the largest in size, and the sum of squares.
@@ -200,8 +214,13 @@ class Expansion final : public Part {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(alpha_) + bytes_of(coefficients_) + bytes_of(row_) + kernel_->bytes());
+    io.scratch(sizeof *this + bytes_of(alpha_) + bytes_of(coefficients_) + bytes_of(row_) + bytes_of(selves_) +
+               kernel_->bytes());
+    Counter layout = layout_;
+    io.field("support.layout", layout);
+    if (io.restoring()) lay_out(layout == 0 ? Layout::FeatureMajor : Layout::InvertedIndex);
     support_->fields(io);
+    if (io.restoring()) remake_selves();
     if (average_) average_->fields(io);
     io.field("expansion.divisor", divisor_);
     io.field("expansion.norm2", norm2_);
@@ -218,6 +237,17 @@ class Expansion final : public Part {
   }
 
  private:
+  void lay_out(Layout layout) {
+    if (support_ && layout_ == static_cast<Counter>(layout)) return;
+    layout_ = static_cast<Counter>(layout);
+    support_ = kernel_->support_set(layout, features_, precision_);
+  }
+
+  void remake_selves() {
+    selves_.resize(support_->size());
+    for (std::size_t i = 0; i < selves_.size(); ++i) selves_[i] = kernel_->self(support_->norm(i));
+  }
+
   // The coefficients put aside are added at place i, k being the kernel row of what stands there.
   void enter(std::size_t i, Vector k, double kii) {
     for (std::size_t c = 0; c < outputs(); ++c) {
@@ -242,6 +272,8 @@ class Expansion final : public Part {
     support_->remove(i);
     births_[i] = births_.back();
     births_.pop_back();
+    selves_[i] = selves_.back();
+    selves_.pop_back();
     for (auto& row : alpha_) {
       row[i] = row.back();
       row.pop_back();
@@ -267,9 +299,11 @@ class Expansion final : public Part {
   }
 
   std::shared_ptr<const Kernel> kernel_;
+  Counter layout_ = 0;
   std::unique_ptr<SupportSet> support_;
   std::vector<std::vector<double>> alpha_;  // outputs x n
   std::vector<Counter> births_;
+  std::vector<double> selves_;
   Counter born_ = 0;
   double divisor_ = 1;
   bool norm_kept_ = false;
@@ -278,6 +312,7 @@ class Expansion final : public Part {
   std::vector<double> coefficients_;  // about to enter, one per output
   std::vector<double> row_;
   std::size_t features_;
+  Precision precision_;
   std::optional<Average> average_;
 };
 

@@ -23,11 +23,10 @@ class FeatureMajor final : public SupportSet {
   FeatureMajor(std::size_t features, const Reduction<T>& reduction) : features_(features), reduction_(reduction) {}
 
   std::size_t size() const override { return static_cast<std::size_t>(n_); }
-  std::size_t padded() const override { return whole(size()); }
+  std::size_t padded() const override { return whole_lanes<T>(size()); }
   std::size_t features() const { return features_; }
   std::span<const T> norms() const { return std::span<const T>(norms_).first(padded()); }
   const Reduction<T>& reduction() const { return reduction_; }
-  static std::size_t whole(std::size_t n) { return (n + lanes_of<T> - 1) / lanes_of<T> * lanes_of<T>; }
 
   double norm(const Row& x) const override {
     return as_stored(x, [&](const auto& row) { return static_cast<double>(norm_of(row)); });

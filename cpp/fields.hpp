@@ -25,10 +25,13 @@ class Fields {
   virtual void scratch(Bytes) {}
   // Whether fields are being written to, so that what is derived from them must be derived anew.
   virtual bool restoring() const { return false; }
+  // Whether they are only measured, so that what is not kept as one vector need not be made into one.
+  virtual bool measuring() const { return false; }
 };
 
 class Measure final : public Fields {
  public:
+  bool measuring() const override { return true; }
   void field(const char*, double&) override {}
   void field(const char*, Counter&) override {}
   void field(const char*, std::vector<double>& v) override { bytes += v.capacity() * sizeof(double); }

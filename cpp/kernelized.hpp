@@ -17,7 +17,8 @@ class Kernelized final : public ExpansionLearner {
  public:
   Kernelized(std::shared_ptr<const Kernel> kernel, std::shared_ptr<Rule> rule, std::shared_ptr<Budget> budget,
              std::shared_ptr<const Task> task, std::size_t features, Precision precision)
-      : ExpansionLearner(std::move(kernel), features, precision, task->outputs()),
+      : ExpansionLearner(std::move(kernel), features, budget->solves() ? Precision::Double : precision,
+                         task->outputs()),
         rule_(std::move(rule)),
         budget_(std::move(budget)),
         task_(std::move(task)) {

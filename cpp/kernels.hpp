@@ -9,6 +9,7 @@
 
 #include "block_ahead.hpp"
 #include "feature_major.hpp"
+#include "inverted_index.hpp"
 #include "reduced.hpp"
 #include "support_set.hpp"
 #include "vectors.hpp"
@@ -17,22 +18,38 @@ namespace budgetron {
 
 enum class Precision { Single, Double };
 
+// How support vectors are kept: an inverted index where there are thousands of columns and few of them in use.
+enum class Layout : Counter { FeatureMajor, InvertedIndex };
+
+// By the first support vector.
+inline Layout layout_for(const Row& x, std::size_t features) {
+  const auto wide = [&](std::size_t nonzeros) { return features > 2048 && 16 * nonzeros < features; };
+  const bool inverted = std::visit([&](const auto& row) { return row.sparse && wide(row.size()); }, x);
+  return inverted ? Layout::InvertedIndex : Layout::FeatureMajor;
+}
+
 // As a finish: from reductions of (x, s_i) to k(s_i, x).
 class Kernel : public Finish {
  public:
-  virtual std::unique_ptr<SupportSet> support_set(std::size_t features, Precision) const = 0;
+  virtual std::unique_ptr<SupportSet> support_set(Layout, std::size_t features, Precision) const = 0;
   // k(x, x) from the norm of x.
   virtual double self(double norm) const = 0;
   virtual Bytes bytes() const = 0;
 };
 
+template <class T>
+std::unique_ptr<SupportSet> make_support_set(Layout layout, std::size_t features, const Reduction<T>& reduction) {
+  if (layout == Layout::InvertedIndex) return std::make_unique<InvertedIndex<T>>(features, reduction);
+  return std::make_unique<FeatureMajor<T>>(features, reduction);
+}
+
 // Kernels of the dot product.
 template <class Derived>
 class OfDotProduct : public Kernel {
  public:
-  std::unique_ptr<SupportSet> support_set(std::size_t features, Precision precision) const override {
-    if (precision == Precision::Single) return std::make_unique<FeatureMajor<float>>(features, dot_product<float>());
-    return std::make_unique<FeatureMajor<double>>(features, dot_product<double>());
+  std::unique_ptr<SupportSet> support_set(Layout layout, std::size_t features, Precision precision) const override {
+    if (precision == Precision::Single) return make_support_set(layout, features, dot_product<float>());
+    return make_support_set(layout, features, dot_product<double>());
   }
   Bytes bytes() const override { return sizeof(Derived); }
 };
@@ -41,9 +58,9 @@ class OfDotProduct : public Kernel {
 template <class Derived>
 class OfL1Distance : public Kernel {
  public:
-  std::unique_ptr<SupportSet> support_set(std::size_t features, Precision precision) const override {
-    if (precision == Precision::Single) return std::make_unique<FeatureMajor<float>>(features, l1_distance<float>());
-    return std::make_unique<FeatureMajor<double>>(features, l1_distance<double>());
+  std::unique_ptr<SupportSet> support_set(Layout layout, std::size_t features, Precision precision) const override {
+    if (precision == Precision::Single) return make_support_set(layout, features, l1_distance<float>());
+    return make_support_set(layout, features, l1_distance<double>());
   }
   Bytes bytes() const override { return sizeof(Derived); }
 };

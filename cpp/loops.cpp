@@ -3,9 +3,11 @@
 
 #include <cstring>
 
+#include "coefficients.hpp"
 #include "elementary.hpp"
 #include "reductions.hpp"
 #include "registers.hpp"
+#include "triangular.hpp"
 
 namespace budgetron {
 namespace {
@@ -137,7 +139,8 @@ void scale(double c, double* y, std::size_t n) {
 }
 
 template <class R, class T>
-constexpr Reduction<T> reduction = {norm<R, T>, sparse_norm<R, T>, norms<R, T>, block<R, T>, sparse<R, T>};
+constexpr Reduction<T> reduction = {norm<R, T>,  sparse_norm<R, T>, norms<R, T>,
+                                    block<R, T>, sparse<R, T>,      listed<R, T>};
 
 #define BUDGETRON_STRING_(x) #x
 #define BUDGETRON_STRING(x) BUDGETRON_STRING_(x)
@@ -167,6 +170,13 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     add_single,
     add_squares,
     scale,
+    geometric_means,
+    chances,
+    rescale,
+    swap_costs,
+    least,
+    solve_lower,
+    solve_upper,
 };
 
 }  // namespace budgetron

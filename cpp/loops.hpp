@@ -4,8 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace budgetron {
+
+// A nonzero of a column: of which support vector.
+template <class T>
+struct Listed {
+  std::uint32_t slot;
+  T value;
+};
 
 // One reduction over features, r_ab of (x_a, s_b), for rows x_a and support vectors s_b. Each is summed in order of the
 // features with the same operations, whichever function makes it. Support vectors, and rows where there are several,
@@ -20,6 +28,9 @@ struct Reduction {
   // Of a sparse x only the nonzeros are visited; norms are those of the support vectors.
   void (*sparse)(const T* x, const std::int32_t* indices, std::size_t nonzeros, const T* s, std::size_t stride,
                  std::size_t n, const T* norms, T* r);
+  // The same from the nonzeros of the support vectors in the columns where x has its own; r is 0 at first.
+  void (*listed)(const T* x, const std::int32_t* indices, std::span<const std::span<const Listed<T>>> lists, T norm,
+                 const T* norms, std::span<T> r);
 };
 
 struct Loops {
@@ -49,6 +60,16 @@ struct Loops {
   void (*add_single)(float c, const float* x, float* y, std::size_t n);
   void (*add_squares)(const double* x, double* y, std::size_t n);
   void (*scale)(double c, double* y, std::size_t n);
+  // out = sqrt(a b) and p <- max(0, 1 - s p), both with the sum; alpha <- alpha / (1 - p / total) within the cap;
+  // out = a (b - k^2 / kxx); and the least number of all.
+  double (*geometric_means)(const double* a, const double* b, std::size_t n, double* out);
+  double (*chances)(double s, double* p, std::size_t n);
+  void (*rescale)(const double* p, double total, double cap, double* alpha, std::size_t n);
+  void (*swap_costs)(const double* a, const double* b, const double* k, double kxx, std::size_t n, double* out);
+  double (*least)(const double* v, std::size_t n);
+  // v = L^-1 k and d <- L'^-1 d, L lower triangular, its rows one after the other.
+  void (*solve_lower)(const double* L, const double* k, std::size_t n, double* v);
+  void (*solve_upper)(const double* L, std::size_t n, double* d);
 };
 
 // Numbers come in groups of this many; buffers over support vectors are padded to it.
@@ -58,6 +79,11 @@ inline constexpr std::size_t single_lanes = 16;  // the same of floats
 inline constexpr std::size_t single_run = 128;
 template <class T>
 inline constexpr std::size_t lanes_of = sizeof(T) == sizeof(float) ? single_lanes : lanes;
+// n rounded up to whole lanes.
+template <class T>
+constexpr std::size_t whole_lanes(std::size_t n) {
+  return (n + lanes_of<T> - 1) / lanes_of<T> * lanes_of<T>;
+}
 
 inline const Loops* loops = nullptr;
 

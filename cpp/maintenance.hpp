@@ -85,6 +85,7 @@ class ProjectSmallest final : public Maintained {
     inverse_.remove(p);
   }
 
+  bool solves() const override { return true; }
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(shares_));
     inverse_.fields(io);
@@ -117,6 +118,7 @@ class ProjectNearest final : public Maintained {
     K_.remove(p);
   }
 
+  bool solves() const override { return true; }
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(nearest_) + bytes_of(members_) + bytes_of(k_));
     K_.fields(io);
@@ -179,6 +181,7 @@ class Sometimes final : public Budget {
     if (random_.uniform() < beta_ / static_cast<double>(term.round.t)) inner_->maintain(f);
   }
 
+  bool solves() const override { return inner_->solves(); }
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
     inner_->fields(io);

@@ -25,15 +25,14 @@ namespace budgetron {
 class Nystrom final : public FeatureMap {
  public:
   Nystrom(std::shared_ptr<const Kernel> kernel, std::size_t landmarks, std::size_t rank,
-          std::shared_ptr<LandmarkSelection> selection, std::size_t features, Precision precision)
+          std::shared_ptr<LandmarkSelection> selection, std::size_t features)
       : kernel_(std::move(kernel)),
         selection_(std::move(selection)),
         most_(landmarks),
         rank_(rank),
         features_(features),
-        precision_(precision),
-        basis_(kernel_->support_set(features, precision)),
-        candidates_(kernel_->support_set(features, precision)) {}
+        basis_(points_like_the_first()),
+        candidates_(points_like_the_first()) {}
 
   std::size_t size() const override { return settled_ ? A_.size() / candidates_->size() : basis_->size(); }
 
@@ -62,6 +61,7 @@ class Nystrom final : public FeatureMap {
     if (settled_) return;
     const auto place = selection_->place(candidates_->size(), steps);
     if (!place) return;
+    if (candidates_->size() == 0) lay_out(layout_for(x, features_));
     const double norm = candidates_->norm(x);
     if (basis_->size() < most_) extend_basis(x, norm, changes);
     if (*place == candidates_->size())
@@ -84,7 +84,7 @@ class Nystrom final : public FeatureMap {
       for (std::size_t i = 0; i < n; ++i) A_.push_back(V[r * n + i] / std::sqrt(D[r]));
     changes.push_back(from_basis());
     settled_ = 1;
-    basis_ = kernel_->support_set(features_, precision_);
+    basis_ = points_like_the_first();
     span_ = Span();
   }
 
@@ -109,6 +109,8 @@ class Nystrom final : public FeatureMap {
     io.field("nystrom.A", A_);
     selection_->fields(io);
     span_.fields(io);
+    io.field("nystrom.layout", layout_);
+    if (io.restoring()) lay_out(layout_ == 0 ? Layout::FeatureMajor : Layout::InvertedIndex);
     Prefixed basis(io, "nystrom.basis."), candidates(io, "nystrom.candidates.");
     basis_->fields(basis);
     candidates_->fields(candidates);
@@ -121,6 +123,16 @@ class Nystrom final : public FeatureMap {
   }
 
  private:
+  // Kernels are made in double precision whatever the rows are: K is solved with.
+  std::unique_ptr<SupportSet> points_like_the_first() const {
+    return kernel_->support_set(static_cast<Layout>(layout_), features_, Precision::Double);
+  }
+  void lay_out(Layout layout) {
+    layout_ = static_cast<Counter>(layout);
+    basis_ = points_like_the_first();
+    candidates_ = points_like_the_first();
+  }
+
   const SupportSet& points() const { return settled_ ? *candidates_ : *basis_; }
 
   void kernel_row(const SupportSet& points, const Row& x, std::vector<double>& k) const {
@@ -157,7 +169,7 @@ class Nystrom final : public FeatureMap {
 
   void keep(const std::vector<std::size_t>& chosen) {
     if (chosen.size() == candidates_->size()) return;
-    auto kept = kernel_->support_set(features_, precision_);
+    auto kept = points_like_the_first();
     std::vector<double> values;
     for (const std::size_t i : chosen) kept->append(candidate(i, values), candidates_->norm(i));
     candidates_ = std::move(kept);
@@ -179,7 +191,7 @@ class Nystrom final : public FeatureMap {
   std::shared_ptr<const Kernel> kernel_;
   std::shared_ptr<LandmarkSelection> selection_;
   std::size_t most_, rank_, features_;
-  Precision precision_;
+  Counter layout_ = 0;                      // of the points, by the first of them
   std::unique_ptr<SupportSet> basis_;       // independent rows, until the map is made
   Span span_;                               // of them
   std::unique_ptr<SupportSet> candidates_;  // in the end: the landmarks

@@ -60,6 +60,7 @@ class Project : public Budget {
     span_.fields(io);
   }
   bool fits(std::size_t n) const override { return span_.fits(n); }
+  bool solves() const override { return true; }
 
  protected:
   void project_or_append(Expansion& f, const Term& term) {
@@ -130,6 +131,7 @@ class ProjectLowRank final : public Budget {
     io.field("low_rank.V", V_);
     io.field("low_rank.D", D_);
   }
+  bool solves() const override { return true; }
   bool fits(std::size_t n) const override { return cut_ <= 1 && V_.size() == n * D_.size() && (!cut_ || n == budget_); }
 
  private:

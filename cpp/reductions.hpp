@@ -7,6 +7,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "loops.hpp"
 #include "registers.hpp"
@@ -43,7 +46,15 @@ struct DotProduct {
     return fused(x, x, sum);
   }
   template <class T>
+  static T listed(T x, T s, T sum) {
+    return fused(x, s, sum);
+  }
+  template <class T>
   static T absent(T) {
+    return 0;
+  }
+  template <class T>
+  static T apart(T, T) {
     return 0;
   }
 };
@@ -63,8 +74,16 @@ struct L1Distance {
     return sum + absolute(x);
   }
   template <class T>
+  static T listed(T x, T s, T sum) {
+    return sum + (absolute(x - s) - (absolute(x) + absolute(s)));
+  }
+  template <class T>
   static T absent(T norm) {
     return norm;
+  }
+  template <class T>
+  static T apart(T norm, T other) {
+    return norm + other;
   }
 };
 
@@ -194,6 +213,22 @@ void sparse(const T* x, const std::int32_t* indices, std::size_t nonzeros, const
     sparse_tile<R, row_groups>(x, indices, nonzeros, s + b, stride, r + b);
   for (; b < n; b += step) sparse_tile<R, 1>(x, indices, nonzeros, s + b, stride, r + b);
   for (std::size_t k = 0; k < n; ++k) r[k] += R::absent(norms[k]);
+}
+
+// Where x and s share no column the reduction is that of the norms, `apart`; the lists correct it.
+template <class R, class T>
+void listed(const T* x, const std::int32_t* indices, std::span<const std::span<const Listed<T>>> lists, T norm,
+            const T* norms, std::span<T> r) {
+  std::vector<T> sums(put_aside<T> ? r.size() : 0);
+  T* const sum = put_aside<T> ? sums.data() : r.data();
+  each_run<T>(indices, lists.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      for (const Listed<T>& s : lists[i]) sum[s.slot] = R::listed(x[i], s.value, sum[s.slot]);
+    if (!put_aside<T>) return;
+    for (std::size_t i = begin; i < end; ++i)
+      for (const Listed<T>& s : lists[i]) r[s.slot] += std::exchange(sum[s.slot], T{0});
+  });
+  for (std::size_t k = 0; k < r.size(); ++k) r[k] += R::apart(norm, norms[k]);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace budgetron {
 
 template <class T>
 struct DenseRow {
+  static constexpr bool sparse = false;
   const T* values;
   std::size_t columns;
 
@@ -28,6 +29,7 @@ struct DenseRow {
 // Nonzeros in order of their columns.
 template <class T>
 struct SparseRow {
+  static constexpr bool sparse = true;
   const T* values;
   const std::int32_t* indices;
   std::size_t nonzeros;
@@ -48,7 +50,7 @@ using Row = std::variant<DenseRow<float>, DenseRow<double>, SparseRow<float>, Sp
 template <class T>
 struct DenseRows {
   using Value = T;
-  static constexpr bool dense = true;
+  static constexpr bool sparse = false;
   const T* values;
   std::size_t rows, columns;
 
@@ -59,7 +61,7 @@ struct DenseRows {
 template <class T>
 struct SparseRows {
   using Value = T;
-  static constexpr bool dense = false;
+  static constexpr bool sparse = true;
   const T* values;
   const std::int32_t* indices;
   const std::int64_t* starts;  // size() + 1 of them

@@ -32,6 +32,13 @@ std::size_t cheapest(const Expansion& f, Distance2 distance2) {
   return best;
 }
 
+// The place of the least number, lowest on ties.
+inline std::size_t first_least(Vector cost) {
+  const double least = loops->least(cost.data(), cost.size());
+  const auto found = std::find(cost.begin(), cost.end(), least);
+  return found == cost.end() ? 0 : static_cast<std::size_t>(found - cost.begin());
+}
+
 // BPA-S: V = {t}.
 class Swap final : public Budget {
  public:
@@ -42,13 +49,16 @@ class Swap final : public Budget {
     const double kxx = term.row.kxx;
     if (kxx <= 0) return;  // k(x,.) = 0 changes nothing
     if (f.size() < budget_) return f.append(term);
-    const std::size_t r = cheapest(f, [&](std::size_t i) { return f.self(i) - k[i] * k[i] / kxx; });
+    f.squares(cost_);
+    loops->swap_costs(cost_.data(), f.selves().data(), k.data(), kxx, f.size(), cost_.data());
+    const std::size_t r = first_least(cost_);
     f.replace(r, term, k[r] / kxx);
   }
-  void fields(Fields& io) override { io.scratch(sizeof *this); }
+  void fields(Fields& io) override { io.scratch(sizeof *this + bytes_of(cost_)); }
 
  private:
   std::size_t budget_;
+  std::vector<double> cost_;
 };
 
 // BPA-NN: V = {t, the nearest neighbour of r}.
@@ -79,6 +89,7 @@ class SwapNearest final : public Budget {
     neighbours_.fields(io);
   }
   bool fits(std::size_t n) const override { return K_.fits(n) && neighbours_.fits(n); }
+  bool solves() const override { return true; }
 
  private:
   struct Share {
@@ -138,6 +149,7 @@ class SwapProject final : public Budget {
     inverse_.fields(io);
   }
   bool fits(std::size_t n) const override { return inverse_.fits(n); }
+  bool solves() const override { return true; }
 
  private:
   std::size_t budget_;

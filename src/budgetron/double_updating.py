@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import numpy as np
 import numpy.typing as npt
 
 from budgetron import _check, _core
@@ -244,7 +243,6 @@ class DoubleUpdating(Learner):
             rho=_check.below_one(self, "rho", self.rho),
             maintenance=self._maintenance(),
             features=n_features,
-            precision=_core.Precision.Single if np.dtype(dtype) == np.float32 else _core.Precision.Double,
         )
 
     def _maintenance(self) -> _core.DualMaintenance:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy.typing as npt
 
 from budgetron import _check, _core
-from budgetron.features._map import FeatureMap, precision
+from budgetron.features._map import FeatureMap
 from budgetron.kernels import Gaussian, Kernel
 
 
@@ -69,7 +69,7 @@ class Nystrom(FeatureMap):
         """The map with the kernel's parameters numbers, those left open taken from the rows X."""
         return replace(self, kernel=self.kernel_.fitted(X))
 
-    def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
+    def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:  # noqa: ARG002
         """The native map; checks the description."""
         if not self.kernel_.positive_semidefinite:
             raise ValueError(f"Nystrom: needs a positive semidefinite kernel, got {self.kernel_!r}.")
@@ -83,7 +83,6 @@ class Nystrom(FeatureMap):
             rank=rank,
             selection=self._selection(landmarks, rank, self._seed(seed)),
             features=n_features,
-            precision=precision(dtype),
         )
 
     def _selection(self, landmarks: int, rank: int, seed: int) -> _core.LandmarkSelection:
