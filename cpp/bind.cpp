@@ -34,6 +34,8 @@
 #include "merge.hpp"
 #include "project.hpp"
 #include "rules.hpp"
+#include "scaling.hpp"
+#include "svmlight.hpp"
 #include "swap.hpp"
 #include "tasks.hpp"
 
@@ -121,15 +123,9 @@ class Restore final : public Fields {
   nb::dict state_;
 };
 
-nb::dict state(Learner& learner) {
-  Save save;
-  {
-    nb::gil_scoped_release free;
-    std::shared_lock lock(learner.guard());
-    learner.fields(save);
-  }
+nb::dict arrays(State state) {
   nb::dict out;
-  for (auto& [name, field] : save.state)
+  for (auto& [name, field] : state)
     std::visit(
         [&, n = name](auto& values) {
           const std::size_t size = values.size();
@@ -137,6 +133,16 @@ nb::dict state(Learner& learner) {
         },
         field);
   return out;
+}
+
+nb::dict state(Learner& learner) {
+  Save save;
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    learner.fields(save);
+  }
+  return arrays(std::move(save.state));
 }
 
 // Restores a learner that was just built.
@@ -298,6 +304,94 @@ NewArray<double> uniforms(Counter seed, std::size_t n) {
   return array(std::move(out), {n});
 }
 
+// The lock is kept while a piece is read or a block is scaled: they are small, and nothing else guards the object.
+void feed(SvmlightParser& parser, const nb::bytes& piece) { parser.feed({piece.c_str(), piece.size()}); }
+
+nb::tuple take(SvmlightParser& parser, std::size_t n) {
+  LabelledRows rows = parser.take(std::min(n, parser.ready()));
+  const std::size_t nonzeros = rows.data.size(), starts = rows.starts.size(), labels = rows.labels.size();
+  return nb::make_tuple(array(std::move(rows.data), {nonzeros}), array(std::move(rows.indices), {nonzeros}),
+                        array(std::move(rows.starts), {starts}), array(std::move(rows.labels), {labels}));
+}
+
+template <class T, class Scale>
+NewArray<T> scale_dense(const Scale& scale, const Matrix<T>& X) {
+  if (!scale.fits(X.shape(1))) throw nb::value_error("scale: X has another number of columns.");
+  std::vector<T> out(X.size());
+  scale_rows<DenseRow<T>>(scale, dense<T>(X).rows, out.data());
+  return array(std::move(out), {X.shape(0), X.shape(1)});
+}
+
+template <class T, class Scale>
+NewArray<T> scale_and_count_dense(Scale& scale, const Matrix<T>& X) {
+  if (!scale.fits(X.shape(1))) throw nb::value_error("scale: X has another number of columns.");
+  std::vector<T> out(X.size());
+  scale_and_count<DenseRow<T>>(scale, dense<T>(X).rows, out.data());
+  return array(std::move(out), {X.shape(0), X.shape(1)});
+}
+
+// Sparse rows start at 0 and their columns have been checked.
+template <class T, class Scale>
+NewArray<T> scale_sparse(const Scale& scale, const Array1<T>& data, const Array1<std::int32_t>& indices,
+                         const Array1<std::int64_t>& indptr) {
+  std::vector<T> out(data.size());
+  scale_rows<SparseRow<T>>(scale, sparse<T>(data, indices, indptr, 0).rows, out.data());
+  return array(std::move(out), {data.size()});
+}
+
+template <class T, class Scale>
+NewArray<T> scale_and_count_sparse(Scale& scale, const Array1<T>& data, const Array1<std::int32_t>& indices,
+                                   const Array1<std::int64_t>& indptr) {
+  std::vector<T> out(data.size());
+  scale_and_count<SparseRow<T>>(scale, sparse<T>(data, indices, indptr, 0).rows, out.data());
+  return array(std::move(out), {data.size()});
+}
+
+template <class Scale>
+nb::class_<Scale> scale_class(nb::module_& m, const char* name) {
+  return nb::class_<Scale>(m, name)
+      .def(nb::init<std::size_t>(), "columns"_a)
+      .def("fits", &Scale::fits, "columns"_a)
+      .def(
+          "state",
+          [](Scale& scale) {
+            Save save;
+            scale.fields(save);
+            return arrays(std::move(save.state));
+          },
+          nb::sig("def state(self) -> dict[str, object]"))
+      .def(
+          "restore",
+          [](Scale& scale, nb::dict state) {
+            Restore io(std::move(state));
+            scale.fields(io);
+          },
+          "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"));
+}
+
+template <class Scale>
+void dense_scale(nb::module_& m, const char* name) {
+  scale_class<Scale>(m, name)
+      .def("scale", &scale_dense<double, Scale>, "X"_a.noconvert())
+      .def("scale", &scale_dense<float, Scale>, "X"_a.noconvert())
+      .def("scale_and_count", &scale_and_count_dense<double, Scale>, "X"_a.noconvert())
+      .def("scale_and_count", &scale_and_count_dense<float, Scale>, "X"_a.noconvert());
+}
+
+template <class Scale, class T>
+void sparse_methods(nb::class_<Scale>& scale) {
+  scale.def("scale", &scale_sparse<T, Scale>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert())
+      .def("scale_and_count", &scale_and_count_sparse<T, Scale>, "data"_a.noconvert(), "indices"_a.noconvert(),
+           "indptr"_a.noconvert());
+}
+
+template <class Scale>
+void sparse_scale(nb::module_& m, const char* name) {
+  auto scale = scale_class<Scale>(m, name);
+  sparse_methods<Scale, double>(scale);
+  sparse_methods<Scale, float>(scale);
+}
+
 // LAPACK as SciPy ships it.
 void find_lapack() {
   const nb::object capsule = nb::module_::import_("scipy.linalg.cython_lapack").attr("__pyx_capi__")["dsyevd"];
@@ -440,6 +534,35 @@ NB_MODULE(_core, m) {
       .def(nb::init<std::shared_ptr<const Kernel>, double, double, std::shared_ptr<DualMaintenance>, std::size_t,
                     Precision>(),
            "kernel"_a, "C"_a, "rho"_a, "maintenance"_a, "features"_a, "precision"_a);
+
+  nb::enum_<Fault>(m, "Fault")
+      .value("Label", Fault::Label)
+      .value("SeveralLabels", Fault::SeveralLabels)
+      .value("Query", Fault::Query)
+      .value("Pair", Fault::Pair)
+      .value("Range", Fault::Range)
+      .value("Order", Fault::Order)
+      .value("Value", Fault::Value);
+  nb::class_<Problem>(m, "Problem")
+      .def_ro("fault", &Problem::fault)
+      .def_ro("line", &Problem::line)
+      .def_ro("column", &Problem::column)
+      .def_prop_ro("found", [](const Problem& p) { return nb::bytes(p.found.data(), p.found.size()); });
+  nb::class_<SvmlightParser>(m, "SvmlightParser")
+      .def(nb::init<std::int64_t, std::int64_t>(), "first"_a, "last"_a)
+      .def("feed", &feed, "piece"_a)
+      .def("finish", &SvmlightParser::finish)
+      .def("take", &take, "rows"_a, "data, indices, indptr and labels of the next rows, at most so many.")
+      .def(
+          "drop", [](SvmlightParser& parser, std::size_t n) { parser.drop(std::min(n, parser.ready())); }, "rows"_a)
+      .def_prop_ro("ready", &SvmlightParser::ready)
+      .def_prop_ro("columns", &SvmlightParser::columns)
+      .def_prop_ro("problem", [](const SvmlightParser& parser) { return parser.problem(); });
+
+  dense_scale<Moments>(m, "Moments");
+  dense_scale<Range>(m, "Range");
+  sparse_scale<Squares>(m, "Squares");
+  sparse_scale<Largest>(m, "Largest");
 
   m.def("box_qp", &box_qp<&BoxQP::solve>, "Q"_a, "q"_a, "lo"_a, "hi"_a,
         "The minimiser of x'Qx/2 - q'x over lo <= x <= hi, as the exact projection computes it.");
