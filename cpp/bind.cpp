@@ -4,6 +4,8 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdlib>
@@ -14,6 +16,7 @@
 #include <shared_mutex>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -304,47 +307,62 @@ NewArray<double> uniforms(Counter seed, std::size_t n) {
   return array(std::move(out), {n});
 }
 
-// The lock is kept while a piece is read or a block is scaled: they are small, and nothing else guards the object.
+// Pieces and blocks are small: the interpreter lock is kept while they are read or scaled, and guards the object.
+// Python has checked that rows fit.
 void feed(SvmlightParser& parser, const nb::bytes& piece) { parser.feed({piece.c_str(), piece.size()}); }
 
-nb::tuple take(SvmlightParser& parser, std::size_t n) {
+std::tuple<NewArray<double>, NewArray<std::int32_t>, NewArray<std::int64_t>, NewArray<double>> take(
+    SvmlightParser& parser, std::size_t n) {
   LabelledRows rows = parser.take(std::min(n, parser.ready()));
   const std::size_t nonzeros = rows.data.size(), starts = rows.starts.size(), labels = rows.labels.size();
-  return nb::make_tuple(array(std::move(rows.data), {nonzeros}), array(std::move(rows.indices), {nonzeros}),
-                        array(std::move(rows.starts), {starts}), array(std::move(rows.labels), {labels}));
+  return std::make_tuple(array(std::move(rows.data), {nonzeros}), array(std::move(rows.indices), {nonzeros}),
+                         array(std::move(rows.starts), {starts}), array(std::move(rows.labels), {labels}));
 }
 
-template <class T, class Scale>
-NewArray<T> scale_dense(const Scale& scale, const Matrix<T>& X) {
-  if (!scale.fits(X.shape(1))) throw nb::value_error("scale: X has another number of columns.");
-  std::vector<T> out(X.size());
-  scale_rows<DenseRow<T>>(scale, dense<T>(X).rows, out.data());
-  return array(std::move(out), {X.shape(0), X.shape(1)});
+using AnyMatrix = std::variant<Matrix<double>, Matrix<float>>;
+using AnyArray1 = std::variant<Array1<double>, Array1<float>>;
+using AnyNewArray = std::variant<NewArray<double>, NewArray<float>>;
+
+template <class Scale>
+AnyNewArray scale_dense(const Scale& scale, const AnyMatrix& rows) {
+  const auto run = [&]<class T>(const Matrix<T>& X) -> AnyNewArray {
+    std::vector<T> out(X.size());
+    scale_rows<DenseRow<T>>(scale, dense<T>(X).rows, out.data());
+    return array(std::move(out), {X.shape(0), X.shape(1)});
+  };
+  return std::visit(run, rows);
 }
 
-template <class T, class Scale>
-NewArray<T> scale_and_count_dense(Scale& scale, const Matrix<T>& X) {
-  if (!scale.fits(X.shape(1))) throw nb::value_error("scale: X has another number of columns.");
-  std::vector<T> out(X.size());
-  scale_and_count<DenseRow<T>>(scale, dense<T>(X).rows, out.data());
-  return array(std::move(out), {X.shape(0), X.shape(1)});
+template <class Scale>
+AnyNewArray scale_and_count_dense(Scale& scale, const AnyMatrix& rows) {
+  const auto run = [&]<class T>(const Matrix<T>& X) -> AnyNewArray {
+    std::vector<T> out(X.size());
+    scale_and_count<DenseRow<T>>(scale, dense<T>(X).rows, out.data());
+    return array(std::move(out), {X.shape(0), X.shape(1)});
+  };
+  return std::visit(run, rows);
 }
 
-// Sparse rows start at 0 and their columns have been checked.
-template <class T, class Scale>
-NewArray<T> scale_sparse(const Scale& scale, const Array1<T>& data, const Array1<std::int32_t>& indices,
+template <class Scale>
+AnyNewArray scale_sparse(const Scale& scale, const AnyArray1& values, const Array1<std::int32_t>& indices,
                          const Array1<std::int64_t>& indptr) {
-  std::vector<T> out(data.size());
-  scale_rows<SparseRow<T>>(scale, sparse<T>(data, indices, indptr, 0).rows, out.data());
-  return array(std::move(out), {data.size()});
+  const auto run = [&]<class T>(const Array1<T>& data) -> AnyNewArray {
+    std::vector<T> out(data.size());
+    scale_rows<SparseRow<T>>(scale, sparse<T>(data, indices, indptr, 0).rows, out.data());
+    return array(std::move(out), {data.size()});
+  };
+  return std::visit(run, values);
 }
 
-template <class T, class Scale>
-NewArray<T> scale_and_count_sparse(Scale& scale, const Array1<T>& data, const Array1<std::int32_t>& indices,
+template <class Scale>
+AnyNewArray scale_and_count_sparse(Scale& scale, const AnyArray1& values, const Array1<std::int32_t>& indices,
                                    const Array1<std::int64_t>& indptr) {
-  std::vector<T> out(data.size());
-  scale_and_count<SparseRow<T>>(scale, sparse<T>(data, indices, indptr, 0).rows, out.data());
-  return array(std::move(out), {data.size()});
+  const auto run = [&]<class T>(const Array1<T>& data) -> AnyNewArray {
+    std::vector<T> out(data.size());
+    scale_and_count<SparseRow<T>>(scale, sparse<T>(data, indices, indptr, 0).rows, out.data());
+    return array(std::move(out), {data.size()});
+  };
+  return std::visit(run, values);
 }
 
 template <class Scale>
@@ -372,24 +390,16 @@ nb::class_<Scale> scale_class(nb::module_& m, const char* name) {
 template <class Scale>
 void dense_scale(nb::module_& m, const char* name) {
   scale_class<Scale>(m, name)
-      .def("scale", &scale_dense<double, Scale>, "X"_a.noconvert())
-      .def("scale", &scale_dense<float, Scale>, "X"_a.noconvert())
-      .def("scale_and_count", &scale_and_count_dense<double, Scale>, "X"_a.noconvert())
-      .def("scale_and_count", &scale_and_count_dense<float, Scale>, "X"_a.noconvert());
-}
-
-template <class Scale, class T>
-void sparse_methods(nb::class_<Scale>& scale) {
-  scale.def("scale", &scale_sparse<T, Scale>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert())
-      .def("scale_and_count", &scale_and_count_sparse<T, Scale>, "data"_a.noconvert(), "indices"_a.noconvert(),
-           "indptr"_a.noconvert());
+      .def("scale", &scale_dense<Scale>, "X"_a.noconvert())
+      .def("scale_and_count", &scale_and_count_dense<Scale>, "X"_a.noconvert());
 }
 
 template <class Scale>
 void sparse_scale(nb::module_& m, const char* name) {
-  auto scale = scale_class<Scale>(m, name);
-  sparse_methods<Scale, double>(scale);
-  sparse_methods<Scale, float>(scale);
+  scale_class<Scale>(m, name)
+      .def("scale", &scale_sparse<Scale>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert())
+      .def("scale_and_count", &scale_and_count_sparse<Scale>, "data"_a.noconvert(), "indices"_a.noconvert(),
+           "indptr"_a.noconvert());
 }
 
 // LAPACK as SciPy ships it.
