@@ -115,7 +115,7 @@ def from_svmlight(
     r"""Rows (CSR) and labels of a svmlight or LIBSVM file, ``rows`` at a time.
 
     ``source`` is a path, a binary file object, or ``"-"`` for the standard input. Files packed by gzip,
-    bzip2, xz or zstandard (which needs ``budgetron[zstd]`` before Python 3.14) are known by their first bytes.
+    bzip2, xz or zstandard (before Python 3.14: ``budgetron[zstd]``) are known by their first bytes.
 
     A learner needs ``n_features``, the number of columns, before the first row. Where it is not given, the
     file is read once more, at the start, for its largest index; a pipe cannot be, and it must be given.
