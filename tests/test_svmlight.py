@@ -162,10 +162,9 @@ BAD = [  # text, line, column, expected, got
 @pytest.mark.parametrize("before", [b"", b"2 5:1\r\n# ok\n"])
 def test_the_first_bad_token_is_reported(before, text, line, column, expected, got):
     line += before.count(b"\n")
-    seen = []
+    blocks, seen = from_svmlight(io.BytesIO(before + text + b"7 1:1\n"), rows=1), []
     with pytest.raises(DataError) as caught:
-        for block in from_svmlight(io.BytesIO(before + text + b"7 1:1\n"), rows=1):
-            seen += block.y.tolist()
+        seen.extend(block.y.item() for block in blocks)
     assert str(caught.value) == f"stream, line {line}, column {column}: expected {expected}, got {got}."
     assert (caught.value.line, caught.value.column) == (line, column)
     assert seen == [2.0] * bool(before) + [1.0] * text.startswith(b"1 1:1\n")
@@ -196,13 +195,9 @@ def test_indices_from_0():
 
 
 def test_an_index_beyond_n_features_is_refused():
-    with pytest.raises(
-        DataError, match=r"column 7: expected an index from 1 to 3 \(n_features is 3\), got"
-    ):
+    with pytest.raises(DataError, match=r"7: expected an index from 1 to 3 \(n_features is 3\), got"):
         list(from_svmlight(io.BytesIO(b"1 3:1 4:1\n"), n_features=3))
-    with pytest.raises(
-        DataError, match=r"column 7: expected an index from 0 to 2 \(n_features is 3\), got"
-    ):
+    with pytest.raises(DataError, match=r"7: expected an index from 0 to 2 \(n_features is 3\), got"):
         list(from_svmlight(io.BytesIO(b"1 2:1 3:1\n"), n_features=3, zero_based=True))
 
 

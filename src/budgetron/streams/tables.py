@@ -30,9 +30,8 @@ class TableStream(Stream):
         for name in [*self.features, *([] if target is None else [target])]:
             if names.count(name) != 1:
                 what = "no" if name not in names else "more than one"
-                raise DataError(
-                    f"{source.name}: it has {what} column {name!r}; it has: {', '.join(names)}."
-                )
+                there = ", ".join(names)
+                raise DataError(f"{source.name}: there is {what} column {name!r} among: {there}.")
 
     @property
     def n_features(self) -> int:

@@ -1,0 +1,368 @@
+"""Where rows come from: blocks, skipping, packed files, pipes, tables."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from budgetron import streams
+from budgetron.streams import DataError
+
+RNG = np.random.default_rng(0)
+X = np.where(RNG.random((50, 4)) < 0.5, RNG.standard_normal((50, 4)), 0)
+X[0, 3] = 1  # so that the width shows
+Y = RNG.integers(0, 3, 50).astype(float)
+
+
+def svmlight(X, y):
+    rows = (" ".join(f"{j + 1}:{v!r}" for j, v in enumerate(x) if v) for x in X.tolist())
+    return "".join(f"{label!r} {row}\n" for label, row in zip(y.tolist(), rows, strict=True)).encode()
+
+
+TEXT = svmlight(X, Y)
+
+
+def zstandard(data):
+    return pytest.importorskip("zstandard").ZstdCompressor().compress(data)
+
+
+PACK = {"plain": bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "zst": zstandard}
+
+
+def dense(X):
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def rows_of(stream):
+    """All rows and labels, after a check that blocks follow each other."""
+    blocks = list(stream)
+    at = blocks[0].start if blocks else 0
+    for block in blocks:
+        assert block.start == at
+        assert len(block) == block.X.shape[0] > 0
+        at = block.stop
+    return np.concatenate([dense(b.X) for b in blocks]), np.concatenate([b.y for b in blocks])
+
+
+def assert_rows(stream, X=X, y=Y):
+    for _ in range(2):  # streams can be iterated again
+        got, labels = rows_of(stream)
+        np.testing.assert_array_equal(got, X)
+        np.testing.assert_array_equal(labels, y)
+
+
+def arrow_table(X=X, y=Y):
+    pa = pytest.importorskip("pyarrow")
+    return pa.table({f"x{j}": X[:, j] for j in range(X.shape[1])} | {"label": y})
+
+
+def csv_text(X=X, y=Y):
+    lines = [",".join([*map(repr, x), str(label)]) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
+    return "\n".join(["x0,x1,x2,x3,label", *lines, ""]).encode()
+
+
+def opened(kind, folder, **more):
+    """The same rows from every kind of source."""
+    if kind == "dense":
+        return streams.from_arrays(X, Y, **more)
+    if kind == "csr":
+        return streams.from_arrays(sparse.csr_array(X), Y, **more)
+    path = folder / "rows"
+    if kind == "svmlight":
+        path.write_bytes(TEXT)
+        return streams.from_svmlight(path, **more)
+    pytest.importorskip("pyarrow")
+    if kind == "csv":
+        path.write_bytes(csv_text())
+        return streams.from_csv(path, target="label", **more)
+    from pyarrow import parquet
+
+    parquet.write_table(arrow_table(), path, row_group_size=12)
+    return streams.from_parquet(path, target="label", **more)
+
+
+KINDS = ["dense", "csr", "svmlight", "csv", "parquet"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rows", [1, 7, 50, 1000])
+def test_every_source_gives_all_rows_in_blocks(kind, rows, tmp_path):
+    stream = opened(kind, tmp_path, rows=rows)
+    assert stream.n_features == 4
+    assert_rows(stream)
+    assert {len(b) for b in list(stream)[:-1]} <= {rows}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_source_skips(kind, tmp_path):
+    stream = opened(kind, tmp_path, rows=8)
+    for n in range(50):
+        got, labels = rows_of(stream.skip(n))
+        np.testing.assert_array_equal(got, X[n:])
+        np.testing.assert_array_equal(labels, Y[n:])
+    first = next(iter(stream.skip(2).skip(3)))
+    assert (first.start, first.stop) == (5, 13)
+    assert list(stream.skip(50)) == []
+    with pytest.raises(DataError, match="51 rows cannot be skipped, there are only 50"):
+        list(stream.skip(51))
+    for bad in (-1, 1.5, True):
+        with pytest.raises(ValueError, match="skip: rows must be a whole number"):
+            stream.skip(bad)
+    assert_rows(stream)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_in_a_block_are_checked(kind, tmp_path):
+    with pytest.raises(ValueError, match="rows must be a whole number above 0, got 0"):
+        opened(kind, tmp_path, rows=0)
+
+
+def test_arrays_are_checked():
+    with pytest.raises(ValueError, match="X must have two dimensions, got 1"):
+        streams.from_arrays([1.0, 2.0])
+    with pytest.raises(ValueError, match=r"X has 50 rows, y has shape \(49,\)"):
+        streams.from_arrays(X, Y[:-1])
+    assert [b.y for b in streams.from_arrays(X, rows=30)] == [None, None]
+
+
+@pytest.mark.parametrize("pack", PACK)
+@pytest.mark.parametrize("name", ["rows", "rows.gz"])
+def test_packed_files_are_known_by_content(pack, name, tmp_path):
+    (tmp_path / name).write_bytes(PACK[pack](TEXT))
+    assert_rows(streams.from_svmlight(tmp_path / name))
+    assert_rows(streams.from_svmlight(io.BytesIO(PACK[pack](TEXT))))
+
+
+@pytest.mark.parametrize("pack", PACK)
+def test_packed_files_in_several_parts(pack):
+    cut = TEXT.index(b"\n", 300) - 3
+    assert_rows(streams.from_svmlight(io.BytesIO(PACK[pack](TEXT[:cut]) + PACK[pack](TEXT[cut:]))))
+
+
+@pytest.mark.parametrize("pack", [p for p in PACK if p != "plain"])
+def test_packed_files_cut_off(pack):
+    """Never a row that is not there, and never a silent end."""
+    text = TEXT * 200
+    packed = PACK[pack](text)
+    seen = []
+    stream = streams.from_svmlight(io.BytesIO(packed[: len(packed) * 3 // 4]), n_features=4, rows=10)
+    with pytest.raises(DataError, match=r"stream: its compressed data is damaged or cut off \(.*\)\.$"):
+        seen.extend(stream)
+    got = sum(len(b) for b in seen)
+    assert got < 50 * 200
+    for i, block in enumerate(seen):
+        np.testing.assert_array_equal(dense(block.X), np.tile(X, (200, 1))[10 * i : 10 * i + len(block)])
+    if pack == "gzip":
+        assert got > 0
+
+
+@pytest.mark.parametrize("pack", [p for p in PACK if p != "plain"])
+def test_damaged_files(pack):
+    packed = bytearray(PACK[pack](TEXT * 20))
+    packed[len(packed) // 2 :] = bytes(255 - b for b in packed[len(packed) // 2 :])
+    with pytest.raises(DataError):
+        list(streams.from_svmlight(io.BytesIO(packed), n_features=4))
+
+
+def test_zstandard_needs_its_package(monkeypatch):
+    pytest.importorskip("zstandard")
+    packed = zstandard(TEXT)
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    monkeypatch.setitem(sys.modules, "compression", None)
+    with pytest.raises(ImportError, match=r"needs a package: pip install 'budgetron\[zstd\]'\."):
+        list(streams.from_svmlight(io.BytesIO(packed)))
+
+
+def piped(data, step):
+    """A pipe that someone else writes to."""
+    reading, writing = os.pipe()
+
+    def write():
+        with suppress(BrokenPipeError), open(writing, "wb", buffering=0) as file:
+            for i in range(0, len(data), step):
+                file.write(data[i : i + step])
+
+    threading.Thread(target=write, daemon=True).start()
+    return open(reading, "rb")
+
+
+@pytest.mark.parametrize("pack", PACK)
+@pytest.mark.parametrize("step", [1, 4096])
+def test_pipes(pack, step):
+    with piped(PACK[pack](TEXT), step) as file:
+        stream = streams.from_svmlight(file, n_features=4, rows=9)
+        got, labels = rows_of(stream)
+        np.testing.assert_array_equal(got, X)
+        np.testing.assert_array_equal(labels, Y)
+        with pytest.raises(DataError, match="a pipe can be read only once"):
+            list(stream)
+
+
+def test_a_pipe_needs_its_width():
+    needs = r"n_features must be given for \d+, which is a pipe"
+    with piped(TEXT, 4096) as file, pytest.raises(ValueError, match=needs):
+        streams.from_svmlight(file)
+
+
+def test_a_pipe_gives_rows_as_they_come():
+    reading, writing = os.pipe()
+    with open(reading, "rb") as file, open(writing, "wb", buffering=0) as out:
+        blocks = iter(streams.from_svmlight(file, n_features=4, rows=1))
+        out.write(b"0 1:1\n1 1:")  # the next line is under way
+        assert next(blocks).y == [0]
+        out.write(b"1\n2 1:")
+        assert next(blocks).y == [1]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_named_pipe(tmp_path):
+    os.mkfifo(tmp_path / "rows")
+    with pytest.raises(ValueError, match="n_features must be given"):
+        streams.from_svmlight(tmp_path / "rows")
+    threading.Thread(target=(tmp_path / "rows").write_bytes, args=[TEXT], daemon=True).start()
+    got, _ = rows_of(streams.from_svmlight(tmp_path / "rows", n_features=4))
+    np.testing.assert_array_equal(got, X)
+
+
+def test_the_standard_input():
+    stream = "streams.from_svmlight('-', n_features=4)"
+    program = f"from budgetron import streams; print(sum(len(b) for b in {stream}))"
+    done = subprocess.run([sys.executable, "-c", program], input=TEXT, capture_output=True, check=True)
+    assert done.stdout.strip() == b"50"
+
+
+def test_a_file_object_is_read_from_where_it_stands():
+    file = io.BytesIO(b"not a row\n" + TEXT)
+    file.readline()
+    assert_rows(streams.from_svmlight(file))
+
+
+def test_a_file_object_cannot_be_read_twice_at_once(tmp_path):
+    text = TEXT * 1000  # longer than a piece
+    stream = streams.from_svmlight(io.BytesIO(text), n_features=4)
+    with pytest.raises(DataError, match="cannot be read twice at once"):
+        list(zip(stream, stream, strict=True))
+    (tmp_path / "rows").write_bytes(text)
+    stream = streams.from_svmlight(tmp_path / "rows", n_features=4)
+    assert all(np.array_equal(a.y, b.y) for a, b in zip(stream, stream, strict=True))
+
+
+def test_what_is_no_source(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        streams.from_svmlight(tmp_path / "nothing")
+    with pytest.raises(IsADirectoryError, match="expected a file, got a folder"):
+        streams.from_svmlight(tmp_path)
+    with pytest.raises(TypeError, match="expected a path, a binary file or '-', got 3"):
+        streams.from_svmlight(3)
+    with pytest.raises(TypeError, match="expected a blocking binary file, its read gave str"):
+        list(streams.from_svmlight(io.StringIO("1 1:1\n")))
+
+
+def test_no_rows_and_no_features():
+    assert list(streams.from_svmlight(io.BytesIO(b""))) == []
+    assert list(streams.from_svmlight(io.BytesIO(b"# nothing\n\n"))) == []
+    [block] = streams.from_svmlight(io.BytesIO(b"1\n2\n"))
+    assert block.X.shape == (2, 1)
+    assert block.X.nnz == 0
+
+
+def test_the_width_of_a_bad_file_is_that_of_its_good_rows():
+    stream = streams.from_svmlight(io.BytesIO(b"1 5:1\n2 3:1\n3 9:x\n4 77:1\n"))
+    blocks = []
+    with pytest.raises(DataError, match="line 3, column 5"):
+        blocks.extend(stream)
+    assert [b.X.shape for b in blocks] == [(2, 5)]
+
+
+def test_data_errors_survive_pickling():
+    error = pickle.loads(pickle.dumps(DataError("rows, line 3, column 5: bad.", 3, 5)))
+    assert (str(error), error.line, error.column) == ("rows, line 3, column 5: bad.", 3, 5)
+
+
+# Tables
+
+
+@pytest.mark.parametrize("pack", PACK)
+def test_csv_packed_and_piped(pack):
+    pytest.importorskip("pyarrow")
+    assert_rows(streams.from_csv(io.BytesIO(PACK[pack](csv_text())), target="label"))
+    with piped(PACK[pack](csv_text()), 100) as file:
+        stream = streams.from_csv(file, target="label", rows=9)
+        np.testing.assert_array_equal(rows_of(stream)[0], X)
+        with pytest.raises(DataError, match="a pipe can be read only once"):
+            list(stream)
+
+
+def test_csv_with_other_marks_and_chosen_columns():
+    pytest.importorskip("pyarrow")
+    text = "\ufeffid;b;a;kind\r\nq;1;2.5;yes\r\nr;3;4;'no'\r\n".encode()
+    [block] = streams.from_csv(io.BytesIO(text), target="kind", features=["a", "b"], delimiter=";")
+    np.testing.assert_array_equal(block.X, [[2.5, 1], [4, 3]])
+    assert block.y.tolist() == ["yes", "'no'"]
+    [block] = streams.from_csv(io.BytesIO(text), features=["b"], delimiter=";")
+    assert block.y is None
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            b"a,y\n1,1\n,1\n",
+            r"stream, row 1 \(the first is 0\), column 'a': expected a finite value, got none\.$",
+        ),
+        (
+            b"a,y\n1,1\n2,\n",
+            r"stream, row 1 \(the first is 0\), column 'y': expected a finite value, got none\.$",
+        ),
+        (b"a,y\n1,1\ninf,1\n", r"row 1 \(the first is 0\), column 'a'"),
+        (b"a,y\n1,1\nx,1\n", r"stream: .*invalid value 'x'"),
+        (b"a,y\n1,1\n2,z\n", r"stream: .*invalid value 'z'"),
+        (b"a,y\n1,1\n2\n", r"stream: .*Expected 2 columns, got 1"),
+        (b"a,b\n1,1\n", r"stream: there is no column 'y' among: a, b\.$"),
+        (b"a,a,y\n1,1,1\n", r"stream: there is more than one column 'a' among: a, a, y\.$"),
+        (b"", r"stream: there is no column 'y' among: \.$"),
+    ],
+)
+def test_bad_csv(text, sentence):
+    pytest.importorskip("pyarrow")
+    with pytest.raises(DataError, match=sentence):
+        list(streams.from_csv(io.BytesIO(text), target="y"))
+
+
+def test_parquet_types(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = pa.table(
+        {"i": [1, 2], "b": [True, False], "f": pa.array([0.5, 1], pa.float32()), "s": ["u", "v"]}
+    )
+    parquet.write_table(table, tmp_path / "t")
+    [block] = streams.from_parquet(tmp_path / "t", target="s")
+    np.testing.assert_array_equal(block.X, [[1, 1, 0.5], [2, 0, 1]])
+    assert block.y.tolist() == ["u", "v"]
+    with pytest.raises(DataError, match="column 's' must hold numbers, it holds string"):
+        list(streams.from_parquet(tmp_path / "t", target="i"))
+    (tmp_path / "u").write_bytes(b"no table at all")
+    with pytest.raises(DataError, match="Parquet magic bytes"):
+        streams.from_parquet(tmp_path / "u")
+    with piped(TEXT, 10) as file, pytest.raises(ValueError, match="Parquet files are read from their end"):
+        streams.from_parquet(file)
+
+
+def test_tables_need_pyarrow(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for read in (streams.from_csv, streams.from_parquet):
+        with pytest.raises(
+            ImportError, match=rf"{read.__name__} needs pyarrow: pip install 'budgetron\[arrow\]'"
+        ):
+            read(tmp_path / "t")
