@@ -22,7 +22,7 @@ from budgetron import _core
 Row = tuple[float, list[int], list[float]]
 Place = tuple[int, int] | None
 
-NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+NUMBER = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 LARGEST = 2**31 - 2
 
 SEEDS = [
