@@ -199,6 +199,17 @@ def test_labels_of_every_kind(labels):
         assert again.learn_transform(Block(X[:3], y[::-1], 3)).y.tolist() == [0, 1, 0]
 
 
+def test_labels_that_are_none():
+    encode = EncodeLabels()
+    encode.learn_transform(Block(X[:2], np.array(["a", "b"]), 0))
+    for y in (np.array([1, "c"], dtype=object), np.array([1.0, 2.0])):
+        with pytest.raises(DataError, match="labels must be all texts or all numbers, got both"):
+            encode.learn_transform(Block(X[:2], y, 2))
+    assert encode.seen.tolist() == ["a", "b"]
+    with pytest.raises(DataError, match=r"row 3 \(the first is 0\) has no label but nan"):
+        EncodeLabels().learn_transform(Block(X[:2], np.array([1, np.nan]), 2))
+
+
 def test_given_labels():
     encode = EncodeLabels(classes=[-1, 1])
     assert encode.learn_transform(Block(X[:2], np.array([1.0, -1.0]), 0)).y.tolist() == [1, 0]
@@ -258,6 +269,16 @@ def test_shuffling_is_checked():
     step.learn_transform(Block(X, Y, 0))
     with pytest.raises(ValueError, match="rows of different kinds cannot be mixed"):
         step.learn_transform(Block(SPARSE, Y, 60))
+
+
+def test_a_second_pass_is_shuffled_anew():
+    stream = streams.from_arrays(X, np.arange(60), rows=9).through(ShuffleBuffer(10, seed=1))
+    passes = [list(stream) for _ in range(2)]
+    for blocks in passes:
+        assert [b.start for b in blocks] == np.cumsum([0, *map(len, blocks)])[:-1].tolist()
+    first, second = (np.concatenate([b.y for b in blocks]).tolist() for blocks in passes)
+    assert sorted(first) == sorted(second) == list(range(60))
+    assert first != second
 
 
 def test_steps_follow_each_other():

@@ -366,3 +366,26 @@ def test_tables_need_pyarrow(monkeypatch, tmp_path):
             ImportError, match=rf"{read.__name__} needs pyarrow: pip install 'budgetron\[arrow\]'"
         ):
             read(tmp_path / "t")
+
+
+@pytest.mark.parametrize("pack", [p for p in PACK if p != "plain"])
+def test_csv_cut_off(pack):
+    pytest.importorskip("pyarrow")
+    packed = PACK[pack](b"x0,x1,x2,x3,label\n" + csv_text()[18:] * 2000)
+    with pytest.raises(DataError, match="damaged or cut off"):
+        list(streams.from_csv(io.BytesIO(packed[: len(packed) // 2]), target="label"))
+    whole = streams.from_csv(io.BytesIO(packed), target="label")
+    assert sum(map(len, whole)) == 50 * 2000
+
+
+def test_parquet_without_rows(tmp_path):
+    pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(arrow_table()[:0], tmp_path / "t")
+    assert list(streams.from_parquet(tmp_path / "t", target="label")) == []
+
+
+def test_a_bad_line_among_those_to_skip_is_reported():
+    with pytest.raises(DataError, match="line 2, column 1"):
+        list(streams.from_svmlight(io.BytesIO(b"1 1:1\nx\n2 1:1\n")).skip(3))

@@ -94,15 +94,12 @@ class Joined:
             )
         return piece
 
-    def read(self, n: int = -1) -> bytes:
+    def read(self, n: int) -> bytes:
         """As many bytes as asked for, fewer only at the end."""
-        parts, wanted = [self.head[: n if n >= 0 else None]], n
-        self.head = self.head[len(parts[0]) :]
-        wanted -= len(parts[0])
-        while (n < 0 or wanted > 0) and (more := self._more(wanted if n >= 0 else PIECE)):
-            parts.append(more)
-            wanted -= len(more)
-        return b"".join(parts)
+        got, self.head = self.head[:n], self.head[n:]
+        while len(got) < n and (more := self._more(n - len(got))):
+            got += more
+        return got
 
     def pieces(self) -> Iterator[bytes]:
         """All bytes, as soon as they are there."""
@@ -175,10 +172,8 @@ class Readable(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Some bytes; none at the end."""
-        while not self._left:
-            self._left = next(self._pieces, b"")
-            if not self._left:
-                return 0
+        if not self._left:
+            self._left = next(filter(None, self._pieces), b"")  # an empty piece is not the end
         n = min(len(buffer), len(self._left))
         buffer[:n] = self._left[:n]
         self._left = self._left[n:]

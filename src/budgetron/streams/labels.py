@@ -9,6 +9,8 @@ import numpy as np
 
 from budgetron.streams._stream import Block, DataError, Step
 
+MIXED = "EncodeLabels: labels must be all texts or all numbers, got both."
+
 
 class EncodeLabels(Step):
     """Labels to codes: their places in ``classes``, or else in the order of their first appearance.
@@ -36,16 +38,25 @@ class EncodeLabels(Step):
         """The block with codes for labels."""
         if block.y is None:
             raise ValueError("EncodeLabels: the stream has no labels.")
-        labels, first, inverse = np.unique(block.y, return_index=True, return_inverse=True)
+        try:
+            labels, first, inverse = np.unique(block.y, return_index=True, return_inverse=True)
+        except TypeError:
+            raise DataError(MIXED) from None
+        known, names = dict(self._codes), labels.tolist()
         for i in np.argsort(first):
-            label = labels[i].item() if isinstance(labels[i], np.generic) else labels[i]
-            if label in self._codes:
-                continue
-            if self.classes is not None:
+            if names[i] not in known:
                 where = f"row {block.start + first[i]} (the first is 0)"
-                raise DataError(f"EncodeLabels: {where} has the label {label!r}, which is not in classes.")
-            self._codes[label] = len(self._codes)
-        codes = np.array([self._codes[label] for label in labels.tolist()], dtype=np.int64)
+                if names[i] != names[i]:
+                    raise DataError(f"EncodeLabels: {where} has no label but nan.")
+                if self.classes is not None:
+                    raise DataError(
+                        f"EncodeLabels: {where} has the label {names[i]!r}, which is not in classes."
+                    )
+                known[names[i]] = len(known)
+        if len({isinstance(name, str) for name in known}) > 1:
+            raise DataError(MIXED)
+        self._codes = known
+        codes = np.array([known[name] for name in names], dtype=np.int64)
         return Block(block.X, codes[inverse.reshape(-1)], block.start)
 
     def decode(self, codes: Any) -> Any:

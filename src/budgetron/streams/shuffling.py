@@ -16,7 +16,7 @@ class ShuffleBuffer(Step):
 
     At the end of the stream what is left comes in random order. The order depends on the seed and the rows
     alone, not on the blocks. Each block that enters moves the whole buffer once: let blocks not be much
-    smaller than it. ``entered`` counts the rows that went in: where a resumed run goes on in the source.
+    smaller than it. ``entered`` counts the rows of the stream that went in: where a resumed run goes on.
 
     >>> import numpy as np
     >>> from budgetron import streams
@@ -49,7 +49,9 @@ class ShuffleBuffer(Step):
         self.entered += len(block)
         leaving, staying = _swaps(self._uniforms(len(block) - fill), held + fill)
         self._held = _chosen(rows, staying, 0)
-        return self._out(_chosen(rows, leaving, self._left))
+        out = _chosen(rows, leaving, self._left)
+        self._left = out.stop
+        return out
 
     def flush(self) -> Block | None:
         """What is left, in random order."""
@@ -57,7 +59,9 @@ class ShuffleBuffer(Step):
             return None
         held, self._held = self._held, None
         order = np.argsort(self._uniforms(len(held)), kind="stable")
-        return self._out(_chosen(held, order, self._left))
+        rest = _chosen(held, order, self._left)
+        self.entered = self._left = 0
+        return rest
 
     def state(self) -> dict[str, Any]:
         """The counts, and the rows in the buffer."""
@@ -84,10 +88,6 @@ class ShuffleBuffer(Step):
             shape = (len(state["indptr"]) - 1, int(state["columns"][0]))
             X = sparse.csr_matrix((state["data"], state["indices"], state["indptr"]), shape=shape)
         self._held = None if X is None else Block(X.copy(), state.get("y"), 0)
-
-    def _out(self, block: Block) -> Block:
-        self._left = block.stop
-        return block
 
     def _uniforms(self, n: int) -> Any:
         """The next n numbers of the generator, which is a function of the seed and how many were drawn."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 from scipy import sparse
 
@@ -54,10 +54,15 @@ class SvmlightStream(Stream):
                 yield block
         if isinstance(failure, DataError):
             raise failure
-        if at < self.first:
-            raise too_short(self.source.name, self.first, at)
         if parser.problem is not None:
             raise self._refused(parser.problem)
+        if at < self.first:
+            raise too_short(self.source.name, self.first, at)
+
+    def skip(self, rows: int) -> Self:
+        """The same stream without its first rows; its width is found here, once for all of them."""
+        _ = self.n_features
+        return super().skip(rows)
 
     def _scan(self) -> int:
         """The width of the rows that can be read; what cannot is reported when its turn comes."""

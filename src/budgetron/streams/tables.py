@@ -217,5 +217,5 @@ def _sentence(name: str) -> Iterator[None]:
 
     try:
         yield
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowException, OSError) as error:
         raise DataError(f"{name}: {str(error).splitlines()[0]}") from error
