@@ -1,15 +1,11 @@
-"""Where rows come from: blocks, skipping, packed files, pipes, tables."""
+"""Where rows come from: blocks, skipping, packed files, pipes."""
 
-import bz2
-import gzip
 import io
-import lzma
 import os
 import pickle
 import subprocess
 import sys
 import threading
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -17,58 +13,19 @@ from scipy import sparse
 
 from budgetron import streams
 from budgetron.streams import DataError
-
-RNG = np.random.default_rng(0)
-X = np.where(RNG.random((50, 4)) < 0.5, RNG.standard_normal((50, 4)), 0)
-X[0, 3] = 1  # so that the width shows
-Y = RNG.integers(0, 3, 50).astype(float)
-
-
-def svmlight(X, y):
-    rows = (" ".join(f"{j + 1}:{v!r}" for j, v in enumerate(x) if v) for x in X.tolist())
-    return "".join(f"{label!r} {row}\n" for label, row in zip(y.tolist(), rows, strict=True)).encode()
-
-
-TEXT = svmlight(X, Y)
-
-
-def zstandard(data):
-    return pytest.importorskip("zstandard").ZstdCompressor().compress(data)
-
-
-PACK = {"plain": bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "zst": zstandard}
-
-
-def dense(X):
-    return X.toarray() if sparse.issparse(X) else X
-
-
-def rows_of(stream):
-    """All rows and labels, after a check that blocks follow each other."""
-    blocks = list(stream)
-    at = blocks[0].start if blocks else 0
-    for block in blocks:
-        assert block.start == at
-        assert len(block) == block.X.shape[0] > 0
-        at = block.stop
-    return np.concatenate([dense(b.X) for b in blocks]), np.concatenate([b.y for b in blocks])
-
-
-def assert_rows(stream, X=X, y=Y):
-    for _ in range(2):  # streams can be iterated again
-        got, labels = rows_of(stream)
-        np.testing.assert_array_equal(got, X)
-        np.testing.assert_array_equal(labels, y)
-
-
-def arrow_table(X=X, y=Y):
-    pa = pytest.importorskip("pyarrow")
-    return pa.table({f"x{j}": X[:, j] for j in range(X.shape[1])} | {"label": y})
-
-
-def csv_text(X=X, y=Y):
-    lines = [",".join([*map(repr, x), str(label)]) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
-    return "\n".join(["x0,x1,x2,x3,label", *lines, ""]).encode()
+from stream_rows import (
+    PACK,
+    TEXT,
+    X,
+    Y,
+    arrow_table,
+    assert_rows,
+    csv_text,
+    dense,
+    piped,
+    rows_of,
+    zstandard,
+)
 
 
 def opened(kind, folder, **more):
@@ -183,19 +140,6 @@ def test_zstandard_needs_its_package(monkeypatch):
         list(streams.from_svmlight(io.BytesIO(packed)))
 
 
-def piped(data, step):
-    """A pipe that someone else writes to."""
-    reading, writing = os.pipe()
-
-    def write():
-        with suppress(BrokenPipeError), open(writing, "wb", buffering=0) as file:
-            for i in range(0, len(data), step):
-                file.write(data[i : i + step])
-
-    threading.Thread(target=write, daemon=True).start()
-    return open(reading, "rb")
-
-
 @pytest.mark.parametrize("pack", PACK)
 @pytest.mark.parametrize("step", [1, 4096])
 def test_pipes(pack, step):
@@ -287,103 +231,6 @@ def test_the_width_of_a_bad_file_is_that_of_its_good_rows():
 def test_data_errors_survive_pickling():
     error = pickle.loads(pickle.dumps(DataError("rows, line 3, column 5: bad.", 3, 5)))
     assert (str(error), error.line, error.column) == ("rows, line 3, column 5: bad.", 3, 5)
-
-
-# Tables
-
-
-@pytest.mark.parametrize("pack", PACK)
-def test_csv_packed_and_piped(pack):
-    pytest.importorskip("pyarrow")
-    assert_rows(streams.from_csv(io.BytesIO(PACK[pack](csv_text())), target="label"))
-    with piped(PACK[pack](csv_text()), 100) as file:
-        stream = streams.from_csv(file, target="label", rows=9)
-        np.testing.assert_array_equal(rows_of(stream)[0], X)
-        with pytest.raises(DataError, match="a pipe can be read only once"):
-            list(stream)
-
-
-def test_csv_with_other_marks_and_chosen_columns():
-    pytest.importorskip("pyarrow")
-    text = "\ufeffid;b;a;kind\r\nq;1;2.5;yes\r\nr;3;4;'no'\r\n".encode()
-    [block] = streams.from_csv(io.BytesIO(text), target="kind", features=["a", "b"], delimiter=";")
-    np.testing.assert_array_equal(block.X, [[2.5, 1], [4, 3]])
-    assert block.y.tolist() == ["yes", "'no'"]
-    [block] = streams.from_csv(io.BytesIO(text), features=["b"], delimiter=";")
-    assert block.y is None
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        (
-            b"a,y\n1,1\n,1\n",
-            r"stream, row 1 \(the first is 0\), column 'a': expected a finite value, got none\.$",
-        ),
-        (
-            b"a,y\n1,1\n2,\n",
-            r"stream, row 1 \(the first is 0\), column 'y': expected a finite value, got none\.$",
-        ),
-        (b"a,y\n1,1\ninf,1\n", r"row 1 \(the first is 0\), column 'a'"),
-        (b"a,y\n1,1\nx,1\n", r"stream: .*invalid value 'x'"),
-        (b"a,y\n1,1\n2,z\n", r"stream: .*invalid value 'z'"),
-        (b"a,y\n1,1\n2\n", r"stream: .*Expected 2 columns, got 1"),
-        (b"a,b\n1,1\n", r"stream: there is no column 'y' among: a, b\.$"),
-        (b"a,a,y\n1,1,1\n", r"stream: there is more than one column 'a' among: a, a, y\.$"),
-        (b"", r"stream: there is no column 'y' among: \.$"),
-    ],
-)
-def test_bad_csv(text, sentence):
-    pytest.importorskip("pyarrow")
-    with pytest.raises(DataError, match=sentence):
-        list(streams.from_csv(io.BytesIO(text), target="y"))
-
-
-def test_parquet_types(tmp_path):
-    pa = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    table = pa.table(
-        {"i": [1, 2], "b": [True, False], "f": pa.array([0.5, 1], pa.float32()), "s": ["u", "v"]}
-    )
-    parquet.write_table(table, tmp_path / "t")
-    [block] = streams.from_parquet(tmp_path / "t", target="s")
-    np.testing.assert_array_equal(block.X, [[1, 1, 0.5], [2, 0, 1]])
-    assert block.y.tolist() == ["u", "v"]
-    with pytest.raises(DataError, match="column 's' must hold numbers, it holds string"):
-        list(streams.from_parquet(tmp_path / "t", target="i"))
-    (tmp_path / "u").write_bytes(b"no table at all")
-    with pytest.raises(DataError, match="Parquet magic bytes"):
-        streams.from_parquet(tmp_path / "u")
-    with piped(TEXT, 10) as file, pytest.raises(ValueError, match="Parquet files are read from their end"):
-        streams.from_parquet(file)
-
-
-def test_tables_need_pyarrow(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    for read in (streams.from_csv, streams.from_parquet):
-        with pytest.raises(
-            ImportError, match=rf"{read.__name__} needs pyarrow: pip install 'budgetron\[arrow\]'"
-        ):
-            read(tmp_path / "t")
-
-
-@pytest.mark.parametrize("pack", [p for p in PACK if p != "plain"])
-def test_csv_cut_off(pack):
-    pytest.importorskip("pyarrow")
-    packed = PACK[pack](b"x0,x1,x2,x3,label\n" + csv_text()[18:] * 2000)
-    with pytest.raises(DataError, match="damaged or cut off"):
-        list(streams.from_csv(io.BytesIO(packed[: len(packed) // 2]), target="label"))
-    whole = streams.from_csv(io.BytesIO(packed), target="label")
-    assert sum(map(len, whole)) == 50 * 2000
-
-
-def test_parquet_without_rows(tmp_path):
-    pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    parquet.write_table(arrow_table()[:0], tmp_path / "t")
-    assert list(streams.from_parquet(tmp_path / "t", target="label")) == []
 
 
 def test_a_bad_line_among_those_to_skip_is_reported():
