@@ -233,6 +233,16 @@ def test_data_errors_survive_pickling():
     assert (str(error), error.line, error.column) == ("rows, line 3, column 5: bad.", 3, 5)
 
 
+def test_a_file_that_grows_wider(tmp_path):
+    path = tmp_path / "rows"
+    path.write_bytes(b"1 2:1\n")
+    stream = streams.from_svmlight(path)
+    assert stream.n_features == 2
+    path.write_bytes(b"1 2:1\n1 3:1\n")
+    with pytest.raises(DataError, match="it has grown wider since it was first read; give n_features"):
+        list(stream)
+
+
 def test_a_bad_line_among_those_to_skip_is_reported():
     with pytest.raises(DataError, match="line 2, column 1"):
         list(streams.from_svmlight(io.BytesIO(b"1 1:1\nx\n2 1:1\n")).skip(3))

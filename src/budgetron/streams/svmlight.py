@@ -45,6 +45,9 @@ class SvmlightStream(Stream):
         width, at, failure = self.n_features, 0, None
         parser = self._parser()
         for failure in _fed(parser, self.source):
+            if parser.columns > width:
+                name = self.source.name
+                raise DataError(f"{name}: it has grown wider since it was first read; give n_features.")
             skipped = min(parser.ready, max(self.first - at, 0))
             parser.drop(skipped)
             at += skipped
