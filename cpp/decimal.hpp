@@ -1,0 +1,105 @@
+// Decimal numbers from text, correctly rounded. Text ends with a byte that belongs to no number (a newline, say), so
+// that no end has to be looked out for.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace budgetron {
+
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The digits of a number without its sign: value = 0.d1 d2 d3 ... x 10^magnitude, d1 > 0.
+struct Digits {
+  const char* first;
+  const char* last;  // end of the digits, a point among them
+  const char* end;   // end of the exponent
+  std::int64_t exponent;
+
+  const char* significant() const {
+    return std::find_if(first, last, [](char c) { return is_digit(c) && c != '0'; });
+  }
+
+  std::int64_t magnitude() const {
+    const char* const point = std::find(first, last, '.');
+    const char* const d1 = significant();
+    return exponent + (d1 < point ? point - d1 : point + 1 - d1);
+  }
+
+  // The same number with a short exponent; readers of text give up counting somewhere above 2^16.
+  std::string scientific() const {
+    std::string text = "0.";
+    std::copy_if(significant(), last, std::back_inserter(text), is_digit);
+    return text + "e" + std::to_string(magnitude());
+  }
+};
+
+// Any number of digits; false if it is too large for a double. Too small is 0.
+inline bool rounded(const Digits& digits, double& value) {
+  value = 0;
+  if (digits.significant() == digits.last || digits.magnitude() < -400) return true;
+  if (digits.magnitude() > 400) return false;
+  const auto read = [&](const char* first, const char* last) {
+    const auto error = std::from_chars(first, last, value).ec;
+    if (error == std::errc()) return std::isfinite(value);
+    value = 0;
+    return digits.magnitude() < 0;
+  };
+  if (std::abs(digits.exponent) < 10000) return read(digits.first, digits.end);
+  const std::string text = digits.scientific();
+  return read(text.data(), text.data() + text.size());
+}
+
+// An exponent such as e-7, if one is there.
+inline const char* read_exponent(const char* p, std::int64_t& exponent) {
+  constexpr std::int64_t enough = 1'000'000'000'000'000;  // more than there are digits in any text
+  if (*p != 'e' && *p != 'E') return p;
+  const char* q = p + 1;
+  const bool negative = *q == '-';
+  if (negative || *q == '+') ++q;
+  if (!is_digit(*q)) return p;
+  for (; is_digit(*q); ++q) exponent = std::min(10 * exponent + (*q - '0'), enough);
+  if (negative) exponent = -exponent;
+  return q;
+}
+
+inline const char* read_digits(const char* p, std::uint64_t& w) {
+  for (; is_digit(*p); ++p) w = 10 * w + static_cast<std::uint64_t>(*p - '0');
+  return p;
+}
+
+// The number that begins at p, such as -1, +.5, 3. or 1.5e3; returns its end, or null if no finite number begins there.
+// Up to 19 digits w and a small power of ten are both exact doubles, so that one operation rounds correctly (Clinger
+// 1990); whatever else there is goes the long way.
+inline const char* read_decimal(const char* p, double& value) {
+  static constexpr double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                      1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  const bool negative = *p == '-';
+  if (negative || *p == '+') ++p;
+  const char* const first = p;
+  std::uint64_t w = 0;
+  p = read_digits(p, w);
+  std::ptrdiff_t count = p - first, places = 0;
+  if (*p == '.') {
+    const char* const point = p;
+    p = read_digits(p + 1, w);
+    places = p - point - 1;
+    count += places;
+  }
+  if (count == 0) return nullptr;
+  std::int64_t exponent = 0;
+  const char* const end = read_exponent(p, exponent);
+  const std::int64_t e = exponent - places;
+  if (count <= 19 && w <= (std::uint64_t{1} << 53) && e >= -22 && e <= 22)
+    value = e < 0 ? static_cast<double>(w) / powers[-e] : static_cast<double>(w) * powers[e];
+  else if (!rounded({first, p, end, exponent}, value))
+    return nullptr;
+  if (negative) value = -value;
+  return end;
+}
+
+}  // namespace budgetron

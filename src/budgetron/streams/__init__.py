@@ -1,0 +1,34 @@
+"""Rows in blocks: from arrays, files and pipes, through scaling, encoding and shuffling.
+
+A `Stream` is an iterable of blocks of rows. It can be iterated again if its source can be read again, and
+``stream.skip(n)`` is the same stream from row n on.
+
+>>> from budgetron import OnlineClassifier, streams
+>>> stream = streams.from_arrays([[0.0], [1.0]] * 10, [0, 1] * 10, rows=8)
+>>> model = OnlineClassifier()
+>>> for block in stream.through(streams.Standardise()):
+...     model = model.partial_fit(block.X, block.y, classes=[0, 1])
+"""
+
+from budgetron.streams._stream import Block, DataError, Step, Stream
+from budgetron.streams.arrays import from_arrays
+from budgetron.streams.labels import EncodeLabels
+from budgetron.streams.scaling import MinMax, Standardise
+from budgetron.streams.shuffling import ShuffleBuffer
+from budgetron.streams.svmlight import from_svmlight
+from budgetron.streams.tables import from_csv, from_parquet
+
+__all__ = [
+    "Block",
+    "DataError",
+    "EncodeLabels",
+    "MinMax",
+    "ShuffleBuffer",
+    "Standardise",
+    "Step",
+    "Stream",
+    "from_arrays",
+    "from_csv",
+    "from_parquet",
+    "from_svmlight",
+]

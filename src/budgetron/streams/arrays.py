@@ -1,0 +1,50 @@
+"""Streams from arrays in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from budgetron import _check
+from budgetron._rows import Matrix
+from budgetron.streams._stream import Block, Stream, too_short
+
+
+class ArrayStream(Stream):
+    """See `from_arrays`."""
+
+    def __init__(self, X: Matrix, y: Any, rows: int) -> None:
+        self.X, self.y, self.rows = X, y, rows
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return int(self.X.shape[1])
+
+    def __iter__(self) -> Iterator[Block]:
+        n = self.X.shape[0]
+        if self.first > n:
+            raise too_short("from_arrays", self.first, n)
+        for start in range(self.first, n, self.rows):
+            cut = slice(start, start + self.rows)
+            yield Block(self.X[cut], None if self.y is None else self.y[cut], start)
+
+
+def from_arrays(X: Any, y: Any = None, rows: int = 1000) -> ArrayStream:
+    """Rows of an array or a sparse matrix, ``rows`` at a time.
+
+    >>> from budgetron import streams
+    >>> [len(block) for block in streams.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 0], rows=2)]
+    [2, 1]
+    """
+    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"from_arrays: X must have two dimensions, got {X.ndim}.")
+    if y is not None:
+        y = np.asarray(y)
+        if y.ndim == 0 or len(y) != X.shape[0]:
+            raise ValueError(f"from_arrays: X has {X.shape[0]} rows, y has shape {y.shape}.")
+    return ArrayStream(X, y, _check.count("from_arrays", "rows", rows))

@@ -1,0 +1,80 @@
+"""Labels as codes 0, 1, 2 ..."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from budgetron.streams._stream import Block, DataError, Step
+
+MIXED = "EncodeLabels: labels must be all texts or all numbers, got both."
+
+
+class EncodeLabels(Step):
+    """Labels to codes: their places in ``classes``, or else in the order of their first appearance.
+
+    >>> from budgetron import streams
+    >>> encode = streams.EncodeLabels()
+    >>> [block] = streams.from_arrays([[0.0]] * 4, ["b", "a", "b", "c"]).through(encode)
+    >>> block.y, encode.decode(block.y)
+    (array([0, 1, 0, 2]), array(['b', 'a', 'b', 'c'], dtype='<U1'))
+    """
+
+    def __init__(self, classes: Sequence[Any] | None = None) -> None:
+        self.classes = classes
+        self._codes = _codes(() if classes is None else classes)
+
+    def __repr__(self) -> str:
+        return f"EncodeLabels(classes={self.classes!r})"
+
+    @property
+    def seen(self) -> Any:
+        """The labels in the order of their codes."""
+        return np.array(list(self._codes))
+
+    def learn_transform(self, block: Block) -> Block:
+        """The block with codes for labels."""
+        if block.y is None:
+            raise ValueError("EncodeLabels: the stream has no labels.")
+        try:
+            labels, first, inverse = np.unique(block.y, return_index=True, return_inverse=True)
+        except TypeError:
+            raise DataError(MIXED) from None
+        known, names = dict(self._codes), labels.tolist()
+        for i in np.argsort(first):
+            if names[i] not in known:
+                where = f"row {block.start + first[i]} (the first is 0)"
+                if names[i] != names[i]:
+                    raise DataError(f"EncodeLabels: {where} has no label but nan.")
+                if self.classes is not None:
+                    raise DataError(
+                        f"EncodeLabels: {where} has the label {names[i]!r}, which is not in classes."
+                    )
+                known[names[i]] = len(known)
+        if len({isinstance(name, str) for name in known}) > 1:
+            raise DataError(MIXED)
+        self._codes = known
+        codes = np.array([known[name] for name in names], dtype=np.int64)
+        return Block(block.X, codes[inverse.reshape(-1)], block.start)
+
+    def decode(self, codes: Any) -> Any:
+        """The labels of some codes."""
+        return self.seen[np.asarray(codes)]
+
+    def state(self) -> dict[str, Any]:
+        """The labels so far."""
+        return {"classes": self.seen}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        self._codes = _codes(state["classes"])
+
+
+def _codes(labels: Any) -> dict[Any, int]:
+    labels = np.asarray(labels).tolist()
+    codes = {label: code for code, label in enumerate(labels)}
+    if len(codes) < len(labels):
+        raise ValueError("EncodeLabels: classes must differ from one another.")
+    return codes

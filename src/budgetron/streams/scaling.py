@@ -1,0 +1,114 @@
+"""Steps that bring columns to one scale as rows go by."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from budgetron import _core
+from budgetron._rows import Matrix, canonical, whole
+from budgetron.streams._stream import Block, DataError, Step
+
+
+class Scaling(Step):
+    """Scales each row by the rows before it. A column that has shown no scale yet gives 0.
+
+    Dense rows and sparse rows are scaled differently, so a step stays with the kind that it saw first.
+    """
+
+    _dense: ClassVar[Any]
+    _sparse: ClassVar[Any]
+
+    def __init__(self) -> None:
+        self._native: Any = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def learn_transform(self, block: Block) -> Block:
+        """The rows, each scaled by those before it; and count them."""
+        X = self._fitting(block.X, block.start)
+        return Block(self._scaled(X, self._native.scale_and_count), block.y, block.start)
+
+    def transform(self, X: Matrix) -> Matrix:
+        """Rows scaled by all that was seen so far; nothing is learned."""
+        if self._native is None:
+            raise ValueError(f"{type(self).__name__}: transform needs rows to have gone by before.")
+        X = self._fitting(X, 0)
+        return self._scaled(X, self._native.scale)
+
+    def state(self) -> dict[str, Any]:
+        """The number of rows so far, and some numbers for every column; empty before the first row."""
+        return {} if self._native is None else self._native.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state."""
+        for kind in (self._dense, self._sparse):
+            native = kind(0)
+            if set(native.state()) == set(state):
+                columns = {np.size(v) for name, v in state.items() if name != "rows"}
+                if len(columns) != 1:
+                    raise ValueError(f"{type(self).__name__}: the arrays of the state differ in length.")
+                native.restore(state)
+                self._native = native
+                return
+        if state:
+            raise ValueError(f"{type(self).__name__}: no state of it has the arrays {sorted(state)}.")
+        self._native = None
+
+    def _fitting(self, X: Matrix, start: int) -> Matrix:
+        """X in the core's layout, fit for what was seen before."""
+        name = type(self).__name__
+        kind = self._sparse if sparse.issparse(X) else self._dense
+        X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+        X = canonical(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
+        row = _core.first_too_large(whole(X), _core.Precision.Double)
+        if row < X.shape[0]:
+            raise DataError(f"{name}: row {start + row} (the first is 0) is too large, or not finite.")
+        if self._native is None:
+            self._native = kind(X.shape[1])
+        if not isinstance(self._native, kind):
+            raise ValueError(f"{name}: dense and sparse rows cannot be mixed.")
+        if not self._native.fits(X.shape[1]):
+            raise ValueError(f"{name}: X has {X.shape[1]} columns, unlike the rows before.")
+        return X
+
+    @staticmethod
+    def _scaled(X: Matrix, scale: Any) -> Matrix:
+        if not sparse.issparse(X):
+            return scale(X)
+        indices = X.indices.astype(np.int32, copy=False)
+        data = scale(X.data, indices, X.indptr.astype(np.int64, copy=False))
+        return type(X)((data, X.indices, X.indptr), shape=X.shape)
+
+
+class Standardise(Scaling):
+    """Mean 0 and variance 1, by the running mean and variance of each column.
+
+    Sparse rows are divided by the running root mean square and not centred, so that 0 stays 0.
+
+    >>> import numpy as np
+    >>> from budgetron import streams
+    >>> X = np.array([[1.0], [3.0], [4.0]])
+    >>> [block] = streams.from_arrays(X).through(streams.Standardise())
+    >>> block.X  # (4 - 2) / 1: the third row by the first two
+    array([[0.],
+           [0.],
+           [2.]])
+    """
+
+    _dense = _core.Moments
+    _sparse = _core.Squares
+
+
+class MinMax(Scaling):
+    """To the range from 0 to 1, by the least and the largest value of each column so far.
+
+    What lies outside all that came before lands outside. Sparse rows are divided by the largest absolute
+    value, so that 0 stays 0.
+    """
+
+    _dense = _core.Range
+    _sparse = _core.Largest

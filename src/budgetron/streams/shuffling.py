@@ -1,0 +1,124 @@
+"""Rows in another order, within bounded memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from budgetron import _check
+from budgetron.streams._stream import Block, Step
+
+
+class ShuffleBuffer(Step):
+    """A buffer of ``size`` rows: a row that enters when it is full takes the place of one drawn at random.
+
+    At the end of the stream what is left comes in random order. The order depends on the seed and the rows
+    alone, not on the blocks. Each block that enters moves the whole buffer once: let blocks not be much
+    smaller than it. ``entered`` counts the rows of the stream that went in: where a resumed run goes on.
+
+    >>> import numpy as np
+    >>> from budgetron import streams
+    >>> rows = streams.from_arrays(np.arange(8.0)[:, None], rows=4)
+    >>> rows = rows.through(streams.ShuffleBuffer(4, seed=0))
+    >>> np.concatenate([block.X[:, 0] for block in rows])
+    array([0., 4., 5., 2., 1., 6., 7., 3.])
+    """
+
+    def __init__(self, size: int, seed: int = 0) -> None:
+        self.size = _check.count(self, "size", size)
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
+            raise ValueError(
+                f"ShuffleBuffer: seed must be a whole number from 0 to 2^64 - 1, got {seed!r}."
+            )
+        self.seed = int(seed)
+        self.entered = 0
+        self._drawn = 0
+        self._left = 0
+        self._held: Block | None = None
+
+    def __repr__(self) -> str:
+        return f"ShuffleBuffer(size={self.size}, seed={self.seed})"
+
+    def learn_transform(self, block: Block) -> Block:
+        """The rows that make room for those of the block."""
+        held = 0 if self._held is None else len(self._held)
+        fill = min(self.size - held, len(block))
+        rows = block if self._held is None else _joined(self._held, block)
+        self.entered += len(block)
+        leaving, staying = _swaps(self._uniforms(len(block) - fill), held + fill)
+        self._held = _chosen(rows, staying, 0)
+        out = _chosen(rows, leaving, self._left)
+        self._left = out.stop
+        return out
+
+    def flush(self) -> Block | None:
+        """What is left, in random order."""
+        if self._held is None:
+            return None
+        held, self._held = self._held, None
+        order = np.argsort(self._uniforms(len(held)), kind="stable")
+        rest = _chosen(held, order, self._left)
+        self.entered = self._left = 0
+        return rest
+
+    def state(self) -> dict[str, Any]:
+        """The counts, and the rows in the buffer."""
+        counts = {"counts": np.array([self.entered, self._drawn, self._left])}
+        if self._held is None:
+            return counts
+        X, y = self._held.X, self._held.y
+        if sparse.issparse(X):
+            rows = {
+                "data": X.data,
+                "indices": X.indices,
+                "indptr": X.indptr,
+                "columns": np.array([X.shape[1]]),
+            }
+        else:
+            rows = {"X": X}
+        return counts | rows | ({} if y is None else {"y": y})
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state of a buffer of the same size and seed."""
+        self.entered, self._drawn, self._left = (int(n) for n in state["counts"])
+        X = state.get("X")
+        if "data" in state:
+            shape = (len(state["indptr"]) - 1, int(state["columns"][0]))
+            X = sparse.csr_matrix((state["data"], state["indices"], state["indptr"]), shape=shape)
+        self._held = None if X is None else Block(X.copy(), state.get("y"), 0)
+
+    def _uniforms(self, n: int) -> Any:
+        """The next n numbers of the generator, which is a function of the seed and how many were drawn."""
+        philox = np.random.Philox(key=self.seed)
+        philox.advance(self._drawn // 4)  # which goes by fours
+        numbers = np.random.Generator(philox).random(self._drawn % 4 + n)[self._drawn % 4 :]
+        self._drawn += n
+        return numbers
+
+
+def _swaps(uniforms: Any, size: int) -> tuple[Any, Any]:
+    """Which rows leave and which stay if rows size, size + 1 ... each take a place at random."""
+    n = len(uniforms)
+    places = (uniforms * size).astype(np.int64)
+    new = size + np.arange(n)
+    # Who leaves place p is whoever took it last, or row p itself.
+    by_place = np.argsort(places, kind="stable")
+    again = places[by_place[1:]] == places[by_place[:-1]]
+    leaving = places.copy()
+    leaving[by_place[1:][again]] = new[by_place[:-1][again]]
+    staying = np.arange(size)
+    staying[places] = new  # the last one of a place wins
+    return leaving, staying
+
+
+def _joined(a: Block, b: Block) -> Block:
+    if sparse.issparse(a.X) != sparse.issparse(b.X) or (a.y is None) != (b.y is None):
+        raise ValueError("ShuffleBuffer: rows of different kinds cannot be mixed.")
+    X = sparse.vstack([a.X, b.X], format="csr") if sparse.issparse(a.X) else np.concatenate([a.X, b.X])
+    return Block(X, None if a.y is None else np.concatenate([a.y, b.y]), 0)
+
+
+def _chosen(rows: Block, order: Any, start: int) -> Block:
+    return Block(rows.X[order], None if rows.y is None else rows.y[order], start)

@@ -1,0 +1,149 @@
+"""Streams from svmlight and LIBSVM files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+from scipy import sparse
+
+from budgetron import _check, _core
+from budgetron.streams._bytes import Source
+from budgetron.streams._stream import Block, DataError, Stream, too_short
+
+LARGEST = 2**31 - 2
+"""The largest index that a file may have."""
+
+EXPECTED = {
+    _core.Fault.Label: "a label (a finite decimal number)",
+    _core.Fault.SeveralLabels: "one label (rows with several labels cannot be read)",
+    _core.Fault.Query: "qid: and a whole number",
+    _core.Fault.Pair: "index:value",
+    _core.Fault.Order: "an index above the one before it",
+    _core.Fault.Value: "a finite decimal number",
+}
+
+
+class SvmlightStream(Stream):
+    """See `from_svmlight`."""
+
+    def __init__(self, source: Source, n_features: int | None, rows: int, zero_based: bool) -> None:
+        self.source = source
+        self.rows = rows
+        self.zero_based = zero_based
+        self._given = n_features
+        self._width = n_features
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns: as given, or else as the largest index in the file asks for."""
+        if self._width is None:
+            self._width = self._scan()
+        return self._width
+
+    def __iter__(self) -> Iterator[Block]:
+        width, at, failure = self.n_features, 0, None
+        parser = self._parser()
+        for failure in _fed(parser, self.source):
+            if parser.columns > width:
+                name = self.source.name
+                raise DataError(f"{name}: it has grown wider since it was first read; give n_features.")
+            skipped = min(parser.ready, max(self.first - at, 0))
+            parser.drop(skipped)
+            at += skipped
+            while parser.ready >= self.rows or (parser.ready and failure is not None):
+                block = _block(parser, self.rows, width, at)
+                at = block.stop
+                yield block
+        if isinstance(failure, DataError):
+            raise failure
+        if parser.problem is not None:
+            raise self._refused(parser.problem)
+        if at < self.first:
+            raise too_short(self.source.name, self.first, at)
+
+    def skip(self, rows: int) -> Self:
+        """The same stream without its first rows; its width is found here, once for all of them."""
+        _ = self.n_features
+        return super().skip(rows)
+
+    def _scan(self) -> int:
+        """The width of the rows that can be read; what cannot is reported when its turn comes."""
+        parser = self._parser()
+        for _ in _fed(parser, self.source):
+            parser.drop(parser.ready)
+        return max(parser.columns, 1)
+
+    def _parser(self) -> _core.SvmlightParser:
+        first, last = self._indices()
+        return _core.SvmlightParser(first, last)
+
+    def _indices(self) -> tuple[int, int]:
+        first = 0 if self.zero_based else 1
+        return first, LARGEST if self._given is None else min(self._given - 1 + first, LARGEST)
+
+    def _refused(self, problem: _core.Problem) -> DataError:
+        where = f"{self.source.name}, line {problem.line}, column {problem.column}"
+        expected = EXPECTED.get(problem.fault) or self._range(problem.found)
+        found = ascii(problem.found.decode("latin-1")) if problem.found else "nothing"
+        return DataError(f"{where}: expected {expected}, got {found}.", problem.line, problem.column)
+
+    def _range(self, found: bytes) -> str:
+        first, last = self._indices()
+        expected = f"an index from {first} to {last}"
+        if not found.partition(b":")[0].strip(b"0"):
+            return f"{expected} (zero_based=True reads files that count from 0)"
+        return expected if self._given is None else f"{expected} (n_features is {self._given})"
+
+
+def _fed(parser: _core.SvmlightParser, source: Source) -> Iterator[DataError | bool | None]:
+    """Feeds all bytes; yields None after each piece, then True, or what made the bytes end early."""
+    try:
+        for piece in source.pieces():
+            parser.feed(piece)
+            if parser.problem is not None:
+                break
+            yield None
+        else:
+            parser.finish()
+    except DataError as failure:
+        yield failure
+    else:
+        yield True
+
+
+def _block(parser: _core.SvmlightParser, rows: int, width: int, start: int) -> Block:
+    data, indices, indptr, y = parser.take(rows)
+    return Block(sparse.csr_matrix((data, indices, indptr), shape=(len(y), width)), y, start)
+
+
+def from_svmlight(
+    source: Any, n_features: int | None = None, rows: int = 1000, zero_based: bool = False
+) -> SvmlightStream:
+    r"""Rows (CSR) and labels of a svmlight or LIBSVM file, ``rows`` at a time.
+
+    ``source`` is a path, a binary file object, or ``"-"`` for the standard input. Files packed by gzip,
+    bzip2, xz or zstandard (before Python 3.14: ``budgetron[zstd]``) are known by their first bytes.
+
+    A learner needs ``n_features``, the number of columns, before the first row. Where it is not given, the
+    file is read once more, at the start, for its largest index; a pipe cannot be, and it must be given.
+
+    A line is a label (a decimal number), perhaps ``qid:`` and a whole number, which are skipped, then
+    ``index:value`` with ascending indices from 1, or from 0 if ``zero_based``, and perhaps ``# a comment``.
+    Lines may be empty and may end with CR LF. All else raises `DataError` with line and column, after the
+    rows before it.
+
+    >>> import io
+    >>> from budgetron import streams
+    >>> file = io.BytesIO(b"+1 1:0.5 3:2  # a comment\n-1 2:125e-3\n")
+    >>> for block in streams.from_svmlight(file):
+    ...     print(block.X.toarray(), block.y, block.start)
+    [[0.5   0.    2.   ]
+     [0.    0.125 0.   ]] [ 1. -1.] 0
+    """
+    source = Source(source)
+    if n_features is not None:
+        n_features = _check.count("from_svmlight", "n_features", n_features)
+    elif not source.again:
+        raise ValueError(f"from_svmlight: n_features must be given for {source.name}, which is a pipe.")
+    return SvmlightStream(source, n_features, _check.count("from_svmlight", "rows", rows), bool(zero_based))
