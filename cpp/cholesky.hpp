@@ -26,7 +26,7 @@ class Span {
     for (std::size_t i = 0; i < n; ++i) v_[i] = (k[i] - dot(row(i).first(i), v_)) / row(i)[i];
     P_ = dot(v_, v_);
     delta2_ = kxx - P_;
-    inside_ = delta2_ <= in_the_span * kxx;
+    inside_ = !(delta2_ > in_the_span * kxx);  // also where it is no number
     d_ = v_;
     for (std::size_t i = n; i-- > 0;) {
       d_[i] /= row(i)[i];
@@ -50,7 +50,12 @@ class Span {
     io.scratch(bytes_of(v_) + bytes_of(d_));
     io.field("span.L", L_);
   }
-  bool fits(std::size_t n) const { return L_.size() == n * (n + 1) / 2; }
+  bool fits(std::size_t n) const {
+    if (L_.size() != n * (n + 1) / 2 || !all_finite(L_)) return false;
+    for (std::size_t i = 0; i < n; ++i)
+      if (row(i)[i] <= 0) return false;
+    return true;
+  }
 
  private:
   Vector row(std::size_t i) const { return {L_.data() + i * (i + 1) / 2, i + 1}; }
