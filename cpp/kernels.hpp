@@ -82,6 +82,7 @@ class Polynomial final : public OfDotProduct<Polynomial> {
   }
   double self(double norm) const override {
     const double base = gamma_ * norm + coef0_;
+    if (degree_ > 100) return std::pow(base, degree_);  // a loop over a degree of billions would never end
     double power = 1;
     for (int i = 0; i < degree_; ++i) power *= base;
     return power;

@@ -2,6 +2,8 @@
 
 from importlib.metadata import version
 
+from budgetron._durable import SaveError
+from budgetron._tensors import ModelFileError
 from budgetron.algorithms import (
     bduol,
     bogd,
@@ -67,6 +69,7 @@ from budgetron.losses import (
     Squared,
     SquaredHinge,
 )
+from budgetron.model_files import load
 from budgetron.rules import NORMA, OGD, PA, SGD, MarginPerceptron, Perceptron, Rule
 
 __version__ = version("budgetron")
@@ -100,6 +103,7 @@ __all__ = [
     "Maintained",
     "MarginPerceptron",
     "Merge",
+    "ModelFileError",
     "OnlineClassifier",
     "OnlineRegressor",
     "Perceptron",
@@ -114,6 +118,7 @@ __all__ = [
     "Rule",
     "SampleByWeight",
     "SampleUniform",
+    "SaveError",
     "Sigmoid",
     "Sometimes",
     "Squared",
@@ -134,6 +139,7 @@ __all__ = [
     "budget_perceptron",
     "duol",
     "forgetron",
+    "load",
     "nbsgd",
     "nogd",
     "norma",
