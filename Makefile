@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -type f -not -name '*.pyc')
 CPP := $(wildcard cpp/*.hpp cpp/*.cpp)
 
-.PHONY: demo test search lint format bench sanitize stub clean
+.PHONY: demo test search fuzz lint format bench sanitize stub clean
 
 demo: $(VENV)/.installed  ## several learners over a real data set
 	$(BIN)/python -m budgetron.demo
@@ -15,6 +15,9 @@ test: $(VENV)/.developed  ## all tests, and every example in the docs
 
 search: $(VENV)/.developed  ## the tests again, on examples that hypothesis draws anew
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto tests
+
+fuzz: $(VENV)/.developed  ## forged model files, for ten minutes
+	$(BIN)/python fuzz/model_file.py --minutes 10
 
 lint: $(VENV)/.developed
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """Fuzzing of model files: damaged and forged ones must be refused in a sentence, or load and work.
 
-Every input is a function of its number, so ``python fuzz/model_file.py --first 1234 --count 1`` is one again.
+Every input is a function of its number: ``python fuzz/model_file.py --first 7 --count 1`` runs one again.
 Inputs run in a child process; one that dies, hangs or takes far too much memory is reported by number, and
 the next child goes on behind it. ``--minutes`` sets how long.
 """
@@ -51,46 +51,10 @@ SECONDS = 20  # that one input may take
 GIGABYTES = 4  # of address space
 ROWS, FEATURES = 30, 2
 
-NUMBERS = [
-    0,
-    1,
-    -1,
-    2,
-    3,
-    7,
-    8,
-    9,
-    10,
-    11,
-    16,
-    255,
-    2**31 - 1,
-    2**31,
-    2**32,
-    2**53,
-    2**62,
-    2**63 - 1,
-    2**63,
-    2**64 - 1,
-]
+NUMBERS = [0, 1, 2, 3, 7, 8, 10, 11, 16, 255, *(2**k for k in (31, 32, 53, 62, 63)), 2**31 - 1, 2**64 - 1]
 FLOATS = [0.0, -0.0, 1.0, -1.0, 1e-320, 1e-300, 1e154, 1e200, -1e200, 1e308, np.inf, -np.inf, np.nan]
-VALUES = [
-    *NUMBERS,
-    -(2**63),
-    2**80,
-    0.5,
-    1e308,
-    -1e-320,
-    None,
-    True,
-    False,
-    "",
-    "scale",
-    "__class__",
-    [],
-    [1],
-    {},
-]
+TEXTS = ["", "scale", "__class__", "text"]
+VALUES = [*NUMBERS, *TEXTS, -1, -(2**63), 2**80, 0.5, 1e308, -1e-320, None, True, False, [], [1], {}]
 NAMES = ["type", "__class__", "__init__", "__dict__", "self", "budget", "gamma", "learner", "degree"]
 
 
@@ -229,7 +193,7 @@ def _array(arrays: dict[str, Any], name: str, draw: random.Random) -> Any:
     array = arrays[name].copy()
     kind = draw.randrange(10)
     if kind < 6 and array.size:
-        values = FLOATS if array.dtype.kind == "f" else [v for v in NUMBERS if v >= 0]
+        values = FLOATS if array.dtype.kind == "f" else NUMBERS
         several = draw.choice([1, 1, 3, array.size])
         with np.errstate(over="ignore"):
             for at in draw.sample(range(array.size), min(several, array.size)):
@@ -256,9 +220,10 @@ def work(path: str) -> str:
         file.extra  # noqa: B018
         model = load(path)
     except ModelFileError as refusal:
-        assert not isinstance(refusal.__cause__, MemoryError | RecursionError), refusal
-        assert str(refusal).startswith(path), refusal
-        assert "\n" not in str(refusal), refusal
+        sentence = str(refusal)
+        late = isinstance(refusal.__cause__, MemoryError | RecursionError)
+        if late or not sentence.startswith(path) or "\n" in sentence:
+            raise
         return "refused"
     if model.n_features_in_ > 100:
         return "loaded"
@@ -271,7 +236,8 @@ def work(path: str) -> str:
         model.partial_fit(X, y, sample_weight=np.linspace(0, 3, len(y)))
         model.predict(X)
     except ValueError as refusal:
-        assert "finite" in str(refusal), refusal
+        if "finite" not in str(refusal):
+            raise
         return "stopped"
     return "worked"
 
