@@ -16,8 +16,9 @@ test: $(VENV)/.developed  ## all tests, and every example in the docs
 search: $(VENV)/.developed  ## the tests again, on examples that hypothesis draws anew
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto tests
 
-fuzz: $(VENV)/.installed  ## the svmlight reader on broken text
+fuzz: $(VENV)/.developed  ## the svmlight reader on broken text, and forged model files: ten minutes each
 	$(BIN)/python fuzz/svmlight.py --minutes 10
+	$(BIN)/python fuzz/model_file.py --minutes 10
 
 lint: $(VENV)/.developed
 	$(BIN)/ruff check .

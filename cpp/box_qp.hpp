@@ -31,7 +31,7 @@ class PartFactor {
     v_.resize(n);
     for (std::size_t p = 0; p < n; ++p) v_[p] = (Q[i][places_[p]] - dot(row(p).first(p), v_)) / row(p)[p];
     const double delta2 = Q[i][i] - dot(v_, v_);
-    if (delta2 <= in_the_span * Q[i][i]) return false;
+    if (!(delta2 > in_the_span * Q[i][i])) return false;  // also where it is no number
     places_.push_back(i);
     L_.insert(L_.end(), v_.begin(), v_.end());
     L_.push_back(std::sqrt(delta2));

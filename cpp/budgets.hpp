@@ -36,6 +36,7 @@ class Stop final : public Budget {
     if (f.size() < budget_) f.append(term);
   }
   void fields(Fields& io) override { io.scratch(sizeof *this); }
+  bool fits(std::size_t n) const override { return n <= budget_; }
 
  private:
   std::size_t budget_;
@@ -55,6 +56,7 @@ class RemoveRandom final : public Budget {
     io.scratch(sizeof *this);
     random_.fields(io);
   }
+  bool fits(std::size_t n) const override { return n <= budget_; }
 
  private:
   std::size_t budget_;
@@ -72,6 +74,7 @@ class RemoveOldest final : public Budget {
       f.replace(f.oldest(), term);
   }
   void fields(Fields& io) override { io.scratch(sizeof *this); }
+  bool fits(std::size_t n) const override { return n <= budget_; }
 
  private:
   std::size_t budget_;
@@ -104,7 +107,7 @@ class RemoveRedundant final : public Budget {
     io.scratch(sizeof *this);
     K_.fields(io);
   }
-  bool fits(std::size_t n) const override { return K_.fits(n); }
+  bool fits(std::size_t n) const override { return n <= budget_ && K_.fits(n); }
 
  private:
   // y_i (f(s_i) - alpha_i k(s_i,s_i)), y_i the signs of the coefficients of s_i.
@@ -154,7 +157,8 @@ class Forget final : public Budget {
     const double slack = 15.0 / 32.0 * static_cast<double>(M_) - Q_;
     if (psi(1) > slack && slack <= 0) return;  // no phi: only where the prediction was right
     const double phi = psi(1) <= slack ? 1 : slack / (sigma + std::sqrt(sigma * sigma + a * slack));
-    assert(0 < phi && phi <= 1);
+    if (!(phi > 0)) return;  // coefficients so large that their squares are no numbers
+    assert(phi <= 1);
     Q_ += psi(phi);
     f.replace(oldest, term);
     f.shrink(phi);
@@ -165,6 +169,7 @@ class Forget final : public Budget {
     io.field("forget.M", M_);
     io.field("forget.Q", Q_);
   }
+  bool fits(std::size_t n) const override { return n <= budget_ && std::isfinite(Q_); }
 
  private:
   std::size_t budget_;
@@ -194,6 +199,7 @@ class Sample : public Budget {
     io.scratch(sizeof *this + bytes_of(p_));
     random_.fields(io);
   }
+  bool fits(std::size_t n) const final { return n <= budget_; }
 
  protected:
   struct Drawn {

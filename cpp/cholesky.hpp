@@ -26,7 +26,7 @@ class Span {
     solve(k, v_);
     P_ = dot(v_, v_);
     delta2_ = kxx - P_;
-    inside_ = delta2_ <= in_the_span * kxx;
+    inside_ = !(delta2_ > in_the_span * kxx);  // also where it is no number
     d_ = v_;
     loops->solve_upper(L_.data(), n, d_.data());
   }
@@ -50,9 +50,16 @@ class Span {
     io.scratch(bytes_of(v_) + bytes_of(d_));
     io.field("span.L", L_);
   }
-  bool fits(std::size_t n) const { return L_.size() == n * (n + 1) / 2; }
+  bool fits(std::size_t n) const {
+    if (L_.size() != n * (n + 1) / 2 || !all_finite(L_)) return false;
+    for (std::size_t i = 0; i < n; ++i)
+      if (row(i)[i] <= 0) return false;
+    return true;
+  }
 
  private:
+  Vector row(std::size_t i) const { return {L_.data() + i * (i + 1) / 2, i + 1}; }
+
   std::vector<double> L_;  // lower triangle, rows one after the other
   std::vector<double> v_;  // L^-1 k
   std::vector<double> d_;

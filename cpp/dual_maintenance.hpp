@@ -54,6 +54,7 @@ class DualMaintenance : public Part {
   }
 
   void fields(Fields& io) override { io.scratch(bytes_of(b_)); }
+  bool fits(std::size_t n) const override { return n <= budget_; }
 
  protected:
   // The j that goes, and what the others take over, b, given as zeros.
@@ -105,7 +106,7 @@ class RowsOfGram : public DualMaintenance {
     DualMaintenance::fields(io);
     K_.fields(io, "dual.gram");
   }
-  bool fits(std::size_t n) const override { return K_.fits(n); }
+  bool fits(std::size_t n) const override { return DualMaintenance::fits(n) && K_.fits(n); }
 
  protected:
   Gram K_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <numeric>
@@ -287,6 +288,7 @@ class DualProjectionClipped final : public RowsOfGram {
       const double lost = share(dual, j);
       bound_[j] = -dual.g(j) * (1 - dual.m(j)) - lost / 2;
       for (std::size_t i = 0; i < dual.size(); ++i) bound_[j] += b_[i] * (1 - dual.m(i));
+      if (std::isnan(bound_[j])) bound_[j] = -std::numeric_limits<double>::infinity();  // which no sort survives
     }
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::sort(order_.begin(), order_.end(), [&](auto i, auto j) { return bound_[i] > bound_[j]; });

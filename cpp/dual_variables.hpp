@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "expansion.hpp"
@@ -81,7 +82,12 @@ class DualVariables {
     io.field("dual.C", C_);
     io.field("dual.F", F_);
   }
-  bool fits(std::size_t n) const { return y_.size() == n && C_.size() == n && F_.size() == n; }
+  bool fits(std::size_t n) const {
+    const auto label = [](double y) { return y == 1 || y == -1; };
+    const auto possible = [](double C) { return C >= 0 && std::isfinite(C); };
+    return y_.size() == n && C_.size() == n && F_.size() == n && std::all_of(y_.begin(), y_.end(), label) &&
+           std::all_of(C_.begin(), C_.end(), possible);
+  }
 
  private:
   Expansion& f_;

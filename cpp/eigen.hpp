@@ -2,7 +2,9 @@
 // loaded.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -14,9 +16,11 @@ using Dsyevd = void (*)(char* jobz, char* uplo, int* n, double* a, int* lda, dou
 inline Dsyevd dsyevd = nullptr;
 
 // On entry A is symmetric, n x n; on return row i of A is the eigenvector of the i-th eigenvalue, in ascending order.
-// False if the iteration did not converge.
+// False if the iteration did not converge, or if A has something in it that is not a finite number: LAPACK may then
+// leave its arrays.
 inline bool symmetric_eigen(std::span<double> A, std::span<double> eigenvalues) {
   assert(dsyevd != nullptr && A.size() == eigenvalues.size() * eigenvalues.size());
+  if (!std::all_of(A.begin(), A.end(), [](double a) { return std::isfinite(a); })) return false;
   char vectors = 'V', lower = 'L';
   int n = static_cast<int>(eigenvalues.size()), info = 0;
   int work_size = 1 + 6 * n + 2 * n * n, iwork_size = 3 + 5 * n;

@@ -233,7 +233,7 @@ class Expansion final : public Part {
   bool fits(std::size_t n) const override {
     const auto right = [n](const auto& row) { return row.size() == n; };
     return right(births_) && std::all_of(alpha_.begin(), alpha_.end(), right) && support_->fits(n) &&
-           (!average_ || average_->fits(n));
+           (!average_ || average_->fits(n)) && births_differ();
   }
 
  private:
@@ -255,6 +255,13 @@ class Expansion final : public Part {
       if (norm_kept_) norm2_ += coefficient * (2 * dot(k, alpha_[c]) + coefficient * kii);
       alpha_[c][i] += coefficient;
     }
+  }
+
+  bool births_differ() const {
+    std::vector<Counter> sorted = births_;
+    std::sort(sorted.begin(), sorted.end());
+    return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() &&
+           (sorted.empty() || sorted.back() < born_);
   }
 
   // The coefficients at place i become 0.

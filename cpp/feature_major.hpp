@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -93,7 +94,11 @@ class FeatureMajor final : public SupportSet {
   }
 
   bool fits(std::size_t n) const override {
-    return n_ == n && n <= stride_ && stride_ % lanes_of<T> == 0 && values_.size() == stride_ * features_;
+    const bool sized =
+        features_ == 0 ? values_.empty() : values_.size() % features_ == 0 && values_.size() / features_ == stride_;
+    const auto possible = [](T norm) { return norm >= 0 && std::isfinite(norm); };
+    return n_ == n && n <= stride_ && stride_ % lanes_of<T> == 0 && sized && all_finite(values_) &&
+           std::all_of(norms_.begin(), norms_.end(), possible);
   }
 
  private:

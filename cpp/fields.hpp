@@ -1,6 +1,8 @@
 // What a part of a model consists of, told once: the same walk saves it, restores it and measures it.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -52,6 +54,7 @@ class Prefixed final : public Fields {
   void field(const char* name, std::vector<float>& v) override { io_.field((prefix_ + name).c_str(), v); }
   void field(const char* name, std::vector<Counter>& v) override { io_.field((prefix_ + name).c_str(), v); }
   void scratch(Bytes bytes) override { io_.scratch(bytes); }
+  bool measuring() const override { return io_.measuring(); }
   bool restoring() const override { return io_.restoring(); }
 
  private:
@@ -64,13 +67,20 @@ Bytes bytes_of(const std::vector<T>& v) {
   return v.capacity() * sizeof(T);
 }
 
+// For `fits`, below.
+template <class T>
+bool all_finite(const std::vector<T>& v) {
+  return std::all_of(v.begin(), v.end(), [](T x) { return std::isfinite(x); });
+}
+
 // A piece of a model that has a state of its own.
 class Part {
  public:
   virtual ~Part() = default;
   // Walks over everything the part keeps: its fields, its working memory, and its own size as an object.
   virtual void fields(Fields&) = 0;
-  // Whether restored fields fit together and with n support vectors.
+  // Whether restored fields fit together and with n support vectors. They may come from a file that anyone wrote: what
+  // passes here must never lead outside an array, break an assertion or keep a loop from ending, whatever the numbers.
   virtual bool fits(std::size_t) const { return true; }
 };
 

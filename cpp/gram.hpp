@@ -55,6 +55,7 @@ class SquareMatrix {
   }
 
   bool fits(std::size_t n) const { return n_ == n && n <= stride_ && stride_ * stride_ == values_.size(); }
+  bool finite() const { return all_finite(values_); }
 
  private:
   // 16, 24, 40, 72 ..., never a large power of 2: the numbers of one column would then share few cache lines.
@@ -105,7 +106,12 @@ class Gram {
     K_.fields(io, (name + ".n").c_str(), (name + ".values").c_str());
     io.field((name + ".diagonal").c_str(), diagonal_);
   }
-  bool fits(std::size_t n) const { return K_.fits(n) && diagonal_.size() == n; }
+  bool fits(std::size_t n) const {
+    if (!K_.fits(n) || !K_.finite() || diagonal_.size() != n) return false;
+    for (std::size_t i = 0; i < n; ++i)
+      if (K_[i][i] != diagonal_[i]) return false;
+    return true;
+  }
 
  private:
   void write(std::size_t i, Vector k, double kxx) {

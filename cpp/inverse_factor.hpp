@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "cholesky.hpp"
@@ -69,7 +70,11 @@ class InverseFactor {
     W_.fields(io, "factor.n", "factor.values");
     io.field("factor.changes", changes_);
   }
-  bool fits(std::size_t n) const { return K_.fits(n) && W_.fits(n); }
+  bool fits(std::size_t n) const {
+    if (!K_.fits(n) || !W_.fits(n)) return false;
+    const Vector kii = K_.diagonal();  // one with k(x,x) = 0 lies in every span
+    return std::all_of(kii.begin(), kii.end(), [](double k) { return k > 0; });
+  }
 
  private:
   static constexpr double drift = 1e-8;
@@ -83,7 +88,7 @@ class InverseFactor {
     d_.assign(k.size(), 0.0);
     for (std::size_t i = 0; i < k.size(); ++i) add(v_[i], W_[i].first(k.size()), d_);
     delta2_ = kxx - dot(v_, v_);
-    inside_ = delta2_ <= in_the_span * kxx;
+    inside_ = !(delta2_ > in_the_span * kxx);  // also where it is no number
   }
 
   // The largest error of K d = k, relative to the largest k.
@@ -129,7 +134,8 @@ class InverseFactor {
     W_ = {};
     for (std::size_t i = 0; i < size(); ++i) {
       solve(K_[i].first(i), K_[i][i]);
-      delta2_ = std::max(delta2_, in_the_span * K_[i][i]);
+      const double least = std::max(in_the_span * K_[i][i], std::numeric_limits<double>::min());
+      if (!(delta2_ > least)) delta2_ = least;
       append_row();
     }
     changes_ = 0;

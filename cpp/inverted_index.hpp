@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cassert>
+#include <cmath>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -156,11 +156,7 @@ class InvertedIndex final : public SupportSet {
 
   // What does not fit together restores nothing, which then does not fit the rest.
   void restore(const Saved& saved) {
-    const Counter nonzeros = std::accumulate(saved.sizes.begin(), saved.sizes.end(), Counter{0});
-    const bool inside = std::all_of(saved.columns.begin(), saved.columns.end(), [&](auto j) { return j < features_; });
-    if (!inside || nonzeros != saved.columns.size() || nonzeros != saved.values.size() ||
-        saved.norms.size() != saved.sizes.size())
-      return;
+    if (!sound(saved)) return;
     vectors_.resize(saved.sizes.size());
     norms_.resize(padded());
     for (std::size_t i = 0, at = 0; i < size(); ++i) {
@@ -168,6 +164,22 @@ class InvertedIndex final : public SupportSet {
       for (const std::size_t end = at + saved.sizes[i]; at < end; ++at) s.add(saved.columns[at], saved.values[at]);
       write(i, std::move(s), static_cast<double>(saved.norms[i]));
     }
+  }
+
+  bool sound(const Saved& saved) const {
+    if (saved.columns.size() != saved.values.size() || saved.norms.size() != saved.sizes.size()) return false;
+    const auto possible = [](T norm) { return norm >= 0 && std::isfinite(norm); };
+    if (!all_finite(saved.values) || !std::all_of(saved.norms.begin(), saved.norms.end(), possible)) return false;
+    std::size_t at = 0;
+    for (const Counter size : saved.sizes) {
+      if (size > saved.columns.size() - at) return false;
+      const auto columns = std::span(saved.columns).subspan(at, static_cast<std::size_t>(size));
+      const auto descends = [](Counter a, Counter b) { return a >= b; };
+      if (std::adjacent_find(columns.begin(), columns.end(), descends) != columns.end()) return false;
+      if (!columns.empty() && columns.back() >= features_) return false;
+      at += columns.size();
+    }
+    return at == saved.columns.size();
   }
 
   std::size_t features_;

@@ -124,6 +124,7 @@ class Polynomial final : public OneByOne<Polynomial> {
   Polynomial(double gamma, double coef0, int degree) : gamma_(gamma), coef0_(coef0), degree_(degree) {}
   double of(double product) const {
     const double base = gamma_ * product + coef0_;
+    if (degree_ > 100) return std::pow(base, degree_);  // a loop over a degree of billions would never end
     double power = 1;
     for (int i = 0; i < degree_; ++i) power *= base;
     return power;

@@ -27,8 +27,8 @@ class BestMerge {
   static double look_up(double m, double q) {
     const Table& table = the_table();
     const double a = std::min(2 * m, 1.0) * (cells - 1), b = q * (cells - 1);
-    const auto i = std::min(static_cast<std::size_t>(a), cells - 2),
-               j = std::min(static_cast<std::size_t>(b), cells - 2);
+    const auto cell = [](double x) { return x > 0 ? std::min(static_cast<std::size_t>(x), cells - 2) : 0; };  // NaN: 0
+    const std::size_t i = cell(a), j = cell(b);
     const double u = a - static_cast<double>(i), v = b - static_cast<double>(j);
     return (1 - u) * ((1 - v) * table[i][j] + v * table[i][j + 1]) +
            u * ((1 - v) * table[i + 1][j] + v * table[i + 1][j + 1]);

@@ -53,9 +53,10 @@ class Neighbours {
     io.field("neighbours.kernel", kernel_);
   }
   bool fits(std::size_t n) const {
-    for (const Counter i : nearest_)
-      if (i >= n) return false;
-    return nearest_.size() == n && distance_.size() == n && kernel_.size() == n;
+    if (nearest_.size() != n || distance_.size() != n || kernel_.size() != n) return false;
+    for (std::size_t i = 0; i < n; ++i)
+      if (nearest_[i] >= n || (nearest_[i] == i && n > 1)) return false;
+    return true;
   }
 
  private:

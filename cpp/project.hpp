@@ -59,7 +59,7 @@ class Project : public Budget {
     io.scratch(sizeof *this);
     span_.fields(io);
   }
-  bool fits(std::size_t n) const override { return span_.fits(n); }
+  bool fits(std::size_t n) const override { return n <= budget_ && span_.fits(n); }
   bool solves() const override { return true; }
 
  protected:
@@ -131,8 +131,11 @@ class ProjectLowRank final : public Budget {
     io.field("low_rank.V", V_);
     io.field("low_rank.D", D_);
   }
+  bool fits(std::size_t n) const override {
+    if (cut_ == 0) return n <= budget_ && V_.empty() && D_.empty();
+    return cut_ == 1 && n == budget_ && D_.size() <= rank_ && V_.size() == n * D_.size();
+  }
   bool solves() const override { return true; }
-  bool fits(std::size_t n) const override { return cut_ <= 1 && V_.size() == n * D_.size() && (!cut_ || n == budget_); }
 
  private:
   Vector vector(std::size_t r) const { return {V_.data() + r * budget_, budget_}; }

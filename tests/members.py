@@ -100,6 +100,12 @@ def start(model: Any, task: str, X: Any, y: Any, **kwargs: Any) -> Any:
     return model.partial_fit(X, y, **classes, **kwargs)
 
 
+def fitted(task: str = "binary", learner: str | Learner = "rbp", n: int = 40) -> Any:
+    """A small model in mid-stream."""
+    X, y = data(task, n)
+    return start(estimator(task, learner), task, X, y)
+
+
 def scores(model: Any, X: Any) -> Any:
     """f(x), of either estimator."""
     return getattr(model, "decision_function", model.predict)(X)

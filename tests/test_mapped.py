@@ -305,7 +305,9 @@ def test_float32_is_close(name, task):
     double = members.scores(members.start(members.estimator(task, LEARNERS[name]), task, X, y), X)
     X = X.astype(np.float32)
     single = members.scores(members.start(members.estimator(task, LEARNERS[name]), task, X, y), X)
-    assert np.median(np.abs(single - double)) < 0.01  # a step that one takes and the other not moves some more
+    assert (
+        np.median(np.abs(single - double)) < 0.01
+    )  # a step that one takes and the other not moves some more
 
 
 def test_the_model_in_the_open():

@@ -2,6 +2,8 @@
 
 from importlib.metadata import version
 
+from budgetron._durable import SaveError
+from budgetron._tensors import ModelFileError
 from budgetron.algorithms import (
     bduol,
     bogd,
@@ -81,6 +83,7 @@ from budgetron.losses import (
     SquaredHinge,
 )
 from budgetron.mapped import Mapped
+from budgetron.model_files import load
 from budgetron.rules import NORMA, OGD, PA, SGD, MarginPerceptron, Perceptron, Rule
 from budgetron.vector_rules import AROW, AdaGrad, CoinBetting, OnlineNewton, VectorRule
 
@@ -123,6 +126,7 @@ __all__ = [
     "Mapped",
     "MarginPerceptron",
     "Merge",
+    "ModelFileError",
     "Nystrom",
     "OnlineClassifier",
     "OnlineNewton",
@@ -141,6 +145,7 @@ __all__ = [
     "Rule",
     "SampleByWeight",
     "SampleUniform",
+    "SaveError",
     "Sigmoid",
     "SobolFourier",
     "Sometimes",
@@ -166,6 +171,7 @@ __all__ = [
     "duol",
     "fogd",
     "forgetron",
+    "load",
     "nbsgd",
     "nogd",
     "norma",

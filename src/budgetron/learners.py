@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Self
@@ -249,6 +249,14 @@ class Model:
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything that learning changed, as named arrays."""
         return dict(sorted(self._native.state().items()))
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take up a state of a model of the same description; this one must be new."""
+        expected = self.state()
+        if differ := sorted(set(expected) ^ set(state)):
+            what = "missing" if differ[0] in expected else "unknown"
+            raise ValueError(f"model state: the field {differ[0][:100]} is {what}.")
+        self._native.restore(dict(state))
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.memory_bytes

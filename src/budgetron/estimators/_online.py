@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from budgetron import _check, _core
+from budgetron import _check, _core, model_files
 from budgetron._rows import Matrix, canonical, whole
 from budgetron._tasks import Task
 from budgetron.learners import Floats, Learner, Model
@@ -66,6 +66,24 @@ class Online(BaseEstimator):  # type: ignore[misc]
     def memory_bytes_(self) -> int:
         """The native memory that the model holds, in bytes."""
         return self._fitted_model().memory_bytes
+
+    def save(self, path: model_files.Path, extra: Mapping[str, Any] | None = None) -> None:
+        """Write everything the estimator is to a file, from which :func:`budgetron.load` takes it up again.
+
+        The file is data alone, in the layout of safetensors, and the same estimator always gives the same
+        bytes. A file that is there already is replaced in one step: whatever fails, it is the old one or
+        the new one in full, and a failure is a :class:`~budgetron.SaveError`.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to.
+        extra : dict, optional
+            What a run wants to keep beside the model: numbers, texts, None, arrays, and lists and dicts of
+            these. ``budgetron.model_files.read(path).extra`` gives it back.
+        """
+        self._fitted_model()
+        model_files.save(self, path, extra)
 
     def _default_learner(self) -> Learner:
         raise NotImplementedError

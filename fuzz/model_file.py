@@ -1,0 +1,306 @@
+"""Fuzzing of model files: damaged and forged ones must be refused in a sentence, or load and work.
+
+Every input is a function of its number: ``python fuzz/model_file.py --first 7 --count 1`` runs one again.
+Inputs run in a child process; one that dies, hangs or takes far too much memory is reported by number, and
+the next child goes on behind it. ``--minutes`` sets how long.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import faulthandler
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+import members
+from budgetron import (
+    OGD,
+    SGD,
+    Averaged,
+    Kernelized,
+    Laplacian,
+    Linear,
+    Merge,
+    ModelFileError,
+    Polynomial,
+    ProjectSmallest,
+    Sometimes,
+    Squared,
+    _tensors,
+    algorithms,
+    load,
+    model_files,
+)
+from budgetron import double_updating as dual
+
+SECONDS = 20  # that one input may take
+GIGABYTES = 4  # of address space
+ROWS, FEATURES = 30, 2
+
+NUMBERS = [0, 1, 2, 3, 7, 8, 10, 11, 16, 255, *(2**k for k in (31, 32, 53, 62, 63)), 2**31 - 1, 2**64 - 1]
+FLOATS = [0.0, -0.0, 1.0, -1.0, 1e-320, 1e-300, 1e154, 1e200, -1e200, 1e308, np.inf, -np.inf, np.nan]
+TEXTS = ["", "scale", "__class__", "text"]
+VALUES = [*NUMBERS, *TEXTS, -1, -(2**63), 2**80, 0.5, 1e308, -1e-320, None, True, False, [], [1], {}]
+NAMES = ["type", "__class__", "__init__", "__dict__", "self", "budget", "gamma", "learner", "degree"]
+
+
+def corpus() -> list[bytes]:
+    """One small model of every task and algorithm, and of parts that no algorithm has by default."""
+    k = members.Gaussian(0.5)
+    made = [(task, members.make(name)) for task, name in members.cases()]
+    made += [
+        ("multiclass", Averaged(members.make("bpa_nn"), suffix=0.5)),
+        ("binary", Averaged(members.make("bduol"))),
+        ("regression", Kernelized(Polynomial(0.5, 1.0, 3), OGD(eta=0.01), members.RemoveSmallest(6))),
+        ("regression", Kernelized(k, SGD(lam=0.1, loss=Squared()), Merge(6))),
+        ("multiclass", Kernelized(k, SGD(lam=0.1), Sometimes(Merge(6), 60.0))),
+        ("binary", Kernelized(k, SGD(lam=0.1), ProjectSmallest(6))),
+        ("multiclass", Kernelized(k, SGD(lam=0.1), ProjectSmallest(6, neighbours=3))),
+        ("multiclass", algorithms.nogd(Linear(), budget=6, rank=2)),
+        ("binary", algorithms.projectron(Laplacian(0.5), budget=6)),
+    ]
+    made += [
+        ("binary", dual.DoubleUpdating(k, maintenance=getattr(dual, name)(budget=6)))
+        for name in dir(dual)
+        if name.startswith("Dual") and name != "DualMaintenance"
+    ]
+    return [_saved(task, learner, i) for i, (task, learner) in enumerate(made)]
+
+
+def _saved(task: str, learner: Any, i: int) -> bytes:
+    X, y = members.data(task, ROWS, seed=i, features=FEATURES)
+    X = X.astype(np.float32) if i % 3 == 0 else X
+    model = members.start(members.estimator(task, learner), task, X, y)
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(f"{folder}/model", extra={"row": 3, "scale": np.ones(2)})
+        return Path(folder, "model").read_bytes()
+
+
+# ---- mutations: of the bytes as they are, or of what they say, with the checksum made right again
+
+
+def mutated(seed: int, files: list[bytes]) -> bytes:
+    """Input number ``seed``."""
+    draw = random.Random(seed)
+    original = draw.choice(files)
+    mutate = draw.choice([_bytes, _header, _description, _state, _state, _state])
+    return mutate(original, draw)
+
+
+def _bytes(file: bytes, draw: random.Random) -> bytes:
+    out = bytearray(file)
+    for _ in range(draw.choice([1, 1, 2, 5])):
+        at = draw.randrange(len(out)) if out else 0
+        kind = draw.randrange(5)
+        if kind == 0 and out:
+            out[at] ^= 1 << draw.randrange(8)
+        elif kind == 1:
+            del out[at:]
+        elif kind == 2:
+            del out[at : at + draw.randrange(1, 20)]
+        elif kind == 3:
+            out[at:at] = draw.randbytes(draw.randrange(1, 20))
+        else:
+            out[:8] = draw.choice([*NUMBERS, len(out)]).to_bytes(9, "little")[:8]
+    return bytes(out)
+
+
+def parts(file: bytes) -> tuple[dict[str, str], dict[str, Any]]:
+    """The texts and arrays of a good file."""
+    with tempfile.TemporaryFile() as opened:
+        opened.write(file)
+        opened.seek(0)
+        return _tensors.decode(opened, "corpus", lambda _: None)
+
+
+def _sealed(header: bytes, data: bytes) -> bytes:
+    """The file of a forged header, with a checksum that is right."""
+    header = len(header).to_bytes(8, "little") + header
+    said = _tensors._digest([header, data])
+    return header.replace(_tensors._NO_CHECKSUM.encode(), said.encode(), 1) + data
+
+
+def _header(file: bytes, draw: random.Random) -> bytes:
+    size = 8 + int.from_bytes(file[:8], "little")
+    header = json.loads(file[8:size])
+    header["__metadata__"]["checksum"] = _tensors._NO_CHECKSUM
+    header = _tree(header, draw)
+    data = file[size:] if draw.random() < 0.8 else file[size : size + draw.randrange(len(file) - size)]
+    return _sealed(json.dumps(header).encode(), data)
+
+
+def _description(file: bytes, draw: random.Random) -> bytes:
+    texts, arrays = parts(file)
+    said = json.loads(texts["description"])
+    for _ in range(draw.choice([1, 1, 2, 4])):
+        said = _tree(said, draw)
+    texts["description"] = json.dumps(said)
+    return b"".join(_tensors.encode(arrays, texts))
+
+
+def _tree(tree: Any, draw: random.Random) -> Any:
+    """JSON with one thing in it changed."""
+    tree = copy.deepcopy(tree)
+    places = list(_places(tree))
+    if not places:
+        return draw.choice(VALUES)
+    holder, key = draw.choice(places)
+    kind = draw.randrange(5)
+    if kind == 0:
+        del holder[key]
+    elif kind == 1 and isinstance(holder, dict):
+        holder[draw.choice(NAMES)] = holder.pop(key)
+    elif kind == 2:
+        other, name = draw.choice(places)
+        holder[key] = copy.deepcopy(other[name])
+    else:
+        holder[key] = draw.choice(VALUES)
+    return tree
+
+
+def _places(tree: Any) -> Any:
+    """Every (holder, key) in the JSON."""
+    for key in list(tree) if isinstance(tree, dict) else range(len(tree)) if isinstance(tree, list) else ():
+        yield tree, key
+        yield from _places(tree[key])
+
+
+def _state(file: bytes, draw: random.Random) -> bytes:
+    texts, arrays = parts(file)
+    for _ in range(draw.choice([1, 1, 1, 2, 4, 8])):
+        name = draw.choice(sorted(arrays))
+        arrays[name] = _array(arrays, name, draw)
+    if draw.random() < 0.1:
+        arrays.pop(draw.choice(sorted(arrays)))
+    return b"".join(_tensors.encode(arrays, texts))
+
+
+def _array(arrays: dict[str, Any], name: str, draw: random.Random) -> Any:
+    array = arrays[name].copy()
+    kind = draw.randrange(10)
+    if kind < 6 and array.size:
+        values = FLOATS if array.dtype.kind == "f" else NUMBERS
+        several = draw.choice([1, 1, 3, array.size])
+        with np.errstate(over="ignore"):
+            for at in draw.sample(range(array.size), min(several, array.size)):
+                value = draw.choice(values)
+                array.flat[at] = np.array(value).astype(array.dtype)
+    elif kind == 6:
+        array = array.ravel()[: draw.randrange(array.size + 1)]
+    elif kind == 7:
+        array = np.resize(array, draw.choice([0, 1, 8, 16, 24, 64, 256, 576, array.size + 1]))
+    elif kind == 8:
+        array = arrays[draw.choice(sorted(arrays))].copy()
+    else:
+        array = array.astype(draw.choice(["f4", "f8", "u8", "i8", "u1", "?"]))
+    return array
+
+
+# ---- one input
+
+
+def work(path: str) -> str:
+    """Load the file and use what loads; how far it got. Anything but a refusal is raised."""
+    try:
+        file = model_files.read(path)
+        file.extra  # noqa: B018
+        model = load(path)
+    except ModelFileError as refusal:
+        sentence = str(refusal)
+        late = isinstance(refusal.__cause__, MemoryError | RecursionError)
+        if late or not sentence.startswith(path) or "\n" in sentence:
+            raise
+        return "refused"
+    if model.n_features_in_ > 100:
+        return "loaded"
+    X, y = members.data("binary", 20, seed=5, features=model.n_features_in_)
+    if hasattr(model, "classes_"):
+        y = model.classes_[np.arange(len(y)) % len(model.classes_)]
+    try:
+        members.scores(model, X)
+        model.partial_fit(X, y)
+        model.partial_fit(X, y, sample_weight=np.linspace(0, 3, len(y)))
+        model.predict(X)
+    except ValueError as refusal:
+        if "finite" not in str(refusal):
+            raise
+        return "stopped"
+    return "worked"
+
+
+def child(first: int, count: int, deadline: float) -> None:
+    """Inputs one after the other, each number printed before it runs."""
+    faulthandler.enable()
+    warnings.simplefilter("ignore")
+    if "asan" not in os.environ.get("LD_PRELOAD", ""):
+        resource.setrlimit(resource.RLIMIT_AS, (GIGABYTES << 30, GIGABYTES << 30))
+    files = corpus()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model")
+        for seed in range(first, first + count):
+            if time.time() > deadline:
+                break
+            print("input", seed, flush=True)
+            path.write_bytes(mutated(seed, files))
+            faulthandler.dump_traceback_later(SECONDS, exit=True)
+            print(work(str(path)), flush=True)
+            faulthandler.cancel_dump_traceback_later()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first input")
+    parser.add_argument("--count", type=int, default=10**9)
+    parser.add_argument("--minutes", type=float, default=1e6)
+    parser.add_argument("--child", type=float, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.child:
+        child(args.first, args.count, args.child)
+        return 0
+    return campaign(args.first, args.count, time.time() + 60 * args.minutes)
+
+
+def campaign(first: int, count: int, deadline: float) -> int:
+    """Children until the end; how many inputs were not survived."""
+    found, last, outcomes = [], first - 1, {}
+    while last < first + count - 1 and time.time() < deadline:
+        todo = [str(last + 1), "--count", str(first + count - last - 1), "--child", str(deadline)]
+        with tempfile.TemporaryFile("w+") as said:
+            run = subprocess.run(
+                [sys.executable, __file__, "--first", *todo], stdout=said, stderr=subprocess.PIPE
+            )
+            said.seek(0)
+            lines = said.read().split("\n")
+        numbers = [int(line.split()[1]) for line in lines if line.startswith("input ")]
+        for line in lines:
+            if line and not line.startswith("input "):
+                outcomes[line] = outcomes.get(line, 0) + 1
+        if run.returncode == 0:
+            last = numbers[-1] if numbers else last
+            break
+        if not numbers:
+            print(run.stderr.decode()[-3000:])
+            raise SystemExit("The child died before the first input.")
+        last = numbers[-1]
+        found.append(last)
+        print(f"--- input {last}: exit {run.returncode}\n{run.stderr.decode()[-3000:]}", flush=True)
+    print(f"inputs {first} to {last}: {outcomes}, not survived: {found}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

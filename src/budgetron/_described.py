@@ -1,0 +1,81 @@
+"""Descriptions as JSON and back: ``Gaussian(0.5)`` is ``{"type": "Gaussian", "gamma": 0.5}``.
+
+Types are looked up among what ``budgetron`` exports, and parameters among the fields of the type; nothing
+else can be named. Values are None, bool, int, float, str, lists of these, and descriptions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+
+from budgetron._spec import Spec
+
+_DEEPEST = 32
+
+
+def exported(kind: type) -> dict[str, type]:
+    """The classes of that kind that ``budgetron`` exports, by name."""
+    package = importlib.import_module("budgetron")
+    members = {name: getattr(package, name) for name in package.__all__}
+    return {
+        name: member
+        for name, member in members.items()
+        if isinstance(member, type) and issubclass(member, kind)
+    }
+
+
+def describe(value: Any, where: str) -> Any:
+    """The value as JSON has it; ``where`` is for the message if it is none of those above."""
+    if isinstance(value, Spec):
+        name = type(value).__name__
+        if _members().get(name) is not type(value):
+            raise TypeError(
+                f"{where} is a {name}, which is not one of budgetron's, so no model file can name it."
+            )
+        own = value.get_params(deep=False)
+        return {"type": name} | {key: describe(part, f"{where}.{key}") for key, part in own.items()}
+    if type(value) is list:
+        return [describe(part, f"{where}[{i}]") for i, part in enumerate(value)]
+    return plain(value, where)
+
+
+def plain(value: Any, where: str) -> Any:
+    """None, a bool, an int, a finite float or a str; NumPy's become Python's if the value is the same."""
+    if isinstance(value, np.generic) and value.item() == value:
+        value = value.item()
+    if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
+        return value
+    raise TypeError(f"{where} is {value!r}, which no model file holds: it must be a number, text or None.")
+
+
+def revive(said: Any, depth: int = 0) -> Any:
+    """The value that JSON describes; ValueError where it describes none."""
+    if depth > _DEEPEST:
+        raise ValueError("its description is nested too deeply")
+    if isinstance(said, list):
+        return [revive(part, depth + 1) for part in said]
+    if not isinstance(said, dict):
+        return said
+    name, values = said.get("type"), {key: part for key, part in said.items() if key != "type"}
+    kind = _members().get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise ValueError(f"it describes a {str(name)[:100]!r}, which this budgetron does not have")
+    known = {field.name: field for field in dataclasses.fields(kind) if field.init}
+    for key in values:
+        if key not in known:
+            raise ValueError(
+                f"it gives {name} a parameter {key[:100]!r}, which this budgetron does not have"
+            )
+    for key, field in known.items():
+        if key not in values and field.default is field.default_factory is dataclasses.MISSING:
+            raise ValueError(f"it gives {name} no {key}")
+    return kind(**{key: revive(part, depth + 1) for key, part in values.items()})
+
+
+def _members() -> dict[str, Any]:
+    return {name: kind for name, kind in exported(Spec).items() if dataclasses.is_dataclass(kind)}
