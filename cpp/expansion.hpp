@@ -220,7 +220,7 @@ class Expansion final : public Part {
     io.field("support.layout", layout);
     if (io.restoring()) lay_out(layout == 0 ? Layout::FeatureMajor : Layout::InvertedIndex);
     support_->fields(io);
-    if (io.restoring()) remake_selves();
+    if (io.restoring() && support_->fits(support_->size())) remake_selves();
     if (average_) average_->fields(io);
     io.field("expansion.divisor", divisor_);
     io.field("expansion.norm2", norm2_);

@@ -27,7 +27,7 @@ class HadamardFourier final : public FeatureMap {
   double squared_norm(const Row&, Vector) const override { return 1; }
 
   void transform(const Stretch& rows, std::span<double> Z) const override {
-    std::vector<double> x(d_), v(d_), angles(S_.size());
+    std::vector<double> x(d_), v(d_), angles(S_.size() + lanes);  // the sines are made in whole lanes
     for (std::size_t i = 0; i < rows.size(); ++i) {
       std::fill(x.begin(), x.end(), 0.0);
       std::visit([&](const auto& row) { row.each([&](std::size_t j, auto value) { x[j] = value; }); }, rows[i]);

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from budgetron import Gaussian, Laplacian, Merge, Polynomial, _core
-from members import cases, data, estimator, make, parameters, same_state, scores, start
+from members import data, estimator, expansions, make, parameters, same_state, scores, start
 
 
 def learned(task, learner, X, y, length, chunk=1000):
@@ -20,7 +20,7 @@ def of_budget(name, kernel=None, budget=70):
     return make(name, kernel, **({"budget": budget} if "budget" in parameters(name) else {}))
 
 
-@pytest.mark.parametrize(("task", "name"), cases())
+@pytest.mark.parametrize(("task", "name"), expansions())
 def test_is_row_by_row_bit_for_bit(task, name):
     X, y = data(task, 600, features=5)
     plain = learned(task, of_budget(name), X, y, 1)

@@ -103,7 +103,7 @@ def read(path: Path) -> ModelFile:
     >>> file.extra
     {'rows': 2}
     >>> file.arrays["state/expansion.alpha.0"]
-    array([-1.])
+    array([-1.,  1.])
     """
     path = os.fspath(path)
     with open(path, "rb") as file:
