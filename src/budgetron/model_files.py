@@ -103,7 +103,7 @@ def read(path: Path) -> ModelFile:
     >>> file.extra
     {'rows': 2}
     >>> file.arrays["state/expansion.alpha.0"]
-    array([-1.])
+    array([-1.,  1.])
     """
     path = os.fspath(path)
     with open(path, "rb") as file:
@@ -262,6 +262,8 @@ def _revive_classes(said: Any, arrays: _tensors.Arrays) -> npt.NDArray[Any] | No
         classes = arrays[_CLASSES].copy() if said == "numbers" else _from_code_points(arrays[_CLASSES])
     if classes.ndim != 1 or len(classes) < 2 or not (classes[:-1] < classes[1:]).all():
         raise ValueError("its labels must be at least two, sorted, each one once")
+    if classes.dtype.kind == "f" and not (np.isfinite(classes) & (classes == np.floor(classes))).all():
+        raise ValueError("its labels are not whole numbers")
     return classes
 
 
