@@ -273,7 +273,19 @@ def test_descriptions_that_are_forged(place, value, sentence, small, path):
 
 @pytest.mark.parametrize(
     "classes",
-    [[0.5, 1.5], [0.0, np.inf], [0.0, np.nan], [1, 0], [1, 1], [1], [], [[0, 1]], [[0, 1], [2, 3]], 3],
+    [
+        [0.5, 1.5],
+        [0.0, 1e300],
+        [0.0, np.inf],
+        [0.0, np.nan],
+        [1, 0],
+        [1, 1],
+        [1],
+        [],
+        [[0, 1]],
+        [[0, 1], [2, 3]],
+        3,
+    ],
     ids=str,
 )
 def test_labels_that_are_forged(classes, small, path):
