@@ -3,12 +3,30 @@
 import json
 import subprocess
 import sys
+from dataclasses import is_dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from budgetron import Gaussian, ModelFileError, OnlineClassifier, _tensors, load, model_files, rbp
+import budgetron
+from budgetron import (
+    SGD,
+    Averaged,
+    DoubleUpdating,
+    Gaussian,
+    Kernelized,
+    Merge,
+    ModelFileError,
+    OnlineClassifier,
+    ProjectSmallest,
+    Sometimes,
+    Squared,
+    _tensors,
+    load,
+    model_files,
+    rbp,
+)
 from members import cases, data, fitted, make
 
 
@@ -254,6 +272,30 @@ def test_descriptions_that_are_forged(place, value, sentence, small, path):
 
 
 @pytest.mark.parametrize(
+    "classes",
+    [
+        [0.5, 1.5],
+        [0.0, 1e300],
+        [0.0, np.inf],
+        [0.0, np.nan],
+        [1, 0],
+        [1, 1],
+        [1],
+        [],
+        [[0, 1]],
+        [[0, 1], [2, 3]],
+        3,
+    ],
+    ids=str,
+)
+def test_labels_that_are_forged(classes, small, path):
+    """Input 1017462 of the fuzzer had some that no classifier takes."""
+    texts, arrays = parts(small, path)
+    arrays["classes"] = np.array(classes)
+    assert "its labels" in refusal(path, b"".join(_tensors.encode(arrays, texts)))
+
+
+@pytest.mark.parametrize(
     "extra", [{"$array": "none"}, {"$array": ["x"]}, {"$float": "1"}, {"a": {"$float": []}}], ids=str
 )
 def test_extra_that_is_forged(extra, small, path):
@@ -265,16 +307,21 @@ def test_extra_that_is_forged(extra, small, path):
         model_files.read(path).extra  # noqa: B018
 
 
-def forged(model, path, **change):
-    """The file with some of its state changed."""
-    model.save(path)
-    texts, arrays = parts(path.read_bytes(), path)
+def forged(file, **change):
+    """The file with some of its state changed; ``file`` is its texts and arrays."""
+    texts, arrays = file
+    new = {}
     for name, value in change.items():
         name = "state/" + name.replace("__", ".")
-        assert name in arrays
         value = value(arrays[name].copy()) if callable(value) else value
-        arrays[name] = np.asarray(value, arrays[name].dtype)
-    return b"".join(_tensors.encode(arrays, texts))
+        new[name] = np.asarray(value, arrays[name].dtype)
+    return b"".join(_tensors.encode(arrays | new, texts))
+
+
+def written(model, path):
+    """The texts and arrays of the model's file."""
+    model.save(path)
+    return parts(path.read_bytes(), path)
 
 
 def at(i, value):
@@ -339,28 +386,42 @@ def changed(value):
     ids=changed,
 )
 def test_states_that_do_not_fit_together(learner, change, path):
-    sentence = refusal(path, forged(fitted("binary", learner), path, **change))
+    sentence = refusal(path, forged(written(fitted("binary", learner), path), **change))
     assert "do not fit together" in sentence or "must hold one number" in sentence
 
 
 def test_more_support_vectors_than_the_budget(path):
     model = fitted("binary", rbp(Gaussian(0.5), budget=5))
-    model.save(path)
-    texts, arrays = parts(path.read_bytes(), path)
+    texts, arrays = written(model, path)
     texts["description"] = texts["description"].replace('"budget":5', '"budget":4')
     assert "do not fit together" in refusal(path, b"".join(_tensors.encode(arrays, texts)))
 
 
+def learners():
+    """Every algorithm, and the parts that none has by default."""
+    k = Gaussian(0.5)
+    duals = [
+        kind for name, kind in vars(budgetron).items() if name.startswith("Dual") and is_dataclass(kind)
+    ]
+    budgets = [Merge(6), ProjectSmallest(6), ProjectSmallest(6, neighbours=3), Sometimes(Merge(6), 60.0)]
+    return (
+        cases()
+        + [("binary", DoubleUpdating(k, maintenance=kind(budget=6))) for kind in duals]
+        + [("multiclass", Kernelized(k, SGD(lam=0.1), budget)) for budget in budgets]
+        + [("regression", Averaged(make("sgd", loss=Squared()), suffix=0.5))]
+    )
+
+
 @pytest.mark.parametrize("value", [0.0, 1e-320, 1e200, -1e308, np.inf, np.nan])
-@pytest.mark.parametrize(("task", "name"), cases())
-def test_any_number_in_the_state_is_survived(task, name, value, path):
+@pytest.mark.parametrize(("task", "learner"), learners(), ids=str)
+def test_any_number_in_the_state_is_survived(task, learner, value, path):
     """Where a model with a senseless number loads, it works or says that a score is not finite."""
     X, y = data(task, 20, seed=9)
-    model = fitted(task, name, n=20)
-    for field, array in model._model.state().items():
+    file = written(fitted(task, learner, n=20), path)
+    for name, array in file[1].items():
         if array.dtype.kind != "f" or not array.size:
             continue
-        path.write_bytes(forged(model, path, **{field.replace(".", "__"): at(0, value)}))
+        path.write_bytes(forged(file, **{name.removeprefix("state/").replace(".", "__"): at(0, value)}))
         try:
             load(path).partial_fit(X, y)
         except ModelFileError as error:

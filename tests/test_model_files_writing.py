@@ -95,6 +95,16 @@ def test_file_systems_without_links(path, monkeypatch):
     assert same_state(load(path), new)
 
 
+def test_file_systems_without_locks(path, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    model = fitted()
+    model.save(path)
+    assert same_state(load(path), model)
+
+
 @pytest.fixture
 def foreign():
     """A directory that the process may not write to; root becomes nobody for it."""

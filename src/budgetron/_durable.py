@@ -9,7 +9,9 @@ import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)  # file systems without second names
+# What file systems say that have no second names, or no locks; they do without.
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 
 
 class SaveError(OSError):
@@ -64,15 +66,26 @@ def _claim(partial: str) -> int:
     """The neighbour opened, for this process alone."""
     file = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not os.path.samestat(os.fstat(file), os.stat(partial)):
-            raise BlockingIOError("it is being saved by another process")
-    except BaseException as error:
+        if _locked(file) and os.path.samestat(os.fstat(file), os.stat(partial)):
+            return file
+    except FileNotFoundError:  # the other one has just renamed it
+        pass
+    except BaseException:
         os.close(file)
-        if isinstance(error, BlockingIOError | FileNotFoundError):
-            raise BlockingIOError("it is being saved by another process") from None
         raise
-    return file
+    os.close(file)
+    raise BlockingIOError("it is being saved by another process")
+
+
+def _locked(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+    return True
 
 
 def _fill(file: int, path: str, pieces: Iterable[bytes | memoryview]) -> None:

@@ -33,7 +33,7 @@ def describe_extra(value: Any, where: str, arrays: dict[str, npt.NDArray[Any]]) 
             raise TypeError(f"{where} is the name of two arrays; take keys without a slash.")
         arrays[where] = value
         return {"$array": where}
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float | np.floating) and not math.isfinite(value):
         return {"$float": str(float(value))}
     return plain(value, where)
 

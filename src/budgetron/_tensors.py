@@ -44,9 +44,8 @@ def storable(array: npt.NDArray[Any]) -> bool:
 
 def encode(arrays: Arrays, texts: Mapping[str, str]) -> Iterator[bytes | memoryview]:
     """The file, piece by piece."""
-    ordered = sorted(
-        arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0])
-    )  # each one aligned
+    # The widest numbers first, so that each array is aligned.
+    ordered = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     little = {
         name: np.ascontiguousarray(a, a.dtype.newbyteorder("<")).reshape(a.shape) for name, a in ordered
     }
@@ -172,7 +171,7 @@ def _parse(header: bytes, refused: Callable[[str], ModelFileError]) -> tuple[dic
     end = 0
     for entry in entries:
         if entry.begin != end:
-            raise refused(f"is damaged: array {entry.name!r} does not begin where the one before it ends")
+            raise refused(f"is damaged: array {entry.name[:100]!r} does not begin where the last one ends")
         end = entry.end
     return texts, entries
 

@@ -262,6 +262,8 @@ def _revive_classes(said: Any, arrays: _tensors.Arrays) -> npt.NDArray[Any] | No
         classes = arrays[_CLASSES].copy() if said == "numbers" else _from_code_points(arrays[_CLASSES])
     if classes.ndim != 1 or len(classes) < 2 or not (classes[:-1] < classes[1:]).all():
         raise ValueError("its labels must be at least two, sorted, each one once")
+    if classes.dtype.kind == "f" and not ((classes == np.floor(classes)) & (abs(classes) < 2.0**63)).all():
+        raise ValueError("its labels are not whole numbers that scikit-learn takes for labels")
     return classes
 
 
