@@ -51,7 +51,7 @@ def same(a, b):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_same_arrays_as_scikit_learn(path):
     with lzma.open(path) as file:
-        text = file.read(6_000_000)  # which is all of it, but for five files
+        text = file.read(6_000_000)  # which is all of it, but for six files
     text = text[: text.rindex(b"\n") + 1]
     X, y = load_svmlight_file(io.BytesIO(text))
     blocks = list(from_svmlight(io.BytesIO(text), rows=20_000))
