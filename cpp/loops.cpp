@@ -154,6 +154,7 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     scale,
     geometric_means,
     chances,
+    scale_within,
     rescale,
     swap_costs,
     least,

@@ -57,10 +57,11 @@ struct Loops {
   void (*add)(double c, const double* x, double* y, std::size_t n);
   void (*add_squares)(const double* x, double* y, std::size_t n);
   void (*scale)(double c, double* y, std::size_t n);
-  // out = sqrt(a b) and p <- max(0, 1 - s p), both with the sum; alpha <- alpha / (1 - p / total) within the cap;
-  // out = a (b - k^2 / kxx); and the least number of all.
+  // out = sqrt(a b) and p <- max(0, 1 - s p), both with the sum; alpha <- c alpha and alpha <- alpha / (1 - p / total),
+  // both within the cap; out = a (b - k^2 / kxx); and the least number of all.
   double (*geometric_means)(const double* a, const double* b, std::size_t n, double* out);
   double (*chances)(double s, double* p, std::size_t n);
+  void (*scale_within)(double c, double cap, double* alpha, std::size_t n);
   void (*rescale)(const double* p, double total, double cap, double* alpha, std::size_t n);
   void (*swap_costs)(const double* a, const double* b, const double* k, double kxx, std::size_t n, double* out);
   double (*least)(const double* v, std::size_t n);
