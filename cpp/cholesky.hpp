@@ -23,12 +23,12 @@ class Span {
     const std::size_t n = k.size();
     v_.resize(n);
     d_.resize(n);
-    loops->solve_lower(L_.data(), k.data(), n, v_.data());
+    loops->solve_lower(L_.data(), inverse_.data(), k.data(), n, v_.data());
     P_ = dot(v_, v_);
     delta2_ = kxx - P_;
     inside_ = delta2_ <= in_the_span * kxx;
     d_ = v_;
-    loops->solve_upper(L_.data(), n, d_.data());
+    loops->solve_upper(L_.data(), inverse_.data(), n, d_.data());
   }
 
   Vector d() const { return d_; }
@@ -41,17 +41,22 @@ class Span {
     assert(!inside_);
     L_.insert(L_.end(), v_.begin(), v_.end());
     L_.push_back(std::sqrt(delta2_));
+    inverse_.push_back(1 / L_.back());
   }
 
   void fields(Fields& io) {
-    io.scratch(bytes_of(v_) + bytes_of(d_));
+    io.scratch(bytes_of(v_) + bytes_of(d_) + bytes_of(inverse_));
     io.field("span.L", L_);
+    if (!io.restoring()) return;
+    inverse_.clear();
+    for (std::size_t i = 0, at = 0; at < L_.size(); at += ++i + 1) inverse_.push_back(1 / L_[at]);
   }
   bool fits(std::size_t n) const { return L_.size() == n * (n + 1) / 2; }
 
  private:
-  std::vector<double> L_;  // lower triangle, rows one after the other
-  std::vector<double> v_;  // L^-1 k
+  std::vector<double> L_;        // lower triangle, rows one after the other
+  std::vector<double> inverse_;  // of the diagonal of L
+  std::vector<double> v_;        // L^-1 k
   std::vector<double> d_;
   double P_ = 0, delta2_ = 0;
   bool inside_ = true;

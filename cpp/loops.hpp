@@ -65,9 +65,9 @@ struct Loops {
   void (*rescale)(const double* p, double total, double cap, double* alpha, std::size_t n);
   void (*swap_costs)(const double* a, const double* b, const double* k, double kxx, std::size_t n, double* out);
   double (*least)(const double* v, std::size_t n);
-  // v = L^-1 k and d <- L'^-1 d, L lower triangular, its rows one after the other.
-  void (*solve_lower)(const double* L, const double* k, std::size_t n, double* v);
-  void (*solve_upper)(const double* L, std::size_t n, double* d);
+  // v = L^-1 k and d <- L'^-1 d, L lower triangular, its rows one after the other, the inverse of its diagonal beside.
+  void (*solve_lower)(const double* L, const double* inverse, const double* k, std::size_t n, double* v);
+  void (*solve_upper)(const double* L, const double* inverse, std::size_t n, double* d);
 };
 
 // Numbers come in groups of this many; buffers over support vectors are padded to it.
