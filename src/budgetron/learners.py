@@ -207,9 +207,7 @@ class Model:
         if X.shape[1] != self.n_features:
             raise ValueError(f"The model was built for {self.n_features} features, X has {X.shape[1]}.")
         if self.dtype == np.float32:
-            X = X.astype(
-                np.float32, copy=False
-            )  # read as such, also where kernels are in double
+            X = X.astype(np.float32, copy=False)  # read as such, also where kernels are in double
         view, start, size = views(X), 0, 64
         while start < X.shape[0]:
             cut = slice(start, min(start + size, X.shape[0]))
