@@ -21,7 +21,8 @@ class RowBlock {
   template <class U>
   void take(const DenseRows<U>& rows, std::size_t first, std::size_t count) {
     stride_ = (count + single_lanes - 1) / single_lanes * single_lanes;
-    values_.assign(stride_ * rows.columns, T{0});
+    values_.resize(stride_ * rows.columns);
+    if (count < stride_) std::fill(values_.begin(), values_.end(), T{0});
     for (std::size_t a = 0; a < count; a += lanes)
       transpose(rows.values + (first + a) * rows.columns, std::min(lanes, count - a), rows.columns, &values_[a]);
   }

@@ -186,46 +186,44 @@ class Sample : public Budget {
 
   void insert(Expansion& f, const Term& term) final {
     if (f.size() < budget_) return f.append(term);
-    const Drawn drawn = draw(f, p_, random_);
+    const std::size_t dropped = draw(f, random_);
     for (std::size_t c = 0; c < f.outputs(); ++c) {
-      const double alpha = f.alpha(c)[drawn.i];
-      loops->rescale(p_.data(), drawn.total, cap_ * f.divisor(), f.alpha(c).data(), f.size());
-      f.alpha(c)[drawn.i] = alpha;  // it goes as it is
+      const double alpha = f.alpha(c)[dropped];
+      rescale(f.alpha(c), cap_ * f.divisor());
+      f.alpha(c)[dropped] = alpha;  // it goes as it is
     }
-    f.replace(drawn.i, term);
+    f.replace(dropped, term);
   }
 
-  void fields(Fields& io) final {
-    io.scratch(sizeof *this + bytes_of(p_));
-    random_.fields(io);
-  }
+  void fields(Fields& io) override { random_.fields(io); }
   bool fits(std::size_t n) const final { return n <= budget_; }
 
  protected:
-  struct Drawn {
-    std::size_t i;
-    double total;
-  };
-
-  // Fills p with chances that add up to the total, and draws one of its indices.
-  virtual Drawn draw(const Expansion& f, std::vector<double>& p, Random& random) const = 0;
+  // Draws one from p.
+  virtual std::size_t draw(const Expansion& f, Random& random) = 0;
+  // alpha_i <- alpha_i / (1 - p_i), kept within the cap.
+  virtual void rescale(std::span<double> alpha, double cap) const = 0;
 
  private:
   std::size_t budget_;
   double cap_;
   Random random_;
-  std::vector<double> p_;
 };
 
 // BOGD: p_i = 1/B.
 class SampleUniform final : public Sample {
  public:
   using Sample::Sample;
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    Sample::fields(io);
+  }
 
  protected:
-  Drawn draw(const Expansion& f, std::vector<double>& p, Random& random) const override {
-    p.assign(f.size(), 1.0 / static_cast<double>(f.size()));
-    return {random.below(f.size()), 1};
+  std::size_t draw(const Expansion& f, Random& random) override { return random.below(f.size()); }
+  void rescale(std::span<double> alpha, double cap) const override {
+    const double p = 1.0 / static_cast<double>(alpha.size());
+    if (p < 1) loops->scale_within(1 / (1 - p), cap, alpha.data(), alpha.size());
   }
 };
 
@@ -234,26 +232,36 @@ class SampleUniform final : public Sample {
 class SampleByWeight final : public Sample {
  public:
   using Sample::Sample;
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(p_));
+    Sample::fields(io);
+  }
 
  protected:
-  Drawn draw(const Expansion& f, std::vector<double>& p, Random& random) const override {
-    f.squares(p);
-    const double sum = loops->geometric_means(p.data(), f.selves().data(), p.size(), p.data());
-    const double s = sum > 0 ? static_cast<double>(p.size() - 1) / sum : 0;
-    const double total = loops->chances(s, p.data(), p.size());
-    return {find(p, random.uniform() * total), total};
+  std::size_t draw(const Expansion& f, Random& random) override {
+    f.squares(p_);
+    const double sum = loops->geometric_means(p_.data(), f.selves().data(), p_.size(), p_.data());
+    const double s = sum > 0 ? static_cast<double>(p_.size() - 1) / sum : 0;
+    total_ = loops->chances(s, p_.data(), p_.size());
+    return find(random.uniform() * total_);
+  }
+  void rescale(std::span<double> alpha, double cap) const override {
+    loops->rescale(p_.data(), total_, cap, alpha.data(), alpha.size());
   }
 
  private:
   // The first index at which the sum of p exceeds `left`; where rounding took it, the last with a chance.
-  static std::size_t find(Vector p, double left) {
+  std::size_t find(double left) const {
     std::size_t i = 0;
-    for (; i < p.size() && left >= p[i]; ++i) left -= p[i];
-    if (i < p.size()) return i;
+    for (; i < p_.size() && left >= p_[i]; ++i) left -= p_[i];
+    if (i < p_.size()) return i;
     do --i;
-    while (i > 0 && p[i] == 0);
+    while (i > 0 && p_[i] == 0);
     return i;
   }
+
+  std::vector<double> p_;  // times the total
+  double total_ = 1;
 };
 
 }  // namespace budgetron

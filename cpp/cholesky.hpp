@@ -28,11 +28,13 @@ class Span {
     delta2_ = kxx - P_;
     inside_ = !(delta2_ > in_the_span * kxx);  // also where it is no number
     d_ = v_;
-    loops->solve_upper(L_.data(), n, d_.data());
+    loops->solve_upper(L_.data(), inverse_.data(), n, d_.data());
   }
 
   // v = L^-1 k: the coordinates of P k(x,.) in the orthonormal basis that the vectors make in their order.
-  void solve(Vector k, std::span<double> v) const { loops->solve_lower(L_.data(), k.data(), k.size(), v.data()); }
+  void solve(Vector k, std::span<double> v) const {
+    loops->solve_lower(L_.data(), inverse_.data(), k.data(), k.size(), v.data());
+  }
 
   Vector d() const { return d_; }
   double P() const { return P_; }
@@ -44,11 +46,15 @@ class Span {
     assert(!inside_);
     L_.insert(L_.end(), v_.begin(), v_.end());
     L_.push_back(std::sqrt(delta2_));
+    inverse_.push_back(1 / L_.back());
   }
 
   void fields(Fields& io) {
-    io.scratch(bytes_of(v_) + bytes_of(d_));
+    io.scratch(bytes_of(v_) + bytes_of(d_) + bytes_of(inverse_));
     io.field("span.L", L_);
+    if (!io.restoring()) return;
+    inverse_.clear();
+    for (std::size_t i = 0, at = 0; at < L_.size(); at += ++i + 1) inverse_.push_back(1 / L_[at]);
   }
   bool fits(std::size_t n) const {
     if (L_.size() != n * (n + 1) / 2 || !all_finite(L_)) return false;
@@ -60,8 +66,9 @@ class Span {
  private:
   Vector row(std::size_t i) const { return {L_.data() + i * (i + 1) / 2, i + 1}; }
 
-  std::vector<double> L_;  // lower triangle, rows one after the other
-  std::vector<double> v_;  // L^-1 k
+  std::vector<double> L_;        // lower triangle, rows one after the other
+  std::vector<double> inverse_;  // of the diagonal of L
+  std::vector<double> v_;        // L^-1 k
   std::vector<double> d_;
   double P_ = 0, delta2_ = 0;
   bool inside_ = true;

@@ -66,16 +66,20 @@ double chances(double s, double* p, std::size_t n) {
   return sum + sum_of(sums);
 }
 
+BUDGETRON_INLINE Doubles within(double cap, Doubles v) { return at_most(cap, at_least(-cap, v)); }
+
+// alpha <- c alpha, kept within the cap
+void scale_within(double c, double cap, double* alpha, std::size_t n) {
+  each(
+      n, [&](std::size_t i) { store(alpha + i, within(cap, c * load(alpha + i))); },
+      [&](std::size_t i) { alpha[i] = std::clamp(c * alpha[i], -cap, cap); });
+}
+
 // alpha <- alpha / (1 - p / total), kept within the cap
 void rescale(const double* p, double total, double cap, double* alpha, std::size_t n) {
   each(
-      n,
-      [&](std::size_t i) {
-        const Doubles v = load(alpha + i) / (1.0 - load(p + i) / total);
-        const Doubles low = v < -cap ? all(-cap) : v;
-        store(alpha + i, low > cap ? all(cap) : low);
-      },
-      [&](std::size_t i) { alpha[i] = std::clamp(alpha[i] / (1 - p[i] / total), -cap, cap); });
+      n, [&](std::size_t i) { store(alpha + i, within(cap, load(alpha + i) * (total / (total - load(p + i))))); },
+      [&](std::size_t i) { alpha[i] = std::clamp(alpha[i] * (total / (total - p[i])), -cap, cap); });
 }
 
 // out = a (b - k^2 / kxx)

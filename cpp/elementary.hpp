@@ -59,6 +59,43 @@ BUDGETRON_INLINE Singles exponential(Singles x) {
   return times_power(1.0f + fused(r2, fused(r2 * r2, pair(1.0f / 720, 1.0f / 5040), a), r), n);
 }
 
+// exp(-gamma t) for t > 0 (and 1 for t <= 0) as 2^(c t), c t = n + f, |f| <= 1/2: c t - n is rounded once, so that this
+// is as near as the rounding of gamma t lets exp come, with fewer operations. The polynomial is (2^f - 1) / f where f
+// has the Chebyshev nodes.
+struct Decay {
+  explicit Decay(double gamma) : c(-gamma * 0x1.71547652b82fep0), limit(-1080 / c) {}
+
+  BUDGETRON_INLINE Doubles operator()(Doubles t) const {
+    t = at_most(limit, positive_part(t));
+    const Doubles n = fused(t, all(c), all(0x1.8p52)) - 0x1.8p52;
+    const Doubles f = fused(t, all(c), -n), f2 = f * f, f4 = f2 * f2;
+    const auto pair = [&](double first, double second) { return fused(f, all(second), all(first)); };
+    const Doubles low =
+        fused(f2, pair(0x1.c6b08d704a0c2p-5, 0x1.3b2ab6fba1ddap-7), pair(0x1.62e42fefa39efp-1, 0x1.ebfbdff82c598p-3));
+    const Doubles middle = fused(f2, pair(0x1.ffcbfc670dcd4p-17, 0x1.62bfd47773353p-20),
+                                 pair(0x1.5d87fe78a5276p-10, 0x1.430913096fd9fp-13));
+    const Doubles high = fused(f2, all(0x1.e9d3fe3952179p-32), pair(0x1.b524fae627834p-24, 0x1.e6063f7217bc6p-28));
+    return times_power(fused(f, fused(f4, fused(f4, high, middle), low), all(1.0)), n);
+  }
+
+  double c, limit;
+};
+
+struct SingleDecay {
+  explicit SingleDecay(float gamma) : c(-gamma * 0x1.715476p0f), limit(-152 / c) {}
+
+  BUDGETRON_INLINE Singles operator()(Singles t) const {
+    t = at_most(limit, positive_part(t));
+    const Singles n = fused(t, all_singles(c), all_singles(0x1.8p23f)) - 0x1.8p23f;
+    const Singles f = fused(t, all_singles(c), -n), f2 = f * f;
+    const auto pair = [&](float first, float second) { return fused(f, all_singles(second), all_singles(first)); };
+    const Singles high = fused(f2, pair(0x1.5f0890p-10f, 0x1.44138ap-13f), pair(0x1.c6af6cp-5f, 0x1.3b2a54p-7f));
+    return times_power(fused(f, fused(f2, high, pair(0x1.62e430p-1f, 0x1.ebfbe0p-3f)), all_singles(1.0f)), n);
+  }
+
+  float c, limit;
+};
+
 // sin and cos by x = n pi/2 + r, |r| <= pi/4, and polynomials in r. Pi/2 comes in pieces, the first so short that its
 // product with n is exact; where products are not fused, so are the others, and what the differences round off is
 // carried on. An x too large for that goes to the C library.

@@ -22,23 +22,24 @@ BUDGETRON_INLINE void widen(double* p, Singles v) {
 }
 
 void gaussian(const double* r, const double* norms, double norm, double gamma, std::size_t n, double* k) {
-  for (std::size_t i = 0; i < n; i += width)
-    store(k + i, exponential(-gamma * positive_part(fused(load(r + i), all(-2.0), norm + load(norms + i)))));
+  const Decay decay(gamma);
+  for (std::size_t i = 0; i < n; i += width) store(k + i, decay(fused(load(r + i), all(-2.0), norm + load(norms + i))));
 }
 
 void gaussian_single(const float* r, const float* norms, float norm, float gamma, std::size_t n, double* k) {
-  for (std::size_t i = 0; i < n; i += 2 * width) {
-    const Singles distance2 = fused(load_singles(r + i), all_singles(-2.0f), norm + load_singles(norms + i));
-    widen(k + i, exponential(-gamma * positive_part(distance2)));
-  }
+  const SingleDecay decay(gamma);
+  for (std::size_t i = 0; i < n; i += 2 * width)
+    widen(k + i, decay(fused(load_singles(r + i), all_singles(-2.0f), norm + load_singles(norms + i))));
 }
 
 void laplacian(const double* r, double gamma, std::size_t n, double* k) {
-  for (std::size_t i = 0; i < n; i += width) store(k + i, exponential(-gamma * positive_part(load(r + i))));
+  const Decay decay(gamma);
+  for (std::size_t i = 0; i < n; i += width) store(k + i, decay(load(r + i)));
 }
 
 void laplacian_single(const float* r, float gamma, std::size_t n, double* k) {
-  for (std::size_t i = 0; i < n; i += 2 * width) widen(k + i, exponential(-gamma * positive_part(load_singles(r + i))));
+  const SingleDecay decay(gamma);
+  for (std::size_t i = 0; i < n; i += 2 * width) widen(k + i, decay(load_singles(r + i)));
 }
 
 void exponential_row(double* r, std::size_t n) {
@@ -172,6 +173,7 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     scale,
     geometric_means,
     chances,
+    scale_within,
     rescale,
     swap_costs,
     least,

@@ -60,16 +60,17 @@ struct Loops {
   void (*add_single)(float c, const float* x, float* y, std::size_t n);
   void (*add_squares)(const double* x, double* y, std::size_t n);
   void (*scale)(double c, double* y, std::size_t n);
-  // out = sqrt(a b) and p <- max(0, 1 - s p), both with the sum; alpha <- alpha / (1 - p / total) within the cap;
-  // out = a (b - k^2 / kxx); and the least number of all.
+  // out = sqrt(a b) and p <- max(0, 1 - s p), both with the sum; alpha <- c alpha and alpha <- alpha / (1 - p / total),
+  // both within the cap; out = a (b - k^2 / kxx); and the least number of all.
   double (*geometric_means)(const double* a, const double* b, std::size_t n, double* out);
   double (*chances)(double s, double* p, std::size_t n);
+  void (*scale_within)(double c, double cap, double* alpha, std::size_t n);
   void (*rescale)(const double* p, double total, double cap, double* alpha, std::size_t n);
   void (*swap_costs)(const double* a, const double* b, const double* k, double kxx, std::size_t n, double* out);
   double (*least)(const double* v, std::size_t n);
-  // v = L^-1 k and d <- L'^-1 d, L lower triangular, its rows one after the other.
-  void (*solve_lower)(const double* L, const double* k, std::size_t n, double* v);
-  void (*solve_upper)(const double* L, std::size_t n, double* d);
+  // v = L^-1 k and d <- L'^-1 d, L lower triangular, its rows one after the other, the inverse of its diagonal beside.
+  void (*solve_lower)(const double* L, const double* inverse, const double* k, std::size_t n, double* v);
+  void (*solve_upper)(const double* L, const double* inverse, std::size_t n, double* d);
 };
 
 // Numbers come in groups of this many; buffers over support vectors are padded to it.

@@ -97,15 +97,15 @@ class Merge final : public Maintained {
   void maintain(Expansion& f) override {
     const std::size_t i = smallest(f);
     logarithms(f, i);
+    find_partners(f, i);
+    if (partners_.empty()) return f.remove(i);
     coarse_costs(f, i);
-    const double least = *std::min_element(cost_.begin(), cost_.end());
-    if (!std::isfinite(least)) return f.remove(i);  // no partner of the same sign
-    const std::size_t j = cheapest(f, i, least);
+    const std::size_t j = cheapest(f, i, loops->least(cost_.data(), cost_.size()));
     merge(f, i, j);
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(L_) + bytes_of(cost_) + bytes_of(u_) + bytes_of(v_));
+    io.scratch(sizeof *this + bytes_of(L_) + bytes_of(partners_) + bytes_of(cost_) + bytes_of(u_) + bytes_of(v_));
   }
 
  private:
@@ -125,46 +125,55 @@ class Merge final : public Maintained {
     return sum;
   }
 
-  static double share(double ii, double jj) { return std::sqrt(ii) / (std::sqrt(ii) + std::sqrt(jj)); }
+  // Those whose coefficients point the same way.
+  void find_partners(const Expansion& f, std::size_t i) {
+    partners_.clear();
+    for (std::size_t j = 0; j < f.size(); ++j)
+      if (j != i && product(f, i, j) > 0) partners_.push_back(j);
+  }
+
+  // |alpha_i| / (|alpha_i| + |alpha_j|), at most 1/2
+  static double share(double ii, double jj) { return std::min(std::sqrt(ii) / (std::sqrt(ii) + std::sqrt(jj)), 0.5); }
 
   // |alpha_i|^2 + |alpha_j|^2 + 2 alpha_i alpha_j kap - |alpha_z|^2, with u = kap^((1-h)^2), v = kap^(h^2).
   static double cost(double ii, double jj, double ij, double kap, double u, double v) {
     return ii * (1 - u * u) + jj * (1 - v * v) + 2 * ij * (kap - u * v);
   }
 
-  // The costs of all partners, h from the table; infinite where the signs differ.
+  // The costs of all partners, h from the table.
   void coarse_costs(const Expansion& f, std::size_t i) {
     const double ii = f.squared(i);
-    const std::size_t n = f.size(), padded = L_.size();
+    const std::size_t n = partners_.size(), padded = whole_lanes<double>(n);
     u_.assign(padded, 0.0);
-    v_.resize(padded);
-    for (std::size_t j = 0; j < padded; ++j) v_[j] = L_[j] / 4;
-    loops->exponential(v_.data(), padded);
-    cost_ = L_;
-    for (std::size_t j = 0; j < n; ++j) {
-      const double h = BestMerge::look_up(std::min(share(ii, f.squared(j)), 0.5), v_[j]);
-      u_[j] = L_[j] * (1 - h) * (1 - h);
-      v_[j] = L_[j] * h * h;
+    v_.assign(padded, 0.0);
+    cost_.assign(padded, 0.0);
+    for (std::size_t p = 0; p < n; ++p) cost_[p] = L_[partners_[p]] / 4;
+    loops->exponential(cost_.data(), padded);
+    for (std::size_t p = 0; p < n; ++p) {
+      const std::size_t j = partners_[p];
+      const double h = BestMerge::look_up(share(ii, f.squared(j)), cost_[p]);
+      u_[p] = L_[j] * (1 - h) * (1 - h);
+      v_[p] = L_[j] * h * h;
     }
     loops->exponential(u_.data(), padded);
     loops->exponential(v_.data(), padded);
-    loops->exponential(cost_.data(), padded);
-    for (std::size_t j = 0; j < n; ++j) {
-      const double ij = product(f, i, j);
-      cost_[j] = j != i && ij > 0 ? cost(ii, f.squared(j), ij, cost_[j], u_[j], v_[j])
-                                  : std::numeric_limits<double>::infinity();
-    }
     cost_.resize(n);
+    for (std::size_t p = 0; p < n; ++p) {
+      const std::size_t j = partners_[p];
+      const double q2 = cost_[p] * cost_[p];  // kap = q^4
+      cost_[p] = cost(ii, f.squared(j), product(f, i, j), q2 * q2, u_[p], v_[p]);
+    }
   }
 
   // Of those that may be it, the cheapest with the exact h; the oldest on ties.
   std::size_t cheapest(const Expansion& f, std::size_t i, double least_coarse) {
     const double ii = f.squared(i);
-    std::size_t best = 0;
+    std::size_t best = partners_[0];
     double least = std::numeric_limits<double>::infinity();
-    for (std::size_t j = 0; j < f.size(); ++j) {
-      if (!(cost_[j] <= least_coarse + coarse(f) * ii)) continue;
-      const double h = BestMerge::h(std::min(share(ii, f.squared(j)), 0.5), L_[j]);
+    for (std::size_t p = 0; p < partners_.size(); ++p) {
+      if (!(cost_[p] <= least_coarse + coarse(f) * ii)) continue;
+      const std::size_t j = partners_[p];
+      const double h = BestMerge::h(share(ii, f.squared(j)), L_[j]);
       const double u = std::exp(L_[j] * (1 - h) * (1 - h)), v = std::exp(L_[j] * h * h);
       const double exact = cost(ii, f.squared(j), product(f, i, j), std::exp(L_[j]), u, v);
       if (exact < least || (exact == least && f.births()[j] < f.births()[best])) least = exact, best = j;
@@ -173,7 +182,7 @@ class Merge final : public Maintained {
   }
 
   void merge(Expansion& f, std::size_t i, std::size_t j) {
-    const double h = BestMerge::h(std::min(share(f.squared(i), f.squared(j)), 0.5), L_[j]);
+    const double h = BestMerge::h(share(f.squared(i), f.squared(j)), L_[j]);
     const double u = std::exp(L_[j] * (1 - h) * (1 - h)), v = std::exp(L_[j] * h * h);
     const std::size_t features = f.features();
     std::vector<double> z(features), s(features);
@@ -184,7 +193,9 @@ class Merge final : public Maintained {
   }
 
   double gamma_;
-  std::vector<double> L_, cost_, u_, v_;
+  std::vector<double> L_;              // of all support vectors
+  std::vector<std::size_t> partners_;  // places
+  std::vector<double> cost_, u_, v_;   // one for each partner
 };
 
 }  // namespace budgetron

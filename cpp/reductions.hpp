@@ -118,22 +118,32 @@ void strip(const T* x, std::size_t x_stride, std::size_t rows, std::size_t colum
   for (; a < rows; ++a) tile<R, 1, groups>(x + a, x_stride, columns, s, stride, first, r + a * r_stride, r_stride);
 }
 
+// Covers n support vectors: use.template operator()<groups>(b) does those from b on that fill that many registers. Few
+// registers are few sums that wait for themselves, so what is left goes in halves.
+template <std::size_t groups, class T, class Use>
+BUDGETRON_INLINE void cover(std::size_t n, Use use, std::size_t b = 0) {
+  constexpr std::size_t step = groups * Lanes<T>::width;
+  for (; b + step <= n; b += step) use.template operator()<groups>(b);
+  if constexpr (groups > 1) cover<groups / 2, T>(n, use, b);
+}
+
 // r_ab = the reduction of (x_a, s_b); both sides are feature-major, so one row is a block of stride 1.
 template <class R, class T>
 void block(const T* x, std::size_t x_stride, std::size_t rows, std::size_t columns, const T* s, std::size_t stride,
            std::size_t n, T* r, std::size_t r_stride) {
-  constexpr std::size_t step = Lanes<T>::width;
   for (std::size_t j = 0; j < columns; j += run<T>) {
     const std::size_t features = std::min(run<T>, columns - j);
     const T *x_j = x + j * x_stride, *s_j = s + j * stride;
-    std::size_t b = 0;
+    const auto one_row = [&]<std::size_t groups>(std::size_t b) {
+      tile<R, 1, groups>(x_j, x_stride, features, s_j + b, stride, j == 0, r + b, r_stride);
+    };
+    const auto all_rows = [&]<std::size_t groups>(std::size_t b) {
+      strip<R, groups>(x_j, x_stride, rows, features, s_j + b, stride, j == 0, r + b, r_stride);
+    };
     if (rows == 1)
-      for (; b + row_groups * step <= n; b += row_groups * step)
-        tile<R, 1, row_groups>(x_j, x_stride, features, s_j + b, stride, j == 0, r + b, r_stride);
+      cover<row_groups, T>(n, one_row);
     else
-      for (; b + tile_groups * step <= n; b += tile_groups * step)
-        strip<R, tile_groups>(x_j, x_stride, rows, features, s_j + b, stride, j == 0, r + b, r_stride);
-    for (; b < n; b += step) strip<R, 1>(x_j, x_stride, rows, features, s_j + b, stride, j == 0, r + b, r_stride);
+      cover<tile_groups, T>(n, all_rows);
   }
 }
 
@@ -207,11 +217,10 @@ BUDGETRON_INLINE void sparse_tile(const T* x, const std::int32_t* indices, std::
 template <class R, class T>
 void sparse(const T* x, const std::int32_t* indices, std::size_t nonzeros, const T* s, std::size_t stride,
             std::size_t n, const T* norms, T* r) {
-  constexpr std::size_t step = Lanes<T>::width;
-  std::size_t b = 0;
-  for (; b + row_groups * step <= n; b += row_groups * step)
-    sparse_tile<R, row_groups>(x, indices, nonzeros, s + b, stride, r + b);
-  for (; b < n; b += step) sparse_tile<R, 1>(x, indices, nonzeros, s + b, stride, r + b);
+  const auto some = [&]<std::size_t groups>(std::size_t b) {
+    sparse_tile<R, groups>(x, indices, nonzeros, s + b, stride, r + b);
+  };
+  cover<row_groups, T>(n, some);
   for (std::size_t k = 0; k < n; ++k) r[k] += R::absent(norms[k]);
 }
 

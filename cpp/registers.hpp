@@ -166,6 +166,22 @@ BUDGETRON_INLINE Singles at_least(float a, Singles v) {
 #endif
 }
 
+// No more than a; what is no number stays so.
+BUDGETRON_INLINE Doubles at_most(double a, Doubles v) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_min_pd(0xff, all(a), v);
+#else
+  return v > a ? all(a) : v;
+#endif
+}
+BUDGETRON_INLINE Singles at_most(float a, Singles v) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_min_ps(0xffff, all_singles(a), v);
+#else
+  return v > a ? all_singles(a) : v;
+#endif
+}
+
 BUDGETRON_INLINE Doubles positive_part(Doubles v) { return at_least(0.0, v); }
 BUDGETRON_INLINE Singles positive_part(Singles v) { return at_least(0.0f, v); }
 

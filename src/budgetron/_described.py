@@ -1,7 +1,7 @@
 """Descriptions as JSON and back: ``Gaussian(0.5)`` is ``{"type": "Gaussian", "gamma": 0.5}``.
 
 Types are looked up among what ``budgetron`` exports, and parameters among the fields of the type; nothing
-else can be named. Values are None, bool, int, float, str, lists of these, and descriptions.
+else can be named. Values are None, bool, int, float, str, lists and tuples of these, and descriptions.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ def describe(value: Any, where: str) -> Any:
             )
         own = value.get_params(deep=False)
         return {"type": name} | {key: describe(part, f"{where}.{key}") for key, part in own.items()}
+    if type(value) is tuple:
+        return {"type": "tuple", "of": describe(list(value), where)}
     if type(value) is list:
         return [describe(part, f"{where}[{i}]") for i, part in enumerate(value)]
     return plain(value, where)
@@ -61,6 +63,8 @@ def revive(said: Any, depth: int = 0) -> Any:
         return [revive(part, depth + 1) for part in said]
     if not isinstance(said, dict):
         return said
+    if said.keys() == {"type", "of"} and said["type"] == "tuple" and isinstance(said["of"], list):
+        return tuple(revive(said["of"], depth))
     name, values = said.get("type"), {key: part for key, part in said.items() if key != "type"}
     kind = _members().get(name) if isinstance(name, str) else None
     if kind is None:
