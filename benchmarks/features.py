@@ -34,7 +34,7 @@ def ours(X: np.ndarray, y: np.ndarray, D: int) -> tuple[float, float]:
 def peer(X: np.ndarray, y: np.ndarray, D: int, batch: int) -> tuple[float, float]:
     """The same of the peer, test then train."""
     sampler = RBFSampler(gamma=GAMMA, n_components=D, random_state=0).fit(X)
-    model = SGDClassifier(learning_rate="constant", eta0=0.5, alpha=0.0, random_state=0)
+    model = SGDClassifier(random_state=0)
     model.partial_fit(sampler.transform(X[:1]), y[:1], classes=[-1, 1])
     mistakes, start = 0, perf_counter()
     for i in range(0, len(X), batch):
@@ -44,29 +44,27 @@ def peer(X: np.ndarray, y: np.ndarray, D: int, batch: int) -> tuple[float, float
     return (perf_counter() - start) / len(X), mistakes / len(X)
 
 
-def best(function, *arguments, repeat: int = 3) -> tuple[float, float]:
-    """The least time of several runs."""
-    return min(function(*arguments) for _ in range(repeat))
-
-
-def measure(rows: int = 40_000, D: int = 400, repeat: int = 3) -> dict[str, tuple[float, float]]:
-    """Seconds a row and mistakes: ours in both precisions, and the peer's."""
-    X, y = load("ijcnn1.train", 22)
-    X, y = X.toarray()[:rows], y[:rows]
+def measure(rows: int | None = None, D: int = 400, repeat: int = 5) -> dict[str, tuple[float, float]]:
+    """Seconds a row and mistakes, ours in both precisions and the peer's: the least of runs in turn."""
+    parts = [load(f"ijcnn1.{part}", 22) for part in ("train", "test")]
+    X = np.vstack([X.toarray() for X, _ in parts])[:rows]
+    y = np.concatenate([y for _, y in parts])[:rows]
     single = X.astype(np.float32)
-    return {
-        "ours": best(ours, X, y, D, repeat=repeat),
-        "ours, float32": best(ours, single, y, D, repeat=repeat),
-        "batches": best(peer, X, y, D, 1000, repeat=repeat),
-        "batches, float32": best(peer, single, y, D, 1000, repeat=repeat),
-        "one at a time": peer(X[:2000], y[:2000], D, 1),
+    runs = {
+        "ours": lambda: ours(X, y, D),
+        "ours, float32": lambda: ours(single, y, D),
+        "batches": lambda: peer(X, y, D, 1000),
+        "batches, float32": lambda: peer(single, y, D, 1000),
     }
+    turns = [{name: run() for name, run in runs.items()} for _ in range(repeat)]
+    times = {name: min(turn[name] for turn in turns) for name in runs}
+    return times | {"one at a time": peer(X[:2000], y[:2000], D, 1)}
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=40_000)
+    parser.add_argument("--rows", type=int, default=None)
     parser.add_argument("--components", type=int, default=400)
     options = parser.parse_args()
     times = measure(options.rows, options.components)

@@ -96,9 +96,9 @@ struct SingleDecay {
   float c, limit;
 };
 
-// sin and cos by x = n pi/2 + r, |r| <= pi/4, and polynomials in r. Pi/2 comes in pieces, the first so short that its
-// product with n is exact; where products are not fused, so are the others, and what the differences round off is
-// carried on. An x too large for that goes to the C library.
+// sin and cos by x = n pi/2 + r, |r| <= pi/4, and polynomials in r. Pi/2 comes in pieces, so that x minus the first
+// times n is exact; where products are not fused, pieces are so short that every product is, and what differences round
+// off is carried on. That is good for |x| up to a limit.
 template <class Register>
 struct Turned {
   Register shifted;  // its last bits are those of n
@@ -108,8 +108,8 @@ struct Turned {
 BUDGETRON_INLINE Turned<Doubles> turn_back(Doubles x) {
   const Doubles shifted = fused(x, all(0x1.45f306dc9c883p-1), all(0x1.8p52)), n = shifted - 0x1.8p52;
 #if defined(__FMA__) || defined(__ARM_NEON)
-  const Doubles t = fused(n, all(-0x1.0b4611a626331p-34), fused(n, all(-0x1.921fb54400000p+0), x));
-  return {shifted, fused(n, all(-0x1.1701b839a2520p-88), t)};
+  const Doubles t = fused(n, all(-0x1.1a62633145c07p-54), fused(n, all(-0x1.921fb54442d18p+0), x));
+  return {shifted, fused(n, all(0x1.f1976b7ed8fbcp-110), t)};
 #else
   const Doubles first = x - n * 0x1.921fb54400000p+0, second = n * 0x1.0b4611a600000p-34;
   const Doubles t = first - second;
@@ -120,8 +120,8 @@ BUDGETRON_INLINE Turned<Doubles> turn_back(Doubles x) {
 BUDGETRON_INLINE Turned<Singles> turn_back(Singles x) {
   const Singles shifted = fused(x, all_singles(0x1.45f306p-1f), all_singles(0x1.8p23f)), n = shifted - 0x1.8p23f;
 #if defined(__FMA__) || defined(__ARM_NEON)
-  const Singles t = fused(n, all_singles(-0x1.fb5444p-12f), fused(n, all_singles(-0x1.92p0f), x));
-  return {shifted, fused(n, all_singles(-0x1.68c234p-39f), t)};
+  const Singles t = fused(n, all_singles(0x1.777a5cp-25f), fused(n, all_singles(-0x1.921fb6p+0f), x));
+  return {shifted, fused(n, all_singles(0x1.ee59dap-50f), t)};
 #else
   const Singles first = x - n * 0x1.92p0f, second = n * 0x1.fb4p-12f, third = n * 0x1.444p-24f;
   const Singles t = first - second, u = t - third;
@@ -129,48 +129,39 @@ BUDGETRON_INLINE Turned<Singles> turn_back(Singles x) {
 #endif
 }
 
-BUDGETRON_INLINE void sine_cosine(Doubles x, Doubles& sine, Doubles& cosine) {
-  if (__builtin_expect(any(absolute(x) > all(0x1.8p20)), 0)) {
-    for (std::size_t i = 0; i < width; ++i) {
-      sine[i] = std::sin(x[i]);
-      cosine[i] = std::cos(x[i]);
-    }
-    return;
-  }
+constexpr double largest_angle = 0x1.8p20;
+constexpr float largest_single_angle = 0x1.8p12f;
+
+// scale sin(x) and scale cos(x)
+BUDGETRON_INLINE void sine_cosine(Doubles x, Doubles scale, Doubles& sine, Doubles& cosine) {
   const auto [shifted, r] = turn_back(x);
-  const Doubles r2 = r * r, r4 = r2 * r2;
+  const Doubles r2 = r * r, r4 = r2 * r2, scaled = scale * r;
   const auto pair = [r2 = r2](double a, double b) { return fused(r2, all(b), all(a)); };
   const Doubles s = fused(r4,
                           fused(r4, pair(-0x1.ae600a926c899p-26, 0x1.5e0af186af6e1p-33),
                                 pair(-0x1.a01a019e8357dp-13, 0x1.71de37961e4c6p-19)),
                           pair(-0x1.5555555555555p-3, 0x1.1111111110bb1p-7));
-  const Doubles c = fused(r4,
-                          fused(r4, pair(-0x1.1eeb68b109172p-29, 0x1.907d7aebd5de5p-37),
-                                pair(-0x1.a01a019f4e867p-16, 0x1.27e4fa17a41b4p-22)),
-                          pair(-0x1.5555555555555p-5, 0x1.6c16c16c16966p-10));
-  const Doubles sin_r = fused(r * r2, s, r), cos_r = 1.0 - fused(r4, c, 0.5 * r2);
+  const Doubles c =
+      fused(r4,
+            fused(r4, fused(r4, all(-0x1.907d7aebd5de5p-37), pair(-0x1.27e4fa17a41b4p-22, 0x1.1eeb68b109172p-29)),
+                  pair(-0x1.6c16c16c16966p-10, 0x1.a01a019f4e867p-16)),
+            pair(-0.5, 0x1.5555555555555p-5));
+  const Doubles sin_r = fused(scaled * r2, s, scaled), cos_r = fused(scale * r2, c, scale);
   const Words quadrant = reinterpret_cast<Words>(shifted), sign = Words{} + (std::uint64_t{1} << 63);
   const auto odd = (quadrant & 1) != 0;
   sine = reinterpret_cast<Doubles>(reinterpret_cast<Words>(odd ? cos_r : sin_r) ^ ((quadrant << 62) & sign));
   cosine = reinterpret_cast<Doubles>(reinterpret_cast<Words>(odd ? sin_r : cos_r) ^ (((quadrant + 1) << 62) & sign));
 }
 
-BUDGETRON_INLINE void sine_cosine(Singles x, Singles& sine, Singles& cosine) {
-  if (__builtin_expect(any(absolute(x) > all_singles(0x1.8p12f)), 0)) {
-    for (std::size_t i = 0; i < 2 * width; ++i) {
-      sine[i] = static_cast<float>(std::sin(static_cast<double>(x[i])));
-      cosine[i] = static_cast<float>(std::cos(static_cast<double>(x[i])));
-    }
-    return;
-  }
+BUDGETRON_INLINE void sine_cosine(Singles x, Singles scale, Singles& sine, Singles& cosine) {
   const auto [shifted, r] = turn_back(x);
-  const Singles r2 = r * r;
+  const Singles r2 = r * r, scaled = scale * r;
   const auto three = [r2 = r2](float a, float b, float c) {
     return fused(r2, fused(r2, all_singles(c), all_singles(b)), all_singles(a));
   };
-  const Singles sin_r = fused(r * r2, three(-0x1.555552p-3f, 0x1.110c28p-7f, -0x1.9ac96cp-13f), r);
-  const Singles c = three(-0x1.555554p-5f, 0x1.6c12d2p-10f, -0x1.9bd864p-16f);
-  const Singles cos_r = 1.0f - fused(r2 * r2, c, 0.5f * r2);
+  const Singles sin_r = fused(scaled * r2, three(-0x1.555552p-3f, 0x1.110c28p-7f, -0x1.9ac96cp-13f), scaled);
+  const Singles c = fused(r2, three(0x1.555554p-5f, -0x1.6c12d2p-10f, 0x1.9bd864p-16f), all_singles(-0.5f));
+  const Singles cos_r = fused(scale * r2, c, scale);
   const HalfWords quadrant = reinterpret_cast<HalfWords>(shifted), sign = HalfWords{} + (std::uint32_t{1} << 31);
   const auto odd = (quadrant & 1) != 0;
   sine = reinterpret_cast<Singles>(reinterpret_cast<HalfWords>(odd ? cos_r : sin_r) ^ ((quadrant << 30) & sign));

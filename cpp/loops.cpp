@@ -1,6 +1,7 @@
 // The loops themselves, compiled once for every instruction set, which BUDGETRON_ISA names.
 #include "loops.hpp"
 
+#include <cmath>
 #include <cstring>
 
 #include "coefficients.hpp"
@@ -50,37 +51,55 @@ void exponential_singles(float* r, std::size_t n) {
   for (std::size_t i = 0; i < n; i += 2 * width) store(r + i, exponential(load_singles(r + i)));
 }
 
-BUDGETRON_INLINE void store_first(double* p, Doubles v, std::size_t count) {
-  std::memcpy(p, &v, count * sizeof(double));
+// Whether some angle is too large for the fast way.
+template <class T>
+bool any_large(const T* r, std::size_t n, T limit) {
+  typename Lanes<T>::Register most{};
+  for (std::size_t i = 0; i < n; i += Lanes<T>::width) {
+    const auto size = absolute(Lanes<T>::load(r + i));
+    most = size > most ? size : most;
+  }
+  return any(most > Lanes<T>::all(limit));
+}
+
+// Angle by angle, by the C library.
+template <class T>
+void sine_cosine_one_by_one(const T* r, double scale, std::size_t n, double* sine, double* cosine) {
+  for (std::size_t i = 0; i < n; ++i) {
+    sine[i] = static_cast<double>(static_cast<T>(scale * std::sin(static_cast<double>(r[i]))));
+    cosine[i] = static_cast<double>(static_cast<T>(scale * std::cos(static_cast<double>(r[i]))));
+  }
 }
 
 void sine_cosine_row(const double* r, double scale, std::size_t n, double* sine, double* cosine) {
-  Doubles s{}, c{};
+  if (any_large(r, n, largest_angle)) return sine_cosine_one_by_one(r, scale, n, sine, cosine);
+  Doubles s, c;
   std::size_t i = 0;
   for (; i + width <= n; i += width) {
-    sine_cosine(load(r + i), s, c);
-    store(sine + i, scale * s);
-    store(cosine + i, scale * c);
+    sine_cosine(load(r + i), all(scale), s, c);
+    store(sine + i, s);
+    store(cosine + i, c);
   }
   if (i == n) return;
-  sine_cosine(load(r + i), s, c);
-  store_first(sine + i, scale * s, n - i);
-  store_first(cosine + i, scale * c, n - i);
+  sine_cosine(load(r + i), all(scale), s, c);
+  std::memcpy(sine + i, &s, (n - i) * sizeof(double));
+  std::memcpy(cosine + i, &c, (n - i) * sizeof(double));
 }
 
 void sine_cosine_singles(const float* r, float scale, std::size_t n, double* sine, double* cosine) {
-  Singles s{}, c{};
+  if (any_large(r, n, largest_single_angle)) return sine_cosine_one_by_one(r, scale, n, sine, cosine);
+  Singles s, c;
   std::size_t i = 0;
   for (; i + 2 * width <= n; i += 2 * width) {
-    sine_cosine(load_singles(r + i), s, c);
-    widen(sine + i, scale * s);
-    widen(cosine + i, scale * c);
+    sine_cosine(load_singles(r + i), all_singles(scale), s, c);
+    widen(sine + i, s);
+    widen(cosine + i, c);
   }
   if (i == n) return;
   double rest[4 * width];
-  sine_cosine(load_singles(r + i), s, c);
-  widen(rest, scale * s);
-  widen(rest + 2 * width, scale * c);
+  sine_cosine(load_singles(r + i), all_singles(scale), s, c);
+  widen(rest, s);
+  widen(rest + 2 * width, c);
   std::memcpy(sine + i, rest, (n - i) * sizeof(double));
   std::memcpy(cosine + i, rest + 2 * width, (n - i) * sizeof(double));
 }

@@ -67,8 +67,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """Start afresh and learn the rows, ``epochs`` times."""
         with self._or_as_before():
             X, y = self._rows(X, y=y, reset=True)
-            check_classification_targets(y)
-            classes = unique_labels(y)
+            _check_labels(y)
+            classes = _labels_in(y)
             weights = self._weights(X, sample_weight)
             model = self._new_model(X, self._labels(classes), weights)
             self._passes(model, X, self._codes(y, classes), weights)
@@ -127,7 +127,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         first = not self._started()
         with self._or_as_before():
             X, y = self._rows(X, y=y, reset=first)
-            check_classification_targets(y)
+            _check_labels(y)
             known = self._known(y, classes, first)
             weights, codes = self._weights(X, sample_weight), self._codes(y, known)
             if first:
@@ -141,7 +141,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             raise ValueError("classes is empty; it must name all labels there will be.")
         given = None if classes is None else unique_labels(classes)
         if first:
-            return unique_labels(y) if given is None else given  # type: ignore[no-any-return]
+            return _labels_in(y) if given is None else given
         known: npt.NDArray[Any] = self.classes_
         if given is not None and not np.array_equal(given, known):
             raise ValueError(
@@ -172,3 +172,15 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             best = scores.argmax(axis=1)
         predictions: npt.NDArray[Any] = self.classes_[best]
         return predictions
+
+
+def _check_labels(y: npt.NDArray[Any]) -> None:
+    """As scikit-learn checks them; whole numbers are labels without a further look."""
+    whole = y.dtype.kind in "iub" or (y.dtype.kind == "f" and bool((y == np.rint(y)).all()))
+    if not (whole and y.ndim == 1):
+        check_classification_targets(y)
+
+
+def _labels_in(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    labels: npt.NDArray[Any] = np.unique(y) if y.dtype.kind in "iubf" else unique_labels(y)
+    return labels
