@@ -54,12 +54,15 @@ void exponential_singles(float* r, std::size_t n) {
 // Whether some angle is too large for the fast way.
 template <class T>
 bool any_large(const T* r, std::size_t n, T limit) {
-  typename Lanes<T>::Register most{};
-  for (std::size_t i = 0; i < n; i += Lanes<T>::width) {
-    const auto size = absolute(Lanes<T>::load(r + i));
-    most = size > most ? size : most;
+  constexpr std::size_t step = Lanes<T>::width;
+  typename Lanes<T>::Register most{}, other{};  // two, so that few wait for each other
+  std::size_t i = 0;
+  for (; i + step < n; i += 2 * step) {
+    most = larger(absolute(Lanes<T>::load(r + i)), most);
+    other = larger(absolute(Lanes<T>::load(r + i + step)), other);
   }
-  return any(most > Lanes<T>::all(limit));
+  if (i < n) most = larger(absolute(Lanes<T>::load(r + i)), most);
+  return any(larger(most, other) > Lanes<T>::all(limit));
 }
 
 // Angle by angle, by the C library.

@@ -182,6 +182,22 @@ BUDGETRON_INLINE Singles at_most(float a, Singles v) {
 #endif
 }
 
+// The larger of the two, place by place.
+BUDGETRON_INLINE Doubles larger(Doubles a, Doubles b) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_max_pd(0xff, a, b);
+#else
+  return a > b ? a : b;
+#endif
+}
+BUDGETRON_INLINE Singles larger(Singles a, Singles b) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_max_ps(0xffff, a, b);
+#else
+  return a > b ? a : b;
+#endif
+}
+
 BUDGETRON_INLINE Doubles positive_part(Doubles v) { return at_least(0.0, v); }
 BUDGETRON_INLINE Singles positive_part(Singles v) { return at_least(0.0f, v); }
 
