@@ -32,8 +32,9 @@ format: $(VENV)/.developed
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CPP)
 
-bench: $(VENV)/.installed  ## speed, as ratios within one run
-	$(BIN)/python benchmarks/step.py
+bench: $(VENV)/.installed  ## speed beside the peers, as ratios within one run; ten minutes at most
+	$(BIN)/pip install --quiet '.[bench]'
+	$(BIN)/python benchmarks/bench.py
 
 # The same tests with the core built under the address and undefined-behaviour sanitizers, assertions on.
 SANITIZED := build/sanitized

@@ -8,6 +8,8 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -61,6 +63,7 @@ template <class T>
 using Array1 = nb::ndarray<const T, nb::shape<-1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Matrix = nb::ndarray<const T, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu>;
+using Writable1 = nb::ndarray<double, nb::shape<-1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using NewArray = nb::ndarray<nb::numpy, T>;
 
@@ -182,6 +185,30 @@ NewArray<double> scores(const Learner& learner, const BoundRows& X) {
     learner.scores(X.rows, out);
   }
   return array(std::move(out), {X.rows.size(), learner.outputs()});
+}
+
+// One row. False, and nothing changed, where its squared norm or its scores are not finite; else the scores made before
+// the update are written.
+template <class T>
+bool step(Learner& learner, const Array1<T>& x, double y, const Writable1& scores) {
+  if (scores.size() != learner.outputs()) throw nb::value_error("step: scores must have one place for every output.");
+  nb::gil_scoped_release free;
+  if (!squares<T>(x.data(), x.size())) return false;
+  std::unique_lock lock(learner.guard());
+  const Rows row(DenseRows<T>{x.data(), 1, x.size()});
+  return learner.run(row, {&y, 1}, {}, {scores.data(), scores.size()}) == 1;
+}
+
+// The same without learning.
+template <class T>
+bool score(const Learner& learner, const Array1<T>& x, const Writable1& scores) {
+  if (scores.size() != learner.outputs()) throw nb::value_error("score: scores must have one place for every output.");
+  nb::gil_scoped_release free;
+  if (!squares<T>(x.data(), x.size())) return false;
+  std::shared_lock lock(learner.guard());
+  const Rows row(DenseRows<T>{x.data(), 1, x.size()});
+  learner.scores(row, {scores.data(), scores.size()});
+  return std::all_of(scores.data(), scores.data() + scores.size(), [](double f) { return std::isfinite(f); });
 }
 
 Bytes memory(Learner& learner) {
@@ -631,6 +658,10 @@ NB_MODULE(_core, m) {
   nb::class_<Learner>(m, "Learner")
       .def("run", &run, "rows"_a, "y"_a, "weights"_a.none(), "scores"_a)
       .def("scores", &scores, "rows"_a)
+      .def("step", &step<double>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert())
+      .def("step", &step<float>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert())
+      .def("score", &score<double>, "x"_a.noconvert(), "scores"_a.noconvert())
+      .def("score", &score<float>, "x"_a.noconvert(), "scores"_a.noconvert())
       .def("state", &state, nb::sig("def state(self) -> dict[str, object]"))
       .def("restore", &restore, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"))
       .def("keep_average", &Learner::keep_average, "suffix"_a)

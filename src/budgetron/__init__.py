@@ -84,6 +84,8 @@ from budgetron.losses import (
 )
 from budgetron.mapped import Mapped
 from budgetron.model_files import load
+from budgetron.one_by_one import OneByOne
+from budgetron.parallel import progressive_predict_many
 from budgetron.rules import NORMA, OGD, PA, SGD, MarginPerceptron, Perceptron, Rule
 from budgetron.vector_rules import AROW, AdaGrad, CoinBetting, OnlineNewton, VectorRule
 
@@ -128,6 +130,7 @@ __all__ = [
     "Merge",
     "ModelFileError",
     "Nystrom",
+    "OneByOne",
     "OnlineClassifier",
     "OnlineNewton",
     "OnlineRegressor",
@@ -178,6 +181,7 @@ __all__ = [
     "ogd",
     "pa",
     "perceptron",
+    "progressive_predict_many",
     "projectron",
     "projectron_pp",
     "rbp",

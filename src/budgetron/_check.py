@@ -57,6 +57,15 @@ def count(owner: object, name: str, value: Any) -> int:
     return int(value)
 
 
+def natural(owner: object, name: str, value: Any) -> int:
+    """A whole number that the generator takes as a seed."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < 2**64:
+        raise ValueError(
+            f"{_name(owner)}: {name} must be a whole number from 0 to 2^64 - 1, got {value!r}."
+        )
+    return int(value)
+
+
 def instance(owner: object, name: str, value: Any, kind: type[T]) -> T:
     """A description of the right noun."""
     if not isinstance(value, kind):

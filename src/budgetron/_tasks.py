@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -28,6 +29,13 @@ class Labels:
         """The native task."""
         return _core.Binary() if self.n_classes == 2 else _core.Multiclass(self.n_classes)
 
+    def code(self, y: float) -> float:
+        """The label itself, as the core reads it, where it is one."""
+        if y in (-1, 1) if self.n_classes == 2 else (0 <= y < self.n_classes and y == int(y)):
+            return float(y)
+        expected = "-1 or 1" if self.n_classes == 2 else f"a whole number from 0 to {self.n_classes - 1}"
+        raise ValueError(f"The label y must be {expected}, got {y!r}.")
+
     def rule(self, rule: Forms[Native]) -> Native:
         """The native rule, in its form for labels."""
         return rule.for_labels()
@@ -44,6 +52,12 @@ class Targets:
     def build(self) -> _core.Task:
         """The native task."""
         return _core.Regression()
+
+    def code(self, y: float) -> float:
+        """The target itself, where it is finite."""
+        if math.isfinite(y):
+            return float(y)
+        raise ValueError(f"The target y must be finite, got {y!r}.")
 
     def rule(self, rule: Forms[Native]) -> Native:
         """The native rule, in its form for targets."""

@@ -124,6 +124,10 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return True
 
     def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Floats:
+        if sample_weight is None and self._certain(X) and self._certain_classes(classes):
+            codes = self._certain_codes(y, len(X))
+            if codes is not None:
+                return self._model.learn(X, codes)
         first = not self._started()
         with self._or_as_before():
             X, y = self._rows(X, y=y, reset=first)
@@ -149,6 +153,34 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             )
         return known
 
+    def _certain_classes(self, classes: Any) -> bool:
+        """Whether the classes of a later call are certainly none, or those of the first."""
+        if classes is None:
+            return True
+        if type(classes) is np.ndarray:
+            classes = classes.tolist()
+        known = self.classes_.tolist()
+        return (
+            type(classes) is list
+            and len(classes) == len(known)
+            and all(type(a) is type(b) and a == b for a, b in zip(classes, known, strict=True))
+        )
+
+    def _certain_codes(self, y: Any, rows: int) -> Floats | None:
+        """The codes of labels that would pass every check as they are; None if that is not certain."""
+        known: npt.NDArray[Any] = self.classes_
+        if not (
+            type(y) is np.ndarray
+            and y.shape == (rows,)
+            and y.dtype.kind == known.dtype.kind
+            and y.dtype.kind in "iufbU"
+        ):
+            return None
+        codes = np.searchsorted(known, y)
+        if (known[np.minimum(codes, len(known) - 1)] != y).any():
+            return None
+        return self._as_read(codes, known)
+
     def _labels(self, classes: npt.NDArray[Any]) -> Labels:
         if len(classes) < 2:
             raise ValueError(
@@ -162,8 +194,12 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         if not known.all():
             label = y[np.argmin(known)].tolist()
             raise ValueError(f"y contains {label!r}, which is not among the classes {classes.tolist()}.")
-        codes = np.searchsorted(classes, y).astype(np.float64)
-        return 2 * codes - 1 if len(classes) == 2 else codes
+        return self._as_read(np.searchsorted(classes, y), classes)
+
+    @staticmethod
+    def _as_read(codes: npt.NDArray[np.intp], classes: npt.NDArray[Any]) -> Floats:
+        floats = codes.astype(np.float64)
+        return 2 * floats - 1 if len(classes) == 2 else floats
 
     def _predictions(self, scores: Floats) -> npt.NDArray[Any]:
         if len(self.classes_) == 2:

@@ -1,0 +1,89 @@
+"""How cost grows with the budget, the features, the nonzeros and the rows: slopes in log-log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from clock import take_turns
+from ours import learner
+from rows import noise
+
+from budgetron import OneByOne
+from budgetron.learners import Learner
+
+NAMES = ("rbp", "bogd", "forgetron")
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Seconds for every value of what grows; one series for each learner."""
+
+    what: str
+    unit: str
+    values: list[int]
+    seconds: dict[str, list[float]]
+
+    def slopes(self) -> dict[str, tuple[float, float]]:
+        """Of each series: the slope over all values, and over the upper half of them."""
+        x = np.log(self.values)
+        half = len(x) // 2
+        return {
+            name: (np.polyfit(x, np.log(s), 1)[0], np.polyfit(x[half:], np.log(s[half:]), 1)[0])
+            for name, s in self.seconds.items()
+        }
+
+
+def ready(what: Learner, X: Any, y: np.ndarray) -> Callable[[], Any]:
+    """A pass of a model that has seen the rows before, so that its budget is full."""
+    model = OneByOne(what, X.shape[1])
+    model.learn(X, y)
+    return lambda: model.learn(X, y)
+
+
+def series(
+    what: str,
+    values: list[int],
+    rows: Callable[[int], tuple[Any, np.ndarray]],
+    budget: Callable[[int], int],
+) -> Growth:
+    """Every learner at every value, taking turns; microseconds per row."""
+    runs, counts = {}, {}
+    for value in values:
+        X, y = rows(value)
+        counts[value] = X.shape[0]
+        for name in NAMES:
+            runs[f"{name} {value}"] = ready(learner(name, budget=budget(value)), X, y)
+    times = take_turns(runs, 0.4)
+    per_row = {n: [1e6 * times.seconds[f"{n} {v}"] / counts[v] for v in values] for n in NAMES}
+    return Growth(what, "us / row", values, per_row)
+
+
+def measure() -> Iterator[Growth]:
+    """The four of them."""
+    X, y = noise(8000, 22)
+    yield series(
+        "budget B (22 features)", [25, 50, 100, 200, 400, 800, 1600], lambda _: (X, y), lambda B: B
+    )
+    yield series(
+        "features d (B = 200)", [4, 8, 16, 32, 64, 128, 256, 512], lambda d: noise(4000, d), lambda _: 200
+    )
+    yield series(
+        "nonzeros of 1000 columns (B = 200)",
+        [4, 8, 16, 32, 64, 128, 256],
+        lambda k: noise(3000, 1000, k),
+        lambda _: 200,
+    )
+    per_row = series(
+        "rows n (B = 100, 22 features)",
+        [2500, 5000, 10_000, 20_000, 40_000],
+        lambda n: noise(n, 22),
+        lambda _: 100,
+    )
+    total = {
+        name: [1e-6 * s * n for s, n in zip(seconds, per_row.values, strict=True)]
+        for name, seconds in per_row.seconds.items()
+    }
+    yield Growth(per_row.what, "seconds", per_row.values, total)

@@ -1,0 +1,59 @@
+"""The rows that every contestant gets: a data set in a fixed random order, or a stream in its place."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from step import stream
+
+sys.path.append(str(Path(__file__).parents[1] / "papers"))
+import files
+
+
+@dataclass(frozen=True)
+class Data:
+    """Rows X (CSR), labels y of -1 and +1, and what they are."""
+
+    name: str
+    X: Any
+    y: np.ndarray
+
+    @property
+    def dense(self) -> np.ndarray:
+        """The rows as an array."""
+        return np.ascontiguousarray(self.X.toarray())
+
+
+def load(name: str, n_features: int) -> Data:
+    """A data set, shuffled; where its file is absent, a synthetic stream as wide and about as sparse."""
+    r = np.random.default_rng(0)
+    if (files.FOLDER / f"{name}.train.svm.xz").exists():
+        X, y = files.load(f"{name}.train", n_features)
+        order = r.permutation(len(y))
+        return Data(name, X[order], y[order])
+    print(
+        f"{name}.train.svm.xz is not in {files.FOLDER}: a synthetic stream stands in. Set BUDGETRON_DATA."
+    )
+    X, y = stream(30_000, n_features)
+    if n_features > 100:
+        X *= r.random(X.shape) < 13 / n_features
+    return Data(f"synthetic ({n_features} features)", sparse.csr_matrix(X), y)
+
+
+def noise(n: int, d: int, nonzeros: int | None = None, seed: int = 0) -> tuple[Any, np.ndarray]:
+    """Rows whose labels nothing explains, so that any budget is soon full; CSR where nonzeros are given."""
+    r = np.random.default_rng(seed)
+    y = r.choice([-1.0, 1.0], n)
+    if nonzeros is None:
+        return r.standard_normal((n, d)), y
+    columns = np.argpartition(r.random((n, d)), nonzeros, axis=1)[:, :nonzeros]
+    columns.sort(axis=1)
+    X = sparse.csr_matrix(
+        (r.standard_normal(n * nonzeros), columns.ravel(), np.arange(0, n * nonzeros + 1, nonzeros)), (n, d)
+    )
+    return X, y

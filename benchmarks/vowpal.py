@@ -1,0 +1,62 @@
+"""Vowpal Wabbit's --ksvm in a process of its own, under a time limit: it has no budget, so it slows down.
+
+As a script it reads rows from its standard input, one in a line as Vowpal Wabbit has them, and prints
+rows, seconds and mistakes so far after every 500 rows.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from time import perf_counter
+
+import numpy as np
+from scipy import sparse
+
+OPTIONS = "--ksvm --kernel rbf --bandwidth {gamma} --quiet"
+
+
+def measure(
+    X: sparse.csr_matrix, y: np.ndarray, gamma: float, limit: float
+) -> tuple[int, float, float, str]:
+    """Rows done, seconds, share of mistakes, and what went wrong, if anything did."""
+    text = "".join(
+        f"{label:+.0f} | "
+        + " ".join(f"{j}:{v:.9g}" for j, v in zip(row.indices, row.data, strict=True))
+        + "\n"
+        for row, label in zip(map(X.__getitem__, range(len(y))), y, strict=True)
+    )
+    command = [sys.executable, __file__, OPTIONS.format(gamma=gamma)]
+    try:
+        done = subprocess.run(
+            command, input=text, capture_output=True, text=True, timeout=limit, check=False
+        )
+        printed, note = done.stdout, "" if done.returncode == 0 else f"ended with {done.returncode}"
+    except subprocess.TimeoutExpired as stopped:
+        printed, note = (stopped.stdout or b"").decode(), f"stopped after {limit:.0f} s"
+    lines = [line for line in printed.splitlines(keepends=True) if line.endswith("\n")]
+    if not lines:
+        return 0, float("nan"), float("nan"), note or "printed nothing"
+    rows, seconds, mistakes = lines[-1].split()
+    return int(rows), float(seconds), int(mistakes) / int(rows), note
+
+
+def main() -> None:
+    """Test, then train, on what the standard input has."""
+    import vowpalwabbit
+
+    model = vowpalwabbit.Workspace(sys.argv[1])
+    examples = sys.stdin.read().splitlines()
+    mistakes, began = 0, perf_counter()
+    for i, line in enumerate(examples, 1):
+        example = model.parse(line)
+        example = example[0] if isinstance(example, list) else example
+        mistakes += (model.predict(example) >= 0) != line.startswith("+")
+        model.learn(example)
+        model.finish_example(example)
+        if i % 500 == 0 or i == len(examples):
+            print(i, perf_counter() - began, mistakes, flush=True)
+
+
+if __name__ == "__main__":
+    main()

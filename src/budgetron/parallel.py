@@ -1,0 +1,105 @@
+"""Many models over the same rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.parallel import Parallel, delayed
+
+Order = npt.NDArray[np.intp] | None
+
+
+def progressive_predict_many(
+    estimators: Sequence[Any],
+    X: Any,
+    y: Any,
+    *,
+    orders: Sequence[npt.ArrayLike] | None = None,
+    n_jobs: int | None = -1,
+) -> list[npt.NDArray[Any]]:
+    """``progressive_predict`` of every estimator over the same rows, in threads.
+
+    Native passes hold no interpreter lock, so two models take two cores the time of one. X is shared; a
+    thread whose estimator has an order copies the rows in that order while it walks them.
+
+    Parameters
+    ----------
+    estimators : sequence of OnlineClassifier or OnlineRegressor
+        They learn in place, as if each were called alone: the results do not depend on ``n_jobs``.
+    X, y
+        Rows that can be indexed by an array (an array or a CSR matrix), and labels or targets.
+    orders : sequence of permutations, optional
+        In which order each estimator gets the rows; without it, all get them as they are.
+    n_jobs : int or None
+        How many threads; -1 is one per core, None is joblib's default.
+
+    Returns
+    -------
+    list of arrays
+        One per estimator, in their order. Every prediction stands where its row stands in X, whatever
+        the order, so ``(predictions != y).mean()`` is the share of mistakes.
+
+    Raises
+    ------
+    Exception
+        The first that an estimator raises. The others may have learned some or all of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from budgetron import Gaussian, OnlineClassifier, progressive_predict_many, rbp
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> models = [OnlineClassifier(rbp(Gaussian(0.02), budget=30), random_state=i) for i in range(3)]
+    >>> orders = [np.random.default_rng(i).permutation(len(X)) for i in range(3)]
+    >>> results = progressive_predict_many(models, scale(X), y, orders=orders)
+    >>> [int((predictions != y).sum()) for predictions in results]
+    [55, 49, 53]
+    """
+    estimators, X, y = list(estimators), X if hasattr(X, "shape") else np.asarray(X), np.asarray(y)
+    if X.shape[0] != len(y):
+        raise ValueError(f"progressive_predict_many: X has {X.shape[0]} rows, y has {len(y)}.")
+    _refuse_shared("are the same object", estimators)
+    _refuse_shared("share one random_state", [estimator.random_state for estimator in estimators])
+    walks = [None] * len(estimators) if orders is None else _permutations(orders, len(estimators), len(y))
+    tasks = (delayed(_walk)(e, order, X, y) for e, order in zip(estimators, walks, strict=True))
+    results: list[npt.NDArray[Any]] = Parallel(n_jobs=n_jobs, require="sharedmem")(tasks)
+    return results
+
+
+def _walk(estimator: Any, order: Order, X: Any, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if order is None:
+        predictions: npt.NDArray[Any] = estimator.progressive_predict(X, y)
+        return predictions
+    walked = estimator.progressive_predict(X.iloc[order] if hasattr(X, "iloc") else X[order], y[order])
+    predictions = np.empty_like(walked)
+    predictions[order] = walked
+    return predictions
+
+
+def _refuse_shared(how: str, parts: list[Any]) -> None:
+    """Threads that learn into one model, or draw from one generator, would do so in any order."""
+    seen: dict[int, int] = {}
+    for i, part in enumerate(parts):
+        if part is None or isinstance(part, Integral):
+            continue
+        if (j := seen.setdefault(id(part), i)) != i:
+            raise ValueError(f"progressive_predict_many: estimators {j} and {i} {how}; give each its own.")
+
+
+def _permutations(orders: Sequence[npt.ArrayLike], models: int, rows: int) -> list[Order]:
+    if len(orders) != models:
+        raise ValueError(f"progressive_predict_many: {len(orders)} orders for {models} estimators.")
+    checked: list[Order] = []
+    for i, order in enumerate(map(np.asarray, orders)):
+        if order.shape != (rows,) or not np.array_equal(np.sort(order), np.arange(rows)):
+            raise ValueError(
+                f"progressive_predict_many: orders[{i}] must hold every number from 0 to {rows - 1} once."
+            )
+        checked.append(order)
+    return checked
