@@ -246,6 +246,30 @@ class ExpansionLearner(Learner):
 class Kernelized(ExpansionLearner):
     def __init__(self, kernel: Kernel, rule: Rule, budget: Budget, task: Task, features: int, precision: Precision) -> None: ...
 
+class DualMaintenance:
+    pass
+
+class DualUnbounded(DualMaintenance):
+    def __init__(self) -> None: ...
+
+class DualRemoval(DualMaintenance):
+    def __init__(self, budget: int) -> None: ...
+
+class DualProjection(DualMaintenance):
+    def __init__(self, budget: int) -> None: ...
+
+class DualProjectionClipped(DualMaintenance):
+    def __init__(self, budget: int) -> None: ...
+
+class DualNearest(DualMaintenance):
+    def __init__(self, budget: int) -> None: ...
+
+class DualRemovalThenProjection(DualMaintenance):
+    def __init__(self, budget: int) -> None: ...
+
+class DoubleUpdating(ExpansionLearner):
+    def __init__(self, kernel: Kernel, C: float, rho: float, maintenance: DualMaintenance, features: int) -> None: ...
+
 class Frequencies:
     def matrix(self, columns: int) -> NDArray[numpy.float64]: ...
 
@@ -336,30 +360,6 @@ class Mapped(Learner):
     def dual_coef(self) -> NDArray[numpy.float64]: ...
 
     def coef(self) -> NDArray[numpy.float64]: ...
-
-class DualMaintenance:
-    pass
-
-class DualUnbounded(DualMaintenance):
-    def __init__(self) -> None: ...
-
-class DualRemoval(DualMaintenance):
-    def __init__(self, budget: int) -> None: ...
-
-class DualProjection(DualMaintenance):
-    def __init__(self, budget: int) -> None: ...
-
-class DualProjectionClipped(DualMaintenance):
-    def __init__(self, budget: int) -> None: ...
-
-class DualNearest(DualMaintenance):
-    def __init__(self, budget: int) -> None: ...
-
-class DualRemovalThenProjection(DualMaintenance):
-    def __init__(self, budget: int) -> None: ...
-
-class DoubleUpdating(ExpansionLearner):
-    def __init__(self, kernel: Kernel, C: float, rho: float, maintenance: DualMaintenance, features: int) -> None: ...
 
 class Fault(enum.Enum):
     Label = 0
