@@ -56,7 +56,7 @@ class FeatureMap : public Part {
   // |z|^2, where a row that is learned is part of the space.
   virtual double squared_norm(const Row&, Vector z) const { return dot(z, z); }
 
-  // Rows that are about to be learned: what they need is made ready, and kept.
+  // Rows that are learned from: what they need is made ready, and kept.
   virtual void prepare(const Stretch&) {}
   // Whether the map still learns from the rows. If so, it is told of every one, before the weights take their step
   // (`steps` says whether there is one) and after; what it changes in its coordinates goes into changes.

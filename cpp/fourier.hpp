@@ -42,6 +42,7 @@ class Fourier final : public FeatureMap {
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (!std::visit([&](const auto& row) { return known(row); }, rows[i])) {
         Fourier aside(features_, frequencies_);
+        aside.known_ = this;
         aside.prepare(rows);
         return aside.transform(rows, Z);
       }
@@ -53,11 +54,29 @@ class Fourier final : public FeatureMap {
     }
   }
 
+  // The columns that have appeared, in their order; their numbers are drawn again.
   void fields(Fields& io) override {
     io.scratch(sizeof *this + frequencies_->bytes() + bytes_of(U_) + places_.size() * 4 * sizeof(std::size_t));
+    Counter all = all_columns() && in_order() ? 1 : 0;
+    std::vector<Counter> columns(io.measuring() ? 0 : places_.size());
+    if (!io.measuring())
+      for (const auto& [j, place] : places_) columns[place] = j;
+    io.field("fourier.all", all);
+    io.field("fourier.columns", columns);
+    if (io.restoring()) restore(all, columns);
   }
 
  private:
+  // Columns that cannot be are left out.
+  void restore(Counter all, const std::vector<Counter>& columns) {
+    if (all != 0) return see(DenseRow<T>{nullptr, features_});
+    for (const Counter j : columns) {
+      if (j >= features_ || places_.contains(j)) continue;
+      draw(static_cast<std::size_t>(j));
+      places_.emplace(static_cast<std::size_t>(j), columns_ - 1);
+    }
+  }
+
   bool all_columns() const { return columns_ == features_; }
   bool in_order() const { return places_.empty(); }
 
@@ -74,7 +93,9 @@ class Fourier final : public FeatureMap {
   void see(const SparseRow<V>& row) {
     if (all_columns()) return;
     row.each([&](std::size_t j, V) {
-      if (places_.try_emplace(j, columns_).second) draw(j);
+      if (places_.contains(j)) return;
+      draw(j);
+      places_.emplace(j, columns_ - 1);
     });
   }
 
@@ -89,12 +110,23 @@ class Fourier final : public FeatureMap {
     return all;
   }
 
+  // Column j, where it has been drawn.
+  const T* drawn(std::size_t j) const {
+    if (all_columns() && in_order()) return U_.data() + j * stride_;
+    const auto place = places_.find(j);
+    return place == places_.end() ? nullptr : U_.data() + place->second * stride_;
+  }
+
   void draw(std::size_t j) {
-    std::vector<double> u(D_);
-    frequencies_->column(j, u);
     U_.resize((columns_ + 1) * stride_);
-    std::transform(u.begin(), u.end(), U_.begin() + static_cast<std::ptrdiff_t>(columns_ * stride_),
-                   [](double v) { return static_cast<T>(v); });
+    T* const out = U_.data() + columns_ * stride_;
+    if (const T* column = known_ == nullptr ? nullptr : known_->drawn(j)) {
+      std::copy_n(column, stride_, out);
+    } else {
+      std::vector<double> u(D_);
+      frequencies_->column(j, u);
+      std::transform(u.begin(), u.end(), out, [](double v) { return static_cast<T>(v); });
+    }
     ++columns_;
   }
 
@@ -151,6 +183,7 @@ class Fourier final : public FeatureMap {
 
   std::size_t features_, D_, stride_;
   std::shared_ptr<const Frequencies> frequencies_;
+  const Fourier* known_ = nullptr;                       // whose columns need not be drawn again
   std::size_t columns_ = 0;                              // that have been drawn
   std::unordered_map<std::size_t, std::size_t> places_;  // of the columns, where they do not lie in order
   std::vector<T> U_;                                     // columns_ x stride_

@@ -19,6 +19,8 @@ class LandmarkSelection : public Part {
  public:
   // Where a row goes among the candidates, of which there are `held` (that place: behind them), if anywhere.
   virtual std::optional<std::size_t> place(std::size_t held, bool steps) = 0;
+  // Whether a row that adds nothing to the span of those before it may be one.
+  virtual bool takes_dependent() const { return false; }
   // Whether the candidates are all there, before a round that is about to make a step or not, and after a round.
   virtual bool over_before(std::size_t /*held*/, bool /*steps*/) const { return false; }
   virtual bool over_after(std::size_t /*held*/) const { return false; }
@@ -52,6 +54,7 @@ class FirstSteps final : public LandmarkSelection {
   std::optional<std::size_t> place(std::size_t held, bool steps) override {
     return steps && held < landmarks_ ? std::optional(held) : std::nullopt;
   }
+  bool takes_dependent() const override { return true; }
   bool over_before(std::size_t held, bool steps) const override { return steps && held == landmarks_; }
   void fields(Fields& io) override { io.scratch(sizeof *this); }
 
@@ -84,7 +87,7 @@ class Reservoir final : public LandmarkSelection {
 };
 
 // A sample of the rows of a window, without replacement, by their ridge leverage scores l_i = (K (K + lam I)^-1)_ii
-// with lam the mean of the eigenvalues beyond the rank (Alaoui & Mahoney 2015; El Alaoui's lam by Musco & Musco 2017).
+// with lam the sum of the eigenvalues beyond the rank, over the rank (Alaoui & Mahoney 2015; Musco & Musco 2017).
 class ByLeverage final : public LandmarkSelection {
  public:
   ByLeverage(std::size_t landmarks, std::size_t rank, std::size_t window, Counter seed)

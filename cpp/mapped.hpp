@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <memory>
@@ -32,6 +33,7 @@ class Mapped final : public Learner {
   std::vector<double> dual(std::size_t c) const {
     const std::vector<double> A = map_->from_kernel_row();
     std::vector<double> alpha(size());
+    assert(size() == 0 || A.size() == w_.size() * size());
     for (std::size_t r = 0; r < w_.size() && size() > 0; ++r)
       add(w_.output(c)[r] / w_.output_divisor(), Vector(A).subspan(r * size(), size()), alpha);
     return alpha;
@@ -42,7 +44,8 @@ class Mapped final : public Learner {
     std::vector<double> Z;
     for (std::size_t first = 0, last; first < rows.size(); first = last) {
       last = std::min(first + (map_->learns() ? 1 : ahead()), rows.size());
-      map_->prepare({rows, first, last});
+      for (std::size_t i = first; i < last; ++i)
+        if (weights.empty() || weights[i] != 0) map_->prepare({rows, i, i + 1});
       Z.resize((last - first) * w_.size());
       map_->transform({rows, first, last}, Z);
       for (std::size_t i = first; i < last; ++i) {
@@ -69,7 +72,7 @@ class Mapped final : public Learner {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this);
+    io.scratch(sizeof *this + bytes_of(z_));
     io.field("t", t_);
     map_->fields(io);
     w_.fields(io);
@@ -110,7 +113,7 @@ class Mapped final : public Learner {
   void adopt(const std::vector<Change>& changes) {
     for (const Change& change : changes) {
       w_.change(change);
-      rule_->change(change);
+      rule_->change(change, w_);
     }
   }
 

@@ -51,7 +51,8 @@ class Nystrom final : public FeatureMap {
   }
 
   double squared_norm(const Row& x, Vector z) const override {
-    return settled_ ? dot(z, z) : kernel_->self(basis_->norm(x));
+    const bool part_of_it = candidates_->size() < most_ || selection_->takes_dependent();
+    return settled_ || !part_of_it ? dot(z, z) : kernel_->self(basis_->norm(x));
   }
 
   bool learns() const override { return !settled_; }
@@ -59,11 +60,13 @@ class Nystrom final : public FeatureMap {
   void before_step(const Row& x, bool steps, std::vector<Change>& changes) override {
     if (selection_->over_before(candidates_->size(), steps)) settle(changes);
     if (settled_) return;
-    const auto place = selection_->place(candidates_->size(), steps);
-    if (!place) return;
-    if (candidates_->size() == 0) lay_out(layout_for(x, features_));
+    const std::size_t held = candidates_->size();
+    if (held == 0) lay_out(layout_for(x, features_));
     const double norm = candidates_->norm(x);
-    if (basis_->size() < most_) extend_basis(x, norm, changes);
+    if (held < most_ && !selection_->takes_dependent() && depends(x, norm)) return;
+    const auto place = selection_->place(held, steps);
+    if (!place) return;
+    if (held < most_) extend_basis(x, norm, changes);
     if (*place == candidates_->size())
       candidates_->append(x, norm);
     else
@@ -80,8 +83,10 @@ class Nystrom final : public FeatureMap {
     std::vector<double> V = gram(), D(candidates_->size());
     if (!symmetric_eigen(V, D)) return;  // the next round tries again
     const std::size_t n = D.size();
+    A_.clear();
     for (std::size_t r = n; r-- > n - std::min(rank_, n) && D[r] > in_the_span * D[n - 1];)
       for (std::size_t i = 0; i < n; ++i) A_.push_back(V[r * n + i] / std::sqrt(D[r]));
+    if (A_.empty()) return candidates_.swap(basis_);  // all of them 0: none is any use, and the basis is empty
     changes.push_back(from_basis());
     settled_ = 1;
     basis_ = points_like_the_first();
@@ -119,7 +124,8 @@ class Nystrom final : public FeatureMap {
   bool fits(std::size_t) const override {
     const std::size_t n = candidates_->size();
     if (!basis_->fits(basis_->size()) || !candidates_->fits(n) || !span_.fits(basis_->size())) return false;
-    return settled_ == 0 ? A_.empty() : settled_ == 1 && n > 0 && A_.size() % n == 0 && basis_->size() == 0;
+    if (settled_ == 0) return A_.empty() && basis_->size() <= std::min(n, most_);
+    return settled_ == 1 && n > 0 && A_.size() % n == 0 && A_.size() / n <= rank_ && basis_->size() == 0;
   }
 
  private:
@@ -141,11 +147,15 @@ class Nystrom final : public FeatureMap {
     k.resize(points.size());
   }
 
-  void extend_basis(const Row& x, double norm, std::vector<Change>& changes) {
+  bool depends(const Row& x, double norm) {
     std::vector<double> k;
     kernel_row(*basis_, x, k);
     span_.look(k, kernel_->self(norm));
-    if (span_.inside()) return;
+    return span_.inside();
+  }
+
+  void extend_basis(const Row& x, double norm, std::vector<Change>& changes) {
+    if (depends(x, norm)) return;
     span_.append();
     changes.push_back({basis_->size(), 0, 1, {}});
     basis_->append(x, norm);

@@ -146,7 +146,7 @@ class SGDInBall final : public Rule {
   SGDInBall(std::shared_ptr<const Loss> loss, double lam) : sgd_(std::move(loss), lam), lam_(lam) {}
   Step step(const Round& r) override {
     Step step = sgd_.step(r);
-    if (std::isfinite(step.beta)) y_max_ = std::max(y_max_, std::fabs(r.y));
+    if (std::isfinite(step.beta * step.beta * r.kxx)) y_max_ = std::max(y_max_, std::fabs(r.y));
     step.radius = y_max_ / std::sqrt(lam_);
     return step;
   }

@@ -29,8 +29,8 @@ class VectorRule : public Part {
   virtual bool steps() const = 0;
   // Takes the step, if any, and whatever else the round asks for.
   virtual void step(const Question&, Vector z, Weights& w) = 0;
-  // The coordinates change; what is known of new ones starts afresh.
-  virtual void change(const Change&) {}
+  // The coordinates have changed, and w with them; what is known of new ones starts afresh.
+  virtual void change(const Change&, Weights& /*w*/) {}
 };
 
 // beta z, beta from a scalar rule.
@@ -97,7 +97,7 @@ class AdaGrad final : public OfGradient {
       : OfGradient(std::move(loss)), eta_(eta), delta_(delta) {}
 
   void begin(std::size_t outputs, std::size_t features) override { G_.assign(outputs, std::vector<double>(features)); }
-  void change(const Change& change) override {
+  void change(const Change& change, Weights&) override {
     const std::vector<double> fresh(change.added);
     for (auto& row : G_) change.replace_in(row, fresh);
   }
@@ -129,26 +129,26 @@ class OnlineNewton final : public OfGradient {
   OnlineNewton(std::shared_ptr<const Loss> loss, double eta, std::shared_ptr<Covariance> inverse)
       : OfGradient(std::move(loss)), eta_(eta), inverse_(std::move(inverse)) {}
 
-  void begin(std::size_t outputs, std::size_t features) override { inverse_->begin(outputs, features); }
-  void change(const Change& change) override { inverse_->change(change); }
+  void begin(std::size_t outputs, std::size_t) override { inverse_->begin(outputs); }
+  void change(const Change& change, Weights&) override { inverse_->change(change); }
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(Sz_));
+    io.scratch(sizeof *this + bytes_of(before_) + bytes_of(after_));
     inverse_->fields(io);
   }
   bool fits(std::size_t features) const override { return inverse_->fits(features); }
 
  private:
   void descend(std::size_t c, double slope, Vector z, std::span<double> w) override {
-    const double q = slope * slope;
-    Sz_.resize(z.size());
-    inverse_->multiply(c, z, Sz_);
-    inverse_->observe(c, z, Sz_, q);
-    add(-eta_ * slope, Sz_, w);
+    before_.resize(z.size());
+    after_.resize(z.size());
+    inverse_->confidence(c, z);
+    inverse_->observe(c, z, slope * slope, before_, after_);
+    add(-eta_ * slope, after_, w);
   }
 
   double eta_;
   std::shared_ptr<Covariance> inverse_;  // A^-1
-  std::vector<double> Sz_;
+  std::vector<double> before_, after_;   // A^-1 z
 };
 
 // Coin betting, a bet per coordinate and no step size (Orabona & Tommasi 2017, Algorithm 2).
@@ -157,13 +157,14 @@ class CoinBetting final : public OfGradient {
   CoinBetting(std::shared_ptr<const Loss> loss, double alpha) : OfGradient(std::move(loss)), alpha_(alpha) {}
 
   void begin(std::size_t outputs, std::size_t features) override {
-    for (auto* rows : {&L_, &G_, &reward_, &theta_}) rows->assign(outputs, std::vector<double>(features));
+    for (auto* rows : {&L_, &G_, &reward_, &theta_, &start_}) rows->assign(outputs, std::vector<double>(features));
   }
-  // A bet is made anew from what was won: where w changes under it, that is lost, and betting starts afresh.
-  void change(const Change& change) override {
+  // New coordinates start betting from the weights they come with.
+  void change(const Change& change, Weights& w) override {
     const std::vector<double> fresh(change.added);
     for (auto* rows : {&L_, &G_, &reward_, &theta_})
       for (auto& row : *rows) change.replace_in(row, fresh);
+    for (std::size_t c = 0; c < start_.size(); ++c) change.replace_in(start_[c], w[c].subspan(change.at, change.added));
   }
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
@@ -173,10 +174,11 @@ class CoinBetting final : public OfGradient {
       io.field(("coin.G." + of).c_str(), G_[c]);
       io.field(("coin.reward." + of).c_str(), reward_[c]);
       io.field(("coin.theta." + of).c_str(), theta_[c]);
+      io.field(("coin.start." + of).c_str(), start_[c]);
     }
   }
   bool fits(std::size_t features) const override {
-    for (const auto* rows : {&L_, &G_, &reward_, &theta_})
+    for (const auto* rows : {&L_, &G_, &reward_, &theta_, &start_})
       for (const auto& row : *rows)
         if (row.size() != features) return false;
     return true;
@@ -185,20 +187,21 @@ class CoinBetting final : public OfGradient {
  private:
   void descend(std::size_t c, double slope, Vector z, std::span<double> w) override {
     double *const L = L_[c].data(), *const G = G_[c].data();
-    double *const reward = reward_[c].data(), *const theta = theta_[c].data();
+    double *const reward = reward_[c].data(), *const theta = theta_[c].data(), *const start = start_[c].data();
     for (std::size_t i = 0; i < z.size(); ++i) {
       const double g = -slope * z[i];
       L[i] = std::max(L[i], std::fabs(g));
       if (L[i] == 0) continue;
       G[i] += std::fabs(g);
-      reward[i] = std::max(reward[i] + w[i] * g, 0.0);
+      reward[i] = std::max(reward[i] + (w[i] - start[i]) * g, 0.0);
       theta[i] += g;
-      w[i] = theta[i] / (L[i] * std::max(G[i] + L[i], alpha_ * L[i])) * (L[i] + reward[i]);
+      w[i] = start[i] + theta[i] / L[i] / std::max(G[i] / L[i] + 1, alpha_) * (1 + reward[i] / L[i]);
     }
   }
 
   double alpha_;
   std::vector<std::vector<double>> L_, G_, reward_, theta_;  // outputs x features
+  std::vector<std::vector<double>> start_;                   // the paper's w_1
 };
 
 // Adaptive regularisation of weights (Crammer, Kulesza & Dredze 2009): with conf = z'Sigma z and beta = 1/(conf + r),
@@ -207,32 +210,28 @@ class AROW : public VectorRule {
  public:
   AROW(double r, std::shared_ptr<Covariance> sigma) : r_(r), sigma_(std::move(sigma)) {}
 
-  void begin(std::size_t outputs, std::size_t features) final { sigma_->begin(outputs, features); }
+  void begin(std::size_t outputs, std::size_t) final { sigma_->begin(outputs); }
   bool ask(const Round& round) final {
     gap_ = gap(round);
     weight_ = round.weight;
-    return std::isfinite(gap_) && std::isfinite(weight_);
+    return std::isfinite(gap_ * gap_) && std::isfinite(weight_ / r_);
   }
   bool steps() const final { return gap_ != 0; }
   void step(const Question& question, Vector z, Weights& w) final {
     if (!steps()) return;
     double conf = 0;
-    Sz_.resize(w.outputs());
-    each_output(question.v, [&](std::size_t c, double) {
-      Sz_[c].resize(z.size());
-      sigma_->multiply(c, z, Sz_[c]);
-      conf += dot(z, Sz_[c]);
-    });
+    each_output(question.v, [&](std::size_t c, double) { conf += sigma_->confidence(c, z); });
     const double q = weight_ / r_, beta = 1 / (conf + 1 / q);
+    before_.resize(z.size());
+    after_.resize(z.size());
     each_output(question.v, [&](std::size_t c, double v) {
-      add(beta * gap_ * v, Sz_[c], w[c]);
-      sigma_->observe(c, z, Sz_[c], q);
+      sigma_->observe(c, z, q, before_, after_);
+      add(beta * gap_ * v, before_, w[c]);
     });
   }
-  void change(const Change& change) final { sigma_->change(change); }
+  void change(const Change& change, Weights&) final { sigma_->change(change); }
   void fields(Fields& io) final {
-    io.scratch(sizeof *this + bytes_of(Sz_));
-    for (const auto& row : Sz_) io.scratch(bytes_of(row));
+    io.scratch(sizeof *this + bytes_of(before_) + bytes_of(after_));
     sigma_->fields(io);
   }
   bool fits(std::size_t features) const final { return sigma_->fits(features); }
@@ -244,7 +243,7 @@ class AROW : public VectorRule {
   double r_;
   std::shared_ptr<Covariance> sigma_;
   double gap_ = 0, weight_ = 1;
-  std::vector<std::vector<double>> Sz_;
+  std::vector<double> before_, after_;  // Sigma z
 };
 
 // For targets (Vaits & Crammer 2011): w += beta (y - f) Sigma z outside the dead zone; with none it is recursive least

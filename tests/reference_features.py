@@ -337,11 +337,20 @@ class NystromMapped:
                 self.mapped.step(self.rule, self.mapped.z(x), q.v, shrink, beta)
             else:
                 self.step(x, q.v, shrink, beta)
-                if self.selection == "first" or beta != 0:
+                if self.independent(x) if self.selection == "first" else beta != 0:
                     self.candidates.append(x)
                 if self.selection == "first" and len(self.candidates) == self.landmarks:
                     self.mapped = self.switch()
         return before
+
+    def independent(self, x: Array) -> bool:
+        """Whether k(x, .) is clearly outside the span of the candidates'."""
+        kxx = float(self.kernel(x, x))
+        if not self.candidates:
+            return kxx > 0
+        k = self.kernel(np.array(self.candidates), x)
+        P = float(k @ np.linalg.lstsq(gram(self.kernel, self.candidates), k, rcond=None)[0])
+        return kxx - P > 1e-10 * kxx
 
     def step(self, x: Array, v: Array, shrink: float, beta: float) -> None:
         """The exact model's step."""
@@ -426,10 +435,11 @@ def _check_linear() -> None:
             expected = _scores(exact, y)
             _same(_scores(Mapped(identity(constant=False), task, rule()), y), expected)
             for selection in ("updates", "first"):
-                learner = NystromMapped(k, task, rule(), 12, DIM, selection)
+                landmarks = 12 if selection == "updates" else DIM  # there are no more that are independent
+                learner = NystromMapped(k, task, rule(), landmarks, DIM, selection)
                 _same(_scores(learner, y), expected)
                 assert learner.mapped is not None
-                assert len(learner.candidates) == 12
+                assert len(learner.candidates) == landmarks
 
 
 def _check_nystrom() -> None:

@@ -273,6 +273,29 @@ def test_a_stack_is_its_parts_side_by_side_each_with_draws_of_its_own():
     np.testing.assert_array_equal(Z[:, 20:], np.hstack([X, np.ones((10, 1))]))
 
 
+def test_stacks_in_stacks_have_draws_of_their_own():
+    X, fourier = points(10, 3), RandomFourier(Gaussian(0.3), 3)
+    Z = Stack(Stack(fourier, fourier), fourier, random_state=0).fit_transform(X)
+    parts = [Z[:, 6 * i : 6 * i + 6] for i in range(3)]
+    assert not any(np.allclose(parts[i], parts[j]) for i in range(3) for j in range(i))
+
+
+def test_a_random_state_is_drawn_from_once():
+    X = points(10, 3)
+    for map_ in (
+        RandomFourier(Gaussian(0.3), 3, np.random.RandomState(0)),
+        Stack(OrthogonalFourier(random_state=np.random.RandomState(0))),
+    ):
+        fitted = map_.fit(X)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(X), fitted.transform(X))
+
+
+def test_rows_too_large_are_refused():
+    for map_ in (HadamardFourier(), Nystrom(Gaussian(0.3), 2)):
+        with pytest.raises(ValueError, match="Row 1 of X is too large"):
+            map_.fit([[1.0], [1e200]])
+
+
 def test_parameters_of_a_stack():
     stack = Stack(RandomFourier(Gaussian(0.3), 5), Identity())
     stack.set_params(**{"0__components": 9, "0__kernel__gamma": 2.0, "1__scale": 0.1})

@@ -4,6 +4,7 @@ import copy
 import pickle
 from functools import partial
 from itertools import pairwise
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from budgetron import (
     Gaussian,
     Hinge,
     Identity,
+    Linear,
     Logistic,
     Mapped,
     Nystrom,
@@ -37,6 +39,7 @@ from budgetron import (
     RandomFourier,
     Stack,
     fogd,
+    load,
     nogd,
     ogd,
 )
@@ -44,9 +47,12 @@ from test_reference import LOSSES, TASKS, native_scores, stream
 
 D, GAMMA, SEED = 13, 0.2, 7  # the seed is that of the estimators in test_reference
 FOURIER = RandomFourier(Gaussian(GAMMA), components=D)
+SEEDED = RandomFourier(
+    Gaussian(GAMMA), components=D, random_state=SEED
+)  # in a stack, every map has its own
 MAPS = {
     "fourier": (FOURIER, lambda U: plain.fourier(U)),
-    "stack": (Stack(FOURIER, Identity(0.5)), lambda U: plain.stack(plain.fourier(U), plain.identity(0.5))),
+    "stack": (Stack(SEEDED, Identity(0.5)), lambda U: plain.stack(plain.fourier(U), plain.identity(0.5))),
 }
 EPSILON = 0.05
 
@@ -209,6 +215,18 @@ def test_mistakes_of_nogd_in_feature_space_are_those_of_the_authors(data, i, mis
     order = np.random.default_rng(i).permutation(len(X))
     model = OnlineClassifier(Mapped(features, OGD(g["eta"])))
     assert np.sum(model.progressive_predict(X[order], y[order]) != y[order]) == mistakes
+
+
+@pytest.mark.parametrize("i", range(5))
+def test_losses_of_nogd_in_feature_space_are_those_of_the_authors(i):
+    X, y = test_golden.diabetes()
+    g = test_golden.GOLDEN["regression"]["diabetes"]
+    g = g | g.get("nogd", {})
+    order = np.random.default_rng(i).permutation(len(X))
+    features = Nystrom(Gaussian.of_width(g["sigma"]), g["budget"], g["rank"], "steps")
+    model = OnlineRegressor(Mapped(features, OGD(g["eta"], epsilon=g.get("epsilon", 0.1))))
+    loss = np.mean((model.progressive_predict(X[order], y[order]) - y[order]) ** 2)
+    assert loss == pytest.approx(g["mean_squared_loss"]["nogd"][i], rel=g["tolerance"].get("nogd", 1e-9))
 
 
 @pytest.mark.parametrize("selection", ["first", "steps", "uniform", "leverage"])
@@ -382,3 +400,175 @@ def test_bad_descriptions_are_one_sentence(learner, message):
 def test_a_loss_for_labels_is_refused_for_targets():
     with pytest.raises(ValueError, match="Hinge is a loss for labels"):
         OnlineRegressor(Mapped(FOURIER, AdaGrad(loss=Hinge()))).fit([[0.0], [1.0]], [0, 1])
+
+
+# ---- what a review found
+
+
+def test_a_seed_of_its_own_is_kept_inside_a_learner():
+    X, y = members.data("binary")
+    for features in (
+        SEEDED,
+        Stack(FOURIER, Identity(), random_state=5),
+        Stack(Stack(FOURIER, random_state=5), Identity()),
+    ):
+        one, other = (
+            OnlineClassifier(Mapped(features, OGD(0.1)), random_state=s).fit(X, y) for s in (0, 1)
+        )
+        np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+@pytest.mark.parametrize("scale", [1e7, 1e8, 1e10])
+def test_a_full_covariance_stays_positive_where_a_column_is_far_too_large(scale):
+    """Subtracting beta Sigma z z'Sigma loses positivity here, and the model with it."""
+    r = np.random.default_rng(0)
+    X = r.standard_normal((3000, 3))
+    y = X[:, 0] * X[:, 1] > 0
+    X[:, 2] = scale * (1.7 + 0.01 * np.arange(3000) / 3000)
+    learner = Mapped(Stack(RandomFourier(Gaussian(0.1), 20), Identity()), OnlineNewton())
+    model = OnlineClassifier(learner, random_state=0).fit(X, y)
+    assert (model._model.state()["covariance.D.0"] > 0).all()
+    assert np.isfinite(model.coef_).all()
+
+
+def test_a_full_covariance_is_the_inverse_of_what_was_observed():
+    X, y = members.data("regression", 200)
+    model = OnlineRegressor(Mapped(Identity(), AROW(r=0.5))).fit(X, y)
+    state, m = model._model.state(), 4
+    U = np.eye(m)
+    for j in range(m):
+        U[:j, j] = state["covariance.U.0"][j * (j - 1) // 2 : j * (j - 1) // 2 + j]
+    Z = np.hstack([X, np.ones((200, 1))])
+    sigma = U @ np.diag(state["covariance.D.0"]) @ U.T
+    np.testing.assert_allclose(sigma, np.linalg.inv(np.eye(m) + Z.T @ Z / 0.5), rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "rule", [CoinBetting(), AROW(), AdaGrad(), OnlineNewton(loss=Logistic())], ids=repr
+)
+def test_a_rule_keeps_the_model_when_the_map_is_made(rule):
+    """With all landmarks kept, f is the same before and after, and a step later it is not lost."""
+    r = np.random.default_rng(0)
+    X = r.standard_normal((400, 2))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] > 0
+    model = OnlineClassifier(Mapped(Nystrom(Gaussian(0.5), 100), rule), random_state=0)
+    model.partial_fit(X[:99], y[:99], classes=[False, True])
+    before = model.score(X[:99], y[:99])
+    model.partial_fit(X[99:103], y[99:103])
+    assert model.coef_.shape[1] <= 100
+    assert model.score(X[:99], y[:99]) > before - 0.1
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-100, 1e100])
+@pytest.mark.parametrize(
+    "rule", [CoinBetting(), AROW(), AdaGrad(), OnlineNewton()], ids=lambda r: type(r).__name__
+)
+def test_rows_of_any_size_leave_numbers(rule, size):
+    model = OnlineClassifier(Mapped(Identity(constant=False), rule))
+    model.partial_fit(size * np.ones((5, 2)), [0, 1, 0, 1, 1], classes=[0, 1])
+    assert np.isfinite(model.coef_).all()
+
+
+def test_a_target_too_large_leaves_the_model_as_it_was():
+    X, y = members.data("regression", 100)
+    y[50] = 1e300
+    for rule in (AROW(r=1e-9), OnlineNewton(), SGD(0.1), AdaGrad()):
+        model = OnlineRegressor(Mapped(FOURIER, rule), random_state=0)
+        with pytest.raises(ValueError, match="Row 50 gives a score that is not finite"):
+            model.partial_fit(X, y)
+        expected = OnlineRegressor(Mapped(FOURIER, rule), random_state=0).partial_fit(X[:50], y[:50])
+        assert members.same_state(model, expected)
+
+
+@pytest.mark.parametrize("selection", ["first", "uniform", "leverage"])
+def test_landmarks_skip_what_adds_nothing(selection):
+    X, y = members.data("binary", 200)
+    X[:20] = 0
+    X[20:40] = X[20]
+    model = OnlineClassifier(Mapped(Nystrom(Linear(), 3, selection=selection, window=5), OGD(0.1))).fit(
+        X, y
+    )
+    if selection == "first":
+        assert np.linalg.matrix_rank(model.support_vectors_) == model.coef_.shape[1] == 3
+    assert model.coef_.shape[1] > 0  # a sample may have the same row twice
+
+
+def test_a_loaded_model_has_its_frequencies(tmp_path):
+    """They are drawn when it is loaded, not for every prediction; memory is what it was."""
+    X, y = members.data("binary", 60)
+    for rows in (X, sparse.csr_array(X)):
+        model = OnlineClassifier(fogd(Gaussian(0.5)), random_state=0).fit(rows, y)
+        model.save(tmp_path / "model")
+        loaded = load(tmp_path / "model")
+        np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+        assert loaded.memory_bytes_ >= 0.5 * model.memory_bytes_
+
+
+@each_learner
+def test_model_files(name, task, tmp_path):
+    X, y = members.data(task, 120)
+    for stop in (4, 70):
+        model = members.start(members.estimator(task, LEARNERS[name]), task, X[:stop], y[:stop])
+        model.save(tmp_path / "model")
+        loaded = load(tmp_path / "model")
+        assert loaded.get_params() == model.get_params()
+        assert members.same_state(
+            loaded.partial_fit(X[stop:], y[stop:]), model.partial_fit(X[stop:], y[stop:])
+        )
+
+
+def test_forged_states_of_a_map_are_refused():
+    X, y = members.data("binary", 10)
+    learner = Mapped(Nystrom(Gaussian(0.5), 50), AROW())
+    full, empty = (
+        OnlineClassifier(learner, random_state=0).partial_fit(
+            X[:n], y[:n], classes=[0, 1], sample_weight=np.full(n, w)
+        )
+        for n, w in ((10, 1.0), (1, 0.0))
+    )
+    state, nothing = full._model.state(), empty._model.state()
+    forged = {k: nothing[k] if "candidates" in k else v for k, v in state.items()}
+    for bad in (
+        forged,
+        state | {"covariance.D.0": state["covariance.D.0"][:-1]},
+        state | {"covariance.D.0": -state["covariance.D.0"]},
+        state | {"nystrom.settled": np.array([1], np.uint64)},
+        state | {"weights.0": state["weights.0"][1:]},
+    ):
+        with pytest.raises(ValueError, match="do not fit together"):
+            pickle.loads(pickle.dumps(empty))._model.restore(bad)
+
+
+def test_a_map_is_used_while_it_is_fitted_anew():
+    X = np.random.default_rng(0).standard_normal((1500, 4))
+    features = Nystrom(Gaussian(0.1), 150).fit(X)
+    going = True
+
+    def use():
+        while going:
+            assert features.transform(X[:50]).shape == (50, 150)
+
+    threads = [Thread(target=use) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(5):
+        features.fit(X)
+    going = False
+    for thread in threads:
+        thread.join()
+
+
+def test_passive_aggressive_steps_mend_the_loss_while_landmarks_are_chosen():
+    X, y = members.data("regression", 60)
+    model = OnlineRegressor(
+        Mapped(Nystrom(Gaussian(0.5), 10, selection="uniform", window=50), PA(1e9, 0.0)), random_state=0
+    )
+    for i in range(45):
+        model.partial_fit(X[i : i + 1], y[i : i + 1])
+        assert model.predict(X[i : i + 1])[0] == pytest.approx(y[i], abs=1e-6)
+
+
+def test_set_params_reaches_a_part_of_a_new_part():
+    learner = Mapped(Stack(FOURIER, Identity()), OGD())
+    learner.set_params(features__0__kernel__gamma=2.0, features__0__kernel=Gaussian(5.0))
+    assert learner.features.maps[0].kernel == Gaussian(2.0)

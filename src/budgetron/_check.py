@@ -27,6 +27,13 @@ def positive(owner: object, name: str, value: Any) -> float:
     return float(value)
 
 
+def moderate(owner: object, name: str, value: Any) -> float:
+    """A number above 0 whose square and reciprocal are far from overflow."""
+    if not 1e-100 <= positive(owner, name, value) <= 1e100:
+        raise ValueError(f"{_name(owner)}: {name} must lie between 1e-100 and 1e100, got {value!r}.")
+    return float(value)
+
+
 def non_negative(owner: object, name: str, value: Any) -> float:
     """A number of at least 0."""
     if number(owner, name, value) < 0:

@@ -38,7 +38,13 @@ class Spec:
                 raise ValueError(f"{what} has no parameter {name!r}; it has: {names}.")
         for name, value in own.items():
             setattr(self, name, value)
+        parts_of: dict[str, dict[str, Any]] = {}
         for name, value in nested.items():
             first, _, rest = name.partition("__")
-            getattr(self, first).set_params(**{rest: value})
+            parts_of.setdefault(first, {})[rest] = value
+        for (
+            first,
+            values,
+        ) in parts_of.items():  # all at once: a part of a part comes before what is inside it
+            getattr(self, first).set_params(**values)
         return self

@@ -64,7 +64,11 @@ class Mapped(Learner):
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
         features = _check.instance(self, "features", self.features, FeatureMap)
-        return _core.Mapped(features.build(n_features, dtype, seed), self._rule(task), task.build())
+        native, outputs = features.build(n_features, dtype, seed), task.build()
+        if getattr(self.rule, "covariance", None) == "full" and native.size > 20_000:
+            size = f"{native.size} features takes {native.size**2 / 2**28:.0f} GiB an output"
+            raise ValueError(f'Mapped: a full covariance of {size}; take covariance="diagonal".')
+        return _core.Mapped(native, self._rule(task), outputs)
 
     def _rule(self, task: Task) -> _core.VectorRule:
         if isinstance(self.rule, VectorRule):

@@ -77,7 +77,7 @@ class AdaGrad(_OfGradient):
     delta: float = 0.0
 
     def _build(self, loss: _core.Loss) -> _core.VectorRule:
-        eta = _check.positive(self, "eta", self.eta)
+        eta = _check.moderate(self, "eta", self.eta)
         return _core.AdaGrad(loss, eta, _check.non_negative(self, "delta", self.delta))
 
 
@@ -117,11 +117,11 @@ class AROW(VectorRule):
 
     def for_labels(self) -> _core.VectorRule:
         """The native rule for classification; checks the parameters."""
-        return _core.AROW(_check.positive(self, "r", self.r), _covariance(self, self.covariance, 1.0))
+        return _core.AROW(_check.moderate(self, "r", self.r), _covariance(self, self.covariance, 1.0))
 
     def for_targets(self) -> _core.VectorRule:
         """The native rule for regression; checks the parameters."""
-        r = _check.positive(self, "r", self.r)
+        r = _check.moderate(self, "r", self.r)
         epsilon = _check.non_negative(self, "epsilon", self.epsilon)
         return _core.AROWRegression(r, epsilon, _covariance(self, self.covariance, 1.0))
 
@@ -138,7 +138,8 @@ class OnlineNewton(_OfGradient):
         None is :class:`Hinge` for labels and :class:`Squared` for targets; the theory asks for one that
         curves, such as :class:`Logistic`.
     delta : float
-        A starts as delta times the identity, the paper's epsilon.
+        A starts as delta times the identity, the paper's epsilon. Steps are about as long as 1 / gradient:
+        scale targets that are far from 1, or raise eta.
     covariance : "full" or "diagonal"
         All of A, O(m^2) a step for m features, or its diagonal, O(m).
     epsilon : float
@@ -165,7 +166,7 @@ class OnlineNewton(_OfGradient):
     epsilon: float = 0.0
 
     def _build(self, loss: _core.Loss) -> _core.VectorRule:
-        eta, delta = _check.positive(self, "eta", self.eta), _check.positive(self, "delta", self.delta)
+        eta, delta = _check.moderate(self, "eta", self.eta), _check.moderate(self, "delta", self.delta)
         return _core.OnlineNewton(loss, eta, _covariance(self, self.covariance, 1 / delta))
 
 
@@ -180,13 +181,14 @@ class CoinBetting(_OfGradient):
     loss : Loss, optional
         None is :class:`Hinge` for labels and :class:`Squared` for targets.
     alpha : float
-        Holds the first bets back: none is more than 1/alpha of the scale of the gradients.
+        Holds the first bets back: none moves a weight by more than 1/alpha.
     epsilon : float
         The dead zone for targets.
 
     Departs from the paper
     ----------------------
-    Beyond the five papers; of its own, nowhere.
+    Beyond the five papers; of its own, nowhere. Where a Nystrom map makes new coordinates, betting starts
+    afresh from the weights they come with.
 
     Examples
     --------
@@ -201,7 +203,7 @@ class CoinBetting(_OfGradient):
     epsilon: float = 0.0
 
     def _build(self, loss: _core.Loss) -> _core.VectorRule:
-        return _core.CoinBetting(loss, _check.positive(self, "alpha", self.alpha))
+        return _core.CoinBetting(loss, _check.moderate(self, "alpha", self.alpha))
 
 
 def _covariance(rule: VectorRule, kind: str, start: float) -> _core.Covariance:

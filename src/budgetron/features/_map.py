@@ -38,10 +38,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Make the map for rows like those of X."""
         X = self._rows(X, reset=True)
-        self.map_ = self.fitted(X)
-        self._n_features, self._dtype, self._seed_used = X.shape[1], X.dtype, self._seed(None)
-        self._native: Any = self._build()
-        self._native.fit(whole(X))
+        fitted, seed = self.fitted(X), self._seed(None)
+        native = fitted.build(X.shape[1], X.dtype, seed)
+        native.fit(whole(X))
+        self._n_features, self._dtype, self._seed_used = X.shape[1], X.dtype, seed
+        self.map_ = fitted
+        self._native: Any = native  # last, and ready: other threads may be using the one before
         return self
 
     def transform(self, X: Any) -> npt.NDArray[np.floating[Any]]:
@@ -55,9 +57,13 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
         return self.map_.build(self._n_features, self._dtype, self._seed_used)
 
     def _rows(self, X: Any, *, reset: bool) -> Matrix:
-        return canonical(
+        X = canonical(
             validate_data(self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32))
         )
+        row = _core.first_too_large(whole(X), precision(X.dtype))
+        if row < X.shape[0]:
+            raise ValueError(f"Row {row} of X is too large: its squared norm overflows.")
+        return X
 
     def _seed(self, given: int | None) -> int:
         """The map's own seed if it has one, else the one given, else a new one."""
@@ -68,6 +74,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
             check_random_state(own)
             return int(own)
         return int(check_random_state(own).randint(2**31 - 1))
+
+    def _own_seed(self) -> int | None:
+        """The map's own seed as a number, if it has one; for descriptions in which nothing is open."""
+        return None if getattr(self, "random_state", None) is None else self._seed(None)
 
     @property
     def _n_features_out(self) -> int:

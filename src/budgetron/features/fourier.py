@@ -32,18 +32,25 @@ class _Fourier(FeatureMap):
 
     def fitted(self, X: Any) -> Self:
         """The map with the kernel's parameters numbers, those left open taken from the rows X."""
-        if isinstance(self.kernel_, Kernel):
-            return replace(self, kernel=self.kernel_.fitted(X))
-        return self
+        kernel = self.kernel_.fitted(X) if isinstance(self.kernel_, Kernel) else self.kernel_
+        return replace(self, kernel=kernel, random_state=self._own_seed())
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
         """The native map; checks the description."""
-        components = _check.count(self, "components", self.components)
+        components = self._components()
         frequencies = self._frequencies(components, n_features, self._seed(seed))
         return _core.fourier(n_features, frequencies, precision(dtype))
 
     def _frequencies(self, D: int, d: int, seed: int) -> _core.Frequencies:
         raise NotImplementedError
+
+    def _components(self) -> int:
+        components = _check.count(self, "components", self.components)
+        if components > 10_000_000:
+            raise ValueError(
+                f"{type(self).__name__}: components must be at most 10000000, got {components}."
+            )
+        return components
 
     def _gamma(self) -> float:
         """Gamma of the Gaussian kernel, which the map needs."""
@@ -64,9 +71,10 @@ class RandomFourier(_Fourier):
     Parameters
     ----------
     kernel : Gaussian, Laplacian or Spectrum, optional
-        The kernel that z(x)'z(x') estimates; None is ``Gaussian()``.
+        The kernel that z(x)'z(x') estimates; None is ``Gaussian()``. The frequencies of a Spectrum are
+        made for all input columns at once.
     components : int
-        The number of frequencies, D; there are 2 D features.
+        The number of frequencies, D, at most 10 million; there are 2 D features.
     random_state : int, optional
         The seed. None is that of the estimator, or, as a transformer, a new one.
 
@@ -215,7 +223,7 @@ class HadamardFourier(_Fourier):
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:  # noqa: ARG002
         """The native map; checks the description."""
-        D = _check.count(self, "components", self.components)
+        D = self._components()
         random = np.random.Generator(np.random.Philox(key=self._seed(seed)))
         d = 1 << max(0, n_features - 1).bit_length()
         blocks = -(-D // d)

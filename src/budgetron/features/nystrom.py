@@ -40,7 +40,8 @@ class Nystrom(FeatureMap):
     Departs from the paper
     ----------------------
     The paper takes the support vectors of the first updates as landmarks ("steps"); the other choices are
-    ours. Eigenvalues below 1e-10 of the largest are left out.
+    ours, and skip rows that add nothing to those before them. Eigenvalues below 1e-10 of the largest are
+    left out.
 
     Examples
     --------
@@ -67,7 +68,7 @@ class Nystrom(FeatureMap):
 
     def fitted(self, X: Any) -> Self:
         """The map with the kernel's parameters numbers, those left open taken from the rows X."""
-        return replace(self, kernel=self.kernel_.fitted(X))
+        return replace(self, kernel=self.kernel_.fitted(X), random_state=self._own_seed())
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:  # noqa: ARG002
         """The native map; checks the description."""

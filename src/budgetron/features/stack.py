@@ -77,6 +77,8 @@ class Stack(FeatureMap):
     def __init__(
         self, *each: FeatureMap, maps: Sequence[FeatureMap] = (), random_state: Any = None
     ) -> None:
+        if each and maps:
+            raise TypeError("Stack: give the maps one after the other, or as maps=, not both.")
         self.maps = each or maps
         self.random_state = random_state
 
@@ -91,20 +93,26 @@ class Stack(FeatureMap):
         own: dict[str, Any] = {"maps": self.maps, "random_state": self.random_state}
         if deep:
             for i, part in enumerate(self.maps if isinstance(self.maps, (list, tuple)) else ()):
+                if not isinstance(part, FeatureMap):
+                    continue
                 own |= {f"{i}__{name}": value for name, value in part.get_params().items()}
         return own
 
     def set_params(self, **params: Any) -> Self:
         """Set the maps, or parameters of one: ``0__components=50``."""
-        self.maps = params.pop("maps", self.maps)
-        self.random_state = params.pop("random_state", self.random_state)
+        maps = params.pop("maps", self.maps)
+        seed = params.pop("random_state", self.random_state)
+        inner: dict[int, dict[str, Any]] = {}
         for name, value in params.items():
-            number, _, inner = name.partition("__")
-            if not (number.isdecimal() and int(number) < len(self.maps) and inner):
+            number, _, rest = name.partition("__")
+            if not (number.isdecimal() and int(number) < len(maps) and rest):
                 raise ValueError(
                     f"Stack has no parameter {name!r}; it has: maps, random_state, 0__..., 1__..."
                 )
-            self.maps[int(number)].set_params(**{inner: value})
+            inner.setdefault(int(number), {})[rest] = value
+        self.maps, self.random_state = maps, seed
+        for i, values in inner.items():
+            maps[i].set_params(**values)
         return self
 
     @property
@@ -114,7 +122,8 @@ class Stack(FeatureMap):
 
     def fitted(self, X: Any) -> Self:
         """The maps with every parameter a number, those left open taken from the rows X."""
-        return type(self)(*(m.fitted(X) for m in self._maps()))
+        maps = tuple(m.fitted(X) for m in self._maps())
+        return type(self)(*maps, random_state=self._own_seed())
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
         """The native map; checks the description. Every map gets a seed of its own."""
@@ -132,4 +141,4 @@ class Stack(FeatureMap):
 
 
 def _seed_of_part(seed: int, i: int) -> int:
-    return seed if i == 0 else int(np.random.SeedSequence([seed, i]).generate_state(1, np.uint64)[0] >> 1)
+    return int(np.random.SeedSequence([seed, i]).generate_state(1, np.uint64)[0] >> 1)
