@@ -104,7 +104,7 @@ def error_against_time(source: Comparison | Mapping[int, Comparison], ax: Any = 
     for (name, rows), style in zip(_rows(kept).items(), _styles(), strict=False):
         line = _of_rows(name, [row.seconds for row in rows.values()], list(rows.values()), scale)
         ax.errorbar(line.x, line.mean, yerr=line.sd, label=name, elinewidth=1, markersize=6, **style)
-    ax.set_xscale("log")
+    _seconds(ax)
     ax.set(xlabel="seconds", ylabel=label)
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     return ax
@@ -117,6 +117,17 @@ def overview(comparison: Comparison) -> Any:
     support_vectors_against_rows(comparison, axes[1])
     error_against_time(comparison, axes[2])
     return figure
+
+
+def _seconds(ax: Any) -> None:
+    """A logarithmic axis with few and plain numbers."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    ax.set_xscale("log")
+    low, high = ax.get_xlim()
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,)))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter("{x:g}")
 
 
 def _pyplot() -> Any:

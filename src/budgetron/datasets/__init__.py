@@ -2,7 +2,7 @@
 
 Files are svmlight text, plain or packed: ``NAME.svm``, ``NAME.train.svm.xz``, ``NAME.test.svm.gz`` ...
 They are looked for in the folder that ``BUDGETRON_DATA`` names, else in ``../shared/data`` beside a
-checkout and where `fetch` puts what it downloads. A file of a name that no paper uses is a data set as well.
+checkout and where `fetch` puts what it downloads. A file of a name that no paper uses is a data set too.
 
 >>> from budgetron import datasets
 >>> print(datasets.describe("cod-rna"))  # doctest: +ELLIPSIS

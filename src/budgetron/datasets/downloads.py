@@ -9,7 +9,7 @@ from typing import IO
 
 from budgetron.datasets.catalogue import LIBSVM, DataSet, describe
 from budgetron.datasets.folders import cache, found
-from budgetron.datasets.loading import digest, read
+from budgetron.datasets.loading import digest, how_to_get, read
 from budgetron.progress import Progress
 from budgetron.streams import DataError
 
