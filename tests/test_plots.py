@@ -10,7 +10,7 @@ import pytest
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
-from matplotlib.collections import FillBetweenPolyCollection  # noqa: E402
+from matplotlib.collections import PolyCollection  # noqa: E402
 
 from budgetron import plots  # noqa: E402
 from budgetron.evaluate import Comparison, Record  # noqa: E402
@@ -55,7 +55,7 @@ def test_error_against_rows_shows_mean_and_deviation():
     rates = np.array([[100 * r.rate for r in run] for run in result.records["a"]])
     np.testing.assert_allclose(line(ax, "a").get_xdata(), ROWS)
     np.testing.assert_allclose(line(ax, "a").get_ydata(), rates.mean(axis=0))
-    band = next(c for c in ax.collections if isinstance(c, FillBetweenPolyCollection))
+    band = next(c for c in ax.collections if isinstance(c, PolyCollection))
     corners = band.get_paths()[0].vertices
     mean, sd = rates.mean(axis=0), rates.std(axis=0, ddof=1)
     assert corners[:, 1].min() == pytest.approx((mean - sd).min())
