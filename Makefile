@@ -32,8 +32,7 @@ format: $(VENV)/.developed
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CPP)
 
-bench: $(VENV)/.installed  ## speed beside the peers, as ratios within one run; ten minutes at most
-	$(BIN)/pip install --quiet '.[bench]'
+bench: $(VENV)/.benched  ## speed beside the peers, as ratios within one run; ten minutes at most
 	$(BIN)/python benchmarks/bench.py
 
 # The same tests with the core built under the address and undefined-behaviour sanitizers, assertions on.
@@ -60,6 +59,10 @@ $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
 
 $(VENV)/.developed: $(VENV)/bin/python $(SOURCES)
 	$(BIN)/pip install --quiet '.[test,lint]'
+	touch $@ $(VENV)/.installed
+
+$(VENV)/.benched: $(VENV)/bin/python $(SOURCES)
+	$(BIN)/pip install --quiet '.[bench]'
 	touch $@ $(VENV)/.installed
 
 clean:

@@ -21,6 +21,7 @@ import overhead
 import peers
 import picture
 import rows
+import step
 import vowpal
 from clock import take_turns
 from threadpoolctl import threadpool_limits
@@ -56,10 +57,10 @@ def print_contest(lines: list[dict[str, Any]], name: str, X: Any) -> None:
     """The table, with every time beside ours of the same kind."""
     base = next(line["us"] for line in lines if line["name"].startswith("rbp"))
     print(f"\n{name}, {X.shape[1]} features, Gaussian kernel of width 8, one thread")
-    print(f"{'':<36}{'rows':>7}{'us/row':>10}{'this / rbp':>12}{'mistakes':>10}")
+    print(f"{'':<40}{'rows':>7}{'us/row':>10}{'this / rbp':>12}{'mistakes':>10}")
     for line in lines:
         print(
-            f"{line['name']:<36}{line['rows']:>7}{line['us']:>10.2f}{line['us'] / base:>12.1f}"
+            f"{line['name']:<40}{line['rows']:>7}{line['us']:>10.2f}{line['us'] / base:>12.1f}"
             f"{line['mistakes']:>10.2%}  {line['note']}"
         )
 
@@ -68,11 +69,11 @@ def print_growth(sheets: list[growth.Growth]) -> None:
     """Costs and slopes."""
     print("\nHow cost grows")
     for sheet in sheets:
-        print(f"\n{sheet.what:<36}" + "".join(f"{v:>9}" for v in sheet.values) + "    slope  upper half")
-        for name, seconds in sheet.seconds.items():
+        print(f"\n{sheet.what:<40}" + "".join(f"{v:>9}" for v in sheet.values) + "    slope  upper half")
+        for name, costs in sheet.costs.items():
             slope, upper = sheet.slopes()[name]
-            numbers = "".join(f"{s:>9.3g}" for s in seconds)
-            print(f"  {name + ', ' + sheet.unit:<34}{numbers}{slope:>9.2f}{upper:>12.2f}")
+            numbers = "".join(f"{s:>9.3g}" for s in costs)
+            print(f"  {name + ', ' + sheet.unit:<38}{numbers}{slope:>9.2f}{upper:>12.2f}")
 
 
 def print_overhead(times: dict[str, float]) -> None:
@@ -89,7 +90,7 @@ def ask(*data: rows.Data) -> list[asked.Answer]:
     for answer in asked.answers(*data):
         bound = f"{'>=' if answer.at_least else '<='} {answer.wanted:g}"
         print(
-            f"{answer.what:<62}{answer.value:>9.2f}   {bound:<8}{'' if answer.met else 'missed'}",
+            f"{answer.what:<66}{answer.value:>9.2f}   {bound:<8}{'' if answer.met else 'missed'}",
             flush=True,
         )
         answers.append(answer)
@@ -111,6 +112,7 @@ def main() -> None:
         print_overhead(calls)
         sheets = list(growth.measure())
         print_growth(sheets)
+        step.maintenance(*step.stream(5000, 22), 1 / 44)
         answers = ask(ijcnn1, a9a, w8a)
     picture.bars(lines, f"{ijcnn1.name}: test, then train", FOLDER / "bench.png")
     picture.curves(sheets, FOLDER / "growth.png")

@@ -19,12 +19,12 @@ NAMES = ("rbp", "bogd", "forgetron")
 
 @dataclass(frozen=True)
 class Growth:
-    """Seconds for every value of what grows; one series for each learner."""
+    """The cost at every value of what grows; one series for each learner."""
 
     what: str
     unit: str
     values: list[int]
-    seconds: dict[str, list[float]]
+    costs: dict[str, list[float]]
 
     def slopes(self) -> dict[str, tuple[float, float]]:
         """Of each series: the slope over all values, and over the upper half of them."""
@@ -32,7 +32,7 @@ class Growth:
         half = len(x) // 2
         return {
             name: (np.polyfit(x, np.log(s), 1)[0], np.polyfit(x[half:], np.log(s[half:]), 1)[0])
-            for name, s in self.seconds.items()
+            for name, s in self.costs.items()
         }
 
 
@@ -49,7 +49,7 @@ def series(
     rows: Callable[[int], tuple[Any, np.ndarray]],
     budget: Callable[[int], int],
 ) -> Growth:
-    """Every learner at every value, taking turns; microseconds per row."""
+    """Every learner at every value, taking turns, with a full budget."""
     runs, counts = {}, {}
     for value in values:
         X, y = rows(value)
@@ -83,7 +83,7 @@ def measure() -> Iterator[Growth]:
         lambda _: 100,
     )
     total = {
-        name: [1e-6 * s * n for s, n in zip(seconds, per_row.values, strict=True)]
-        for name, seconds in per_row.seconds.items()
+        name: [1e-3 * us * n for us, n in zip(costs, per_row.values, strict=True)]
+        for name, costs in per_row.costs.items()
     }
-    yield Growth(per_row.what, "seconds", per_row.values, total)
+    yield Growth(per_row.what, "milliseconds", per_row.values, total)

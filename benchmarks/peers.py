@@ -66,12 +66,14 @@ def contestants(X: np.ndarray, y: np.ndarray) -> dict[str, tuple[int, Callable[[
     """Name, number of rows and run of every peer but Vowpal Wabbit, which has a process of its own."""
     few, fewer, n = 2000, 200, len(X)
     nystroem = partial(Nystroem, gamma=GAMMA, n_components=100, random_state=0)
+    single = X.astype(np.float32)
     rows = [dict(enumerate(x.tolist())) for x in X[:fewer]]
     return {
         "NumPy loop, rbp, B=100": (n, lambda: plain_rbp(X, y, GAMMA, 100) / n),
         "NumPy loop, rbp, B=1000": (n, lambda: plain_rbp(X, y, GAMMA, 1000) / n),
         f"RBFSampler({D}) + SGD, batches": (n, lambda: features(sampler(), X, y, 1000)),
         f"RBFSampler({D}) + SGD, by rows": (few, lambda: features(sampler(), X[:few], y[:few], 1)),
+        f"RBFSampler({D}) + SGD, batches, float32": (n, lambda: features(sampler(), single, y, 1000)),
         "Nystroem(100) + SGD, batches": (n, lambda: features(nystroem(), X, y, 1000)),
         "Nystroem(100) + SGD, by rows": (few, lambda: features(nystroem(), X[:few], y[:few], 1)),
         f"river RBFSampler({D}) + logistic": (fewer, lambda: river_features(rows, y[:fewer])),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 from scipy import sparse
@@ -20,18 +20,13 @@ def measure(
     X: sparse.csr_matrix, y: np.ndarray, gamma: float, limit: float
 ) -> tuple[int, float, float, str]:
     """Rows done, seconds, share of mistakes, and what went wrong, if anything did."""
-    text = "".join(
-        f"{label:+.0f} | "
-        + " ".join(f"{j}:{v:.9g}" for j, v in zip(row.indices, row.data, strict=True))
-        + "\n"
-        for row, label in zip(map(X.__getitem__, range(len(y))), y, strict=True)
-    )
+    text = "".join(_line(X[i], label) for i, label in enumerate(y))
     command = [sys.executable, __file__, OPTIONS.format(gamma=gamma)]
     try:
         done = subprocess.run(
             command, input=text, capture_output=True, text=True, timeout=limit, check=False
         )
-        printed, note = done.stdout, "" if done.returncode == 0 else f"ended with {done.returncode}"
+        printed, note = done.stdout, "" if done.returncode == 0 else _why(done)
     except subprocess.TimeoutExpired as stopped:
         printed, note = (stopped.stdout or b"").decode(), f"stopped after {limit:.0f} s"
     lines = [line for line in printed.splitlines(keepends=True) if line.endswith("\n")]
@@ -41,13 +36,24 @@ def measure(
     return int(rows), float(seconds), int(mistakes) / int(rows), note
 
 
+def _line(row: sparse.csr_matrix, label: float) -> str:
+    pairs = zip(row.indices, row.data, strict=True)
+    return f"{label:+.0f} | " + " ".join(f"{j}:{v:.9g}" for j, v in pairs) + "\n"
+
+
+def _why(done: subprocess.CompletedProcess[str]) -> str:
+    """The last thing that a process which failed had to say."""
+    said = done.stderr.strip().splitlines()
+    return f"ended with {done.returncode}" + (f": {said[-1][:80]}" if said else "")
+
+
 def main() -> None:
     """Test, then train, on what the standard input has."""
     import vowpalwabbit
 
     model = vowpalwabbit.Workspace(sys.argv[1])
     examples = sys.stdin.read().splitlines()
-    mistakes, began = 0, perf_counter()
+    mistakes, began = 0, process_time()
     for i, line in enumerate(examples, 1):
         example = model.parse(line)
         example = example[0] if isinstance(example, list) else example
@@ -55,7 +61,7 @@ def main() -> None:
         model.learn(example)
         model.finish_example(example)
         if i % 500 == 0 or i == len(examples):
-            print(i, perf_counter() - began, mistakes, flush=True)
+            print(i, process_time() - began, mistakes, flush=True)
 
 
 if __name__ == "__main__":
