@@ -154,7 +154,8 @@ class DualNearest final : public RowsOfGram {
     neighbours_.removed(K_, j);
   }
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(low_) + bytes_of(high_) + bytes_of(slope_) + bytes_of(removal_));
+    io.scratch(sizeof *this + bytes_of(low_) + bytes_of(high_) + bytes_of(slope_) + bytes_of(removal_) +
+               bytes_of(ascents_));
     RowsOfGram::fields(io);
     neighbours_.fields(io);
   }
@@ -165,7 +166,9 @@ class DualNearest final : public RowsOfGram {
     if (dual.size() == 1) return {0, ascent_of_removal(dual, 0)};
     prepare(dual);
     const Vector alpha = dual.f().alpha(0);
-    const std::size_t j = dual.best([&](std::size_t i) { return take_over(alpha, i).ascent; });
+    ascents_.resize(dual.size());  // all of them first: a loop without a branch
+    for (std::size_t i = 0; i < dual.size(); ++i) ascents_[i] = take_over(alpha, i).ascent;
+    const std::size_t j = dual.best([&](std::size_t i) { return ascents_[i]; });
     const TakeOver best = take_over(alpha, j);
     const std::size_t n = neighbours_.nearest(j);
     b[n] = best.c * dual.y(n);
@@ -193,12 +196,13 @@ class DualNearest final : public RowsOfGram {
   TakeOver take_over(Vector alpha, std::size_t j) const {
     const std::size_t n = neighbours_.nearest(j);
     const double knn = K_.diagonal()[n], on_n = alpha[j] * neighbours_.kernel(j);
-    const double c = knn > 0 ? std::max(low_[n], std::min(high_[n], on_n / knn)) : 0;
+    const double share = knn == 1 ? on_n : on_n / knn;  // a division takes as long as all the rest
+    const double c = knn > 0 ? std::max(low_[n], std::min(high_[n], share)) : 0;
     return {c, removal_[j] + c * (slope_[n] + on_n - c * knn / 2)};
   }
 
   Neighbours neighbours_;
-  std::vector<double> low_, high_, slope_, removal_;
+  std::vector<double> low_, high_, slope_, removal_, ascents_;
 };
 
 }  // namespace budgetron
