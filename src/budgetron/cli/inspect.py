@@ -1,0 +1,92 @@
+"""``budgetron inspect``: what a model file says. It is read as data; no model is built from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from budgetron import model_files
+from budgetron.cli import _printed
+from budgetron.cli._parser import Parser
+from budgetron.model_files import ModelFile
+
+LONGEST = 100
+
+
+def main(argv: list[str]) -> None:
+    """Run the command."""
+    made = Parser(
+        "inspect",
+        "MODEL [--json]",
+        "What is in a model file: the learner, the labels, the run it comes from, and its arrays.",
+        "  budgetron inspect model\n  budgetron inspect model --json | jq .fitted\n",
+    )
+    made.add_argument("model", metavar="MODEL", help="a model file")
+    made.add_argument("--json", action="store_true", help="everything but the numbers in the arrays")
+    args = made.parse_args(argv)
+    file = model_files.read(args.model)
+    print(_printed.document(_document(file)) if args.json else _text(file))
+
+
+def _document(file: ModelFile) -> dict[str, Any]:
+    arrays = {
+        name: {"dtype": array.dtype.name, "shape": list(array.shape), "bytes": array.nbytes}
+        for name, array in sorted(file.arrays.items())
+    }
+    said = {key: file.description[key] for key in ("estimator", "fitted", "extra")}
+    return {"file": file.path, "budgetron_version": file.budgetron_version, **said, "arrays": arrays}
+
+
+def _text(file: ModelFile) -> str:
+    fitted, extra = file.description["fitted"], file.description["extra"]
+    fitted = fitted if isinstance(fitted, dict) else {}
+    run = extra.get("run", {}) if isinstance(extra, dict) else {}
+    rows = [("file", ascii(file.path)[1:-1]), ("budgetron", _code(file.budgetron_version)[1:-1])]
+    rows += [("estimator", _code(file.description["estimator"])), ("learner", _code(fitted.get("learner")))]
+    rows += [(name, _code(fitted.get(name))) for name in ("n_features_in", "dtype", "seed")]
+    rows += [("classes", _classes(fitted.get("classes"), file))]
+    if isinstance(run, dict):
+        rows += [(_code(name)[1:-1], _code(value)) for name, value in sorted(run.items()) if _short(value)]
+        rows += [("step", _code(step["what"])) for step in _steps(run)]
+    rows += [
+        ("extra", _code(name)[1:-1])
+        for name in sorted(extra if isinstance(extra, dict) else ())
+        if name != "run"
+    ]
+    arrays = [
+        f"  {_code(name)[1:-1]:<40} {array.dtype.name:>8} {array.shape!s:>16} {array.nbytes:>12}"
+        for name, array in sorted(file.arrays.items())
+    ]
+    head = f"  {'arrays':<40} {'dtype':>8} {'shape':>16} {'bytes':>12}"
+    return "\n".join([_printed.pairs(rows), "", head, *arrays])
+
+
+def _short(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float)
+
+
+def _steps(run: dict[str, Any]) -> list[dict[str, Any]]:
+    steps = run.get("steps")
+    return [s for s in steps if isinstance(s, dict) and "what" in s] if isinstance(steps, list) else []
+
+
+def _classes(said: Any, file: ModelFile) -> str:
+    labels = file.arrays.get("classes")
+    if said == "numbers" and labels is not None and labels.ndim == 1:
+        return _cut(", ".join(_printed.label(value) for value in labels.tolist()))
+    return _code(said)
+
+
+def _code(said: Any) -> str:
+    """A description as the code that would write it, escaped, since a terminal obeys some characters."""
+    if isinstance(said, dict):
+        inner = ", ".join(
+            f"{ascii(key)[1:-1]}={_code(value)}" for key, value in said.items() if key != "type"
+        )
+        return f"{ascii(said.get('type', 'dict'))[1:-1]}({inner})"
+    if isinstance(said, list):
+        return _cut("[" + ", ".join(map(_code, said[:LONGEST])) + "]")
+    return _cut(ascii(said))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 4 * LONGEST else text[: 4 * LONGEST] + " ..."
