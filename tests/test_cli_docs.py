@@ -45,11 +45,27 @@ def printed(command, capsys):
     return (out + err).splitlines()[: int(lines or 1000)]
 
 
+def alike(ours, shown):
+    """The same words, numbers to nine digits: the last ones are those of an instruction set."""
+    return len(ours) == len(shown) and all(
+        a == b or (number(a) is not None and number(a) == pytest.approx(number(b), rel=1e-9))
+        for a, b in zip(ours, shown, strict=True)
+    )
+
+
+def number(word):
+    try:
+        return float(word)
+    except ValueError:
+        return None
+
+
 def test_the_page(tmp_path, capsys, monkeypatch):
     if not PAGE.exists():
         pytest.skip("needs a checkout")
     monkeypatch.chdir(tmp_path)
     for command, shown in examples():
-        assert [timeless(line) for line in printed(command, capsys)] == [
-            timeless(line) for line in shown
-        ], command
+        lines = [timeless(line) for line in printed(command, capsys)]
+        wanted = [timeless(line) for line in shown]
+        assert len(lines) == len(wanted), (command, lines)
+        assert all(map(alike, lines, wanted)), (command, lines, wanted)

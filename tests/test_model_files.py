@@ -201,7 +201,7 @@ def test_what_a_file_cannot_hold_is_refused_in_a_sentence(path):
         ({"random_state": np.random.RandomState(0)}, "^random_state is RandomState.*None.$"),
         ({"learner": Kernelized(Gaussian(1.0), OGD(), Mine())}, "^learner.budget is a Mine, .* name it.$"),
         ({"learner": Kernelized(Gaussian(float("nan")), OGD(), Swap(3))}, "^learner.kernel.gamma is nan"),
-        ({"learner": Kernelized(Gaussian((1, 2)), OGD(), Swap(3))}, r"^learner.kernel.gamma is \(1, 2\)"),
+        ({"learner": Kernelized(Gaussian({1, 2}), OGD(), Swap(3))}, r"^learner.kernel.gamma is {1, 2}"),
         ({"learner": Kernelized(Gaussian(1.0), OGD(), Swap)}, "^learner.budget is <class"),
     ]:
         with pytest.raises(TypeError, match=sentence):

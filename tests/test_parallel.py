@@ -1,6 +1,7 @@
 """Many models over the same rows at once."""
 
-from time import perf_counter
+from threading import Thread
+from time import sleep
 
 import numpy as np
 import pandas as pd
@@ -74,18 +75,16 @@ def test_what_is_refused():
     assert not hasattr(model, "_model")
 
 
-@pytest.mark.timing
 @pytest.mark.parametrize("learner", [bogd(Gaussian(0.1), budget=300), fogd(Gaussian(0.1), components=300)])
-def test_two_threads_work_at_the_same_time(learner):
-    """Two models take well under twice the time of one; the benchmark prints by how much."""
-    X, y = data("binary", 6000, features=30)
-    ratios = []
-    for _ in range(7):
-        times = []
-        for count in (1, 2):
-            began = perf_counter()
-            progressive_predict_many([OnlineClassifier(learner) for _ in range(count)], X, y, n_jobs=2)
-            times.append(perf_counter() - began)
-        ratios.append(times[1] / times[0])
-    print(f"two models / one: {min(ratios):.2f}")
-    assert min(ratios) < 1.7
+def test_other_threads_go_on_while_models_learn(learner):
+    """The interpreter lock is free meanwhile; how much faster two threads are, the benchmark prints."""
+    X, y = data("binary", 20_000, features=30)
+    models = [OnlineClassifier(learner, random_state=0) for _ in range(2)]
+    work = Thread(target=progressive_predict_many, args=(models, X, y), kwargs={"n_jobs": 2})
+    turns = 0
+    work.start()
+    while work.is_alive():
+        turns += 1
+        sleep(0.001)
+    work.join()
+    assert turns > 10  # one or two if it had to wait for a pass to end
