@@ -118,12 +118,19 @@ class Online(BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any, *, reset: bool, **more: Any) -> Any:
         """X (and y) checked, in the core's layout; rows too large to square are refused."""
         checked = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), **more
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            ensure_all_finite=False,  # a row that is not finite has no finite norm
+            **more,
         )
         X, y = checked if "y" in more else (checked, None)
         X = canonical(X)
         row = self._first_too_large(X, reset)
         if row < X.shape[0]:
+            check_array(X, accept_sparse="csr", dtype=None, input_name="X", estimator=self)
             raise ValueError(f"Row {row} of X is too large: its squared norm overflows.")
         return (X, y) if "y" in more else X
 

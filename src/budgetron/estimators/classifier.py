@@ -190,6 +190,10 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
     def _codes(self, y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Floats:
         """Labels as the core reads them: -1 and +1 for two classes, indices for more."""
+        if len(classes) == 2 and y.dtype.kind in "iubf":
+            plus = y == classes[1]
+            if (plus | (y == classes[0])).all():
+                return np.where(plus, 1.0, -1.0)
         known = np.isin(y, classes)
         if not known.all():
             label = y[np.argmin(known)].tolist()
@@ -218,5 +222,8 @@ def _check_labels(y: npt.NDArray[Any]) -> None:
 
 
 def _labels_in(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    labels: npt.NDArray[Any] = np.unique(y) if y.dtype.kind in "iubf" else unique_labels(y)
-    return labels
+    if y.dtype.kind not in "iubf":
+        return np.asarray(unique_labels(y))
+    ends = np.array([y.min(), y.max()])
+    two = bool(((y == ends[0]) | (y == ends[1])).all())  # the usual case, and no sorting needed
+    return np.unique(ends if two else y)
