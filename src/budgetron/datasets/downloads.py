@@ -1,0 +1,91 @@
+"""Data sets from the network into the data folder."""
+
+from __future__ import annotations
+
+import os
+import urllib.request
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from budgetron.datasets.catalogue import LIBSVM, DataSet, describe
+from budgetron.datasets.folders import cache, found
+from budgetron.datasets.loading import digest, how_to_get, read
+from budgetron.progress import Progress
+from budgetron.streams import DataError
+
+PIECE = 1 << 16
+
+
+def fetch(name: str, part: str | None = None, *, page: str = LIBSVM, verify: bool = True) -> list[Path]:
+    """Download the files of a data set that are not there yet, and check them; where they are now.
+
+    They go to the folder that ``BUDGETRON_DATA`` names, else to the user's cache, under the names that
+    `load` looks for. A file is there in full or not at all. Its rows are compared with the SHA-256 that is
+    known of them; for parts without one, only their number is. What is known comes from copies that are
+    said to be as public, not from downloads.
+
+    Parameters
+    ----------
+    name : str
+        A data set of the papers.
+    part : str, optional
+        "train", "test" or "whole"; by default all that there are.
+    page : str
+        Where the LIBSVM data page is, or a copy of it.
+    verify : bool
+        Whether a file of other rows is refused.
+    """
+    entry = describe(name)
+    parts = (part,) if part else tuple(entry.files) or entry.parts
+    here = found().get(entry.name, {})
+    return [here.get(each) or _fetched(entry, each, page, verify) for each in parts]
+
+
+def _fetched(entry: DataSet, part: str, page: str, verify: bool) -> Path:
+    if entry.source != "LIBSVM" or part not in entry.files:
+        how = how_to_get(entry, part, f"to {cache()}")
+        raise DataError(f"fetch: {entry.name} ({part}) is nowhere as svmlight text; {how}.")
+    remote = PurePosixPath(entry.files[part])
+    packed = remote.suffix if remote.suffix in (".bz2", ".xz", ".gz") else ""
+    middle = "" if part == "whole" else f".{part}"
+    target = cache() / f"{entry.name}{middle}.svm{packed}"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        _download(page.rstrip("/") + f"/{remote}", partial)
+        if verify:
+            _verify(entry, part, partial)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def _download(url: str, path: Path) -> None:
+    try:
+        with urllib.request.urlopen(url, timeout=60) as answer, path.open("wb") as file:
+            size = answer.headers.get("Content-Length")
+            with Progress(int(size) if size else None, f"downloading {url.rpartition('/')[2]}") as progress:
+                _copy(answer, file, progress)
+            if size and path.stat().st_size != int(size):
+                raise OSError(f"{path.stat().st_size} of {size} bytes arrived")
+    except OSError as error:
+        raise DataError(f"fetch: {url} could not be downloaded ({error}).") from error
+
+
+def _copy(answer: IO[bytes], file: IO[bytes], progress: Progress) -> None:
+    while piece := answer.read(PIECE):
+        file.write(piece)
+        progress.advance(len(piece))
+
+
+def _verify(entry: DataSet, part: str, path: Path) -> None:
+    """Refuse rows that are not the known ones."""
+    X, y = read(path, entry.columns)
+    what = f"fetch: {entry.name} ({part})"
+    instead = "verify=False takes it all the same"
+    if X.shape[0] != entry.rows[part]:
+        raise DataError(f"{what} has {X.shape[0]} rows, expected {entry.rows[part]}; {instead}.")
+    known = entry.digests.get(part)
+    if known and (got := digest(X, y, entry.task)) != known:
+        raise DataError(f"{what} has other rows than expected: SHA-256 {got}, not {known}; {instead}.")

@@ -1,0 +1,115 @@
+"""Data sets from their files into memory."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from budgetron._rows import Matrix
+from budgetron.datasets import folders
+from budgetron.datasets.catalogue import DataSet, describe
+from budgetron.streams import DataError, from_svmlight
+
+Rows = tuple[Matrix, npt.NDArray[np.float64]]
+
+
+def load(name: str, part: str | None = None) -> Rows:
+    """The rows (CSR) and labels of a data set, as they are in its files.
+
+    Without ``part`` these are the rows that the online tables of the papers run over: for a9a the training
+    part and then the test part, for cod-rna the test part. Of a data set that no paper uses it is the file
+    of no part, or all parts there are. ``part`` is "train", "test", or "whole" for a file of no part.
+
+    >>> from budgetron import datasets
+    >>> X, y = datasets.load("synthetic")
+    >>> X.shape, sorted(set(y.tolist()))
+    ((10000, 2), [-1.0, 1.0])
+    """
+    entry = describe(name)
+    if entry.name == "synthetic":
+        return synthetic()
+    paths = files(name, part)
+    columns = entry.columns if entry.columns is not None else _widest(paths)
+    return _joined([read(path, columns) for path in paths])
+
+
+def files(name: str, part: str | None = None) -> list[Path]:
+    """The files that `load` reads, in this order; for streams of what is too large to load."""
+    entry = describe(name)
+    here = folders.found().get(entry.name, {})
+    parts = (part,) if part else entry.parts or _all_parts(here)
+    for each in parts:
+        if each not in here:
+            raise DataError(_missing(entry, each))
+    return [here[each] for each in parts]
+
+
+def read(path: Path, columns: int | None = None) -> Rows:
+    """All rows of a file."""
+    return _joined([(block.X, block.y) for block in from_svmlight(path, columns, rows=50_000)])
+
+
+def digest(X: Matrix, y: Any, task: str | None = None) -> str:
+    """SHA-256 of rows and labels, however the text was written that they come from.
+
+    It covers which columns of each row are not zero, their values as float64, and the labels; those of a
+    classification by their rank, since the same data set has -1 and +1 in one place and 1 and 2 in another.
+    """
+    X = sparse.csr_matrix(X, dtype=np.float64, copy=True)
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    labels = np.asarray(y, dtype="<f8") if task == "regression" else np.unique(y, return_inverse=True)[1]
+    whole = hashlib.sha256()
+    for array, dtype in ((X.indptr, "<i8"), (X.indices, "<i8"), (X.data, "<f8"), (labels, "<f8")):
+        whole.update(hashlib.sha256(np.ascontiguousarray(array, dtype=dtype).tobytes()).digest())
+    return whole.hexdigest()
+
+
+def synthetic(rows: int = 10_000, seed: int = 0) -> Rows:
+    """The two Gaussians of Orabona et al. 2008, Section 6, after Dekel et al. 2007."""
+    random = np.random.default_rng(seed)
+    y = random.choice([-1.0, 1.0], rows)
+    X = y[:, None] + random.standard_normal((rows, 2)) * np.sqrt([0.2, 2.0])
+    flipped = random.random(rows) < 0.1
+    return sparse.csr_matrix(X), np.where(flipped, -y, y)
+
+
+def _joined(pieces: list[Rows]) -> Rows:
+    if not pieces:
+        raise DataError("datasets: the file has no rows.")
+    X = sparse.vstack([X for X, _ in pieces], format="csr")
+    return X, np.concatenate([y for _, y in pieces])
+
+
+def _widest(paths: list[Path]) -> int:
+    return max(from_svmlight(path).n_features for path in paths)
+
+
+def _all_parts(here: dict[str, Path]) -> tuple[str, ...]:
+    if "whole" in here:
+        return ("whole",)
+    return tuple(part for part in ("train", "test") if part in here)
+
+
+def _missing(entry: DataSet, part: str) -> str:
+    known = (*entry.rows, *entry.parts, *folders.found().get(entry.name, {}))
+    if part not in known:
+        return f"datasets: {entry.name} has no part {part!r}; it has {', '.join(dict.fromkeys(known))}."
+    file = f"{entry.name}.svm" if part == "whole" else f"{entry.name}.{part}.svm"
+    where = " or ".join(str(folder) for folder in folders.folders())
+    how = how_to_get(entry, part, f"to {folders.cache()}")
+    return f"datasets: {file} (or packed: .xz, .gz, .bz2, .zst) is not in {where}; {how}."
+
+
+def how_to_get(entry: DataSet, part: str, where_to: str) -> str:
+    """What to do for a file, in a part of a sentence."""
+    if entry.source == "LIBSVM" and part in entry.files:
+        return f"budgetron.datasets.fetch({entry.name!r}) downloads it"
+    what = f"{entry.files[part]} of " if part in entry.files else ""
+    where = f" ({entry.address})" if entry.address else ""
+    return f'get {what}"{entry.page}" from {entry.source}{where} and write it {where_to}, as svmlight text'

@@ -1,0 +1,20 @@
+"""How well learners do online: records of a run, and comparisons over random orders of the rows.
+
+What is read afterwards, by tables, plots or other programs, are records; never a live model.
+
+>>> from sklearn.datasets import load_breast_cancer
+>>> from budgetron import Gaussian, OnlineClassifier, evaluate, rbp
+>>> model = OnlineClassifier(rbp(Gaussian(1e-6), budget=50), random_state=0)
+>>> for record in evaluate.prequential(model, load_breast_cancer(return_X_y=True), every=200):
+...     print(record.rows, record.mistakes, record.support_vectors)
+200 31 31
+400 52 50
+569 70 50
+"""
+
+from budgetron.evaluate.comparison import Comparison, Row
+from budgetron.evaluate.permutations import compare
+from budgetron.evaluate.protocol import prequential
+from budgetron.evaluate.records import Record
+
+__all__ = ["Comparison", "Record", "Row", "compare", "prequential"]

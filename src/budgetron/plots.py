@@ -1,0 +1,240 @@
+"""Pictures of runs and comparisons, from their records.
+
+Every function takes an optional ``ax`` and returns the one it drew on. All need matplotlib:
+``pip install 'budgetron[plot]'``.
+
+>>> from sklearn.datasets import load_breast_cancer
+>>> from budgetron import Gaussian, evaluate, forgetron, plots, rbp
+>>> k = Gaussian(1e-6)
+>>> learners = {"rbp": rbp(k, budget=50), "forgetron": forgetron(k, budget=50)}
+>>> result = evaluate.compare(learners, load_breast_cancer(return_X_y=True), permutations=3)
+>>> plots.error_against_rows(result).figure.savefig("error.png")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from budgetron.evaluate import Comparison, Record, Row
+
+__all__ = [
+    "error_against_budget",
+    "error_against_rows",
+    "error_against_time",
+    "overview",
+    "support_vectors_against_rows",
+]
+
+Source = Comparison | Mapping[str, Iterable[Record]] | Iterable[Record]
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333")
+"""Okabe and Ito's, which the colour-blind tell apart."""
+DASHES = ((0, ()), (0, (5, 2)), (0, (1.5, 1.5)))
+"""What tells further lines apart, when the colours come round again."""
+MARKERS = "osD^vPX"
+
+
+@dataclass
+class Line:
+    """What a learner shows in a picture: a mean over x, and a standard deviation."""
+
+    name: str
+    x: npt.NDArray[Any]
+    mean: npt.NDArray[Any]
+    sd: npt.NDArray[Any]
+
+
+def error_against_rows(source: Source, ax: Any = None) -> Any:
+    """Mistakes in percent of the rows so far, or the mean squared error so far.
+
+    ``source`` is a `Comparison`, the records of a run, or the records of several by their names. The bands
+    are one standard deviation over the permutations.
+    """
+    runs = _runs(source)
+    scale, label = _measure(next(iter(runs.values()))[0][0].mistakes is not None)
+    lines = [_over_rows(name, each, "rate", scale) for name, each in runs.items()]
+    ax = _labelled(_banded(_axes(ax), lines), lines)
+    ax.set(xlabel="rows", ylabel=label)
+    return ax
+
+
+def support_vectors_against_rows(source: Source, ax: Any = None) -> Any:
+    """How the models grow; ``source`` is as for `error_against_rows`."""
+    lines = [_over_rows(name, each, "support_vectors", 1) for name, each in _runs(source).items()]
+    ax = _labelled(_banded(_axes(ax), lines), lines)
+    ax.set(xlabel="rows", ylabel="support vectors")
+    ax.set_ylim(bottom=0)
+    return ax
+
+
+def error_against_budget(comparisons: Mapping[int, Comparison], ax: Any = None) -> Any:
+    """The error after the pass for several budgets, of each of which there is a comparison.
+
+    A learner that is in only one of them, such as one without a budget, is a line across.
+    """
+    kept = _by_budget(comparisons)
+    scale, label = _measure(next(iter(kept.values())).task == "classification")
+    lines = []
+    for name, rows in _rows(kept).items():
+        lone = len(rows) == 1
+        budgets, values = list(kept if lone else rows), list(rows.values())
+        lines.append(_of_rows(name, budgets, values * len(kept) if lone else values, scale))
+    ax = _labelled(_banded(_axes(ax), lines, marked=True), lines)
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(list(kept), [f"{budget:,}" for budget in kept])
+    ax.minorticks_off()
+    ax.set(xlabel="budget", ylabel=label)
+    return ax
+
+
+def error_against_time(source: Comparison | Mapping[int, Comparison], ax: Any = None) -> Any:
+    """The error after the pass against the seconds that it took: best is at the lower left.
+
+    ``source`` is a `Comparison`, or one for each of several budgets, which a line connects.
+    """
+    kept = {0: source} if isinstance(source, Comparison) else _by_budget(source)
+    scale, label = _measure(next(iter(kept.values())).task == "classification")
+    ax = _axes(ax)
+    for (name, rows), style in zip(_rows(kept).items(), _styles(), strict=False):
+        line = _of_rows(name, [row.seconds for row in rows.values()], list(rows.values()), scale)
+        ax.errorbar(line.x, line.mean, yerr=line.sd, label=name, elinewidth=1, markersize=6, **style)
+    _seconds(ax)
+    ax.set(xlabel="seconds", ylabel=label)
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    return ax
+
+
+def overview(comparison: Comparison) -> Any:
+    """A figure of a comparison: error and support vectors against rows, and error against time."""
+    figure, axes = _pyplot().subplots(1, 3, figsize=(14, 4), layout="constrained")
+    error_against_rows(comparison, axes[0])
+    support_vectors_against_rows(comparison, axes[1])
+    error_against_time(comparison, axes[2])
+    return figure
+
+
+def _seconds(ax: Any) -> None:
+    """A logarithmic axis with few and plain numbers."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    ax.set_xscale("log")
+    low, high = ax.get_xlim()
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,)))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter("{x:g}")
+
+
+def _pyplot() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise ImportError("Drawing needs matplotlib: pip install 'budgetron[plot]'.") from None
+    return pyplot
+
+
+def _axes(ax: Any) -> Any:
+    """The given axes or new ones, without what carries no information."""
+    if ax is None:
+        ax = _pyplot().subplots(figsize=(6.4, 4), layout="constrained")[1]
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", color="#e6e6e6", linewidth=0.8)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def _styles() -> Iterable[dict[str, Any]]:
+    """A style for every line: all colours first, then all again with dashes."""
+    for dashes in cycle(DASHES):
+        for colour, marker in zip(COLOURS, MARKERS, strict=True):
+            yield {"color": colour, "marker": marker, "linestyle": dashes, "linewidth": 1.6}
+
+
+def _banded(ax: Any, lines: list[Line], marked: bool = False) -> Any:
+    """The lines, each in a band of one standard deviation."""
+    for line, style in zip(lines, _styles(), strict=False):
+        few = marked or len(line.x) == 1
+        ax.plot(line.x, line.mean, markersize=5 if few else 0, label=line.name, **style)
+        if line.sd.any():
+            low, high = line.mean - line.sd, line.mean + line.sd
+            ax.fill_between(line.x, low, high, color=style["color"], alpha=0.13, linewidth=0)
+    ax.margins(x=0.02)
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    return ax
+
+
+def _labelled(ax: Any, lines: list[Line]) -> Any:
+    """The names at the ends of the lines, apart from each other."""
+    named = [(line, style["color"]) for line, style in zip(lines, _styles(), strict=False) if line.name]
+    to_axes = ax.transData + ax.transAxes.inverted()
+    ends = [to_axes.transform((line.x[-1], line.mean[-1]))[1] for line, _ in named]
+    height = ax.get_window_extent().height * 72 / ax.figure.dpi
+    for (line, colour), y in zip(named, _apart(ends, 12 / height), strict=True):
+        ax.annotate(line.name, (1.01, y), xycoords="axes fraction", color=colour, fontsize=9, va="center")
+    return ax
+
+
+def _apart(places: list[float], gap: float) -> list[float]:
+    """The places moved as little as it takes to have a gap between neighbours, in their order.
+
+    >>> _apart([0.5, 0.5, 0.9], 0.2)
+    [0.4, 0.6, 0.9]
+    """
+    order = np.argsort(places, kind="stable")
+    groups: list[tuple[float, int]] = []  # the middle of a group of touching labels, and how many
+    for place in np.asarray(places, dtype=float)[order]:
+        middle, size = float(place), 1
+        while groups and groups[-1][0] + (groups[-1][1] + size) / 2 * gap > middle:
+            other, many = groups.pop()
+            middle, size = (other * many + middle * size) / (many + size), many + size
+        groups.append((middle, size))
+    spread = [middle + (i - (size - 1) / 2) * gap for middle, size in groups for i in range(size)]
+    moved = np.empty(len(places))
+    moved[order] = spread
+    return [round(float(place), 12) for place in moved]
+
+
+def _measure(labels: bool) -> tuple[float, str]:
+    return (100.0, "mistakes, % of rows") if labels else (1.0, "mean squared error")
+
+
+def _runs(source: Source) -> dict[str, list[list[Record]]]:
+    """The runs of every learner by its name; a run of no name has the empty one."""
+    if isinstance(source, Comparison):
+        return {name: [list(run) for run in runs] for name, runs in source.records.items()}
+    named = source if isinstance(source, Mapping) else {"": source}
+    runs = {str(name): [list(records)] for name, records in named.items()}
+    if not runs or not all(run for [run] in runs.values()):
+        raise ValueError("plots: there are no records to draw.")
+    return runs
+
+
+def _over_rows(name: str, runs: list[list[Record]], what: str, scale: float) -> Line:
+    values = scale * np.array([[getattr(record, what) for record in run] for run in runs], dtype=float)
+    sd = values.std(axis=0, ddof=1) if len(runs) > 1 else np.zeros(values.shape[1])
+    return Line(name, np.array([record.rows for record in runs[0]]), values.mean(axis=0), sd)
+
+
+def _of_rows(name: str, x: list[Any], rows: list[Row], scale: float) -> Line:
+    means, sds = [row.mean for row in rows], [row.sd or 0.0 for row in rows]
+    return Line(name, np.array(x, dtype=float), scale * np.array(means), scale * np.array(sds))
+
+
+def _by_budget(comparisons: Mapping[int, Comparison]) -> dict[int, Comparison]:
+    if not isinstance(comparisons, Mapping) or not comparisons:
+        raise ValueError("plots: expected a dict of budget to Comparison with at least one of them.")
+    return dict(sorted(comparisons.items()))
+
+
+def _rows(comparisons: Mapping[int, Comparison]) -> dict[str, dict[int, Row]]:
+    """Name to budget to row."""
+    found: dict[str, dict[int, Row]] = {}
+    for budget, comparison in comparisons.items():
+        for row in comparison.rows:
+            found.setdefault(row.name, {})[budget] = row
+    return found
