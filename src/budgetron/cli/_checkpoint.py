@@ -11,7 +11,6 @@ import numpy as np
 from scipy import sparse
 
 from budgetron import ModelFileError
-from budgetron._described import describe
 from budgetron.cli._exits import Usage
 from budgetron.cli._learning import Learning, Waiting
 from budgetron.cli._steps import described, revived
@@ -53,7 +52,8 @@ def restore(learning: Learning, file: ModelFile) -> None:
     """Take up the run that a model file holds; it must be the one that is asked for."""
     said = _run_of(file)
     estimator = file.estimator()
-    _same("the learner", describe(estimator.learner, ""), describe(learning.estimator.learner, ""), file)
+    _same("an", type(estimator).__name__, type(learning.estimator).__name__, file)
+    _same("the learner", estimator.learner, learning.estimator.learner, file)
     _same("the seed", estimator.random_state, learning.estimator.random_state, file)
     _same("the delay", said["delay"], learning.delay, file)
     _same("steps", [step["what"] for step in said["steps"]], list(map(described, learning.steps)), file)

@@ -10,13 +10,15 @@ from functools import cache, partial
 from typing import Any, get_type_hints
 
 import numpy as np
+from scipy import sparse
 
 from budgetron import _check, algorithms
+from budgetron._tasks import Task
 from budgetron.cli._exits import Usage
 from budgetron.cli._parser import Parser
 from budgetron.cli._values import choice, fields, kebab, members, read, spelt, spelt_all
 from budgetron.kernels import Gaussian, Kernel, Laplacian
-from budgetron.learners import Learner
+from budgetron.learners import Learner, Model
 
 PREFIX = "flag "  # keeps them apart from the other arguments of a command
 WIDTHS = {"gaussian": Gaussian.of_width, "laplacian": lambda sigma: Laplacian(gamma=1 / sigma)}
@@ -82,6 +84,14 @@ def learners(names: Sequence[str], flags: Mapping[str, str]) -> dict[str, Learne
             takes = "; ".join(f"{algorithm} takes {spelt_all(taken(algorithm))}" for algorithm in names)
             raise Usage(f"{spelt(name)} is not for {', '.join(names)}: {takes}.")
     return {name: _learner(name, kernel, own) for name in names}
+
+
+def check(learner: Learner, task: Task, columns: int, seed: int) -> None:
+    """Whether the learner can be built, found out before the first row is learned."""
+    try:
+        Model(learner.fitted(sparse.csr_matrix((1, columns))), task, columns, "float64", seed)
+    except (TypeError, ValueError) as error:
+        raise Usage(str(error)) from error
 
 
 def taken(algorithm: str) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class Learning:
                 self.entered = block.stop
                 between()
         if signals.asked is None:
-            for piece in self._rest(source.rows):
+            for piece in self._rest():
                 self._learn(self._passed(piece, 1), name)
                 self.drained += len(piece)
                 between()
@@ -79,15 +79,15 @@ class Learning:
             self.labels.finish()
         self.tally.seconds += thread_time() - began
 
-    def _rest(self, rows: int) -> Iterator[Block]:
+    def _rest(self) -> Iterator[Block]:
         """What the shuffle buffer still has when the stream is over, from where a run before stopped."""
         if not self.steps or not isinstance(self.steps[0], ShuffleBuffer):
             return
         self.buffered = self.steps[0].state()
         rest = self.steps[0].flush()
-        for start in range(self.drained, 0 if rest is None else len(rest), rows):
+        for start in range(self.drained, 0 if rest is None else len(rest), HEAD):
             assert rest is not None
-            cut = slice(start, start + rows)
+            cut = slice(start, start + HEAD)
             yield Block(rest.X[cut], rest.y[cut], rest.start + start)
 
     def _passed(self, block: Block, first: int) -> Block:

@@ -7,14 +7,12 @@ from argparse import Namespace
 from dataclasses import dataclass
 from typing import Any
 
-from scipy import sparse
-
-from budgetron import OnlineClassifier, OnlineRegressor, model_files
+from budgetron import OnlineClassifier, OnlineRegressor, datasets, model_files
 from budgetron._tasks import Labels, Targets
 from budgetron.cli import _checkpoint, _learners, _source, _steps
 from budgetron.cli._exits import Usage
 from budgetron.cli._learning import Learning
-from budgetron.learners import Learner, Model
+from budgetron.learners import Learner
 from budgetron.streams import DataError, Stream
 
 
@@ -29,6 +27,8 @@ class Plan:
 
 def planned(args: Namespace) -> Plan:
     """The run that the arguments ask for."""
+    if _source.named(args.file) and datasets.describe(args.file).task == "regression":
+        args.regression = True
     learner = _learners.learners([args.algorithm], _learners.given(args))[args.algorithm]
     estimator = (OnlineRegressor if args.regression else OnlineClassifier)(learner, random_state=args.seed)
     learning = Learning(estimator, None, _steps.from_flags(args), args.delay)
@@ -62,8 +62,7 @@ def _resumed(args: Namespace, learning: Learning) -> Plan:
 
 def _unknown(args: Namespace, classes: Any) -> bool:
     """Whether a pass over the file must tell what the arguments do not."""
-    columns = args.features is None and (args.format or _source.form_of(args.file)) == "svmlight"
-    return columns or (classes is None and not args.regression)
+    return _source.width_is_open(args.file, args) or (classes is None and not args.regression)
 
 
 def _block(args: Namespace) -> int:
@@ -93,7 +92,4 @@ def _probe(args: Namespace, learner: Learner, classes: Any, columns: int) -> Non
         what = f"only the label {classes[0]!r}" if classes else "no rows"
         raise DataError(f"{args.file}: has {what}, expected two labels or more (--classes names them).")
     task = Targets() if classes is None else Labels(len(classes))
-    try:
-        Model(learner.fitted(sparse.csr_matrix((1, columns))), task, columns, "float64", args.seed)
-    except (TypeError, ValueError) as error:
-        raise Usage(str(error)) from error
+    _learners.check(learner, task, columns, args.seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -11,15 +12,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from budgetron import streams
+from budgetron import datasets, streams
 from budgetron.cli._exits import Usage
 from budgetron.cli._parser import Parser, whole
-from budgetron.streams import Stream
+from budgetron.streams import Block, Stream
 
 ROWS = 1000
 MOST_LABELS = 1000
 WIDEST = 2**31 - 1
 FORMATS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
+FORMS = ("svmlight", *dict.fromkeys(FORMATS.values()))
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 
@@ -27,35 +29,46 @@ def add_arguments(parser: Parser) -> Any:
     """How the rows are to be read."""
     group = parser.add_argument_group("rows")
     group.add_argument(
-        "--features", type=whole(1), metavar="N", help="the number of columns; needed for a pipe of svmlight text"
+        "--features", type=whole(1), metavar="N", help="the number of columns of svmlight text; needed for a pipe"
     )
-    group.add_argument("--format", choices=["svmlight", "csv", "tsv", "parquet"], help="if the name does not tell")
+    group.add_argument("--format", metavar="F", choices=FORMS, help=f"{', '.join(FORMS)}, if the name does not tell")
     group.add_argument("--target", metavar="COLUMN", help="the column of labels, in tables")
     group.add_argument("--zero-based", action="store_true", help="svmlight indices count from 0")
     return group
 
 
 def opened(what: str, args: Namespace, *, rows: int = ROWS, features: int | None = None) -> Stream:
-    """The stream; ``features`` goes before what the arguments say."""
-    path, form = located(what), args.format or form_of(what)
-    features = args.features if features is None else features
+    """The stream of what was named; ``features`` goes before what the arguments say."""
+    if named(what):
+        return _data_set(what, rows)
+    if what != "-" and not os.path.exists(what):
+        raise FileNotFoundError(f"{what}: there is no such file, and no data set of that name (see budgetron data list).")
+    form = args.format or form_of(what)
     if form == "svmlight":
-        if features is None and path == "-":
+        columns = args.features if features is None else features
+        if columns is None and what == "-":
             raise Usage("--features must be given for a pipe of svmlight text: how many columns there will be.")
-        return streams.from_svmlight(path, features, rows=rows, zero_based=args.zero_based)
+        return streams.from_svmlight(what, columns, rows=rows, zero_based=args.zero_based)
     for flag in ("features", "zero_based"):
         if getattr(args, flag):
             raise Usage(f"--{flag.replace('_', '-')} is for svmlight text, and {what} is {form}.")
     if form == "parquet":
-        return streams.from_parquet(path, args.target, rows=rows)
-    return streams.from_csv(path, args.target, rows=rows, delimiter="\t" if form == "tsv" else ",")
+        return streams.from_parquet(what, args.target, rows=rows)
+    return streams.from_csv(what, args.target, rows=rows, delimiter="\t" if form == "tsv" else ",")
 
 
-def located(what: str) -> str:
-    """The path of a file, or of a data set known by its name; ``-`` as it is."""
-    if what == "-" or os.path.exists(what):
-        return what
-    raise FileNotFoundError(f"{what}: there is no such file, nor a data set of that name.")
+def named(what: str) -> bool:
+    """Whether it is a data set's name; a file of that name goes before."""
+    return what != "-" and not os.path.exists(what) and known(what)
+
+
+def known(name: str) -> bool:
+    """Whether there is a data set of that name."""
+    try:
+        datasets.describe(name)
+    except streams.DataError:
+        return False
+    return True
 
 
 def form_of(what: str) -> str:
@@ -65,26 +78,57 @@ def form_of(what: str) -> str:
     return FORMATS.get(path.suffix, "svmlight")
 
 
+class Parts(Stream):
+    """Several streams, one after the other."""
+
+    def __init__(self, parts: list[Stream], n_features: int) -> None:
+        self.parts, self.rows, self.columns = parts, parts[0].rows, n_features
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return self.columns
+
+    def __iter__(self) -> Iterator[Block]:
+        start = 0
+        for part in self.parts:
+            for block in part:
+                at = max(self.first - start, 0)
+                if at < len(block):
+                    yield Block(block.X[at:], block.y[at:], start + at)
+                start += len(block)
+        if start < self.first:
+            raise streams.DataError(f"{self.first} rows cannot be skipped, there are only {start}.")
+
+
+def _data_set(name: str, rows: int) -> Stream:
+    if name == "synthetic":
+        return streams.from_arrays(*datasets.load(name), rows=rows)
+    paths, columns = datasets.files(name), datasets.describe(name).columns
+    if columns is None:
+        columns = max(streams.from_svmlight(path).n_features for path in paths)
+    return Parts([streams.from_svmlight(path, columns, rows=rows) for path in paths], columns)
+
+
 @dataclass(frozen=True)
 class Survey:
     """What a file was found to hold: rows, columns, and the different labels, sorted."""
 
     rows: int
     features: int
-    labels: Any
+    labels: list[Any]
 
 
 def surveyed(what: str, args: Namespace, *, labels: bool) -> Survey:
     """One pass over a file, since a learner must know the columns and the labels before the first row."""
-    svmlight = (args.format or form_of(what)) == "svmlight"
-    wide = WIDEST if svmlight and args.features is None else None
+    wide = WIDEST if width_is_open(what, args) else None
     stream = opened(what, args, features=wide)
     rows, features, seen = 0, 1, set()
     for block in stream:
         rows += len(block)
-        if sparse.issparse(block.X) and block.X.nnz:
+        if wide and block.X.nnz:
             features = max(features, int(block.X.indices.max()) + 1)
-        if labels:
+        if labels and block.y is not None:
             seen |= set(np.unique(block.y).tolist())
             if len(seen) > MOST_LABELS:
                 raise Usage(
@@ -92,3 +136,21 @@ def surveyed(what: str, args: Namespace, *, labels: bool) -> Survey:
                     "or name them by --classes."
                 )
     return Survey(rows, features if wide else stream.n_features, sorted(seen))
+
+
+def width_is_open(what: str, args: Namespace) -> bool:
+    """Whether only the rows themselves tell how many columns there are."""
+    svmlight = (args.format or form_of(what)) == "svmlight"
+    return svmlight and args.features is None and not named(what)
+
+
+def loaded(what: str, args: Namespace) -> tuple[Any, Any]:
+    """All rows and labels, in memory."""
+    blocks = list(opened(what, args, rows=50_000))
+    if not blocks:
+        raise streams.DataError(f"{what}: there are no rows.")
+    if blocks[0].y is None:
+        raise Usage(f"{what}: name the column of labels by --target.")
+    rows = [block.X for block in blocks]
+    X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
+    return X, np.concatenate([block.y for block in blocks])

@@ -1,0 +1,101 @@
+"""``budgetron compare``: several algorithms over random orders of the same rows."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from budgetron import SaveError, datasets
+from budgetron._tasks import Labels, Targets
+from budgetron.cli import _learners, _printed, _source
+from budgetron.cli._exits import Usage
+from budgetron.cli._parser import Parser, seed, whole
+from budgetron.evaluate import Comparison, compare
+
+EXAMPLES = """\
+  budgetron compare rbp forgetron bpa_nn --data german --budget 50 --sigma 8
+  budgetron compare ogd nogd --data prices.csv --target price --regression --budget 100 --rank 20
+  budgetron compare rbp bogd --data a9a --budget 100 --gamma 0.05 --jobs 2 --figure a9a.png --json > a9a.json
+"""
+
+
+def parser() -> Parser:
+    """The arguments."""
+    made = Parser(
+        "compare",
+        "ALGORITHM... --data FILE [FLAGS]",
+        "Each algorithm gets those of the flags that it takes. The rows are held in memory.",
+        EXAMPLES,
+    )
+    made.add_argument("algorithms", metavar="ALGORITHM", nargs="+", help="those listed below")
+    made.add_argument("--data", metavar="FILE", required=True, help="a file, a data set's name, or - for a pipe")
+    _source.add_arguments(made)
+    task = made.add_argument_group("task")
+    task.add_argument("--regression", action="store_true", help="labels are targets")
+    task.add_argument("--permutations", type=whole(1), default=20, metavar="N", help="orders; 20 if not given")
+    task.add_argument("--seed", type=seed, default=0, metavar="N", help="of the first order; 0 if not given")
+    task.add_argument("--jobs", type=int, default=1, metavar="N", help="threads; -1 is one for each processor")
+    results = made.add_argument_group("results")
+    results.add_argument("--every", type=whole(1), metavar="N", help="rows between two points of the figure")
+    results.add_argument("--figure", metavar="FILE", help="draw error, support vectors and time (png, svg, pdf)")
+    results.add_argument("--json", action="store_true", help="one JSON document instead of a table")
+    _learners.add_flags(made)
+    return made
+
+
+def main(argv: list[str]) -> None:
+    """Run the command."""
+    args = parser().parse_intermixed_args(argv)
+    names = [_learners.named(word) for word in args.algorithms]
+    if len(set(names)) < len(names):
+        raise Usage("an algorithm was named twice.")
+    learners = _learners.learners(names, _learners.given(args))
+    _check(args)
+    X, y = _source.loaded(args.data, args)
+    regression = _regression(args, y)
+    task = Targets() if regression else Labels(max(2, len(np.unique(y))))
+    for learner in learners.values():
+        _learners.check(learner, task, X.shape[1], args.seed)
+    found = compare(
+        learners,
+        (X, y),
+        permutations=args.permutations,
+        seed=args.seed,
+        n_jobs=args.jobs,
+        every=args.every,
+        task="regression" if regression else "classification",
+    )
+    if args.figure is not None:
+        _draw(found, args.figure)
+    print(_printed.document({"data": args.data, **found.as_dict()}) if args.json else found.table())
+
+
+def _check(args: Namespace) -> None:
+    if args.jobs == 0 or args.jobs < -1:
+        raise Usage(f"--jobs: expected a whole number of at least 1, or -1, got {args.jobs}.")
+    if args.figure is not None:
+        if Path(args.figure).suffix not in (".png", ".svg", ".pdf"):
+            raise Usage(f"--figure: expected a name that ends with .png, .svg or .pdf, got {args.figure!r}.")
+        if not os.access(Path(args.figure).absolute().parent, os.W_OK):
+            raise SaveError(f"{args.figure}: cannot be written: its folder is not there, or not writable.")
+
+
+def _regression(args: Namespace, y: Any) -> bool:
+    if args.regression or _source.named(args.data):
+        return bool(args.regression or datasets.describe(args.data).task == "regression")
+    if len(np.unique(y)) > _source.MOST_LABELS:
+        raise Usage(
+            f"{args.data} has more than {_source.MOST_LABELS} different labels: give --regression if they are targets."
+        )
+    return False
+
+
+def _draw(found: Comparison, path: str) -> None:
+    os.environ.setdefault("MPLBACKEND", "agg")
+    from budgetron import plots
+
+    plots.overview(found).savefig(path)

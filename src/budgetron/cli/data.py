@@ -1,0 +1,68 @@
+"""``budgetron data``: the data sets that are known by name."""
+
+from __future__ import annotations
+
+from budgetron import datasets
+from budgetron.cli._exits import Usage
+from budgetron.cli._parser import Parser
+from budgetron.cli._source import known
+from budgetron.streams import DataError
+
+EXAMPLES = """\
+  budgetron data list
+  budgetron data describe a9a
+  budgetron data fetch a9a
+"""
+
+
+def main(argv: list[str]) -> None:
+    """Run the command."""
+    made = Parser(
+        "data",
+        "list | describe NAME | fetch NAME",
+        "Data sets are looked for in the folder that BUDGETRON_DATA names, or else in the user's cache.",
+        EXAMPLES,
+    )
+    made.add_argument("action", choices=["list", "describe", "fetch"], metavar="ACTION", help="list, describe, fetch")
+    made.add_argument("name", nargs="?", metavar="NAME", help="a data set")
+    args = made.parse_args(argv)
+    if (args.name is None) != (args.action == "list"):
+        raise Usage("data list takes no name." if args.action == "list" else f"data {args.action} needs a name.")
+    if args.action == "list":
+        print(_list())
+        return
+    if not known(args.name):
+        raise Usage(f"there is no data set {args.name!r}; budgetron data list says which there are.")
+    print(datasets.describe(args.name) if args.action == "describe" else _fetched(args.name))
+
+
+def _list() -> str:
+    """All of them, and whether their rows are here."""
+    entries = [datasets.describe(name) for name in datasets.names()]
+    rows = [("name", "task", "rows", "columns", "classes", "here"), *map(_row, entries)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(f"{cell:<{w}}" if i < 2 else f"{cell:>{w}}" for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        for row in rows
+    )
+
+
+def _row(entry: datasets.DataSet) -> tuple[str, ...]:
+    counts = ("" if n is None else str(n) for n in (entry.size, entry.columns, entry.classes))
+    return (entry.name, entry.task or "", *counts, "yes" if _here(entry.name) else "no")
+
+
+def _here(name: str) -> bool:
+    if name == "synthetic":
+        return True  # it is made, not read
+    try:
+        return bool(datasets.files(name))
+    except DataError:
+        return False
+
+
+def _fetched(name: str) -> str:
+    try:
+        return "\n".join(map(str, datasets.fetch(name)))
+    except DataError as error:  # which is not about data of the user
+        raise ConnectionError(str(error)) from error
