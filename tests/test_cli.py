@@ -44,7 +44,7 @@ def test_every_command_has_help_with_examples(name, capsys):
     ended = called(capsys, name, "--help")
     assert ended.code == 0
     assert ended.out.startswith(f"usage: budgetron {name} ")
-    assert f"\n  budgetron {name} " in ended.out.split("\nexamples\n")[1]
+    assert ended.out.split("\nexamples\n")[1].startswith(f"  budgetron {name}")
     assert all(len(line) <= 108 for line in ended.out.splitlines())
 
 

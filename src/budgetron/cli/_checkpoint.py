@@ -13,6 +13,7 @@ from scipy import sparse
 from budgetron import ModelFileError
 from budgetron.cli._exits import Usage
 from budgetron.cli._learning import Learning, Waiting
+from budgetron.cli._source import stacked
 from budgetron.cli._steps import described, revived
 from budgetron.model_files import ModelFile
 from budgetron.streams import ShuffleBuffer, Step
@@ -127,12 +128,11 @@ def _same(what: str, there: Any, asked: Any, file: ModelFile) -> None:
 def _rows(pieces: list[tuple[Any, Any]]) -> dict[str, Any]:
     if not pieces:
         return {}
-    y = np.concatenate([y for _, y in pieces])
-    if not sparse.issparse(pieces[0][0]):
-        return {"X": np.concatenate([X for X, _ in pieces]), "y": y}
-    X = sparse.vstack([X for X, _ in pieces], format="csr")
-    shape = np.array([X.shape[1]])
-    return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "columns": shape, "y": y}
+    X, y = stacked(pieces)
+    if not sparse.issparse(X):
+        return {"X": X, "y": y}
+    columns = np.array([X.shape[1]])
+    return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "columns": columns, "y": y}
 
 
 def _matrix(rows: dict[str, Any], columns: int) -> Any:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from budgetron.cli._signals import Signals
+from budgetron.cli._source import stacked
 from budgetron.evaluate import Record
-from budgetron.evaluate.protocol import Delayed, Immediate, Tally
+from budgetron.evaluate.protocol import HEAD, Delayed, Immediate, Tally
 from budgetron.streams import Block, DataError, ShuffleBuffer, Step, Stream
 
-HEAD = 1000  # rows that decide what a learner leaves open, as in evaluate.prequential
+PIECE = 1000  # rows that are learned before a signal is looked for, when the shuffle buffer is emptied
 
 
 class Waiting(Delayed):
@@ -33,7 +34,7 @@ class Learning:
     """The estimator, the steps before it, the counts, and how far the stream has come.
 
     ``entered`` rows of the source went in. When it is over the shuffle buffer still has rows, of which
-    ``drained`` have come out; until the last has, the buffer's own state stays what it was before.
+    ``drained`` have come out; until the last has, its state is what it was before, in ``buffered``.
     """
 
     def __init__(self, estimator: Any, classes: Any, steps: list[Step], delay: int) -> None:
@@ -42,42 +43,51 @@ class Learning:
         self.steps = steps
         self.delay = delay
         self.tally = Tally(estimator)
-        self.labels: Immediate = Waiting(estimator, delay) if delay else Immediate(estimator)
+        self.labels: Immediate | Waiting = Waiting(estimator, delay) if delay else Immediate(estimator)
         self.entered = 0
         self.drained = 0
         self.buffered: dict[str, Any] | None = None
         self.every = 0
         self.on_predictions: Callable[[Any], object] = lambda _: None
         self.on_record: Callable[[Record], object] = lambda _: None
+        self._head: list[Block] = []  # rows that wait until there are enough to make the model
 
-    def run(self, source: Stream, signals: Signals, between: Callable[[], object]) -> bool:
-        """Learn the stream from where it was; whether its end was reached. ``between`` blocks all is consistent."""
-        name = str(getattr(getattr(source, "source", None), "name", "data"))
-        if not self.drained:
-            for block in signals.waiting(source.skip(self.entered)):
-                self._learn(self._passed(block, 0), name)
-                self.entered = block.stop
-                between()
-        if signals.asked is None:
-            for piece in self._rest():
-                self._learn(self._passed(piece, 1), name)
-                self.drained += len(piece)
-                between()
-                if signals.asked is not None:
-                    return False
-            self._finish()
-        return signals.asked is None
+    def run(self, source: Stream, name: str, signals: Signals, between: Callable[[], object]) -> bool:
+        """Learn the stream from where it was; whether its end was reached.
+
+        ``between`` is called after each block, when model and counts agree.
+        """
+        try:
+            return self._run(source, signals, between)
+        except Refused as error:
+            where = f"{name}, rows {self.tally.rows} to {self.tally.rows + error.rows - 1} (the first is 0)"
+            raise DataError(f"{where}: {error}") from error
 
     def record(self) -> Record:
         """The run as it is now."""
         return self.tally.record()
 
-    def _finish(self) -> None:
-        self.drained, self.buffered = 0, None
-        began = thread_time()
-        if hasattr(self.estimator, "n_features_in_"):
-            self.labels.finish()
-        self.tally.seconds += thread_time() - began
+    @property
+    def started(self) -> bool:
+        """Whether there is a model."""
+        return hasattr(self.estimator, "n_features_in_")
+
+    def _run(self, source: Stream, signals: Signals, between: Callable[[], object]) -> bool:
+        if not self.drained:
+            for block in signals.waiting(source.skip(self.entered)):
+                self._take(self._passed(block, self.steps))
+                self.entered = block.stop
+                between()
+        if signals.asked is not None:
+            return False
+        for piece in self._rest():
+            self._take(self._passed(piece, self.steps[1:]))
+            self.drained += len(piece)
+            between()
+            if signals.asked is not None:
+                return False
+        self._finish()
+        return True
 
     def _rest(self) -> Iterator[Block]:
         """What the shuffle buffer still has when the stream is over, from where a run before stopped."""
@@ -85,45 +95,77 @@ class Learning:
             return
         self.buffered = self.steps[0].state()
         rest = self.steps[0].flush()
-        for start in range(self.drained, 0 if rest is None else len(rest), HEAD):
+        for start in range(self.drained, 0 if rest is None else len(rest), PIECE):
             assert rest is not None
-            cut = slice(start, start + HEAD)
+            cut = slice(start, start + PIECE)
             yield Block(rest.X[cut], rest.y[cut], rest.start + start)
 
-    def _passed(self, block: Block, first: int) -> Block:
-        """The block after the steps from that one on."""
-        if block.y is None:
-            raise DataError(f"row {block.start} (the first is 0) has no label: name their column by --target.")
-        for step in self.steps[first:]:
+    def _finish(self) -> None:
+        """The stream is over: nothing waits any longer."""
+        if self._head:
+            self._begin()
+        self.drained, self.buffered = 0, None
+        began = thread_time()
+        self.labels.finish()
+        self.tally.seconds += thread_time() - began
+
+    @staticmethod
+    def _passed(block: Block, steps: list[Step]) -> Block:
+        for step in steps:
             block = step.learn_transform(block)
         return block
 
-    def _learn(self, block: Block, name: str) -> None:
-        for piece in self._cut(block):
+    def _take(self, block: Block) -> None:
+        if self.started:
+            self._learn(block)
+        elif len(block):
+            self._head.append(block)
+            if not self._leaves_open() or sum(map(len, self._head)) >= HEAD:
+                self._begin()
+
+    def _leaves_open(self) -> bool:
+        """Whether a parameter of the learner is to be taken from the first rows."""
+        learner = self.estimator.learner
+        return bool(learner.fitted(np.zeros((1, 1))) != learner)
+
+    def _begin(self) -> None:
+        """Make the model from the first rows, as `evaluate.prequential` does; then learn them."""
+        head, self._head = self._head, []
+        X, y = stacked([(block.X, block.y) for block in head])
+        known = {} if self.classes is None else {"classes": self.classes}
+        try:  # rows of weight 0 teach it nothing
+            self.estimator.partial_fit(X[:HEAD], y[:HEAD], **known, sample_weight=0.0)
+        except ValueError as error:
+            raise Refused(error, min(len(y), HEAD)) from error
+        for block in head:
+            self._learn(block)
+
+    def _learn(self, block: Block) -> None:
+        for X, y in self._cut(block):
             began = thread_time()
             try:
-                self._start(block)
-                predicted = self.labels.predict_learn(piece.X, piece.y)
+                predicted = self.labels.predict_learn(X, y)
             except ValueError as error:
-                where = f"{name}, rows {self.tally.rows} to {self.tally.rows + len(piece) - 1} (the first is 0)"
-                raise DataError(f"{where}: {error}") from error
+                raise Refused(error, len(y)) from error
             self.tally.seconds += thread_time() - began
-            self.tally.count(predicted, piece.y)
+            self.tally.count(predicted, y)
             self.on_predictions(predicted)
             if self.every and self.tally.rows % self.every == 0:
                 self.on_record(self.record())
 
-    def _start(self, block: Block) -> None:
-        """Make the model before the first row; rows of weight 0 teach it nothing."""
-        if not hasattr(self.estimator, "n_features_in_"):
-            known = {} if self.classes is None else {"classes": self.classes}
-            self.estimator.partial_fit(block.X[:HEAD], block.y[:HEAD], **known, sample_weight=0.0)
-
-    def _cut(self, block: Block) -> Iterator[Block]:
+    def _cut(self, block: Block) -> Iterator[tuple[Any, Any]]:
         """The block in pieces that end where a record is due."""
         at = 0
         while at < len(block):
             due = self.every - self.tally.rows % self.every if self.every else len(block)
             piece = slice(at, min(len(block), at + due))
-            yield Block(block.X[piece], np.asarray(block.y[piece]), block.start + at)
+            yield block.X[piece], np.asarray(block.y[piece])
             at = piece.stop
+
+
+class Refused(Exception):
+    """Some of the next rows cannot be learned."""
+
+    def __init__(self, error: ValueError, rows: int) -> None:
+        super().__init__(str(error))
+        self.rows = rows

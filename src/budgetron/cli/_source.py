@@ -128,7 +128,8 @@ def surveyed(what: str, args: Namespace, *, labels: bool) -> Survey:
         rows += len(block)
         if wide and block.X.nnz:
             features = max(features, int(block.X.indices.max()) + 1)
-        if labels and block.y is not None:
+        _refuse_unlabelled(block, what)
+        if labels:
             seen |= set(np.unique(block.y).tolist())
             if len(seen) > MOST_LABELS:
                 raise Usage(
@@ -149,8 +150,17 @@ def loaded(what: str, args: Namespace) -> tuple[Any, Any]:
     blocks = list(opened(what, args, rows=50_000))
     if not blocks:
         raise streams.DataError(f"{what}: there are no rows.")
-    if blocks[0].y is None:
-        raise Usage(f"{what}: name the column of labels by --target.")
-    rows = [block.X for block in blocks]
+    _refuse_unlabelled(blocks[0], what)
+    return stacked([(block.X, block.y) for block in blocks])
+
+
+def stacked(pieces: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Rows and labels that follow each other, in one piece."""
+    rows = [X for X, _ in pieces]
     X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
-    return X, np.concatenate([block.y for block in blocks])
+    return X, np.concatenate([y for _, y in pieces])
+
+
+def _refuse_unlabelled(block: Block, what: str) -> None:
+    if block.y is None:
+        raise Usage(f"{what} has rows without labels: name the column of labels by --target.")

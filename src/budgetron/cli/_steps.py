@@ -8,6 +8,7 @@ from typing import Any
 from scipy import sparse
 
 from budgetron._rows import Matrix
+from budgetron.cli._parser import whole
 from budgetron.streams import Block, MinMax, ShuffleBuffer, Standardise, Step
 
 
@@ -35,7 +36,7 @@ KINDS: dict[str, type[Step]] = {kind.__name__: kind for kind in (ShuffleBuffer, 
 
 def add_arguments(group: Any) -> None:
     """What may be done to the rows."""
-    group.add_argument("--shuffle", type=int, metavar="SIZE", help="shuffle within a buffer of so many rows")
+    group.add_argument("--shuffle", type=whole(1), metavar="SIZE", help="shuffle within a buffer of so many rows")
     group.add_argument("--dense", action="store_true", help="sparse rows as dense ones, which can be centred")
     scaling = group.add_mutually_exclusive_group()
     scaling.add_argument(

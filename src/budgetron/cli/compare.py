@@ -19,7 +19,7 @@ from budgetron.evaluate import Comparison, compare
 EXAMPLES = """\
   budgetron compare rbp forgetron bpa_nn --data german --budget 50 --sigma 8
   budgetron compare ogd nogd --data prices.csv --target price --regression --budget 100 --rank 20
-  budgetron compare rbp bogd --data a9a --budget 100 --gamma 0.05 --jobs 2 --figure a9a.png --json > a9a.json
+  budgetron compare rbp bogd --data a9a --budget 100 --gamma 0.05 --figure a9a.png --json > a9a.json
 """
 
 

@@ -45,7 +45,7 @@ def _text(file: ModelFile) -> str:
     rows += [(name, _code(fitted.get(name))) for name in ("n_features_in", "dtype", "seed")]
     rows += [("classes", _classes(fitted.get("classes"), file))]
     if isinstance(run, dict):
-        rows += [(name, _code(value)) for name, value in sorted(run.items()) if _short(value)]
+        rows += [(_code(name)[1:-1], _code(value)) for name, value in sorted(run.items()) if _short(value)]
         rows += [("step", _code(step["what"])) for step in _steps(run)]
     rows += [("extra", _code(name)[1:-1]) for name in sorted(extra if isinstance(extra, dict) else ()) if name != "run"]
     arrays = [

@@ -74,7 +74,7 @@ def main(argv: list[str]) -> None:
         keep = _keeper(args, learning, predictions)
         with Progress(plan.total, args.algorithm) as progress:
             progress.advance(resumed)
-            ended = learning.run(plan.source, signals, lambda: (keep(), _show(progress, learning)))
+            ended = learning.run(plan.source, args.file, signals, lambda: (keep(), _show(progress, learning)))
         if not ended:
             raise _interrupted(args, learning, predictions, signals.asked or 0)
         if learning.tally.rows == 0:
@@ -113,7 +113,7 @@ def _keeper(args: Namespace, learning: Learning, predictions: Predictions) -> Ca
 
 def _save(args: Namespace, learning: Learning, predictions: Predictions) -> bool:
     """Whether there was something to save: before the first row comes out there is no model."""
-    if learning.tally.rows == 0:
+    if not learning.started:
         return False
     predictions.sync()
     _checkpoint.save(learning, args.save)
