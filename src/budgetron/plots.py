@@ -13,9 +13,9 @@ Every function takes an optional ``ax`` and returns the one it drew on. All need
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,7 @@ def support_vectors_against_rows(source: Source, ax: Any = None) -> Any:
     ax = _labelled(_banded(_axes(ax), lines), lines)
     ax.set(xlabel="rows", ylabel="support vectors")
     ax.set_ylim(bottom=0)
+    ax.yaxis.set_major_formatter("{x:,.0f}")
     return ax
 
 
@@ -106,8 +107,7 @@ def error_against_time(source: Comparison | Mapping[int, Comparison], ax: Any = 
         ax.errorbar(line.x, line.mean, yerr=line.sd, label=name, elinewidth=1, markersize=6, **style)
     _seconds(ax)
     ax.set(xlabel="seconds", ylabel=label)
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-    return ax
+    return _with_legend(ax)
 
 
 def overview(comparison: Comparison) -> Any:
@@ -120,13 +120,17 @@ def overview(comparison: Comparison) -> Any:
 
 
 def _seconds(ax: Any) -> None:
-    """A logarithmic axis with few and plain numbers."""
-    from matplotlib.ticker import LogLocator, NullLocator
+    """An axis of times: from 0, or logarithmic where they are far apart."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-    ax.set_xscale("log")
-    low, high = ax.get_xlim()
-    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,)))
-    ax.xaxis.set_minor_locator(NullLocator())
+    low, high = ax.dataLim.intervalx
+    if high < 10 * low:
+        ax.set_xlim(left=0)
+        ax.xaxis.set_major_locator(MaxNLocator(5, steps=(1, 2, 5, 10)))
+    else:
+        ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 300 * low else (1,)))
+        ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter("{x:g}")
 
 
@@ -148,10 +152,11 @@ def _axes(ax: Any) -> Any:
     return ax
 
 
-def _styles() -> Iterable[dict[str, Any]]:
-    """A style for every line: all colours first, then all again with dashes."""
-    for dashes in cycle(DASHES):
-        for colour, marker in zip(COLOURS, MARKERS, strict=True):
+def _styles() -> Iterator[dict[str, Any]]:
+    """A style for every line: all colours first, then all again with dashes and other markers."""
+    for i in count():
+        markers, dashes = np.roll(list(MARKERS), i).tolist(), DASHES[i % len(DASHES)]
+        for colour, marker in zip(COLOURS, markers, strict=True):
             yield {"color": colour, "marker": marker, "linestyle": dashes, "linewidth": 1.6}
 
 
@@ -169,34 +174,47 @@ def _banded(ax: Any, lines: list[Line], marked: bool = False) -> Any:
 
 
 def _labelled(ax: Any, lines: list[Line]) -> Any:
-    """The names at the ends of the lines, apart from each other."""
-    named = [(line, style["color"]) for line, style in zip(lines, _styles(), strict=False) if line.name]
+    """The names at the ends of the lines; in a legend where there are more of them than colours."""
+    if len(lines) > len(COLOURS):
+        return _with_legend(ax)
+    named = [line for line in lines if line.name]
     to_axes = ax.transData + ax.transAxes.inverted()
-    ends = [to_axes.transform((line.x[-1], line.mean[-1]))[1] for line, _ in named]
+    ends = [to_axes.transform((line.x[-1], line.mean[-1]))[1] for line in named]
     height = ax.get_window_extent().height * 72 / ax.figure.dpi
-    for (line, colour), y in zip(named, _apart(ends, 12 / height), strict=True):
+    for line, y, colour in zip(named, _apart(ends, 12 / height), COLOURS, strict=False):
         ax.annotate(line.name, (1.01, y), xycoords="axes fraction", color=colour, fontsize=9, va="center")
     return ax
 
 
-def _apart(places: list[float], gap: float) -> list[float]:
-    """The places moved as little as it takes to have a gap between neighbours, in their order.
+def _with_legend(ax: Any) -> Any:
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    return ax
 
-    >>> _apart([0.5, 0.5, 0.9], 0.2)
-    [0.4, 0.6, 0.9]
+
+def _apart(places: list[float], gap: float) -> list[float]:
+    """Places between 0 and 1, moved as little as it takes to have a gap between neighbours.
+
+    >>> _apart([0.5, 0.5, 0.9, 1.0], 0.2)
+    [0.4, 0.6, 0.8, 1.0]
     """
     order = np.argsort(places, kind="stable")
-    groups: list[tuple[float, int]] = []  # the middle of a group of touching labels, and how many
+    groups: list[tuple[float, int]] = []  # the middle of a group of neighbours, and how many they are
     for place in np.asarray(places, dtype=float)[order]:
-        middle, size = float(place), 1
+        middle, size = _inside(float(place), 1, gap), 1
         while groups and groups[-1][0] + (groups[-1][1] + size) / 2 * gap > middle:
             other, many = groups.pop()
             middle, size = (other * many + middle * size) / (many + size), many + size
+            middle = _inside(middle, size, gap)
         groups.append((middle, size))
-    spread = [middle + (i - (size - 1) / 2) * gap for middle, size in groups for i in range(size)]
     moved = np.empty(len(places))
-    moved[order] = spread
+    moved[order] = [middle + (i - (size - 1) / 2) * gap for middle, size in groups for i in range(size)]
     return [round(float(place), 12) for place in moved]
+
+
+def _inside(middle: float, size: int, gap: float) -> float:
+    """The middle of a group that stays between 0 and 1."""
+    half = (size - 1) / 2 * gap
+    return max(min(middle, 1 - half), half)
 
 
 def _measure(labels: bool) -> tuple[float, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import urllib.request
+from http.client import HTTPException
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -64,12 +65,12 @@ def _fetched(entry: DataSet, part: str, page: str, verify: bool) -> Path:
 def _download(url: str, path: Path) -> None:
     try:
         with urllib.request.urlopen(url, timeout=60) as answer, path.open("wb") as file:
-            size = answer.headers.get("Content-Length")
-            with Progress(int(size) if size else None, f"downloading {url.rpartition('/')[2]}") as progress:
+            size = int(answer.headers.get("Content-Length") or 0)
+            with Progress(size or None, f"downloading {url.rpartition('/')[2]}") as progress:
                 _copy(answer, file, progress)
-            if size and path.stat().st_size != int(size):
-                raise OSError(f"{path.stat().st_size} of {size} bytes arrived")
-    except OSError as error:
+        if size and progress.done != size:
+            raise OSError(f"{progress.done} of {size} bytes arrived")
+    except (OSError, HTTPException) as error:
         raise DataError(f"fetch: {url} could not be downloaded ({error}).") from error
 
 

@@ -7,9 +7,9 @@ What is read afterwards, by tables, plots or other programs, are records; never 
 >>> model = OnlineClassifier(rbp(Gaussian(1e-6), budget=50), random_state=0)
 >>> for record in evaluate.prequential(model, load_breast_cancer(return_X_y=True), every=200):
 ...     print(record.rows, record.mistakes, record.support_vectors)
-200 31 31
-400 52 50
-569 70 50
+200 19 19
+400 37 37
+569 53 50
 """
 
 from budgetron.evaluate.comparison import Comparison, Row

@@ -239,11 +239,13 @@ def _learned_before(estimator: Estimator) -> bool:
 def _started(estimator: Estimator, blocks: Iterator[Block], first: dict[str, Any]) -> Iterator[Block]:
     """The blocks, after the model was made from the first of them; rows of weight 0 teach it nothing."""
     blocks = _labelled(blocks)
-    head = _head(blocks, HEAD if _leaves_open(estimator) else 1)
+    rows = HEAD if _leaves_open(estimator) else 1
+    head = _head(blocks, rows)
     if not head:
         raise DataError("prequential: the stream has no rows.")
     X, y = _stacked([(block.X, block.y) for block in head])
-    estimator.partial_fit(X[:HEAD], y[:HEAD], **first, sample_weight=0.0)
+    X = X[:rows]
+    estimator.partial_fit(X, np.repeat(y[:1], X.shape[0]), **first, sample_weight=0.0)
     yield from chain(head, blocks)
 
 
