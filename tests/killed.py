@@ -1,7 +1,7 @@
 """Runs of the command line that are killed at random moments, until none is left to kill.
 
-A process of its own loads everything once, and forks for each run: what is killed is learning or saving, not
-loading modules. It prints how many were killed and how many came to their end.
+A process of its own loads everything once, and forks for each run: what is killed is learning or saving,
+not loading modules. It prints how many were killed and how many came to their end.
 """
 
 import os

@@ -73,8 +73,16 @@ def test_targets(file, capsys):
         ([*ARGV, "rbp", "--data", "FILE"], 2, "an algorithm was named twice."),
         ([*ARGV, "forgertron", "--data", "FILE"], 2, "did you mean forgetron?"),
         ([*ARGV, "duol", "--data", "FILE"], 2, "DoubleUpdating is defined for two classes."),
-        ([*ARGV, "--data", "FILE", "--jobs", "0"], 2, "--jobs: expected a whole number of at least 1, or -1"),
-        ([*ARGV, "--data", "FILE", "--figure", "f.doc"], 2, "--figure: expected a name that ends with .png"),
+        (
+            [*ARGV, "--data", "FILE", "--jobs", "0"],
+            2,
+            "--jobs: expected a whole number of at least 1, or -1",
+        ),
+        (
+            [*ARGV, "--data", "FILE", "--figure", "f.doc"],
+            2,
+            "--figure: expected a name that ends with .png",
+        ),
         ([*ARGV, "--data", "FILE", "--figure", "none/f.png"], 1, "cannot be written"),
         ([*ARGV, "--data", "-"], 2, "--features must be given for a pipe"),
         ([*ARGV, "--data", "FILE", "--features", "1"], 3, "expected an index from 1 to 1"),
@@ -119,7 +127,9 @@ def test_fetch(tmp_path, capsys, monkeypatch):
     assert "spambase" in ended.err
 
 
-@pytest.mark.parametrize("argv", [[], ["list", "a9a"], ["describe"], ["fetch"], ["fetch", "none"], ["drop", "a9a"]])
+@pytest.mark.parametrize(
+    "argv", [[], ["list", "a9a"], ["describe"], ["fetch"], ["fetch", "none"], ["drop", "a9a"]]
+)
 def test_data_bad_usage(argv, capsys):
     ended = called(capsys, "data", *argv)
     assert (ended.code, ended.out) == (2, "")

@@ -66,7 +66,11 @@ def test_losses_and_maintenances():
     [
         ("rbp", {}, "rbp needs --budget."),
         ("rbp", {"budget": "ten"}, "--budget: expected a whole number, got 'ten'."),
-        ("rbp", {"budget": "9", "rank": "2"}, "--rank is not for rbp: rbp takes --budget, --eta, --epsilon."),
+        (
+            "rbp",
+            {"budget": "9", "rank": "2"},
+            "--rank is not for rbp: rbp takes --budget, --eta, --epsilon.",
+        ),
         ("ogd", {"eta": "x"}, "--eta: expected a number, got 'x'."),
         ("ogd", {"loss": "hinges"}, "--loss: there is no 'hinges'; did you mean hinge?"),
         ("ogd", {"kernel": "cubic"}, "--kernel: there is no 'cubic'; there are: gaussian, "),
@@ -75,8 +79,16 @@ def test_losses_and_maintenances():
         ("ogd", {"gamma": "wide"}, "--gamma: expected a number or scale or auto, got 'wide'."),
         ("ogd", {"gamma": "1", "sigma": "1"}, "--sigma and --gamma are two ways to say one thing"),
         ("ogd", {"degree": "2"}, "--degree is not for the kernel gaussian, which takes --gamma, --sigma."),
-        ("bsgd", {"budget": "9", "neighbours": "3"}, "--neighbours is not for the maintenance remove-smallest."),
-        ("bsgd", {"budget": "9", "maintenance": "dual-removal"}, "--maintenance: there is no 'dual-removal';"),
+        (
+            "bsgd",
+            {"budget": "9", "neighbours": "3"},
+            "--neighbours is not for the maintenance remove-smallest.",
+        ),
+        (
+            "bsgd",
+            {"budget": "9", "maintenance": "dual-removal"},
+            "--maintenance: there is no 'dual-removal';",
+        ),
     ],
 )
 def test_flags_that_do_not_fit(name, flags, message):
@@ -88,7 +100,7 @@ def test_flags_that_do_not_fit(name, flags, message):
 def test_several_algorithms_share_flags():
     both = _learners.learners(["ogd", "rbp"], {"budget": "9", "lam": "0.5"})
     assert both == {"ogd": algorithms.ogd(Gaussian(), lam=0.5), "rbp": algorithms.rbp(Gaussian(), budget=9)}
-    with pytest.raises(Usage, match="--rank is not for ogd, rbp: ogd takes --eta.*; rbp takes --budget"):
+    with pytest.raises(Usage, match=r"--rank is not for ogd, rbp: ogd takes --eta.*; rbp takes --budget"):
         _learners.learners(["ogd", "rbp"], {"budget": "9", "rank": "2"})
 
 
@@ -103,4 +115,8 @@ def test_unknown_algorithms(word, message, capsys):
 
 
 def test_other_spellings_of_algorithms():
-    assert [_learners.named(word) for word in ("projectron++", "bpa-nn", "RBP")] == ["projectron_pp", "bpa_nn", "rbp"]
+    assert [_learners.named(word) for word in ("projectron++", "bpa-nn", "RBP")] == [
+        "projectron_pp",
+        "bpa_nn",
+        "rbp",
+    ]

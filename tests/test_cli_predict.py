@@ -20,7 +20,18 @@ def folder(tmp_path_factory):
     file = written(folder / "rows.svm", N)
     for argv in (
         ["rbp", file, "--budget", "20", "--save", folder / "plain"],
-        ["rbp", file, "--budget", "20", "--dense", "--standardise", "--shuffle", "90", "--save", folder / "scaled"],
+        [
+            "rbp",
+            file,
+            "--budget",
+            "20",
+            "--dense",
+            "--standardise",
+            "--shuffle",
+            "90",
+            "--save",
+            folder / "scaled",
+        ],
         ["ogd", file, "--loss", "logistic", "--save", folder / "logistic"],
         ["ogd", file, "--regression", "--save", folder / "targets"],
     ):
@@ -48,7 +59,9 @@ def test_a_broken_model_as_a_process_of_its_own(folder, tmp_path):
 
 def test_a_pipe(folder):
     text = (folder / "rows.svm").read_bytes()
-    done = subprocess.run(command("predict", folder / "plain", "-"), input=text, capture_output=True, check=True)
+    done = subprocess.run(
+        command("predict", folder / "plain", "-"), input=text, capture_output=True, check=True
+    )
     assert done.stdout.decode() == spawned("predict", folder / "plain", folder / "rows.svm").out
 
 
@@ -172,7 +185,9 @@ def test_inspect_builds_nothing_and_trusts_nothing(folder, tmp_path, capsys, mon
     assert called(capsys, "inspect", folder / "scaled", "--json").code == 0
 
 
-@pytest.mark.parametrize(("argv", "code"), [(["none"], 1), ([], 2), (["plain", "more"], 2), (["rows.svm"], 4)])
+@pytest.mark.parametrize(
+    ("argv", "code"), [(["none"], 1), ([], 2), (["plain", "more"], 2), (["rows.svm"], 4)]
+)
 def test_inspect_bad_input(argv, code, folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     ended = called(capsys, "inspect", *argv)

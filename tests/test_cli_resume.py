@@ -221,7 +221,8 @@ def test_a_signal_saves_nothing_unasked(rows, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "error"), [("write", errno.ENOSPC), ("fsync", errno.EIO), ("replace", errno.EROFS), ("open", errno.EROFS)]
+    ("name", "error"),
+    [("write", errno.ENOSPC), ("fsync", errno.EIO), ("replace", errno.EROFS), ("open", errno.EROFS)],
 )
 def test_a_failing_disk_leaves_the_last_checkpoint(name, error, rows, tmp_path, capsys, monkeypatch):
     model, whole = tmp_path / "model", tmp_path / "whole"

@@ -1,4 +1,4 @@
-"""The command ``budgetron``. Each command is a module here with a ``main``; only the one asked for is loaded."""
+"""The command ``budgetron``: each of its commands is a module, and only the one asked for is loaded."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
     except BaseException as error:
-        return import_module("budgetron.cli._exits").told(error, arguments)
+        from budgetron.cli._exits import told
+
+        return told(error, arguments)
     return code
 
 
@@ -77,7 +79,7 @@ def _command(arguments: list[str]) -> int:
 
 
 def _without_pandas(arguments: list[str]) -> None:
-    """Scikit-learn loads pandas where there is one, which costs 60 MB and a third of a second for nothing."""
+    """Scikit-learn loads pandas where there is one: 60 MB and a third of a second, for nothing here."""
     if arguments[:1] and arguments[0] in COMMANDS and "pandas" not in sys.modules:
         sys.modules["pandas"] = None  # type: ignore[assignment]
         import_module("sklearn.base")

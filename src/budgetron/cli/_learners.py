@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from argparse import SUPPRESS, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, get_type_hints
 
@@ -21,7 +21,10 @@ from budgetron.kernels import Gaussian, Kernel, Laplacian
 from budgetron.learners import Learner, Model
 
 PREFIX = "flag "  # keeps them apart from the other arguments of a command
-WIDTHS = {"gaussian": Gaussian.of_width, "laplacian": lambda sigma: Laplacian(gamma=1 / sigma)}
+WIDTHS: dict[str, Callable[[float], Kernel]] = {
+    "gaussian": Gaussian.of_width,
+    "laplacian": lambda sigma: Laplacian(gamma=1 / sigma),
+}
 """The kernels that papers give a width sigma."""
 
 MEANINGS = {
@@ -117,7 +120,7 @@ def _learner(algorithm: str, kernel: Kernel, flags: Mapping[str, str]) -> Learne
             raise Usage(f"{algorithm} needs {spelt(name)}.")
     inner = {name: text for name, text in flags.items() if name in taken(algorithm) and name not in hints}
     if inner:
-        kind = values.get("maintenance", defaults.get("maintenance"))
+        kind = values.get("maintenance", defaults["maintenance"])
         values["maintenance"] = partial(kind, **_options(kind, inner))
     try:
         made: Learner = function(kernel, **values)

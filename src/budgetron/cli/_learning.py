@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from time import thread_time
 from typing import Any
 
@@ -52,10 +52,12 @@ class Learning:
         self.on_record: Callable[[Record], object] = lambda _: None
         self._head: list[Block] = []  # rows that wait until there are enough to make the model
 
-    def run(self, source: Stream, name: str, signals: Signals, between: Callable[[], object]) -> bool:
+    def run(
+        self, source: Stream, name: str, signals: Signals, between: Sequence[Callable[[], None]]
+    ) -> bool:
         """Learn the stream from where it was; whether its end was reached.
 
-        ``between`` is called after each block, when model and counts agree.
+        ``between`` are called after each block, when model and counts agree.
         """
         try:
             return self._run(source, signals, between)
@@ -72,18 +74,18 @@ class Learning:
         """Whether there is a model."""
         return hasattr(self.estimator, "n_features_in_")
 
-    def _run(self, source: Stream, signals: Signals, between: Callable[[], object]) -> bool:
+    def _run(self, source: Stream, signals: Signals, between: Sequence[Callable[[], None]]) -> bool:
         if not self.drained:
             for block in signals.waiting(source.skip(self.entered)):
                 self._take(self._passed(block, self.steps))
                 self.entered = block.stop
-                between()
+                _call(between)
         if signals.asked is not None:
             return False
         for piece in self._rest():
             self._take(self._passed(piece, self.steps[1:]))
             self.drained += len(piece)
-            between()
+            _call(between)
             if signals.asked is not None:
                 return False
         self._finish()
@@ -161,6 +163,11 @@ class Learning:
             piece = slice(at, min(len(block), at + due))
             yield block.X[piece], np.asarray(block.y[piece])
             at = piece.stop
+
+
+def _call(functions: Sequence[Callable[[], None]]) -> None:
+    for function in functions:
+        function()
 
 
 class Refused(Exception):

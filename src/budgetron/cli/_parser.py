@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 from typing import Any, NoReturn
 
@@ -56,8 +55,3 @@ def seed(text: str) -> int:
     if value >= 2**32:
         raise argparse.ArgumentTypeError(f"expected a whole number below 2^32, got {text!r}")
     return value
-
-
-def coloured(stream: Any) -> bool:
-    """Whether a stream is a terminal that likes colours and moving lines."""
-    return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"

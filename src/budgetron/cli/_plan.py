@@ -42,9 +42,11 @@ def planned(args: Namespace) -> Plan:
         survey = _source.surveyed(args.file, args, labels=classes is None and not args.regression)
         classes = classes if classes or args.regression else survey.labels
     learning.classes = classes
-    source = _source.opened(args.file, args, rows=_block(args), features=survey and survey.features)
+    source = _source.opened(
+        args.file, args, rows=_block(args), features=survey.features if survey else None
+    )
     _probe(args, learner, classes, source.n_features)
-    return Plan(learning, source, survey and survey.rows)
+    return Plan(learning, source, survey.rows if survey else None)
 
 
 def _resumed(args: Namespace, learning: Learning) -> Plan:

@@ -47,7 +47,9 @@ def _cut(place: str, learned: int) -> Any:
     for _ in range(learned):
         if not file.readline().endswith("\n"):
             file.close()
-            raise SaveError(f"{place}: has fewer than {learned} predictions, which the resumed run has made.")
+            raise SaveError(
+                f"{place}: has fewer than {learned} predictions, which the resumed run has made."
+            )
     file.seek(file.tell())
     file.truncate()
     return file

@@ -35,9 +35,10 @@ def document(value: Any) -> str:
 
 def label(value: Any) -> str:
     """A label as files have it: whole numbers without a point."""
-    if isinstance(value, float | np.floating):
-        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(float(value))
-    return str(value)
+    if not isinstance(value, float | np.floating):
+        return str(value)
+    number = float(value)
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
 
 
 def lines(values: Iterable[Any]) -> str:

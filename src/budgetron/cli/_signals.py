@@ -17,7 +17,7 @@ class Stopped(BaseException):
 
 
 class Signals:
-    """Inside the context a signal is kept in ``asked``; a second one ends the process as it always would."""
+    """Inside the context a signal is kept in ``asked``; a second one ends the process as ever."""
 
     def __init__(self) -> None:
         self.asked: int | None = None

@@ -29,9 +29,14 @@ def add_arguments(parser: Parser) -> Any:
     """How the rows are to be read."""
     group = parser.add_argument_group("rows")
     group.add_argument(
-        "--features", type=whole(1), metavar="N", help="the number of columns of svmlight text; needed for a pipe"
+        "--features",
+        type=whole(1),
+        metavar="N",
+        help="the number of columns of svmlight text; needed for a pipe",
     )
-    group.add_argument("--format", metavar="F", choices=FORMS, help=f"{', '.join(FORMS)}, if the name does not tell")
+    group.add_argument(
+        "--format", metavar="F", choices=FORMS, help=f"{', '.join(FORMS)}, if the name does not tell"
+    )
     group.add_argument("--target", metavar="COLUMN", help="the column of labels, in tables")
     group.add_argument("--zero-based", action="store_true", help="svmlight indices count from 0")
     return group
@@ -42,12 +47,16 @@ def opened(what: str, args: Namespace, *, rows: int = ROWS, features: int | None
     if named(what):
         return _data_set(what, rows)
     if what != "-" and not os.path.exists(what):
-        raise FileNotFoundError(f"{what}: there is no such file, and no data set of that name (see budgetron data list).")
+        raise FileNotFoundError(
+            f"{what}: there is no such file, and no data set of that name (see budgetron data list)."
+        )
     form = args.format or form_of(what)
     if form == "svmlight":
         columns = args.features if features is None else features
         if columns is None and what == "-":
-            raise Usage("--features must be given for a pipe of svmlight text: how many columns there will be.")
+            raise Usage(
+                "--features must be given for a pipe of svmlight text: how many columns there will be."
+            )
         return streams.from_svmlight(what, columns, rows=rows, zero_based=args.zero_based)
     for flag in ("features", "zero_based"):
         if getattr(args, flag):
@@ -133,8 +142,8 @@ def surveyed(what: str, args: Namespace, *, labels: bool) -> Survey:
             seen |= set(np.unique(block.y).tolist())
             if len(seen) > MOST_LABELS:
                 raise Usage(
-                    f"{what} has more than {MOST_LABELS} different labels: give --regression if they are targets, "
-                    "or name them by --classes."
+                    f"{what} has more than {MOST_LABELS} different labels: give --regression if they "
+                    "are targets, or name them by --classes."
                 )
     return Survey(rows, features if wide else stream.n_features, sorted(seen))
 

@@ -31,25 +31,38 @@ class Dense(Step):
         """Nothing was learned."""
 
 
-KINDS: dict[str, type[Step]] = {kind.__name__: kind for kind in (ShuffleBuffer, Dense, Standardise, MinMax)}
+KINDS: dict[str, Any] = {
+    "ShuffleBuffer": ShuffleBuffer,
+    "Dense": Dense,
+    "Standardise": Standardise,
+    "MinMax": MinMax,
+}
 
 
 def add_arguments(group: Any) -> None:
     """What may be done to the rows."""
-    group.add_argument("--shuffle", type=whole(1), metavar="SIZE", help="shuffle within a buffer of so many rows")
-    group.add_argument("--dense", action="store_true", help="sparse rows as dense ones, which can be centred")
+    group.add_argument(
+        "--shuffle", type=whole(1), metavar="SIZE", help="shuffle within a buffer of so many rows"
+    )
+    group.add_argument(
+        "--dense", action="store_true", help="sparse rows as dense ones, which can be centred"
+    )
     scaling = group.add_mutually_exclusive_group()
     scaling.add_argument(
-        "--standardise", action="store_true", help="scale each row to mean 0, variance 1 by the rows before it"
+        "--standardise",
+        action="store_true",
+        help="scale each row to mean 0, variance 1 by the rows before it",
     )
-    scaling.add_argument("--min-max", action="store_true", help="scale each row to 0 .. 1 by the rows before it")
+    scaling.add_argument(
+        "--min-max", action="store_true", help="scale each row to 0 .. 1 by the rows before it"
+    )
 
 
 def from_flags(args: Namespace) -> list[Step]:
     """The steps, the first of them first."""
     steps: list[Step] = [] if args.shuffle is None else [ShuffleBuffer(args.shuffle, args.seed)]
-    chosen = {Dense: args.dense, Standardise: args.standardise, MinMax: args.min_max}
-    return steps + [kind() for kind, wanted in chosen.items() if wanted]
+    chosen = {"Dense": args.dense, "Standardise": args.standardise, "MinMax": args.min_max}
+    return steps + [KINDS[name]() for name, wanted in chosen.items() if wanted]
 
 
 def described(step: Step) -> dict[str, Any]:
@@ -61,4 +74,5 @@ def described(step: Step) -> dict[str, Any]:
 def revived(said: dict[str, Any]) -> Step:
     """The step that was described."""
     own = {key: value for key, value in said.items() if key != "type"}
-    return KINDS[said["type"]](**own)
+    step: Step = KINDS[said["type"]](**own)
+    return step

@@ -46,7 +46,7 @@ def members(hint: Any) -> dict[str, type]:
 def fields(kind: type) -> dict[str, Any]:
     """The parameters of a description, and their types."""
     hints = get_type_hints(kind)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
 def read(name: str, hint: Any, text: str) -> Any:

@@ -32,16 +32,28 @@ def parser() -> Parser:
         EXAMPLES,
     )
     made.add_argument("algorithms", metavar="ALGORITHM", nargs="+", help="those listed below")
-    made.add_argument("--data", metavar="FILE", required=True, help="a file, a data set's name, or - for a pipe")
+    made.add_argument(
+        "--data", metavar="FILE", required=True, help="a file, a data set's name, or - for a pipe"
+    )
     _source.add_arguments(made)
     task = made.add_argument_group("task")
     task.add_argument("--regression", action="store_true", help="labels are targets")
-    task.add_argument("--permutations", type=whole(1), default=20, metavar="N", help="orders; 20 if not given")
-    task.add_argument("--seed", type=seed, default=0, metavar="N", help="of the first order; 0 if not given")
-    task.add_argument("--jobs", type=int, default=1, metavar="N", help="threads; -1 is one for each processor")
+    task.add_argument(
+        "--permutations", type=whole(1), default=20, metavar="N", help="orders; 20 if not given"
+    )
+    task.add_argument(
+        "--seed", type=seed, default=0, metavar="N", help="of the first order; 0 if not given"
+    )
+    task.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="threads; -1 is one for each processor"
+    )
     results = made.add_argument_group("results")
-    results.add_argument("--every", type=whole(1), metavar="N", help="rows between two points of the figure")
-    results.add_argument("--figure", metavar="FILE", help="draw error, support vectors and time (png, svg, pdf)")
+    results.add_argument(
+        "--every", type=whole(1), metavar="N", help="rows between two points of the figure"
+    )
+    results.add_argument(
+        "--figure", metavar="FILE", help="draw error, support vectors and time (png, svg, pdf)"
+    )
     results.add_argument("--json", action="store_true", help="one JSON document instead of a table")
     _learners.add_flags(made)
     return made
@@ -79,7 +91,9 @@ def _check(args: Namespace) -> None:
         raise Usage(f"--jobs: expected a whole number of at least 1, or -1, got {args.jobs}.")
     if args.figure is not None:
         if Path(args.figure).suffix not in (".png", ".svg", ".pdf"):
-            raise Usage(f"--figure: expected a name that ends with .png, .svg or .pdf, got {args.figure!r}.")
+            raise Usage(
+                f"--figure: expected a name that ends with .png, .svg or .pdf, got {args.figure!r}."
+            )
         if not os.access(Path(args.figure).absolute().parent, os.W_OK):
             raise SaveError(f"{args.figure}: cannot be written: its folder is not there, or not writable.")
 
@@ -89,7 +103,8 @@ def _regression(args: Namespace, y: Any) -> bool:
         return bool(args.regression or datasets.describe(args.data).task == "regression")
     if len(np.unique(y)) > _source.MOST_LABELS:
         raise Usage(
-            f"{args.data} has more than {_source.MOST_LABELS} different labels: give --regression if they are targets."
+            f"{args.data} has more than {_source.MOST_LABELS} different labels: "
+            "give --regression if they are targets."
         )
     return False
 

@@ -23,11 +23,15 @@ def main(argv: list[str]) -> None:
         "Data sets are looked for in the folder that BUDGETRON_DATA names, or else in the user's cache.",
         EXAMPLES,
     )
-    made.add_argument("action", choices=["list", "describe", "fetch"], metavar="ACTION", help="list, describe, fetch")
+    made.add_argument(
+        "action", choices=["list", "describe", "fetch"], metavar="ACTION", help="list, describe, fetch"
+    )
     made.add_argument("name", nargs="?", metavar="NAME", help="a data set")
     args = made.parse_args(argv)
     if (args.name is None) != (args.action == "list"):
-        raise Usage("data list takes no name." if args.action == "list" else f"data {args.action} needs a name.")
+        raise Usage(
+            "data list takes no name." if args.action == "list" else f"data {args.action} needs a name."
+        )
     if args.action == "list":
         print(_list())
         return
@@ -42,7 +46,10 @@ def _list() -> str:
     rows = [("name", "task", "rows", "columns", "classes", "here"), *map(_row, entries)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
-        "  ".join(f"{cell:<{w}}" if i < 2 else f"{cell:>{w}}" for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        "  ".join(
+            f"{cell:<{w}}" if i < 2 else f"{cell:>{w}}"
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
         for row in rows
     )
 

@@ -7,8 +7,12 @@ from budgetron.cli._parser import Parser, whole
 
 def main(argv: list[str]) -> None:
     """Run the command."""
-    made = Parser("demo", "[--orders N]", "Ten learners over handwritten digits.", "  budgetron demo --orders 5\n")
-    made.add_argument("--orders", type=whole(1), default=20, metavar="N", help="random orders; 20 if not given")
+    made = Parser(
+        "demo", "[--orders N]", "Ten learners over handwritten digits.", "  budgetron demo --orders 5\n"
+    )
+    made.add_argument(
+        "--orders", type=whole(1), default=20, metavar="N", help="random orders; 20 if not given"
+    )
     args = made.parse_args(argv)
     from budgetron.demo import main as demo
 

@@ -47,9 +47,13 @@ def _text(file: ModelFile) -> str:
     if isinstance(run, dict):
         rows += [(_code(name)[1:-1], _code(value)) for name, value in sorted(run.items()) if _short(value)]
         rows += [("step", _code(step["what"])) for step in _steps(run)]
-    rows += [("extra", _code(name)[1:-1]) for name in sorted(extra if isinstance(extra, dict) else ()) if name != "run"]
+    rows += [
+        ("extra", _code(name)[1:-1])
+        for name in sorted(extra if isinstance(extra, dict) else ())
+        if name != "run"
+    ]
     arrays = [
-        f"  {_code(name)[1:-1]:<40} {array.dtype.name:>8} {str(array.shape):>16} {array.nbytes:>12}"
+        f"  {_code(name)[1:-1]:<40} {array.dtype.name:>8} {array.shape!s:>16} {array.nbytes:>12}"
         for name, array in sorted(file.arrays.items())
     ]
     head = f"  {'arrays':<40} {'dtype':>8} {'shape':>16} {'bytes':>12}"
@@ -73,9 +77,11 @@ def _classes(said: Any, file: ModelFile) -> str:
 
 
 def _code(said: Any) -> str:
-    """A description as the code that would write it; strange characters are escaped, for it goes to a terminal."""
+    """A description as the code that would write it, escaped, since a terminal obeys some characters."""
     if isinstance(said, dict):
-        inner = ", ".join(f"{ascii(key)[1:-1]}={_code(value)}" for key, value in said.items() if key != "type")
+        inner = ", ".join(
+            f"{ascii(key)[1:-1]}={_code(value)}" for key, value in said.items() if key != "type"
+        )
         return f"{ascii(said.get('type', 'dict'))[1:-1]}({inner})"
     if isinstance(said, list):
         return _cut("[" + ", ".join(map(_code, said[:LONGEST])) + "]")

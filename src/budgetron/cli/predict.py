@@ -27,16 +27,22 @@ def parser() -> Parser:
     made = Parser(
         "predict",
         "MODEL FILE [FLAGS]",
-        "Predictions on stdout, one line to a row. Rows are scaled as those that the model has learned from were.",
+        "Predictions on stdout, one line to a row. Rows are scaled as those that it has learned.",
         EXAMPLES,
     )
     made.add_argument("model", metavar="MODEL", help="a model file")
     made.add_argument("file", metavar="FILE", help="a file, a data set's name, or - for a pipe")
     what = made.add_mutually_exclusive_group()
-    what.add_argument("--scores", action="store_true", help="f(x) in place of labels; for more than two, one a class")
-    what.add_argument("--proba", action="store_true", help="probabilities of the classes (models of the logistic loss)")
+    what.add_argument(
+        "--scores", action="store_true", help="f(x) in place of labels; for more than two, one a class"
+    )
+    what.add_argument(
+        "--proba", action="store_true", help="probabilities of the classes (models of the logistic loss)"
+    )
     rows = _source.add_arguments(made)
-    rows.add_argument("--block", type=whole(1), default=1000, metavar="N", help="rows at a time; 1000 if not given")
+    rows.add_argument(
+        "--block", type=whole(1), default=1000, metavar="N", help="rows at a time; 1000 if not given"
+    )
     return made
 
 
@@ -63,7 +69,9 @@ def _scaled(block: Block, steps: list[Any], name: str) -> Block:
         for step in steps:
             X = step.transform(X)
     except ValueError as error:
-        raise DataError(f"{name}, rows {block.start} to {block.stop - 1} (the first is 0): {error}") from error
+        raise DataError(
+            f"{name}, rows {block.start} to {block.stop - 1} (the first is 0): {error}"
+        ) from error
     return Block(X, block.y, block.start)
 
 
@@ -73,7 +81,9 @@ def _said(model: Any, args: Namespace) -> Callable[[Block], str]:
         function = getattr(model, "decision_function", model.predict)
     elif args.proba:
         if not hasattr(model, "predict_proba"):
-            raise Usage(f"--proba: {args.model} has no probabilities, which need a classifier of --loss logistic.")
+            raise Usage(
+                f"--proba: {args.model} has no probabilities, which need a classifier of --loss logistic."
+            )
         function = model.predict_proba
     else:
         function = model.predict

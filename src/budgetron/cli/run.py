@@ -33,28 +33,38 @@ def parser() -> Parser:
     made = Parser(
         "run",
         "ALGORITHM FILE [FLAGS]",
-        "Predict each row, then learn it. Without --features and --classes a file is read once before, to find them.",
+        "Predict each row, then learn it. A file is read once before unless --features and --classes tell.",
         EXAMPLES,
     )
     made.add_argument("algorithm", metavar="ALGORITHM", help="one of those listed below")
     made.add_argument("file", metavar="FILE", help="a file, a data set's name, or - for a pipe")
     rows = _source.add_arguments(made)
     _steps.add_arguments(rows)
-    rows.add_argument("--block", type=whole(1), metavar="N", help="rows that are read at a time; 1000 if not given")
+    rows.add_argument(
+        "--block", type=whole(1), metavar="N", help="rows that are read at a time; 1000 if not given"
+    )
     task = made.add_argument_group("task")
     kind = task.add_mutually_exclusive_group()
     kind.add_argument("--classes", metavar="A,B,...", help="all labels there will be; needed for a pipe")
     kind.add_argument("--regression", action="store_true", help="labels are targets")
-    task.add_argument("--delay", type=whole(0), default=0, metavar="N", help="the label of a row comes N rows later")
+    task.add_argument(
+        "--delay", type=whole(0), default=0, metavar="N", help="the label of a row comes N rows later"
+    )
     task.add_argument("--seed", type=seed, default=0, metavar="N", help="of random choices; 0 if not given")
     results = made.add_argument_group("results")
-    results.add_argument("--every", type=whole(1), metavar="N", help="a line after every N rows, not only at the end")
+    results.add_argument(
+        "--every", type=whole(1), metavar="N", help="a line after every N rows, not only at the end"
+    )
     results.add_argument("--json", action="store_true", help="one JSON document instead of a table")
     results.add_argument(
-        "--predictions", metavar="FILE", help="one to a line; - is stdout, and the table then goes to stderr"
+        "--predictions",
+        metavar="FILE",
+        help="one to a line; - is stdout, and the table then goes to stderr",
     )
     results.add_argument("--save", metavar="MODEL", help="write the model, and all that --resume needs")
-    results.add_argument("--checkpoint-every", type=whole(1), metavar="N", help="also after N rows or some more")
+    results.add_argument(
+        "--checkpoint-every", type=whole(1), metavar="N", help="also after N rows or some more"
+    )
     results.add_argument("--resume", action="store_true", help="go on from MODEL if it is there")
     _learners.add_flags(made)
     return made
@@ -74,7 +84,7 @@ def main(argv: list[str]) -> None:
         keep = _keeper(args, learning, predictions)
         with Progress(plan.total, args.algorithm) as progress:
             progress.advance(resumed)
-            ended = learning.run(plan.source, args.file, signals, lambda: (keep(), _show(progress, learning)))
+            ended = learning.run(plan.source, args.file, signals, [keep, lambda: _show(progress, learning)])
         if not ended:
             raise _interrupted(args, learning, predictions, signals.asked or 0)
         if learning.tally.rows == 0:
@@ -120,9 +130,7 @@ def _save(args: Namespace, learning: Learning, predictions: Predictions) -> bool
     return True
 
 
-def _interrupted(
-    args: Namespace, learning: Learning, predictions: Predictions, signal: int
-) -> Interrupted:
+def _interrupted(args: Namespace, learning: Learning, predictions: Predictions, signal: int) -> Interrupted:
     after = f"stopped after {learning.tally.rows} rows"
     if (args.checkpoint_every or args.resume) and _save(args, learning, predictions):
         return Interrupted(signal, f"{after}; {args.save} is saved, go on with --resume.")
