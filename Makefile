@@ -5,13 +5,16 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -type f -not -name '*.pyc')
 CPP := $(wildcard cpp/*.hpp cpp/*.cpp)
 
-.PHONY: demo test search fuzz lint format bench sanitize stub clean
+.PHONY: demo test slow search fuzz lint format bench sanitize stub clean
 
 demo: $(VENV)/.installed  ## several learners over a real data set
 	$(BIN)/python -m budgetron.demo
 
 test: $(VENV)/.developed  ## all tests, and every example in the docs
 	$(BIN)/python -m pytest -n auto tests README.md docs --pyargs budgetron
+
+slow: $(VENV)/.developed  ## what takes minutes: runs that are killed a hundred times
+	$(BIN)/python -m pytest -n auto -m slow tests
 
 search: $(VENV)/.developed  ## the tests again, on examples that hypothesis draws anew
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto tests
@@ -43,7 +46,7 @@ sanitize: $(VENV)/.developed
 	  --config-settings=build-dir=build/sanitized-objects '.[test]'
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
-	  $(SANITIZED)/bin/python -m pytest -n auto -m "not timing" tests
+	  $(SANITIZED)/bin/python -m pytest -n auto -m "not timing and not slow" tests
 
 # The core's type stub, from the built module.
 stub: $(VENV)/.developed

@@ -57,12 +57,12 @@ def test_a_broken_model_as_a_process_of_its_own(folder, tmp_path):
     assert ended.err.count("\n") == 1
 
 
-def test_a_pipe(folder):
+def test_a_pipe(folder, capsys):
     text = (folder / "rows.svm").read_bytes()
     done = subprocess.run(
         command("predict", folder / "plain", "-"), input=text, capture_output=True, check=True
     )
-    assert done.stdout.decode() == spawned("predict", folder / "plain", folder / "rows.svm").out
+    assert done.stdout.decode() == called(capsys, "predict", folder / "plain", folder / "rows.svm").out
 
 
 def test_a_live_pipe_answers_each_row(folder):

@@ -61,13 +61,13 @@ def test_a_broken_file_as_a_process_of_its_own(file, tmp_path):
     )
 
 
-def test_a_pipe_gives_the_same_as_a_file(file, tmp_path):
+def test_a_pipe_gives_the_same_as_a_file(file, tmp_path, capsys):
     packed = lzma.compress(file.read_bytes())
     done = subprocess.run(
         command("run", *RBP, "-", *COLUMNS, "--save", tmp_path / "piped"), input=packed, capture_output=True
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    assert spawned("run", *RBP, file, "--save", tmp_path / "read").code == 0
+    assert called(capsys, "run", *RBP, file, "--save", tmp_path / "read").code == 0
     assert (tmp_path / "piped").read_bytes() == (tmp_path / "read").read_bytes()
 
 
@@ -204,6 +204,8 @@ def test_a_data_set_by_its_name(tmp_path, capsys, monkeypatch):
         ([*RBP, "FILE", "--resume"], 2, "need --save MODEL"),
         ([*RBP, "FILE", "--checkpoint-every", "9"], 2, "need --save MODEL"),
         ([*RBP, "FILE", "--json", "--predictions", "-"], 2, "cannot both have stdout"),
+        ([*RBP, "FILE", "--save", "FILE"], 2, "is the file that the rows are read from: write to another."),
+        ([*RBP, "FILE", "--predictions", "."], 1, "cannot be written: it is a folder."),
         (["ogd", "FILE", "--eta", "1e308", "--loss", "squared"], 3, "gives a score that is not finite"),
     ],
 )
@@ -283,7 +285,7 @@ def test_the_progress_line(file):
 
 
 @pytest.mark.timing
-@pytest.mark.parametrize("piped", [False, True])
+@pytest.mark.parametrize("piped", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_half_a_million_rows_in_bounded_memory(piped):
     path = FOLDER / "covtype.svm.xz"
     if not path.exists():

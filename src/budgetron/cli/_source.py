@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,6 +51,8 @@ def opened(what: str, args: Namespace, *, rows: int = ROWS, features: int | None
         raise FileNotFoundError(
             f"{what}: there is no such file, and no data set of that name (see budgetron data list)."
         )
+    if what == "-" and sys.stdin is None:
+        raise Usage("- is a pipe, and the standard input is closed.")
     form = args.format or form_of(what)
     if form == "svmlight":
         columns = args.features if features is None else features

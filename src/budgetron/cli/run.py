@@ -101,10 +101,20 @@ def _check(args: Namespace) -> None:
     if args.json and args.predictions == "-":
         raise Usage("--json and --predictions - cannot both have stdout: give --predictions a file.")
     for place in (args.save, args.predictions):
-        folder = Path(place or ".").absolute().parent
-        if place not in (None, "-") and not os.access(folder, os.W_OK | os.X_OK):
-            why = "its folder is not writable" if folder.is_dir() else f"there is no folder {folder}"
-            raise SaveError(f"{place}: cannot be written: {why}.")
+        if place not in (None, "-"):
+            _check_place(Path(place), args.file)
+
+
+def _check_place(place: Path, file: str) -> None:
+    """Whether a file can go there, found out before the first row and not after the last."""
+    folder = place.absolute().parent
+    if not folder.is_dir():
+        raise SaveError(f"{place}: cannot be written: there is no folder {folder}.")
+    if place.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        why = "it is a folder" if place.is_dir() else "its folder is not writable"
+        raise SaveError(f"{place}: cannot be written: {why}.")
+    if place.exists() and os.path.exists(file) and place.samefile(file):
+        raise Usage(f"{place} is the file that the rows are read from: write to another.")
 
 
 def _keeper(args: Namespace, learning: Learning, predictions: Predictions) -> Callable[[], None]:

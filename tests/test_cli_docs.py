@@ -1,0 +1,55 @@
+"""The page on the command line shows what the commands print, the times apart."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from budgetron.cli import main
+
+PAGE = Path(__file__).parents[1] / "docs" / "command_line.md"
+NUMBERS = re.compile(r"[\d. ]+")
+
+
+def examples():
+    """Commands and what they print, in the order of the page."""
+    found = []
+    for block in re.findall(r"```console\n(.*?)```", PAGE.read_text(), re.DOTALL):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:], []))
+            else:
+                found[-1][1].append(line)
+    return found
+
+
+def timeless(line):
+    """A line of a table without its last columns, which are times."""
+    words = line.split()
+    if NUMBERS.fullmatch(line) and len(words) > 5:
+        return words[:-2]
+    return words[:-1] if "±" in words else words
+
+
+def printed(command, capsys):
+    """What a command prints; one to ``head`` the first lines of it."""
+    command, _, lines = command.partition(" | head -")
+    capsys.readouterr()
+    if command.startswith("budgetron "):
+        main(shlex.split(command)[1:])
+    else:
+        subprocess.run(command, shell=True, check=True)
+    out, err = capsys.readouterr()
+    return (out + err).splitlines()[: int(lines or 1000)]
+
+
+def test_the_page(tmp_path, capsys, monkeypatch):
+    if not PAGE.exists():
+        pytest.skip("needs a checkout")
+    monkeypatch.chdir(tmp_path)
+    for command, shown in examples():
+        assert [timeless(line) for line in printed(command, capsys)] == [
+            timeless(line) for line in shown
+        ], command
