@@ -139,7 +139,7 @@ def products() -> Iterator[Answer]:
 
 def threads() -> Iterator[Answer]:
     """Two models in two threads beside one; and what the machine gives two threads of NumPy just now."""
-    X, y = noise(8000, 50)
+    X, y = noise(100_000, 50)  # a tenth of a second: threads take a while to start
     angles = np.linspace(0, 1, 100_000)
 
     def run(count: int) -> None:

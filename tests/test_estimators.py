@@ -239,7 +239,7 @@ def specs():
 def test_repr_evaluates_back(spec):
     """What a description prints is the description; equal by value, of its own in a deep copy."""
     assert isinstance(spec, Spec)
-    back = eval(repr(spec), dict(vars(budgetron)))
+    back = eval(repr(spec), {name: getattr(budgetron, name) for name in budgetron.__all__})
     assert back == spec
     assert back is not spec
     assert repr(back) == repr(spec)
@@ -256,7 +256,7 @@ def test_unequal_where_a_parameter_differs(spec):
 def test_estimator_repr():
     """An estimator, too, prints as it is written."""
     model = OnlineClassifier(nogd(Gaussian(0.5), budget=10, rank=4), epochs=2)
-    back = eval(repr(model), dict(vars(budgetron)))
+    back = eval(repr(model), {name: getattr(budgetron, name) for name in budgetron.__all__})
     assert back.get_params() == model.get_params()
 
 

@@ -63,8 +63,9 @@ def restore(learning: Learning, file: ModelFile) -> None:
     learning.classes = None if classes is None else classes.tolist()
     try:
         _take_up(learning, said, estimator.n_features_in_)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{file.path}: holds no run that can go on: {error}.") from error
+    except Exception as error:  # whatever a forged file can lead to
+        why = str(error).rstrip(".") or type(error).__name__
+        raise ModelFileError(f"{file.path}: holds no run that can go on: {why}.") from error
 
 
 def steps_of(file: ModelFile) -> list[Step]:
@@ -78,8 +79,9 @@ def steps_of(file: ModelFile) -> list[Step]:
         scaling = [(step, state) for step, state in kept if not isinstance(step, ShuffleBuffer)]
         for step, state in scaling:
             step.restore(state)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{file.path}: its steps cannot be read: {error}.") from error
+    except Exception as error:
+        why = str(error).rstrip(".") or type(error).__name__
+        raise ModelFileError(f"{file.path}: its steps cannot be read: {why}.") from error
     return [step for step, _ in scaling]
 
 
@@ -100,18 +102,25 @@ def _run_of(file: ModelFile) -> dict[str, Any]:
 def _take_up(learning: Learning, said: dict[str, Any], columns: int) -> None:
     learning.entered, learning.drained = said["entered"], said["drained"]
     tally = learning.tally
+    if (type(said["mistakes"]), type(said["loss"])) != (type(tally.mistakes), type(tally.loss)):
+        raise ValueError("it counts mistakes where there are targets, or the other way round")
     tally.rows, tally.mistakes, tally.loss = said["rows"], said["mistakes"], said["loss"]
     for step, part in zip(learning.steps, said["steps"], strict=True):
         state = _decoded(part["state"], learning.classes)
         if isinstance(step, ShuffleBuffer):
-            _matrix(state, columns)
+            _check_buffer(step, state, columns)
         step.restore(state)
     waiting = _decoded(said["waiting"], learning.classes)
     if waiting and isinstance(learning.labels, Waiting):
-        X = _matrix(waiting, columns)
-        if X is None or X.shape[0] != len(waiting["y"]):
-            raise ValueError("rows that wait have no labels")
-        learning.labels.put_back(X, waiting["y"])
+        learning.labels.put_back(_matrix(waiting, columns), waiting["y"])
+
+
+def _check_buffer(step: ShuffleBuffer, state: dict[str, Any], columns: int) -> None:
+    X = _matrix(state, columns)
+    if X is not None and X.shape[0] > step.size:
+        raise ValueError("its buffer holds more rows than there is room for")
+    if state["counts"].shape != (3,) or (state["counts"] < 0).any():
+        raise ValueError("its buffer has no counts")
 
 
 def _same(what: str, there: Any, asked: Any, file: ModelFile) -> None:
@@ -137,16 +146,14 @@ def _rows(pieces: list[tuple[Any, Any]]) -> dict[str, Any]:
 
 def _matrix(rows: dict[str, Any], columns: int) -> Any:
     """The rows, if there are some; checked, since native code will follow their indices."""
+    X = rows.get("X")
     if "data" in rows:
-        shape = (len(rows["indptr"]) - 1, columns)
+        shape = (len(rows["indptr"]) - 1, int(rows["columns"][0]))
         X = sparse.csr_matrix((rows["data"], rows["indices"], rows["indptr"]), shape=shape)
         X.check_format(full_check=True)
-        if rows["columns"].tolist() != [columns]:
-            raise ValueError("its rows have another number of columns")
-        return X
-    if "X" in rows and (rows["X"].ndim != 2 or rows["X"].shape[1] != columns):
-        raise ValueError("its rows have another number of columns")
-    return rows.get("X")
+    if X is not None and (X.shape[1] != columns or rows["y"].shape != (X.shape[0],)):
+        raise ValueError("its rows have another number of columns, or of labels")
+    return X
 
 
 def _coded(rows: dict[str, Any], classes: Any) -> dict[str, Any]:

@@ -22,6 +22,8 @@ class Table:
 
     def add(self, record: Record) -> None:
         """One more line, after the head if it is the first."""
+        if sys.stderr.isatty():
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # the progress line, if there is one
         if self._rows < 0:
             print(self._head, file=self._file)
         self._rows = record.rows

@@ -153,5 +153,6 @@ def _show(progress: Progress, learning: Learning) -> None:
         error = tally.loss if tally.mistakes is None else 100 * tally.mistakes
         unit = "mse" if tally.mistakes is None else "% mistakes"
         support = learning.estimator.n_support_
-        progress.label = f"{(error or 0) / tally.rows:.4g} {unit}, {support} support vectors, rows"
+        rest = "" if progress.total else ", rows"  # where their number follows, and no bar
+        progress.label = f"{(error or 0) / tally.rows:.4g} {unit}, {support} support vectors{rest}"
     progress.advance(learning.tally.rows - progress.done)
