@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -34,6 +35,8 @@ class RowBlock {
   template <class U>
   void transpose(const U* x, std::size_t rows, std::size_t columns, T* out) const {
     if (rows < lanes) return transpose_some(x, rows, columns, out);
+    if constexpr (std::is_same_v<U, double> && std::is_same_v<T, double>)
+      return loops->transpose(x, columns, out, stride_);
     for (std::size_t j = 0; j < columns; ++j, out += stride_)
       for (std::size_t a = 0; a < lanes; ++a) out[a] = static_cast<T>(x[a * columns + j]);
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -41,7 +42,7 @@ class FeatureMajor final : public SupportSet {
   void kernel_row(std::size_t i, const Finish& kernel, std::span<double> k) const override {
     std::vector<T> s(features_);
     take(i, s.data());
-    finish(DenseRow<T>{s.data(), features_}, norms_[i], kernel, k);
+    if (!finish_sparse(s, norms_[i], kernel, k)) finish(DenseRow<T>{s.data(), features_}, norms_[i], kernel, k);
   }
 
   std::unique_ptr<Ahead> ahead(const Rows&, std::size_t length) const override;
@@ -120,6 +121,19 @@ class FeatureMajor final : public SupportSet {
 
   T norm_of(const DenseRow<T>& x) const { return reduction_.norm(x.values, x.columns); }
   T norm_of(const SparseRow<T>& x) const { return reduction_.sparse_norm(x.values, x.indices, x.nonzeros); }
+
+  // Dot products of a row that is mostly zeros are the same to the last bit over its nonzeros alone; false if it is
+  // not.
+  bool finish_sparse(const std::vector<T>& s, T norm, const Finish& kernel, std::span<double> k) const {
+    if (&reduction_ != &dot_product<T>()) return false;
+    std::vector<T> values;
+    std::vector<std::int32_t> indices;
+    for (std::size_t j = 0; j < features_; ++j)
+      if (s[j] != 0) values.push_back(s[j]), indices.push_back(static_cast<std::int32_t>(j));
+    if (2 * values.size() > features_) return false;
+    finish(SparseRow<T>{values.data(), indices.data(), values.size()}, norm, kernel, k);
+    return true;
+  }
 
   template <class AnyRow>
   double finish(const AnyRow& x, T norm, const Finish& kernel, std::span<double> k) const {

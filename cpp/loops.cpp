@@ -117,6 +117,42 @@ void hadamard(double* v, std::size_t n) {
       }
 }
 
+#if defined(__AVX512F__)
+// The same of eight columns, in registers.
+BUDGETRON_INLINE void transpose_square(const double* x, std::size_t columns, double* out, std::size_t out_stride) {
+  Doubles pairs[8];  // columns 0 2 4 6 of two rows side by side, and columns 1 3 5 7
+  for (std::size_t a = 0; a < 8; a += 2) {
+    const Doubles even = load(x + a * columns), odd = load(x + (a + 1) * columns);
+    pairs[a] = _mm512_maskz_unpacklo_pd(0xff, even, odd);
+    pairs[a + 1] = _mm512_maskz_unpackhi_pd(0xff, even, odd);
+  }
+  for (std::size_t first = 0; first < 2; ++first) {
+    const Doubles* p = pairs + first;
+    const Doubles top04 = _mm512_maskz_shuffle_f64x2(0xff, p[0], p[2], 0x88);
+    const Doubles top26 = _mm512_maskz_shuffle_f64x2(0xff, p[0], p[2], 0xdd);
+    const Doubles low04 = _mm512_maskz_shuffle_f64x2(0xff, p[4], p[6], 0x88);
+    const Doubles low26 = _mm512_maskz_shuffle_f64x2(0xff, p[4], p[6], 0xdd);
+    store(out + first * out_stride, _mm512_maskz_shuffle_f64x2(0xff, top04, low04, 0x88));
+    store(out + (first + 2) * out_stride, _mm512_maskz_shuffle_f64x2(0xff, top26, low26, 0x88));
+    store(out + (first + 4) * out_stride, _mm512_maskz_shuffle_f64x2(0xff, top04, low04, 0xdd));
+    store(out + (first + 6) * out_stride, _mm512_maskz_shuffle_f64x2(0xff, top26, low26, 0xdd));
+  }
+}
+#endif
+
+void transpose(const double* x, std::size_t columns, double* out, std::size_t out_stride) {
+  std::size_t j = 0;
+#if defined(__AVX512F__)
+  for (; j + 8 <= columns; j += 8) transpose_square(x + j, columns, out + j * out_stride, out_stride);
+  if (j < columns && columns >= 8) {  // the last eight, some of them once more
+    j = columns - 8;
+    return transpose_square(x + j, columns, out + j * out_stride, out_stride);
+  }
+#endif
+  for (; j < columns; ++j)
+    for (std::size_t a = 0; a < lanes; ++a) out[j * out_stride + a] = x[a * columns + j];
+}
+
 // Sums run over four times eight lanes, whatever the width of a register.
 double dot(const double* a, const double* b, std::size_t n) {
   constexpr std::size_t registers = lanes / width;
@@ -188,6 +224,7 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     sine_cosine_row,
     sine_cosine_singles,
     hadamard,
+    transpose,
     dot,
     add,
     add_single,

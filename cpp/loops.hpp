@@ -54,6 +54,8 @@ struct Loops {
   void (*sine_cosine_single)(const float* r, float scale, std::size_t n, double* sine, double* cosine);
   // The Walsh-Hadamard transform of n numbers in place, n a power of 2.
   void (*hadamard)(double* v, std::size_t n);
+  // Eight rows of the same length, turned into columns: out is columns x out_stride.
+  void (*transpose)(const double* x, std::size_t columns, double* out, std::size_t out_stride);
   double (*dot)(const double* a, const double* b, std::size_t n);
   // y += c x, y += x^2, and y *= c
   void (*add)(double c, const double* x, double* y, std::size_t n);
