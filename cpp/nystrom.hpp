@@ -6,6 +6,7 @@
 // the map is made, once and for all, and a function is projected on its span.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <cstddef>
@@ -34,7 +35,9 @@ class Nystrom final : public FeatureMap {
         basis_(points_like_the_first()),
         candidates_(points_like_the_first()) {}
 
-  std::size_t size() const override { return settled_ ? A_.size() / candidates_->size() : basis_->size(); }
+  std::size_t size() const override {
+    return settled_ ? A_.size() / std::max<std::size_t>(candidates_->size(), 1) : basis_->size();
+  }
 
   void transform(const Stretch& rows, std::span<double> Z) const override {
     std::vector<double> padded(points().padded());

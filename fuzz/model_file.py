@@ -28,18 +28,29 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import members
 from budgetron import (
+    AROW,
     OGD,
     SGD,
+    AdaGrad,
     Averaged,
+    CoinBetting,
+    HadamardFourier,
+    Identity,
     Kernelized,
     Laplacian,
     Linear,
+    Mapped,
     Merge,
     ModelFileError,
+    Nystrom,
+    OnlineNewton,
+    OrthogonalFourier,
     Polynomial,
     ProjectSmallest,
+    RandomFourier,
     Sometimes,
     Squared,
+    Stack,
     _tensors,
     algorithms,
     load,
@@ -72,6 +83,15 @@ def corpus() -> list[bytes]:
         ("multiclass", Kernelized(k, SGD(lam=0.1), ProjectSmallest(6, neighbours=3))),
         ("multiclass", algorithms.nogd(Linear(), budget=6, rank=2)),
         ("binary", algorithms.projectron(Laplacian(0.5), budget=6)),
+    ]
+    fourier = RandomFourier(k, components=3)
+    made += [
+        ("multiclass", Mapped(Stack(fourier, Identity(), Nystrom(k, 5)), AROW())),
+        ("binary", Mapped(Nystrom(k, 50), OnlineNewton())),
+        ("regression", Mapped(Nystrom(k, 5, 2, "uniform"), AROW(covariance="diagonal"))),
+        ("binary", Mapped(Nystrom(k, 5, 2, "leverage"), CoinBetting())),
+        ("multiclass", Mapped(HadamardFourier(k, 3), AdaGrad())),
+        ("regression", Averaged(Mapped(OrthogonalFourier(k, 3), SGD(lam=0.1)))),
     ]
     made += [
         ("binary", dual.DoubleUpdating(k, maintenance=getattr(dual, name)(budget=6)))

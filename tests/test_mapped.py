@@ -534,6 +534,7 @@ def test_forged_states_of_a_map_are_refused():
         state | {"covariance.D.0": -state["covariance.D.0"]},
         state | {"nystrom.settled": np.array([1], np.uint64)},
         state | {"weights.0": state["weights.0"][1:]},
+        forged | {"nystrom.settled": np.array([1], np.uint64)},
     ):
         with pytest.raises(ValueError, match="do not fit together"):
             pickle.loads(pickle.dumps(empty))._model.restore(bad)
