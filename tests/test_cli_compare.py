@@ -10,6 +10,12 @@ from command import called, rows, spawned, written
 ARGV = ["compare", "rbp", "nogd", "--budget", "20", "--rank", "5", "--gamma", "0.5", "--permutations", "3"]
 
 
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """Where a figure may be left."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     return written(tmp_path_factory.mktemp("rows") / "rows.svm", 600)
@@ -22,7 +28,7 @@ def result():
 
 
 def test_a_table_as_a_process_of_its_own(file):
-    ended = spawned(*ARGV, "--data", file)
+    ended = spawned(*ARGV, "--data", file, "--no-figure")
     assert (ended.code, ended.err) == (0, "")
     mine, python = ended.out.splitlines(), result().table().splitlines()
     assert mine[0].split() == python[0].split()
@@ -56,6 +62,10 @@ def test_a_figure(file, tmp_path, capsys):
     ended = called(capsys, *ARGV, "--data", file, "--figure", tmp_path / "figure.png")
     assert ended.code == 0
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    ended = called(capsys, *ARGV, "--data", file)
+    assert ended.err == "budgetron: the figure is compare.png.\n"
+    assert (tmp_path / "compare.png").read_bytes().startswith(b"\x89PNG")
+    assert called(capsys, *ARGV, "--data", file, "--figure", "f.png", "--no-figure").code == 2
 
 
 def test_targets(file, capsys):

@@ -144,7 +144,7 @@ def nogd(
     kernel: Kernel,
     *,
     budget: int,
-    rank: int,
+    rank: int | None = None,
     eta: float = 0.1,
     loss: Loss | None = None,
     epsilon: float = 0.1,
@@ -160,8 +160,8 @@ def nogd(
         The space.
     budget : int
         The number of support vectors that span the map, B.
-    rank : int
-        The rank of the map, at most ``budget``.
+    rank : int, optional
+        The rank of the map, at most ``budget``; None is a fifth of it, as in the paper's experiments.
     eta, loss, epsilon
         See :class:`~budgetron.OGD`.
 
@@ -177,4 +177,6 @@ def nogd(
     >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).n_support_
     2
     """
+    if rank is None:
+        rank = max(1, budget // 5) if isinstance(budget, int) else 1
     return Kernelized(kernel, OGD(eta, 0.0, loss, epsilon), Project(budget, rank=rank))

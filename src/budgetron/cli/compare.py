@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from argparse import Namespace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +54,12 @@ def parser() -> Parser:
         "--every", type=whole(1), metavar="N", help="rows between two points of the figure"
     )
     results.add_argument(
-        "--figure", metavar="FILE", help="draw error, support vectors and time (png, svg, pdf)"
+        "--figure",
+        metavar="FILE",
+        help="where error, support vectors and time are drawn (png, svg, pdf); compare.png if not given, "
+        "and if matplotlib is there",
     )
+    results.add_argument("--no-figure", action="store_true", help="draw nothing")
     results.add_argument("--json", action="store_true", help="one JSON document instead of a table")
     _learners.add_flags(made)
     return made
@@ -83,12 +89,17 @@ def main(argv: list[str]) -> None:
     )
     if args.figure is not None:
         _draw(found, args.figure)
+        print(f"budgetron: the figure is {args.figure}.", file=sys.stderr)
     print(_printed.document({"data": args.data, **found.as_dict()}) if args.json else found.table())
 
 
 def _check(args: Namespace) -> None:
     if args.jobs == 0 or args.jobs < -1:
         raise Usage(f"--jobs: expected a whole number of at least 1, or -1, got {args.jobs}.")
+    if args.no_figure and args.figure is not None:
+        raise Usage("--figure and --no-figure exclude each other.")
+    if not args.no_figure and args.figure is None and find_spec("matplotlib") is not None:
+        args.figure = "compare.png"
     if args.figure is not None:
         if Path(args.figure).suffix not in (".png", ".svg", ".pdf"):
             raise Usage(
