@@ -67,8 +67,10 @@ class Fourier final : public FeatureMap {
   }
 
  private:
-  // Columns that cannot be are left out.
+  // Columns that cannot be are left out; so many that a small file would ask for much memory wait until they are used.
   void restore(Counter all, const std::vector<Counter>& columns) {
+    constexpr std::size_t most = std::size_t{1} << 25;
+    if ((all != 0 ? features_ : columns.size()) > most / stride_) return;
     if (all != 0) return see(DenseRow<T>{nullptr, features_});
     for (const Counter j : columns) {
       if (j >= features_ || places_.contains(j)) continue;

@@ -252,7 +252,8 @@ def work(path: str) -> str:
         return "refused"
     if model.n_features_in_ > 100:
         return "loaded"
-    X, y = members.data("binary", 20, seed=5, features=model.n_features_in_)
+    X, y = members.data("binary", 20, seed=5, features=max(2, model.n_features_in_))
+    X = X[:, : model.n_features_in_]
     if hasattr(model, "classes_"):
         y = model.classes_[np.arange(len(y)) % len(model.classes_)]
     try:

@@ -102,7 +102,10 @@ class Gaussian(_WithGamma):
     @classmethod
     def of_width(cls, sigma: float) -> Self:
         """The kernel of width sigma, exp(-|x - z|^2 / (2 sigma^2))."""
-        return cls(gamma=1 / (2 * _check.positive(cls.__name__, "sigma", sigma) ** 2))
+        sigma = _check.positive(cls.__name__, "sigma", sigma)
+        if not 1e-150 <= sigma <= 1e150:
+            raise ValueError(f"{cls.__name__}: sigma must lie between 1e-150 and 1e150, got {sigma!r}.")
+        return cls(gamma=1 / (2 * sigma**2))
 
     def build(self) -> _core.Kernel:
         """The native kernel; checks the parameters."""

@@ -259,7 +259,7 @@ def _revive_classes(said: Any, arrays: _tensors.Arrays) -> npt.NDArray[Any] | No
     elif said not in ("numbers", "text") or _CLASSES not in arrays:
         raise ValueError("its labels are of no known kind, or missing")
     else:
-        classes = arrays[_CLASSES].copy() if said == "numbers" else _from_code_points(arrays[_CLASSES])
+        classes = arrays[_CLASSES].copy() if said == "numbers" else from_code_points(arrays[_CLASSES])
     if classes.ndim != 1 or len(classes) < 2 or not (classes[:-1] < classes[1:]).all():
         raise ValueError("its labels must be at least two, sorted, each one once")
     if classes.dtype.kind == "f" and not ((classes == np.floor(classes)) & (abs(classes) < 2.0**63)).all():
@@ -267,7 +267,8 @@ def _revive_classes(said: Any, arrays: _tensors.Arrays) -> npt.NDArray[Any] | No
     return classes
 
 
-def _from_code_points(points: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def from_code_points(points: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Texts that are kept as rows of code points."""
     if points.dtype != np.uint32 or points.ndim != 2 or points.shape[1] == 0 or (points > 0x10FFFF).any():
         raise ValueError("its labels are not code points")
     return np.ascontiguousarray(points).view(f"<U{points.shape[1]}").ravel().astype(f"=U{points.shape[1]}")

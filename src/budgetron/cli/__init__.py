@@ -32,7 +32,7 @@ FILE is svmlight/LIBSVM text, CSV or Parquet, packed or not, a data set's name, 
 
 examples
   budgetron run rbp train.svm.xz --budget 100 --sigma 8 --save model
-  xzcat train.svm.xz | budgetron run bogd - --budget 100 --features 54 --classes 1,2
+  xzcat train.svm.xz | budgetron run bogd - --budget 100 --features 54 --classes=-1,1
   budgetron predict model test.svm > predictions
   budgetron compare rbp forgetron nogd --data german --budget 50 --rank 10 --sigma 8
 
@@ -44,6 +44,8 @@ budgetron COMMAND --help says more. Data goes to stdout, messages to stderr. Exi
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; what it exits with."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        _with_streams()
     try:
         if argv is None:
             _without_pandas(arguments)
@@ -76,6 +78,13 @@ def _command(arguments: list[str]) -> int:
 
         raise Usage(f"there is no command {name!r}; there are: {', '.join(COMMANDS)}.")
     return 0
+
+
+def _with_streams() -> None:
+    """Where a shell closed stdout or stderr (``2>&-``), what is written there goes nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
 
 
 def _without_pandas(arguments: list[str]) -> None:

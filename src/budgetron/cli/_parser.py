@@ -22,6 +22,15 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As ever; ``--classes -1,1`` is read as it is meant, though it looks like a flag to argparse."""
+        if args is not None:
+            args = list(args)
+            for i in range(len(args) - 1, 0, -1):
+                if args[i - 1] == "--classes" and not args[i].startswith("--"):
+                    args[i - 1 : i + 1] = [f"--classes={args[i]}"]
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         """Never the pages of usage that argparse would print."""
         raise Usage(f"{message}.")

@@ -87,10 +87,10 @@ def main(argv: list[str]) -> None:
         every=args.every,
         task="regression" if regression else "classification",
     )
+    print(_printed.document({"data": args.data, **found.as_dict()}) if args.json else found.table())
     if args.figure is not None:
         _draw(found, args.figure)
         print(f"budgetron: the figure is {args.figure}.", file=sys.stderr)
-    print(_printed.document({"data": args.data, **found.as_dict()}) if args.json else found.table())
 
 
 def _check(args: Namespace) -> None:
@@ -105,8 +105,12 @@ def _check(args: Namespace) -> None:
             raise Usage(
                 f"--figure: expected a name that ends with .png, .svg or .pdf, got {args.figure!r}."
             )
-        if not os.access(Path(args.figure).absolute().parent, os.W_OK):
-            raise SaveError(f"{args.figure}: cannot be written: its folder is not there, or not writable.")
+        if Path(args.figure).is_dir() or not os.access(Path(args.figure).absolute().parent, os.W_OK):
+            raise SaveError(
+                f"{args.figure}: cannot be written: a folder, or in one that is not there or not writable."
+            )
+        if find_spec("matplotlib") is None:
+            raise Usage("--figure needs matplotlib: pip install 'budgetron[plot]'.")
 
 
 def _regression(args: Namespace, y: Any) -> bool:

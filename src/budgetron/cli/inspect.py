@@ -73,6 +73,11 @@ def _classes(said: Any, file: ModelFile) -> str:
     labels = file.arrays.get("classes")
     if said == "numbers" and labels is not None and labels.ndim == 1:
         return _cut(", ".join(_printed.label(value) for value in labels.tolist()))
+    if said == "text" and labels is not None:
+        try:
+            return _cut(", ".join(ascii(str(text))[1:-1] for text in model_files.from_code_points(labels)))
+        except ValueError:
+            return "texts that cannot be read"
     return _code(said)
 
 
