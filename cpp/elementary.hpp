@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "loops.hpp"
 #include "registers.hpp"
 
 namespace budgetron {
@@ -63,7 +64,7 @@ BUDGETRON_INLINE Singles exponential(Singles x) {
 // is as near as the rounding of gamma t lets exp come, with fewer operations. The polynomial is (2^f - 1) / f where f
 // has the Chebyshev nodes.
 struct Decay {
-  explicit Decay(double gamma) : c(-gamma * 0x1.71547652b82fep0), limit(-1080 / c) {}
+  explicit Decay(Rate<double> gamma) : c(gamma.c), limit(gamma.limit) {}
 
   BUDGETRON_INLINE Doubles operator()(Doubles t) const {
     t = at_most(limit, positive_part(t));
@@ -82,7 +83,7 @@ struct Decay {
 };
 
 struct SingleDecay {
-  explicit SingleDecay(float gamma) : c(-gamma * 0x1.715476p0f), limit(-152 / c) {}
+  explicit SingleDecay(Rate<float> gamma) : c(gamma.c), limit(gamma.limit) {}
 
   BUDGETRON_INLINE Singles operator()(Singles t) const {
     t = at_most(limit, positive_part(t));

@@ -63,7 +63,9 @@ class Expansion final : public Part {
 
   // f_c(x) for every output c.
   void scores(Vector k, std::span<double> f) const {
-    for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(alpha_[c], k) / divisor_;
+    for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(alpha_[c], k);
+    if (divisor_ == 1) return;  // nearly always, and a division takes as long as a small dot product
+    for (double& score : f) score /= divisor_;
   }
 
   // From now on the average of f over the rounds is kept; there must be none yet.

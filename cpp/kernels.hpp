@@ -89,9 +89,9 @@ inline float single(double gamma) {
 // exp(-gamma |x - s|^2)
 class Gaussian final : public OfDotProduct<Gaussian> {
  public:
-  explicit Gaussian(double gamma) : gamma_(gamma) {}
+  explicit Gaussian(double gamma) : gamma_(gamma), single_(single(gamma)) {}
   void finish(const Reduced<float>& x, std::span<double> k) const override {
-    loops->gaussian_single(x.r.data(), x.norms.data(), x.norm, single(gamma_), x.r.size(), k.data());
+    loops->gaussian_single(x.r.data(), x.norms.data(), x.norm, single_, x.r.size(), k.data());
   }
   void finish(const Reduced<double>& x, std::span<double> k) const override {
     loops->gaussian(x.r.data(), x.norms.data(), x.norm, gamma_, x.r.size(), k.data());
@@ -99,15 +99,16 @@ class Gaussian final : public OfDotProduct<Gaussian> {
   double self(double) const override { return 1.0; }
 
  private:
-  double gamma_;
+  Rate<double> gamma_;
+  Rate<float> single_;
 };
 
 // exp(-gamma |x - s|_1)
 class Laplacian final : public OfL1Distance<Laplacian> {
  public:
-  explicit Laplacian(double gamma) : gamma_(gamma) {}
+  explicit Laplacian(double gamma) : gamma_(gamma), single_(single(gamma)) {}
   void finish(const Reduced<float>& x, std::span<double> k) const override {
-    loops->laplacian_single(x.r.data(), single(gamma_), x.r.size(), k.data());
+    loops->laplacian_single(x.r.data(), single_, x.r.size(), k.data());
   }
   void finish(const Reduced<double>& x, std::span<double> k) const override {
     loops->laplacian(x.r.data(), gamma_, x.r.size(), k.data());
@@ -115,7 +116,8 @@ class Laplacian final : public OfL1Distance<Laplacian> {
   double self(double) const override { return 1.0; }
 
  private:
-  double gamma_;
+  Rate<double> gamma_;
+  Rate<float> single_;
 };
 
 // (gamma <x, s> + coef0)^degree

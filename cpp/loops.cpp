@@ -22,23 +22,23 @@ BUDGETRON_INLINE void widen(double* p, Singles v) {
   store(p + width, as_doubles(halves.second));
 }
 
-void gaussian(const double* r, const double* norms, double norm, double gamma, std::size_t n, double* k) {
+void gaussian(const double* r, const double* norms, double norm, Rate<double> gamma, std::size_t n, double* k) {
   const Decay decay(gamma);
   for (std::size_t i = 0; i < n; i += width) store(k + i, decay(fused(load(r + i), all(-2.0), norm + load(norms + i))));
 }
 
-void gaussian_single(const float* r, const float* norms, float norm, float gamma, std::size_t n, double* k) {
+void gaussian_single(const float* r, const float* norms, float norm, Rate<float> gamma, std::size_t n, double* k) {
   const SingleDecay decay(gamma);
   for (std::size_t i = 0; i < n; i += 2 * width)
     widen(k + i, decay(fused(load_singles(r + i), all_singles(-2.0f), norm + load_singles(norms + i))));
 }
 
-void laplacian(const double* r, double gamma, std::size_t n, double* k) {
+void laplacian(const double* r, Rate<double> gamma, std::size_t n, double* k) {
   const Decay decay(gamma);
   for (std::size_t i = 0; i < n; i += width) store(k + i, decay(load(r + i)));
 }
 
-void laplacian_single(const float* r, float gamma, std::size_t n, double* k) {
+void laplacian_single(const float* r, Rate<float> gamma, std::size_t n, double* k) {
   const SingleDecay decay(gamma);
   for (std::size_t i = 0; i < n; i += 2 * width) widen(k + i, decay(load_singles(r + i)));
 }

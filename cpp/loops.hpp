@@ -33,6 +33,15 @@ struct Reduction {
                  const T* norms, std::span<T> r);
 };
 
+// exp(-gamma t) as 2^(c t), where t is cut at a limit beyond which that is 0.
+template <class T>
+struct Rate {
+  explicit Rate(T gamma)
+      : c(-gamma * static_cast<T>(0x1.71547652b82fep0)), limit((sizeof(T) == 4 ? -152 : -1080) / c) {}
+
+  T c, limit;
+};
+
 struct Loops {
   const char* name;
   // <x, s> = sum_j x_j s_j, with norm |x|^2.
@@ -43,10 +52,10 @@ struct Loops {
   Reduction<double> l1_distance_double;
   // k = exp(-gamma max(norm + norms - 2 r, 0)), k = exp(-gamma max(r, 0)) and r <- exp(r); exp of arguments up to 709,
   // to 2 ulp; n is a whole number of lanes.
-  void (*gaussian)(const double* r, const double* norms, double norm, double gamma, std::size_t n, double* k);
-  void (*gaussian_single)(const float* r, const float* norms, float norm, float gamma, std::size_t n, double* k);
-  void (*laplacian)(const double* r, double gamma, std::size_t n, double* k);
-  void (*laplacian_single)(const float* r, float gamma, std::size_t n, double* k);
+  void (*gaussian)(const double* r, const double* norms, double norm, Rate<double> gamma, std::size_t n, double* k);
+  void (*gaussian_single)(const float* r, const float* norms, float norm, Rate<float> gamma, std::size_t n, double* k);
+  void (*laplacian)(const double* r, Rate<double> gamma, std::size_t n, double* k);
+  void (*laplacian_single)(const float* r, Rate<float> gamma, std::size_t n, double* k);
   void (*exponential)(double* r, std::size_t n);
   void (*exponential_single)(float* r, std::size_t n);  // whole lanes of floats; arguments up to 88
   // sin and cos of r, times scale, to 2 ulp; r is padded to whole lanes (of floats: twice as many).
