@@ -1,11 +1,13 @@
 """``budgetron compare``, ``data`` and ``demo``."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from budgetron import Gaussian, datasets, evaluate, nogd, rbp
 from command import called, rows, spawned, written
+from data import FOLDER
 
 ARGV = ["compare", "rbp", "nogd", "--budget", "20", "--rank", "5", "--gamma", "0.5", "--permutations", "3"]
 
@@ -153,3 +155,28 @@ def test_demo_as_a_process_of_its_own():
     assert (ended.code, ended.err) == (0, "")
     assert "forgetron" in ended.out
     assert spawned("demo", "--orders", "none").code == 2
+
+
+def test_bad_usage_of_data_and_demo_as_processes_of_their_own():
+    ended = spawned("data", "describe", "nonesuch")
+    assert ended.out == ""
+    assert ended.code in (1, 2, 3)
+    assert "nonesuch" in ended.err
+    assert len(ended.err.splitlines()) <= 2
+    ended = spawned("demo", "--nonsense")
+    assert (ended.code, ended.out) == (2, "")
+    assert "--nonsense" in ended.err
+
+
+def test_the_comparison_on_german():
+    """As the documentation has it: six algorithms, a budget of 100, width 8, 20 orders, and a figure."""
+    path = FOLDER / "german.svm.xz"
+    if not path.exists():
+        pytest.skip(f"needs {path.name} in the folder that BUDGETRON_DATA names")
+    names = ["perceptron", "rbp", "forgetron", "projectron", "bogd", "nogd"]
+    flags = ["--budget", "100", "--sigma", "8", "--permutations", "20"]
+    ended = spawned("compare", *names, "--data", path, *flags)
+    assert ended.code == 0
+    assert [line.split()[0] for line in ended.out.splitlines()[2:8]] == names
+    assert all("±" in line for line in ended.out.splitlines()[2:8])
+    assert Path("compare.png").exists()
