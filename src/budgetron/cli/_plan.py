@@ -9,7 +9,7 @@ from typing import Any
 
 from budgetron import OnlineClassifier, OnlineRegressor, datasets, model_files
 from budgetron._tasks import Labels, Targets
-from budgetron.cli import _checkpoint, _learners, _source, _steps
+from budgetron.cli import _checkpoint, _learners, _origin, _source, _steps
 from budgetron.cli._exits import Usage
 from budgetron.cli._learning import Learning
 from budgetron.learners import Learner
@@ -33,6 +33,7 @@ def planned(args: Namespace) -> Plan:
     estimator = (OnlineRegressor if args.regression else OnlineClassifier)(learner, random_state=args.seed)
     learning = Learning(estimator, None, _steps.from_flags(args), args.delay)
     learning.every = args.every or 0
+    learning.origin = None if args.save is None else _origin.asked(args)
     if args.resume and os.path.exists(args.save):
         return _resumed(args, learning)
     classes, survey = _classes(args.classes), None
@@ -46,6 +47,8 @@ def planned(args: Namespace) -> Plan:
         args.file, args, rows=_block(args), features=survey.features if survey else None
     )
     _probe(args, learner, classes, source.n_features)
+    if learning.origin is not None:
+        learning.origin.columns = _source.names_of(source)
     return Plan(learning, source, survey.rows if survey else None)
 
 
@@ -58,7 +61,8 @@ def _resumed(args: Namespace, learning: Learning) -> Plan:
     columns = learning.estimator.n_features_in_
     if args.features not in (None, columns):
         raise Usage(f"{file.path} cannot go on with --features {args.features}: its rows have {columns}.")
-    source = _source.opened(args.file, args, rows=_block(args), features=columns)
+    names = None if learning.origin is None else learning.origin.columns
+    source = _source.opened(args.file, args, rows=_block(args), features=columns, names=names)
     return Plan(learning, source, None)
 
 
