@@ -147,3 +147,38 @@ def test_a_source_that_grows_while_the_buffer_is_emptied(tmp_path, capsys, monke
     assert run(capsys, mine, model, *argv).code == 0
     assert run(capsys, mine, tmp_path / "whole", "--shuffle", "2400").code == 0
     assert model.read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+# ---- labels and places
+
+
+@pytest.mark.parametrize("label", ["a\nb", "a\r", "\x1b[2J", "a\u2028b"], ids=ascii)
+def test_labels_that_would_break_a_line(label, tmp_path, capsys):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = {"a": [1.0, 2.0, 3.0], "label": ["a b", label, "caf\u00e9"]}
+    parquet.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    argv = ["--target", "label", "--predictions", tmp_path / "out"]
+    ended = run(capsys, tmp_path / "rows.parquet", tmp_path / "model", *argv)
+    assert (ended.code, ended.out) == (3, "")
+    assert f"rows.parquet: the label {label!a} has a line end or another control" in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_table_of_labels_alone(tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    ended = run(capsys, table(tmp_path / "rows.csv", "label"), tmp_path / "model", "--target", "label")
+    assert ended.code == 3
+    assert "there are no columns of features" in ended.err
+
+
+def test_a_model_and_predictions_in_one_file(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = written(tmp_path / "rows.svm", 100)
+    (tmp_path / "link").symlink_to(tmp_path / "model")
+    for place in ("model", "./model", "link"):
+        ended = run(capsys, file, "model", "--predictions", place)
+        assert ended.code == 2
+        assert "--save and --predictions are the same file, model: give each its own." in ended.err
+    assert not (tmp_path / "model").exists()

@@ -6,6 +6,7 @@ import os
 from argparse import Namespace
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import category
 
 from budgetron import OnlineClassifier, OnlineRegressor, datasets, model_files
 from budgetron._tasks import Labels, Targets
@@ -14,6 +15,8 @@ from budgetron.cli._exits import Usage
 from budgetron.cli._learning import Learning
 from budgetron.learners import Learner
 from budgetron.streams import DataError, Stream
+
+UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # controls, surrogates, ends of lines and paragraphs
 
 
 @dataclass
@@ -42,6 +45,7 @@ def planned(args: Namespace) -> Plan:
     if args.file != "-" and _unknown(args, classes):
         survey = _source.surveyed(args.file, args, labels=classes is None and not args.regression)
         classes = classes if classes or args.regression else survey.labels
+    _refuse_unprintable(args.file, classes or [])
     learning.classes = classes
     source = _source.opened(
         args.file, args, rows=_block(args), features=survey.features if survey else None
@@ -90,6 +94,16 @@ def _classes(text: str | None) -> list[Any] | None:
     if len(set(labels)) < len(labels) or "" in words or len(labels) < 2:
         raise Usage(f"--classes: expected two or more different labels with commas between, got {text!r}.")
     return labels
+
+
+def _refuse_unprintable(file: str, classes: list[Any]) -> None:
+    """A prediction is one line: a label must not break it, nor be something that a terminal obeys."""
+    for label in classes:
+        if isinstance(label, str) and any(category(sign) in UNPRINTABLE for sign in label):
+            raise DataError(
+                f"{file}: the label {label!a} has a line end or another control character in it, and "
+                "predictions are one line to a row: give it another name."
+            )
 
 
 def _probe(args: Namespace, learner: Learner, classes: Any, columns: int) -> None:
