@@ -2,6 +2,8 @@
 
 import pytest
 
+from budgetron import model_files
+from budgetron.cli import _checkpoint
 from command import called, rows, written
 
 RBP = ["--budget", "20", "--gamma", "0.5"]
@@ -124,9 +126,6 @@ def test_an_ended_run_with_rows_that_waited_cannot_be_lengthened(steps, tmp_path
 
 
 def test_a_source_that_grows_while_the_buffer_is_emptied(tmp_path, capsys, monkeypatch):
-    from budgetron import model_files
-    from budgetron.cli import _checkpoint
-
     model, mine = tmp_path / "model", written(tmp_path / "mine.svm", N)
     save = _checkpoint.save
 
@@ -182,3 +181,24 @@ def test_a_model_and_predictions_in_one_file(tmp_path, capsys, monkeypatch):
         assert ended.code == 2
         assert "--save and --predictions are the same file, model: give each its own." in ended.err
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda run: run.pop("source"),
+        lambda run: run["source"].update(columns=[1]),
+        lambda run: run["source"].update(checksum=["a"] * 4),
+        lambda run: run["source"].update(checksum=[0]),
+        lambda run: run["source"].pop("form"),
+    ],
+)
+def test_forged_origins_are_refused(change, tmp_path, capsys):
+    model, file = tmp_path / "model", written(tmp_path / "rows.svm", 100)
+    assert run(capsys, file, model).code == 0
+    extra = model_files.read(model).extra
+    change(extra["run"])
+    model_files.load(model).save(model, extra=extra)
+    ended = run(capsys, file, model, "--resume")
+    assert ended.code == 4
+    assert ended.err.count("\n") == 1
