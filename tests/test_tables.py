@@ -50,12 +50,43 @@ def test_csv_with_other_marks_and_chosen_columns():
         (b"a,b\n1,1\n", r"stream: there is no column 'y' among: a, b\.$"),
         (b"a,a,y\n1,1,1\n", r"stream: there is more than one column 'a' among: a, a, y\.$"),
         (b"", r"stream: there is no column 'y' among: \.$"),
+        (b"a,y\n1,u\n2,\n", r"row 1 \(the first is 0\), column 'y': expected a finite value, got none\.$"),
+        (b"a,y\n1,\n2,u\n", r"row 0 \(the first is 0\), column 'y': expected a finite value, got none\.$"),
+        (b"a,y\n1,NA\n2,1\n", r"row 0 \(the first is 0\), column 'y'"),
+        (b"a,y\n1,nan\n2,1\n", r"row 0 \(the first is 0\), column 'y'"),
+        (b"a,y\n1,inf\n2,1\n", r"row 0 \(the first is 0\), column 'y'"),
+        (b"a,y\n1,1\n2,9007199254740993\n", r"row 1 .*: expected a label below 2\^53 in size"),
+        (b"y\n1\n2\n", r"stream: there are no columns of features, expected one or more\.$"),
     ],
 )
 def test_bad_csv(text, sentence):
     pytest.importorskip("pyarrow")
     with pytest.raises(DataError, match=sentence):
         list(streams.from_csv(io.BytesIO(text), target="y"))
+
+
+@pytest.mark.parametrize("gap", [b"\n", b"\r\n\r\n", b"\r"])
+def test_empty_lines_do_not_tell_the_type_of_labels(gap):
+    pytest.importorskip("pyarrow")
+    [block] = streams.from_csv(io.BytesIO(b"a,y\n" + gap + b"1,1\n2,10\n"), target="y")
+    assert block.y.tolist() == [1.0, 10.0]
+    [block] = streams.from_csv(io.BytesIO(b"a,y\n" + gap + b"1,u\n2,10\n"), target="y")
+    assert block.y.tolist() == ["u", "10"]
+
+
+def test_large_whole_numbers_are_no_labels(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = pa.table(
+        {"a": [1.0, 2.0], "i": [1, -(2**53) - 1], "f": [1.0, 1e300], "s": ["9" * 20, "8" * 20]}
+    )
+    parquet.write_table(table, tmp_path / "t")
+    with pytest.raises(DataError, match=r"t, row 1 .*, column 'i': expected a label below 2\^53 in size"):
+        list(streams.from_parquet(tmp_path / "t", target="i", features=["a"]))
+    for target, last in (("f", 1e300), ("s", "8" * 20)):
+        [block] = streams.from_parquet(tmp_path / "t", target=target, features=["a"])
+        assert block.y[-1] == last
 
 
 def test_parquet_types(tmp_path):

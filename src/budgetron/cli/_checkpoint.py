@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from budgetron import ModelFileError
+from budgetron.cli import _origin
 from budgetron.cli._exits import Usage
 from budgetron.cli._learning import Learning, Waiting
 from budgetron.cli._source import stacked
@@ -36,6 +37,7 @@ def _said(learning: Learning) -> dict[str, Any]:
         "mistakes": tally.mistakes,
         "loss": tally.loss,
         "delay": learning.delay,
+        "source": learning.origin.said() if learning.origin else None,
         "steps": [
             {"what": described(step), "state": _coded(_state(learning, step), learning.classes)}
             for step in learning.steps
@@ -58,6 +60,12 @@ def restore(learning: Learning, file: ModelFile) -> None:
     _same("the seed", estimator.random_state, learning.estimator.random_state, file)
     _same("the delay", said["delay"], learning.delay, file)
     _same("steps", [step["what"] for step in said["steps"]], list(map(described, learning.steps)), file)
+    there, asked = _origin_of(said, file), learning.origin
+    if asked is not None:
+        _same("the format", there.form, asked.form, file)
+        _same("the target", there.target, asked.target, file)
+        _same("--zero-based", there.zero_based, asked.zero_based, file)
+    learning.origin = there
     classes = getattr(estimator, "classes_", None)
     learning.estimator = learning.labels.estimator = learning.tally.estimator = estimator
     learning.classes = None if classes is None else classes.tolist()
@@ -66,6 +74,19 @@ def restore(learning: Learning, file: ModelFile) -> None:
     except Exception as error:  # whatever a forged file can lead to
         why = str(error).rstrip(".") or type(error).__name__
         raise ModelFileError(f"{file.path}: holds no run that can go on: {why}.") from error
+
+
+def columns_of(file: ModelFile) -> list[str] | None:
+    """The names of the columns that the model in a file has learned from, if they had some."""
+    run = file.extra.get("run")
+    return _origin_of(run, file).columns if isinstance(run, dict) and "source" in run else None
+
+
+def _origin_of(said: dict[str, Any], file: ModelFile) -> _origin.Origin:
+    try:
+        return _origin.revived(said.get("source"))
+    except ValueError as error:
+        raise ModelFileError(f"{file.path}: holds no run that can go on: {error}.") from error
 
 
 def steps_of(file: ModelFile) -> list[Step]:

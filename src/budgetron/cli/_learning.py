@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from budgetron.cli._origin import Origin, behind
 from budgetron.cli._signals import Signals
 from budgetron.cli._source import stacked
 from budgetron.evaluate import Record
@@ -47,6 +48,7 @@ class Learning:
         self.entered = 0
         self.drained = 0
         self.buffered: dict[str, Any] | None = None
+        self.origin: Origin | None = None  # of a run that is saved
         self.every = 0
         self.on_predictions: Callable[[Any], object] = lambda _: None
         self.on_record: Callable[[Record], object] = lambda _: None
@@ -60,7 +62,7 @@ class Learning:
         ``between`` are called after each block, when model and counts agree.
         """
         try:
-            return self._run(source, signals, between)
+            return self._run(source, name, signals, between)
         except Refused as error:
             where = f"{name}, rows {self.tally.rows} to {self.tally.rows + error.rows - 1} (the first is 0)"
             raise DataError(f"{where}: {error}") from error
@@ -74,12 +76,21 @@ class Learning:
         """Whether there is a model."""
         return hasattr(self.estimator, "n_features_in_")
 
-    def _run(self, source: Stream, signals: Signals, between: Sequence[Callable[[], None]]) -> bool:
-        if not self.drained:
-            for block in signals.waiting(source.skip(self.entered)):
-                self._take(self._passed(block, self.steps))
-                self.entered = block.stop
-                _call(between)
+    def _run(
+        self, source: Stream, name: str, signals: Signals, between: Sequence[Callable[[], None]]
+    ) -> bool:
+        over = self._was_over()
+        for block in signals.waiting(behind(source, self.entered, self.origin, name)):
+            if over:
+                raise DataError(
+                    f"{name}: has more than the {self.entered} rows that the run ended with, and one with "
+                    "--shuffle or --delay cannot go on behind its end: learn them all without --resume."
+                )
+            if self.origin is not None:
+                self.origin.add(block)
+            self._take(self._passed(block, self.steps))
+            self.entered = block.stop
+            _call(between)
         if signals.asked is not None:
             return False
         for piece in self._rest():
@@ -90,6 +101,18 @@ class Learning:
                 return False
         self._finish()
         return True
+
+    def _was_over(self) -> bool:
+        """Whether an end was reached that a longer stream would not have had: what waited came out.
+
+        In the middle of a stream there are always rows in the buffer, and rows that wait for their labels.
+        """
+        if not self.entered:
+            return False
+        shuffles = bool(self.steps) and isinstance(self.steps[0], ShuffleBuffer)
+        empty = shuffles and set(self.steps[0].state()) == {"counts"}
+        answered = isinstance(self.labels, Waiting) and not self.labels.pieces()
+        return self.drained > 0 or empty or answered
 
     def _rest(self) -> Iterator[Block]:
         """What the shuffle buffer still has when the stream is over, from where a run before stopped."""

@@ -6,14 +6,17 @@ import os
 from argparse import Namespace
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import category
 
 from budgetron import OnlineClassifier, OnlineRegressor, datasets, model_files
 from budgetron._tasks import Labels, Targets
-from budgetron.cli import _checkpoint, _learners, _source, _steps
+from budgetron.cli import _checkpoint, _learners, _origin, _source, _steps
 from budgetron.cli._exits import Usage
 from budgetron.cli._learning import Learning
 from budgetron.learners import Learner
 from budgetron.streams import DataError, Stream
+
+UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # controls, surrogates, ends of lines and paragraphs
 
 
 @dataclass
@@ -33,6 +36,7 @@ def planned(args: Namespace) -> Plan:
     estimator = (OnlineRegressor if args.regression else OnlineClassifier)(learner, random_state=args.seed)
     learning = Learning(estimator, None, _steps.from_flags(args), args.delay)
     learning.every = args.every or 0
+    learning.origin = None if args.save is None else _origin.asked(args)
     if args.resume and os.path.exists(args.save):
         return _resumed(args, learning)
     classes, survey = _classes(args.classes), None
@@ -41,11 +45,14 @@ def planned(args: Namespace) -> Plan:
     if args.file != "-" and _unknown(args, classes):
         survey = _source.surveyed(args.file, args, labels=classes is None and not args.regression)
         classes = classes if classes or args.regression else survey.labels
+    _refuse_unprintable(args.file, classes or [])
     learning.classes = classes
     source = _source.opened(
         args.file, args, rows=_block(args), features=survey.features if survey else None
     )
     _probe(args, learner, classes, source.n_features)
+    if learning.origin is not None:
+        learning.origin.columns = _source.names_of(source)
     return Plan(learning, source, survey.rows if survey else None)
 
 
@@ -58,7 +65,8 @@ def _resumed(args: Namespace, learning: Learning) -> Plan:
     columns = learning.estimator.n_features_in_
     if args.features not in (None, columns):
         raise Usage(f"{file.path} cannot go on with --features {args.features}: its rows have {columns}.")
-    source = _source.opened(args.file, args, rows=_block(args), features=columns)
+    names = None if learning.origin is None else learning.origin.columns
+    source = _source.opened(args.file, args, rows=_block(args), features=columns, names=names)
     return Plan(learning, source, None)
 
 
@@ -86,6 +94,16 @@ def _classes(text: str | None) -> list[Any] | None:
     if len(set(labels)) < len(labels) or "" in words or len(labels) < 2:
         raise Usage(f"--classes: expected two or more different labels with commas between, got {text!r}.")
     return labels
+
+
+def _refuse_unprintable(file: str, classes: list[Any]) -> None:
+    """A prediction is one line: a label must not break it, nor be something that a terminal obeys."""
+    for label in classes:
+        if isinstance(label, str) and any(category(sign) in UNPRINTABLE for sign in label):
+            raise DataError(
+                f"{file}: the label {label!a} has a line end or another control character in it, and "
+                "predictions are one line to a row: give it another name."
+            )
 
 
 def _probe(args: Namespace, learner: Learner, classes: Any, columns: int) -> None:

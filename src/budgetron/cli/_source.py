@@ -17,6 +17,7 @@ from budgetron import datasets, streams
 from budgetron.cli._exits import Usage
 from budgetron.cli._parser import Parser, whole
 from budgetron.streams import Block, Stream
+from budgetron.streams.tables import TableStream
 
 ROWS = 1000
 MOST_LABELS = 1000
@@ -43,8 +44,18 @@ def add_arguments(parser: Parser) -> Any:
     return group
 
 
-def opened(what: str, args: Namespace, *, rows: int = ROWS, features: int | None = None) -> Stream:
-    """The stream of what was named; ``features`` goes before what the arguments say."""
+def opened(
+    what: str,
+    args: Namespace,
+    *,
+    rows: int = ROWS,
+    features: int | None = None,
+    names: list[str] | None = None,
+) -> Stream:
+    """The stream of what was named; ``features`` goes before what the arguments say.
+
+    Of a table ``names`` are the columns, in this order; all but the target if not given.
+    """
     if named(what):
         return _data_set(what, rows)
     if what != "-" and not os.path.exists(what):
@@ -53,7 +64,7 @@ def opened(what: str, args: Namespace, *, rows: int = ROWS, features: int | None
         )
     if what == "-" and sys.stdin is None:
         raise Usage("- is a pipe, and the standard input is closed.")
-    form = args.format or form_of(what)
+    form = form_asked(what, args)
     if form == "svmlight":
         columns = args.features if features is None else features
         if columns is None and what == "-":
@@ -65,8 +76,13 @@ def opened(what: str, args: Namespace, *, rows: int = ROWS, features: int | None
         if getattr(args, flag):
             raise Usage(f"--{flag.replace('_', '-')} is for svmlight text, and {what} is {form}.")
     if form == "parquet":
-        return streams.from_parquet(what, args.target, rows=rows)
-    return streams.from_csv(what, args.target, rows=rows, delimiter="\t" if form == "tsv" else ",")
+        return streams.from_parquet(what, args.target, names, rows=rows)
+    return streams.from_csv(what, args.target, names, rows=rows, delimiter="\t" if form == "tsv" else ",")
+
+
+def names_of(stream: Stream) -> list[str] | None:
+    """The names of the columns, if they have some."""
+    return list(stream.features) if isinstance(stream, TableStream) else None
 
 
 def named(what: str) -> bool:
@@ -81,6 +97,11 @@ def known(name: str) -> bool:
     except streams.DataError:
         return False
     return True
+
+
+def form_asked(what: str, args: Namespace) -> str:
+    """The format that was given, or what the name says."""
+    return str(args.format or form_of(what))
 
 
 def form_of(what: str) -> str:
@@ -153,7 +174,7 @@ def surveyed(what: str, args: Namespace, *, labels: bool) -> Survey:
 
 def width_is_open(what: str, args: Namespace) -> bool:
     """Whether only the rows themselves tell how many columns there are."""
-    svmlight = (args.format or form_of(what)) == "svmlight"
+    svmlight = form_asked(what, args) == "svmlight"
     return svmlight and args.features is None and not named(what)
 
 

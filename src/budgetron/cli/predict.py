@@ -54,9 +54,14 @@ def main(argv: list[str]) -> None:
     columns = model.n_features_in_
     if args.features not in (None, columns):
         raise Usage(f"--features {args.features}: {args.model} has learned from {columns} columns.")
-    source = _source.opened(args.file, args, rows=args.block, features=columns)
+    names = _checkpoint.columns_of(file) or getattr(model, "feature_names_in_", None)
+    names = None if names is None else [str(name) for name in names]
+    source = _source.opened(args.file, args, rows=args.block, features=columns, names=names)
     if source.n_features != columns:
         raise DataError(f"{args.file}: has {source.n_features} columns of features, expected {columns}.")
+    if (names is None) != (_source.names_of(source) is None):
+        which = args.file if names is None else args.model
+        print(f"budgetron: only {which} names its columns: they are taken in their order.", file=sys.stderr)
     said = _said(model, args)
     for block in source:
         sys.stdout.write(said(_scaled(block, steps, args.file)))

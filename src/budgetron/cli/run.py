@@ -103,6 +103,9 @@ def _check(args: Namespace) -> None:
     for place in (args.save, args.predictions):
         if place not in (None, "-"):
             _check_place(Path(place), args.file)
+    places = [Path(place) for place in (args.save, args.predictions) if place not in (None, "-")]
+    if len(places) == 2 and _same_file(*places):
+        raise Usage(f"--save and --predictions are the same file, {args.save}: give each its own.")
 
 
 def _check_place(place: Path, file: str) -> None:
@@ -115,6 +118,10 @@ def _check_place(place: Path, file: str) -> None:
         raise SaveError(f"{place}: cannot be written: {why}.")
     if place.exists() and os.path.exists(file) and place.samefile(file):
         raise Usage(f"{place} is the file that the rows are read from: write to another.")
+
+
+def _same_file(a: Path, b: Path) -> bool:
+    return a.resolve() == b.resolve() or (a.exists() and b.exists() and a.samefile(b))
 
 
 def _keeper(args: Namespace, learning: Learning, predictions: Predictions) -> Callable[[], None]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
+import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,15 @@ from budgetron import _check
 from budgetron.streams._bytes import Readable, Source
 from budgetron.streams._stream import Block, DataError, Stream, too_short
 
+LARGEST = 2**53
+BOM = b"\xef\xbb\xbf"
+LINE_END = re.compile(rb"\r\n|\n|\r")
+
 
 class TableStream(Stream):
     """Columns of numbers, and one of labels."""
+
+    from_text = False  # where a double does not tell whether it was a whole number that had to be rounded
 
     def __init__(
         self, source: Source, names: list[str], target: str | None, features: Any, rows: int
@@ -32,6 +38,8 @@ class TableStream(Stream):
                 what = "no" if name not in names else "more than one"
                 there = ", ".join(names)
                 raise DataError(f"{source.name}: there is {what} column {name!r} among: {there}.")
+        if not self.features:
+            raise DataError(f"{source.name}: there are no columns of features, expected one or more.")
 
     @property
     def n_features(self) -> int:
@@ -68,9 +76,20 @@ class TableStream(Stream):
 
         labels = batch.column(self.target)
         if not pa.types.is_string(labels.type) and not pa.types.is_large_string(labels.type):
-            return X, self._numbers(batch, self.target, start)
+            return X, self._whole(self._numbers(batch, self.target, start), labels.type, start)
         self._refuse_missing(labels.is_null().to_numpy(zero_copy_only=False), self.target, start)
         return X, labels.to_numpy(zero_copy_only=False).astype(object)
+
+    def _whole(self, labels: Any, kind: Any, start: int) -> Any:
+        """Labels that became doubles: from 2^53 on different whole numbers would become the same."""
+        import pyarrow as pa
+
+        large = np.abs(labels) >= LARGEST
+        if large.any() and (self.from_text or not pa.types.is_floating(kind)):
+            row = start + int(np.argmax(large))
+            where = f"{self.source.name}, row {row} (the first is 0), column {self.target!r}"
+            raise DataError(f"{where}: expected a label below 2^53 in size, got one that would be rounded.")
+        return labels
 
     def _numbers(self, batch: Any, name: str, start: int) -> Any:
         import pyarrow as pa
@@ -95,6 +114,8 @@ class TableStream(Stream):
 class CsvStream(TableStream):
     """See `from_csv`."""
 
+    from_text = True
+
     def __init__(
         self, source: Source, target: str | None, features: Any, rows: int, delimiter: str
     ) -> None:
@@ -118,31 +139,36 @@ class CsvStream(TableStream):
                     pa.PythonFile(Readable(head.pieces), mode="r"),
                     read_options=arrow.ReadOptions(use_threads=False),
                     parse_options=arrow.ParseOptions(delimiter=self.delimiter),
-                    convert_options=arrow.ConvertOptions(column_types=types, include_columns=list(types)),
+                    convert_options=arrow.ConvertOptions(
+                        column_types=types, include_columns=list(types), strings_can_be_null=True
+                    ),
                 )
 
         return 0, read()
 
 
 class Head:
-    """The first two lines of a CSV file, and all its bytes."""
+    """The first two lines of a CSV file that are not empty, and all its bytes."""
 
     def __init__(self, source: Source, delimiter: str) -> None:
         pieces, head = source.pieces(), b""
         for piece in pieces:
             head += piece
-            if head.count(b"\n") > 1:
+            *ended, _ = LINE_END.split(head)
+            if sum(map(bool, ended)) > 1:
                 break
-        lines = head.decode("utf-8-sig", "replace").splitlines()[:2]
+        first = [line for line in LINE_END.split(head.removeprefix(BOM)) if line][:2]
+        lines = [line.decode("utf-8", "replace") for line in first]
         self.names, self.texts = [*csv.reader(lines, delimiter=delimiter), [], []][:2]
         self.pieces = chain([head], pieces)
 
     def is_number(self, name: str) -> bool:
-        """Whether the first row has a number in a column."""
+        """Whether the first row has a number in a column; nan is one, so that it is refused as such."""
         try:
-            return isfinite(float(self.texts[self.names.index(name)]))
+            float(self.texts[self.names.index(name)])
         except (ValueError, IndexError):
             return False
+        return True
 
 
 class ParquetStream(TableStream):
@@ -179,7 +205,7 @@ def from_csv(
     """Rows of a CSV file whose first line names the columns; packed files and pipes as in `from_svmlight`.
 
     ``features`` are columns of numbers, by default all but the ``target``. If the target of the first row
-    is a number, all are; else they are texts.
+    is a number, all are, below 2^53 in size; else they are texts. Lines that are empty do not count.
     """
     _need_arrow("from_csv")
     return CsvStream(Source(source), target, features, _check.count("from_csv", "rows", rows), delimiter)
