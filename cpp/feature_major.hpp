@@ -125,12 +125,14 @@ class FeatureMajor final : public SupportSet {
   // Dot products of a row that is mostly zeros are the same to the last bit over its nonzeros alone; false if it is
   // not.
   bool finish_sparse(const std::vector<T>& s, T norm, const Finish& kernel, std::span<double> k) const {
-    if (&reduction_ != &dot_product<T>()) return false;
+    constexpr std::size_t worthwhile = 64;  // features
+    if (features_ < worthwhile || &reduction_ != &dot_product<T>()) return false;
+    const auto zeros = static_cast<std::size_t>(std::count(s.begin(), s.end(), T{0}));
+    if (2 * zeros < features_) return false;
     std::vector<T> values;
     std::vector<std::int32_t> indices;
     for (std::size_t j = 0; j < features_; ++j)
       if (s[j] != 0) values.push_back(s[j]), indices.push_back(static_cast<std::int32_t>(j));
-    if (2 * values.size() > features_) return false;
     finish(SparseRow<T>{values.data(), indices.data(), values.size()}, norm, kernel, k);
     return true;
   }

@@ -5,7 +5,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <variant>
+
+#include "vectors.hpp"
 
 namespace budgetron {
 
@@ -105,6 +108,12 @@ bool squares(const Value* x, std::size_t count) {
 // The first row whose squared norm is not; rows.size() if there is none.
 template <class T>
 std::size_t first_too_large(const Rows& rows) {
+  if constexpr (std::is_same_v<T,
+                               double>)  // where the squares of all numbers have a finite sum, those of each row have
+    if (const auto* all = std::get_if<DenseRows<double>>(&rows.view())) {
+      const Vector numbers(all->values, all->rows * all->columns);
+      if (std::isfinite(dot(numbers, numbers))) return rows.size();
+    }
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (!std::visit([](const auto& row) { return squares<T>(row.values, row.size()); }, rows[i])) return i;
   return rows.size();
