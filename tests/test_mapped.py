@@ -43,6 +43,8 @@ from budgetron import (
     nogd,
     ogd,
 )
+from budgetron._tasks import Labels
+from budgetron.learners import Model
 from test_reference import LOSSES, TASKS, native_scores, stream
 
 D, GAMMA, SEED = 13, 0.2, 7  # the seed is that of the estimators in test_reference
@@ -573,3 +575,10 @@ def test_set_params_reaches_a_part_of_a_new_part():
     learner = Mapped(Stack(FOURIER, Identity()), OGD())
     learner.set_params(features__0__kernel__gamma=2.0, features__0__kernel=Gaussian(5.0))
     assert learner.features.maps[0].kernel == Gaussian(2.0)
+
+
+def test_a_forged_width_takes_no_memory():
+    """Two thousand million columns are not drawn because a small file says that all were seen."""
+    model = Model(fogd(Gaussian(0.5)), Labels(2), 2**31 - 2, np.float64, 0)
+    model.restore(model.state() | {"fourier.all": np.array([1], np.uint64)})
+    assert model.memory_bytes < 1e6
