@@ -313,3 +313,12 @@ def test_half_a_million_rows_in_bounded_memory(piped):
     assert document["rows"] == 581012
     assert document["rate"] < 0.15
     assert int(done.stderr) < 200_000
+
+
+def test_a_pipe_by_another_name_is_asked_for_what_a_pipe_must_be_told(tmp_path, capsys):
+    """A named pipe, or ``<(...)`` of a shell, can be read but once."""
+    place = tmp_path / "pipe"
+    os.mkfifo(place)
+    ended = called(capsys, "run", "rbp", place, "--budget", "3")
+    assert ended.code == 2
+    assert "must be given for a pipe" in ended.err

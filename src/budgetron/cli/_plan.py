@@ -40,9 +40,9 @@ def planned(args: Namespace) -> Plan:
     if args.resume and os.path.exists(args.save):
         return _resumed(args, learning)
     classes, survey = _classes(args.classes), None
-    if args.file == "-" and classes is None and not args.regression:
+    if _source.piped(args.file) and classes is None and not args.regression:
         raise Usage("--classes (all labels there will be) or --regression must be given for a pipe.")
-    if args.file != "-" and _unknown(args, classes):
+    if not _source.piped(args.file) and _unknown(args, classes):
         survey = _source.surveyed(args.file, args, labels=classes is None and not args.regression)
         classes = classes if classes or args.regression else survey.labels
     _refuse_unprintable(args.file, classes or [])

@@ -67,7 +67,7 @@ def opened(
     form = form_asked(what, args)
     if form == "svmlight":
         columns = args.features if features is None else features
-        if columns is None and what == "-":
+        if columns is None and piped(what):
             raise Usage(
                 "--features must be given for a pipe of svmlight text: how many columns there will be."
             )
@@ -83,6 +83,11 @@ def opened(
 def names_of(stream: Stream) -> list[str] | None:
     """The names of the columns, if they have some."""
     return list(stream.features) if isinstance(stream, TableStream) else None
+
+
+def piped(what: str) -> bool:
+    """Whether it can be read only once: ``-``, or a path that is no regular file, such as ``<(...)``."""
+    return what == "-" or (os.path.exists(what) and not os.path.isfile(what) and not os.path.isdir(what))
 
 
 def named(what: str) -> bool:
