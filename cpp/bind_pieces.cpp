@@ -91,7 +91,7 @@ void bind_pieces(nb::module_& m) {
         "The minimiser of x'Qx/2 - q'x over lo <= x <= hi, as the exact projection computes it.");
   m.def("box_qp_by_descent", &box_qp<&BoxQP::solve_by_descent>, "Q"_a, "q"_a, "lo"_a, "hi"_a,
         "The same by the method that it falls back on.");
-  m.def("exponentials", &exponentials, "x"_a, "exp of every number, as the kernels compute it.");
+  m.def("exponentials", &exponentials, "x"_a, "exp of every number, as merging computes it.");
   m.def("exponentials_single", &exponentials_single, "x"_a.noconvert(), "The same in single precision.");
   m.def("sines_cosines", &sines_cosines, "x"_a, "Two rows, sin and cos of every number, as the maps compute them.");
   m.def("sines_cosines_single", &sines_cosines_single, "x"_a.noconvert(), "The same in single precision.");

@@ -11,7 +11,9 @@ from sklearn.metrics.pairwise import (
     sigmoid_kernel,
 )
 
-from budgetron import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
+from budgetron import Gaussian, Laplacian, Linear, Polynomial, Sigmoid, perceptron
+from budgetron._tasks import Labels
+from budgetron.learners import Model
 
 PAIRWISE = [
     (Gaussian(0.3), lambda X, Z: rbf_kernel(X, Z, gamma=0.3)),
@@ -74,3 +76,23 @@ def test_gamma_scale_is_that_of_scikit_learn(kernel, layout):
     assert kernel.fitted(layout(X)).gamma == pytest.approx(1 / (4 * X.var()), rel=1e-12)
     assert type(kernel)("auto").fitted(X).gamma == 0.25
     assert type(kernel)().fitted(np.ones((3, 4))).gamma == 1.0
+
+
+@pytest.mark.parametrize("gamma", [0.25, 1.0, 0.3, 1 / 128])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_exponential_in_a_kernel_row(gamma, dtype):
+    """Within 2 ulp, and what rounding the exponent gamma t costs; down to where it underflows."""
+    limit = 700 if dtype == np.float64 else 85
+    t = np.concatenate([np.linspace(0, limit / gamma, 20_001), np.logspace(-18, 0, 2001)]).astype(dtype)[
+        :, None
+    ]
+    model = Model(perceptron(Laplacian(gamma)), Labels(2), 1, dtype, 0)
+    model.learn(np.zeros((1, 1), dtype), np.array([-1.0]))
+    exponent = np.longdouble(gamma) * t[:, 0].astype(np.longdouble)
+    exact = np.exp(-exponent)
+    allowed = (
+        2 * np.spacing(exact.astype(dtype)).astype(np.longdouble) + exact * exponent * np.finfo(dtype).eps
+    )
+    assert (np.abs(-model.scores(t)[:, 0] - exact) <= allowed).all()
+    far = np.array([[2 * limit / gamma], [1e30]], dtype)
+    np.testing.assert_array_equal(model.scores(far), 0)

@@ -471,7 +471,7 @@ def box_qp_by_descent(Q: Annotated[NDArray[numpy.float64], dict(shape=(None, Non
     """The same by the method that it falls back on."""
 
 def exponentials(x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
-    """exp of every number, as the kernels compute it."""
+    """exp of every number, as merging computes it."""
 
 def exponentials_single(x: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float32]:
     """The same in single precision."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from budgetron import _core
@@ -39,3 +40,19 @@ def views(X: Matrix) -> Callable[[slice], _core.Rows]:
 def whole(X: Matrix) -> _core.Rows:
     """All rows of X in one piece."""
     return views(X)(slice(0, X.shape[0]))
+
+
+def precision(dtype: npt.DTypeLike) -> _core.Precision:
+    """The native name of a precision."""
+    return _core.Precision.Single if np.dtype(dtype) == np.float32 else _core.Precision.Double
+
+
+def first_too_large(X: Matrix, dtype: npt.DTypeLike) -> int:
+    """The first row whose squared norm is not finite in a precision; else how many there are."""
+    return _core.first_too_large(whole(X), precision(dtype))
+
+
+def refuse_too_large(X: Matrix, row: int) -> None:
+    """One sentence where ``row``, as `first_too_large` gives it, is one of X."""
+    if row < X.shape[0]:
+        raise ValueError(f"Row {row} of X is too large: its squared norm overflows.")

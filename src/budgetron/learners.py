@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetron import _check, _core
-from budgetron._rows import Matrix, views
+from budgetron._rows import Matrix, precision, views
 from budgetron._spec import Spec
 from budgetron._tasks import Task
 from budgetron.budgets import Budget
@@ -88,14 +88,13 @@ class Kernelized(Learner):
         kernel = _check.instance(self, "kernel", self.kernel, Kernel)
         rule = _check.instance(self, "rule", self.rule, Rule)
         budget = _check.instance(self, "budget", self.budget, Budget)
-        single = np.dtype(dtype) == np.float32
         return _core.Kernelized(
             kernel=kernel.build(),
             rule=task.rule(rule),
             budget=budget.build(Company(kernel, rule, task, seed)),
             task=task.build(),
             features=n_features,
-            precision=_core.Precision.Single if single else _core.Precision.Double,
+            precision=precision(dtype),
         )
 
 

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from budgetron import _check, _core, model_files
-from budgetron._rows import Matrix, canonical, whole
+from budgetron import _check, model_files
+from budgetron._rows import Matrix, canonical, first_too_large, refuse_too_large
 from budgetron._tasks import Task
 from budgetron.learners import Floats, Learner, Model
 
@@ -131,13 +131,13 @@ class Online(BaseEstimator):  # type: ignore[misc]
         row = self._first_too_large(X, reset)
         if row < X.shape[0]:
             check_array(X, accept_sparse="csr", dtype=None, input_name="X", estimator=self)
-            raise ValueError(f"Row {row} of X is too large: its squared norm overflows.")
+            refuse_too_large(X, row)
         return (X, y) if "y" in more else X
 
     def _first_too_large(self, X: Matrix, reset: bool) -> int:
         """The first row whose squared norm overflows in the model's precision; else the number of rows."""
         single = X.dtype == np.float32 or (not reset and self._model.dtype == np.float32)
-        return _core.first_too_large(whole(X), _core.Precision.Single if single else _core.Precision.Double)
+        return first_too_large(X, np.float32 if single else np.float64)
 
     def _certain(self, X: Any) -> bool:
         """Whether rows for a model in mid-stream would pass every check as they are.

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from budgetron import _core
-from budgetron._rows import Matrix, canonical, whole
+from budgetron._rows import Matrix, canonical, first_too_large, refuse_too_large, whole
 from budgetron._spec import Spec
 
 
@@ -60,9 +60,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
         X = canonical(
             validate_data(self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32))
         )
-        row = _core.first_too_large(whole(X), precision(X.dtype))
-        if row < X.shape[0]:
-            raise ValueError(f"Row {row} of X is too large: its squared norm overflows.")
+        refuse_too_large(X, first_too_large(X, X.dtype))
         return X
 
     def _seed(self, given: int | None) -> int:
@@ -99,8 +97,3 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def precision(dtype: npt.DTypeLike) -> _core.Precision:
-    """The native name of a precision."""
-    return _core.Precision.Single if np.dtype(dtype) == np.float32 else _core.Precision.Double

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from scipy.stats import qmc
 
 from budgetron import _check, _core
-from budgetron.features._map import FeatureMap, precision
+from budgetron._rows import precision
+from budgetron.features._map import FeatureMap
 from budgetron.features.spectrum import Spectrum, spectrum
 from budgetron.kernels import Gaussian, Kernel, Laplacian
 
