@@ -1,0 +1,126 @@
+"""``budgetron reproduce``: the tables and figures of the papers, run again beside what is printed."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from budgetron import papers
+from budgetron.cli._exits import Usage
+from budgetron.cli._parser import Parser, whole
+
+EXAMPLES = """\
+  budgetron reproduce lu2016 --table 5 --dataset german --permutations 20
+  budgetron reproduce orabona2008 --quick
+  budgetron reproduce all --quick --jobs 2 --report papers
+"""
+
+
+def parser() -> Parser:
+    """The arguments."""
+    made = Parser(
+        "reproduce",
+        "KEY [--table N] [--dataset D] [--permutations P] [--quick] [FLAGS]",
+        "The tables go to stdout as Markdown. Runs are kept in a folder as they end: a stopped "
+        "reproduction goes on where it was.",
+        EXAMPLES,
+    )
+    made.add_argument("key", metavar="KEY", help=f"{', '.join(papers.KEYS)}, or all")
+    made.add_argument("--table", type=whole(1), metavar="N", help="one of the paper's tables; else all")
+    made.add_argument("--dataset", metavar="D", help="one of the table's data sets; else all at hand")
+    made.add_argument(
+        "--permutations", type=whole(1), metavar="P", help="at most so many orders; else the paper's"
+    )
+    made.add_argument(
+        "--quick", action="store_true", help="take settings that were found before; else search the grids"
+    )
+    made.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="threads; -1 is one for each processor"
+    )
+    made.add_argument(
+        "--store",
+        metavar="DIR",
+        default="reproduction",
+        help="where runs are kept; reproduction if not given",
+    )
+    made.add_argument("--afresh", action="store_true", help="forget the runs that are kept")
+    made.add_argument(
+        "--report", metavar="DIR", help="write REPORT.md and the figures there, instead of printing"
+    )
+    return made
+
+
+def main(argv: list[str]) -> None:
+    """Run the command."""
+    args = parser().parse_args(argv)
+    _check(args)
+    done = []
+    for key, number in _tables(args):
+        done.append(_reproduce(args, key, number))
+        if args.report is None:
+            print(papers.markdown.table(done[-1]), end="\n\n", flush=True)
+    if args.report is not None:
+        papers.report.write(done, Path(args.report), threads=_threads(args))
+    elif len(done) > 1 and any(each.results for each in done):
+        print(papers.markdown.summary(done))
+
+
+def _tables(args: Namespace) -> Iterator[tuple[str, int]]:
+    """The tables asked for; those without the data set asked for are left out, unless none has it."""
+    keys = papers.KEYS if args.key == "all" else (args.key,)
+    try:
+        chosen = [
+            (key, number) for key in keys for number in papers.numbers(key) if args.table in (None, number)
+        ]
+        if args.table is not None and not chosen:
+            papers.table(keys[0], args.table)
+        having = [each for each in chosen if args.dataset is None or _has(each, args.dataset)]
+        if not having:
+            papers.table(*chosen[0]).of(args.dataset)
+    except papers.UnknownTable as error:
+        raise Usage(str(error)) from error
+    yield from having
+
+
+def _has(which: tuple[str, int], dataset: str) -> bool:
+    try:
+        return bool(papers.table(*which).of(dataset))
+    except papers.UnknownTable:
+        return False
+
+
+def _reproduce(args: Namespace, key: str, number: int) -> papers.Reproduction:
+    store = Path(args.store) / f"{key}.jsonl"
+    if args.afresh and number == papers.numbers(key)[0]:
+        store.unlink(missing_ok=True)
+    done = papers.reproduce(
+        key,
+        number,
+        dataset=args.dataset,
+        permutations=args.permutations,
+        quick=args.quick,
+        n_jobs=_threads(args),
+        store=store,
+    )
+    if not args.quick and any(done.found.values()):
+        path = papers.settings.keep(done.table, done.found, Path(args.store))
+        print(f"budgetron: the settings found are in {path}.", file=sys.stderr)
+    for name, why in done.missing.items():
+        print(f"budgetron: {done.table.title}: {name} is left out: {why}", file=sys.stderr)
+    return done
+
+
+def _threads(args: Namespace) -> int:
+    import os
+
+    return (os.cpu_count() or 1) if args.jobs == -1 else int(args.jobs)
+
+
+def _check(args: Namespace) -> None:
+    if args.jobs == 0 or args.jobs < -1:
+        raise Usage(f"--jobs: expected a whole number of at least 1, or -1, got {args.jobs}.")
+    if args.report is not None and find_spec("matplotlib") is None:
+        raise Usage("--report needs matplotlib: pip install 'budgetron[plot]'.")

@@ -1,0 +1,28 @@
+"""The tables of the papers, run again beside what they print.
+
+The printed values and how each table is reproduced are data (``papers/<key>/table<n>.toml`` in the
+project); which learners a table has is code, one module for each paper.
+
+>>> from budgetron import papers
+>>> papers.numbers("lu2016")
+(3, 5, 7, 9)
+"""
+
+from budgetron.papers import markdown, report, settings
+from budgetron.papers.printed import KEYS, Cell, Table, UnknownTable, numbers, table
+from budgetron.papers.reproduction import Reproduction, Result, reproduce
+
+__all__ = [
+    "KEYS",
+    "Cell",
+    "Reproduction",
+    "Result",
+    "Table",
+    "UnknownTable",
+    "markdown",
+    "numbers",
+    "report",
+    "reproduce",
+    "settings",
+    "table",
+]

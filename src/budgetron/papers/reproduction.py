@@ -1,0 +1,223 @@
+"""A table run again, beside its printed values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from budgetron.papers import settings
+from budgetron.papers.cases import Case, Makes, Outcome, batch, online
+from budgetron.papers.preparation import Prepared, prepared
+from budgetron.papers.printed import Cell, Table, table
+from budgetron.papers.store import Job, Store
+from budgetron.streams import DataError
+
+
+@dataclass(frozen=True)
+class Result:
+    """A cell run again.
+
+    Attributes
+    ----------
+    cell : Cell
+        What is printed.
+    setting : dict
+        The settings it was run with.
+    value, sd, seconds, support
+        Means over the permutations; ``sd`` is with n - 1, and None for one permutation.
+    test_seconds : float or None
+        In batch tables.
+    permutations : int
+        How many.
+    """
+
+    table: Table
+    cell: Cell
+    setting: Mapping[str, Any]
+    value: float
+    sd: float | None
+    seconds: float
+    support: float | None
+    test_seconds: float | None
+    permutations: int
+
+    @property
+    def deviations(self) -> float | None:
+        """How far ours is from the printed value, in printed standard deviations; above 0 is worse.
+
+        A printed 0.0 stands for anything below half of its last digit, and counts as that.
+        """
+        if self.cell.value is None or self.cell.sd is None:
+            return None
+        sd = self.cell.sd or 0.5 * 10.0**-self.table.decimals
+        sign = -1 if self.table.more_is_better else 1
+        return sign * (self.value - self.cell.value) / sd
+
+    @property
+    def faster(self) -> float | None:
+        """The printed seconds over ours."""
+        return None if self.cell.seconds is None else self.cell.seconds / self.seconds
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A table run again: its results, and the data sets that have no file here."""
+
+    table: Table
+    results: tuple[Result, ...]
+    missing: Mapping[str, str]
+    found: settings.Found
+
+    def count(self, most: float, or_better: bool = False) -> tuple[int, int]:
+        """How many cells are within so many printed deviations (or better), and of how many."""
+        far = [each.deviations for each in self.results if each.deviations is not None]
+        return sum(z <= most if or_better else abs(z) <= most for z in far), len(far)
+
+
+def reproduce(
+    key: str,
+    number: int,
+    *,
+    dataset: str | None = None,
+    permutations: int | None = None,
+    quick: bool = True,
+    n_jobs: int = 1,
+    store: str | PathLike[str] | None = None,
+) -> Reproduction:
+    """Run a table of a paper again.
+
+    Parameters
+    ----------
+    key : str
+        The paper: "orabona2008", "zhao2012", "zhao2012b", "lu2016" or "le2016".
+    number : int
+        Its table.
+    dataset : str, optional
+        Only this data set, by the paper's name or ours.
+    permutations : int, optional
+        At most so many orders; by default as many as the paper has.
+    quick : bool
+        Whether settings that were searched for are those stored in the project; else they are searched
+        for again, over the paper's grid.
+    n_jobs : int
+        Threads.
+    store : path, optional
+        A file where runs are kept as they end; what is in there already is not run again.
+
+    Examples
+    --------
+    >>> from budgetron.papers import reproduce
+    >>> one = reproduce("orabona2008", 3, permutations=2)
+    >>> perceptron = one.results[0]
+    >>> perceptron.cell.algorithm, perceptron.cell.value, abs(perceptron.value - 18.8) < 1
+    ('perceptron', 18.8, True)
+    """
+    what = table(key, number)
+    kept = Store(store)
+    results: list[Result] = []
+    missing: dict[str, str] = {}
+    searched: settings.Found = {}
+    for name in dict.fromkeys(cell.dataset for cell in what.of(dataset)):
+        cells = what.of(name)
+        try:
+            rows = prepared(what, what.sources[name])
+        except DataError as error:
+            if dataset is not None:
+                raise
+            missing[name] = str(error)
+            continue
+        searched[name] = _searched(what, cells, rows, kept, quick, n_jobs)
+        results += _results(what, cells, rows, searched, kept, permutations, n_jobs)
+    return Reproduction(what, tuple(results), missing, searched)
+
+
+def makes(what: Table, cell: Cell) -> Makes:
+    """How the learner of a cell is made; the papers' modules say so."""
+    tables = import_module(f"budgetron.papers.{what.key}").TABLES
+    made: Makes = tables[what.number][cell.algorithm]
+    return made
+
+
+def _searched(
+    what: Table, cells: Sequence[Cell], rows: Prepared, kept: Store, quick: bool, threads: int
+) -> dict[str, settings.Setting]:
+    """The settings of a data set's cells that are not stated."""
+    if quick:
+        return settings.stored(what).get(cells[0].dataset, {})
+    searching = {settings.label(each): each for each in (settings.stand_in(what, cell) for cell in cells)}
+    return {
+        name: settings.search(what, cell, makes(what, cell), rows, kept, threads)
+        for name, cell in searching.items()
+        if cell.algorithm in what.grid
+    }
+
+
+def _results(
+    what: Table,
+    cells: Sequence[Cell],
+    rows: Prepared,
+    searched: settings.Found,
+    kept: Store,
+    permutations: int | None,
+    threads: int,
+) -> list[Result]:
+    chosen = [settings.setting(what, cell, searched) for cell in cells]
+    jobs = [
+        list(_jobs(what, cell, setting, rows, permutations))
+        for cell, setting in zip(cells, chosen, strict=True)
+    ]
+    everything = [job for each in jobs for job in each]
+    outcomes = iter(kept.outcomes(everything, threads, f"{what.title}: {cells[0].dataset}"))
+    return [
+        _result(what, cell, setting, [next(outcomes) for _ in each])
+        for cell, setting, each in zip(cells, chosen, jobs, strict=True)
+    ]
+
+
+def _jobs(
+    what: Table, cell: Cell, setting: settings.Setting, rows: Prepared, permutations: int | None
+) -> Iterator[Job]:
+    for i in range(what.orders(cell, permutations)):
+        labels = {
+            "table": what.number,
+            **cell.labels,
+            "prepare": rows.source.prepare,
+            "setting": setting,
+            "permutation": i,
+        }
+        yield Job(labels, partial(_run, what, cell, setting, rows, i))
+
+
+def _run(what: Table, cell: Cell, setting: settings.Setting, rows: Prepared, i: int) -> Outcome:
+    make, budget = makes(what, cell), what.budget(cell)
+    if what.protocol == "online":
+        X, y = rows.online(i)
+        return online(what, make(Case(cell, len(y), budget, setting)), (X, y), i)
+    training, testing = rows.batch(i)
+    return batch(what, make(Case(cell, len(training[1]), budget, setting)), training, testing, i)
+
+
+def _result(what: Table, cell: Cell, setting: settings.Setting, outcomes: list[Outcome]) -> Result:
+    values = [outcome.value for outcome in outcomes]
+    return Result(
+        what,
+        cell,
+        setting,
+        value=float(np.mean(values)),
+        sd=float(np.std(values, ddof=1)) if len(values) > 1 else None,
+        seconds=float(np.mean([outcome.seconds for outcome in outcomes])),
+        support=_mean(outcome.support for outcome in outcomes),
+        test_seconds=_mean(outcome.test_seconds for outcome in outcomes),
+        permutations=len(values),
+    )
+
+
+def _mean(values: Iterator[float | None]) -> float | None:
+    there = [value for value in values if value is not None]
+    return float(np.mean(there)) if there else None
