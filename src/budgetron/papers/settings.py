@@ -101,7 +101,7 @@ def _jobs(
 ) -> Iterator[Job]:
     """The runs of a point of the grid: over a few orders, or over the folds of the training rows."""
     chosen = stated(table, cell) | dict(point)
-    for i in range(table.search["folds" if table.protocol == "batch" else "orders"]):
+    for i in range(table.search.get("folds") or table.search["orders"]):
         labels = {
             "search": table.number,
             **cell.labels,
