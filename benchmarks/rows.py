@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from step import stream
 
-sys.path.append(str(Path(__file__).parents[1] / "papers"))
-import files
+from budgetron import datasets
+from budgetron.streams import DataError
 
 
 @dataclass(frozen=True)
@@ -32,13 +30,16 @@ class Data:
 def load(name: str, n_features: int) -> Data:
     """A data set, shuffled; where its file is absent, a synthetic stream as wide and about as sparse."""
     r = np.random.default_rng(0)
-    if (files.FOLDER / f"{name}.train.svm.xz").exists():
-        X, y = files.load(f"{name}.train", n_features)
-        order = r.permutation(len(y))
-        return Data(name, X[order], y[order])
-    print(
-        f"{name}.train.svm.xz is not in {files.FOLDER}: a synthetic stream stands in. Set BUDGETRON_DATA."
-    )
+    try:
+        X, y = datasets.load(name, "train")
+    except DataError as error:
+        print(f"{error} A synthetic stream stands in.")
+        return _stand_in(n_features, r)
+    order = r.permutation(len(y))
+    return Data(name, X[order], y[order])
+
+
+def _stand_in(n_features: int, r: np.random.Generator) -> Data:
     X, y = stream(30_000, n_features)
     if n_features > 100:
         X *= r.random(X.shape) < 13 / n_features

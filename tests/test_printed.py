@@ -1,58 +1,16 @@
 """Printed results of the papers, on the data they were printed for."""
 
-import inspect
 import tomllib
 from pathlib import Path
 
-import le2016
 import numpy as np
 import pytest
 import second_order
 
 import data
-from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, algorithms, fogd, projectron
+from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, fogd, projectron
 
-GERMAN = tomllib.loads((Path(__file__).parent / "golden" / "german.toml").read_text())
 FOGD = tomllib.loads((Path(__file__).parent / "golden" / "fogd.toml").read_text())
-
-
-@pytest.mark.parametrize("name", GERMAN["printed"])
-def test_mistakes_on_german_are_those_of_table_5(name):
-    """Lu et al. 2016: within one printed standard deviation, over 20 permutations."""
-    X, y = data.load("german")
-    taken = set(inspect.signature(getattr(algorithms, name)).parameters)
-    if name not in ("ogd", "bogd", "nogd"):
-        taken.discard("eta")
-    settings = {k: v for k, v in GERMAN["settings"].items() if k in taken}
-    learner = getattr(algorithms, name)(Gaussian.of_width(GERMAN["settings"]["sigma"]), **settings)
-    rates = []
-    for i in range(20):
-        order = np.random.default_rng(i).permutation(len(X))
-        predictions = OnlineClassifier(learner, random_state=i).progressive_predict(X[order], y[order])
-        rates.append(100 * np.mean(predictions != y[order]))
-    printed = GERMAN["printed"][name]
-    assert abs(np.mean(rates) - printed["mean"]) <= printed.get("within", 1) * printed["sd"]
-
-
-def study(name):
-    """The study of Le et al. 2016 on a data set, as papers/le2016.py reproduces it."""
-    data.load(f"{name}.train")
-    return le2016.reproduce(
-        next(s for s in le2016.STUDIES if s.name == name), runs=1 if name == "a9a" else 5
-    )
-
-
-@pytest.mark.timing
-def test_nbsgd_on_a9a():
-    """Le et al. 2016, Table 3: accuracy, support vectors and time beside SGD in the same run."""
-    results = study("a9a")
-    assert results["nbsgd"].accuracy >= 83
-    assert results["nbsgd"].support_vectors <= results["sgd"].support_vectors / 4
-    assert results["nbsgd"].seconds < results["sgd"].seconds
-
-
-def test_nbsgd_on_dna():
-    assert study("dna")["nbsgd"].accuracy >= 88
 
 
 def test_duplicates_never_break_a_projection():
@@ -93,5 +51,5 @@ def test_fogd_is_that_of_tables_5_7_and_9(name):
 @pytest.mark.parametrize("study", second_order.STUDIES[2:], ids=lambda s: s.name)
 def test_arow_on_few_features_beats_the_papers(study):
     """The two of the four data sets that are quick; papers/second_order.py prints all."""
-    data.load(f"{study.name}.{study.parts[0]}")
+    data.load(f"{study.name}.train")
     assert second_order.run(study)[0] < study.limit

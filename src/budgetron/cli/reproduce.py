@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -57,8 +58,12 @@ def main(argv: list[str]) -> None:
     """Run the command."""
     args = parser().parse_args(argv)
     _check(args)
+    tables = list(_tables(args))
+    if args.afresh:
+        for key, _ in tables:
+            _store(args, key).unlink(missing_ok=True)
     done = []
-    for key, number in _tables(args):
+    for key, number in tables:
         done.append(_reproduce(args, key, number))
         if args.report is None:
             print(papers.markdown.table(done[-1]), end="\n\n", flush=True)
@@ -93,9 +98,6 @@ def _has(which: tuple[str, int], dataset: str) -> bool:
 
 
 def _reproduce(args: Namespace, key: str, number: int) -> papers.Reproduction:
-    store = Path(args.store) / f"{key}.jsonl"
-    if args.afresh and number == papers.numbers(key)[0]:
-        store.unlink(missing_ok=True)
     done = papers.reproduce(
         key,
         number,
@@ -103,7 +105,7 @@ def _reproduce(args: Namespace, key: str, number: int) -> papers.Reproduction:
         permutations=args.permutations,
         quick=args.quick,
         n_jobs=_threads(args),
-        store=store,
+        store=_store(args, key),
     )
     if not args.quick and any(done.found.values()):
         path = papers.settings.keep(done.table, done.found, Path(args.store))
@@ -113,9 +115,11 @@ def _reproduce(args: Namespace, key: str, number: int) -> papers.Reproduction:
     return done
 
 
-def _threads(args: Namespace) -> int:
-    import os
+def _store(args: Namespace, key: str) -> Path:
+    return Path(args.store) / f"{key}.jsonl"
 
+
+def _threads(args: Namespace) -> int:
     return (os.cpu_count() or 1) if args.jobs == -1 else int(args.jobs)
 
 
