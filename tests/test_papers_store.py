@@ -9,6 +9,7 @@ import pytest
 
 from budgetron.papers.cases import Outcome
 from budgetron.papers.store import Job, Store
+from command import command
 
 
 def jobs(ran, n=6, fails=None):
