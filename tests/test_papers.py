@@ -10,7 +10,7 @@ import pytest
 
 from budgetron import datasets, papers
 from budgetron.learners import Learner
-from budgetron.papers import markdown, reproduction, settings
+from budgetron.papers import claims, markdown, reproduction, settings
 from budgetron.papers.cases import Case
 from budgetron.papers.preparation import PREPARATIONS, prepared
 from budgetron.papers.printed import Cell, Remark, Source, Table
@@ -247,3 +247,30 @@ def test_a_data_set_without_rows_is_left_out_and_named(monkeypatch, tmp_path):
 def test_table_is_a_plain_value():
     assert isinstance(papers.table("lu2016", 5), Table)
     assert papers.table("lu2016", 5) is papers.table("lu2016", 5)
+
+
+def test_claims_hold_or_not():
+    """Of made-up results: the exact projection best at one budget, not at the other."""
+    table = papers.table("zhao2012b", 3)
+    cells = [cell for cell in table.cells if cell.dataset == "german" and cell.budget in (24, 96)]
+    values = {"bduol-projection": 10.0, "bduol-approximate": 30.0}
+
+    def made(cell):
+        value = (
+            50.0
+            if (cell.algorithm, cell.budget) == ("bduol-projection", 24)
+            else values.get(cell.algorithm, 20.0)
+        )
+        return papers.Result(table, cell, {}, value, 0.1, 1.0, 5.0, None, 4)
+
+    done = papers.Reproduction(table, tuple(map(made, cells)), {}, {})
+    found = {verdict.claim.text: verdict for verdict in claims.verdicts(done)}
+    best = found["Exact projection makes the fewest mistakes of all."]
+    assert (best.held, best.of, best.against) == (1, 2, ("german at B = 24",))
+    near = next(verdict for text, verdict in found.items() if text.startswith("At large budgets"))
+    assert (near.held, near.of) == (0, 1)
+    approximate = next(
+        verdict for text, verdict in found.items() if "fewer mistakes than the nearest" in text
+    )
+    assert approximate.held == 0
+    assert "Holds in 1 of 2; not on german at B = 24." in markdown.table(done)

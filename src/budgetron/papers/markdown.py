@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from budgetron.papers.claims import verdicts
 from budgetron.papers.printed import Remark
 from budgetron.papers.reproduction import Reproduction, Result
 
@@ -20,6 +21,7 @@ def table(done: Reproduction) -> str:
         f"### {what.title}: {what.caption.lower() if what.caption.startswith('The ') else what.caption}",
         f"{what.paper}. Measure: {what.measure}; {_orders(done)}.",
         _rows(done.results, what.differs) if done.results else "None of its data sets has a file here.",
+        _claims(done),
         _remarks("Departs from the paper", what.departs, done.results),
         _remarks("Why results differ", what.differs, done.results, numbered=True),
         _missing(done),
@@ -103,6 +105,14 @@ def _remarks(
             about = ", ".join((*remark.datasets, *remark.algorithms))
             lines.append(f"{f'{number}.' if numbered else '*'} {f'{about}: ' if about else ''}{remark.why}")
     return "\n".join([f"**{title}.**", "", *lines]) if lines else ""
+
+
+def _claims(done: Reproduction) -> str:
+    lines = []
+    for verdict in verdicts(done):
+        against = f"; not on {', '.join(verdict.against)}" if verdict.against else ""
+        lines.append(f"* {verdict.claim.text} Holds in {verdict.held} of {verdict.of}{against}.")
+    return "\n".join(["**What the text says of the lost numbers.**", "", *lines]) if lines else ""
 
 
 def _missing(done: Reproduction) -> str:
