@@ -192,6 +192,7 @@ class Sample : public Budget {
       rescale(f.alpha(c), cap_ * f.divisor());
       f.alpha(c)[dropped] = alpha;  // it goes as it is
     }
+    f.forget_norm();
     f.replace(dropped, term);
   }
 

@@ -94,6 +94,8 @@ class Expansion final : public Part {
   void keep_norm() { norm_kept_ = true; }
   // |f|^2, where it is kept.
   double squared_norm() const { return norm2_ / (divisor_ * divisor_); }
+  // Coefficients were changed in place, in no way that the norm could follow: it is made anew before it is asked for.
+  void forget_norm() { norm_age_ = size(); }
 
   // The nearest point of the ball |f| <= radius.
   void pull_into_ball(double radius) {

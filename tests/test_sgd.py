@@ -7,12 +7,24 @@ import pytest
 
 import reference_sgd
 from budgetron import (
+    SGD,
     Gaussian,
     Hinge,
+    Kernelized,
     Merge,
     ProjectSmallest,
+    RemoveOldest,
+    RemoveRandom,
     RemoveSmallest,
+    SampleByWeight,
+    SampleUniform,
+    Sometimes,
     Squared,
+    Stop,
+    Swap,
+    SwapNearest,
+    SwapProject,
+    Unbounded,
     _core,
     bsgd,
     nbsgd,
@@ -286,6 +298,35 @@ def test_the_norm_kept_is_that_of_the_kernel_matrix(maintenance, name):
         assert norm2 <= y_max**2 / 0.01 * (1 + 1e-9)
         at_the_edge += norm2 >= y_max**2 / 0.01 * (1 - 1e-6)
     assert at_the_edge > 0
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        Unbounded(),
+        Stop(15),
+        RemoveRandom(15),
+        RemoveOldest(15),
+        SampleUniform(15, cap=100),
+        SampleByWeight(15, cap=100),
+        Swap(15),
+        SwapNearest(15),
+        SwapProject(15),
+        Sometimes(RemoveSmallest(15), 20),
+    ],
+    ids=repr,
+)
+def test_every_budget_keeps_the_norm(budget):
+    X, y = stream("regression", 200, 3)
+    kernel = Gaussian(0.4)
+    model = Model(Kernelized(kernel, SGD(0.01, Squared()), budget), Targets(), X.shape[1], np.float64, 0)
+    for t in range(len(X)):
+        model.learn(X[t : t + 1], y[t : t + 1].astype(float))
+        A, state = model.dual_coef(), model.state()
+        norm2 = np.einsum("ci,ij,cj", A, kernel(model.support_vectors()), A)
+        kept = state["expansion.norm2"][0] / state["expansion.divisor"][0] ** 2
+        assert kept == pytest.approx(norm2, rel=1e-9, abs=1e-9)
+        assert norm2 <= np.abs(y[: t + 1]).max() ** 2 / 0.01 * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
