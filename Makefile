@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -type f -not -name '*.pyc')
 CPP := $(wildcard cpp/*.hpp cpp/*.cpp)
 
-.PHONY: demo test slow search fuzz lint format bench sanitize stub clean
+.PHONY: demo test slow search fuzz lint format bench report sanitize stub clean
 
 demo: $(VENV)/.installed  ## several learners over a real data set
 	$(BIN)/python -m budgetron.demo
@@ -37,6 +37,9 @@ format: $(VENV)/.developed
 
 bench: $(VENV)/.benched  ## speed beside the peers, as ratios within one run; ten minutes at most
 	$(BIN)/python benchmarks/bench.py
+
+report: $(VENV)/.developed  ## the papers' tables and figures, run again: about half an hour on two cores
+	$(BIN)/budgetron reproduce all --quick --jobs 2 --report papers
 
 # The same tests with the core built under the address and undefined-behaviour sanitizers, assertions on.
 SANITIZED := build/sanitized

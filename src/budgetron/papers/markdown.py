@@ -18,8 +18,8 @@ def table(done: Reproduction) -> str:
     """A table; below it what was done otherwise, why results differ, and which data sets are missing."""
     what = done.table
     parts = [
-        f"### {what.title}: {what.caption.lower() if what.caption.startswith('The ') else what.caption}",
-        f"{what.paper}. Measure: {what.measure}; {_orders(done)}.",
+        f"### {what.title}. {what.caption}",
+        f"{what.paper}. Measure: {what.measure}; {_orders(done)}.{_searched(done)}",
         _rows(done.results, what.differs) if done.results else "None of its data sets has a file here.",
         _claims(done),
         _remarks("Departs from the paper", what.departs, done.results),
@@ -69,7 +69,8 @@ def far(result: Result) -> bool:
 
 
 def _rows(results: Sequence[Result], differs: Sequence[Remark]) -> str:
-    support = any(each.cell.support is not None for each in results)
+    lost = all(each.cell.value is None for each in results)
+    support = lost or any(each.cell.support is not None for each in results)
     budget = any(each.cell.budget is not None for each in results)
     head = ["data set", "algorithm", *["B"] * budget, "ours", "paper", "difference, sd"]
     head += ["support vectors", "paper"] * support + ["seconds", "paper", "times faster"]
@@ -125,6 +126,14 @@ def _orders(done: Reproduction) -> str:
     orders = " or ".join(f"{count}" for count in counts)
     several = f" of {done.table.draws} draws of the rows" if done.table.draws > 1 else " of the rows"
     return f"means over {orders} random orders{several}"
+
+
+def _searched(done: Reproduction) -> str:
+    what = done.table
+    if not what.grid:
+        return ""
+    names = ", ".join(what.grid)
+    return f" Settings of {names} are those of `{what.key}/settings.toml`, found over the grids of the table's file."
 
 
 def _summary(done: Reproduction) -> list[str]:
