@@ -133,7 +133,7 @@ def _searched(done: Reproduction) -> str:
     if not what.grid:
         return ""
     names = ", ".join(what.grid)
-    return f" Settings of {names} are those of `{what.key}/settings.toml`, found over the grids of the table's file."
+    return f" Settings of {names} are those of `{what.key}/settings.toml`, found over the table's grids."
 
 
 def _summary(done: Reproduction) -> list[str]:
