@@ -3,8 +3,8 @@
 Each study prints ours | another reading | print: mean and deviation over five orders. Readings marked
 "program" are those of the programs that the authors published (github.com/jingcoco/Online-Kernel-Learning),
 written anew. The others are settings that the paper leaves open, chosen because they come near to print;
-how many were tried is said, since the nearest of many is near by choice. The search ran on orders 0-9, so these
-studies run on orders 10-14; but print itself was seen by the choice.
+how many were tried is said, since the nearest of many is near by choice. The search ran on orders 0-9, so
+these studies run on orders 10-14; but print itself was seen by the choice.
 
 bogd        program: the whole vector is scaled until max |alpha| <= cap eta; the paper clips each one.
 forgetron   program: the other root of psi(phi) = slack, now and then above 1; with classes, mu is the score
@@ -253,7 +253,7 @@ def study_fogd() -> None:
 TABLE_9 = {  # what is printed; +- in the last digits
     "housing": "OGD 0.04017+-43, NOGD 0.04063+-43, BOGD 0.05270+-134, FOGD 0.04009+-71, NORMA 0.04329+-65",
     "abalone": "OGD 0.01137+-7, NOGD 0.01138+-7, BOGD 0.01558+-17, FOGD 0.01169+-5, NORMA 0.01224+-6",
-    "parkinsons": "OGD 0.04835+-18, NOGD 0.04896+-68, BOGD 0.06159+-37, FOGD 0.04909+-20,NORMA 0.05084+-18",
+    "parkinsons": "OGD 0.04835+-18,NOGD 0.04896+-68, BOGD 0.06159+-37, FOGD 0.04909+-20, NORMA 0.05084+-18",
     "cadata": "OGD 0.03976+-18, NOGD 0.03983+-18, BOGD 0.07259+-31, FOGD 0.04097+-15, NORMA 0.05739+-8",
     "casp": "NOGD 0.07844+-8, BOGD 0.09683+-12, FOGD 0.08021+-31",
 }
