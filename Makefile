@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -type f -not -name '*.pyc')
 CPP := $(wildcard cpp/*.hpp cpp/*.cpp)
 
-.PHONY: demo test slow search fuzz lint format bench sanitize stub clean
+.PHONY: demo test slow search fuzz lint format bench which pictures sanitize stub clean
 
 demo: $(VENV)/.installed  ## several learners over a real data set
 	$(BIN)/python -m budgetron.demo
@@ -37,6 +37,12 @@ format: $(VENV)/.developed
 
 bench: $(VENV)/.benched  ## speed beside the peers, as ratios within one run; ten minutes at most
 	$(BIN)/python benchmarks/bench.py
+
+which: $(VENV)/.installed  ## which algorithm on which data: the table of the README, measured again
+	$(BIN)/python benchmarks/which.py
+
+pictures: $(VENV)/.developed  ## the pictures of the README and the documentation
+	$(BIN)/python benchmarks/pictures.py
 
 # The same tests with the core built under the address and undefined-behaviour sanitizers, assertions on.
 SANITIZED := build/sanitized

@@ -39,15 +39,18 @@ def learning(
     Returns
     -------
     matplotlib.animation.FuncAnimation
-        To be shown, or saved: ``learning(...).save("learning.gif", fps=8)``.
+        To be shown, or saved: ``learning(...).save("learning.gif", writer="pillow", fps=8)``.
 
     Examples
     --------
+    >>> import os, tempfile
     >>> from sklearn.datasets import make_moons
     >>> from budgetron import Gaussian, OnlineClassifier, bpa_nn, plots
     >>> model = OnlineClassifier(bpa_nn(Gaussian(2.0), budget=20))
-    >>> film = plots.learning(model, *make_moons(500, noise=0.2, random_state=0))
-    >>> film.save("learning.gif", fps=8)  # doctest: +SKIP
+    >>> film = plots.learning(model, *make_moons(500, noise=0.2, random_state=0), every=100)
+    >>> film.save(os.path.join(tempfile.mkdtemp(), "learning.gif"), writer="pillow", fps=8)
+    >>> model.n_support_
+    20
     """
     pyplot = style.pyplot()
     from matplotlib.animation import FuncAnimation

@@ -56,7 +56,7 @@ def decision_boundary(
     ax = stage(ax, view)
     points(ax, X, y, shot.classes)
     draw(ax, shot, view)
-    return style.with_legend(ax)
+    return _with_legend(ax)
 
 
 @dataclass(frozen=True)
@@ -162,12 +162,21 @@ def draw(ax: Any, shot: Shot, view: View) -> list[Any]:
     return drawn
 
 
+def _with_legend(ax: Any) -> Any:
+    """A legend in which faint points can be seen, and a ring has no class."""
+    for handle in style.with_legend(ax).get_legend().legend_handles:
+        handle.set(alpha=1, sizes=[36])
+        if handle.get_label() == "support vectors":
+            handle.set(facecolor="white", sizes=[50])
+    return ax
+
+
 def _rings(ax: Any, shot: Shot) -> Any:
     size = np.abs(shot.coefficients).max(axis=0)
     face = colours(len(shot.classes))[shot.coefficients.argmax(axis=0)]
     return ax.scatter(
         *shot.support_vectors.T,
-        s=18 + 62 * size / max(size.max(), np.finfo(float).tiny),
+        s=16 + 54 * size / max(size.max(), np.finfo(float).tiny),
         c=face,
         edgecolors="black",
         linewidths=1.0,
