@@ -130,17 +130,17 @@ def split(study: Study) -> tuple[Data, Data]:
 
 @dataclass(frozen=True)
 class Choice:
-    """A kernel, and for each contestant its step, its learner and its error where they were chosen."""
+    """A kernel, and for each contestant its step, its learner and its error on the rows for choosing."""
 
     share: float
     kernel: Gaussian
-    steps: dict[str, float | None]
+    steps: dict[str, str]
     learners: dict[str, Learner]
     errors: dict[str, float]
 
     def __str__(self) -> str:
-        steps = ", ".join(f"{name} {step:g}" for name, step in self.steps.items() if step is not None)
-        return f"γ = {self.kernel.gamma:.3g} (width {self.share:g} × the median distance); {steps}"
+        steps = "; ".join(f"{name} {step}" for name, step in self.steps.items())
+        return f"γ = {self.kernel.gamma:.3g} (width {self.share:g} × the median distance). {steps}"
 
 
 def choose(data: Data, all_contestants: list[Contestant], widths: Iterable[float] = WIDTHS) -> Choice:
@@ -160,7 +160,9 @@ def _best_steps(data: Data, all_contestants: list[Contestant], share: float, wid
         )
         errors = dict(zip(options, (row.mean for row in result.rows), strict=True))
         best = min(errors, key=lambda step: errors[step])
-        choice.steps[contestant.name], choice.errors[contestant.name] = best, errors[best]
+        if best is not None:
+            choice.steps[contestant.name] = f"{contestant.step} = {best:g}"
+        choice.errors[contestant.name] = errors[best]
         choice.learners[contestant.name] = options[best]
     return choice
 
