@@ -24,6 +24,7 @@ from scipy import sparse
 from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from threadpoolctl import threadpool_limits
 
 from budgetron import AROW, Gaussian, Identity, Mapped, Merge, RandomFourier, Stack, algorithms, datasets
 from budgetron.evaluate import Comparison, compare
@@ -240,4 +241,5 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    with threadpool_limits(1):  # LAPACK in nogd, whose threads would wait for each other on the clock
+        main(sys.argv[1:])
