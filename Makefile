@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -type f -not -name '*.pyc')
 CPP := $(wildcard cpp/*.hpp cpp/*.cpp)
 
-.PHONY: demo test slow search fuzz lint format bench report sanitize stub clean
+.PHONY: demo test slow search fuzz lint format bench report which pictures sanitize stub clean
 
 demo: $(VENV)/.installed  ## several learners over a real data set
 	$(BIN)/python -m budgetron.demo
@@ -40,6 +40,12 @@ bench: $(VENV)/.benched  ## speed beside the peers, as ratios within one run; te
 
 report: $(VENV)/.developed  ## the papers' tables and figures, run again: about half an hour on two cores
 	$(BIN)/budgetron reproduce all --quick --jobs 2 --report papers
+
+which: $(VENV)/.installed  ## which algorithm on which data: the table of the README, measured again
+	$(BIN)/python benchmarks/which.py
+
+pictures: $(VENV)/.developed  ## the pictures of the README and the documentation
+	$(BIN)/python benchmarks/pictures.py
 
 # The same tests with the core built under the address and undefined-behaviour sanitizers, assertions on.
 SANITIZED := build/sanitized

@@ -11,9 +11,15 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 from matplotlib.collections import PolyCollection  # noqa: E402
+from matplotlib.contour import ContourSet  # noqa: E402
+from PIL import Image  # noqa: E402
+from scipy.sparse import csr_matrix  # noqa: E402
+from sklearn.datasets import make_blobs, make_moons  # noqa: E402
+from sklearn.exceptions import NotFittedError  # noqa: E402
 
-from budgetron import plots  # noqa: E402
+from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, bpa_nn, fogd, plots  # noqa: E402
 from budgetron.evaluate import Comparison, Record  # noqa: E402
+from budgetron.plots.style import COLOURS  # noqa: E402
 
 ROWS = (100, 200, 300)
 
@@ -162,3 +168,131 @@ def test_a_missing_matplotlib_is_said(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=r"Drawing needs matplotlib: pip install 'budgetron\[plot\]'"):
         plots.error_against_rows(comparison("a"))
+
+
+def moons(n=200, seed=0):
+    return make_moons(n, noise=0.2, random_state=seed)
+
+
+def three(n=150):
+    return make_blobs(n, centers=3, random_state=1)
+
+
+def rings(ax):
+    [found] = [each for each in ax.collections if each.get_label() == "support vectors"]
+    return found
+
+
+def shown(ax):
+    """The classes of the regions, by their colours, and the places of the pixels."""
+    [image] = ax.images
+    picture, (left, right, bottom, top) = np.asarray(image.get_array()), image.get_extent()
+    high, wide, _ = picture.shape
+    a = left + (np.arange(wide) + 0.5) / wide * (right - left)
+    b = bottom + (np.arange(high) + 0.5) / high * (top - bottom)
+    ink = 1 - picture.reshape(-1, 3)  # a strength times what the colour takes from white
+    inks = 1 - np.array([matplotlib.colors.to_rgb(colour) for colour in COLOURS])
+    alike = (ink / np.linalg.norm(ink, axis=1, keepdims=True)) @ (
+        inks / np.linalg.norm(inks, axis=1)[:, None]
+    ).T
+    return alike.argmax(axis=1), np.stack(np.meshgrid(a, b), axis=-1).reshape(-1, 2)
+
+
+@pytest.mark.parametrize("data", [moons, three])
+def test_regions_are_what_the_model_predicts(data):
+    X, y = data()
+    model = OnlineClassifier(bpa_nn(Gaussian(0.5), budget=15)).fit(X, y)
+    classes, places = shown(drawn(plots.decision_boundary(model, X, y, resolution=60)))
+    assert len(places) == 3600
+    assert (model.classes_[classes] == model.predict(places)).all()
+    assert len(set(classes)) == len(model.classes_)
+
+
+def test_the_support_vectors_are_ringed_by_their_coefficients():
+    X, y = moons()
+    model = OnlineClassifier(bpa_nn(Gaussian(2.0), budget=15)).fit(X, y)
+    ringed = rings(drawn(plots.decision_boundary(model, X, y)))
+    np.testing.assert_array_equal(ringed.get_offsets(), model.support_vectors_)
+    weight = model.dual_coef_[0]
+    assert (np.argsort(ringed.get_sizes()) == np.argsort(np.abs(weight))).all()
+    blue, red = (np.array(matplotlib.colors.to_rgb(colour)) for colour in COLOURS[:2])
+    for face, w in zip(ringed.get_facecolors()[:, :3], weight, strict=True):
+        np.testing.assert_allclose(face, red if w > 0 else blue)
+
+
+def test_the_boundary_is_where_the_score_is_zero_and_the_rows_are_all_there():
+    X, y = moons()
+    model = OnlineClassifier(bpa_nn(Gaussian(2.0), budget=15)).fit(csr_matrix(X), y)
+    ax = drawn(plots.decision_boundary(model, csr_matrix(X), y))
+    [line] = [each for each in ax.collections if isinstance(each, ContourSet)]
+    on_it = np.vstack([path.vertices for path in line.get_paths()])
+    assert len(on_it) > 100
+    assert np.abs(model.decision_function(on_it)).max() < 0.01 * np.abs(model.decision_function(X)).max()
+    for label in (0, 1):
+        [rows] = [each for each in ax.collections if each.get_label() == f"class {label}"]
+        np.testing.assert_array_equal(rows.get_offsets(), X[y == label])
+    assert rings(ax).get_offsets().tolist() == model.support_vectors_.tolist()
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["class 0", "class 1", "support vectors"]
+
+
+def test_explicit_features_have_regions_and_no_rings():
+    X, y = moons()
+    model = OnlineClassifier(fogd(Gaussian(2.0), components=50), random_state=0).fit(X, y)
+    figure, ax = pyplot.subplots()
+    assert plots.decision_boundary(model, X, y, ax) is ax
+    assert "support vectors" not in [each.get_label() for each in drawn(ax).collections]
+    assert pyplot.get_fignums() == [figure.number]
+
+
+def test_what_has_no_boundary_in_the_plane_is_said_in_a_sentence():
+    X, y = moons()
+    wide = np.hstack([X, X])
+    model = OnlineClassifier().fit(X, y)
+    boundary = plots.decision_boundary
+    with pytest.raises(NotFittedError, match=r"plots\.decision_boundary: the model is not fitted yet"):
+        boundary(OnlineClassifier(), X, y)
+    with pytest.raises(ValueError, match="the model must be one of two features, got one of 4"):
+        boundary(OnlineClassifier().fit(wide, y), X, y)
+    with pytest.raises(
+        ValueError, match=r"X must be rows of two features, got an array of shape \(200, 4\)"
+    ):
+        boundary(model, wide, y)
+    with pytest.raises(ValueError, match="y must have a label for each of 200 rows"):
+        boundary(model, X, y[:-1])
+    with pytest.raises(ValueError, match="y contains 2, which is no class of the model"):
+        boundary(model, X, y + 1)
+    with pytest.raises(TypeError, match=r"plots\.decision_boundary: model must be"):
+        boundary(OnlineRegressor().fit(X, y), X, y)
+    with pytest.raises(TypeError, match=r"plots\.learning: model must be"):
+        plots.learning(OnlineRegressor(), X, y)
+    with pytest.raises(ValueError, match=r"plots\.learning: every must be"):
+        plots.learning(OnlineClassifier(), X, y, every=0)
+    assert not pyplot.get_fignums()
+
+
+def test_learning_shows_the_model_as_it_was_after_the_rows_of_each_frame(tmp_path):
+    X, y = moons()
+    learner = bpa_nn(Gaussian(2.0), budget=15)
+    model = OnlineClassifier(learner)
+    film = plots.learning(model, X, y, every=60, resolution=30)
+    path = tmp_path / "learning.gif"
+    film.save(path, writer="pillow", fps=5)
+    with Image.open(path) as gif:
+        assert gif.n_frames == 4
+        assert gif.size == (480, 360)
+    [ax] = film._fig.axes
+    beside = OnlineClassifier(learner)
+    for i, (begin, end) in enumerate([(0, 60), (60, 120), (120, 180), (180, 200)]):
+        beside.partial_fit(X[begin:end], y[begin:end], classes=[0, 1])
+        film._func(i)
+        np.testing.assert_array_equal(rings(drawn(ax)).get_offsets(), beside.support_vectors_)
+        old_and_new = [
+            each.get_offsets() for each in ax.collections if each.get_label().startswith("class")
+        ]
+        assert sorted(np.vstack(old_and_new).tolist()) == sorted(X[:end].tolist())
+        assert len(np.vstack(old_and_new[2:])) == end - begin
+    np.testing.assert_array_equal(model.support_vectors_, beside.support_vectors_)
+    mistakes = (OnlineClassifier(learner).progressive_predict(X, y) != y).mean()
+    assert ax.get_title() == f"200 rows, {mistakes:.1%} mistakes, 15 support vectors"
+    assert len(ax.images) == 1

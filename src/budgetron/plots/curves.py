@@ -1,43 +1,18 @@
-"""Pictures of runs and comparisons, from their records.
-
-Every function takes an optional ``ax`` and returns the one it drew on. All need matplotlib:
-``pip install 'budgetron[plot]'``.
-
->>> from sklearn.datasets import load_breast_cancer
->>> from budgetron import Gaussian, evaluate, forgetron, plots, rbp
->>> k = Gaussian(1e-6)
->>> learners = {"rbp": rbp(k, budget=50), "forgetron": forgetron(k, budget=50)}
->>> result = evaluate.compare(learners, load_breast_cancer(return_X_y=True), permutations=3)
->>> plots.error_against_rows(result).figure.savefig("error.png")  # doctest: +SKIP
-"""
+"""Curves of runs and comparisons, from their records."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from budgetron.evaluate import Comparison, Record, Row
-
-__all__ = [
-    "error_against_budget",
-    "error_against_rows",
-    "error_against_time",
-    "overview",
-    "support_vectors_against_rows",
-]
+from budgetron.plots import style
 
 Source = Comparison | Mapping[str, Iterable[Record]] | Iterable[Record]
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333")
-"""Okabe and Ito's, which the colour-blind tell apart."""
-DASHES = ((0, ()), (0, (5, 2)), (0, (1.5, 1.5)))
-"""What tells further lines apart, when the colours come round again."""
-MARKERS = "osD^vPX"
 
 
 @dataclass
@@ -59,7 +34,7 @@ def error_against_rows(source: Source, ax: Any = None) -> Any:
     runs = _runs(source)
     scale, label = _measure(next(iter(runs.values()))[0][0].mistakes is not None)
     lines = [_over_rows(name, each, "rate", scale) for name, each in runs.items()]
-    ax = _labelled(_banded(_axes(ax), lines), lines)
+    ax = _labelled(_banded(style.axes(ax), lines), lines)
     ax.set(xlabel="rows", ylabel=label)
     return ax
 
@@ -67,7 +42,7 @@ def error_against_rows(source: Source, ax: Any = None) -> Any:
 def support_vectors_against_rows(source: Source, ax: Any = None) -> Any:
     """How the models grow; ``source`` is as for `error_against_rows`."""
     lines = [_over_rows(name, each, "support_vectors", 1) for name, each in _runs(source).items()]
-    ax = _labelled(_banded(_axes(ax), lines), lines)
+    ax = _labelled(_banded(style.axes(ax), lines), lines)
     ax.set(xlabel="rows", ylabel="support vectors")
     ax.set_ylim(bottom=0)
     ax.yaxis.set_major_formatter("{x:,.0f}")
@@ -86,7 +61,7 @@ def error_against_budget(comparisons: Mapping[int, Comparison], ax: Any = None) 
         lone = len(rows) == 1
         budgets, values = list(kept if lone else rows), list(rows.values())
         lines.append(_of_rows(name, budgets, values * len(kept) if lone else values, scale))
-    ax = _labelled(_banded(_axes(ax), lines, marked=True), lines)
+    ax = _labelled(_banded(style.axes(ax), lines, marked=True), lines)
     ax.set_xscale("log", base=2)
     ax.set_xticks(list(kept), [f"{budget:,}" for budget in kept])
     ax.minorticks_off()
@@ -101,18 +76,18 @@ def error_against_time(source: Comparison | Mapping[int, Comparison], ax: Any = 
     """
     kept = {0: source} if isinstance(source, Comparison) else _by_budget(source)
     scale, label = _measure(next(iter(kept.values())).task == "classification")
-    ax = _axes(ax)
-    for (name, rows), style in zip(_rows(kept).items(), _styles(), strict=False):
+    ax = style.axes(ax)
+    for (name, rows), look in zip(_rows(kept).items(), style.styles(), strict=False):
         line = _of_rows(name, [row.seconds for row in rows.values()], list(rows.values()), scale)
-        ax.errorbar(line.x, line.mean, yerr=line.sd, label=name, elinewidth=1, markersize=6, **style)
+        ax.errorbar(line.x, line.mean, yerr=line.sd, label=name, elinewidth=1, markersize=6, **look)
     _seconds(ax)
     ax.set(xlabel="seconds", ylabel=label)
-    return _with_legend(ax)
+    return style.with_legend(ax)
 
 
 def overview(comparison: Comparison) -> Any:
     """A figure of a comparison: error and support vectors against rows, and error against time."""
-    figure, axes = _pyplot().subplots(1, 3, figsize=(14, 4), layout="constrained")
+    figure, axes = style.pyplot().subplots(1, 3, figsize=(14, 4), layout="constrained")
     error_against_rows(comparison, axes[0])
     support_vectors_against_rows(comparison, axes[1])
     error_against_time(comparison, axes[2])
@@ -134,40 +109,14 @@ def _seconds(ax: Any) -> None:
     ax.xaxis.set_major_formatter("{x:g}")
 
 
-def _pyplot() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise ImportError("Drawing needs matplotlib: pip install 'budgetron[plot]'.") from None
-    return pyplot
-
-
-def _axes(ax: Any) -> Any:
-    """The given axes or new ones, without what carries no information."""
-    if ax is None:
-        ax = _pyplot().subplots(figsize=(6.4, 4), layout="constrained")[1]
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis="y", color="#e6e6e6", linewidth=0.8)
-    ax.set_axisbelow(True)
-    return ax
-
-
-def _styles() -> Iterator[dict[str, Any]]:
-    """A style for every line: all colours first, then all again with dashes and other markers."""
-    for i in count():
-        markers, dashes = np.roll(list(MARKERS), i).tolist(), DASHES[i % len(DASHES)]
-        for colour, marker in zip(COLOURS, markers, strict=True):
-            yield {"color": colour, "marker": marker, "linestyle": dashes, "linewidth": 1.6}
-
-
 def _banded(ax: Any, lines: list[Line], marked: bool = False) -> Any:
     """The lines, each in a band of one standard deviation."""
-    for line, style in zip(lines, _styles(), strict=False):
+    for line, look in zip(lines, style.styles(), strict=False):
         few = marked or len(line.x) == 1
-        ax.plot(line.x, line.mean, markersize=5 if few else 0, label=line.name, **style)
+        ax.plot(line.x, line.mean, markersize=5 if few else 0, label=line.name, **look)
         if line.sd.any():
             low, high = line.mean - line.sd, line.mean + line.sd
-            ax.fill_between(line.x, low, high, color=style["color"], alpha=0.13, linewidth=0)
+            ax.fill_between(line.x, low, high, color=look["color"], alpha=0.13, linewidth=0)
     ax.margins(x=0.02)
     ax.xaxis.set_major_formatter("{x:,.0f}")
     return ax
@@ -175,19 +124,14 @@ def _banded(ax: Any, lines: list[Line], marked: bool = False) -> Any:
 
 def _labelled(ax: Any, lines: list[Line]) -> Any:
     """The names at the ends of the lines; in a legend where there are more of them than colours."""
-    if len(lines) > len(COLOURS):
-        return _with_legend(ax)
+    if len(lines) > len(style.COLOURS):
+        return style.with_legend(ax)
     named = [line for line in lines if line.name]
     to_axes = ax.transData + ax.transAxes.inverted()
     ends = [to_axes.transform((line.x[-1], line.mean[-1]))[1] for line in named]
     height = ax.get_window_extent().height * 72 / ax.figure.dpi
-    for line, y, colour in zip(named, _apart(ends, 12 / height), COLOURS, strict=False):
+    for line, y, colour in zip(named, _apart(ends, 12 / height), style.COLOURS, strict=False):
         ax.annotate(line.name, (1.01, y), xycoords="axes fraction", color=colour, fontsize=9, va="center")
-    return ax
-
-
-def _with_legend(ax: Any) -> Any:
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     return ax
 
 

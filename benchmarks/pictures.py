@@ -1,0 +1,136 @@
+"""The pictures of the README and the documentation, from data that everyone has.
+
+Run ``python benchmarks/pictures.py``; they go to docs/pictures.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.colors import to_rgb
+from PIL import Image
+from sklearn.datasets import load_digits, make_moons
+
+from budgetron import (
+    Gaussian,
+    OnlineClassifier,
+    algorithms,
+    evaluate,
+    plots,
+)
+from budgetron.learners import Learner
+from budgetron.plots.style import COLOURS
+
+FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
+DIGITS = Gaussian.of_width(8)
+"""A width that suits the digits, whose pixels go from 0 to 16."""
+ORDERS = 20
+
+
+def main() -> None:
+    """Make all of them."""
+    FOLDER.mkdir(exist_ok=True)
+    save(error_against_rows(), "error_against_rows.png")
+    save(error_against_budget(), "error_against_budget.png")
+    save(boundary(), "boundary.png")
+    learning(FOLDER / "learning.gif")
+
+
+def error_against_rows() -> Any:
+    """How the error falls, with the Perceptron that has no budget beside."""
+    learners = {**unbounded(), **budgeted(40)}
+    result = evaluate.compare(learners, load_digits(return_X_y=True), permutations=ORDERS, every=60)
+    figure, ax = canvas(45)
+    plots.error_against_rows(result, ax)
+    ax.set_title("Handwritten digits, budget 40", loc="left", fontsize=11)
+    return figure
+
+
+def error_against_budget() -> Any:
+    """What a larger budget buys."""
+    data = load_digits(return_X_y=True)
+    found = {}
+    for budget in (10, 20, 40, 80, 160):
+        learners = {**(unbounded() if budget == 10 else {}), **budgeted(budget)}
+        found[budget] = evaluate.compare(learners, data, permutations=ORDERS, every=len(data[1]))
+    figure, ax = canvas(55)
+    plots.error_against_budget(found, ax)
+    ax.set_title("Handwritten digits, after one pass", loc="left", fontsize=11)
+    return figure
+
+
+def unbounded() -> dict[str, Learner]:
+    """What is drawn as a measure for the others: every mistake is kept."""
+    return {"perceptron, no budget": algorithms.perceptron(DIGITS)}
+
+
+def budgeted(budget: int) -> dict[str, Learner]:
+    """What is drawn at a budget."""
+    names = ("rbp", "projectron", "bpa_p")
+    return {name: getattr(algorithms, name)(DIGITS, budget=budget) for name in names}
+
+
+def boundary() -> Any:
+    """The same moons by a learner that forgets, and by one that makes up for what goes."""
+    X, y = moons(1500)
+    figure, axes = plt.subplots(1, 2, figsize=(9.6, 4), layout="constrained", sharey=True)
+    for ax, name in zip(axes, ("rbp", "bpa_p"), strict=True):
+        model = OnlineClassifier(getattr(algorithms, name)(Gaussian(2.0), budget=20), random_state=0)
+        mistakes = np.mean(model.progressive_predict(X, y) != y)
+        plots.decision_boundary(model, X, y, ax, resolution=400)
+        ax.set_title(f"{name}: {mistakes:.1%} mistakes, {model.n_support_} support vectors", fontsize=11)
+    axes[0].get_legend().remove()
+    axes[1].set_ylabel("")
+    return figure
+
+
+def learning(path: Path) -> None:
+    """The boundary while rows arrive, the last frame for longer."""
+    X, y = moons(720)
+    model = OnlineClassifier(algorithms.bpa_p(Gaussian(2.0), budget=20), random_state=0)
+    film = plots.learning(model, X, y, every=20, resolution=200)
+    film.save(path, writer="pillow", fps=6, dpi=100)
+    with Image.open(path) as gif:
+        frames = [_flat(gif, i) for i in range(gif.n_frames)]
+    times = [160] * (len(frames) - 1) + [2500]
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=times, loop=0, optimize=True)
+
+
+def _flat(gif: Any, i: int) -> Image.Image:
+    """Frame i in the colours of all: shades of the classes, most as light as regions are, and greys."""
+    gif.seek(i)
+    shades = np.concatenate([np.linspace(0.08, 0.46, 60), np.linspace(0.48, 1, 20)])[:, None]
+    inks = [1 - np.array(to_rgb(colour)) for colour in COLOURS[:2]]
+    blocks = [1 - shades * ink for ink in inks] + [np.linspace(0, 1, 16)[:, None].repeat(3, axis=1)]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette((255 * np.vstack(blocks)).round().astype(np.uint8).tobytes())
+    return gif.convert("RGB").quantize(palette=palette, dither=Image.Dither.NONE)
+
+
+def moons(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two noisy moons."""
+    X, y = make_moons(n, noise=0.22, random_state=0)
+    return X, y
+
+
+def canvas(top: float) -> tuple[Any, Any]:
+    """A figure as wide as a README shows it; limits come first, since labels stand at the ends of lines."""
+    figure, ax = plt.subplots(figsize=(7.2, 4), layout="constrained")
+    ax.set_ylim(0, top)
+    return figure, ax
+
+
+def save(figure: Any, name: str) -> None:
+    """Into the folder; the same picture is the same bytes."""
+    figure.savefig(FOLDER / name, dpi=150, metadata={"Software": None})
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""Pictures: of runs and comparisons from their records, and of classifiers of two features.
+
+Every function takes an optional ``ax`` and returns the one it drew on, but for `overview`, a figure, and
+`learning`, an animation. All need matplotlib: ``pip install 'budgetron[plot]'``.
+
+>>> from sklearn.datasets import load_breast_cancer
+>>> from budgetron import Gaussian, evaluate, forgetron, plots, rbp
+>>> k = Gaussian(1e-6)
+>>> learners = {"rbp": rbp(k, budget=50), "forgetron": forgetron(k, budget=50)}
+>>> result = evaluate.compare(learners, load_breast_cancer(return_X_y=True), permutations=3)
+>>> plots.error_against_rows(result).figure.savefig("error.png")  # doctest: +SKIP
+"""
+
+from budgetron.plots.animation import learning
+from budgetron.plots.boundary import decision_boundary
+from budgetron.plots.curves import (
+    error_against_budget,
+    error_against_rows,
+    error_against_time,
+    overview,
+    support_vectors_against_rows,
+)
+
+__all__ = [
+    "decision_boundary",
+    "error_against_budget",
+    "error_against_rows",
+    "error_against_time",
+    "learning",
+    "overview",
+    "support_vectors_against_rows",
+]

@@ -1,0 +1,219 @@
+"""What a classifier of two features says where, and the support vectors that make it say so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from budgetron import _check
+from budgetron.estimators import OnlineClassifier
+from budgetron.learners import Floats
+from budgetron.plots import style
+
+FAINT, FULL = 0.10, 0.42
+"""How much colour a region has at the boundary, and where the margin is 1 or more."""
+
+
+def decision_boundary(
+    model: OnlineClassifier, X: Any, y: Any, ax: Any = None, *, resolution: int = 200
+) -> Any:
+    """The regions of the classes, the rows as small points, and the support vectors ringed.
+
+    A region has the colour of its class, stronger with the margin: with abs(f(x)) for two classes, with the
+    distance from the best score to the next for more. A support vector has the colour of the class that it
+    speaks for, and is the larger the larger its coefficient. A learner on explicit features has none.
+
+    Parameters
+    ----------
+    model : OnlineClassifier
+        A fitted one, of two features.
+    X, y : arrays
+        The rows to show with their labels; the picture is as wide as they are.
+    ax : matplotlib axes, optional
+        Where to draw; by default on new ones.
+    resolution : int
+        At so many places along each axis the model is asked.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from budgetron import Gaussian, OnlineClassifier, bpa_nn, plots
+    >>> X, y = make_moons(500, noise=0.2, random_state=0)
+    >>> model = OnlineClassifier(bpa_nn(Gaussian(2.0), budget=20)).fit(X, y)
+    >>> plots.decision_boundary(model, X, y).figure.savefig("boundary.png")  # doctest: +SKIP
+    """
+    X, y = rows("plots.decision_boundary", X, y)
+    view = View.around(X, _check.count("plots.decision_boundary", "resolution", resolution))
+    shot = Shot.of("plots.decision_boundary", model, view)
+    if (unknown := ~np.isin(y, shot.classes)).any():
+        label = y[unknown][0].tolist()
+        raise ValueError(f"plots.decision_boundary: y contains {label!r}, which is no class of the model.")
+    ax = stage(ax, view)
+    points(ax, X, y, shot.classes)
+    draw(ax, shot, view)
+    return _with_legend(ax)
+
+
+@dataclass(frozen=True)
+class View:
+    """The part of the plane that is shown, and the places where a model is asked: the middles of pixels."""
+
+    low: Floats
+    high: Floats
+    resolution: int
+
+    @classmethod
+    def around(cls, X: Floats, resolution: int) -> Self:
+        """A view of all rows, with some room."""
+        low, high = X.min(axis=0), X.max(axis=0)
+        room = np.where(high > low, 0.08 * (high - low), 1.0)
+        return cls(low - room, high + room, resolution)
+
+    def ticks(self) -> tuple[Floats, Floats]:
+        """The places along each axis."""
+        middles = (np.arange(self.resolution) + 0.5) / self.resolution
+        a, b = (low + middles * (high - low) for low, high in zip(self.low, self.high, strict=True))
+        return a, b
+
+    def places(self) -> Floats:
+        """All places, the first feature running fastest."""
+        return np.stack(np.meshgrid(*self.ticks()), axis=-1).reshape(-1, 2)
+
+    @property
+    def extent(self) -> tuple[float, float, float, float]:
+        """The corners, as matplotlib wants them."""
+        return float(self.low[0]), float(self.high[0]), float(self.low[1]), float(self.high[1])
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A model as it is at one moment: its scores in a view, one for each class, and its support vectors."""
+
+    classes: npt.NDArray[Any]
+    scores: Floats
+    support_vectors: Floats
+    coefficients: Floats
+
+    @classmethod
+    def of(cls, who: str, model: Any, view: View) -> Self:
+        """The model now; one sentence if it is none that can be drawn."""
+        scores = _class_scores(fitted(who, model), view.places()).reshape(
+            view.resolution, view.resolution, -1
+        )
+        vectors = model.support_vectors_
+        vectors = vectors.toarray() if sparse.issparse(vectors) else np.array(vectors)
+        return cls(model.classes_, scores, vectors, _for_classes(model.dual_coef_))
+
+    def lead(self, k: int) -> Floats:
+        """By how much class k is ahead of the others; half of it for two, which is f(x) or -f(x)."""
+        others = np.delete(self.scores, k, axis=2).max(axis=2)
+        return np.asarray(self.scores[:, :, k] - others) / (2 if len(self.classes) == 2 else 1)
+
+    def picture(self) -> Floats:
+        """The colours of the regions."""
+        n = len(self.classes)
+        best = self.scores[:, :, 1] >= 0 if n == 2 else self.scores.argmax(axis=2)  # as predict has it
+        margin = np.max([self.lead(k) for k in range(n)], axis=0)
+        strength = (FAINT + (FULL - FAINT) * np.clip(margin, 0, 1))[:, :, None]
+        return np.asarray(1 - strength * (1 - colours(n)[best.astype(int)]))
+
+
+def colours(n: int) -> Floats:
+    """The colours of n classes; from the eighth on they come round again."""
+    hexadecimal = [style.COLOURS[k % len(style.COLOURS)].lstrip("#") for k in range(n)]
+    return np.array([list(bytes.fromhex(each)) for each in hexadecimal]) / 255
+
+
+def stage(ax: Any, view: View) -> Any:
+    """The axes of a view."""
+    ax = style.axes(ax)
+    ax.grid(False)
+    ax.set(xlim=view.extent[:2], ylim=view.extent[2:], xlabel="first feature", ylabel="second feature")
+    return ax
+
+
+def points(
+    ax: Any, X: Floats, y: npt.NDArray[Any], classes: npt.NDArray[Any], alpha: float = 0.45
+) -> list[Any]:
+    """The rows as small points, those of each class in its colour."""
+    look = {"s": 9, "alpha": alpha, "linewidths": 0, "zorder": 2}
+    return [
+        ax.scatter(*X[y == label].T, color=colour, label=f"class {label}", **look)
+        for label, colour in zip(classes.tolist(), colours(len(classes)), strict=True)
+    ]
+
+
+def draw(ax: Any, shot: Shot, view: View) -> list[Any]:
+    """The regions, the boundaries between them, and the support vectors; what was drawn."""
+    where = {"extent": view.extent, "origin": "lower", "aspect": "auto"}
+    drawn = [ax.imshow(shot.picture(), interpolation="bilinear", zorder=0, **where)]
+    for k in range(1 if len(shot.classes) == 2 else len(shot.classes)):
+        lead = shot.lead(k)
+        if lead.min() < 0 < lead.max():
+            look = {"colors": "#222222", "linewidths": 1.3, "zorder": 1}
+            drawn.append(ax.contour(*view.ticks(), lead, levels=[0], **look))
+    if len(shot.support_vectors):
+        drawn.append(_rings(ax, shot))
+    return drawn
+
+
+def _with_legend(ax: Any) -> Any:
+    """A legend in which faint points can be seen, and a ring has no class."""
+    for handle in style.with_legend(ax).get_legend().legend_handles:
+        handle.set(alpha=1, sizes=[36])
+        if handle.get_label() == "support vectors":
+            handle.set(facecolor="white", sizes=[50])
+    return ax
+
+
+def _rings(ax: Any, shot: Shot) -> Any:
+    size = np.abs(shot.coefficients).max(axis=0)
+    face = colours(len(shot.classes))[shot.coefficients.argmax(axis=0)]
+    return ax.scatter(
+        *shot.support_vectors.T,
+        s=16 + 54 * size / max(size.max(), np.finfo(float).tiny),
+        c=face,
+        edgecolors="black",
+        linewidths=1.0,
+        label="support vectors",
+        zorder=3,
+    )
+
+
+def fitted(who: str, model: Any) -> OnlineClassifier:
+    """A model that can be drawn, or one sentence."""
+    known: OnlineClassifier = _check.instance(who, "model", model, OnlineClassifier)
+    if not hasattr(known, "classes_"):
+        raise NotFittedError(f"{who}: the model is not fitted yet; call fit or partial_fit first.")
+    if known.n_features_in_ != 2:
+        raise ValueError(
+            f"{who}: the model must be one of two features, got one of {known.n_features_in_}."
+        )
+    return known
+
+
+def rows(who: str, X: Any, y: Any) -> tuple[Floats, npt.NDArray[Any]]:
+    """Rows of two features as an array, and their labels."""
+    X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+    if X.ndim != 2 or X.shape[1] != 2 or not len(X):
+        raise ValueError(f"{who}: X must be rows of two features, got an array of shape {X.shape}.")
+    y = np.asarray(y)
+    if y.shape != (len(X),):
+        raise ValueError(f"{who}: y must have a label for each of {len(X)} rows, got shape {y.shape}.")
+    return X, y
+
+
+def _class_scores(model: OnlineClassifier, X: Floats) -> Floats:
+    """One score for each class: of two, -f(x) and f(x)."""
+    scores = model.decision_function(X)
+    return np.stack([-scores, scores], axis=-1) if scores.ndim == 1 else scores
+
+
+def _for_classes(coefficients: Floats) -> Floats:
+    """One row of coefficients for each class."""
+    return np.vstack([-coefficients, coefficients]) if len(coefficients) == 1 else coefficients

@@ -1,0 +1,48 @@
+"""What all pictures have in common: colours, markers, axes, and where legends go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333")
+"""Okabe and Ito's, which the colour-blind tell apart."""
+DASHES = ((0, ()), (0, (5, 2)), (0, (1.5, 1.5)))
+"""What tells further lines apart, when the colours come round again."""
+MARKERS = "osD^vPX"
+
+
+def pyplot() -> Any:
+    """matplotlib.pyplot, or one sentence on how to get it."""
+    try:
+        import matplotlib.pyplot
+    except ImportError:
+        raise ImportError("Drawing needs matplotlib: pip install 'budgetron[plot]'.") from None
+    return matplotlib.pyplot
+
+
+def axes(ax: Any) -> Any:
+    """The given axes or new ones, without what carries no information."""
+    if ax is None:
+        ax = pyplot().subplots(figsize=(6.4, 4), layout="constrained")[1]
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", color="#e6e6e6", linewidth=0.8)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def styles() -> Iterator[dict[str, Any]]:
+    """A style for every line: all colours first, then all again with dashes and other markers."""
+    for i in count():
+        markers, dashes = np.roll(list(MARKERS), i).tolist(), DASHES[i % len(DASHES)]
+        for colour, marker in zip(COLOURS, markers, strict=True):
+            yield {"color": colour, "marker": marker, "linestyle": dashes, "linewidth": 1.6}
+
+
+def with_legend(ax: Any) -> Any:
+    """A legend beside the axes, where it covers nothing."""
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    return ax
