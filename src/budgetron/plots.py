@@ -13,7 +13,7 @@ Every function takes an optional ``ax`` and returns the one it drew on. All need
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -24,9 +24,12 @@ import numpy.typing as npt
 from budgetron.evaluate import Comparison, Record, Row
 
 __all__ = [
+    "Line",
+    "curves",
     "error_against_budget",
     "error_against_rows",
     "error_against_time",
+    "over_rows",
     "overview",
     "support_vectors_against_rows",
 ]
@@ -58,16 +61,14 @@ def error_against_rows(source: Source, ax: Any = None) -> Any:
     """
     runs = _runs(source)
     scale, label = _measure(next(iter(runs.values()))[0][0].mistakes is not None)
-    lines = [_over_rows(name, each, "rate", scale) for name, each in runs.items()]
-    ax = _labelled(_banded(_axes(ax), lines), lines)
+    ax = curves([_over_rows(name, each, "rate", scale) for name, each in runs.items()], ax)
     ax.set(xlabel="rows", ylabel=label)
     return ax
 
 
 def support_vectors_against_rows(source: Source, ax: Any = None) -> Any:
     """How the models grow; ``source`` is as for `error_against_rows`."""
-    lines = [_over_rows(name, each, "support_vectors", 1) for name, each in _runs(source).items()]
-    ax = _labelled(_banded(_axes(ax), lines), lines)
+    ax = curves(over_rows(source, "support_vectors"), ax)
     ax.set(xlabel="rows", ylabel="support vectors")
     ax.set_ylim(bottom=0)
     ax.yaxis.set_major_formatter("{x:,.0f}")
@@ -86,7 +87,7 @@ def error_against_budget(comparisons: Mapping[int, Comparison], ax: Any = None) 
         lone = len(rows) == 1
         budgets, values = list(kept if lone else rows), list(rows.values())
         lines.append(_of_rows(name, budgets, values * len(kept) if lone else values, scale))
-    ax = _labelled(_banded(_axes(ax), lines, marked=True), lines)
+    ax = curves(lines, ax, marked=True)
     ax.set_xscale("log", base=2)
     ax.set_xticks(list(kept), [f"{budget:,}" for budget in kept])
     ax.minorticks_off()
@@ -117,6 +118,21 @@ def overview(comparison: Comparison) -> Any:
     support_vectors_against_rows(comparison, axes[1])
     error_against_time(comparison, axes[2])
     return figure
+
+
+def over_rows(source: Source, what: str = "rate", scale: float = 1.0) -> list[Line]:
+    """Any number of the records against rows, as lines for `curves`: "rate", "seconds", ..."""
+    return [_over_rows(name, each, what, scale) for name, each in _runs(source).items()]
+
+
+def curves(lines: Sequence[Line], ax: Any = None, *, marked: bool = False, named: bool = True) -> Any:
+    """Any lines, as all pictures here draw theirs.
+
+    ``marked`` shows the points. Without ``named`` no names stand beside the lines, for pictures of several
+    axes that share a legend; a line without points takes a colour and draws nothing.
+    """
+    ax = _banded(_axes(ax), list(lines), marked)
+    return _labelled(ax, list(lines)) if named else ax
 
 
 def _seconds(ax: Any) -> None:
