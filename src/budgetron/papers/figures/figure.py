@@ -16,7 +16,7 @@ from typing import Any, Self
 from budgetron._durable import write
 from budgetron.streams import DataError
 
-DPI = 110
+DPI = 100
 
 Shown = Mapping[str, Any]
 """Data set to what was computed of it."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from budgetron import plots
 from budgetron.evaluate import Comparison
-from budgetron.papers.figures import lu2016_sizes
+from budgetron.papers.figures import lu2016_budgets, lu2016_shares
 from budgetron.papers.figures.figure import Claim, Figure
-from budgetron.papers.figures.panels import multiples
-from budgetron.papers.figures.runs import Plan, compared, last, least, seconds
+from budgetron.papers.figures.judges import ALL, MOST, Values, below, counted, numbers
+from budgetron.papers.figures.panels import focus, multiples
+from budgetron.papers.figures.runs import Plan, compared, last, seconds
 from budgetron.papers.printed import table
+from budgetron.plots import Line
 
 OURS = ("fogd", "nogd")
 """The algorithms that the paper proposes."""
@@ -26,9 +29,6 @@ TARGETS = (*OURS, *REMOVAL, "projectron", "bogd", *UNBOUNDED)
 CAPS = {"covtype": 50_000, "acoustic": 50_000, "year": 50_000}
 
 Shown = Mapping[str, Comparison]
-Values = Mapping[str, float]
-Judge = Callable[[Values], tuple[bool, str]]
-"""From the values of a data set by algorithm to whether it agrees, and the numbers."""
 
 
 def _classes(dataset: str, n_jobs: int) -> Comparison:
@@ -45,68 +45,32 @@ def _errors(shown: Shown) -> Any:
     panels = {name: plots.over_rows(each, "rate", scale) for name, each in shown.items()}
     figure = multiples(panels, CLASSES if labels else TARGETS, label)
     for ax, lines in zip(figure.axes, panels.values(), strict=False):
-        late = np.concatenate([line.mean[len(line.mean) // 8 :] for line in lines])
-        room = 0.08 * (late.max() - late.min())
-        ax.set_ylim(late.min() - room, late.max() + room)
+        focus(ax, lines)
     return figure
 
 
 def _times(shown: Shown) -> Any:
     labels = next(iter(shown.values())).task == "classification"
-    panels = {name: plots.over_rows(each, "seconds") for name, each in shown.items()}
-    return multiples(panels, CLASSES if labels else TARGETS, "seconds", log=True)
+    panels = {
+        name: [_plain(line) for line in plots.over_rows(each, "seconds")] for name, each in shown.items()
+    }
+    return multiples(panels, CLASSES if labels else TARGETS, "time", log=True)
 
 
-def counted(
-    judge: Judge, share: float, values: Callable[[Comparison], Values]
-) -> Callable[[Shown], tuple[bool, str]]:
-    """Whether at least a share of the data sets agrees; those that cannot tell have no numbers."""
-
-    def check(shown: Shown) -> tuple[bool, str]:
-        judged = {name: judge(values(each)) for name, each in shown.items()}
-        told = {name: each for name, each in judged.items() if each[1]}
-        agree = sum(holds for holds, _ in told.values())
-        said = "; ".join(
-            f"{name}{'' if holds else ' (not)'}: {numbers}" for name, (holds, numbers) in told.items()
-        )
-        return bool(told) and agree >= share * len(told), f"{agree} of {len(told)} data sets. {said}"
-
-    return check
-
-
-def _numbers(values: Values, names: tuple[str, ...]) -> str:
-    return ", ".join(f"{name} {values[name]:.3g}" for name in names if name in values)
-
-
-def below(some: tuple[str, ...], others: tuple[str, ...], worst: bool = True, by: float = 1.0) -> Judge:
-    """Whether all (or with ``worst=False`` the best) of some are below each of the others, by a factor."""
-
-    def judge(values: Values) -> tuple[bool, str]:
-        mine = [values[name] for name in some if name in values]
-        theirs = [values[name] for name in others if name in values]
-        if not mine or not theirs:
-            return False, ""
-        holds = by * (max(mine) if worst else min(mine)) < min(theirs)
-        return holds, f"{_numbers(values, some)} against {_least(values, others)}"
-
-    return judge
-
-
-def _least(values: Values, names: tuple[str, ...]) -> str:
-    name = least(values, names)
-    return f"at least {values[name]:.3g} ({name})" if len(names) > 1 else f"{name} {values[name]:.3g}"
+def _plain(line: Line) -> Line:
+    """Without deviations, which a logarithmic axis distorts."""
+    return replace(line, sd=np.zeros_like(line.mean))
 
 
 def _alike(values: Values) -> tuple[bool, str]:
     f, n = values["fogd"], values["nogd"]
-    return max(f, n) <= 1.15 * min(f, n), _numbers(values, OURS)
+    return max(f, n) <= 1.15 * min(f, n), numbers(values, OURS)
 
 
 def _raw(comparison: Comparison) -> Values:
     return last(comparison, 1.0)
 
 
-ALL, MOST = 1.0, 0.5001
 FEWER = "3 random orders of the rows where the paper has 20."
 CAPPED = "covtype is capped at 50,000 random rows."
 POKER = "poker is the training part, 25,010 rows; the paper has 1,000,000."
@@ -170,7 +134,8 @@ FIGURES = (
         ),
         Claim("FOGD takes less time than NOGD.", counted(below(("fogd",), ("nogd",)), ALL, seconds)),
     ),
-    *lu2016_sizes.FIGURES,
+    lu2016_shares.FIGURE,
+    lu2016_budgets.FIGURE,
     _figure(
         5,
         9,

@@ -9,7 +9,7 @@ import numpy as np
 from budgetron import plots
 from budgetron.evaluate import Comparison
 from budgetron.papers.figures.figure import Claim, Figure
-from budgetron.papers.figures.panels import grid
+from budgetron.papers.figures.panels import grid, legend
 from budgetron.papers.figures.runs import Plan, compared, last
 from budgetron.plots import Line
 
@@ -19,12 +19,16 @@ PROJECTRONS = ("projectron", "projectron++")
 ALGORITHMS = ("perceptron", "pa-1", *PROJECTRONS, *BOUNDED, "stoptron")
 EARLY = 1000
 """Before so many rows all errors are alike and noisy."""
+SHOWN = (17, 27)
+"""The percentages that are drawn: the Stoptron's deviation is the largest."""
 
 Shown = dict[str, Comparison]
 
 
 def _runs(dataset: str, n_jobs: int) -> Comparison:
-    return compared(Plan("orabona2008", 1, dataset, ALGORITHMS, permutations=3, budget=B, points=60), n_jobs)
+    return compared(
+        Plan("orabona2008", 1, dataset, ALGORITHMS, permutations=3, budget=B, points=60), n_jobs
+    )
 
 
 def _one(shown: Shown) -> Comparison:
@@ -38,7 +42,7 @@ def _lines(shown: Shown, what: str, scale: float = 1.0) -> dict[str, Line]:
 
 def _error(shown: Shown) -> Any:
     figure, [[ax]] = grid(1, 1, height=4.6)
-    ax.set_ylim(15, 40)
+    ax.set_ylim(*SHOWN)
     plots.error_against_rows(_one(shown), ax)
     return figure
 
@@ -54,11 +58,12 @@ def _error_of_size(shown: Shown) -> Any:
     errors, sizes = _lines(shown, "rate", 100), _lines(shown, "support_vectors")
     lines = [Line(name, sizes[name].mean, errors[name].mean, np.zeros(0)) for name in errors]
     ax.set_xscale("log")
-    ax.set_ylim(15, 40)
-    plots.curves(lines, ax)
+    ax.set_ylim(*SHOWN)
+    plots.curves(lines, ax, named=False)
     ax.set(xlabel="support vectors", ylabel="mistakes, % of rows")
     ax.set_xticks([100, 200, 500, 1000, 2000, 5000, 10000], minor=False)
     ax.minorticks_off()
+    legend(figure, ax, ALGORITHMS)
     return figure
 
 
@@ -168,7 +173,9 @@ FIGURES = (
         _size,
         Claim("For PA-I and the Perceptron the growth is linear.", _linear),
         Claim("For Projectron and Projectron++ it is less than linear.", _sublinear),
-        Claim("Projectron and Projectron++ will stop growing: they grow ever more slowly.", _slower_and_slower),
+        Claim(
+            "Projectron and Projectron++ will stop growing: they grow ever more slowly.", _slower_and_slower
+        ),
     ),
     _figure(
         3,

@@ -32,8 +32,10 @@ def multiples(
         panel(ax, lines, names, title, log=log)
     for ax in axes.flat[len(panels) :]:
         ax.set_axis_off()
-    figure.supxlabel("rows", fontsize="medium")
-    figure.supylabel(ylabel, fontsize="medium")
+    for ax in axes.flat[max(0, len(panels) - columns) : len(panels)]:
+        ax.set_xlabel("rows")
+    for ax in axes[:, 0]:
+        ax.set_ylabel(ylabel)
     legend(figure, axes.flat[0], names)
     return figure
 
@@ -51,22 +53,29 @@ def panel(
     known = {line.name: line for line in lines}
     plots.curves([known.get(name, _empty(name)) for name in names], ax, named=False, marked=marked)
     ax.set_title(title, fontsize="medium", loc="left")
-    ax.locator_params(axis="x", nbins=5)
+    if ax.get_xscale() == "linear":
+        ax.locator_params(axis="x", nbins=5)
     if log:
         logarithmic(ax)
     return ax
 
 
 def logarithmic(ax: Any) -> None:
-    """A vertical axis of times."""
+    """A vertical axis of times, in seconds, with ticks enough to read it."""
+    from matplotlib.ticker import EngFormatter, LogLocator
+
     ax.set_yscale("log")
-    ax.yaxis.set_major_formatter("{x:g}")
+    low, high = ax.dataLim.intervaly
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 50 * low else (1,)))
+    ax.yaxis.set_major_formatter(EngFormatter(unit="s"))
     ax.minorticks_off()
 
 
 def legend(figure: Any, ax: Any, names: Sequence[str], columns: int = 0) -> None:
     """One for the figure, below it; a name that is in no panel is left out."""
-    present = {line.get_label() for each in figure.axes for line in each.get_lines() if len(line.get_xdata())}
+    present = {
+        line.get_label() for each in figure.axes for line in each.get_lines() if len(line.get_xdata())
+    }
     by_name = {line.get_label(): line for line in ax.get_lines()}
     kept = [name for name in names if name in present]
     figure.legend(
@@ -78,6 +87,13 @@ def legend(figure: Any, ax: Any, names: Sequence[str], columns: int = 0) -> None
         columnspacing=1.2,
         handlelength=1.8,
     )
+
+
+def focus(ax: Any, lines: Sequence[Line]) -> None:
+    """What comes after the first eighth of the rows decides the scale: the first few errors are chance."""
+    late = np.concatenate([line.mean[len(line.mean) // 8 :] for line in lines])
+    room = 0.08 * (late.max() - late.min())
+    ax.set_ylim(max(0, late.min() - room), late.max() + room)
 
 
 def _empty(name: str) -> Line:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,6 +18,7 @@ from budgetron.papers.preparation import Prepared, Rows, prepared
 from budgetron.papers.printed import Cell, Table, table
 from budgetron.papers.reproduction import makes
 from budgetron.papers.store import Store
+from budgetron.plots import Line
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Plan:
 
 @lru_cache(maxsize=32)
 def compared(plan: Plan, n_jobs: int = 1) -> Comparison:
-    """The runs of the algorithms that the table has for the data set; figures of the same runs share them."""
+    """The runs of those algorithms that the table has for the data set; figures share them."""
     what = table(plan.key, plan.number)
     have = {cell.algorithm for cell in what.of(plan.dataset)}
     names = [name for name in plan.algorithms if name in have]
@@ -113,3 +114,12 @@ def seconds(comparison: Comparison) -> dict[str, float]:
 def least(values: Mapping[str, float], among: Iterable[str]) -> str:
     """Whose value is the least among some."""
     return min((name for name in among if name in values), key=lambda name: values[name])
+
+
+Numbers = Callable[[Comparison], dict[str, float]]
+
+
+def over_sizes(sizes: Mapping[Any, Comparison], name: str, of: Numbers, label: str) -> Line:
+    """A number of an algorithm against a size of which there is a comparison for each value."""
+    values = np.array([of(comparison)[name] for comparison in sizes.values()])
+    return Line(label, np.array(list(sizes), dtype=float), values, np.zeros(len(values)))
