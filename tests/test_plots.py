@@ -162,3 +162,15 @@ def test_a_missing_matplotlib_is_said(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=r"Drawing needs matplotlib: pip install 'budgetron\[plot\]'"):
         plots.error_against_rows(comparison("a"))
+
+
+def test_names_stand_at_the_ends_of_lines():
+    ends = [1.0, 50.0, 100.0]
+    lines = [plots.Line(str(y), np.arange(2.0), np.array([0.0, y]), np.zeros(2)) for y in ends]
+    for more in ({}, {"from_zero": True}):
+        ax = drawn(plots.curves(lines, **more))
+        to_axes = ax.transData + ax.transAxes.inverted()
+        places = [to_axes.transform((1, y))[1] for y in ends]
+        np.testing.assert_allclose([text.xy[1] for text in ax.texts], places, atol=1e-9)
+    assert ax.get_ylim()[0] == 0
+    assert not plots.curves(lines, named=False).texts

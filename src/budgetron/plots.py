@@ -68,9 +68,8 @@ def error_against_rows(source: Source, ax: Any = None) -> Any:
 
 def support_vectors_against_rows(source: Source, ax: Any = None) -> Any:
     """How the models grow; ``source`` is as for `error_against_rows`."""
-    ax = curves(over_rows(source, "support_vectors"), ax)
+    ax = curves(over_rows(source, "support_vectors"), ax, from_zero=True)
     ax.set(xlabel="rows", ylabel="support vectors")
-    ax.set_ylim(bottom=0)
     ax.yaxis.set_major_formatter("{x:,.0f}")
     return ax
 
@@ -125,13 +124,23 @@ def over_rows(source: Source, what: str = "rate", scale: float = 1.0) -> list[Li
     return [_over_rows(name, each, what, scale) for name, each in _runs(source).items()]
 
 
-def curves(lines: Sequence[Line], ax: Any = None, *, marked: bool = False, named: bool = True) -> Any:
+def curves(
+    lines: Sequence[Line],
+    ax: Any = None,
+    *,
+    marked: bool = False,
+    named: bool = True,
+    from_zero: bool = False,
+) -> Any:
     """Any lines, as all pictures here draw theirs.
 
-    ``marked`` shows the points. Without ``named`` no names stand beside the lines, for pictures of several
-    axes that share a legend; a line without points takes a colour and draws nothing.
+    ``marked`` shows the points, ``from_zero`` starts the vertical axis there. Without ``named`` no names
+    stand beside the lines, for pictures of several axes that share a legend; a line without points takes a
+    colour and draws nothing.
     """
     ax = _banded(_axes(ax), list(lines), marked)
+    if from_zero:
+        ax.set_ylim(bottom=0)
     return _labelled(ax, list(lines)) if named else ax
 
 
@@ -194,6 +203,7 @@ def _labelled(ax: Any, lines: list[Line]) -> Any:
     if len(lines) > len(COLOURS):
         return _with_legend(ax)
     named = [line for line in lines if line.name]
+    ax.get_ylim()  # the limits that the lines ask for are worked out when they are looked at
     to_axes = ax.transData + ax.transAxes.inverted()
     ends = [to_axes.transform((line.x[-1], line.mean[-1]))[1] for line in named]
     height = ax.get_window_extent().height * 72 / ax.figure.dpi

@@ -62,7 +62,7 @@ def _papers(done: Sequence[Reproduction], drawn: Drawn) -> Iterator[str]:
 def _claims(drawn: Drawn) -> Iterator[str]:
     everything = [each for those in drawn.values() for each in those]
     if everything:
-        yield "What the texts say of their figures, which are lost themselves, and how much of it holds here:"
+        yield "What the texts say of their figures (the pictures are lost), and how much of it holds here:"
         yield markdown.claims(everything)
 
 

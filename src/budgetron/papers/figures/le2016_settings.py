@@ -15,7 +15,7 @@ from budgetron.papers.printed import table
 from budgetron.plots import Line
 
 K, LAM = Gaussian(1.0), 2.0**-8
-"""Of the paper's grids, those of the best accuracy of all three; it is the same for larger lam."""
+"""Of the paper's grids, the gamma of the best accuracy of all three, and the smallest lam."""
 ORDERS, POINTS = 3, 15
 SETTINGS = (
     "a9a, hinge loss, Gaussian kernel with γ = 1, λ = 2^-8; BSGD has a budget of a tenth of the rows, at "

@@ -80,9 +80,9 @@ def _sizes_picture(shown: Mapping[str, Sizes]) -> Any:
     [sizes] = shown.values()
     figure, axes = grid(2, 2, height=2.7)
     for ax, column, label in zip(axes[:, 0], (1, 2), ("support vectors", "seconds"), strict=True):
-        plots.curves([line(name, each[:, 0], each[:, column]) for name, each in sizes.along.items()], ax)
+        lines = [line(name, each[:, 0], each[:, column]) for name, each in sizes.along.items()]
+        plots.curves(lines, ax, from_zero=True)
         ax.set(xlabel="rows", ylabel=label)
-        ax.set_ylim(bottom=0)
     for ax, column, label in zip(axes[:, 1], (1, 2), ("support vectors", "accuracy, %"), strict=True):
         plots.curves(
             [line("nbsgd", sizes.by_beta[:, 0], sizes.by_beta[:, column])], ax, marked=True, named=False
@@ -90,8 +90,8 @@ def _sizes_picture(shown: Mapping[str, Sizes]) -> Any:
         ax.get_lines()[-1].set_color(plots.COLOURS[2])
         ax.set(xlabel="β / rows", ylabel=label)
         ax.xaxis.set_major_formatter("{x:g}")
-    for ax in (axes[0, 0], axes[0, 1]):
-        ax.set_ylim(bottom=0)
+    axes[0, 1].set_ylim(bottom=0)
+    for ax in axes[0]:
         ax.yaxis.set_major_formatter("{x:,.0f}")
     return figure
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,11 @@ def panel(
     log: bool = False,
     marked: bool = False,
 ) -> Any:
-    """The lines in the styles of their names, which are the same in every panel."""
-    known = {line.name: line for line in lines}
+    """The lines in the styles of their names, which are the same in every panel.
+
+    Many small lines: their deviations would hide them.
+    """
+    known = {line.name: replace(line, sd=np.zeros_like(line.mean)) for line in lines}
     plots.curves([known.get(name, _empty(name)) for name in names], ax, named=False, marked=marked)
     ax.set_title(title, fontsize="medium", loc="left")
     if ax.get_xscale() == "linear":

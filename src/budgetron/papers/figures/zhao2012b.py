@@ -92,10 +92,11 @@ def _figure(number: int, dataset: str) -> Figure:
     return Figure(
         "zhao2012b",
         number,
-        f"Mistakes so far against rows on {dataset}, at the three budgets of Table 3.",
+        f"Mistakes so far against rows on one half of {dataset}, at the three budgets of Table 3; C is "
+        "searched for on the other half.",
         (
             "Which data sets and budgets the figures have is lost: a figure for each data set at hand.",
-            "BDUOL with exact projection is left out; Table 3 has it.",
+            "BDUOL with exact projection is left out, since it takes minutes; Table 3 has it.",
         ),
         (dataset,),
         _runs,
