@@ -195,7 +195,7 @@ def test_an_order_is_judged_by_the_share_of_data_sets():
     below = judges.below(("x",), ("y",))
     assert judges.counted(below, judges.MOST, runs.last)(shown) == (
         True,
-        "2 of 3 data sets. a: x 10 against y 20; b (not): x 30 against y 20; c: x 10 against y 20",
+        "2 of 3 data sets, in %. a: x 10 against y 20; b (not): x 30 against y 20; c: x 10 against y 20",
     )
     assert not judges.counted(below, judges.ALL, runs.last)(shown)[0]
     assert not judges.counted(below, judges.MOST, runs.last)({"d": shown["d"]})[0]

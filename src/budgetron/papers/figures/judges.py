@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from budgetron.evaluate import Comparison
-from budgetron.papers.figures.runs import least
+from budgetron.papers.figures.runs import UNITS, least
 
 ALL, MOST = 1.0, 0.5001
 """Shares of the data sets: all, and more than half."""
@@ -26,7 +26,8 @@ def counted(
         told = {name: each for name, each in judged.items() if each[1]}
         agree = sum(holds for holds, _ in told.values())
         said = "; ".join(f"{name}{'' if holds else ' (not)'}: {why}" for name, (holds, why) in told.items())
-        return bool(told) and agree >= share * len(told), f"{agree} of {len(told)} data sets. {said}"
+        unit = f", in {UNITS[values]}" if values in UNITS else ""
+        return bool(told) and agree >= share * len(told), f"{agree} of {len(told)} data sets{unit}. {said}"
 
     return check
 

@@ -131,7 +131,8 @@ FIGURES = (
     _figure(
         5,
         9,
-        "Mean squared error so far against rows, in regression; budget and settings of Table 9.",
+        "Mean squared error so far against rows, in regression; budget and settings of Table 9. Where "
+        "lines meet, FOGD, NOGD and OGD hide each other, as do Projectron and Perceptron.",
         (FEWER,),
         Claim(
             "Of RBP, Forgetron, BOGD and Projectron, the Projectron has the least error.",

@@ -11,7 +11,7 @@ from budgetron.evaluate import Comparison
 from budgetron.learners import Learner
 from budgetron.papers.figures.figure import Claim, Figure
 from budgetron.papers.figures.panels import grid, legend, logarithmic, panel
-from budgetron.papers.figures.runs import Numbers, Plan, last, over_sizes, run, seconds, stream
+from budgetron.papers.figures.runs import UNITS, Numbers, Plan, last, over_sizes, run, seconds, stream
 from budgetron.papers.lu2016 import K
 from budgetron.papers.printed import table
 
@@ -76,7 +76,7 @@ def _ends(of: Numbers, sign: int) -> Callable[[Shown], tuple[bool, str]]:
                 values = [of(each)[name] for each in both[name].values()]
                 holds &= sign * values[-1] < sign * values[0]
                 said.append(f"{dataset}, {name} {values[0]:.3g} to {values[-1]:.3g}")
-        return holds, "; ".join(said)
+        return holds, f"in {UNITS[of]}: {'; '.join(said)}"
 
     return check
 

@@ -111,6 +111,9 @@ def seconds(comparison: Comparison) -> dict[str, float]:
     return {row.name: row.seconds for row in comparison.rows}
 
 
+UNITS: dict[Any, str] = {last: "%", seconds: "seconds"}
+
+
 def least(values: Mapping[str, float], among: Iterable[str]) -> str:
     """Whose value is the least among some."""
     return min((name for name in among if name in values), key=lambda name: values[name])

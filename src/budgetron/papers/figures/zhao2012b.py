@@ -9,7 +9,7 @@ from budgetron import plots
 from budgetron.evaluate import Comparison
 from budgetron.papers.figures.figure import Claim, Figure
 from budgetron.papers.figures.panels import focus, multiples
-from budgetron.papers.figures.runs import Plan, compared, last, least, seconds
+from budgetron.papers.figures.runs import UNITS, Plan, compared, last, least, seconds
 from budgetron.papers.printed import table
 
 BASELINES = ("rbp", "forgetron", "projectron", "projectron++")
@@ -52,7 +52,7 @@ def _each(
         said = "; ".join(
             f"B = {B}{'' if holds else ' (not)'}: {numbers}" for B, (holds, numbers) in judged.items()
         )
-        return agree > len(judged) / 2 if most else agree == len(judged), said
+        return agree > len(judged) / 2 if most else agree == len(judged), f"in {UNITS[of]}, {said}"
 
     return check
 
@@ -66,12 +66,12 @@ def _below(one: str, other: str) -> Callable[[Values], tuple[bool, str]]:
 
 def _similar(values: Values) -> tuple[bool, str]:
     a, b = values["rbp"], values["forgetron"]
-    return abs(a - b) <= 1, f"rbp {a:.2f} %, forgetron {b:.2f} %"
+    return abs(a - b) <= 1, f"rbp {a:.2f}, forgetron {b:.2f}"
 
 
 def _best(values: Values) -> tuple[bool, str]:
     first, other = least(values, DOUBLE), least(values, BASELINES)
-    return values[first] < values[other], f"{first} {values[first]:.2f} %, {other} {values[other]:.2f} %"
+    return values[first] < values[other], f"{first} {values[first]:.2f}, {other} {values[other]:.2f}"
 
 
 def _removal(largest: bool) -> Callable[[Shown], tuple[bool, str]]:
