@@ -25,8 +25,7 @@ def parser() -> Parser:
     made = Parser(
         "reproduce",
         "KEY [--table N | --figure N] [--dataset D] [--permutations P] [--quick] [FLAGS]",
-        "The tables go to stdout as Markdown. Runs are kept in a folder as they end: a stopped "
-        "reproduction goes on where it was.",
+        "Tables and figures as Markdown. Runs are kept as they end: a stopped reproduction goes on there.",
         EXAMPLES,
     )
     made.add_argument("key", metavar="KEY", help=f"{', '.join(papers.KEYS)}, or all")
