@@ -96,7 +96,7 @@ def _sizes_picture(shown: Mapping[str, Sizes]) -> Any:
     return figure
 
 
-def _falls(column: int, what: str) -> Any:
+def _falls(column: int, what: str, digits: str) -> Any:
     """Whether a larger beta gives less: at both ends, and as a rank correlation of -0.8 or below."""
 
     def check(shown: Mapping[str, Sizes]) -> tuple[bool, str]:
@@ -104,7 +104,7 @@ def _falls(column: int, what: str) -> Any:
         values = sizes.by_beta[:, column]
         ranks = np.argsort(np.argsort(values))
         rho = float(np.corrcoef(np.arange(len(ranks)), ranks)[0, 1])
-        said = f"{what} from {values[0]:,.6g} at β = 1 to {values[-1]:,.6g} at β = rows"
+        said = f"{what} from {values[0]:{digits}} at β = 1 to {values[-1]:{digits}} at β = rows"
         return values[-1] < values[0] and rho <= -0.8, f"{said}, rank correlation {rho:.2f}"
 
     return check
@@ -145,8 +145,8 @@ FIGURE = Figure(
     _sizes,
     _sizes_picture,
     (
-        Claim("A larger β gives a smaller model.", _falls(1, "support vectors")),
-        Claim("A larger β gives a lower accuracy.", _falls(2, "accuracy")),
+        Claim("A larger β gives a smaller model.", _falls(1, "support vectors", ",.0f")),
+        Claim("A larger β gives a lower accuracy.", _falls(2, "accuracy in %", ".2f")),
         Claim("β between 4/7 and 5/7 of the rows is small and still accurate.", _middle),
         Claim(
             "SGD grows with the rows in size and time, NBSGD stays well below it (less than half).",
