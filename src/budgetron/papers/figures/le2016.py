@@ -124,8 +124,8 @@ FIGURES = (
         (
             "The data set, the settings and the budget of BSGD are not printed. Of the paper's grids, γ is "
             "the one with the best accuracy of all three on the test rows, and λ the smallest.",
-            "With them f stays near 0, and the mean loss of NBSGD and BSGD near 1, which is that of f = 0: that "
-            "it is comparable to SGD's says little.",
+            "With them f stays near 0, and the mean loss of NBSGD and BSGD near 1, which is that of f = 0: "
+            "that it is comparable to SGD's says little.",
             f"{ORDERS} random orders of {ROWS:,} rows.",
         ),
         ("a9a",),
