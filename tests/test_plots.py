@@ -296,3 +296,15 @@ def test_learning_shows_the_model_as_it_was_after_the_rows_of_each_frame(tmp_pat
     mistakes = (OnlineClassifier(learner).progressive_predict(X, y) != y).mean()
     assert ax.get_title() == f"200 rows, {mistakes:.1%} mistakes, 15 support vectors"
     assert len(ax.images) == 1
+
+
+def test_names_stand_at_the_ends_of_lines():
+    ends = [1.0, 50.0, 100.0]
+    lines = [plots.Line(str(y), np.arange(2.0), np.array([0.0, y]), np.zeros(2)) for y in ends]
+    for more in ({}, {"from_zero": True}):
+        ax = drawn(plots.curves(lines, **more))
+        to_axes = ax.transData + ax.transAxes.inverted()
+        places = [to_axes.transform((1, y))[1] for y in ends]
+        np.testing.assert_allclose([text.xy[1] for text in ax.texts], places, atol=1e-9)
+    assert ax.get_ylim()[0] == 0
+    assert not plots.curves(lines, named=False).texts

@@ -16,6 +16,7 @@ from budgetron.cli._parser import Parser, whole
 EXAMPLES = """\
   budgetron reproduce lu2016 --table 5 --dataset german --permutations 20
   budgetron reproduce orabona2008 --quick
+  budgetron reproduce orabona2008 --figure 1
   budgetron reproduce all --quick --jobs 2 --report papers
 """
 
@@ -24,13 +25,13 @@ def parser() -> Parser:
     """The arguments."""
     made = Parser(
         "reproduce",
-        "KEY [--table N] [--dataset D] [--permutations P] [--quick] [FLAGS]",
-        "The tables go to stdout as Markdown. Runs are kept in a folder as they end: a stopped "
-        "reproduction goes on where it was.",
+        "KEY [--table N | --figure N] [--dataset D] [--permutations P] [--quick] [FLAGS]",
+        "Tables and figures as Markdown. Runs are kept as they end: a stopped reproduction goes on there.",
         EXAMPLES,
     )
     made.add_argument("key", metavar="KEY", help=f"{', '.join(papers.KEYS)}, or all")
     made.add_argument("--table", type=whole(1), metavar="N", help="one of the paper's tables; else all")
+    made.add_argument("--figure", type=whole(1), metavar="N", help="one of the paper's figures, drawn")
     made.add_argument("--dataset", metavar="D", help="one of the table's data sets; else all at hand")
     made.add_argument(
         "--permutations", type=whole(1), metavar="P", help="at most so many orders; else the paper's"
@@ -58,6 +59,9 @@ def main(argv: list[str]) -> None:
     """Run the command."""
     args = parser().parse_args(argv)
     _check(args)
+    if args.figure is not None:
+        print(_figure(args))
+        return
     tables = list(_tables(args))
     if args.afresh:
         for key, _ in tables:
@@ -68,9 +72,19 @@ def main(argv: list[str]) -> None:
         if args.report is None:
             print(papers.markdown.table(done[-1]), end="\n\n", flush=True)
     if args.report is not None:
-        papers.report.write(done, Path(args.report), threads=_threads(args))
+        papers.report.write(done, Path(args.report), threads=_threads(args), afresh=args.afresh)
     elif len(done) > 1 and any(each.results for each in done):
         print(papers.markdown.summary(done))
+
+
+def _figure(args: Namespace) -> str:
+    """The figure asked for, drawn, as Markdown."""
+    folder = Path(args.report or args.store) / papers.report.FIGURES
+    try:
+        drawn = papers.figures.draw(args.key, args.figure, folder, _threads(args))
+    except papers.UnknownTable as error:
+        raise Usage(str(error)) from error
+    return papers.markdown.figure(drawn, str(drawn.path))
 
 
 def _tables(args: Namespace) -> Iterator[tuple[str, int]]:
@@ -126,5 +140,13 @@ def _threads(args: Namespace) -> int:
 def _check(args: Namespace) -> None:
     if args.jobs == 0 or args.jobs < -1:
         raise Usage(f"--jobs: expected a whole number of at least 1, or -1, got {args.jobs}.")
-    if args.report is not None and find_spec("matplotlib") is None:
-        raise Usage("--report needs matplotlib: pip install 'budgetron[plot]'.")
+    if args.figure is not None and (other := _beside_figure(args)):
+        raise Usage(f"--figure: {other} does not go with it.")
+    for flag in ("figure", "report"):
+        if getattr(args, flag) is not None and find_spec("matplotlib") is None:
+            raise Usage(f"--{flag} needs matplotlib: pip install 'budgetron[plot]'.")
+
+
+def _beside_figure(args: Namespace) -> str | None:
+    """What else was asked for that only tables have."""
+    return next((f"--{flag}" for flag in ("table", "dataset", "permutations") if getattr(args, flag)), None)

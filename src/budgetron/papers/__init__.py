@@ -1,4 +1,4 @@
-"""The tables of the papers, run again beside what they print.
+"""The tables and figures of the papers, run again beside what they print.
 
 The printed values and how each table is reproduced are data (``papers/<key>/table<n>.toml`` in the
 project); which learners a table has is code, one module for each paper.
@@ -8,7 +8,7 @@ project); which learners a table has is code, one module for each paper.
 (3, 5, 7, 9)
 """
 
-from budgetron.papers import markdown, report, settings
+from budgetron.papers import figures, markdown, report, settings
 from budgetron.papers.printed import KEYS, Cell, Table, UnknownTable, numbers, table
 from budgetron.papers.reproduction import Reproduction, Result, reproduce
 
@@ -19,6 +19,7 @@ __all__ = [
     "Result",
     "Table",
     "UnknownTable",
+    "figures",
     "markdown",
     "numbers",
     "report",

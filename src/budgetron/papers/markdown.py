@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from budgetron.papers.claims import verdicts
+from budgetron.papers.figures import Drawn, Verdict
 from budgetron.papers.printed import Remark
 from budgetron.papers.reproduction import Reproduction, Result
 
@@ -27,6 +28,33 @@ def table(done: Reproduction) -> str:
         _missing(done),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def figure(drawn: Drawn, address: str) -> str:
+    """A figure: the picture, what was done otherwise, and what the text claims of it with our numbers."""
+    parts = [
+        f"### {drawn.title}",
+        drawn.caption,
+        f"![{drawn.title}]({address})",
+        "\n".join(["**Departs from the paper.**", "", *(f"* {why}" for why in drawn.departs)])
+        if drawn.departs
+        else "",
+        "\n".join(["**What the text says of it.**", "", *map(_verdict, drawn.claims)]),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _verdict(verdict: Verdict) -> str:
+    return f"* {verdict.claim} **{'Holds' if verdict.holds else 'Does not hold'}**: {verdict.numbers}."
+
+
+def claims(drawn: Iterable[Drawn]) -> str:
+    """How many claims of the texts hold, a line for each figure."""
+    lines = []
+    for each in drawn:
+        holding = sum(verdict.holds for verdict in each.claims)
+        lines.append([each.title, str(len(each.claims)), str(holding)])
+    return _lines(["figure", "claims of the text", "hold"], lines, left=1)
 
 
 def summary(all_done: Iterable[Reproduction]) -> str:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from budgetron._durable import write as write_file
-from budgetron.papers import markdown
+from budgetron.papers import figures, markdown
 from budgetron.papers.reproduction import Reproduction
+from budgetron.streams import DataError
+
+Drawn = dict[str, list[figures.Drawn]]
+"""The figures by paper."""
+
+FIGURES = "figures"
+"""The folder of the pictures, beside the report."""
 
 HEAD = """\
 # The papers' tables, reproduced
@@ -20,22 +27,53 @@ in MATLAB: the factor is what a user gains, not a comparison of algorithms.
 """
 
 
-def write(done: Sequence[Reproduction], folder: Path, threads: int = 1) -> None:
-    """The report of what was reproduced, into a folder."""
+def write(done: Sequence[Reproduction], folder: Path, threads: int = 1, *, afresh: bool = False) -> None:
+    """The report of what was reproduced, into a folder; its papers' figures are drawn where they are not
+    there yet, or ``afresh``.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    write_file(str(folder / "REPORT.md"), [text(done).encode()])
+    drawn = _drawn(done, folder / FIGURES, threads, afresh)
+    write_file(str(folder / "REPORT.md"), [text(done, drawn).encode()])
 
 
-def text(done: Sequence[Reproduction]) -> str:
+def text(done: Sequence[Reproduction], drawn: Drawn) -> str:
     """The report."""
     parts = [
         HEAD,
         "## Summary",
         markdown.summary(done),
+        *_claims(drawn),
         "## How much faster",
         "The printed seconds of a pass over ours: least, median and most over the algorithms.",
         markdown.speed(done),
-        "## The tables",
-        *map(markdown.table, done),
+        "## The tables and figures",
+        *_papers(done, drawn),
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _papers(done: Sequence[Reproduction], drawn: Drawn) -> Iterator[str]:
+    """The tables of each paper, then its figures."""
+    for key in dict.fromkeys(each.table.key for each in done):
+        yield from (markdown.table(each) for each in done if each.table.key == key)
+        yield from (markdown.figure(each, f"{FIGURES}/{each.path.name}") for each in drawn.get(key, ()))
+
+
+def _claims(drawn: Drawn) -> Iterator[str]:
+    everything = [each for those in drawn.values() for each in those]
+    if everything:
+        yield "What the texts say of their figures (the pictures are lost), and how much of it holds here:"
+        yield markdown.claims(everything)
+
+
+def _drawn(done: Sequence[Reproduction], folder: Path, threads: int, afresh: bool) -> Drawn:
+    """The figures of the papers; those without any of their data sets are left out."""
+    drawn: Drawn = {}
+    for key in dict.fromkeys(each.table.key for each in done):
+        for number in figures.numbers(key):
+            known = None if afresh else figures.kept(key, number, folder)
+            try:
+                drawn.setdefault(key, []).append(known or figures.draw(key, number, folder, threads))
+            except DataError:
+                continue
+    return drawn

@@ -14,19 +14,25 @@ Every function takes an optional ``ax`` and returns the one it drew on, but for 
 from budgetron.plots.animation import learning
 from budgetron.plots.boundary import decision_boundary
 from budgetron.plots.curves import (
+    Line,
+    curves,
     error_against_budget,
     error_against_rows,
     error_against_time,
+    over_rows,
     overview,
     support_vectors_against_rows,
 )
 
 __all__ = [
+    "Line",
+    "curves",
     "decision_boundary",
     "error_against_budget",
     "error_against_rows",
     "error_against_time",
     "learning",
+    "over_rows",
     "overview",
     "support_vectors_against_rows",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,18 +33,15 @@ def error_against_rows(source: Source, ax: Any = None) -> Any:
     """
     runs = _runs(source)
     scale, label = _measure(next(iter(runs.values()))[0][0].mistakes is not None)
-    lines = [_over_rows(name, each, "rate", scale) for name, each in runs.items()]
-    ax = _labelled(_banded(style.axes(ax), lines), lines)
+    ax = curves([_over_rows(name, each, "rate", scale) for name, each in runs.items()], ax)
     ax.set(xlabel="rows", ylabel=label)
     return ax
 
 
 def support_vectors_against_rows(source: Source, ax: Any = None) -> Any:
     """How the models grow; ``source`` is as for `error_against_rows`."""
-    lines = [_over_rows(name, each, "support_vectors", 1) for name, each in _runs(source).items()]
-    ax = _labelled(_banded(style.axes(ax), lines), lines)
+    ax = curves(over_rows(source, "support_vectors"), ax, from_zero=True)
     ax.set(xlabel="rows", ylabel="support vectors")
-    ax.set_ylim(bottom=0)
     ax.yaxis.set_major_formatter("{x:,.0f}")
     return ax
 
@@ -61,7 +58,7 @@ def error_against_budget(comparisons: Mapping[int, Comparison], ax: Any = None) 
         lone = len(rows) == 1
         budgets, values = list(kept if lone else rows), list(rows.values())
         lines.append(_of_rows(name, budgets, values * len(kept) if lone else values, scale))
-    ax = _labelled(_banded(style.axes(ax), lines, marked=True), lines)
+    ax = curves(lines, ax, marked=True)
     ax.set_xscale("log", base=2)
     ax.set_xticks(list(kept), [f"{budget:,}" for budget in kept])
     ax.minorticks_off()
@@ -92,6 +89,31 @@ def overview(comparison: Comparison) -> Any:
     support_vectors_against_rows(comparison, axes[1])
     error_against_time(comparison, axes[2])
     return figure
+
+
+def over_rows(source: Source, what: str = "rate", scale: float = 1.0) -> list[Line]:
+    """Any number of the records against rows, as lines for `curves`: "rate", "seconds", ..."""
+    return [_over_rows(name, each, what, scale) for name, each in _runs(source).items()]
+
+
+def curves(
+    lines: Sequence[Line],
+    ax: Any = None,
+    *,
+    marked: bool = False,
+    named: bool = True,
+    from_zero: bool = False,
+) -> Any:
+    """Any lines, as all pictures here draw theirs.
+
+    ``marked`` shows the points, ``from_zero`` starts the vertical axis there. Without ``named`` no names
+    stand beside the lines, for pictures of several axes that share a legend; a line without points takes a
+    colour and draws nothing.
+    """
+    ax = _banded(style.axes(ax), list(lines), marked)
+    if from_zero:
+        ax.set_ylim(bottom=0)
+    return _labelled(ax, list(lines)) if named else ax
 
 
 def _seconds(ax: Any) -> None:
@@ -127,6 +149,7 @@ def _labelled(ax: Any, lines: list[Line]) -> Any:
     if len(lines) > len(style.COLOURS):
         return style.with_legend(ax)
     named = [line for line in lines if line.name]
+    ax.get_ylim()  # the limits that the lines ask for are worked out when they are looked at
     to_axes = ax.transData + ax.transAxes.inverted()
     ends = [to_axes.transform((line.x[-1], line.mean[-1]))[1] for line in named]
     height = ax.get_window_extent().height * 72 / ax.figure.dpi
