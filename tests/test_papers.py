@@ -143,7 +143,7 @@ def example(**more):
 
 
 def result(value, cell, **table):
-    return papers.Result(example(**table), cell, {}, value, 0.1, 0.01, 5.0, None, 4)
+    return papers.Result(example(**table), cell, {}, value, 0.1, 0.01, 5.0, None, 4, 100)
 
 
 def test_deviations_are_printed_ones_and_worse_is_above_zero():
@@ -153,6 +153,14 @@ def test_deviations_are_printed_ones_and_worse_is_above_zero():
     assert result(20.1, replace(cell, sd=0.0)).deviations == pytest.approx(2.0)  # 0.0 is below 0.05
     assert result(20.1, replace(cell, sd=None)).deviations is None
     assert result(20.1, replace(cell, value=None)).deviations is None
+
+
+def test_times_are_compared_by_the_row_where_ours_are_a_part():
+    cell = Cell("synthetic", "perceptron", 20.0, 1.0, seconds=10.0)
+    assert result(20.0, cell).faster == pytest.approx(1000)
+    part = {"synthetic": Source("synthetic", "synthetic", part_of=400)}
+    assert result(20.0, cell, sources=part).faster == pytest.approx(250)
+    assert result(20.0, replace(cell, seconds=None)).faster is None
 
 
 def test_counts_of_near_cells():
@@ -261,7 +269,7 @@ def test_claims_hold_or_not():
             if (cell.algorithm, cell.budget) == ("bduol-projection", 24)
             else values.get(cell.algorithm, 20.0)
         )
-        return papers.Result(table, cell, {}, value, 0.1, 1.0, 5.0, None, 4)
+        return papers.Result(table, cell, {}, value, 0.1, 1.0, 5.0, None, 4, 100)
 
     done = papers.Reproduction(table, tuple(map(made, cells)), {}, {})
     found = {verdict.claim.text: verdict for verdict in claims.verdicts(done)}

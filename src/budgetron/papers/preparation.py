@@ -33,6 +33,11 @@ class Prepared:
     testing: Rows | None = None
     tuning: Rows | None = None
 
+    @property
+    def n(self) -> int:
+        """How many rows a pass has."""
+        return self.source.train or len(self.training[0][1])
+
     def online(self, permutation: int) -> Rows:
         """The stream of a permutation."""
         X, y = self.training[permutation % self.table.draws]

@@ -86,6 +86,9 @@ class Source:
         Where the table has one for each data set.
     permutations : int or None
         Fewer than the table's, where a pass is long.
+    part_of : int or None
+        How many rows the paper runs over, where ours are a part of them: printed times are compared by the
+        row.
     half : bool
         Whether one half of the rows is kept for the search of settings and the other is the stream.
     """
@@ -101,6 +104,7 @@ class Source:
     first: int | None = None
     budget: int | None = None
     permutations: int | None = None
+    part_of: int | None = None
     half: bool = False
 
 
