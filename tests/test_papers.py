@@ -139,7 +139,8 @@ def example(**more):
         Cell("synthetic", "perceptron", 20.0, 1.0, seconds=1.0),
         Cell("synthetic", "rbp", 30.0, 0.0, budget=20),
     )
-    return replace(table, cells=cells, draws=2, permutations=4, decimals=1, **more)
+    plain = {"cells": cells, "draws": 2, "permutations": 4, "decimals": 1, "differs": ()}
+    return replace(table, **plain | more)
 
 
 def result(value, cell, **table):
