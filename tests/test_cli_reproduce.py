@@ -36,13 +36,39 @@ def test_all_tables_end_with_a_summary(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("BUDGETRON_DATA", str(tmp_path))
     done = reproduce(capsys, tmp_path, "orabona2008", "--quick", "--permutations", "1", "--jobs", "2")
     assert done.code == 0
-    assert "adult9 is left out: datasets: a9a.train.svm" in done.err
+    assert "orabona2008, Table 1, adult9 is left out: datasets: a9a.train.svm" in done.err
     assert done.out.splitlines()[-1].startswith("| orabona2008, Table 3 | 12 |")
+
+
+def test_afresh_forgets_only_what_is_asked_for(capsys, tmp_path):
+    """The run of another table in the same file stays."""
+    other = (
+        '{"job": {"table": 1, "dataset": "adult9", "i": 0}, "outcome": {"seconds": 1.0, "value": 2.0}}\n'
+    )
+    path = tmp_path / "store" / "orabona2008.jsonl"
+    path.parent.mkdir()
+    path.write_text(other)
+    reproduce(capsys, tmp_path, "orabona2008", "--table", "3", "--permutations", "1")
+    reproduce(capsys, tmp_path, "orabona2008", "--table", "3", "--permutations", "1", "--afresh")
+    lines = path.read_text().splitlines(keepends=True)
+    assert len(lines) == 13
+    assert other in lines
+
+
+def test_what_cannot_be_written_is_refused_before_anything_runs(capsys, tmp_path):
+    (tmp_path / "store").write_text("a file")
+    done = reproduce(capsys, tmp_path, "orabona2008", "--table", "3")
+    assert done.code == 1
+    assert "nothing can be written there" in done.err
+    done = called(capsys, "reproduce", "orabona2008", "--report", tmp_path / "store" / "deeper")
+    assert done.code == 1
+    assert not done.out
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        (["all", "--table", "99"], "no paper has a Table 99 here."),
         (["lu2017"], "there is no paper 'lu2017'"),
         (["lu2016", "--table", "4"], "lu2016 has no Table 4 here"),
         (["lu2016", "--dataset", "vowel"], "has no data set 'vowel'"),

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from budgetron import datasets, papers
+from budgetron import Gaussian, Squared, datasets, ogd, papers
 from budgetron.learners import Learner
 from budgetron.papers import claims, markdown, reproduction, settings
 from budgetron.papers.cases import Case
 from budgetron.papers.preparation import PREPARATIONS, prepared
-from budgetron.papers.printed import Cell, Remark, Source, Table
+from budgetron.papers.printed import LABELS, Cell, Remark, Source, Table
 from budgetron.streams import DataError
 
 ROOT = Path(__file__).parents[1]
@@ -56,6 +56,11 @@ def test_printed_numbers_are_those_of_the_transcription(table):
     for row, cell in zip(rows, cells, strict=True):
         scale = 100 if row.get("unit") == "fraction" else 1
         assert (row["dataset"], row["algorithm"]) == (cell.dataset, cell.algorithm)
+        assert [row.get(name) for name in LABELS[2:5]] == [getattr(cell, name) for name in LABELS[2:5]]
+        if "budget" in row:
+            assert table.budget(cell) == row["budget"]
+        if "D" in row and table.number == 3:
+            assert settings.stated(table, cell)["D"] == row["D"]
         assert cell.value == pytest.approx(scale * row["value"], rel=1e-12)
         for name in NUMBERS[1:]:
             assert getattr(cell, name) == row.get(name)
@@ -106,7 +111,10 @@ def test_lu_table_5_on_german():
 
 
 def test_orabona_table_3():
-    """Five orders of each of five draws: as near to print as the draw of the rows allows."""
+    """Five orders of each of five draws: as near to print as the draw of the rows allows.
+
+    One cell is not within a point of print, the Stoptron of B = 1000: 19.9 ± 3.7 against 17.5 ± 1.8.
+    """
     done = papers.reproduce("orabona2008", 3)
     value = {(each.cell.algorithm, each.cell.budget): each for each in done.results}
     perceptron = value["perceptron", None].value
@@ -118,18 +126,20 @@ def test_orabona_table_3():
             printed = value[name, B].cell.support
             assert value[name, B].support == pytest.approx(printed, rel=0.15)
     for each in done.results:
-        if each.cell.algorithm != "stoptron":  # printed with deviations of 1.8 and 4.6
+        if each.cell.labels != {"dataset": "synthetic", "algorithm": "stoptron", "budget": 1000}:
             assert abs(each.value - each.cell.value) <= 1
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("dataset", ["a9a", "dna"])
 def test_nbsgd_beside_sgd(dataset):
     """Le et al. 2016, Table 3."""
     here(dataset)
     done = papers.reproduce("le2016", 3, dataset=dataset, permutations=1 if dataset == "a9a" else 5)
     result = {each.cell.algorithm: each for each in done.results}
-    assert result["nbsgd"].value >= {"a9a": 83, "dna": 86}[dataset]
+    assert result["nbsgd"].value >= {"a9a": 83, "dna": 88}[dataset]
     assert result["nbsgd"].support <= result["sgd"].support / 4
+    assert result["nbsgd"].seconds < result["sgd"].seconds
 
 
 def example(**more):
@@ -156,6 +166,17 @@ def test_deviations_are_printed_ones_and_worse_is_above_zero():
     assert result(20.1, replace(cell, value=None)).deviations is None
 
 
+def test_far_without_a_printed_deviation_is_by_ours():
+    """Ours is 0.1: more than 0.2 worse, and more than a hundredth of what is printed."""
+    cell = Cell("synthetic", "perceptron", 20.0)
+    assert markdown.far(result(20.21, cell))
+    assert not markdown.far(result(20.19, cell))
+    assert not markdown.far(result(19.0, cell))
+    assert markdown.far(result(19.0, cell, more_is_better=True))
+    assert not markdown.far(result(20.25, replace(cell, value=30.0)))
+    assert not markdown.far(result(99.0, replace(cell, value=None)))
+
+
 def test_times_are_compared_by_the_row_where_ours_are_a_part():
     cell = Cell("synthetic", "perceptron", 20.0, 1.0, seconds=10.0)
     assert result(20.0, cell).faster == pytest.approx(1000)
@@ -179,7 +200,7 @@ def test_markdown_says_what_is_far_and_why():
     text = markdown.table(done)
     assert "| synthetic | perceptron | 23.00 ± 0.10 | 20.0 ± 1.0 | **+3.0** [1] | 0.01 | 1 | 100 |" in text
     assert "1. perceptron: The moon." in text
-    assert "not at hand: vehicle." in text
+    assert "settings not known: vehicle." in text
     assert not markdown.unexplained(done)
     alone = papers.Reproduction(example(), (result(23.0, cell),), {}, {})
     assert markdown.unexplained(alone) == [alone.results[0]]
@@ -188,19 +209,129 @@ def test_markdown_says_what_is_far_and_why():
 
 def test_rows_are_drawn_before_they_are_ordered():
     rows = prepared(example(), Source("synthetic", "synthetic"))
-    first, second, third = (rows.online(i) for i in range(3))
+    first, second, third = (rows.order(i) for i in range(3))
     assert not np.array_equal(np.sort(first[0], axis=0), np.sort(second[0], axis=0))  # another draw
     assert np.array_equal(np.sort(first[0], axis=0), np.sort(third[0], axis=0))  # another order of it
     assert not np.array_equal(first[0], third[0])
 
 
-def test_a_split_leaves_no_row_in_both_parts():
-    table = replace(example(), protocol="batch")
-    rows = prepared(table, Source("synthetic", "synthetic", train=6000, test=1000))
-    (X, y), (other, _) = rows.batch(0)
-    assert len(y) == 6000
-    assert len(other) == 1000
-    assert not {tuple(x) for x in X} & {tuple(x) for x in other}
+@pytest.fixture
+def numbered(monkeypatch, tmp_path):
+    """A data set of rows that tell which they are: their number, and an even or odd label."""
+    lines = [f"{i % 2} 1:{i + 1} 2:1" for i in range(500)]
+    (tmp_path / "numbered.svm").write_text("\n".join(lines))
+    monkeypatch.setenv("BUDGETRON_DATA", str(tmp_path))
+
+
+def seen(X):
+    return {round(float(x)) for x in np.asarray(X.todense() if hasattr(X, "todense") else X)[:, 0]}
+
+
+@pytest.mark.usefixtures("numbered")
+def test_no_test_row_is_learnt_or_searched_on():
+    table = replace(example(), protocol="batch", draws=1, search={"rows": 1000, "folds": 2})
+    rows = prepared(table, Source("numbered", "numbered", train=400))
+    test = seen(rows.testing[0])
+    assert len(test) == 100
+    for i in range(5):
+        assert seen(rows.order(i)[0]) == set(range(1, 501)) - test
+    assert not seen(settings._first(rows, 1000, 1000)[0]) & test
+
+
+@pytest.mark.usefixtures("numbered")
+def test_rows_of_the_search_are_not_in_the_stream():
+    rows = prepared(replace(example(), draws=1), Source("numbered", "numbered", half=True))
+    assert len(seen(rows.order(0)[0])) == 250
+    assert seen(rows.order(0)[0]) | seen(rows.tuning[0]) == set(range(1, 501))
+    assert seen(settings._first(rows, 1000, 1000)[0]) == seen(rows.tuning[0])
+
+
+@pytest.mark.usefixtures("numbered")
+def test_test_rows_are_scaled_as_the_training_rows_are():
+    """The test row of the largest number lies beyond what training rows were scaled to."""
+    table = replace(example(), protocol="batch", draws=1)
+    raw = prepared(table, Source("numbered", "numbered", train=20))
+    rows = prepared(table, Source("numbered", "numbered", train=20, prepare="columns to [0, 1]"))
+    low, high = min(seen(raw.training[0][0])), max(seen(raw.training[0][0]))
+    X, other = rows.training[0][0], np.asarray(rows.testing[0])
+    assert (X.min(), X.max()) == (0, 1)
+    np.testing.assert_allclose(other[:, 0], (raw.testing[0][:, 0] - low) / (high - low))
+
+
+@pytest.mark.usefixtures("numbered")
+@pytest.mark.parametrize("change", ["budget", "prepare", "part", "setting", "draws"])
+def test_what_is_run_otherwise_is_run_again(change, tmp_path):
+    """Nothing is taken from the store for a run that differs in anything."""
+    source = Source("numbered", "numbered", budget=5)
+    (tmp_path / "numbered.train.svm").write_text((tmp_path / "numbered.svm").read_text())
+    cell = Cell("numbered", "rbp", 20.0, 1.0)
+    table = replace(example(), cells=(cell,), sources={"numbered": source}, draws=1, permutations=2)
+    other = {
+        "budget": {"sources": {"numbered": replace(source, budget=6)}},
+        "prepare": {"sources": {"numbered": replace(source, prepare="columns to [0, 1]")}},
+        "part": {"sources": {"numbered": replace(source, part="train")}},
+        "setting": {"settings": {"all": {"sigma2": 9.0}}},
+        "draws": {"draws": 2},
+    }[change]
+
+    def keys(table):
+        if table.draws > 1:
+            rows = replace(prepared(replace(table, draws=1), table.sources["numbered"]), table=table)
+        else:
+            rows = prepared(table, table.sources["numbered"])
+        setting = settings.setting(table, cell, {})
+        return {job.key for job in reproduction._jobs(table, cell, setting, rows, None)}
+
+    assert len(keys(table)) == 2
+    assert not keys(table) & keys(replace(table, **other))
+
+
+@pytest.mark.usefixtures("numbered")
+def test_a_search_tells_rows_and_grids_apart():
+    cell = Cell("numbered", "perceptron")
+    table = example(
+        draws=1,
+        grid={"perceptron": {"sigma2": [1.0]}},
+        search={"rows": 50, "folds": 2},
+        sources={"numbered": Source("numbered", "numbered")},
+    )
+
+    def keys(table, **more):
+        rows = prepared(table, Source("numbered", "numbered", **more))
+        makes = reproduction.makes(table, cell)
+        return {job.key for job in settings._jobs(table, cell, makes, rows, {"sigma2": 1.0})}
+
+    assert len(keys(table)) == 2
+    assert not keys(table) & keys(table, prepare="columns to [0, 1]")
+    assert not keys(table) & keys(replace(table, search={"rows": 50, "folds": 3}))
+
+
+@pytest.mark.usefixtures("numbered")
+def test_a_search_hides_no_mistake_but_steps_that_diverge():
+    cell = Cell("numbered", "perceptron")
+    table = example(
+        draws=1,
+        grid={"perceptron": {"eta": [0.1, 1.0]}},
+        search={"rows": 50, "orders": 1},
+        sources={"numbered": Source("numbered", "numbered")},
+    )
+    rows = prepared(table, table.sources["numbered"])
+
+    def broken(_):
+        raise ValueError("a plain mistake")
+
+    def diverges(case):
+        return ogd(Gaussian(1e-9), eta=1e300 if case["eta"] == 1 else 0.1, loss=Squared())
+
+    def always(_):
+        return ogd(Gaussian(1e-9), eta=1e300, loss=Squared())
+
+    store, regression = papers.Store(None), replace(table, task="regression")
+    with pytest.raises(ValueError, match="a plain mistake"):
+        settings.search(table, cell, broken, rows, store, 1)
+    assert settings.search(regression, cell, diverges, rows, store, 1) == {"eta": 0.1}
+    with pytest.raises(ValueError, match="diverges"):
+        settings.search(regression, cell, always, rows, papers.Store(None), 1)
 
 
 @pytest.mark.parametrize("protocol", ["online", "batch"])
@@ -213,8 +344,8 @@ def test_the_search_takes_the_best_of_the_grid(protocol, tmp_path):
         search={"rows": 500, **times},
         more_is_better=protocol == "batch",
     )
-    rows = prepared(table, Source("synthetic", "synthetic", train=9000))
-    store = papers.store.Store(tmp_path / "runs.jsonl")
+    rows = prepared(table, Source("synthetic", "synthetic"))
+    store = papers.Store(tmp_path / "runs.jsonl")
     makes = reproduction.makes(table, table.cells[0])
     assert settings.search(table, table.cells[0], makes, rows, store, 2) == {"sigma2": 1.0}
     assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 6

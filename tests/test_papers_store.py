@@ -1,6 +1,7 @@
 """Runs are kept as they end: a stopped reproduction goes on where it was."""
 
 import json
+import signal
 import subprocess
 import threading
 import time
@@ -76,7 +77,32 @@ def test_a_line_cut_short_is_run_again_and_spoils_no_other(tmp_path, cut):
     assert not ran
 
 
-@pytest.mark.parametrize("line", ["{}", "[]", "null", '{"job": {}, "outcome": {"value": 1}}', "\x00"])
+def test_only_what_is_concerned_is_forgotten(tmp_path):
+    path, ran = tmp_path / "runs.jsonl", []
+    Store(path).outcomes(jobs(ran, 4))
+    ran.clear()
+    store = Store(path)
+    store.forget(lambda job: job["i"] in (1, 2))
+    store.outcomes(jobs(ran, 4))
+    assert sorted(ran) == [1, 2]
+    ran.clear()
+    Store(path).outcomes(jobs(ran, 4))
+    assert not ran
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{}",
+        "[]",
+        "null",
+        '{"job": {"i": 0}, "outcome": {"value": "x", "seconds": 1}}',
+        '{"job": {"i": 0}, "outcome": {"value": null, "seconds": 1}}',
+        '{"job": {"i": 0}, "outcome": 3}',
+        '{"job": {}, "outcome": {"value": 1}}',
+        "\x00",
+    ],
+)
 def test_lines_that_are_no_outcomes_are_passed_over(tmp_path, line):
     path, ran = tmp_path / "runs.jsonl", []
     path.write_text(line + "\n")
@@ -124,3 +150,23 @@ def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
 
     assert values("a") == values("b")
     assert len(values("a")) == 120
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_an_interrupt_waits_for_what_is_running_and_a_second_one_does_not(tmp_path, signals):
+    """Either way with 130, and a file that is whole."""
+    words = command("reproduce", "orabona2008", "--table", "3", "--jobs", "2", "--store", tmp_path)
+    path = tmp_path / "orabona2008.jsonl"
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (path.exists() and path.stat().st_size > 500) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    for _ in range(signals):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.02)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert "terminate" not in said
+    for line in path.read_text().splitlines():
+        assert json.loads(line)["outcome"]["value"] > 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from budgetron import papers
+from budgetron import SaveError, papers
 from budgetron.cli._exits import Usage
 from budgetron.cli._parser import Parser, whole
 
@@ -63,9 +64,6 @@ def main(argv: list[str]) -> None:
         print(_figure(args))
         return
     tables = list(_tables(args))
-    if args.afresh:
-        for key, _ in tables:
-            _store(args, key).unlink(missing_ok=True)
     done = []
     for key, number in tables:
         done.append(_reproduce(args, key, number))
@@ -94,8 +92,10 @@ def _tables(args: Namespace) -> Iterator[tuple[str, int]]:
         chosen = [
             (key, number) for key in keys for number in papers.numbers(key) if args.table in (None, number)
         ]
-        if args.table is not None and not chosen:
-            papers.table(keys[0], args.table)
+        if not chosen and args.key == "all":
+            raise papers.UnknownTable(f"no paper has a Table {args.table} here.")
+        if not chosen:
+            papers.table(args.key, args.table)
         having = [each for each in chosen if args.dataset is None or _has(each, args.dataset)]
         if not having:
             papers.table(*chosen[0]).of(args.dataset)
@@ -112,6 +112,10 @@ def _has(which: tuple[str, int], dataset: str) -> bool:
 
 
 def _reproduce(args: Namespace, key: str, number: int) -> papers.Reproduction:
+    store = papers.Store(Path(args.store) / f"{key}.jsonl")
+    if args.afresh:
+        names = {cell.dataset for cell in papers.table(key, number).of(args.dataset)}
+        store.forget(lambda job: _table(job) == number and job.get("dataset") in names)
     done = papers.reproduce(
         key,
         number,
@@ -119,18 +123,21 @@ def _reproduce(args: Namespace, key: str, number: int) -> papers.Reproduction:
         permutations=args.permutations,
         quick=args.quick,
         n_jobs=_threads(args),
-        store=_store(args, key),
+        store=store,
     )
+    if store.taken:
+        print(f"budgetron: {done.table.title}: {store.taken} runs are from {store.path}.", file=sys.stderr)
     if not args.quick and any(done.found.values()):
         path = papers.settings.keep(done.table, done.found, Path(args.store))
         print(f"budgetron: the settings found are in {path}.", file=sys.stderr)
     for name, why in done.missing.items():
-        print(f"budgetron: {done.table.title}: {name} is left out: {why}", file=sys.stderr)
+        print(f"budgetron: {done.table.title}, {name} is left out: {why}", file=sys.stderr)
     return done
 
 
-def _store(args: Namespace, key: str) -> Path:
-    return Path(args.store) / f"{key}.jsonl"
+def _table(job: Mapping[str, Any]) -> Any:
+    """The table that a run, or a search, belongs to."""
+    return job["search"].get("table") if "search" in job else job.get("table")
 
 
 def _threads(args: Namespace) -> int:
@@ -145,8 +152,19 @@ def _check(args: Namespace) -> None:
     for flag in ("figure", "report"):
         if getattr(args, flag) is not None and find_spec("matplotlib") is None:
             raise Usage(f"--{flag} needs matplotlib: pip install 'budgetron[plot]'.")
+    for folder in filter(None, (args.store, args.report)):
+        _writable(Path(folder))
 
 
 def _beside_figure(args: Namespace) -> str | None:
     """What else was asked for that only tables have."""
     return next((f"--{flag}" for flag in ("table", "dataset", "permutations") if getattr(args, flag)), None)
+
+
+def _writable(folder: Path) -> None:
+    """Refuse a folder before anything is run for it."""
+    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise SaveError(
+            f"{folder}: nothing can be written there: {there} is no folder, or is not writable."
+        )

@@ -11,12 +11,14 @@ project); which learners a table has is code, one module for each paper.
 from budgetron.papers import figures, markdown, report, settings
 from budgetron.papers.printed import KEYS, Cell, Table, UnknownTable, numbers, table
 from budgetron.papers.reproduction import Reproduction, Result, reproduce
+from budgetron.papers.store import Store
 
 __all__ = [
     "KEYS",
     "Cell",
     "Reproduction",
     "Result",
+    "Store",
     "Table",
     "UnknownTable",
     "figures",

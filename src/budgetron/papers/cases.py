@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.learners import Learner
@@ -50,6 +51,11 @@ class Outcome:
     support: float | None = None
     test_seconds: float | None = None
 
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> Outcome:
+        """The outcome that `as_dict` was taken of; ValueError or TypeError for what is none."""
+        return cls(**{name: float(value) for name, value in kept.items()})
+
     def as_dict(self) -> dict[str, Any]:
         """As JSON takes it; what is None is left out."""
         return {name: value for name, value in asdict(self).items() if value is not None}
@@ -89,7 +95,7 @@ def batch(table: Table, model: Any, training: Rows, testing: Rows, seed: int) ->
 
 def _estimator(table: Table, model: Any, seed: int) -> Any:
     if not isinstance(model, Learner):
-        return model
+        return clone(model)
     kind = OnlineRegressor if table.task == "regression" else OnlineClassifier
     return kind(model, random_state=seed)
 

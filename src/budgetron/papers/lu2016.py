@@ -83,7 +83,7 @@ BATCH: dict[str, Makes] = {
     ),
     "bsgd-m": lambda c: bsgd(_width(c["sigma"]), budget=c.B, lam=c["lam"], maintenance=Merge),
     "bsgd-r": lambda c: Kernelized(_width(c["sigma"]), SGD(c["lam"]), RemoveRandom(c.B)),
-    "fogd": lambda c: fogd(_width(c["sigma"]), components=4 * c.B, eta=4 * c.B * c["eta"]),
+    "fogd": lambda c: fogd(_width(c["sigma"]), components=c["D"], eta=c["D"] * c["eta"]),
     "nogd": lambda c: nogd(_width(c["sigma"]), budget=c.B, rank=c.B // 5, eta=c["eta"]),
 }
 

@@ -20,7 +20,7 @@ def table(done: Reproduction) -> str:
     what = done.table
     parts = [
         f"### {what.title}. {what.caption}",
-        f"{what.paper}. Measure: {what.measure}; {_orders(done)}.{_searched(done)}",
+        f"{what.paper}. {_how(done)}",
         _rows(done.results, what.differs) if done.results else "None of its data sets has a file here.",
         _claims(done),
         _remarks("Departs from the paper", what.departs, done.results),
@@ -92,8 +92,17 @@ def unexplained(done: Reproduction) -> list[Result]:
 
 
 def far(result: Result) -> bool:
-    """Whether a result is worse than print by more than two printed deviations."""
-    return result.deviations is not None and result.deviations > FAR
+    """Whether a result is worse than print by more than two printed deviations.
+
+    Where none is printed: by more than two of ours, and by more than a hundredth of the printed value.
+    """
+    if result.deviations is not None:
+        return result.deviations > FAR
+    if result.cell.value is None:
+        return False
+    worse = result.value - result.cell.value
+    worse = -worse if result.table.more_is_better else worse
+    return worse > max(FAR * (result.sd or 0.0), 0.01 * abs(result.cell.value))
 
 
 def _rows(results: Sequence[Result], differs: Sequence[Remark]) -> str:
@@ -102,7 +111,9 @@ def _rows(results: Sequence[Result], differs: Sequence[Remark]) -> str:
     budget = any(each.cell.budget is not None for each in results)
     head = ["data set", "algorithm", *["B"] * budget, "ours", "paper", "difference, sd"]
     head += ["support vectors", "paper"] * support + ["seconds", "paper", "times faster"]
-    lines = [_line(each, differs, support, budget) for each in results]
+    tested = any(each.cell.test_seconds is not None for each in results)
+    head += ["test, seconds", "paper"] * tested
+    lines = [_line(each, differs, support, budget) + _tested(each) * tested for each in results]
     return _lines(head, lines, left=2)
 
 
@@ -110,13 +121,18 @@ def _line(each: Result, differs: Sequence[Remark], support: bool, budget: bool) 
     cell, digits = each.cell, max(each.table.decimals, 2)
     reasons = "".join(f" [{number}]" for number in _reasons(each, differs)) if far(each) else ""
     z = each.deviations
-    apart = "" if z is None else f"{z if not each.table.more_is_better else -z:+.1f}"
+    apart = "far" if z is None else f"{z if not each.table.more_is_better else -z:+.1f}"
+    apart = "" if z is None and not far(each) else apart
     line = [cell.dataset, cell.name, *[str(cell.budget or "")] * budget]
     line += [_value(each.value, each.sd, digits), _value(cell.value, cell.sd, each.table.decimals)]
     line.append(f"**{apart}**{reasons}" if far(each) else apart)
     if support:
         line += [_count(each.support), _count(cell.support)]
     return [*line, _seconds(each.seconds), _seconds(cell.seconds), _times(each.faster)]
+
+
+def _tested(each: Result) -> list[str]:
+    return [_seconds(each.test_seconds), _seconds(each.cell.test_seconds)]
 
 
 def _reasons(each: Result, differs: Sequence[Remark]) -> list[int]:
@@ -146,22 +162,30 @@ def _claims(done: Reproduction) -> str:
 
 def _missing(done: Reproduction) -> str:
     names = ", ".join(done.missing)
-    return f"**Not run**, since their rows are not at hand: {names}." if names else ""
+    return f"**Not run**, since rows are not at hand, or settings not known: {names}." if names else ""
+
+
+def _how(done: Reproduction) -> str:
+    """What is measured, over how many orders, where settings come from, and what theirs ran in."""
+    what = done.table
+    sentences = [f"Measure: {what.measure}{_orders(done)}."]
+    if what.grid and done.results:
+        names = ", ".join(what.grid)
+        where = f"those of `{what.key}/settings.toml`, found before" if done.quick else "searched for now"
+        sentences.append(f"Settings of {names} are {where}, over the grids of the table's file.")
+    if what.implementation:
+        sentences.append(f"Theirs: {what.implementation}.")
+    return " ".join(sentences)
 
 
 def _orders(done: Reproduction) -> str:
-    counts = sorted({each.permutations for each in done.results}) or [done.table.permutations]
-    orders = " or ".join(f"{count}" for count in counts)
-    several = f" of {done.table.draws} draws of the rows" if done.table.draws > 1 else " of the rows"
-    return f"means over {orders} random orders{several}"
-
-
-def _searched(done: Reproduction) -> str:
-    what = done.table
-    if not what.grid:
+    counts = sorted({each.permutations for each in done.results})
+    if not counts:
         return ""
-    names = ", ".join(what.grid)
-    return f" Settings of {names} are those of `{what.key}/settings.toml`, found over the table's grids."
+    orders = " or ".join(map(str, counts)) + (" random orders" if counts[-1] > 1 else " random order")
+    return f"; means over {orders} of " + (
+        f"{done.table.draws} draws of the rows" if done.table.draws > 1 else "the rows"
+    )
 
 
 def _summary(done: Reproduction) -> list[str]:

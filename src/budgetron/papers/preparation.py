@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.preprocessing import minmax_scale, scale
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
 from budgetron import datasets
 from budgetron._rows import Matrix
@@ -19,13 +20,17 @@ from budgetron.papers.printed import Source, Table
 Rows = tuple[Matrix, npt.NDArray[Any]]
 DENSE = 0.3
 """Where more than this share of the numbers is not zero, rows are held dense."""
-HALVES = 12345
-"""The seed of a cut in two halves."""
+CUT = 12345
+"""The seed of a cut in two: training and test rows, or rows for the search and for the stream."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """All rows of a data set of a table, prepared; orders and splits are drawn from them."""
+    """All rows of a data set of a table, prepared; orders are drawn from them.
+
+    ``training`` has several draws of the rows where they are made up; ``testing`` is there in batch tables,
+    ``tuning`` where a part of the rows is for the search alone.
+    """
 
     table: Table
     source: Source
@@ -36,81 +41,87 @@ class Prepared:
     @property
     def n(self) -> int:
         """How many rows a pass has."""
-        return self.source.train or len(self.training[0][1])
+        return len(self.training[0][1])
 
-    def online(self, permutation: int) -> Rows:
-        """The stream of a permutation."""
+    @property
+    def labels(self) -> dict[str, Any]:
+        """What tells these rows from others, for those who keep what they gave."""
+        what = {name: value for name, value in asdict(self.source).items() if value is not None}
+        return {**what, "draws": self.table.draws}
+
+    def order(self, permutation: int) -> Rows:
+        """The training rows, or the stream, in a random order."""
         X, y = self.training[permutation % self.table.draws]
         order = np.random.default_rng(permutation // self.table.draws).permutation(len(y))
         return X[order], y[order]
 
-    def batch(self, permutation: int) -> tuple[Rows, Rows]:
-        """Training rows in a random order, and test rows."""
-        X, y = self.online(permutation)
-        if self.testing is not None:
-            return (X, y), self.testing
-        n = self.source.train or len(y) * 4 // 5
-        end = n + self.source.test if self.source.test else len(y)
-        return (X[:n], y[:n]), (X[n:end], y[n:end])
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is done to columns and to the target: scalers, which are fitted to the training rows."""
+
+    columns: Callable[[], Any] | None = None
+    target: Callable[[], Any] | None = None
+
+    def __call__(self, training: Rows, *others: Rows) -> list[Rows]:
+        """The training rows and others, prepared alike."""
+        X, y = training
+        columns = self.columns().fit(_array(X)) if self.columns else None
+        target = self.target().fit(y[:, None]) if self.target else None
+        return [_dense(_scaled(rows, columns, target)) for rows in (training, *others)]
+
+
+def _by_255(X: Any) -> Any:
+    return X / 255
+
+
+PREPARATIONS = {
+    "raw": Preparation(),
+    "pixels / 255": Preparation(partial(FunctionTransformer, _by_255)),
+    "columns to [0, 1]": Preparation(MinMaxScaler),
+    "columns to [-1, 1]": Preparation(partial(MinMaxScaler, (-1, 1))),
+    "columns and target to [0, 1]": Preparation(MinMaxScaler, MinMaxScaler),
+    "columns to [-1, 1], target standardised": Preparation(partial(MinMaxScaler, (-1, 1)), StandardScaler),
+}
+"""What is done to rows, by what the tables' files call it."""
 
 
 def prepared(table: Table, source: Source) -> Prepared:
     """The rows of a data set, loaded; `DataError` where there is no file of it."""
-    if source.here == "synthetic":
-        draws = tuple(_dense(synthetic(seed=seed)) for seed in range(table.draws))
-        return Prepared(table, source, draws)
     prepare = PREPARATIONS[source.prepare]
-    parts = datasets.describe(source.here).rows
-    if table.protocol == "batch" and source.train is None and {"train", "test"} <= set(parts):
-        training, testing = (datasets.load(source.here, part) for part in ("train", "test"))
-        X, y = training
-        training = X[: source.first], y[: source.first]
-        return Prepared(table, source, (_dense(prepare(*training)),), _dense(prepare(*testing)))
-    rows = _dense(prepare(*datasets.load(source.here, source.part)))
+    if source.here == "synthetic":
+        draws = (prepare(synthetic(seed=seed))[0] for seed in range(table.draws))
+        return Prepared(table, source, tuple(draws))
+    if table.protocol == "batch":
+        training, testing = prepare(*_parts(source))
+        return Prepared(table, source, (training,), testing)
+    [rows] = prepare(datasets.load(source.here, source.part))
     if source.half:
-        tuning, stream = _halves(*rows)
+        tuning, stream = _cut(rows, len(rows[1]) // 2)
         return Prepared(table, source, (stream,), tuning=tuning)
     return Prepared(table, source, (rows,))
 
 
-def _halves(X: Matrix, y: Any) -> tuple[Rows, Rows]:
-    order = np.random.default_rng(HALVES).permutation(len(y))
-    first, second = order[: len(y) // 2], order[len(y) // 2 :]
-    return (X[first], y[first]), (X[second], y[second])
+def _parts(source: Source) -> tuple[Rows, Rows]:
+    """Training and test rows: the parts of the data set, or one cut of its rows for all orders."""
+    if source.train is not None:
+        return _cut(datasets.load(source.here, source.part), source.train)
+    X, y = datasets.load(source.here, "train")
+    return (X[: source.first], y[: source.first]), datasets.load(source.here, "test")
 
 
-def _raw(X: Matrix, y: Any) -> Rows:
-    return X, y
+def _cut(rows: Rows, n: int) -> tuple[Rows, Rows]:
+    """So many random rows, and the others."""
+    X, y = rows
+    order = np.random.default_rng(CUT).permutation(len(y))
+    return (X[order[:n]], y[order[:n]]), (X[order[n:]], y[order[n:]])
 
 
-def _columns(low: float, high: float) -> Callable[[Matrix, Any], Rows]:
-    def to_range(X: Matrix, y: Any) -> Rows:
-        return minmax_scale(_array(X), (low, high)), y
-
-    return to_range
-
-
-def _columns_and_target(X: Matrix, y: Any) -> Rows:
-    return minmax_scale(_array(X)), minmax_scale(y)
-
-
-def _standardised_target(X: Matrix, y: Any) -> Rows:
-    return minmax_scale(_array(X), (-1, 1)), scale(y)
-
-
-def _pixels(X: Matrix, y: Any) -> Rows:
-    return X / 255, y
-
-
-PREPARATIONS: dict[str, Callable[[Matrix, Any], Rows]] = {
-    "raw": _raw,
-    "pixels / 255": _pixels,
-    "columns to [0, 1]": _columns(0, 1),
-    "columns to [-1, 1]": _columns(-1, 1),
-    "columns and target to [0, 1]": _columns_and_target,
-    "columns to [-1, 1], target standardised": _standardised_target,
-}
-"""What is done to rows, by what the tables' files call it."""
+def _scaled(rows: Rows, columns: Any, target: Any) -> Rows:
+    X, y = rows
+    if columns is not None:
+        X = columns.transform(_array(X))
+    return X, target.transform(y[:, None])[:, 0] if target is not None else y
 
 
 def _array(X: Matrix) -> npt.NDArray[Any]:
@@ -118,8 +129,9 @@ def _array(X: Matrix) -> npt.NDArray[Any]:
 
 
 def _dense(rows: Rows) -> Rows:
-    """The same rows, as an array where most numbers are not zero."""
+    """The same rows, sparse where few of their numbers are not zero, else an array."""
     X, y = rows
-    if sparse.issparse(X) and X.nnz > DENSE * X.shape[0] * X.shape[1]:
-        X = X.toarray()
-    return X, y
+    filled = X.nnz if sparse.issparse(X) else np.count_nonzero(X)
+    if filled > DENSE * X.shape[0] * X.shape[1]:
+        return _array(X), y
+    return sparse.csr_matrix(X), y

@@ -142,6 +142,8 @@ class Table:
         What ``value`` is; ``more_is_better`` says which direction is good.
     permutations : int
         Random orders of the rows.
+    implementation : str
+        What the printed times were measured in.
     settings : dict
         Parameters by algorithm that are not searched for; "all" is for every one.
     grid : dict
@@ -166,6 +168,7 @@ class Table:
     task: str
     measure: str
     permutations: int
+    implementation: str = ""
     more_is_better: bool = False
     decimals: int = 1
     draws: int = 1

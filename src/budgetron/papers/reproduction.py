@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -72,12 +71,13 @@ class Result:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A table run again: its results, and the data sets that have no file here."""
+    """A table run again: its results, the data sets that were left out and why, the settings found."""
 
     table: Table
     results: tuple[Result, ...]
     missing: Mapping[str, str]
     found: settings.Found
+    quick: bool = True
 
     def count(self, most: float, or_better: bool = False) -> tuple[int, int]:
         """How many cells are within so many printed deviations (or better), and of how many."""
@@ -93,7 +93,7 @@ def reproduce(
     permutations: int | None = None,
     quick: bool = True,
     n_jobs: int = 1,
-    store: str | PathLike[str] | None = None,
+    store: Store | None = None,
 ) -> Reproduction:
     """Run a table of a paper again.
 
@@ -109,11 +109,11 @@ def reproduce(
         At most so many orders; by default as many as the paper has.
     quick : bool
         Whether settings that were searched for are those stored in the project; else they are searched
-        for again, over the paper's grid.
+        for again, over the grid of the table's file.
     n_jobs : int
         Threads.
-    store : path, optional
-        A file where runs are kept as they end; what is in there already is not run again.
+    store : Store, optional
+        Where runs are kept as they end; what is in there already is not run again.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def reproduce(
     ('perceptron', 18.8, True)
     """
     what = table(key, number)
-    kept = Store(store)
+    kept = store or Store(None)
     results: list[Result] = []
     missing: dict[str, str] = {}
     searched: settings.Found = {}
@@ -132,14 +132,13 @@ def reproduce(
         cells = what.of(name)
         try:
             rows = prepared(what, what.sources[name])
-        except DataError as error:
+            searched[name] = _searched(what, cells, rows, kept, quick, n_jobs)
+            results += _results(what, cells, rows, searched, kept, permutations, n_jobs)
+        except (DataError, settings.NotSearched) as error:
             if dataset is not None:
                 raise
             missing[name] = str(error)
-            continue
-        searched[name] = _searched(what, cells, rows, kept, quick, n_jobs)
-        results += _results(what, cells, rows, searched, kept, permutations, n_jobs)
-    return Reproduction(what, tuple(results), missing, searched)
+    return Reproduction(what, tuple(results), missing, searched, quick)
 
 
 def makes(what: Table, cell: Cell) -> Makes:
@@ -188,24 +187,24 @@ def _results(
 def _jobs(
     what: Table, cell: Cell, setting: settings.Setting, rows: Prepared, permutations: int | None
 ) -> Iterator[Job]:
+    """The runs of a cell; all that decides what comes of one is among its labels."""
+    model = makes(what, cell)(Case(cell, rows.n, what.budget(cell), setting))
     for i in range(what.orders(cell, permutations)):
         labels = {
             "table": what.number,
             **cell.labels,
-            "prepare": rows.source.prepare,
-            "setting": setting,
+            "learner": repr(model),
+            "rows": rows.labels,
             "permutation": i,
         }
-        yield Job(labels, partial(_run, what, cell, setting, rows, i))
+        yield Job(labels, partial(_run, what, model, rows, i))
 
 
-def _run(what: Table, cell: Cell, setting: settings.Setting, rows: Prepared, i: int) -> Outcome:
-    make, budget = makes(what, cell), what.budget(cell)
+def _run(what: Table, model: Any, rows: Prepared, i: int) -> Outcome:
     if what.protocol == "online":
-        X, y = rows.online(i)
-        return online(what, make(Case(cell, len(y), budget, setting)), (X, y), i)
-    training, testing = rows.batch(i)
-    return batch(what, make(Case(cell, len(training[1]), budget, setting)), training, testing, i)
+        return online(what, model, rows.order(i), i)
+    assert rows.testing is not None
+    return batch(what, model, rows.order(i), rows.testing, i)
 
 
 def _result(

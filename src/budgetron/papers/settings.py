@@ -1,4 +1,4 @@
-"""The settings of a cell: what its table states, what a search over the paper's grid finds."""
+"""The settings of a cell: what its table states, what a search over the table's grid finds."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ SEED = 1000
 """The search has orders of its own, from this seed on."""
 
 
+class NotSearched(ValueError):
+    """Settings that are searched for, and were not yet."""
+
+
 def stated(table: Table, cell: Cell) -> Setting:
     """What the table's file says: for all, for the cell's algorithm, for that on its data set."""
     whose = ("all", cell.algorithm, f"{cell.dataset}, {cell.algorithm}")
@@ -45,14 +49,17 @@ def setting(table: Table, cell: Cell, searched: Found) -> Setting:
     other = stand_in(table, cell)
     known = searched.get(cell.dataset, {}).get(label(other), {})
     if not known and other.algorithm in table.grid:
-        raise LookupError(f"{table.title}: no settings are stored for {cell.name} on {cell.dataset}.")
+        raise NotSearched(
+            f"{table.title}: no settings are stored for {cell.name} on {cell.dataset}; "
+            "without --quick they are searched for."
+        )
     return stated(table, cell) | known
 
 
 def keep(table: Table, searched: Found, folder: Path) -> Path:
     """Write what a search found beside what other searches found; the file that has it now."""
     path = folder / f"{table.key}.settings.toml"
-    known = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    known = kept(path)
     there = {name: cells for name, cells in searched.items() if cells}
     known.setdefault(f"table{table.number}", {}).update(there)
     lines = ["# Found by `budgetron reproduce` over the grids of the tables' files; --quick uses them."]
@@ -62,6 +69,14 @@ def keep(table: Table, searched: Found, folder: Path) -> Path:
             lines += [f"{json.dumps(name)} = {_inline(found)}" for name, found in cells.items()]
     write(str(path), ["\n".join([*lines, ""]).encode()])
     return path
+
+
+def kept(path: Path) -> dict[str, Any]:
+    """What a file of settings has; ValueError for one that cannot be read."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except ValueError as error:
+        raise ValueError(f"{path} is no file of settings ({error}); move it out of the way.") from error
 
 
 def _inline(found: Setting) -> str:
@@ -84,16 +99,19 @@ def stand_in(table: Table, cell: Cell) -> Cell:
 
 
 def search(table: Table, cell: Cell, makes: Makes, rows: Prepared, store: Store, threads: int) -> Setting:
-    """The point of the grid that is best on rows and orders of its own."""
+    """The point of the grid that is best on orders, or folds, of its own; no test row is among them."""
     grid = table.grid[cell.algorithm]
     points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
     jobs = [list(_jobs(table, cell, makes, rows, point)) for point in points]
     outcomes = iter(
         store.outcomes([job for each in jobs for job in each], threads, f"{cell.dataset}: {label(cell)}")
     )
-    values = [np.mean([next(outcomes).value for _ in each]) for each in jobs]
-    sign = -1 if table.more_is_better else 1
-    return points[int(np.argmin(sign * np.array(values)))]
+    values = np.array([np.mean([next(outcomes).value for _ in each]) for each in jobs])
+    if not np.isfinite(values).any():
+        raise ValueError(
+            f"{table.title}: {cell.name} diverges on {cell.dataset} at every point of its grid."
+        )
+    return points[int(np.argmin(-values if table.more_is_better else values))]
 
 
 def _jobs(
@@ -101,52 +119,49 @@ def _jobs(
 ) -> Iterator[Job]:
     """The runs of a point of the grid: over a few orders, or over the folds of the training rows."""
     chosen = stated(table, cell) | dict(point)
+    nominal = makes(Case(cell, table.search["rows"], table.budget(cell), chosen))
     for i in range(table.search.get("folds") or table.search["orders"]):
         labels = {
-            "search": table.number,
+            "search": {"table": table.number, **table.search},
             **cell.labels,
-            "setting": chosen,
-            "rows": table.search["rows"],
+            "learner": repr(nominal),
+            "rows": rows.labels,
             "i": i,
         }
         yield Job(labels, partial(_try, table, cell, makes, rows, chosen, i))
 
 
 def _try(table: Table, cell: Cell, makes: Makes, rows: Prepared, chosen: Setting, i: int) -> Outcome:
+    """One run; steps so large that f is no number any more make it the worst there can be."""
     worst = Outcome(-np.inf if table.more_is_better else np.inf, 0.0)
     try:
-        if table.protocol == "batch" or rows.tuning is not None:
-            outcome = _fold(table, cell, makes, rows, chosen, i)
-        else:
-            X, y = (each[: table.search["rows"]] for each in _order(rows, SEED + i))
-            outcome = online(table, makes(_case(table, cell, len(y), chosen)), (X, y), SEED + i)
-    except ValueError:  # steps so large that f is no number any more
-        return worst
+        outcome = (_fold if "folds" in table.search else _order)(table, cell, makes, rows, chosen, i)
+    except ValueError as error:
+        if "not finite" in str(error):
+            return worst
+        raise
     return outcome if np.isfinite(outcome.value) else worst
 
 
-def _order(rows: Prepared, seed: int) -> Rows:
-    X, y = rows.training[0]
-    order = np.random.default_rng(seed).permutation(len(y))
-    return X[order], y[order]
+def _order(table: Table, cell: Cell, makes: Makes, rows: Prepared, chosen: Setting, i: int) -> Outcome:
+    """Another order of the rows, online."""
+    X, y = _first(rows, table.search["rows"], SEED + i)
+    return online(table, makes(Case(cell, len(y), table.budget(cell), chosen)), (X, y), SEED + i)
 
 
 def _fold(table: Table, cell: Cell, makes: Makes, rows: Prepared, chosen: Setting, i: int) -> Outcome:
     """Trained on all folds but one, tested on that one."""
-    most = table.search["rows"]
-    if rows.tuning is not None:
-        X, y = (each[:most] for each in rows.tuning)
-    elif rows.testing is not None:
-        X, y = (each[:most] for each in _order(rows, SEED))
-    else:
-        X, y = (each[:most] for each in rows.batch(SEED)[0])
-    kept, held = list(KFold(table.search["folds"]).split(X))[i]
-    model = makes(_case(table, cell, len(kept), chosen))
-    outcome = batch(table, model, (X[kept], y[kept]), (X[held], y[held]), SEED + i)
+    X, y = _first(rows, table.search["rows"], SEED)
+    taught, held = list(KFold(table.search["folds"]).split(X))[i]
+    model = makes(Case(cell, len(taught), table.budget(cell), chosen))
+    outcome = batch(table, model, (X[taught], y[taught]), (X[held], y[held]), SEED + i)
     if table.protocol == "online":  # accuracy was measured; the table's measure is mistakes
         return replace(outcome, value=100 - outcome.value)
     return outcome
 
 
-def _case(table: Table, cell: Cell, n: int, chosen: Setting) -> Case:
-    return Case(cell, n, table.budget(cell), chosen)
+def _first(rows: Prepared, most: int, seed: int) -> Rows:
+    """The first of the rows that may be searched on, in an order of their own."""
+    X, y = rows.tuning or rows.training[0]
+    order = np.random.default_rng(seed).permutation(len(y))[:most]
+    return X[order], y[order]

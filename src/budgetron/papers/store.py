@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from budgetron._durable import write
 from budgetron.papers.cases import Outcome
 from budgetron.progress import Progress
 
@@ -34,7 +36,8 @@ class Store:
     """Outcomes by job, one line of JSON each; a line that was cut short counts as not there.
 
     >>> import os, tempfile
-    >>> from budgetron.papers.cases import Outcome
+    >>> from budgetron._durable import write
+    from budgetron.papers.cases import Outcome
     >>> from budgetron.papers.store import Job, Store
     >>> path = os.path.join(tempfile.mkdtemp(), "runs.jsonl")
     >>> job = Job({"dataset": "german", "permutation": 0}, lambda: Outcome(30.0, 0.01))
@@ -69,35 +72,56 @@ class Store:
             try:
                 for future in futures:
                     future.result()
-            except BaseException:
-                pool.shutdown(wait=True, cancel_futures=True)  # what is running ends, and is kept
+            except BaseException as error:
+                _end(pool, interrupted=isinstance(error, KeyboardInterrupt))
                 raise
         return [self._known[job.key] for job in jobs]
 
+    def forget(self, concerns: Callable[[Mapping[str, Any]], bool]) -> None:
+        """Drop the outcomes of the jobs whose labels concern it."""
+        self._known = {key: kept for key, kept in self._known.items() if not concerns(json.loads(key))}
+        if self.path is not None and self.path.exists():
+            write(str(self.path), [_line(json.loads(key), kept) for key, kept in self._known.items()])
+
     def _run(self, job: Job, progress: Progress) -> None:
         outcome = job.run()
-        line = json.dumps({"job": job.labels, "outcome": outcome.as_dict()}, sort_keys=True)
         with self._turn:
             self._known[job.key] = outcome
             if self.path is not None:
-                self._append(self.path, line)
+                self._append(self.path, _line(job.labels, outcome))
         progress.advance()
 
-    def _append(self, path: Path, line: str) -> None:
+    def _append(self, path: Path, line: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab+") as file:
             if file.tell() and not _ends_line(file):
                 file.write(b"\n")  # what was cut short stays a line of its own
-            file.write(line.encode() + b"\n")
+            file.write(line)
 
     def _read(self, path: Path) -> None:
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
                 entry = json.loads(line)
                 key = json.dumps(entry["job"], sort_keys=True)
-                self._known[key] = Outcome(**entry["outcome"])
-            except (ValueError, KeyError, TypeError):
+                self._known[key] = Outcome.of(entry["outcome"])
+            except (ValueError, KeyError, TypeError, AttributeError):
                 continue
+
+
+def _line(labels: Mapping[str, Any], outcome: Outcome) -> bytes:
+    return json.dumps({"job": labels, "outcome": outcome.as_dict()}, sort_keys=True).encode() + b"\n"
+
+
+def _end(pool: ThreadPoolExecutor, interrupted: bool) -> None:
+    """What is running ends, and is kept; nothing else begins."""
+    if interrupted:
+        print(
+            "budgetron: stopping when what is running has ended; once more stops at once.", file=sys.stderr
+        )
+    try:
+        pool.shutdown(wait=True, cancel_futures=True)
+    except KeyboardInterrupt:
+        os._exit(130)  # threads in native code cannot be ended in another way; the file is whole
 
 
 def _ends_line(file: Any) -> bool:

@@ -39,7 +39,9 @@ def learners(n: int) -> dict[str, Any]:
 def rows_of(dataset: str, order: int, n: int) -> tuple[Rows, Rows]:
     """The first n training rows of a random order, and the test rows."""
     what = table("le2016", 3)
-    (X, y), testing = prepared(what, what.sources[dataset]).batch(order)
+    rows = prepared(what, what.sources[dataset])
+    (X, y), testing = rows.order(order), rows.testing
+    assert testing is not None
     return (X[:n], y[:n]), testing
 
 
