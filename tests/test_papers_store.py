@@ -96,11 +96,11 @@ def test_only_what_is_concerned_is_forgotten(tmp_path):
         "{}",
         "[]",
         "null",
+        "\x00",
+        '{"job": {"i": 0}, "outcome": 3}',
+        '{"job": {"i": 0}, "outcome": {"value": 1}}',
         '{"job": {"i": 0}, "outcome": {"value": "x", "seconds": 1}}',
         '{"job": {"i": 0}, "outcome": {"value": null, "seconds": 1}}',
-        '{"job": {"i": 0}, "outcome": 3}',
-        '{"job": {}, "outcome": {"value": 1}}',
-        "\x00",
     ],
 )
 def test_lines_that_are_no_outcomes_are_passed_over(tmp_path, line):
@@ -165,7 +165,7 @@ def test_an_interrupt_waits_for_what_is_running_and_a_second_one_does_not(tmp_pa
         process.send_signal(signal.SIGINT)
         time.sleep(0.02)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode in (130, -signal.SIGINT)  # the second may come when all has ended
     assert "Traceback" not in said
     assert "terminate" not in said
     for line in path.read_text().splitlines():

@@ -118,13 +118,13 @@ def _rows(results: Sequence[Result], differs: Sequence[Remark]) -> str:
 
 
 def _line(each: Result, differs: Sequence[Remark], support: bool, budget: bool) -> list[str]:
-    cell, digits = each.cell, max(each.table.decimals, 2)
+    cell, digits = each.cell, max(each.table.digits(each.cell), 2)
     reasons = "".join(f" [{number}]" for number in _reasons(each, differs)) if far(each) else ""
     z = each.deviations
     apart = "far" if z is None else f"{z if not each.table.more_is_better else -z:+.1f}"
     apart = "" if z is None and not far(each) else apart
     line = [cell.dataset, cell.name, *[str(cell.budget or "")] * budget]
-    line += [_value(each.value, each.sd, digits), _value(cell.value, cell.sd, each.table.decimals)]
+    line += [_value(each.value, each.sd, digits), _value(cell.value, cell.sd, each.table.digits(cell))]
     line.append(f"**{apart}**{reasons}" if far(each) else apart)
     if support:
         line += [_count(each.support), _count(cell.support)]

@@ -86,6 +86,8 @@ class Source:
         Where the table has one for each data set.
     permutations : int or None
         Fewer than the table's, where a pass is long.
+    decimals : int or None
+        Of the printed values, where they are not those of the table.
     part_of : int or None
         How many rows the paper runs over, where ours are a part of them: printed times are compared by the
         row.
@@ -104,6 +106,7 @@ class Source:
     first: int | None = None
     budget: int | None = None
     permutations: int | None = None
+    decimals: int | None = None
     part_of: int | None = None
     half: bool = False
 
@@ -151,7 +154,8 @@ class Table:
     same : dict
         Algorithms that take over what the search found for another one.
     search : dict
-        ``rows`` are the most that the search runs over; ``orders`` (online) or ``folds`` (batch) how often.
+        ``rows`` are the most that the search runs over ("libsvm rows": for that algorithm); ``orders``
+        (online) or ``folds`` (batch) how often.
     fewer : dict
         Permutations by "data set, algorithm" where a pass is long.
     sources, cells
@@ -190,6 +194,11 @@ class Table:
     def budget(self, cell: Cell) -> int | None:
         """Of a cell: its own, or that of its data set."""
         return cell.budget if cell.budget is not None else self.sources[cell.dataset].budget
+
+    def digits(self, cell: Cell) -> int:
+        """How many decimals the value of a cell is printed with."""
+        own = self.sources[cell.dataset].decimals
+        return self.decimals if own is None else own
 
     def orders(self, cell: Cell, most: int | None = None) -> int:
         """How many permutations a cell is run over; not more than asked for."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from budgetron.learners import Learner
 from budgetron.papers import settings
 from budgetron.papers.cases import Case, Makes, Outcome, batch, online
 from budgetron.papers.preparation import Prepared, prepared
@@ -34,6 +35,8 @@ class Result:
         In batch tables.
     permutations, rows : int
         How many orders, and rows of a pass.
+    ours : bool
+        Whether the learner is of this library, and not a batch learner of scikit-learn beside it.
     """
 
     table: Table
@@ -46,6 +49,7 @@ class Result:
     test_seconds: float | None
     permutations: int
     rows: int
+    ours: bool = True
 
     @property
     def deviations(self) -> float | None:
@@ -55,14 +59,14 @@ class Result:
         """
         if self.cell.value is None or self.cell.sd is None:
             return None
-        sd = self.cell.sd or 0.5 * 10.0**-self.table.decimals
+        sd = self.cell.sd or 0.5 * 10.0 ** -self.table.digits(self.cell)
         sign = -1 if self.table.more_is_better else 1
         return sign * (self.value - self.cell.value) / sd
 
     @property
     def faster(self) -> float | None:
         """The printed seconds over ours; by the row, where ours are a part of the paper's rows."""
-        if self.cell.seconds is None:
+        if self.cell.seconds is None or not self.ours:
             return None
         whole = self.table.sources[self.cell.dataset].part_of
         share = self.rows / whole if whole else 1.0
@@ -222,6 +226,7 @@ def _result(
         test_seconds=_mean(outcome.test_seconds for outcome in outcomes),
         permutations=len(values),
         rows=rows,
+        ours=isinstance(makes(what, cell)(Case(cell, rows, what.budget(cell), setting)), Learner),
     )
 
 

@@ -119,7 +119,7 @@ def _jobs(
 ) -> Iterator[Job]:
     """The runs of a point of the grid: over a few orders, or over the folds of the training rows."""
     chosen = stated(table, cell) | dict(point)
-    nominal = makes(Case(cell, table.search["rows"], table.budget(cell), chosen))
+    nominal = makes(Case(cell, _most(table, cell), table.budget(cell), chosen))
     for i in range(table.search.get("folds") or table.search["orders"]):
         labels = {
             "search": {"table": table.number, **table.search},
@@ -145,19 +145,24 @@ def _try(table: Table, cell: Cell, makes: Makes, rows: Prepared, chosen: Setting
 
 def _order(table: Table, cell: Cell, makes: Makes, rows: Prepared, chosen: Setting, i: int) -> Outcome:
     """Another order of the rows, online."""
-    X, y = _first(rows, table.search["rows"], SEED + i)
+    X, y = _first(rows, _most(table, cell), SEED + i)
     return online(table, makes(Case(cell, len(y), table.budget(cell), chosen)), (X, y), SEED + i)
 
 
 def _fold(table: Table, cell: Cell, makes: Makes, rows: Prepared, chosen: Setting, i: int) -> Outcome:
     """Trained on all folds but one, tested on that one."""
-    X, y = _first(rows, table.search["rows"], SEED)
+    X, y = _first(rows, _most(table, cell), SEED)
     taught, held = list(KFold(table.search["folds"]).split(X))[i]
     model = makes(Case(cell, len(taught), table.budget(cell), chosen))
     outcome = batch(table, model, (X[taught], y[taught]), (X[held], y[held]), SEED + i)
     if table.protocol == "online":  # accuracy was measured; the table's measure is mistakes
         return replace(outcome, value=100 - outcome.value)
     return outcome
+
+
+def _most(table: Table, cell: Cell) -> int:
+    """How many rows a search runs over at most."""
+    return table.search.get(f"{cell.algorithm} rows", table.search["rows"])
 
 
 def _first(rows: Prepared, most: int, seed: int) -> Rows:
