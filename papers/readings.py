@@ -41,7 +41,10 @@ import numpy as np
 from sklearn.preprocessing import MaxAbsScaler, minmax_scale
 
 import budgetron as b
-from budgetron import datasets
+from budgetron import datasets, papers
+from budgetron.papers import settings
+from budgetron.papers.cases import Case
+from budgetron.papers.reproduction import makes
 
 KERNEL = b.Gaussian.of_width(8)
 GAMMA = 1 / 128
@@ -250,36 +253,22 @@ def study_fogd() -> None:
         line(f"{name} FOGD 0.005 | {step}", ours(one, X, y, FRESH), ours(other, X, y, FRESH), printed)
 
 
-TABLE_9 = {  # what is printed; +- in the last digits
-    "housing": "OGD 0.04017+-43, NOGD 0.04063+-43, BOGD 0.05270+-134, FOGD 0.04009+-71, NORMA 0.04329+-65",
-    "abalone": "OGD 0.01137+-7, NOGD 0.01138+-7, BOGD 0.01558+-17, FOGD 0.01169+-5, NORMA 0.01224+-6",
-    "parkinsons": "OGD 0.04835+-18,NOGD 0.04896+-68, BOGD 0.06159+-37, FOGD 0.04909+-20, NORMA 0.05084+-18",
-    "cadata": "OGD 0.03976+-18, NOGD 0.03983+-18, BOGD 0.07259+-31, FOGD 0.04097+-15, NORMA 0.05739+-8",
-    "casp": "NOGD 0.07844+-8, BOGD 0.09683+-12, FOGD 0.08021+-31",
-}
 SHARED_STEP = {"housing": 0.4, "abalone": 0.25, "parkinsons": 0.1, "cadata": 0.35, "casp": 0.1}
-
-
-def regression(name: str, eta: float) -> Any:
-    """A learner of Table 9."""
-    if name == "NORMA":
-        return b.norma(KERNEL, eta=eta, nu=0.4, lam=0.03, epsilon=0.1)
-    if name == "FOGD":
-        return b.fogd(KERNEL, components=450, eta=eta, loss=b.Squared(), epsilon=0.1)
-    if name == "NOGD":
-        return b.nogd(KERNEL, budget=30, rank=6, eta=eta, loss=b.Squared(), epsilon=0.1)
-    bogd = name == "BOGD"
-    rule = b.OGD(eta=eta, lam=0.03 if bogd else 0.0, loss=b.Squared(), epsilon=0.1)
-    return b.Kernelized(KERNEL, rule, b.RemoveOldest(30) if bogd else b.Unbounded())
+OTHER_STEP = {"norma": 0.02, "fogd": 0.0006}
 
 
 def study_regression() -> None:
-    for data, table in TABLE_9.items():
+    table = papers.table("lu2016", 9)
+    for data in SHARED_STEP:
         X, y = (minmax_scale(part) for part in load(data))
-        for name, printed in cells(table):
-            steps = {"NORMA": (0.03, 0.02), "FOGD": (0.2, 0.0006 * 450)}.get(name, (0.2, SHARED_STEP[data]))
-            own, reading = (loss(regression(name, eta), X, y, FRESH) for eta in steps)
-            line(f"{data} {name} {steps[0]} | {steps[1]:.3g}", own, reading, printed)
+        for cell in (cell for cell in table.of(data) if cell.algorithm in table.grid):
+            found = settings.setting(table, cell, settings.stored(table))
+            step = OTHER_STEP.get(cell.algorithm, SHARED_STEP[data])
+            own, reading = (
+                loss(makes(table, cell)(Case(cell, len(y), 30, found | {"eta": eta})), X, y, FRESH)
+                for eta in (found["eta"], step)
+            )
+            line(f"{data} {cell.name} {found['eta']} | {step}", own, reading, f"{cell.value}+-{cell.sd}")
 
 
 def study_orders() -> None:
