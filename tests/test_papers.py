@@ -137,7 +137,10 @@ def test_nbsgd_beside_sgd(dataset):
     here(dataset)
     done = papers.reproduce("le2016", 3, dataset=dataset, permutations=1 if dataset == "a9a" else 5)
     result = {each.cell.algorithm: each for each in done.results}
-    assert result["nbsgd"].value >= {"a9a": 83, "dna": 88}[dataset]
+    if dataset == "a9a":
+        assert result["nbsgd"].value >= 83
+    else:
+        assert result["nbsgd"].deviations <= 1  # of accuracies: above 0 is worse
     assert result["nbsgd"].support <= result["sgd"].support / 4
     assert result["nbsgd"].seconds < result["sgd"].seconds
 
