@@ -106,7 +106,7 @@ FIGURE = Figure(
         f"2 random orders of at most {ROWS:,} rows.",
         "The step of FOGD is that of the tables throughout, for features that are not divided by √D: for "
         "features that are, it grows with D = 4 B.",
-        "Which four data sets the paper drew is lost; these were chosen before any result was seen.",
+        "Which four data sets the paper drew is lost.",
     ),
     ("a9a", "codrna", "dna", "letter"),
     _runs,
