@@ -261,7 +261,10 @@ def test_what_has_no_boundary_in_the_plane_is_said_in_a_sentence():
     for number, said in ((np.inf, "inf"), (-np.inf, "-inf"), (np.nan, "nan")):
         bad = X.copy()
         bad[7, 1] = bad[9, 0] = number
-        with pytest.raises(ValueError, match=rf"^plots\.decision_boundary: X must be finite, got {said} in row 7, column 1\.$"):
+        with pytest.raises(
+            ValueError,
+            match=rf"^plots\.decision_boundary: X must be finite, got {said} in row 7, column 1\.$",
+        ):
             boundary(model, bad, y)
         with pytest.raises(ValueError, match=rf"^plots\.learning: X must be finite, got {said} in row 7"):
             plots.learning(OnlineClassifier(), bad, y)
