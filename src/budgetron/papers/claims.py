@@ -91,7 +91,8 @@ def over(judge: Judge, share: float = ALL) -> Callable[[Sequence[Group]], tuple[
         told = {group.name: said for group in shown if (said := judge(group)) is not None}
         agree = sum(holds for holds, _ in told.values())
         each = "; ".join(f"{name}{'' if holds else ' (not)'}: {why}" for name, (holds, why) in told.items())
-        return bool(told) and agree >= share * len(told), f"{agree} of {len(told)} cases. {each}"
+        cases = "case" if len(told) == 1 else "cases"
+        return bool(told) and agree >= share * len(told), f"{agree} of {len(told)} {cases}. {each}"
 
     return check
 
@@ -99,7 +100,7 @@ def over(judge: Judge, share: float = ALL) -> Callable[[Sequence[Group]], tuple[
 def _below(one: str, other: str, what: str = "mistakes") -> Judge:
     def judge(group: Group) -> tuple[bool, str]:
         values = getattr(group, what)
-        return values[one] < values[other], _said(values, one, other)
+        return values[one] < values[other], _said(group, what, one, other)
 
     return judge
 
@@ -107,7 +108,7 @@ def _below(one: str, other: str, what: str = "mistakes") -> Judge:
 def _near(one: str, other: str) -> Judge:
     def judge(group: Group) -> tuple[bool, str]:
         values = group.mistakes
-        return abs(values[one] - values[other]) <= ALIKE, _said(values, one, other)
+        return abs(values[one] - values[other]) <= ALIKE, _said(group, "mistakes", one, other)
 
     return judge
 
@@ -123,7 +124,8 @@ def _removal(helps: bool) -> Judge:
         values = group.mistakes
         other = min(("rbp", "forgetron"), key=values.__getitem__)
         mine, theirs = values["bduol-removal"], values[other]
-        return mine <= theirs + ALIKE if helps else mine >= theirs, _said(values, "bduol-removal", other)
+        holds = mine <= theirs + ALIKE if helps else mine >= theirs
+        return holds, _said(group, "mistakes", "bduol-removal", other)
 
     return judge
 
@@ -137,13 +139,17 @@ def _first(some: Sequence[str], what: str = "mistakes", most: bool = False) -> J
             min((name for name in values if (name in some) is inside), key=lambda name: sign * values[name])
             for inside in (True, False)
         )
-        return sign * values[mine] < sign * values[theirs], _said(values, mine, theirs)
+        return sign * values[mine] < sign * values[theirs], _said(group, what, mine, theirs)
 
     return judge
 
 
-def _said(values: Mapping[str, float], *names: str) -> str:
-    return ", ".join(f"{name} {values[name]:.4g}" for name in names)
+UNITS = {"mistakes": "{:.2f} %", "seconds": "{:.3g} s", "support": "{:,.0f}"}
+
+
+def _said(group: Group, what: str, *names: str) -> str:
+    values = getattr(group, what)
+    return ", ".join(f"{name} {UNITS[what].format(values[name])}" for name in names)
 
 
 BDUOL = (
