@@ -160,6 +160,7 @@ class ProjectLowRank final : public Budget {
       for (std::size_t r = 0; r < D_.size(); ++r) add(dot(vector(r), f.alpha(c)), vector(r), d_);
       std::copy(d_.begin(), d_.end(), f.alpha(c).begin());
     }
+    f.forget_norm();
     cut_ = 1;
   }
 

@@ -1,5 +1,7 @@
 """Figures of the papers: what they show, and whether what the texts say of them is judged rightly."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,21 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
-from budgetron import Gaussian, OnlineClassifier, sgd  # noqa: E402
+from budgetron import Gaussian, OnlineClassifier, papers, rbp, sgd  # noqa: E402
 from budgetron.evaluate import Comparison, Record  # noqa: E402
-from budgetron.papers import KEYS, Reproduction, figures, report, table  # noqa: E402
-from budgetron.papers.figures import judges, le2016, le2016_settings, le2016_sizes, runs  # noqa: E402
+from budgetron.papers import KEYS, Cell, Reproduction, Result, claims, figures, report, table  # noqa: E402
+from budgetron.papers import zhao2012b as bduols  # noqa: E402
+from budgetron.papers.figures import (  # noqa: E402
+    judges,
+    le2016,
+    le2016_settings,
+    le2016_sizes,
+    lu2016,
+    lu2016_budgets,
+    lu2016_shares,
+    orabona2008,
+    runs,
+)
 from budgetron.papers.preparation import Prepared  # noqa: E402
 from budgetron.streams import DataError  # noqa: E402
 from command import called  # noqa: E402
@@ -38,7 +51,7 @@ def few(what, source):
         y = X[:, 0] ** 2
     elif what.key == "lu2016" and what.task == "multiclass":
         y += X[:, 1] > 0
-    return Prepared(what, source, ((X, y),), testing=(X, y), tuning=(X, y))
+    return Prepared(what, source, ((X, y),), testing=(X, y), tuning=(X, y) if source.half else None)
 
 
 @pytest.fixture
@@ -284,12 +297,23 @@ def test_the_command(capsys, tmp_path):
     assert "**Does not hold**: " in ended.out
     for more, sentence in [
         (["--figure", 2, "--table", 1], "--figure: --table does not go with it."),
+        (["--figure", 2, "--quick"], "--figure: --quick does not go with it."),
+        (["--figure", 2, "--afresh"], "--figure: --afresh does not go with it."),
+        (
+            ["--figure", 2, "--report", tmp_path, "--store", tmp_path],
+            "--figure: --store does not go with it.",
+        ),
         (["--figure", 9], "orabona2008 has no Figure 9 here; it has: 1, 2, 3."),
         (["--figure", 0], "--figure: expected a whole number of at least 1, got '0'."),
     ]:
         ended = called(capsys, "reproduce", "orabona2008", *more)
         assert ended.code == 2
         assert sentence in ended.err
+    ended = called(capsys, "reproduce", "all", "--figure", 2)
+    assert ended.code == 2
+    assert "--figure needs one paper, got 'all'; there are: orabona2008, " in ended.err
+    assert called(capsys, "reproduce", "orabona2008", "--figure", 2, "--store", tmp_path / "s").code == 0
+    assert (tmp_path / "s" / "figures" / "orabona2008_fig2.png").exists()
 
 
 @pytest.mark.usefixtures("tiny")
@@ -310,3 +334,152 @@ def test_the_report_keeps_figures(monkeypatch, tmp_path):
     assert (tmp_path / "REPORT.md").read_text() == text
     report.write(done, tmp_path, afresh=True)
     assert asked == [3, 1, 2, 3]
+    report.write(done, tmp_path, whole=False)
+    assert asked == [3, 1, 2, 3]
+    assert "Figure" not in (tmp_path / "REPORT.md").read_text()
+
+
+@pytest.mark.parametrize("more", [(), ("--table", 1), ("--dataset", "adult9")])
+def test_figures_are_in_reports_of_whole_papers(more, capsys, monkeypatch, tmp_path):
+    nothing = Reproduction(table("orabona2008", 1), (), {}, {})
+    monkeypatch.setattr(papers, "reproduce", lambda *_, **__: nothing)
+    asked = []
+    monkeypatch.setattr(report, "_drawn", lambda *_: asked.append(1) or {})
+    ended = called(capsys, "reproduce", "orabona2008", *more, "--store", tmp_path, "--report", tmp_path)
+    assert ended.code == 0
+    assert bool(asked) == (not more)
+
+
+def otherwise(what, algorithm, **setting):
+    """The table with another setting of an algorithm."""
+    settings = {**what.settings, algorithm: {**what.settings.get(algorithm, {}), **setting}}
+    return dataclasses.replace(what, settings=settings)
+
+
+CHANGES = {
+    "orders": ("lu2016", 1, lambda patch: patch.setattr(lu2016, "ORDERS", 4)),
+    "budget": ("orabona2008", 1, lambda patch: patch.setattr(orabona2008, "B", 1400)),
+    "rows": ("lu2016", 4, lambda patch: patch.setattr(lu2016_budgets, "ROWS", 70)),
+    "shares": ("lu2016", 3, lambda patch: patch.setattr(lu2016_shares, "RANKS", (0.02, 0.1, 0.4, 0.8))),
+    "setting": (
+        "lu2016",
+        1,
+        lambda patch: patch.setattr(
+            runs, "table", lambda *which: otherwise(table(*which), "ogd", eta=0.01)
+        ),
+    ),
+    "found": ("lu2016", 5, lambda patch: patch.setattr(runs.settings, "stored", lambda _: {})),
+    "grid": (
+        "zhao2012b",
+        2,
+        lambda patch: patch.setattr(
+            runs, "table", lambda *which: dataclasses.replace(table(*which), grid={"duol": {"C": [1, 3]}})
+        ),
+    ),
+    "learner": (
+        "zhao2012b",
+        2,
+        lambda patch: patch.setitem(bduols.LEARNERS, "rbp", lambda c: rbp(Gaussian(2.0), budget=c.B)),
+    ),
+    "lam": ("le2016", 1, lambda patch: patch.setattr(le2016_settings, "LAM", 0.5)),
+    "betas": ("le2016", 2, lambda patch: patch.setattr(le2016_sizes, "BETAS", (0.5, 1.0))),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_a_figure_is_made_from_is_in_its_digest(what, monkeypatch):
+    key, number, change = CHANGES[what]
+    before = figures.figure(key, number).digest
+    assert figures.figure(key, number).digest == before
+    change(monkeypatch)
+    assert figures.figure(key, number).digest != before
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_changed_setting_draws_a_figure_again(monkeypatch, tmp_path):
+    done = [Reproduction(table("orabona2008", 1), (), {}, {})]
+    report.write(done, tmp_path)
+    asked = []
+    draw = figures.draw
+    monkeypatch.setattr(figures, "draw", lambda *words: asked.append(words[1]) or draw(*words))
+    report.write(done, tmp_path)
+    assert asked == []
+    monkeypatch.setattr(orabona2008, "B", 1400)
+    assert figures.kept("orabona2008", 1, tmp_path / "figures") is None
+    report.write(done, tmp_path)
+    assert asked == [1, 2, 3]
+    report.write(done, tmp_path)
+    assert asked == [1, 2, 3]
+
+
+def test_no_two_figures_have_the_same_digest():
+    assert len({figures.figure(*which).digest for which in ALL}) == len(ALL)
+
+
+def bduol_runs(seconds=2.0, **changed):
+    """At three budgets what the text of the BDUOL paper says, but for what is changed at the middle one."""
+    made = {
+        "rbp": ends(300),
+        "forgetron": ends(305),
+        "projectron": ends(290),
+        "projectronPP": ends(280),
+        "bduol_removal": ends(302),
+        "bduol_nearest": ends(260),
+        "bduol_approximate": ends(250, seconds),
+    }
+    return {"german": {B: comparison(**made | (changed if B == 48 else {})) for B in (24, 48, 96)}}
+
+
+def test_tables_and_figures_judge_alike():
+    what = table("zhao2012b", 3)
+    changes = [
+        {},
+        {"rbp": ends(280)},
+        {"projectronPP": ends(290)},
+        {"bduol_removal": ends(900)},
+        {"bduol_nearest": ends(250)},
+        {"seconds": 0.5},
+    ]
+    held = []
+    for change in changes:
+        shown = bduol_runs(**change)
+        results = [
+            Result(
+                what,
+                Cell("german", row.name, budget=B),
+                {},
+                100 * row.mean,
+                0.1,
+                row.seconds,
+                5.0,
+                None,
+                1,
+                1,
+            )
+            for B, each in shown["german"].items()
+            for row in [*each.rows, dataclasses.replace(each.rows[0], name="bduol-projection")]
+        ]
+        in_table = claims.verdicts(Reproduction(what, tuple(results), {}, {}))
+        in_figure = [claim.verdict(shown) for claim in figures.figure("zhao2012b", 2).claims]
+        assert in_table[:6] == in_figure[:6]
+        held.append([verdict.holds for verdict in in_figure[:6]])
+    assert held == [
+        [True] * 6,
+        [False, *[True] * 5],
+        [True] * 6,  # two in three
+        [True] * 6,  # neither the largest nor the smallest budget
+        [*[True] * 4, False, True],
+        [*[True] * 5, False],
+    ]
+
+
+def test_figures_do_not_depend_on_threads(monkeypatch):
+    monkeypatch.setattr(le2016_settings, "prepared", few)
+    one, two = (le2016._objectives("a9a", n) for n in (1, 2))
+    for name in one:
+        np.testing.assert_array_equal(one[name].total, two[name].total)
+    used = []
+    pool = le2016_settings.ThreadPoolExecutor
+    monkeypatch.setattr(le2016_settings, "ThreadPoolExecutor", lambda n: used.append(n) or pool(n))
+    figures.figure("le2016", 2).compute("a9a", 2)
+    assert used == [2]

@@ -407,13 +407,19 @@ def test_claims_hold_or_not():
         return papers.Result(table, cell, {}, value, 0.1, 1.0, 5.0, None, 4, 100)
 
     done = papers.Reproduction(table, tuple(map(made, cells)), {}, {})
-    found = {verdict.claim.text: verdict for verdict in claims.verdicts(done)}
+    found = {verdict.claim: verdict for verdict in claims.verdicts(done)}
     best = found["Exact projection makes the fewest mistakes of all."]
-    assert (best.held, best.of, best.against) == (1, 2, ("german at B = 24",))
+    assert not best.holds
+    assert best.numbers == (
+        "1 of 2 cases. german at B = 24 (not): bduol-projection 50.00 %, rbp 20.00 %; "
+        "german at B = 96: bduol-projection 10.00 %, rbp 20.00 %"
+    )
     near = next(verdict for text, verdict in found.items() if text.startswith("At large budgets"))
-    assert (near.held, near.of) == (0, 1)
+    assert not near.holds
+    assert near.numbers.startswith("0 of 1 case. ")
     approximate = next(
         verdict for text, verdict in found.items() if "fewer mistakes than the nearest" in text
     )
-    assert approximate.held == 0
-    assert "Holds in 1 of 2; not on german at B = 24." in markdown.table(done)
+    assert approximate.numbers.startswith("0 of 2 cases. ")
+    assert found["RBP and Forgetron are very similar (here: within a point)."].holds
+    assert f"* {best.claim} **Does not hold**: {best.numbers}." in markdown.table(done)

@@ -258,6 +258,16 @@ def test_what_has_no_boundary_in_the_plane_is_said_in_a_sentence():
         ValueError, match=r"X must be rows of two features, got an array of shape \(200, 4\)"
     ):
         boundary(model, wide, y)
+    for number, said in ((np.inf, "inf"), (-np.inf, "-inf"), (np.nan, "nan")):
+        bad = X.copy()
+        bad[7, 1] = bad[9, 0] = number
+        with pytest.raises(
+            ValueError,
+            match=rf"^plots\.decision_boundary: X must be finite, got {said} in row 7, column 1\.$",
+        ):
+            boundary(model, bad, y)
+        with pytest.raises(ValueError, match=rf"^plots\.learning: X must be finite, got {said} in row 7"):
+            plots.learning(OnlineClassifier(), bad, y)
     with pytest.raises(ValueError, match="y must have a label for each of 200 rows"):
         boundary(model, X, y[:-1])
     with pytest.raises(ValueError, match="y contains 2, which is no class of the model"):
@@ -308,3 +318,13 @@ def test_names_stand_at_the_ends_of_lines():
         np.testing.assert_allclose([text.xy[1] for text in ax.texts], places, atol=1e-9)
     assert ax.get_ylim()[0] == 0
     assert not plots.curves(lines, named=False).texts
+
+
+def test_a_line_without_points_keeps_its_colour_and_has_no_name():
+    none = np.array([])
+    lines = [plots.Line(name, np.arange(2.0), np.array([0.0, 1.0]), np.zeros(2)) for name in "abc"]
+    lines[1] = plots.Line("b", none, none, none)
+    ax = drawn(plots.curves(lines))
+    assert [text.get_text() for text in ax.texts] == ["a", "c"]
+    assert [text.get_color() for text in ax.texts] == [line(ax, name).get_color() for name in "ac"]
+    assert not drawn(plots.curves([lines[1]])).texts

@@ -12,6 +12,7 @@ from budgetron import (
     Hinge,
     Kernelized,
     Merge,
+    Project,
     ProjectSmallest,
     RemoveOldest,
     RemoveRandom,
@@ -313,6 +314,7 @@ def test_the_norm_kept_is_that_of_the_kernel_matrix(maintenance, name):
         SwapNearest(15),
         SwapProject(15),
         Sometimes(RemoveSmallest(15), 20),
+        Project(15, rank=4),
     ],
     ids=repr,
 )

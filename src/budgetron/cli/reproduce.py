@@ -70,13 +70,18 @@ def main(argv: list[str]) -> None:
         if args.report is None:
             print(papers.markdown.table(done[-1]), end="\n\n", flush=True)
     if args.report is not None:
-        papers.report.write(done, Path(args.report), threads=_threads(args), afresh=args.afresh)
+        whole = args.table is None and args.dataset is None
+        papers.report.write(
+            done, Path(args.report), threads=_threads(args), afresh=args.afresh, whole=whole
+        )
     elif len(done) > 1 and any(each.results for each in done):
         print(papers.markdown.summary(done))
 
 
 def _figure(args: Namespace) -> str:
     """The figure asked for, drawn, as Markdown."""
+    if args.key == "all":
+        raise Usage(f"--figure needs one paper, got 'all'; there are: {', '.join(papers.KEYS)}.")
     folder = Path(args.report or args.store) / papers.report.FIGURES
     try:
         drawn = papers.figures.draw(args.key, args.figure, folder, _threads(args))
@@ -157,8 +162,13 @@ def _check(args: Namespace) -> None:
 
 
 def _beside_figure(args: Namespace) -> str | None:
-    """What else was asked for that only tables have."""
-    return next((f"--{flag}" for flag in ("table", "dataset", "permutations") if getattr(args, flag)), None)
+    """What else was asked for that only tables have; a store is where the figure goes without a report."""
+    flags = [
+        flag for flag in ("table", "dataset", "permutations", "quick", "afresh") if getattr(args, flag)
+    ]
+    if args.report is not None and args.store != parser().get_default("store"):
+        flags.append("store")
+    return f"--{flags[0]}" if flags else None
 
 
 def _writable(folder: Path) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from budgetron.papers.claims import verdicts
-from budgetron.papers.figures import Drawn, Verdict
+from budgetron.papers.claims import Verdict, verdicts
+from budgetron.papers.figures import Drawn
 from budgetron.papers.printed import Remark
 from budgetron.papers.reproduction import Reproduction, Result
 
@@ -153,10 +153,7 @@ def _remarks(
 
 
 def _claims(done: Reproduction) -> str:
-    lines = []
-    for verdict in verdicts(done):
-        against = f"; not on {', '.join(verdict.against)}" if verdict.against else ""
-        lines.append(f"* {verdict.claim.text} Holds in {verdict.held} of {verdict.of}{against}.")
+    lines = [_verdict(verdict) for verdict in verdicts(done)]
     return "\n".join(["**What the text says of the lost numbers.**", "", *lines]) if lines else ""
 
 

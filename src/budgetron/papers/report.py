@@ -28,12 +28,19 @@ comparison of algorithms.
 """
 
 
-def write(done: Sequence[Reproduction], folder: Path, threads: int = 1, *, afresh: bool = False) -> None:
-    """The report of what was reproduced, into a folder; its papers' figures are drawn where they are not
-    there yet, or ``afresh``.
+def write(
+    done: Sequence[Reproduction],
+    folder: Path,
+    threads: int = 1,
+    *,
+    afresh: bool = False,
+    whole: bool = True,
+) -> None:
+    """The report of what was reproduced, into a folder. Where that is ``whole`` papers, their figures are
+    in it: drawn where they are not there yet, were made from other settings, or ``afresh``.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = _drawn(done, folder / FIGURES, threads, afresh)
+    drawn = _drawn(done, folder / FIGURES, threads, afresh) if whole else {}
     write_file(str(folder / "REPORT.md"), [text(done, drawn).encode()])
 
 

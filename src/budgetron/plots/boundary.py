@@ -202,6 +202,9 @@ def rows(who: str, X: Any, y: Any) -> tuple[Floats, npt.NDArray[Any]]:
     X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != 2 or not len(X):
         raise ValueError(f"{who}: X must be rows of two features, got an array of shape {X.shape}.")
+    if not (finite := np.isfinite(X)).all():
+        row, column = np.argwhere(~finite)[0]
+        raise ValueError(f"{who}: X must be finite, got {X[row, column]} in row {row}, column {column}.")
     y = np.asarray(y)
     if y.shape != (len(X),):
         raise ValueError(f"{who}: y must have a label for each of {len(X)} rows, got shape {y.shape}.")

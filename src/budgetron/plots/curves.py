@@ -148,14 +148,19 @@ def _labelled(ax: Any, lines: list[Line]) -> Any:
     """The names at the ends of the lines; in a legend where there are more of them than colours."""
     if len(lines) > len(style.COLOURS):
         return style.with_legend(ax)
-    named = [line for line in lines if line.name]
+    named = [(line, colour) for line, colour in zip(lines, style.COLOURS, strict=False) if _has_end(line)]
     ax.get_ylim()  # the limits that the lines ask for are worked out when they are looked at
     to_axes = ax.transData + ax.transAxes.inverted()
-    ends = [to_axes.transform((line.x[-1], line.mean[-1]))[1] for line in named]
+    ends = [to_axes.transform((line.x[-1], line.mean[-1]))[1] for line, _ in named]
     height = ax.get_window_extent().height * 72 / ax.figure.dpi
-    for line, y, colour in zip(named, _apart(ends, 12 / height), style.COLOURS, strict=False):
+    for (line, colour), y in zip(named, _apart(ends, 12 / height), strict=True):
         ax.annotate(line.name, (1.01, y), xycoords="axes fraction", color=colour, fontsize=9, va="center")
     return ax
+
+
+def _has_end(line: Line) -> bool:
+    """Whether there is a name to write and a place to write it."""
+    return bool(line.name) and len(line.x) > 0
 
 
 def _apart(places: list[float], gap: float) -> list[float]:

@@ -13,10 +13,10 @@ from importlib import import_module
 from os import PathLike
 from pathlib import Path
 
-from budgetron.papers.figures.figure import Claim, Drawn, Figure, Verdict, image
+from budgetron.papers.figures.figure import Drawn, Figure, image
 from budgetron.papers.printed import KEYS, UnknownTable
 
-__all__ = ["Claim", "Drawn", "Figure", "UnknownFigure", "Verdict", "draw", "figure", "kept", "numbers"]
+__all__ = ["Drawn", "Figure", "UnknownFigure", "draw", "figure", "kept", "numbers"]
 
 HAVE = ("orabona2008", "zhao2012b", "lu2016", "le2016")
 """The papers with figures of results whose rows are at hand."""
@@ -52,8 +52,10 @@ def draw(key: str, number: int, folder: str | PathLike[str], n_jobs: int = 1) ->
 
 
 def kept(key: str, number: int, folder: str | PathLike[str]) -> Drawn | None:
-    """A figure as it was drawn into a folder before; None where it is not there."""
-    return Drawn.kept(image(Path(folder), key, number))
+    """A figure as it was drawn into a folder before; None where it is not there, or was made from other
+    settings than it has now.
+    """
+    return Drawn.kept(image(Path(folder), key, number), figure(key, number).digest)
 
 
 def _figures(key: str) -> tuple[Figure, ...]:

@@ -7,36 +7,18 @@ the numbers drawn, and one that does not hold is said not to.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
 
 from budgetron._durable import write
+from budgetron.papers.claims import Claim, Verdict
 from budgetron.streams import DataError
 
 DPI = 100
-
-Shown = Mapping[str, Any]
-"""Data set to what was computed of it."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What the text says of a figure, in our words, and whether some numbers bear it out."""
-
-    text: str
-    check: Callable[[Any], tuple[bool, str]]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """A claim, whether it holds here, and the numbers."""
-
-    claim: str
-    holds: bool
-    numbers: str
 
 
 @dataclass(frozen=True)
@@ -53,6 +35,8 @@ class Figure:
         Where we do something else.
     datasets : tuple of str
         What is computed one after the other; those without a file are left out.
+    recipe : callable
+        Data set to what its numbers depend on but the rows themselves: learners, orders, caps.
     compute : callable
         Data set and number of threads to what is drawn of it.
     picture : callable
@@ -66,6 +50,7 @@ class Figure:
     caption: str
     departs: tuple[str, ...]
     datasets: tuple[str, ...]
+    recipe: Callable[[str], object]
     compute: Callable[[str, int], Any]
     picture: Callable[[Any], Any]
     claims: tuple[Claim, ...]
@@ -75,16 +60,24 @@ class Figure:
         """As it is called in reports."""
         return f"{self.key}, Figure {self.number}"
 
+    @property
+    def digest(self) -> str:
+        """Of what it is made from: what was drawn from something else is not this figure."""
+        said = self.caption, self.departs, [claim.text for claim in self.claims]
+        recipes = {name: self.recipe(name) for name in self.datasets}
+        return sha256(repr((self.title, said, recipes)).encode()).hexdigest()
+
     def draw(self, folder: Path, n_jobs: int = 1) -> Drawn:
         """Compute and draw it into a folder."""
         shown, missing = self._computed(n_jobs)
         picture = self.picture(shown)
         stored = _png(picture)
-        verdicts = tuple(Verdict(claim.text, *_checked(claim, shown)) for claim in self.claims)
+        verdicts = tuple(claim.verdict(shown) for claim in self.claims)
         departs = self.departs
         if missing:
             departs += (f"Not drawn, since their rows are not at hand: {', '.join(missing)}.",)
-        drawn = Drawn(image(folder, self.key, self.number), self.title, self.caption, departs, verdicts)
+        path = image(folder, self.key, self.number)
+        drawn = Drawn(path, self.title, self.caption, departs, verdicts, self.digest)
         drawn.keep(stored)
         return drawn
 
@@ -111,6 +104,7 @@ class Drawn:
     caption: str
     departs: tuple[str, ...]
     claims: tuple[Verdict, ...]
+    digest: str
 
     def keep(self, picture: bytes) -> None:
         """Write the picture, and beside it what is said of it."""
@@ -121,25 +115,24 @@ class Drawn:
         write(str(self.path.with_suffix(".json")), [text.encode()])
 
     @classmethod
-    def kept(cls, path: Path) -> Self | None:
-        """A figure that was drawn before; None where its picture, or what was said of it, is not there."""
+    def kept(cls, path: Path, digest: str) -> Self | None:
+        """A figure that was drawn before; None where its picture, or what was said of it, is not there, or
+        where it was made from something else.
+        """
         try:
             said = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
             claims = tuple(Verdict(**each) for each in said["claims"])
-            found = cls(path, said["title"], said["caption"], tuple(said["departs"]), claims)
+            found = cls(
+                path, said["title"], said["caption"], tuple(said["departs"]), claims, said["digest"]
+            )
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return found if path.exists() else None
+        return found if path.exists() and found.digest == digest else None
 
 
 def image(folder: Path, key: str, number: int) -> Path:
     """The file of a figure's picture."""
     return folder / f"{key}_fig{number}.png"
-
-
-def _checked(claim: Claim, shown: Shown) -> tuple[bool, str]:
-    holds, numbers = claim.check(shown)
-    return bool(holds), numbers
 
 
 def _png(picture: Any) -> bytes:

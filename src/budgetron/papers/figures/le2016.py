@@ -8,12 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from budgetron import plots
 from budgetron.estimators import OnlineClassifier
+from budgetron.papers.claims import Claim
 from budgetron.papers.figures import le2016_sizes
-from budgetron.papers.figures.figure import Claim, Figure
+from budgetron.papers.figures.figure import Figure
 from budgetron.papers.figures.le2016_settings import (
     LAM,
     NAMES,
@@ -23,6 +23,8 @@ from budgetron.papers.figures.le2016_settings import (
     Floats,
     learners,
     line,
+    over_orders,
+    recipe,
     rows_of,
     said_of,
 )
@@ -64,14 +66,17 @@ def _walk(learner: Any, X: Any, y: Any, seed: int) -> Floats:
     return np.array(walked)
 
 
-def _objectives(dataset: str, n_jobs: int) -> dict[str, Objective]:  # noqa: ARG001
-    walks: dict[str, list[Floats]] = {name: [] for name in NAMES}
-    with threadpool_limits(1):
-        for order in range(ORDERS):
-            (X, y), _ = rows_of(dataset, order, ROWS)
-            for name, learner in learners(len(y)).items():
-                walks[name].append(_walk(learner, X, y, order))
-    return {name: Objective(*np.mean(each, axis=0).T) for name, each in walks.items()}
+def _recipe(dataset: str) -> object:
+    return recipe(dataset, ROWS)
+
+
+def _objectives(dataset: str, n_jobs: int) -> dict[str, Objective]:
+    def walks(order: int) -> dict[str, Floats]:
+        (X, y), _ = rows_of(dataset, order, ROWS)
+        return {name: _walk(learner, X, y, order) for name, learner in learners(len(y)).items()}
+
+    orders = over_orders(walks, n_jobs)
+    return {name: Objective(*np.mean([each[name] for each in orders], axis=0).T) for name in NAMES}
 
 
 def _objective_picture(shown: Mapping[str, Mapping[str, Objective]]) -> Any:
@@ -129,6 +134,7 @@ FIGURES = (
             f"{ORDERS} random orders of {ROWS:,} rows.",
         ),
         ("a9a",),
+        _recipe,
         _objectives,
         _objective_picture,
         (

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from budgetron.algorithms import bsgd, nbsgd, sgd
 from budgetron.kernels import Gaussian
@@ -24,6 +27,7 @@ SETTINGS = (
 NAMES = ("sgd", "bsgd", "nbsgd")
 
 Floats = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 
 def learners(n: int) -> dict[str, Any]:
@@ -43,6 +47,18 @@ def rows_of(dataset: str, order: int, n: int) -> tuple[Rows, Rows]:
     (X, y), testing = rows.order(order), rows.testing
     assert testing is not None
     return (X[:n], y[:n]), testing
+
+
+def recipe(dataset: str, n: int) -> object:
+    """What the runs over n rows depend on but the rows themselves."""
+    return table("le2016", 3).sources[dataset], learners(n), n, ORDERS, POINTS
+
+
+def over_orders(one: Callable[[int], T], n_jobs: int) -> list[T]:
+    """What one order gives, of each; a thread for each, as the times are of one."""
+    threads = (os.cpu_count() or 1) if n_jobs == -1 else n_jobs
+    with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(one, range(ORDERS)))
 
 
 def line(name: str, x: Any, y: Any) -> Line:

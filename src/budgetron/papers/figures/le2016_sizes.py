@@ -9,12 +9,13 @@ from time import thread_time
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from budgetron import plots
 from budgetron.algorithms import nbsgd
 from budgetron.estimators import OnlineClassifier
-from budgetron.papers.figures.figure import Claim, Figure
+from budgetron.learners import Learner
+from budgetron.papers.claims import Claim
+from budgetron.papers.figures.figure import Figure
 from budgetron.papers.figures.le2016_settings import (
     LAM,
     NAMES,
@@ -25,6 +26,8 @@ from budgetron.papers.figures.le2016_settings import (
     K,
     learners,
     line,
+    over_orders,
+    recipe,
     rows_of,
     said_of,
 )
@@ -45,16 +48,21 @@ class Sizes:
     by_beta: Floats
 
 
-def _sizes(dataset: str, n_jobs: int) -> Sizes:  # noqa: ARG001
-    along: dict[str, list[Floats]] = {name: [] for name in NAMES}
-    ends = []
-    with threadpool_limits(1):
-        for order in range(ORDERS):
-            training, testing = rows_of(dataset, order, ROWS)
-            for name, learner in learners(len(training[1])).items():
-                along[name].append(_pass(learner, training, order))
-            ends.append([_end(share, training, testing, order) for share in BETAS])
-    return Sizes({name: np.mean(each, axis=0) for name, each in along.items()}, np.mean(ends, axis=0))
+def _recipe(dataset: str) -> object:
+    return recipe(dataset, ROWS), [_of_beta(share, ROWS) for share in BETAS]
+
+
+def _sizes(dataset: str, n_jobs: int) -> Sizes:
+    def sizes(order: int) -> Sizes:
+        training, testing = rows_of(dataset, order, ROWS)
+        passes = {
+            name: _pass(learner, training, order) for name, learner in learners(len(training[1])).items()
+        }
+        return Sizes(passes, np.array([_end(share, training, testing, order) for share in BETAS]))
+
+    orders = over_orders(sizes, n_jobs)
+    along = {name: np.mean([each.along[name] for each in orders], axis=0) for name in NAMES}
+    return Sizes(along, np.mean([each.by_beta for each in orders], axis=0))
 
 
 def _pass(learner: Any, training: Rows, seed: int) -> Floats:
@@ -69,9 +77,12 @@ def _pass(learner: Any, training: Rows, seed: int) -> Floats:
     return np.array(walked)
 
 
+def _of_beta(share: float, n: int) -> Learner:
+    return nbsgd(K, budget=n // 10, beta=max(1.0, share * n), lam=LAM)
+
+
 def _end(share: float, training: Rows, testing: Rows, seed: int) -> list[float]:
-    n = len(training[1])
-    learner = nbsgd(K, budget=n // 10, beta=max(1.0, share * n), lam=LAM)
+    learner = _of_beta(share, len(training[1]))
     model = OnlineClassifier(learner, random_state=seed).fit(*training)
     X, y = testing
     return [share, model.n_support_, 100 * float(np.mean(model.predict(X) == y))]
@@ -143,6 +154,7 @@ FIGURE = Figure(
         f"{ORDERS} random orders of {ROWS:,} training rows of a9a; accuracy on its test part.",
     ),
     ("a9a",),
+    _recipe,
     _sizes,
     _sizes_picture,
     (

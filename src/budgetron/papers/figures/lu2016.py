@@ -7,11 +7,12 @@ from typing import Any
 
 from budgetron import plots
 from budgetron.evaluate import Comparison
+from budgetron.papers.claims import Claim
 from budgetron.papers.figures import lu2016_budgets, lu2016_shares
-from budgetron.papers.figures.figure import Claim, Figure
+from budgetron.papers.figures.figure import Figure
 from budgetron.papers.figures.judges import ALL, MOST, Values, below, counted, numbers
 from budgetron.papers.figures.panels import focus, multiples
-from budgetron.papers.figures.runs import Plan, compared, last, seconds
+from budgetron.papers.figures.runs import Plan, compared, last, recipe, seconds
 from budgetron.papers.printed import table
 
 OURS = ("fogd", "nogd")
@@ -27,12 +28,17 @@ ORDERS = 5
 Shown = Mapping[str, Comparison]
 
 
-def _classes(dataset: str, n_jobs: int) -> Comparison:
-    return compared(Plan("lu2016", 7, dataset, CLASSES, ORDERS), n_jobs)
+def _plan(dataset: str) -> Plan:
+    labels = dataset in table("lu2016", 7).sources
+    return Plan("lu2016", 7 if labels else 9, dataset, CLASSES if labels else TARGETS, ORDERS)
 
 
-def _targets(dataset: str, n_jobs: int) -> Comparison:
-    return compared(Plan("lu2016", 9, dataset, TARGETS, ORDERS), n_jobs)
+def _recipe(dataset: str) -> object:
+    return recipe(_plan(dataset))
+
+
+def _runs(dataset: str, n_jobs: int) -> Comparison:
+    return compared(_plan(dataset), n_jobs)
 
 
 def _errors(shown: Shown) -> Any:
@@ -67,9 +73,9 @@ OTHERS = (*REMOVAL, *PROJECTRONS, "bpa-s", "bogd")
 
 
 def _figure(number: int, of: int, caption: str, departs: tuple[str, ...], *claims: Claim) -> Figure:
-    compute, datasets = (_classes if of == 7 else _targets), tuple(table("lu2016", of).sources)
+    datasets = tuple(table("lu2016", of).sources)
     picture = _errors if number in (1, 5) else _times
-    return Figure("lu2016", number, caption, departs, datasets, compute, picture, claims)
+    return Figure("lu2016", number, caption, departs, datasets, _recipe, _runs, picture, claims)
 
 
 FIGURES = (

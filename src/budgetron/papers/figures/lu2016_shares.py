@@ -9,9 +9,20 @@ from typing import Any
 from budgetron.algorithms import fogd, nogd
 from budgetron.evaluate import Comparison
 from budgetron.learners import Learner
-from budgetron.papers.figures.figure import Claim, Figure
+from budgetron.papers.claims import Claim
+from budgetron.papers.figures.figure import Figure
 from budgetron.papers.figures.panels import grid, legend, logarithmic, panel
-from budgetron.papers.figures.runs import UNITS, Numbers, Plan, last, over_sizes, run, seconds, stream
+from budgetron.papers.figures.runs import (
+    UNITS,
+    Numbers,
+    Plan,
+    last,
+    over_sizes,
+    recipe,
+    run,
+    seconds,
+    stream,
+)
 from budgetron.papers.lu2016 import K
 from budgetron.papers.printed import table
 
@@ -26,20 +37,34 @@ Sizes = Mapping[float, Comparison]
 Shown = Mapping[str, Mapping[str, Sizes]]
 
 
+def _plan(dataset: str) -> Plan:
+    return Plan("lu2016", 7, dataset, (), 2, budget=B, rows=5000, points=1)
+
+
+def _learners() -> dict[str, Mapping[float, Learner]]:
+    """By the share of the budget."""
+    steps = table("lu2016", 7).settings
+    features = {
+        float(rho): fogd(K, components=rho * B, eta=rho * B * steps["fogd"]["eta"]) for rho in FEATURES
+    }
+    ranks = {rho: nogd(K, budget=B, rank=round(rho * B), eta=steps["nogd"]["eta"]) for rho in RANKS}
+    return {"fogd": features, "nogd": ranks}
+
+
+def _recipe(dataset: str) -> object:
+    return recipe(_plan(dataset)), _learners()
+
+
 def _runs(dataset: str, n_jobs: int) -> dict[str, Sizes]:
-    plan = Plan("lu2016", 7, dataset, (), 2, budget=B, rows=5000, points=1)
-    rows, steps = stream(plan), table("lu2016", 7).settings
+    plan = _plan(dataset)
+    rows = stream(plan)
 
     def runs(name: str, learners: Mapping[float, Learner]) -> Sizes:
         named = {str(share): learner for share, learner in learners.items()}
         comparison = run(named, rows, plan, n_jobs)
         return {share: _only(comparison, str(share), name) for share in learners}
 
-    features = {
-        float(rho): fogd(K, components=rho * B, eta=rho * B * steps["fogd"]["eta"]) for rho in FEATURES
-    }
-    ranks = {rho: nogd(K, budget=B, rank=round(rho * B), eta=steps["nogd"]["eta"]) for rho in RANKS}
-    return {"fogd": runs("fogd", features), "nogd": runs("nogd", ranks)}
+    return {name: runs(name, learners) for name, learners in _learners().items()}
 
 
 def _only(comparison: Comparison, name: str, called: str) -> Comparison:
@@ -117,6 +142,7 @@ FIGURE = Figure(
         "for features that are, it grows with D.",
     ),
     ("dna", "mnist", "letter", "shuttle"),
+    _recipe,
     _runs,
     _picture,
     (

@@ -8,9 +8,10 @@ import numpy as np
 
 from budgetron import plots
 from budgetron.evaluate import Comparison
-from budgetron.papers.figures.figure import Claim, Figure
+from budgetron.papers.claims import Claim
+from budgetron.papers.figures.figure import Figure
 from budgetron.papers.figures.panels import grid, legend
-from budgetron.papers.figures.runs import Plan, compared, last
+from budgetron.papers.figures.runs import Plan, compared, last, recipe
 from budgetron.plots import Line
 
 B = 1500
@@ -25,10 +26,16 @@ SHOWN = (17, 27)
 Shown = dict[str, Comparison]
 
 
+def _plan(dataset: str) -> Plan:
+    return Plan("orabona2008", 1, dataset, ALGORITHMS, permutations=3, budget=B, points=60)
+
+
+def _recipe(dataset: str) -> object:
+    return recipe(_plan(dataset))
+
+
 def _runs(dataset: str, n_jobs: int) -> Comparison:
-    return compared(
-        Plan("orabona2008", 1, dataset, ALGORITHMS, permutations=3, budget=B, points=60), n_jobs
-    )
+    return compared(_plan(dataset), n_jobs)
 
 
 def _one(shown: Shown) -> Comparison:
@@ -154,7 +161,7 @@ FEWER = "3 random orders of the rows; the paper does not say how many the figure
 
 
 def _figure(number: int, caption: str, picture: Any, *claims: Claim) -> Figure:
-    return Figure("orabona2008", number, caption, (FEWER,), ("adult9",), _runs, picture, claims)
+    return Figure("orabona2008", number, caption, (FEWER,), ("adult9",), _recipe, _runs, picture, claims)
 
 
 FIGURES = (

@@ -43,11 +43,21 @@ class Plan:
 def compared(plan: Plan, n_jobs: int = 1) -> Comparison:
     """The runs of those algorithms that the table has for the data set; figures share them."""
     what = table(plan.key, plan.number)
-    have = {cell.algorithm for cell in what.of(plan.dataset)}
-    names = [name for name in plan.algorithms if name in have]
     rows = stream(plan)
-    learners = {name: _learner(what, plan, name, len(rows[1])) for name in names}
+    learners = {name: _learner(what, plan, name, len(rows[1])) for name in _names(what, plan)}
     return run(learners, rows, plan, n_jobs)
+
+
+def recipe(plan: Plan) -> object:
+    """What the runs depend on but the rows themselves."""
+    what = table(plan.key, plan.number)
+    learners = {name: _described(what, plan, name) for name in _names(what, plan)}
+    return plan, what.task, what.sources[plan.dataset], learners
+
+
+def _names(what: Table, plan: Plan) -> list[str]:
+    have = {cell.algorithm for cell in what.of(plan.dataset)}
+    return [name for name in plan.algorithms if name in have]
 
 
 def run(learners: Mapping[str, Learner], rows: Rows, plan: Plan, n_jobs: int) -> Comparison:
@@ -83,15 +93,34 @@ def _learner(what: Table, plan: Plan, algorithm: str, n: int) -> Any:
     return makes(what, cell)(Case(cell, n, what.budget(cell), _setting(what, cell)))
 
 
+def _described(what: Table, plan: Plan, algorithm: str) -> object:
+    """A learner's settings, and its code for as many rows as are printed; where settings are searched for,
+    the search and the code for the first of them.
+    """
+    cell = Cell(plan.dataset, algorithm, budget=plan.budget)
+    other = settings.stand_in(what, cell)
+    search, first = None, {}
+    if _is_searched(what, other):
+        grid = what.grid[other.algorithm]
+        search, first = (grid, what.search), {name: values[0] for name, values in grid.items()}
+    setting = settings.stated(what, cell) | first if search else _setting(what, cell)
+    n = what.sources[plan.dataset].rows or 1000
+    return search, setting, repr(makes(what, cell)(Case(cell, n, what.budget(cell), setting)))
+
+
+def _is_searched(what: Table, cell: Cell) -> bool:
+    """Whether a setting is neither stated nor was found before."""
+    return cell.algorithm in what.grid and settings.label(cell) not in settings.stored(what).get(
+        cell.dataset, {}
+    )
+
+
 def _setting(what: Table, cell: Cell) -> settings.Setting:
     """Stated or found before; else it is searched for now."""
     other = settings.stand_in(what, cell)
-    if other.algorithm not in what.grid:
-        return settings.stated(what, cell)
-    stored = settings.stored(what).get(cell.dataset, {})
-    if settings.label(other) not in stored:
+    if _is_searched(what, other):
         return settings.stated(what, cell) | _searched(what.key, what.number, other)
-    return settings.setting(what, cell, {cell.dataset: stored})
+    return settings.setting(what, cell, settings.stored(what))
 
 
 @lru_cache(maxsize=32)
