@@ -369,13 +369,6 @@ CHANGES = {
         ),
     ),
     "found": ("lu2016", 5, lambda patch: patch.setattr(runs.settings, "stored", lambda _: {})),
-    "grid": (
-        "zhao2012b",
-        2,
-        lambda patch: patch.setattr(
-            runs, "table", lambda *which: dataclasses.replace(table(*which), grid={"duol": {"C": [1, 3]}})
-        ),
-    ),
     "learner": (
         "zhao2012b",
         2,
