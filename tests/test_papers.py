@@ -236,6 +236,9 @@ def test_no_test_row_is_learnt_or_searched_on():
     rows = prepared(table, Source("numbered", "numbered", train=400))
     test = seen(rows.testing[0])
     assert len(test) == 100
+    few = prepared(table, Source("numbered", "numbered", train=400, test=30))
+    assert len(seen(few.testing[0])) == 30
+    assert seen(few.testing[0]) < test
     for i in range(5):
         assert seen(rows.order(i)[0]) == set(range(1, 501)) - test
     assert not seen(settings._first(rows, 1000, 1000)[0]) & test

@@ -105,7 +105,8 @@ def prepared(table: Table, source: Source) -> Prepared:
 def _parts(source: Source) -> tuple[Rows, Rows]:
     """Training and test rows: the parts of the data set, or one cut of its rows for all orders."""
     if source.train is not None:
-        return _cut(datasets.load(source.here, source.part), source.train)
+        training, (X, y) = _cut(datasets.load(source.here, source.part), source.train)
+        return training, (X[: source.test], y[: source.test])
     X, y = datasets.load(source.here, "train")
     return (X[: source.first], y[: source.first]), datasets.load(source.here, "test")
 
