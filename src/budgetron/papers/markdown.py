@@ -194,11 +194,11 @@ def _summary(done: Reproduction) -> list[str]:
 
 
 def _speed(done: Reproduction, name: str, timed: Sequence[Result]) -> list[str]:
-    times = {each.cell.name: each.faster or 0.0 for each in timed}
-    slowest = min(times, key=lambda each: times[each])
-    rows = done.table.sources[name].rows
-    spread = [_times(float(f(list(times.values())))) for f in (np.min, np.median, np.max)]
-    return [done.table.title, name, f"{rows:,}" if rows else "", spread[0], slowest, *spread[1:]]
+    times = [each.faster or 0.0 for each in timed]
+    least = timed[int(np.argmin(times))]
+    slowest = least.cell.name + (f", B = {least.cell.budget}" if least.cell.budget else "")
+    spread = [_times(float(f(times))) for f in (np.min, np.median, np.max)]
+    return [done.table.title, name, f"{least.rows:,}", spread[0], slowest, *spread[1:]]
 
 
 def _value(value: float | None, sd: float | None, digits: int) -> str:
