@@ -36,8 +36,7 @@ class Store:
     """Outcomes by job, one line of JSON each; a line that was cut short counts as not there.
 
     >>> import os, tempfile
-    >>> from budgetron._durable import write
-    from budgetron.papers.cases import Outcome
+    >>> from budgetron.papers.cases import Outcome
     >>> from budgetron.papers.store import Job, Store
     >>> path = os.path.join(tempfile.mkdtemp(), "runs.jsonl")
     >>> job = Job({"dataset": "german", "permutation": 0}, lambda: Outcome(30.0, 0.01))
