@@ -205,6 +205,10 @@ def test_markdown_says_what_is_far_and_why():
     assert "1. perceptron: The moon." in text
     assert "settings not known: vehicle." in text
     assert not markdown.unexplained(done)
+    assert "Doubtful" not in text
+    doubtful = replace(far, cell=replace(cell, note="A smudge."))
+    text = markdown.table(papers.Reproduction(far.table, (doubtful,), {}, {}))
+    assert "**Doubtful in print.**\n\n* synthetic, perceptron: A smudge." in text
     alone = papers.Reproduction(example(), (result(23.0, cell),), {}, {})
     assert markdown.unexplained(alone) == [alone.results[0]]
     assert not markdown.unexplained(papers.Reproduction(example(), (result(21.9, cell),), {}, {}))
@@ -426,3 +430,9 @@ def test_claims_hold_or_not():
     assert approximate.numbers.startswith("0 of 2 cases. ")
     assert found["RBP and Forgetron are very similar (here: within a point)."].holds
     assert f"* {best.claim} **Does not hold**: {best.numbers}." in markdown.table(done)
+
+
+def test_jobs_are_a_number_of_threads():
+    assert papers.reproduce("orabona2008", 3, permutations=1, n_jobs=-1).results
+    with pytest.raises(ValueError, match="n_jobs must be"):
+        papers.reproduce("orabona2008", 3, permutations=1, n_jobs=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -78,3 +79,8 @@ def instance(owner: object, name: str, value: Any, kind: type[T]) -> T:
     if not isinstance(value, kind):
         raise TypeError(f"{_name(owner)}: {name} must be a {kind.__name__}, got {value!r}.")
     return value
+
+
+def threads(owner: object, n_jobs: int) -> int:
+    """How many threads ``n_jobs`` asks for: -1 is one for each processor."""
+    return (os.cpu_count() or 1) if n_jobs == -1 else count(owner, "n_jobs", n_jobs)

@@ -70,10 +70,8 @@ def main(argv: list[str]) -> None:
         if args.report is None:
             print(papers.markdown.table(done[-1]), end="\n\n", flush=True)
     if args.report is not None:
-        whole = args.table is None and args.dataset is None
-        papers.report.write(
-            done, Path(args.report), threads=_threads(args), afresh=args.afresh, whole=whole
-        )
+        complete = args.table is None and args.dataset is None
+        papers.report.write(done, Path(args.report), args.jobs, afresh=args.afresh, whole=complete)
     elif len(done) > 1 and any(each.results for each in done):
         print(papers.markdown.summary(done))
 
@@ -84,7 +82,7 @@ def _figure(args: Namespace) -> str:
         raise Usage(f"--figure needs one paper, got 'all'; there are: {', '.join(papers.KEYS)}.")
     folder = Path(args.report or args.store) / papers.report.FIGURES
     try:
-        drawn = papers.figures.draw(args.key, args.figure, folder, _threads(args))
+        drawn = papers.figures.draw(args.key, args.figure, folder, args.jobs)
     except papers.UnknownTable as error:
         raise Usage(str(error)) from error
     return papers.markdown.figure(drawn, str(drawn.path))
@@ -127,7 +125,7 @@ def _reproduce(args: Namespace, key: str, number: int) -> papers.Reproduction:
         dataset=args.dataset,
         permutations=args.permutations,
         quick=args.quick,
-        n_jobs=_threads(args),
+        n_jobs=args.jobs,
         store=store,
     )
     if store.taken:
@@ -143,10 +141,6 @@ def _reproduce(args: Namespace, key: str, number: int) -> papers.Reproduction:
 def _table(job: Mapping[str, Any]) -> Any:
     """The table that a run, or a search, belongs to."""
     return job["search"].get("table") if "search" in job else job.get("table")
-
-
-def _threads(args: Namespace) -> int:
-    return (os.cpu_count() or 1) if args.jobs == -1 else int(args.jobs)
 
 
 def _check(args: Namespace) -> None:

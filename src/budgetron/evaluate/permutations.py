@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -95,7 +94,7 @@ def compare(
     pairs = [(name, i) for i in range(permutations) for name in named]
     with Progress(len(orders.y) * len(pairs), "comparing") as progress:
         jobs = [partial(orders.run, name, named[name], i, progress.advance) for name, i in pairs]
-        runs = dict(zip(pairs, _results(jobs, _threads(n_jobs), orders.stop), strict=True))
+        runs = dict(zip(pairs, _results(jobs, _check.threads("compare", n_jobs), orders.stop), strict=True))
     records = {name: tuple(runs[name, i] for i in range(permutations)) for name in named}
     return Comparison(orders.task, {name: repr(named[name]) for name in named}, records, orders.seed)
 
@@ -180,12 +179,6 @@ def _whole(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
         raise ValueError(f"compare: {name} must be a whole number of at least 0, got {value!r}.")
     return int(value)
-
-
-def _threads(n_jobs: int) -> int:
-    if n_jobs == -1:
-        return os.cpu_count() or 1
-    return _check.count("compare", "n_jobs", n_jobs)
 
 
 def _results(jobs: Sequence[Callable[[], Run]], threads: int, stop: Callable[[], None]) -> list[Run]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from budgetron.papers import settings
 from budgetron.papers.claims import Verdict, verdicts
 from budgetron.papers.figures import Drawn
 from budgetron.papers.printed import Remark
@@ -25,6 +26,7 @@ def table(done: Reproduction) -> str:
         _claims(done),
         _remarks("Departs from the paper", what.departs, done.results),
         _remarks("Why results differ", what.differs, done.results, numbered=True),
+        _doubts(done),
         _missing(done),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -152,6 +154,13 @@ def _remarks(
     return "\n".join([f"**{title}.**", "", *lines]) if lines else ""
 
 
+def _doubts(done: Reproduction) -> str:
+    """What the print itself leaves in doubt."""
+    doubtful = [each.cell for each in done.results if each.cell.note]
+    lines = [f"* {cell.dataset}, {settings.label(cell)}: {cell.note}" for cell in doubtful]
+    return "\n".join(["**Doubtful in print.**", "", *lines]) if lines else ""
+
+
 def _claims(done: Reproduction) -> str:
     lines = [_verdict(verdict) for verdict in verdicts(done)]
     return "\n".join(["**What the text says of the lost numbers.**", "", *lines]) if lines else ""
@@ -196,7 +205,7 @@ def _summary(done: Reproduction) -> list[str]:
 def _speed(done: Reproduction, name: str, timed: Sequence[Result]) -> list[str]:
     times = [each.faster or 0.0 for each in timed]
     least = timed[int(np.argmin(times))]
-    slowest = least.cell.name + (f", B = {least.cell.budget}" if least.cell.budget else "")
+    slowest = settings.label(least.cell)
     spread = [_times(float(f(times))) for f in (np.min, np.median, np.max)]
     return [done.table.title, name, f"{least.rows:,}", spread[0], slowest, *spread[1:]]
 

@@ -84,8 +84,6 @@ class Source:
         Only so many of the first rows of the training part.
     budget : int or None
         Where the table has one for each data set.
-    permutations : int or None
-        Fewer than the table's, where a pass is long.
     decimals : int or None
         Of the printed values, where they are not those of the table.
     part_of : int or None
@@ -105,7 +103,6 @@ class Source:
     test: int | None = None
     first: int | None = None
     budget: int | None = None
-    permutations: int | None = None
     decimals: int | None = None
     part_of: int | None = None
     half: bool = False
@@ -202,9 +199,8 @@ class Table:
 
     def orders(self, cell: Cell, most: int | None = None) -> int:
         """How many permutations a cell is run over; not more than asked for."""
-        source = self.sources[cell.dataset]
-        few = self.fewer.get(f"{cell.dataset}, {cell.algorithm}", source.permutations)
-        return min(few or self.permutations, most or self.permutations)
+        few = self.fewer.get(f"{cell.dataset}, {cell.algorithm}", self.permutations)
+        return min(few, most or few)
 
     def of(self, dataset: str | None) -> tuple[Cell, ...]:
         """The cells of a data set, by the paper's name or ours; all where None is asked for."""

@@ -31,7 +31,7 @@ comparison of algorithms.
 def write(
     done: Sequence[Reproduction],
     folder: Path,
-    threads: int = 1,
+    n_jobs: int = 1,
     *,
     afresh: bool = False,
     whole: bool = True,
@@ -40,7 +40,7 @@ def write(
     in it: drawn where they are not there yet, were made from other settings, or ``afresh``.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = _drawn(done, folder / FIGURES, threads, afresh) if whole else {}
+    drawn = _drawn(done, folder / FIGURES, n_jobs, afresh) if whole else {}
     write_file(str(folder / "REPORT.md"), [text(done, drawn).encode()])
 
 
@@ -83,14 +83,14 @@ def _claims(drawn: Drawn) -> Iterator[str]:
         yield markdown.claims(everything)
 
 
-def _drawn(done: Sequence[Reproduction], folder: Path, threads: int, afresh: bool) -> Drawn:
+def _drawn(done: Sequence[Reproduction], folder: Path, n_jobs: int, afresh: bool) -> Drawn:
     """The figures of the papers; those without any of their data sets are left out."""
     drawn: Drawn = {}
     for key in dict.fromkeys(each.table.key for each in done):
         for number in figures.numbers(key):
             known = None if afresh else figures.kept(key, number, folder)
             try:
-                drawn.setdefault(key, []).append(known or figures.draw(key, number, folder, threads))
+                drawn.setdefault(key, []).append(known or figures.draw(key, number, folder, n_jobs))
             except DataError:
                 continue
     return drawn

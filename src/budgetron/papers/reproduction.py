@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from budgetron import _check
 from budgetron.learners import Learner
 from budgetron.papers import settings
 from budgetron.papers.cases import Case, Makes, Outcome, batch, online
@@ -115,7 +116,7 @@ def reproduce(
         Whether settings that were searched for are those stored in the project; else they are searched
         for again, over the grid of the table's file.
     n_jobs : int
-        Threads.
+        Threads; -1 is one for each processor.
     store : Store, optional
         Where runs are kept as they end; what is in there already is not run again.
 
@@ -128,7 +129,7 @@ def reproduce(
     ('perceptron', 18.8, True)
     """
     what = table(key, number)
-    kept = store or Store(None)
+    kept, threads = store or Store(None), _check.threads("reproduce", n_jobs)
     results: list[Result] = []
     missing: dict[str, str] = {}
     searched: settings.Found = {}
@@ -136,8 +137,8 @@ def reproduce(
         cells = what.of(name)
         try:
             rows = prepared(what, what.sources[name])
-            searched[name] = _searched(what, cells, rows, kept, quick, n_jobs)
-            results += _results(what, cells, rows, searched, kept, permutations, n_jobs)
+            searched[name] = _searched(what, cells, rows, kept, quick, threads)
+            results += _results(what, cells, rows, searched, kept, permutations, threads)
         except (DataError, settings.NotSearched) as error:
             if dataset is not None:
                 raise

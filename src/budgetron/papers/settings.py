@@ -24,6 +24,8 @@ Setting = dict[str, Any]
 Found = dict[str, dict[str, Setting]]
 """Data set to cell to what was found for it."""
 
+HEAD = "# Found by `budgetron reproduce` over the tables' grids; --quick uses those in papers/."
+
 SEED = 1000
 """The search has orders of its own, from this seed on."""
 
@@ -62,7 +64,7 @@ def keep(table: Table, searched: Found, folder: Path) -> Path:
     known = kept(path)
     there = {name: cells for name, cells in searched.items() if cells}
     known.setdefault(f"table{table.number}", {}).update(there)
-    lines = ["# Found by `budgetron reproduce` over the grids of the tables' files; --quick uses them."]
+    lines = [HEAD]
     for number in sorted(known):
         for dataset, cells in known[number].items():
             lines += ["", f"[{number}.{dataset}]"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
+from budgetron import _check
 from budgetron.algorithms import bsgd, nbsgd, sgd
 from budgetron.kernels import Gaussian
 from budgetron.papers.preparation import Rows, prepared
@@ -56,8 +56,7 @@ def recipe(dataset: str, n: int) -> object:
 
 def over_orders(one: Callable[[int], T], n_jobs: int) -> list[T]:
     """What one order gives, of each; a thread for each, as the times are of one."""
-    threads = (os.cpu_count() or 1) if n_jobs == -1 else n_jobs
-    with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
+    with threadpool_limits(1), ThreadPoolExecutor(_check.threads("figures", n_jobs)) as pool:
         return list(pool.map(one, range(ORDERS)))
 
 
