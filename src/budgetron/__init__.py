@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         DualRemoval,
         DualRemovalThenProjection,
     )
+    from budgetron.errors import DivergedError
     from budgetron.estimators import OnlineClassifier, OnlineRegressor
     from budgetron.features import (
         FeatureMap,
@@ -108,6 +109,7 @@ __all__ = [
     "Averaged",
     "Budget",
     "CoinBetting",
+    "DivergedError",
     "DoubleUpdating",
     "DualMaintenance",
     "DualNearest",
@@ -201,6 +203,7 @@ _HOMES = (
     "algorithms",
     "budgets",
     "double_updating",
+    "errors",
     "estimators",
     "features",
     "kernels",

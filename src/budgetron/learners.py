@@ -17,6 +17,7 @@ from budgetron._spec import Spec
 from budgetron._tasks import Task
 from budgetron.budgets import Budget
 from budgetron.budgets._budget import Company
+from budgetron.errors import DivergedError
 from budgetron.kernels import Kernel
 from budgetron.losses import Logistic
 from budgetron.rules import Rule
@@ -188,9 +189,10 @@ class Model:
             w = None if weights is None else weights[cut]
             done = self._native.run(rows, y[cut], w, scores[cut])
             if done < cut.stop - cut.start:
-                raise ValueError(
+                raise DivergedError(
                     f"Row {cut.start + done} gives a score that is not finite, so learning stopped "
-                    "before it: scale the features, or take a smaller step (eta, C or 1/lam)."
+                    "before it: scale the features, or take a smaller step (eta, C or 1/lam).",
+                    cut.start + done,
                 )
         return scores
 

@@ -1,0 +1,26 @@
+"""Errors that a caller may want to tell apart from other wrong values."""
+
+
+class DivergedError(ValueError):
+    """Learning stopped before a row whose score or step is not finite.
+
+    The rows before it have been learned, and the model is exactly what it would be had it been given only
+    those. ``rows_learned`` says how many of this call's rows they are.
+
+    Examples
+    --------
+    >>> from budgetron import DivergedError, Linear, OnlineRegressor, ogd
+    >>> model = OnlineRegressor(ogd(Linear(), eta=1e6))
+    >>> try:
+    ...     model.partial_fit([[1e30]] * 100, [1.0] * 100)
+    ... except DivergedError as error:
+    ...     print(error.rows_learned < 100)
+    True
+    """
+
+    def __init__(self, message: str, rows_learned: int) -> None:
+        super().__init__(message)
+        self.rows_learned = rows_learned
+
+    def __reduce__(self) -> tuple[type, tuple[str, int]]:
+        return type(self), (str(self), self.rows_learned)
