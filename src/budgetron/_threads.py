@@ -1,8 +1,8 @@
 """What lets threads share an estimator, and lets a process fork while one of them learns.
 
 * ``turn(estimator)`` is the lock that calls which learn hold, so that they take turns.
-* A native model has a lock of its own, held while rows are walked. A fork waits until it is free, a tenth of a
-  second at most. So the child gets a model between two rows. In the child all locks are new.
+* A native model has a lock of its own, held while rows are walked. A fork waits until it is free, a tenth
+  of a second at most. So the child gets a model between two rows. In the child all locks are new.
 """
 
 from __future__ import annotations

@@ -31,11 +31,11 @@ class Batch:
 class Online(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators.
 
-    Threads: calls that learn (``fit``, ``partial_fit``, ``progressive_predict``) take turns. All other calls
-    may run beside them. Each sees the model, the labels and the column names of one fit, never of two.
+    Threads: calls that learn (``fit``, ``partial_fit``, ``progressive_predict``) take turns. All others may
+    run beside them. Each sees the model, the labels and the column names of one fit, never of two.
 
     To keep that promise, a fit works on a copy without fitted attributes, and `_install` replaces the
-    ``__dict__`` of this one in one assignment. A method that reads several fitted attributes begins with `_now`.
+    ``__dict__`` of this one in one assignment. Methods that read several attributes begin with `_now`.
     """
 
     learner: Learner | None
