@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -17,10 +19,10 @@ def _name(owner: object) -> str:
 
 
 def finite(value: Any) -> bool:
-    """Whether a number is finite as a double; whole numbers such as 10**400 are not."""
+    """Whether it is a number that is finite as a double; 10**400 is not."""
     try:
         return math.isfinite(value)
-    except OverflowError:
+    except (OverflowError, TypeError):
         return False
 
 
@@ -94,3 +96,37 @@ def instance(owner: object, name: str, value: Any, kind: type[T]) -> T:
 def threads(owner: object, n_jobs: int) -> int:
     """How many threads ``n_jobs`` asks for: -1 is one for each processor."""
     return (os.cpu_count() or 1) if n_jobs == -1 else count(owner, "n_jobs", n_jobs)
+
+
+def one_kind(name: str, labels: Any) -> None:
+    """Labels that are all texts or all numbers. NumPy would turn ``["a", 1]`` into two texts."""
+    if getattr(getattr(labels, "dtype", None), "kind", "O") != "O":
+        return
+    try:
+        kinds = set(map(type, labels))
+    except TypeError:  # not a sequence, as later checks say
+        return
+    if type(None) in kinds:
+        row = next(i for i, label in enumerate(labels) if label is None)
+        raise ValueError(f"{name} must hold a label for every row, got None in row {row}.")
+    texts = {kind for kind in kinds if issubclass(kind, str)}
+    if texts and texts != kinds:
+        got = ", ".join(sorted({kind.__name__ for kind in kinds}))
+        raise ValueError(f"{name} must hold labels that are all texts or all numbers, got {got}.")
+
+
+def told_apart(name: str, labels: Any) -> None:
+    """An array of labels that are not rounded: floats of 2^53 or more may stand for different numbers."""
+    if labels.dtype.kind == "f" and (large := abs(labels) >= 2**53).any():
+        raise ValueError(
+            f"{name} must hold labels below 2^53 in size if they are floats, got {labels[large][0]!s}."
+        )
+
+
+@contextmanager
+def in_range(name: str) -> Iterator[None]:
+    """One sentence where an array is made of numbers such as 10**400."""
+    try:
+        yield
+    except OverflowError:
+        raise ValueError(f"{name} must hold numbers that a double can hold, got a larger one.") from None

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
+from budgetron import _check
 from budgetron._tasks import Labels
 from budgetron.algorithms import bpa_p
 from budgetron.estimators._online import Online
@@ -66,6 +67,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Start afresh and learn the rows, ``epochs`` times."""
         with self._or_as_before():
+            _check.one_kind("y", y)
             X, y = self._rows(X, y=y, reset=True)
             _check_labels(y)
             classes = _labels_in(y)
@@ -130,6 +132,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
                 return self._model.learn(X, codes)
         first = not self._started()
         with self._or_as_before():
+            _check.one_kind("y", y)
             X, y = self._rows(X, y=y, reset=first)
             _check_labels(y)
             known = self._known(y, classes, first)
@@ -143,7 +146,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """The labels there are: those of the first call, which a later one may repeat."""
         if classes is not None and np.size(classes) == 0:
             raise ValueError("classes is empty; it must name all labels there will be.")
-        given = None if classes is None else unique_labels(classes)
+        given = None if classes is None else _given(classes)
         if first:
             return _labels_in(y) if given is None else given
         known: npt.NDArray[Any] = self.classes_
@@ -214,8 +217,16 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return predictions
 
 
+def _given(classes: Any) -> npt.NDArray[Any]:
+    """The labels that a caller names, sorted."""
+    _check.one_kind("classes", classes)
+    _check.told_apart("classes", np.asarray(classes))
+    return np.asarray(unique_labels(classes))
+
+
 def _check_labels(y: npt.NDArray[Any]) -> None:
     """As scikit-learn checks them; whole numbers are labels without a further look."""
+    _check.told_apart("y", y)
     whole = y.dtype.kind in "iub" or (y.dtype.kind == "f" and bool((y == np.rint(y)).all()))
     if not (whole and y.ndim == 1):
         check_classification_targets(y)

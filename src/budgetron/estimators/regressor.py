@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
+from budgetron._rows import aligned
 from budgetron._tasks import Targets
 from budgetron.budgets import SwapProject
 from budgetron.estimators._online import Online
@@ -76,10 +77,10 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         first = not self._started()
         with self._or_as_before():
             X, y = self._rows(X, y=y, y_numeric=True, reset=first)
-            weights = self._weights(X, sample_weight)
+            weights, targets = self._weights(X, sample_weight), self._targets(y)
             if first:
                 self._adopt(self._new_model(X, Targets(), weights))
-        return self._model.learn(X, self._targets(y), weights)
+        return self._model.learn(X, targets, weights)
 
     @staticmethod
     def _certain_targets(y: Any, rows: int) -> bool:
@@ -89,9 +90,14 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
             and y.dtype == np.float64
             and y.shape == (rows,)
             and y.flags.c_contiguous
+            and y.flags.aligned
             and bool(np.isfinite(y).all())
         )
 
     @staticmethod
     def _targets(y: npt.NDArray[Any]) -> Floats:
-        return np.ascontiguousarray(y, dtype=np.float64)
+        targets = aligned(np.asarray(y, dtype=np.float64))
+        if not np.isfinite(targets).all():  # None, which scikit-learn lets pass
+            row = int(np.argmin(np.isfinite(targets)))
+            raise ValueError(f"y must hold a finite number for every row, got none in row {row}.")
+        return targets
