@@ -10,6 +10,8 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
+#include <cstring>
 #include <map>
 #include <string>
 #include <variant>
@@ -32,7 +34,15 @@ using Writable1 = nb::ndarray<double, nb::shape<-1>, nb::c_contig, nb::device::c
 template <class T>
 using NewArray = nb::ndarray<nb::numpy, T>;
 
-inline Vector view(const Array1<double>& v) { return {v.data(), v.size()}; }
+// The numbers of an array that came from Python. Python copies what is not aligned; this is the last line of defence.
+template <class T, class... Kind>
+T* aligned(const nb::ndarray<T, Kind...>& a) {
+  if (reinterpret_cast<std::uintptr_t>(a.data()) % alignof(T) != 0)
+    throw nb::value_error("The core needs arrays that are aligned in memory.");
+  return a.data();
+}
+
+inline Vector view(const Array1<double>& v) { return {aligned(v), v.size()}; }
 
 // A new NumPy array that owns the numbers.
 template <class T>
@@ -50,13 +60,13 @@ struct BoundRows {
 
 template <class T>
 BoundRows dense(const Matrix<T>& X) {
-  return {Rows(DenseRows<T>{X.data(), X.shape(0), X.shape(1)}), {nb::cast(X)}};
+  return {Rows(DenseRows<T>{aligned(X), X.shape(0), X.shape(1)}), {nb::cast(X)}};
 }
 
 template <class T>
 BoundRows sparse(const Array1<T>& data, const Array1<std::int32_t>& indices, const Array1<std::int64_t>& indptr,
                  std::size_t columns) {
-  return {Rows(SparseRows<T>{data.data(), indices.data(), indptr.data(), indptr.size() - 1, columns}),
+  return {Rows(SparseRows<T>{aligned(data), aligned(indices), aligned(indptr), indptr.size() - 1, columns}),
           {nb::cast(data), nb::cast(indices), nb::cast(indptr)}};
 }
 
@@ -90,7 +100,9 @@ class Restore final : public Fields {
     Array1<T> values;
     if (!state_.contains(name) || !nb::try_cast(state_[name], values, false))
       throw nb::value_error((std::string("model state: field ") + name + " is missing or of the wrong type.").c_str());
-    return {values.data(), values.data() + values.size()};
+    std::vector<T> out(values.size());
+    if (!out.empty()) std::memcpy(out.data(), values.data(), out.size() * sizeof(T));  // aligned or not
+    return out;
   }
   template <class T>
   T single(const char* name) const {

@@ -98,7 +98,7 @@ std::shared_ptr<FeatureMap> fourier(std::size_t features, std::shared_ptr<const 
 }
 
 std::shared_ptr<Frequencies> given_frequencies(const Matrix<double>& U) {
-  return std::make_shared<GivenFrequencies>(std::vector<double>(U.data(), U.data() + U.size()), U.shape(1));
+  return std::make_shared<GivenFrequencies>(std::vector<double>(aligned(U), aligned(U) + U.size()), U.shape(1));
 }
 
 // Frequencies of the first columns, columns x components.

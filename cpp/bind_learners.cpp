@@ -48,10 +48,11 @@ std::size_t run(Learner& learner, const BoundRows& X, const Array1<double>& y, s
   if (y.size() != X.rows.size() || scores.size() != X.rows.size() * learner.outputs() ||
       (weights && weights->size() != X.rows.size()))
     throw nb::value_error("run: rows, labels, weights and scores differ in length.");
+  const Vector labels = view(y), w = weights ? view(*weights) : Vector{};
+  double* const out = aligned(scores);
   nb::gil_scoped_release free;
   std::unique_lock lock(learner.guard());
-  const std::size_t done =
-      learner.run(X.rows, view(y), weights ? view(*weights) : Vector{}, {scores.data(), scores.size()});
+  const std::size_t done = learner.run(X.rows, labels, w, {out, scores.size()});
   learner.rows_done += done;
   return done;
 }
@@ -77,23 +78,27 @@ NewArray<double> scores(const Learner& learner, const BoundRows& X) {
 template <class T>
 bool step(Learner& learner, const Array1<T>& x, double y, const Writable1& scores) {
   if (scores.size() != learner.outputs()) throw nb::value_error("step: scores must have one place for every output.");
+  const T* const values = aligned(x);
+  double* const out = aligned(scores);
   nb::gil_scoped_release free;
-  if (!squares<T>(x.data(), x.size())) return false;
+  if (!squares<T>(values, x.size())) return false;
   std::unique_lock lock(learner.guard());
-  const Rows row(DenseRows<T>{x.data(), 1, x.size()});
-  return learner.run(row, {&y, 1}, {}, {scores.data(), scores.size()}) == 1;
+  const Rows row(DenseRows<T>{values, 1, x.size()});
+  return learner.run(row, {&y, 1}, {}, {out, scores.size()}) == 1;
 }
 
 // The same without learning.
 template <class T>
 bool score(const Learner& learner, const Array1<T>& x, const Writable1& scores) {
   if (scores.size() != learner.outputs()) throw nb::value_error("score: scores must have one place for every output.");
+  const T* const values = aligned(x);
+  double* const out = aligned(scores);
   nb::gil_scoped_release free;
-  if (!squares<T>(x.data(), x.size())) return false;
+  if (!squares<T>(values, x.size())) return false;
   std::shared_lock lock(learner.guard());
-  const Rows row(DenseRows<T>{x.data(), 1, x.size()});
-  learner.scores(row, {scores.data(), scores.size()});
-  return std::all_of(scores.data(), scores.data() + scores.size(), [](double f) { return std::isfinite(f); });
+  const Rows row(DenseRows<T>{values, 1, x.size()});
+  learner.scores(row, {out, scores.size()});
+  return std::all_of(out, out + scores.size(), [](double f) { return std::isfinite(f); });
 }
 
 Bytes memory(Learner& learner) {

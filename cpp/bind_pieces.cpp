@@ -12,7 +12,7 @@ namespace budgetron {
 namespace {
 
 NewArray<double> exponentials(const Array1<double>& x) {
-  std::vector<double> out(x.data(), x.data() + x.size());
+  std::vector<double> out(aligned(x), aligned(x) + x.size());
   out.resize((x.size() + lanes - 1) / lanes * lanes);
   loops->exponential(out.data(), out.size());
   out.resize(x.size());
@@ -20,7 +20,7 @@ NewArray<double> exponentials(const Array1<double>& x) {
 }
 
 NewArray<float> exponentials_single(const Array1<float>& x) {
-  std::vector<float> out(x.data(), x.data() + x.size());
+  std::vector<float> out(aligned(x), aligned(x) + x.size());
   out.resize((x.size() + single_lanes - 1) / single_lanes * single_lanes);
   loops->exponential_single(out.data(), out.size());
   out.resize(x.size());
@@ -29,14 +29,14 @@ NewArray<float> exponentials_single(const Array1<float>& x) {
 
 // Two rows: the sines and the cosines.
 NewArray<double> sines_cosines(const Array1<double>& x) {
-  std::vector<double> r(x.data(), x.data() + x.size()), out(2 * x.size());
+  std::vector<double> r(aligned(x), aligned(x) + x.size()), out(2 * x.size());
   r.resize((x.size() + lanes - 1) / lanes * lanes);
   loops->sine_cosine(r.data(), 1, x.size(), out.data(), out.data() + x.size());
   return array(std::move(out), {2, x.size()});
 }
 
 NewArray<double> sines_cosines_single(const Array1<float>& x) {
-  std::vector<float> r(x.data(), x.data() + x.size());
+  std::vector<float> r(aligned(x), aligned(x) + x.size());
   std::vector<double> out(2 * x.size());
   r.resize((x.size() + single_lanes - 1) / single_lanes * single_lanes);
   loops->sine_cosine_single(r.data(), 1, x.size(), out.data(), out.data() + x.size());
@@ -47,7 +47,7 @@ NewArray<double> sines_cosines_single(const Array1<float>& x) {
 Gram gram(const Matrix<double>& Q) {
   Gram out;
   for (std::size_t i = 0; i < Q.shape(0); ++i) {
-    const double* row = Q.data() + i * Q.shape(1);
+    const double* row = aligned(Q) + i * Q.shape(1);
     out.append({row, i}, row[i]);
   }
   return out;
@@ -73,7 +73,7 @@ NewArray<T> products(const Matrix<T>& X, const Matrix<T>& S) {
     throw nb::value_error("products: rows must be feature-major, as many features in both, and whole lanes of them.");
   const std::size_t rows = X.shape(1), n = S.shape(1);
   std::vector<T> r(rows * n);
-  dot_product<T>().block(X.data(), rows, rows, X.shape(0), S.data(), n, n, r.data(), n);
+  dot_product<T>().block(aligned(X), rows, rows, X.shape(0), aligned(S), n, n, r.data(), n);
   return array(std::move(r), {rows, n});
 }
 

@@ -149,8 +149,8 @@ def test_numbers_that_are_none(learner, value, why):
         ("multiclass", -1, "from 0 to 2, got -1"),
         ("multiclass", 0.5, "from 0 to 2, got 0.5"),
         ("multiclass", np.nan, "from 0 to 2, got nan"),
-        ("regression", np.inf, "must be finite, got inf"),
-        ("regression", np.nan, "must be finite, got nan"),
+        ("regression", np.inf, "must be a finite number, got inf"),
+        ("regression", np.nan, "must be a finite number, got nan"),
     ],
 )
 def test_labels_that_are_none(task, bad, why):

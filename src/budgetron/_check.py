@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, TypeVar
+
+from budgetron._text import shown
 
 T = TypeVar("T")
 
@@ -14,54 +18,62 @@ def _name(owner: object) -> str:
     return owner if isinstance(owner, str) else type(owner).__name__
 
 
+def finite(value: Any) -> bool:
+    """Whether it is a number that is finite as a double; 10**400 is not."""
+    try:
+        return math.isfinite(value)
+    except (OverflowError, TypeError):
+        return False
+
+
 def number(owner: object, name: str, value: Any) -> float:
     """A finite real number."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise ValueError(f"{_name(owner)}: {name} must be a finite number, got {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, Real) or not finite(value):
+        raise ValueError(f"{_name(owner)}: {name} must be a finite number, got {shown(value)}.")
     return float(value)
 
 
 def positive(owner: object, name: str, value: Any) -> float:
     """A number above 0."""
     if number(owner, name, value) <= 0:
-        raise ValueError(f"{_name(owner)}: {name} must be above 0, got {value!r}.")
+        raise ValueError(f"{_name(owner)}: {name} must be above 0, got {shown(value)}.")
     return float(value)
 
 
 def moderate(owner: object, name: str, value: Any) -> float:
     """A number above 0 whose square and reciprocal are far from overflow."""
     if not 1e-100 <= positive(owner, name, value) <= 1e100:
-        raise ValueError(f"{_name(owner)}: {name} must lie between 1e-100 and 1e100, got {value!r}.")
+        raise ValueError(f"{_name(owner)}: {name} must lie between 1e-100 and 1e100, got {shown(value)}.")
     return float(value)
 
 
 def non_negative(owner: object, name: str, value: Any) -> float:
     """A number of at least 0."""
     if number(owner, name, value) < 0:
-        raise ValueError(f"{_name(owner)}: {name} must be at least 0, got {value!r}.")
+        raise ValueError(f"{_name(owner)}: {name} must be at least 0, got {shown(value)}.")
     return float(value)
 
 
 def share(owner: object, name: str, value: Any) -> float:
     """A number between 0 and 1, both included."""
     if not 0 <= number(owner, name, value) <= 1:
-        raise ValueError(f"{_name(owner)}: {name} must lie between 0 and 1, got {value!r}.")
+        raise ValueError(f"{_name(owner)}: {name} must lie between 0 and 1, got {shown(value)}.")
     return float(value)
 
 
 def below_one(owner: object, name: str, value: Any) -> float:
     """A number of at least 0 and below 1."""
     if not 0 <= number(owner, name, value) < 1:
-        raise ValueError(f"{_name(owner)}: {name} must be at least 0 and below 1, got {value!r}.")
+        raise ValueError(f"{_name(owner)}: {name} must be at least 0 and below 1, got {shown(value)}.")
     return float(value)
 
 
 def count(owner: object, name: str, value: Any) -> int:
     """A whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-        raise ValueError(f"{_name(owner)}: {name} must be a whole number above 0, got {value!r}.")
+        raise ValueError(f"{_name(owner)}: {name} must be a whole number above 0, got {shown(value)}.")
     if int(value) > 2**31 - 1:
-        raise ValueError(f"{_name(owner)}: {name} must be below 2^31, got {value!r}.")
+        raise ValueError(f"{_name(owner)}: {name} must be below 2^31, got {shown(value)}.")
     return int(value)
 
 
@@ -69,7 +81,7 @@ def natural(owner: object, name: str, value: Any) -> int:
     """A whole number that the generator takes as a seed."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < 2**64:
         raise ValueError(
-            f"{_name(owner)}: {name} must be a whole number from 0 to 2^64 - 1, got {value!r}."
+            f"{_name(owner)}: {name} must be a whole number from 0 to 2^64 - 1, got {shown(value)}."
         )
     return int(value)
 
@@ -77,10 +89,44 @@ def natural(owner: object, name: str, value: Any) -> int:
 def instance(owner: object, name: str, value: Any, kind: type[T]) -> T:
     """A description of the right noun."""
     if not isinstance(value, kind):
-        raise TypeError(f"{_name(owner)}: {name} must be a {kind.__name__}, got {value!r}.")
+        raise TypeError(f"{_name(owner)}: {name} must be a {kind.__name__}, got {shown(value)}.")
     return value
 
 
 def threads(owner: object, n_jobs: int) -> int:
     """How many threads ``n_jobs`` asks for: -1 is one for each processor."""
     return (os.cpu_count() or 1) if n_jobs == -1 else count(owner, "n_jobs", n_jobs)
+
+
+def one_kind(name: str, labels: Any) -> None:
+    """Labels that are all texts or all numbers. NumPy would turn ``["a", 1]`` into two texts."""
+    if getattr(getattr(labels, "dtype", None), "kind", "O") != "O":
+        return
+    try:
+        kinds = set(map(type, labels))
+    except TypeError:  # not a sequence, as later checks say
+        return
+    if type(None) in kinds:
+        row = next(i for i, label in enumerate(labels) if label is None)
+        raise ValueError(f"{name} must hold a label for every row, got None in row {row}.")
+    texts = {kind for kind in kinds if issubclass(kind, str)}
+    if texts and texts != kinds:
+        got = ", ".join(sorted({kind.__name__ for kind in kinds}))
+        raise ValueError(f"{name} must hold labels that are all texts or all numbers, got {got}.")
+
+
+def told_apart(name: str, labels: Any) -> None:
+    """An array of labels that are not rounded: floats of 2^53 or more may stand for different numbers."""
+    if labels.dtype.kind == "f" and (large := abs(labels) >= 2**53).any():
+        raise ValueError(
+            f"{name} must hold labels below 2^53 in size if they are floats, got {labels[large][0]!s}."
+        )
+
+
+@contextmanager
+def in_range(name: str) -> Iterator[None]:
+    """One sentence where an array is made of numbers such as 10**400."""
+    try:
+        yield
+    except OverflowError:
+        raise ValueError(f"{name} must hold numbers that a double can hold, got a larger one.") from None

@@ -15,11 +15,20 @@ Matrix = Any
 """A dense C-ordered array of float32 or float64, or a CSR matrix of the same with sorted columns."""
 
 
+def aligned(a: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array itself where its layout suits native loads, else a copy."""
+    return np.require(a, requirements=["C", "A"])
+
+
 def canonical(X: Matrix) -> Matrix:
-    """X itself where its layout suits the core; else a copy in order (the caller's is not touched)."""
+    """X itself where its layout suits the core; else a copy in order (the caller's is not touched).
+
+    The indices of a sparse X are always copied, and the copy is checked: another thread that changes X
+    meanwhile cannot lead the core outside its arrays.
+    """
     if not sparse.issparse(X):
-        return np.ascontiguousarray(X)
-    view = type(X)((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
+        return aligned(X)
+    view = type(X)((aligned(X.data), X.indices.copy(), X.indptr.copy()), shape=X.shape, copy=False)
     view.check_format(full_check=True)  # which may cut off what no row refers to
     if view.has_canonical_format:
         return view

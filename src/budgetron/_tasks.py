@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from budgetron import _core
+from budgetron import _check, _core
+from budgetron._text import shown
 from budgetron.rules import Rule
 
 Native = TypeVar("Native", covariant=True)
@@ -31,10 +31,14 @@ class Labels:
 
     def code(self, y: float) -> float:
         """The label itself, as the core reads it, where it is one."""
-        if y in (-1, 1) if self.n_classes == 2 else (0 <= y < self.n_classes and y == int(y)):
+        try:
+            known = y in (-1, 1) if self.n_classes == 2 else (0 <= y < self.n_classes and y == int(y))
+        except (TypeError, ValueError):  # no number at all
+            known = False
+        if known:
             return float(y)
         expected = "-1 or 1" if self.n_classes == 2 else f"a whole number from 0 to {self.n_classes - 1}"
-        raise ValueError(f"The label y must be {expected}, got {y!r}.")
+        raise ValueError(f"The label y must be {expected}, got {shown(y)}.")
 
     def rule(self, rule: Forms[Native]) -> Native:
         """The native rule, in its form for labels."""
@@ -55,9 +59,9 @@ class Targets:
 
     def code(self, y: float) -> float:
         """The target itself, where it is finite."""
-        if math.isfinite(y):
+        if _check.finite(y):
             return float(y)
-        raise ValueError(f"The target y must be finite, got {y!r}.")
+        raise ValueError(f"The target y must be a finite number, got {shown(y)}.")
 
     def rule(self, rule: Forms[Native]) -> Native:
         """The native rule, in its form for targets."""

@@ -20,6 +20,8 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from budgetron._text import printable
+
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 _DTYPES = {
@@ -35,6 +37,9 @@ _NO_CHECKSUM = "sha256:" + 64 * "0"
 
 class ModelFileError(ValueError):
     """A file that is not a model file, or is damaged, or says what no model file says."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 def storable(array: npt.NDArray[Any]) -> bool:

@@ -45,8 +45,9 @@ class Kernel(Spec):
 
     def __call__(self, X: Any, Z: Any = None) -> npt.NDArray[np.float64]:
         """The matrix of k(x, z) for all rows x of X and z of Z (of X itself without Z)."""
-        X = canonical(check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32)))
-        Z = X if Z is None else canonical(check_array(Z, accept_sparse="csr", dtype=np.float64))
+        with _check.in_range("X and Z"):
+            X = canonical(check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32)))
+            Z = X if Z is None else canonical(check_array(Z, accept_sparse="csr", dtype=np.float64))
         if X.shape[1] != Z.shape[1]:
             raise ValueError(f"{type(self).__name__}: X has {X.shape[1]} features and Z has {Z.shape[1]}.")
         return self.fitted(X).build().matrix(whole(X), whole(Z), X.shape[1])

@@ -105,7 +105,7 @@ class OneByOne(Model):
             and x.shape == (self.n_features,)
             and x.flags.c_contiguous
         ):
-            return x
+            return x if x.flags.aligned else x.copy()
         got = f"{x.dtype} of shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
         if got == f"{self.dtype} of shape ({self.n_features},)":
             got += " with gaps in memory"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from signal import Signals
 
+from budgetron._text import printable
 from budgetron.cli import COMMANDS
 
 FAILED, USAGE, BAD_DATA, BAD_MODEL = 1, 2, 3, 4
@@ -22,6 +23,11 @@ class Interrupted(BaseException):
         self.signal = signal
 
 
+def say(sentence: str) -> None:
+    """A message on stderr; names and labels from outside in it cannot command the terminal."""
+    print(f"budgetron: {printable(sentence)}", file=sys.stderr)
+
+
 def told(error: BaseException, arguments: list[str]) -> int:
     """Says what happened; the exit code. What is none of ours is raised again."""
     code, sentence = _code(error), str(error)
@@ -31,11 +37,10 @@ def told(error: BaseException, arguments: list[str]) -> int:
         sentence = "interrupted."
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         sentence = f"{error.filename}: {error.strerror}."
-    sentence = " ".join(sentence.splitlines())
-    print(f"budgetron: {sentence}", file=sys.stderr)
+    say(" ".join(sentence.splitlines()))
     if code == USAGE:
         command = next((f" {word}" for word in arguments[:1] if word in COMMANDS), "")
-        print(f"budgetron: see budgetron{command} --help.", file=sys.stderr)
+        say(f"see budgetron{command} --help.")
     return code
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from unicodedata import category
@@ -45,7 +46,7 @@ def planned(args: Namespace) -> Plan:
     if not _source.piped(args.file) and _unknown(args, classes):
         survey = _source.surveyed(args.file, args, labels=classes is None and not args.regression)
         classes = classes if classes or args.regression else survey.labels
-    _refuse_unprintable(args.file, classes or [])
+    refuse_unprintable(args.file, classes or [])
     learning.classes = classes
     source = _source.opened(
         args.file, args, rows=_block(args), features=survey.features if survey else None
@@ -96,7 +97,7 @@ def _classes(text: str | None) -> list[Any] | None:
     return labels
 
 
-def _refuse_unprintable(file: str, classes: list[Any]) -> None:
+def refuse_unprintable(file: str, classes: Iterable[Any]) -> None:
     """A prediction is one line: a label must not break it, nor be something that a terminal obeys."""
     for label in classes:
         if isinstance(label, str) and any(category(sign) in UNPRINTABLE for sign in label):

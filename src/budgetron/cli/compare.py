@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import Namespace
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 from budgetron import SaveError, datasets
 from budgetron._tasks import Labels, Targets
 from budgetron.cli import _learners, _printed, _source
-from budgetron.cli._exits import Usage
+from budgetron.cli._exits import Usage, say
 from budgetron.cli._parser import Parser, seed, whole
 from budgetron.evaluate import Comparison, compare
 
@@ -90,7 +89,7 @@ def main(argv: list[str]) -> None:
     print(_printed.document({"data": args.data, **found.as_dict()}) if args.json else found.table())
     if args.figure is not None:
         _draw(found, args.figure)
-        print(f"budgetron: the figure is {args.figure}.", file=sys.stderr)
+        say(f"the figure is {args.figure}.")
 
 
 def _check(args: Namespace) -> None:

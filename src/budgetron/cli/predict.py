@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from budgetron import model_files
-from budgetron.cli import _checkpoint, _printed, _source
-from budgetron.cli._exits import Usage
+from budgetron.cli import _checkpoint, _plan, _printed, _source
+from budgetron.cli._exits import Usage, say
 from budgetron.cli._parser import Parser, whole
 from budgetron.streams import Block, DataError
 
@@ -54,6 +54,8 @@ def main(argv: list[str]) -> None:
     columns = model.n_features_in_
     if args.features not in (None, columns):
         raise Usage(f"--features {args.features}: {args.model} has learned from {columns} columns.")
+    if not (args.scores or args.proba):
+        _plan.refuse_unprintable(args.model, getattr(model, "classes_", ()))
     names = _checkpoint.columns_of(file) or getattr(model, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
     source = _source.opened(args.file, args, rows=args.block, features=columns, names=names)
@@ -61,7 +63,7 @@ def main(argv: list[str]) -> None:
         raise DataError(f"{args.file}: has {source.n_features} columns of features, expected {columns}.")
     if (names is None) != (_source.names_of(source) is None):
         which = args.file if names is None else args.model
-        print(f"budgetron: only {which} names its columns: they are taken in their order.", file=sys.stderr)
+        say(f"only {which} names its columns: they are taken in their order.")
     said = _said(model, args)
     for block in source:
         sys.stdout.write(said(_scaled(block, steps, args.file)))

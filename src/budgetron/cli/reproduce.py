@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from budgetron import SaveError, papers
-from budgetron.cli._exits import Usage
+from budgetron.cli._exits import Usage, say
 from budgetron.cli._parser import Parser, whole
 
 EXAMPLES = """\
@@ -129,12 +128,12 @@ def _reproduce(args: Namespace, key: str, number: int) -> papers.Reproduction:
         store=store,
     )
     if store.taken:
-        print(f"budgetron: {done.table.title}: {store.taken} runs are from {store.path}.", file=sys.stderr)
+        say(f"{done.table.title}: {store.taken} runs are from {store.path}.")
     if not args.quick and any(done.found.values()):
         path = papers.settings.keep(done.table, done.found, Path(args.store))
-        print(f"budgetron: the settings found are in {path}.", file=sys.stderr)
+        say(f"the settings found are in {path}.")
     for name, why in done.missing.items():
-        print(f"budgetron: {done.table.title}, {name} is left out: {why}", file=sys.stderr)
+        say(f"{done.table.title}, {name} is left out: {why}")
     return done
 
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from budgetron import _check, model_files
-from budgetron._rows import Matrix, canonical, first_too_large, refuse_too_large
+from budgetron._rows import Matrix, aligned, canonical, first_too_large, refuse_too_large
 from budgetron._tasks import Task
 from budgetron._threads import turn
 from budgetron.learners import Floats, Learner, Model
@@ -194,15 +194,16 @@ class Online(BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: Any, *, reset: bool, **more: Any) -> Any:
         """X (and y) checked, in the core's layout; rows too large to square are refused."""
-        checked = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            ensure_all_finite=False,  # a row that is not finite has no finite norm
-            **more,
-        )
+        with _check.in_range("X and y" if "y" in more else "X"):
+            checked = validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=(np.float64, np.float32),
+                ensure_all_finite=False,  # a row that is not finite has no finite norm
+                **more,
+            )
         X, y = checked if "y" in more else (checked, None)
         X = canonical(X)
         row = self._first_too_large(X, reset)
@@ -227,6 +228,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
             and X.ndim == 2
             and X.dtype in (np.float64, np.float32)
             and X.flags.c_contiguous
+            and X.flags.aligned
             and self.__sklearn_is_fitted__()
             and X.shape[1] == self._model.n_features == self.n_features_in_
             and not hasattr(self, "feature_names_in_")
@@ -238,9 +240,10 @@ class Online(BaseEstimator):  # type: ignore[misc]
             return None
         if isinstance(sample_weight, Real):
             sample_weight = np.full(X.shape[0], sample_weight)
-        weights: Floats = check_array(
-            sample_weight, ensure_2d=False, dtype=np.float64, order="C", input_name="sample_weight"
-        )
+        with _check.in_range("sample_weight"):
+            weights: Floats = aligned(
+                check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+            )
         if weights.shape != (X.shape[0],):
             raise ValueError(f"sample_weight has shape {weights.shape}, expected ({X.shape[0]},).")
         if (weights < 0).any():

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
+from budgetron import _check
 from budgetron._tasks import Labels
 from budgetron._threads import turn
 from budgetron.algorithms import bpa_p
@@ -129,6 +130,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     def _batch(
         self, X: Any, y: Any, sample_weight: Any, *, first: bool, classes: Any = None, **_: Any
     ) -> Batch:
+        _check.one_kind("y", y)
         X, y = self._rows(X, y=y, reset=first)
         _check_labels(y)
         known = self._known(y, classes, first)
@@ -147,7 +149,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """The labels there are: those of the first call, which a later one may repeat."""
         if classes is not None and np.size(classes) == 0:
             raise ValueError("classes is empty; it must name all labels there will be.")
-        given = None if classes is None else unique_labels(classes)
+        given = None if classes is None else _given(classes)
         if first:
             return _labels_in(y) if given is None else given
         known: npt.NDArray[Any] = self.classes_
@@ -211,8 +213,16 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return predictions
 
 
+def _given(classes: Any) -> npt.NDArray[Any]:
+    """The labels that a caller names, sorted."""
+    _check.one_kind("classes", classes)
+    _check.told_apart("classes", np.asarray(classes))
+    return np.asarray(unique_labels(classes))
+
+
 def _check_labels(y: npt.NDArray[Any]) -> None:
     """As scikit-learn checks them; whole numbers are labels without a further look."""
+    _check.told_apart("y", y)
     whole = y.dtype.kind in "iub" or (y.dtype.kind == "f" and bool((y == np.rint(y)).all()))
     if not (whole and y.ndim == 1):
         check_classification_targets(y)

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from budgetron._rows import aligned
 from budgetron._tasks import Targets
 from budgetron._threads import turn
 from budgetron.budgets import SwapProject
@@ -64,7 +65,11 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
 
     def _batch(self, X: Any, y: Any, sample_weight: Any, *, first: bool, **_: Any) -> Batch:
         X, y = self._rows(X, y=y, y_numeric=True, reset=first)
-        return Batch(X, np.ascontiguousarray(y, dtype=np.float64), self._weights(X, sample_weight))
+        targets = aligned(np.asarray(y, dtype=np.float64))
+        if not np.isfinite(targets).all():  # None, which scikit-learn lets pass
+            row = int(np.argmin(np.isfinite(targets)))
+            raise ValueError(f"y must hold a finite number for every row, got none in row {row}.")
+        return Batch(X, targets, self._weights(X, sample_weight))
 
     def _task(self) -> Targets:
         return Targets()
@@ -75,6 +80,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
             and y.dtype == np.float64
             and y.shape == (rows,)
             and y.flags.c_contiguous
+            and y.flags.aligned
             and bool(np.isfinite(y).all())
         )
         return y if certain else None

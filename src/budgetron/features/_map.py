@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from budgetron import _core
+from budgetron import _check, _core
 from budgetron._rows import Matrix, canonical, first_too_large, refuse_too_large, whole
 from budgetron._spec import Spec
 
@@ -57,9 +57,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
         return self.map_.build(self._n_features, self._dtype, self._seed_used)
 
     def _rows(self, X: Any, *, reset: bool) -> Matrix:
-        X = canonical(
-            validate_data(self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32))
-        )
+        with _check.in_range("X"):
+            X = canonical(
+                validate_data(self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32))
+            )
         refuse_too_large(X, first_too_large(X, X.dtype))
         return X
 

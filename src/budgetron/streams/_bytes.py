@@ -7,17 +7,20 @@ import gzip
 import io
 import lzma
 import os
+import re
 import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from budgetron._text import printable
 from budgetron.streams._stream import DataError
 
 PIECE = 1 << 18
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
+LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class Source:
@@ -29,7 +32,7 @@ class Source:
         self._reading = 0
         if isinstance(what, str | os.PathLike) and os.fspath(what) != "-":
             self.path = Path(what)
-            self.name = str(self.path)
+            self.name = printable(str(self.path))
             mode = self.path.stat().st_mode
             if stat.S_ISDIR(mode):
                 raise IsADirectoryError(f"{self.name}: expected a file, got a folder.")
@@ -38,7 +41,7 @@ class Source:
         self.file = sys.stdin.buffer if isinstance(what, str | os.PathLike) else what
         if not callable(getattr(self.file, "read", None)):
             raise TypeError(f"expected a path, a binary file or '-', got {what!r}.")
-        self.name = str(getattr(self.file, "name", "stream"))
+        self.name = printable(str(getattr(self.file, "name", "stream")))
         self.again = bool(getattr(self.file, "seekable", lambda: False)())
         self._origin = self.file.tell() if self.again else 0
 
@@ -108,63 +111,105 @@ class Joined:
             yield piece
 
 
-def _by_reading(open_packed: Callable[[Any], Any]) -> Callable[[Joined], Iterator[bytes]]:
+def _unpack_gzip(file: Joined) -> Iterator[bytes]:
+    unpacked = gzip.GzipFile(fileobj=file)  # type: ignore[call-overload]
+    while piece := unpacked.read1(PIECE):  # what came before damage is not lost
+        yield piece
+
+
+def _by_streams(start: Callable[[], Any]) -> Callable[[Joined], Iterator[bytes]]:
+    """Unpacks the compressed streams that a file consists of; anything else behind them is an error.
+
+    ``start`` gives a decompressor with the methods that those of `bz2` and `lzma` share. `bz2.BZ2File` and
+    `lzma.LZMAFile` will not do: they ignore what follows the last stream.
+    """
+
     def unpack(file: Joined) -> Iterator[bytes]:
-        unpacked: IO[bytes] = open_packed(file)
-        while piece := unpacked.read1(PIECE):  # type: ignore[attr-defined]  # what came before damage is not lost
-            yield piece
+        packed = file.pieces()
+        piece = next(packed)
+        while piece:
+            stream = start()
+            while not stream.eof:
+                if stream.needs_input and not piece and not (piece := next(packed, b"")):
+                    raise EOFError("the last compressed stream does not end")
+                yield stream.decompress(piece, PIECE)
+                piece = b""
+            piece = _behind(stream.unused_data, packed)
 
     return unpack
+
+
+def _behind(piece: bytes, packed: Iterator[bytes]) -> bytes:
+    """What follows a stream, without the zeros that some programs pad it with."""
+    while not (piece := piece.lstrip(b"\0")):
+        if not (piece := next(packed, b"")):
+            break
+    return piece
 
 
 def _unpack_zstandard(file: Joined) -> Iterator[bytes]:
     try:
         from compression import zstd  # Python 3.14
     except ImportError:
-        yield from _unpack_with_package(file)
+        zstd = _package()
+        start: Callable[[], Any] = lambda: _PackageStream(zstd)  # noqa: E731
     else:
-        try:
-            yield from _by_reading(zstd.ZstdFile)(file)
-        except zstd.ZstdError as error:
-            raise OSError(str(error)) from error
+        start = zstd.ZstdDecompressor
+    try:
+        yield from _by_streams(start)(file)
+    except zstd.ZstdError as error:
+        raise OSError(str(error)) from error
 
 
-def _unpack_with_package(file: Joined) -> Iterator[bytes]:
+def _package() -> Any:
     try:
         import zstandard
     except ImportError:
         raise ImportError(
             "Reading zstandard files needs a package: pip install 'budgetron[zstd]'."
         ) from None
-    frame = None
-    while piece := file.read(PIECE):
-        while piece:  # a file may consist of several frames
-            frame = frame or zstandard.ZstdDecompressor().decompressobj()
-            try:
-                yield frame.decompress(piece)
-            except zstandard.ZstdError as error:
-                raise OSError(str(error)) from error
-            piece = frame.unused_data
-            if frame.eof:
-                frame = None
-    if frame is not None:
-        raise EOFError("the last frame does not end")
+    return zstandard
+
+
+class _PackageStream:
+    """A decompressor of the package zstandard, with the methods of Python's own."""
+
+    needs_input = True
+
+    def __init__(self, package: Any) -> None:
+        self._stream = package.ZstdDecompressor().decompressobj()
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._stream.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._stream.unused_data)
+
+    def decompress(self, piece: bytes, _: int) -> bytes:
+        return bytes(self._stream.decompress(piece))
 
 
 UNPACK: dict[bytes, Callable[[Joined], Iterator[bytes]]] = {
-    b"\x1f\x8b": _by_reading(lambda file: gzip.GzipFile(fileobj=file)),
-    b"BZh": _by_reading(bz2.BZ2File),
-    b"\xfd7zXZ\x00": _by_reading(lzma.LZMAFile),
+    b"\x1f\x8b": _unpack_gzip,
+    b"BZh": _by_streams(bz2.BZ2Decompressor),
+    b"\xfd7zXZ\x00": _by_streams(lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
     ZSTANDARD: _unpack_zstandard,
 }
 
 
 class Readable(io.RawIOBase):
-    """Pieces as a file, for those who want one."""
+    """Pieces of text as a file, for those who want one.
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
+    Each read has the end of a line in it, where the reader leaves room for that: pyarrow takes what one
+    read gives for a block, and refuses blocks without a line end. ``least`` makes reads longer.
+    """
+
+    def __init__(self, pieces: Iterator[bytes], least: int = 1) -> None:
         self._pieces = pieces
-        self._left = b""
+        self._least = least
+        self._left = memoryview(b"")
 
     def readable(self) -> bool:
         """Yes."""
@@ -172,9 +217,15 @@ class Readable(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Some bytes; none at the end."""
-        if not self._left:
-            self._left = next(filter(None, self._pieces), b"")  # an empty piece is not the end
-        n = min(len(buffer), len(self._left))
-        buffer[:n] = self._left[:n]
-        self._left = self._left[n:]
-        return n
+        done, line_ends = 0, False
+        while done < len(buffer) and not (line_ends and done >= self._least):
+            if not self._left:
+                self._left = memoryview(next(filter(None, self._pieces), b""))  # empty is not the end
+                if not self._left:
+                    break
+            n = min(len(buffer) - done, len(self._left))
+            line_ends = line_ends or LINE_END.search(self._left[:n]) is not None
+            buffer[done : done + n] = self._left[:n]
+            self._left = self._left[n:]
+            done += n
+        return done

@@ -10,13 +10,14 @@ from numbers import Integral
 from typing import Any, Self
 
 from budgetron._rows import Matrix
+from budgetron._text import printable, shown
 
 
 class DataError(ValueError):
     """Data that cannot be read, in one sentence; ``line`` and ``column`` count from 1, where known."""
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
-        super().__init__(message)
+        super().__init__(printable(message))
         self.line = line
         self.column = column
 
@@ -79,7 +80,7 @@ class Stream(ABC):
     def skip(self, rows: int) -> Self:
         """The same stream without its first rows: where a resumed run goes on."""
         if isinstance(rows, bool) or not isinstance(rows, Integral) or rows < 0:
-            raise ValueError(f"skip: rows must be a whole number of at least 0, got {rows!r}.")
+            raise ValueError(f"skip: rows must be a whole number of at least 0, got {shown(rows)}.")
         later = copy(self)
         later.first = self.first + int(rows)
         return later
@@ -133,4 +134,4 @@ class Through(Stream):
 
 def too_short(name: str, first: int, rows: int) -> DataError:
     """More rows were to be skipped than there are."""
-    return DataError(f"{name}: {first} rows cannot be skipped, there are only {rows}.")
+    return DataError(f"{name}: {shown(first)} rows cannot be skipped, there are only {rows}.")

@@ -44,6 +44,7 @@ def from_arrays(X: Any, y: Any = None, rows: int = 1000) -> ArrayStream:
     if X.ndim != 2:
         raise ValueError(f"from_arrays: X must have two dimensions, got {X.ndim}.")
     if y is not None:
+        _check.one_kind("from_arrays: y", y)
         y = np.asarray(y)
         if y.ndim == 0 or len(y) != X.shape[0]:
             raise ValueError(f"from_arrays: X has {X.shape[0]} rows, y has shape {y.shape}.")

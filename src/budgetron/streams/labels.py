@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from budgetron import _check
 from budgetron.streams._stream import Block, DataError, Step
 
 MIXED = "EncodeLabels: labels must be all texts or all numbers, got both."
@@ -38,6 +39,11 @@ class EncodeLabels(Step):
         """The block with codes for labels."""
         if block.y is None:
             raise ValueError("EncodeLabels: the stream has no labels.")
+        try:
+            _check.one_kind("EncodeLabels: y", block.y)
+            _check.told_apart("EncodeLabels: y", np.asarray(block.y))
+        except ValueError as error:
+            raise DataError(f"{error} The rows begin with row {block.start}.") from error
         try:
             labels, first, inverse = np.unique(block.y, return_index=True, return_inverse=True)
         except TypeError:
@@ -73,6 +79,7 @@ class EncodeLabels(Step):
 
 
 def _codes(labels: Any) -> dict[Any, int]:
+    _check.one_kind("EncodeLabels: classes", labels)
     labels = np.asarray(labels).tolist()
     codes = {label: code for code, label in enumerate(labels)}
     if len(codes) < len(labels):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from budgetron import _core
+from budgetron import _check, _core
 from budgetron._rows import Matrix, canonical, whole
 from budgetron.streams._stream import Block, DataError, Step
 
@@ -63,7 +63,8 @@ class Scaling(Step):
         name = type(self).__name__
         kind = self._sparse if sparse.issparse(X) else self._dense
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-        X = canonical(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
+        with _check.in_range(f"{name}: X"):
+            X = canonical(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
         row = _core.first_too_large(whole(X), _core.Precision.Double)
         if row < X.shape[0]:
             raise DataError(f"{name}: row {start + row} (the first is 0) is too large, or not finite.")

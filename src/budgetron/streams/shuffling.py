@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from budgetron import _check
+from budgetron._text import shown
 from budgetron.streams._stream import Block, Step
 
 
@@ -30,7 +31,7 @@ class ShuffleBuffer(Step):
         self.size = _check.count(self, "size", size)
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
             raise ValueError(
-                f"ShuffleBuffer: seed must be a whole number from 0 to 2^64 - 1, got {seed!r}."
+                f"ShuffleBuffer: seed must be a whole number from 0 to 2^64 - 1, got {shown(seed)}."
             )
         self.seed = int(seed)
         self.entered = 0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import re
+import io
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from budgetron import _check
-from budgetron.streams._bytes import Readable, Source
+from budgetron.streams._bytes import LINE_END, Readable, Source
 from budgetron.streams._stream import Block, DataError, Stream, too_short
 
 LARGEST = 2**53
+BLOCK = 1 << 20  # the bytes of CSV that are parsed at a time, unless lines are long
+MOST_NAMES = 20  # that a message lists
+LONGEST = 300  # characters that a message takes over from pyarrow
 BOM = b"\xef\xbb\xbf"
-LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class TableStream(Stream):
@@ -33,10 +35,11 @@ class TableStream(Stream):
         self.target = target
         self.features = [n for n in names if n != target] if features is None else list(features)
         self.rows = rows
+        counts = Counter(names)
         for name in [*self.features, *([] if target is None else [target])]:
-            if names.count(name) != 1:
-                what = "no" if name not in names else "more than one"
-                there = ", ".join(names)
+            if counts[name] != 1:
+                what = "no" if name not in counts else "more than one"
+                there = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
                 raise DataError(f"{source.name}: there is {what} column {name!r} among: {there}.")
         if not self.features:
             raise DataError(f"{source.name}: there are no columns of features, expected one or more.")
@@ -47,36 +50,51 @@ class TableStream(Stream):
         return len(self.features)
 
     def __iter__(self) -> Iterator[Block]:
-        start, batches = self._batches()
-        X, y = np.empty((0, self.n_features)), None
+        at, batches = self._batches()
+        pieces: list[tuple[Any, Any]] = []  # rows that wait until they fill a block
+        waiting = 0
         for batch in batches:
-            more, labels = self._arrays(batch, start + len(X))
-            X = np.concatenate([X, more])
-            y = labels if y is None else np.concatenate([y, labels])
-            drop = min(len(X), max(self.first - start, 0))
-            X, y, start = X[drop:], y if y is None else y[drop:], start + drop
-            while len(X) >= self.rows:
-                yield Block(X[: self.rows], None if y is None else y[: self.rows], start)
-                X, y, start = X[self.rows :], None if y is None else y[self.rows :], start + self.rows
-        if start < self.first:
-            raise too_short(self.source.name, self.first, start)
-        if len(X):
-            yield Block(X, y, start)
+            X, y = self._arrays(batch, at)
+            at += len(X)
+            new = min(len(X), max(at - self.first, 0))  # the others are skipped
+            if not new:
+                continue
+            pieces.append((X[len(X) - new :], None if y is None else y[len(X) - new :]))
+            waiting += new
+            if waiting >= self.rows:
+                X, y = _joined(pieces)
+                start, whole = at - waiting, waiting - waiting % self.rows
+                for i in range(0, whole, self.rows):
+                    cut = slice(i, i + self.rows)
+                    yield Block(X[cut], None if y is None else y[cut], start + i)
+                pieces, waiting = [(X[whole:], None if y is None else y[whole:])], waiting - whole
+        if at < self.first:
+            raise too_short(self.source.name, self.first, at)
+        if waiting:
+            yield Block(*_joined(pieces), at - waiting)
 
     @abstractmethod
     def _batches(self) -> tuple[int, Iterator[Any]]:
         """Record batches, and the number of the row that the first of them begins with."""
 
     def _arrays(self, batch: Any, start: int) -> tuple[Any, Any]:
-        columns = [self._numbers(batch, name, start) for name in self.features]
-        X = np.column_stack(columns) if columns else np.empty((batch.num_rows, 0))
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        X = np.empty((batch.num_rows, self.n_features))
+        for j, name in enumerate(self.features):
+            X[:, j] = self._numbers(columns[name], name)
+        finite = np.isfinite(X)
+        if not finite.all():
+            j = int(np.argmin(finite.all(axis=0)))
+            self._refuse_missing(~finite[:, j], self.features[j], start)
         if self.target is None:
             return X, None
         import pyarrow as pa
 
-        labels = batch.column(self.target)
+        labels = columns[self.target]
         if not pa.types.is_string(labels.type) and not pa.types.is_large_string(labels.type):
-            return X, self._whole(self._numbers(batch, self.target, start), labels.type, start)
+            numbers = self._numbers(labels, self.target)
+            self._refuse_missing(~np.isfinite(numbers), self.target, start)
+            return X, self._whole(numbers, labels.type, start)
         self._refuse_missing(labels.is_null().to_numpy(zero_copy_only=False), self.target, start)
         return X, labels.to_numpy(zero_copy_only=False).astype(object)
 
@@ -91,18 +109,17 @@ class TableStream(Stream):
             raise DataError(f"{where}: expected a label below 2^53 in size, got one that would be rounded.")
         return labels
 
-    def _numbers(self, batch: Any, name: str, start: int) -> Any:
+    def _numbers(self, column: Any, name: str) -> Any:
         import pyarrow as pa
 
-        column = batch.column(name)
-        kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-        if not any(is_kind(column.type) for is_kind in kinds):
-            raise DataError(
-                f"{self.source.name}: column {name!r} must hold numbers, it holds {column.type}."
-            )
-        numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        self._refuse_missing(~np.isfinite(numbers), name, start)
-        return numbers
+        if column.type != pa.float64():
+            kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+            if not any(is_kind(column.type) for is_kind in kinds):
+                raise DataError(
+                    f"{self.source.name}: column {name!r} must hold numbers, it holds {column.type}."
+                )
+            column = column.cast(pa.float64(), safe=False)
+        return column.to_numpy(zero_copy_only=False)
 
     def _refuse_missing(self, missing: Any, name: str, start: int) -> None:
         if missing.any():
@@ -133,11 +150,13 @@ class CsvStream(TableStream):
         if self.target is not None:
             types[self.target] = pa.float64() if head.is_number(self.target) else pa.string()
 
+        least = head.block if head.block > BLOCK else 1  # else rows of a pipe come as soon as they are there
+
         def read() -> Iterator[Any]:
             with _sentence(self.source.name):
                 yield from arrow.open_csv(
-                    pa.PythonFile(Readable(head.pieces), mode="r"),
-                    read_options=arrow.ReadOptions(use_threads=False),
+                    pa.PythonFile(Readable(head.pieces, least), mode="r"),
+                    read_options=arrow.ReadOptions(use_threads=False, block_size=head.block),
                     parse_options=arrow.ParseOptions(delimiter=self.delimiter),
                     convert_options=arrow.ConvertOptions(
                         column_types=types, include_columns=list(types), strings_can_be_null=True
@@ -151,24 +170,68 @@ class Head:
     """The first two lines of a CSV file that are not empty, and all its bytes."""
 
     def __init__(self, source: Source, delimiter: str) -> None:
-        pieces, head = source.pieces(), b""
-        for piece in pieces:
-            head += piece
-            *ended, _ = LINE_END.split(head)
-            if sum(map(bool, ended)) > 1:
-                break
-        first = [line for line in LINE_END.split(head.removeprefix(BOM)) if line][:2]
-        lines = [line.decode("utf-8", "replace") for line in first]
-        self.names, self.texts = [*csv.reader(lines, delimiter=delimiter), [], []][:2]
+        pieces = source.pieces()
+        head, self._lines = _first_lines(pieces)
         self.pieces = chain([head], pieces)
+        self._delimiter = delimiter
+        longest = max(map(len, self._lines), default=0)
+        # pyarrow refuses a line that is longer than a block; and a batch of few rows is slow.
+        self.block = max(BLOCK, 4 * longest, min(64 * longest, 32 * BLOCK))
+        with _sentence(source.name):
+            self.names = list(self._read(1).schema.names) if self._lines else []
 
     def is_number(self, name: str) -> bool:
         """Whether the first row has a number in a column; nan is one, so that it is refused as such."""
+        import pyarrow as pa
+
         try:
-            float(self.texts[self.names.index(name)])
-        except (ValueError, IndexError):
+            [text] = self._read(2, {name: pa.string()}).read_all().column(name).to_pylist()
+            float(text)
+        except (ValueError, pa.ArrowException):
             return False
         return True
+
+    def _read(self, lines: int, types: dict[str, Any] | None = None) -> Any:
+        """A reader of the first line or two."""
+        from pyarrow import csv as arrow
+
+        return arrow.open_csv(
+            io.BytesIO(b"\n".join(self._lines[:lines]) + b"\n"),
+            read_options=arrow.ReadOptions(use_threads=False, block_size=self.block),
+            parse_options=arrow.ParseOptions(delimiter=self._delimiter),
+            convert_options=arrow.ConvertOptions(column_types=types, include_columns=list(types or ())),
+        )
+
+
+def _first_lines(pieces: Iterator[bytes]) -> tuple[bytes, list[bytes]]:
+    """The first two lines that are not empty, and all bytes that were taken for them."""
+    head, lines = bytearray(), []
+    start = searched = 0
+    for piece in pieces:
+        head += piece
+        while len(lines) < 2 and (end := LINE_END.search(head, searched)):
+            lines += _line(head, start, end.start())
+            start = searched = end.end()
+        if len(lines) == 2:
+            break
+        searched = len(head)
+    else:
+        lines += _line(head, start, len(head))  # the last line need not end
+    return bytes(head), lines[:2]
+
+
+def _line(head: bytearray, start: int, end: int) -> list[bytes]:
+    line = bytes(head[start:end])
+    line = line.removeprefix(BOM) if start == 0 else line
+    return [line] if line else []
+
+
+def _joined(pieces: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Rows and labels of all pieces, in one."""
+    if len(pieces) == 1:
+        return pieces[0]
+    labelled = pieces[0][1] is not None
+    return np.concatenate([X for X, _ in pieces]), np.concatenate([y for _, y in pieces]) if labelled else None
 
 
 class ParquetStream(TableStream):
@@ -244,4 +307,7 @@ def _sentence(name: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{name}: {str(error).splitlines()[0]}") from error
+        said = str(error).splitlines()[0]
+        if "straddling object" in said:
+            said = "a line is too long: it has far more bytes than the first two."
+        raise DataError(f"{name}: {said if len(said) <= LONGEST else said[:LONGEST] + '...'}") from error
