@@ -138,7 +138,11 @@ def combinations() -> list[tuple[str, Learner]]:
     learners += [Kernelized(kernel, OGD(), ProjectSmallest(10, neighbours=3))]
     learners += [Kernelized(own, OGD(), RemoveOldest(10)) for own in parts(Kernel)]
     learners += [DoubleUpdating(kernel, maintenance=dual) for dual in parts(DualMaintenance)]
-    averaged = [Kernelized(kernel, OGD(), RemoveSmallest(10)), Mapped(fourier, OGD()), Mapped(nystrom, OGD())]
+    averaged = [
+        Kernelized(kernel, OGD(), RemoveSmallest(10)),
+        Mapped(fourier, OGD()),
+        Mapped(nystrom, OGD()),
+    ]
     learners += [Averaged(learner, suffix) for learner in averaged for suffix in (0.5, 1.0)]
     return [(task, learner) for learner in learners for task in TASKS if _defined(task, learner)]
 

@@ -51,12 +51,8 @@ def test_a_model_goes_on_bit_for_bit(task, learner, layout, dtype, path):
         if learned:
             whole.partial_fit(X[:learned], y[:learned])
         stopped = [way(whole, path) for way in (through_a_file, through_pickle)]
-        saved = path.read_bytes()
         assert whole._model.dtype == dtype
-        for model in stopped:
-            assert bits(model) == bits(whole)
-            model.save(path)
-            assert path.read_bytes() == saved
+        assert all(bits(model) == bits(whole) for model in stopped)
         whole.partial_fit(X[learned:], y[learned:])
         for model in stopped:
             model.partial_fit(X[learned:], y[learned:])

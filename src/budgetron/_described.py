@@ -9,6 +9,9 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import math
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,15 +21,18 @@ from budgetron._spec import Spec
 _DEEPEST = 32
 
 
-def exported(kind: type) -> dict[str, type]:
+@cache
+def exported(kind: type) -> Mapping[str, type]:
     """The classes of that kind that ``budgetron`` exports, by name."""
     package = importlib.import_module("budgetron")
     members = {name: getattr(package, name) for name in package.__all__}
-    return {
-        name: member
-        for name, member in members.items()
-        if isinstance(member, type) and issubclass(member, kind)
-    }
+    return MappingProxyType(
+        {
+            name: member
+            for name, member in members.items()
+            if isinstance(member, type) and issubclass(member, kind)
+        }
+    )
 
 
 def describe(value: Any, where: str) -> Any:
@@ -81,5 +87,6 @@ def revive(said: Any, depth: int = 0) -> Any:
     return kind(**{key: revive(part, depth + 1) for key, part in values.items()})
 
 
+@cache
 def _members() -> dict[str, Any]:
     return {name: kind for name, kind in exported(Spec).items() if dataclasses.is_dataclass(kind)}
