@@ -145,7 +145,8 @@ void bind_features(nb::module_& m) {
       .def(nb::init<std::size_t, double, Counter>(), "components"_a, "scale"_a, "seed"_a);
   nb::class_<CauchyFrequencies, Frequencies>(m, "CauchyFrequencies")
       .def(nb::init<std::size_t, double, Counter>(), "components"_a, "scale"_a, "seed"_a);
-  m.def("given_frequencies", &given_frequencies, "columns"_a, "components"_a, "make"_a);
+  m.def("given_frequencies", &given_frequencies, "columns"_a, "components"_a, "make"_a,
+        nb::sig("def given_frequencies(columns: int, components: int, make: object) -> Frequencies"));
 
   nb::class_<FeatureMap>(m, "FeatureMap")
       .def_prop_ro("size", &FeatureMap::size)
@@ -155,7 +156,8 @@ void bind_features(nb::module_& m) {
       .def("restore", &restore_map, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"));
   m.def("fourier", &fourier, "features"_a, "frequencies"_a, "precision"_a);
   nb::class_<HadamardFourier, FeatureMap>(m, "HadamardFourier")
-      .def("__init__", &make_hadamard, "components"_a, "width"_a, "make"_a);
+      .def("__init__", &make_hadamard, "components"_a, "width"_a, "make"_a,
+           nb::sig("def __init__(self, components: int, width: int, make: object) -> None"));
   nb::class_<Identity, FeatureMap>(m, "Identity")
       .def(nb::init<std::size_t, double, bool>(), "features"_a, "scale"_a, "constant"_a);
   nb::class_<Stack, FeatureMap>(m, "Stack").def(nb::init<std::vector<std::shared_ptr<FeatureMap>>>(), "maps"_a);

@@ -115,8 +115,8 @@ def parts(kind: type) -> list[Any]:
         found.append(cls(**{name: OF_PARTS[name] for name in names if name in OF_PARTS}))
         for name in names:
             if get_origin(hints[name]) is Literal:
-                default, *others = get_args(hints[name])
-                found += [_with(found[-1], name, word) for word in others]
+                part = found[-1]
+                found += [_with(part, name, word) for word in get_args(hints[name])[1:]]
     return found
 
 

@@ -138,7 +138,7 @@ def test_large_parameters(learner, change, arrays, path, tmp_path):
 
 @pytest.mark.parametrize("learner", [perceptron(Gaussian(1e-3)), Mapped(Nystrom(K, 300), OGD())], ids=str)
 def test_a_large_model_of_wide_rows(learner, path, tmp_path):
-    """What an honest file costs: every column in use has one support vector, the worst case of the index."""
+    """Every column in use belongs to one support vector: the worst case of the inverted index."""
     n, nonzeros = 300, 2000
     X = sparse.csr_array(
         (

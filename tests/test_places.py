@@ -39,7 +39,7 @@ def test_what_is_no_regular_file_stays(make, tmp_path):
     path = tmp_path / "m"
     make(path)
     before = os.stat(path)
-    with pytest.raises(SaveError, match="could not be saved: it is not a regular file[.]$"):
+    with pytest.raises(SaveError, match=r"could not be saved: it is not a regular file[.]$"):
         fitted().save(path)
     assert os.path.samestat(os.stat(path), before)
     assert not (tmp_path / ".m.partial").exists()

@@ -1,4 +1,4 @@
-"""Every exported learner is saved and taken up again in every layout, and goes on as if it had never stopped."""
+"""Every exported learner, saved and loaded in every layout, goes on as if it had never stopped."""
 
 import pickle
 

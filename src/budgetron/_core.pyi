@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 import enum
 from typing import Annotated, overload
 
@@ -281,7 +281,7 @@ class NormalFrequencies(Frequencies):
 class CauchyFrequencies(Frequencies):
     def __init__(self, components: int, scale: float, seed: int) -> None: ...
 
-def given_frequencies(columns: int, components: int, make: Callable) -> Frequencies: ...
+def given_frequencies(columns: int, components: int, make: object) -> Frequencies: ...
 
 class FeatureMap:
     @property
@@ -298,7 +298,7 @@ class FeatureMap:
 def fourier(features: int, frequencies: Frequencies, precision: Precision) -> FeatureMap: ...
 
 class HadamardFourier(FeatureMap):
-    def __init__(self, components: int, width: int, make: Callable) -> None: ...
+    def __init__(self, components: int, width: int, make: object) -> None: ...
 
 class Identity(FeatureMap):
     def __init__(self, features: int, scale: float, constant: bool) -> None: ...
