@@ -9,9 +9,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import math
-from collections.abc import Mapping
 from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,18 +19,15 @@ from budgetron._spec import Spec
 _DEEPEST = 32
 
 
-@cache
-def exported(kind: type) -> Mapping[str, type]:
+def exported(kind: type) -> dict[str, type]:
     """The classes of that kind that ``budgetron`` exports, by name."""
     package = importlib.import_module("budgetron")
     members = {name: getattr(package, name) for name in package.__all__}
-    return MappingProxyType(
-        {
-            name: member
-            for name, member in members.items()
-            if isinstance(member, type) and issubclass(member, kind)
-        }
-    )
+    return {
+        name: member
+        for name, member in members.items()
+        if isinstance(member, type) and issubclass(member, kind)
+    }
 
 
 def describe(value: Any, where: str) -> Any:
