@@ -17,8 +17,7 @@ class Average {
   // suffix in (0, 1]: the share of the rounds, counted from the last, that must be in the average. A stream does not
   // know its length, so two sums are kept, the younger taking over from the older when it covers enough: what is
   // averaged is at least the last share of the rounds, and at most 1 - (1 - suffix)^2 of them.
-  Average(std::size_t outputs, double suffix, std::size_t n = 0)
-      : suffix_(suffix), older_(outputs, std::vector<double>(n)), younger_(outputs, std::vector<double>(n)) {}
+  Average(std::size_t outputs, double suffix) : suffix_(suffix), older_(outputs), younger_(outputs) {}
 
   // The rounds in the average.
   double rounds() const { return static_cast<double>(t_ - older_start_); }

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -87,6 +88,13 @@ class Save final : public Fields {
 class Restore final : public Fields {
  public:
   explicit Restore(nb::dict state) : state_(std::move(state)) {}
+  // To be called after the walk: refuses fields that it did not ask for.
+  void finish() const {
+    std::set<std::string> unknown;
+    for (const auto item : state_)
+      if (auto name = nb::cast<std::string>(item.first); !used_.contains(name)) unknown.insert(std::move(name));
+    if (!unknown.empty()) refuse(unknown.begin()->c_str(), "is unknown");
+  }
   bool restoring() const override { return true; }
   void field(const char* name, double& v) override { v = single<double>(name); }
   void field(const char* name, Counter& v) override { v = single<Counter>(name); }
@@ -96,23 +104,27 @@ class Restore final : public Fields {
 
  private:
   template <class T>
-  std::vector<T> many(const char* name) const {
+  std::vector<T> many(const char* name) {
     Array1<T> values;
-    if (!state_.contains(name) || !nb::try_cast(state_[name], values, false))
-      throw nb::value_error((std::string("model state: field ") + name + " is missing or of the wrong type.").c_str());
+    if (!state_.contains(name)) refuse(name, "is missing");
+    if (!nb::try_cast(state_[name], values, false)) refuse(name, "is of the wrong type");
+    used_.insert(name);
     std::vector<T> out(values.size());
     if (!out.empty()) std::memcpy(out.data(), values.data(), out.size() * sizeof(T));  // aligned or not
     return out;
   }
   template <class T>
-  T single(const char* name) const {
+  T single(const char* name) {
     const std::vector<T> values = many<T>(name);
-    if (values.size() != 1)
-      throw nb::value_error((std::string("model state: field ") + name + " must hold one number.").c_str());
+    if (values.size() != 1) refuse(name, "must hold one number");
     return values[0];
+  }
+  [[noreturn]] static void refuse(const char* name, const char* why) {
+    throw nb::value_error(("model state: the field " + std::string(name).substr(0, 100) + " " + why + ".").c_str());
   }
 
   nb::dict state_;
+  std::set<std::string> used_;
 };
 
 inline nb::dict arrays(State state) {

@@ -1,6 +1,8 @@
 // The border to Python: feature maps, vector rules and the learner on them. No arithmetic here.
+#include <algorithm>
 #include <memory>
 #include <shared_mutex>
+#include <tuple>
 
 #include "bind.hpp"
 #include "covariance.hpp"
@@ -66,6 +68,7 @@ nb::dict map_state(FeatureMap& map) {
 void restore_map(FeatureMap& map, nb::dict state) {
   Restore io(std::move(state));
   map.fields(io);
+  io.finish();
   if (!map.fits(map.size())) throw nb::value_error("map state: its fields do not fit together.");
 }
 
@@ -81,6 +84,7 @@ NewArray<double> transform(const FeatureMap& map, const BoundRows& X) {
 // The map sees the rows as a stream on which every one makes a step, and is then made of what it has seen.
 void fit(FeatureMap& map, const BoundRows& X) {
   nb::gil_scoped_release free;
+  map.begin();
   std::vector<Change> ignored;
   for (std::size_t i = 0; i < X.rows.size() && map.learns(); ++i) {
     map.before_step(X.rows[i], true, ignored);
@@ -97,15 +101,39 @@ std::shared_ptr<FeatureMap> fourier(std::size_t features, std::shared_ptr<const 
   return std::make_shared<Fourier<double>>(features, std::move(frequencies));
 }
 
-std::shared_ptr<Frequencies> given_frequencies(const Matrix<double>& U) {
-  return std::make_shared<GivenFrequencies>(std::vector<double>(aligned(U), aligned(U) + U.size()), U.shape(1));
+// `make` is called when the numbers are first needed, by a thread that does not hold the interpreter's lock.
+std::shared_ptr<Frequencies> given_frequencies(std::size_t columns, std::size_t components, nb::callable make) {
+  return std::make_shared<GivenFrequencies>(components, [columns, components, make = std::move(make)] {
+    nb::gil_scoped_acquire held;
+    const auto U = nb::cast<Matrix<double>>(make());
+    if (U.shape(0) != columns || U.shape(1) != components)
+      throw nb::value_error("given_frequencies: the matrix must be columns x components.");
+    return std::vector<double>(aligned(U), aligned(U) + U.size());
+  });
+}
+
+void make_hadamard(HadamardFourier* self, std::size_t components, std::size_t width, nb::callable make) {
+  new (self) HadamardFourier(components, width, [components, width, make = std::move(make)] {
+    nb::gil_scoped_acquire held;
+    using Numbers = Array1<double>;
+    const auto [B, P, G, S] = nb::cast<std::tuple<Numbers, Array1<Counter>, Numbers, Numbers>>(make());
+    const std::size_t n = (components + width - 1) / width * width;
+    if (B.size() != n || P.size() != n || G.size() != n || S.size() != n ||
+        std::any_of(P.data(), P.data() + n, [width](Counter place) { return place >= width; }))
+      throw nb::value_error("HadamardFourier: the blocks do not have the right size.");
+    const auto copied = [n](const auto& v) { return std::vector(aligned(v), aligned(v) + n); };
+    return HadamardFourier::Blocks{copied(B), copied(P), copied(G), copied(S)};
+  });
 }
 
 // Frequencies of the first columns, columns x components.
 NewArray<double> frequency_matrix(const Frequencies& frequencies, std::size_t columns) {
   const std::size_t D = frequencies.components();
   std::vector<double> U(columns * D);
-  for (std::size_t j = 0; j < columns; ++j) frequencies.column(j, std::span(U).subspan(j * D, D));
+  {
+    nb::gil_scoped_release free;
+    for (std::size_t j = 0; j < columns; ++j) frequencies.column(j, std::span(U).subspan(j * D, D));
+  }
   return array(std::move(U), {columns, D});
 }
 
@@ -117,7 +145,8 @@ void bind_features(nb::module_& m) {
       .def(nb::init<std::size_t, double, Counter>(), "components"_a, "scale"_a, "seed"_a);
   nb::class_<CauchyFrequencies, Frequencies>(m, "CauchyFrequencies")
       .def(nb::init<std::size_t, double, Counter>(), "components"_a, "scale"_a, "seed"_a);
-  m.def("given_frequencies", &given_frequencies, "U"_a);
+  m.def("given_frequencies", &given_frequencies, "columns"_a, "components"_a, "make"_a,
+        nb::sig("def given_frequencies(columns: int, components: int, make: object) -> Frequencies"));
 
   nb::class_<FeatureMap>(m, "FeatureMap")
       .def_prop_ro("size", &FeatureMap::size)
@@ -127,9 +156,8 @@ void bind_features(nb::module_& m) {
       .def("restore", &restore_map, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"));
   m.def("fourier", &fourier, "features"_a, "frequencies"_a, "precision"_a);
   nb::class_<HadamardFourier, FeatureMap>(m, "HadamardFourier")
-      .def(nb::init<std::size_t, std::size_t, std::vector<double>, std::vector<Counter>, std::vector<double>,
-                    std::vector<double>>(),
-           "components"_a, "width"_a, "B"_a, "P"_a, "G"_a, "S"_a);
+      .def("__init__", &make_hadamard, "components"_a, "width"_a, "make"_a,
+           nb::sig("def __init__(self, components: int, width: int, make: object) -> None"));
   nb::class_<Identity, FeatureMap>(m, "Identity")
       .def(nb::init<std::size_t, double, bool>(), "features"_a, "scale"_a, "constant"_a);
   nb::class_<Stack, FeatureMap>(m, "Stack").def(nb::init<std::vector<std::shared_ptr<FeatureMap>>>(), "maps"_a);

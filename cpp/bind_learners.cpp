@@ -36,10 +36,17 @@ nb::dict state(Learner& learner) {
   return arrays(std::move(save.state));
 }
 
+void begin(Learner& learner) {
+  nb::gil_scoped_release free;
+  std::unique_lock lock(learner.guard());
+  learner.begin();
+}
+
 // Restores a learner that was just built.
 void restore(Learner& learner, nb::dict state) {
   Restore io(std::move(state));
   learner.fields(io);
+  io.finish();
   if (!learner.consistent()) throw nb::value_error("model state: its fields do not fit together.");
 }
 
@@ -256,6 +263,7 @@ void bind_learners(nb::module_& m) {
   nb::class_<SwapProject, Budget>(m, "SwapProject").def(nb::init<std::size_t>(), "budget"_a);
 
   nb::class_<Learner>(m, "Learner")
+      .def("begin", &begin)
       .def("run", &run, "rows"_a, "y"_a, "weights"_a.none(), "scores"_a)
       .def("scores", &scores, "rows"_a)
       .def("step", &step<double>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert())

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,13 @@ class ColumnLists {
   std::span<const Listed<T>> operator[](std::int32_t column) const {
     if (cells_.empty()) return {};
     return cells_[place(column)].list;
+  }
+
+  // Room for so many columns, in lists that are empty yet.
+  void reserve(std::size_t columns) {
+    std::size_t capacity = 64;
+    while (capacity < 2 * (columns + 1)) capacity *= 2;
+    cells_.assign(capacity, {});
   }
 
   void add(std::int32_t column, std::size_t slot, T value) {
@@ -57,9 +65,18 @@ class ColumnLists {
   // Where the column is, or would be.
   std::size_t place(std::int32_t column) const {
     const std::size_t mask = cells_.size() - 1;
-    std::size_t at = (static_cast<std::uint64_t>(column) * 0x9E3779B97F4A7C15u >> 32) & mask;
+    std::size_t at = (static_cast<std::uint64_t>(column) * multiplier() >> 32) & mask;
     while (cells_[at].column != column && cells_[at].column != none) at = (at + 1) & mask;
     return at;
+  }
+
+  // Another one in every process: no file can name columns that all have the same place.
+  static std::uint64_t multiplier() {
+    static const std::uint64_t drawn = [] {
+      std::random_device device;
+      return 0x9E3779B97F4A7C15u ^ ((std::uint64_t{device()} << 32 | device()) & ~std::uint64_t{1});
+    }();
+    return drawn;
   }
 
   static Listed<T>& find(List& list, std::size_t slot) {
@@ -72,7 +89,7 @@ class ColumnLists {
   void grow() {
     std::size_t live = 0, capacity = 64;
     for (const Cell& cell : cells_) live += !cell.list.empty();
-    while (capacity < 4 * (live + 1)) capacity *= 2;
+    while (capacity < 4 * live) capacity *= 2;
     std::vector<Cell> before = std::exchange(cells_, std::vector<Cell>(capacity));
     used_ = live;
     for (Cell& cell : before)

@@ -56,6 +56,8 @@ class FeatureMap : public Part {
   // |z|^2, where a row that is learned is part of the space.
   virtual double squared_norm(const Row&, Vector z) const { return dot(z, z); }
 
+  // A new map makes at once what its first row would need; a restored one waits for that row.
+  virtual void begin() {}
   // Rows that are learned from: what they need is made ready, and kept.
   virtual void prepare(const Stretch&) {}
   // Whether the map still learns from the rows. If so, it is told of every one, before the weights take their step
@@ -130,6 +132,9 @@ class Stack final : public FeatureMap {
     return sum;
   }
 
+  void begin() override {
+    for (const auto& map : maps_) map->begin();
+  }
   void prepare(const Stretch& rows) override {
     for (const auto& map : maps_) map->prepare(rows);
   }

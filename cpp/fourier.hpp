@@ -3,11 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <type_traits>
 #include <unordered_map>
@@ -22,6 +24,8 @@ namespace budgetron {
 
 // The numbers u_ij of the columns that have appeared, each column's side by side: memory grows with the columns seen,
 // not with those there might be. A row of another precision is converted first, as if it had come in this one.
+//
+// The columns that have appeared are the state. A restored map draws their numbers when it first needs them.
 template <class T>
 class Fourier final : public FeatureMap {
  public:
@@ -34,13 +38,15 @@ class Fourier final : public FeatureMap {
   std::size_t size() const override { return 2 * D_; }
   double squared_norm(const Row&, Vector) const override { return 1; }
 
+  void begin() override { frequencies_->begin(); }
+
   void prepare(const Stretch& rows) override {
     for (std::size_t i = 0; i < rows.size(); ++i) std::visit([&](const auto& row) { see(row); }, rows[i]);
   }
 
   void transform(const Stretch& rows, std::span<double> Z) const override {
     for (std::size_t i = 0; i < rows.size(); ++i)
-      if (!std::visit([&](const auto& row) { return known(row); }, rows[i])) {
+      if (!std::visit([&](const auto& row) { return drawn_for(row) && known(row); }, rows[i])) {
         Fourier aside(features_, frequencies_);
         aside.known_ = this;
         aside.prepare(rows);
@@ -56,8 +62,9 @@ class Fourier final : public FeatureMap {
 
   // The columns that have appeared, in their order; their numbers are drawn again.
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + frequencies_->bytes() + bytes_of(U_) + places_.size() * 4 * sizeof(std::size_t));
-    Counter all = all_columns() && in_order() ? 1 : 0;
+    io.scratch(sizeof *this + frequencies_->bytes() + (drawn() ? bytes_of(U_) : 0) +
+               places_.size() * 4 * sizeof(std::size_t));
+    Counter all = all_ ? 1 : 0;
     std::vector<Counter> columns(io.measuring() ? 0 : places_.size());
     if (!io.measuring())
       for (const auto& [j, place] : places_) columns[place] = j;
@@ -66,44 +73,53 @@ class Fourier final : public FeatureMap {
     if (io.restoring()) restore(all, columns);
   }
 
+  bool fits(std::size_t) const override { return sound_; }
+
  private:
-  // Columns that cannot be are left out; so many that a small file would ask for much memory wait until they are used.
   void restore(Counter all, const std::vector<Counter>& columns) {
-    constexpr std::size_t most = std::size_t{1} << 25;
-    if ((all != 0 ? features_ : columns.size()) > most / stride_) return;
-    if (all != 0) return see(DenseRow<T>{nullptr, features_});
-    for (const Counter j : columns) {
-      if (j >= features_ || places_.contains(j)) continue;
-      draw(static_cast<std::size_t>(j));
-      places_.emplace(static_cast<std::size_t>(j), columns_ - 1);
-    }
+    sound_ = all == 0 || (all == 1 && columns.empty());
+    all_ = all != 0;
+    places_.clear();
+    places_.reserve(columns.size());
+    for (const Counter j : columns)
+      sound_ = j < features_ && places_.emplace(static_cast<std::size_t>(j), places_.size()).second && sound_;
+    drawn_ = !all_ && places_.empty();
+    U_.clear();
   }
 
-  bool all_columns() const { return columns_ == features_; }
+  // How many columns have appeared.
+  std::size_t columns() const { return all_ ? features_ : places_.size(); }
+  bool all_columns() const { return columns() == features_; }
   bool in_order() const { return places_.empty(); }
+  // Whether the numbers of all columns that have appeared are there.
+  bool drawn() const { return drawn_.load(std::memory_order_acquire); }
 
   // A dense row shows all columns; they then lie in order.
   template <class V>
   void see(const DenseRow<V>&) {
-    if (all_columns() && in_order()) return;
+    if (all_) return;
+    std::vector<T> U(features_ * stride_);
+    for (std::size_t j = 0; j < features_; ++j) draw(j, U.data() + j * stride_);
+    U_ = std::move(U);
     places_.clear();
-    U_.clear();
-    columns_ = 0;
-    for (std::size_t j = 0; j < features_; ++j) draw(j);
+    all_ = drawn_ = true;
   }
   template <class V>
   void see(const SparseRow<V>& row) {
     if (all_columns()) return;
     row.each([&](std::size_t j, V) {
       if (places_.contains(j)) return;
-      draw(j);
-      places_.emplace(j, columns_ - 1);
+      if (drawn()) {
+        U_.resize((columns() + 1) * stride_);
+        draw(j, U_.data() + columns() * stride_);
+      }
+      places_.emplace(j, places_.size());
     });
   }
 
   template <class V>
   bool known(const DenseRow<V>&) const {
-    return all_columns() && in_order();
+    return all_;
   }
   template <class V>
   bool known(const SparseRow<V>& row) const {
@@ -112,24 +128,41 @@ class Fourier final : public FeatureMap {
     return all;
   }
 
-  // Column j, where it has been drawn.
-  const T* drawn(std::size_t j) const {
-    if (all_columns() && in_order()) return U_.data() + j * stride_;
+  // Draws the numbers of all columns that have appeared, if they are not there yet. A sparse row does without where
+  // there are very many of them; false then.
+  template <class AnyRow>
+  bool drawn_for(const AnyRow&) const {
+    constexpr std::size_t most = std::size_t{1} << 25;
+    if (drawn()) return true;
+    if (AnyRow::sparse && columns() > most / stride_) return false;
+    std::vector<T> U(columns() * stride_);
+    for (const auto& [j, place] : places_) draw(j, U.data() + place * stride_);
+    if (all_)
+      for (std::size_t j = 0; j < features_; ++j) draw(j, U.data() + j * stride_);
+    const std::lock_guard lock(guard_);  // of threads that predict at once, the first one's numbers are kept
+    if (drawn()) return true;
+    U_ = std::move(U);
+    drawn_.store(true, std::memory_order_release);
+    return true;
+  }
+
+  // Column j, if it is there.
+  const T* column(std::size_t j) const {
+    if (!drawn()) return nullptr;
+    if (all_) return U_.data() + j * stride_;
     const auto place = places_.find(j);
     return place == places_.end() ? nullptr : U_.data() + place->second * stride_;
   }
 
-  void draw(std::size_t j) {
-    U_.resize((columns_ + 1) * stride_);
-    T* const out = U_.data() + columns_ * stride_;
-    if (const T* column = known_ == nullptr ? nullptr : known_->drawn(j)) {
-      std::copy_n(column, stride_, out);
-    } else {
-      std::vector<double> u(D_);
-      frequencies_->column(j, u);
-      std::transform(u.begin(), u.end(), out, [](double v) { return static_cast<T>(v); });
+  void draw(std::size_t j, T* out) const {
+    const Fourier& source = known_ == nullptr ? *this : *known_;
+    if (const T* there = source.column(j)) {
+      std::copy_n(there, stride_, out);
+      return;
     }
-    ++columns_;
+    std::vector<double> u(D_);
+    frequencies_->column(j, u);
+    std::transform(u.begin(), u.end(), out, [](double v) { return static_cast<T>(v); });
   }
 
   // u_i'x for all components and rows: dense rows in one product, sparse ones over their nonzeros.
@@ -186,9 +219,12 @@ class Fourier final : public FeatureMap {
   std::size_t features_, D_, stride_;
   std::shared_ptr<const Frequencies> frequencies_;
   const Fourier* known_ = nullptr;                       // whose columns need not be drawn again
-  std::size_t columns_ = 0;                              // that have been drawn
+  bool all_ = false;                                     // all columns have appeared, and lie in order
   std::unordered_map<std::size_t, std::size_t> places_;  // of the columns, where they do not lie in order
-  std::vector<T> U_;                                     // columns_ x stride_
+  bool sound_ = true;                                    // the columns that were restored are possible ones
+  mutable std::mutex guard_;
+  mutable std::atomic<bool> drawn_ = true;
+  mutable std::vector<T> U_;  // columns() x stride_, if drawn
 };
 
 }  // namespace budgetron

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <numbers>
 #include <span>
 #include <vector>
 
 #include "fields.hpp"
+#include "lazy.hpp"
 #include "random.hpp"
 #include "vectors.hpp"
 
@@ -18,6 +20,8 @@ class Frequencies {
  public:
   virtual ~Frequencies() = default;
   virtual std::size_t components() const = 0;
+  // Makes at once what the first column would need.
+  virtual void begin() const {}
   // Column j of all components.
   virtual void column(std::size_t j, std::span<double> u) const = 0;
   virtual Bytes bytes() const = 0;
@@ -111,20 +115,22 @@ class CauchyFrequencies final : public DrawnFrequencies {
   double quantile(double p) const override { return std::tan(std::numbers::pi * (p - 0.5)); }
 };
 
-// Given as a matrix, columns x components.
+// Given as a matrix, columns x components, which is made when it is first needed.
 class GivenFrequencies final : public Frequencies {
  public:
-  GivenFrequencies(std::vector<double> U, std::size_t components) : components_(components), U_(std::move(U)) {}
+  GivenFrequencies(std::size_t components, std::function<std::vector<double>()> make)
+      : components_(components), U_(std::move(make)) {}
 
   std::size_t components() const override { return components_; }
+  void begin() const override { U_.get(); }
   void column(std::size_t j, std::span<double> u) const override {
-    std::copy_n(U_.begin() + static_cast<std::ptrdiff_t>(j * components_), components_, u.begin());
+    std::copy_n(U_.get().begin() + static_cast<std::ptrdiff_t>(j * components_), components_, u.begin());
   }
-  Bytes bytes() const override { return sizeof *this + bytes_of(U_); }
+  Bytes bytes() const override { return sizeof *this + (U_.peek() == nullptr ? 0 : bytes_of(*U_.peek())); }
 
  private:
   std::size_t components_;
-  std::vector<double> U_;
+  Lazy<std::vector<double>> U_;
 };
 
 }  // namespace budgetron

@@ -2,6 +2,7 @@
 // zero there. A row meets only the support vectors that share a column with it.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <memory>
@@ -159,11 +160,18 @@ class InvertedIndex final : public SupportSet {
     if (!sound(saved)) return;
     vectors_.resize(saved.sizes.size());
     norms_.resize(padded());
+    lists_.reserve(different(saved.columns));
     for (std::size_t i = 0, at = 0; i < size(); ++i) {
       Nonzeros s;
+      s.reserve(static_cast<std::size_t>(saved.sizes[i]));
       for (const std::size_t end = at + saved.sizes[i]; at < end; ++at) s.add(saved.columns[at], saved.values[at]);
       write(i, std::move(s), static_cast<double>(saved.norms[i]));
     }
+  }
+
+  static std::size_t different(std::vector<Counter> columns) {
+    std::sort(columns.begin(), columns.end());
+    return static_cast<std::size_t>(std::unique(columns.begin(), columns.end()) - columns.begin());
   }
 
   bool sound(const Saved& saved) const {

@@ -46,6 +46,8 @@ class Learner : public Part {
   virtual std::size_t outputs() const = 0;
   // How many support vectors, or landmarks, the model has now.
   virtual std::size_t size() const = 0;
+  // A learner that was just built begins or is restored; until then it takes no memory for features.
+  virtual void begin() {}
   // Whether restored fields fit together.
   virtual bool consistent() const = 0;
   // Predict with the average of f over the last share of the rounds; to be asked for before the first.

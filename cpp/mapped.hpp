@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "feature_map.hpp"
@@ -21,7 +22,13 @@ namespace budgetron {
 class Mapped final : public Learner {
  public:
   Mapped(std::shared_ptr<FeatureMap> map, std::shared_ptr<VectorRule> rule, std::shared_ptr<const Task> task)
-      : map_(std::move(map)), rule_(std::move(rule)), task_(std::move(task)), w_(task_->outputs(), map_->size()) {
+      : map_(std::move(map)), rule_(std::move(rule)), task_(std::move(task)), w_(task_->outputs()) {
+    rule_->begin(w_.outputs(), 0);
+  }
+
+  void begin() override {
+    map_->begin();
+    w_.begin(map_->size());
     rule_->begin(w_.outputs(), w_.size());
   }
 
@@ -41,6 +48,7 @@ class Mapped final : public Learner {
   void keep_average(double suffix) override { w_.keep_average(suffix); }
 
   std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) override {
+    require_weights();
     std::vector<double> Z;
     for (std::size_t first = 0, last; first < rows.size(); first = last) {
       last = std::min(first + (map_->learns() ? 1 : ahead()), rows.size());
@@ -61,6 +69,7 @@ class Mapped final : public Learner {
   }
 
   void scores(const Rows& rows, std::span<double> out) const override {
+    require_weights();
     std::vector<double> Z;
     for (std::size_t first = 0, last; first < rows.size(); first = last) {
       last = std::min(first + ahead(), rows.size());
@@ -84,6 +93,10 @@ class Mapped final : public Learner {
   }
 
  private:
+  void require_weights() const {
+    if (w_.size() != map_->size()) throw std::logic_error("Mapped: neither begun nor restored.");
+  }
+
   // So many rows that their features stay in the cache.
   std::size_t ahead() const { return std::clamp<std::size_t>(32768 / std::max<std::size_t>(w_.size(), 1), 1, 32); }
 

@@ -21,7 +21,7 @@ namespace budgetron {
 
 class VectorRule : public Part {
  public:
-  // Begins with weights of that shape.
+  // Begins with weights of that shape; with none if the rule is about to be restored.
   virtual void begin(std::size_t /*outputs*/, std::size_t /*features*/) {}
   // A round begins; false, and nothing changed, if its step would not be finite.
   virtual bool ask(const Round&) = 0;

@@ -19,7 +19,13 @@ namespace budgetron {
 
 class Weights {
  public:
-  Weights(std::size_t outputs, std::size_t features) : w_(outputs, std::vector<double>(features)) {}
+  explicit Weights(std::size_t outputs) : w_(outputs) {}
+
+  // All of them 0, and no rounds yet.
+  void begin(std::size_t features) {
+    for (auto& row : w_) row.assign(features, 0.0);
+    if (average_) average_->each([&](std::vector<double>& sums) { sums.assign(features, 0.0); });
+  }
 
   std::size_t outputs() const { return w_.size(); }
   std::size_t size() const { return w_[0].size(); }
@@ -54,7 +60,7 @@ class Weights {
   }
 
   // From now on the average of f over the rounds is kept; there must be none yet.
-  void keep_average(double suffix) { average_.emplace(outputs(), suffix, size()); }
+  void keep_average(double suffix) { average_.emplace(outputs(), suffix); }
   void end_round() {
     if (average_) average_->add_round(w_, divisor_);
   }

@@ -1,8 +1,11 @@
 """Fuzzing of model files: damaged and forged ones must be refused in a sentence, or load and work.
 
+Loading may take memory and time in proportion to the file, and no more: 16 times its size and 64 MB, and a
+second and 20 seconds a megabyte. Both are measured for every input.
+
 Every input is a function of its number: ``python fuzz/model_file.py --first 7 --count 1`` runs one again.
-Inputs run in a child process; one that dies, hangs or takes far too much memory is reported by number, and
-the next child goes on behind it. ``--minutes`` sets how long.
+Inputs run in a child process; one that dies, hangs or takes too much is reported by number, and the next
+child goes on behind it. ``--minutes`` sets how long.
 """
 
 from __future__ import annotations
@@ -13,16 +16,19 @@ import faulthandler
 import json
 import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
@@ -53,17 +59,22 @@ from budgetron import (
     Stack,
     _tensors,
     algorithms,
-    load,
     model_files,
 )
 from budgetron import double_updating as dual
 
-SECONDS = 20  # that one input may take
-GIGABYTES = 4  # of address space
-ROWS, FEATURES = 30, 2
+SECONDS = 20  # that one input may take, loaded and used
+GIGABYTES = 2  # that it may take, loaded and used
+ROWS, FEATURES, WIDE = 30, 2, 3000
+LAYOUTS = ("dense", "csr", "wide")
 
 NUMBERS = [0, 1, 2, 3, 7, 8, 10, 11, 16, 255, *(2**k for k in (31, 32, 53, 62, 63)), 2**31 - 1, 2**64 - 1]
 FLOATS = [0.0, -0.0, 1.0, -1.0, 1e-320, 1e-300, 1e154, 1e200, -1e200, 1e308, np.inf, -np.inf, np.nan]
+LARGE = [10**4, 10**6, 10**7, 10**9, 2**31 - 1, 2**31, 2**64 - 1]
+SIZES = {
+    *("budget", "components", "degree", "epochs", "landmarks", "n_features_in"),
+    *("neighbours", "random_state", "rank", "seed", "window"),
+}
 TEXTS = ["", "scale", "__class__", "text"]
 VALUES = [*NUMBERS, *TEXTS, -1, -(2**63), 2**80, 0.5, 1e308, -1e-320, None, True, False, [], [1], {}]
 NAMES = ["type", "__class__", "__init__", "__dict__", "self", "budget", "gamma", "learner", "degree"]
@@ -98,16 +109,39 @@ def corpus() -> list[bytes]:
         for name in dir(dual)
         if name.startswith("Dual") and name != "DualMaintenance"
     ]
-    return [_saved(task, learner, i) for i, (task, learner) in enumerate(made)]
+    made += members.combinations()
+    return [
+        _saved(task, learner, i, layout)
+        for i, (task, learner) in enumerate(made)
+        for layout in ("wide", LAYOUTS[i % 2])
+        if layout != "wide" or not _quadratic(learner)
+    ]
 
 
-def _saved(task: str, learner: Any, i: int) -> bytes:
+def _quadratic(learner: Any) -> bool:
+    """Whether the model goes with the square of the columns."""
+    return "Identity" in repr(learner) and "covariance='full'" in repr(learner)
+
+
+def _saved(task: str, learner: Any, i: int, layout: str) -> bytes:
     X, y = members.data(task, ROWS, seed=i, features=FEATURES)
-    X = X.astype(np.float32) if i % 3 == 0 else X
+    X = rows(X.astype(np.float32) if i % 3 == 0 else X, layout, WIDE)
     model = members.start(members.estimator(task, learner), task, X, y)
-    with tempfile.TemporaryDirectory() as folder:
+    in_memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    with tempfile.TemporaryDirectory(dir=in_memory) as folder:
         model.save(f"{folder}/model", extra={"row": 3, "scale": np.ones(2)})
         return Path(folder, "model").read_bytes()
+
+
+def rows(X: Any, layout: str, columns: int) -> Any:
+    """The rows in that layout; the columns of wide ones are far apart."""
+    if layout == "dense":
+        return X
+    csr = sparse.csr_array(X)
+    if layout == "csr":
+        return csr
+    apart = csr.indices * (columns // X.shape[1])
+    return sparse.csr_array((csr.data, apart, csr.indptr), (len(X), columns))
 
 
 # ---- mutations: of the bytes as they are, or of what they say, with the checksum made right again
@@ -117,7 +151,7 @@ def mutated(seed: int, files: list[bytes]) -> bytes:
     """Input number ``seed``."""
     draw = random.Random(seed)
     original = draw.choice(files)
-    mutate = draw.choice([_bytes, _header, _description, _state, _state, _state])
+    mutate = draw.choice([_bytes, _header, _description, _large, _nested, _classes, _state, _state, _state])
     return mutate(original, draw)
 
 
@@ -168,6 +202,73 @@ def _description(file: bytes, draw: random.Random) -> bytes:
     said = json.loads(texts["description"])
     for _ in range(draw.choice([1, 1, 2, 4])):
         said = _tree(said, draw)
+    texts["description"] = json.dumps(said)
+    return b"".join(_tensors.encode(arrays, texts))
+
+
+def _large(file: bytes, draw: random.Random) -> bytes:
+    """Sizes in the description, far above what the arrays have."""
+    texts, arrays = parts(file)
+    said = json.loads(texts["description"])
+    places = [(holder, key) for holder, key in _places(said) if key in SIZES]
+    for holder, key in draw.sample(places, draw.randrange(1, len(places) + 1)):
+        holder[key] = draw.choice(LARGE)
+    counts = [name for name, a in arrays.items() if a.dtype == np.uint64 and a.size == 1]
+    if counts and draw.random() < 0.5:
+        arrays[draw.choice(counts)] = np.array([draw.choice([1, *LARGE])], np.uint64)
+    texts["description"] = json.dumps(said)
+    return b"".join(_tensors.encode(arrays, texts))
+
+
+def _nested(file: bytes, draw: random.Random) -> bytes:
+    """Learners and maps inside each other, or thousands of them side by side."""
+    texts, arrays = parts(file)
+    said = json.loads(texts["description"])
+    fitted, depth = said["fitted"], draw.choice([1, 2, 10, 30, 31, 32, 33, 1000])
+    if "features" in fitted["learner"] and draw.random() < 0.8:
+        features = fitted["learner"]["features"]
+        if draw.random() < 0.3:
+            maps, depth = [{"type": "Identity"}] * draw.choice([2, 100, 5000]), 1
+            features = {"type": "Stack", "maps": [*maps, features], "random_state": None}
+        for _ in range(depth):
+            features = {"type": "Stack", "maps": [features], "random_state": None}
+            if draw.random() < 0.9:
+                arrays = {_inner(name): array for name, array in arrays.items()}
+        fitted["learner"]["features"] = features
+    else:
+        for _ in range(depth):
+            fitted["learner"] = {"type": "Averaged", "learner": fitted["learner"], "suffix": 1.0}
+    texts["description"] = _dumped(said)
+    return b"".join(_tensors.encode(arrays, texts))
+
+
+def _inner(name: str) -> str:
+    """What an array of a map is called once the map is part of a stack."""
+    known = ("state/fourier.", "state/nystrom.", "state/map.", "state/reservoir.", "state/span.")
+    return "state/map.0." + name.removeprefix("state/") if name.startswith(known) else name
+
+
+def _dumped(said: Any) -> str:
+    """JSON however deep it is nested."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(100_000)
+    try:
+        return json.dumps(said)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _classes(file: bytes, draw: random.Random) -> bytes:
+    """Thousands of classes, with the arrays for them or without."""
+    texts, arrays = parts(file)
+    said = json.loads(texts["description"])
+    count = draw.choice([3, 10, 1000, 5000])
+    if draw.random() < 0.5:
+        said["fitted"]["classes"] = [f"{i:06}" for i in range(count)]
+    else:
+        said["fitted"]["classes"], arrays["classes"] = "numbers", np.arange(count)
+    for name in [name for name in arrays if name.endswith(".0")] if draw.random() < 0.7 else []:
+        arrays |= {f"{name[:-1]}{c}": arrays[name] for c in range(count)}
     texts["description"] = json.dumps(said)
     return b"".join(_tensors.encode(arrays, texts))
 
@@ -238,22 +339,60 @@ def _array(arrays: dict[str, Any], name: str, draw: random.Random) -> Any:
 # ---- one input
 
 
+class TooMuch(Exception):
+    """An input took more memory or time than its size allows."""
+
+
+@contextmanager
+def measured(path: str) -> Iterator[None]:
+    """Raise TooMuch if what is done inside takes more than a file of that size may."""
+    size = os.path.getsize(path)
+    Path("/proc/self/clear_refs").write_text("5")  # the peak becomes what is resident now
+    before, began = _resident("VmRSS"), time.process_time()
+    try:
+        yield
+    finally:
+        seconds, grown = time.process_time() - began, _resident("VmHWM") - before
+        if grown > 16 * size + (64 << 20):
+            raise TooMuch(f"{grown >> 20} MB for a file of {size} bytes")
+        if seconds > 1 + 20e-6 * size:
+            raise TooMuch(f"{seconds:.1f} s for a file of {size} bytes")
+
+
+def _resident(what: str) -> int:
+    """Bytes of memory: VmRSS is what is held now, VmHWM the most that was."""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith(what))
+
+
+def watch() -> None:
+    """End the process when it takes so much memory that the machine would suffer."""
+    most = _resident("VmRSS") + (GIGABYTES << 30)
+    while _resident("VmRSS") < most:
+        time.sleep(0.02)
+    print(f"more than {GIGABYTES} GB", file=sys.stderr, flush=True)
+    faulthandler.dump_traceback()
+    os._exit(1)
+
+
 def work(path: str) -> str:
     """Load the file and use what loads; how far it got. Anything but a refusal is raised."""
     try:
-        file = model_files.read(path)
-        file.extra  # noqa: B018
-        model = load(path)
+        with measured(path):
+            file = model_files.read(path)
+            file.extra  # noqa: B018
+            model = file.estimator()
     except ModelFileError as refusal:
         sentence = str(refusal)
         late = isinstance(refusal.__cause__, MemoryError | RecursionError)
         if late or not sentence.startswith(path) or "\n" in sentence:
             raise
         return "refused"
-    if model.n_features_in_ > 100:
+    width = model.n_features_in_
+    if width > 2 * WIDE:
         return "loaded"
-    X, y = members.data("binary", 20, seed=5, features=max(2, model.n_features_in_))
-    X = X[:, : model.n_features_in_]
+    X, y = members.data("binary", 20, seed=5, features=max(2, min(width, 100)))
+    X = X[:, :width] if width <= 100 else rows(X, "wide", width)
     if hasattr(model, "classes_"):
         y = model.classes_[np.arange(len(y)) % len(model.classes_)]
     try:
@@ -272,9 +411,8 @@ def child(first: int, count: int, deadline: float) -> None:
     """Inputs one after the other, each number printed before it runs."""
     faulthandler.enable()
     warnings.simplefilter("ignore")
-    if "asan" not in os.environ.get("LD_PRELOAD", ""):
-        resource.setrlimit(resource.RLIMIT_AS, (GIGABYTES << 30, GIGABYTES << 30))
     files = corpus()
+    threading.Thread(target=watch, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model")
         for seed in range(first, first + count):

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from functools import cache
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from budgetron import Gaussian, Mapped, OnlineClassifier, OnlineRegressor, RemoveSmallest, algorithms
+from budgetron import (
+    AROW,
+    OGD,
+    Averaged,
+    Budget,
+    DoubleUpdating,
+    DualMaintenance,
+    FeatureMap,
+    Gaussian,
+    Identity,
+    Kernelized,
+    Mapped,
+    Nystrom,
+    OnlineClassifier,
+    OnlineRegressor,
+    ProjectSmallest,
+    RandomFourier,
+    RemoveOldest,
+    RemoveSmallest,
+    Rule,
+    Spectrum,
+    VectorRule,
+    algorithms,
+)
+from budgetron._described import exported
 from budgetron.kernels import Kernel
 from budgetron.learners import Learner
 
@@ -18,6 +43,13 @@ FILLED = {
     "inner": RemoveSmallest(10),
     "learner": algorithms.perceptron(Gaussian(0.5)),
     "rank": 4,
+}
+OF_PARTS = FILLED | {
+    "components": 6,
+    "gamma": 0.5,
+    "landmarks": 8,
+    "maps": (Identity(), RandomFourier(Gaussian(0.5), 4)),
+    "random_state": None,
 }
 TASKS = ("binary", "multiclass", "regression")
 
@@ -70,6 +102,54 @@ def cases() -> list[tuple[str, str]]:
     """Every (task, algorithm) that there is."""
     members = {"binary": classifiers(), "multiclass": multiclass(), "regression": regressors()}
     return [(task, name) for task in TASKS for name in members[task]]
+
+
+def parts(kind: type) -> list[Any]:
+    """One of every exported class of that kind, small, and one for each word that a parameter may be."""
+    found = []
+    for cls in exported(kind).values():
+        if not dataclasses.is_dataclass(cls):
+            continue
+        hints = get_type_hints(cls)
+        names = [field.name for field in dataclasses.fields(cls)]
+        found.append(cls(**{name: OF_PARTS[name] for name in names if name in OF_PARTS}))
+        for name in names:
+            if get_origin(hints[name]) is Literal:
+                part = found[-1]
+                found += [_with(part, name, word) for word in get_args(hints[name])[1:]]
+    return found
+
+
+def _with(part: Any, name: str, value: Any) -> Any:
+    return type(part)(**(part.get_params(deep=False) | {name: value}))
+
+
+@cache
+def combinations() -> list[tuple[str, Learner]]:
+    """Every exported part in a learner, for every task that the learner is defined for."""
+    kernel = Gaussian(0.5)
+    fourier, nystrom = RandomFourier(kernel, 5), Nystrom(kernel, 8, 4)
+    learners: list[Learner] = [Kernelized(kernel, OGD(), budget) for budget in parts(Budget)]
+    learners += [Kernelized(kernel, rule, RemoveOldest(10)) for rule in parts(Rule)]
+    learners += [Mapped(fourier, rule) for rule in parts(Rule)]
+    learners += [Mapped(nystrom, rule) for rule in parts(VectorRule)]
+    learners += [Mapped(features, AROW(covariance="diagonal")) for features in parts(FeatureMap)]
+    learners += [Mapped(RandomFourier(Spectrum(), 5), OGD())]
+    learners += [Kernelized(kernel, OGD(), ProjectSmallest(10, neighbours=3))]
+    learners += [Kernelized(own, OGD(), RemoveOldest(10)) for own in parts(Kernel)]
+    learners += [DoubleUpdating(kernel, maintenance=dual) for dual in parts(DualMaintenance)]
+    averaged = [
+        Kernelized(kernel, OGD(), RemoveSmallest(10)),
+        Mapped(fourier, OGD()),
+        Mapped(nystrom, OGD()),
+    ]
+    learners += [Averaged(learner, suffix) for learner in averaged for suffix in (0.5, 1.0)]
+    return [(task, learner) for learner in learners for task in TASKS if _defined(task, learner)]
+
+
+def _defined(task: str, learner: Learner) -> bool:
+    labels = [0, 1, 2] if task == "multiclass" else [0, 1, 1]
+    return _accepted(estimator(task, learner), labels)
 
 
 def expansions() -> list[tuple[str, str]]:

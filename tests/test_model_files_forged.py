@@ -238,7 +238,7 @@ def deep(n):
         ("fitted learner budget", {"type": "Forget", "budget": 1}, "the field forget.M is missing"),
         ("fitted learner budget", {"type": "Stop", "budget": 1}, "the field random.drawn is unknown"),
         ("fitted dtype", "object", "neither float32 nor float64"),
-        ("fitted dtype", "float32", "support.values is missing or of the wrong type"),
+        ("fitted dtype", "float32", "support.values is of the wrong type"),
         ("fitted seed", -1, "seed must be a whole number"),
         ("fitted seed", 2**64, "seed must be a whole number"),
         ("fitted seed", 1.0, "seed must be a whole number"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -81,5 +82,6 @@ def revive(said: Any, depth: int = 0) -> Any:
     return kind(**{key: revive(part, depth + 1) for key, part in values.items()})
 
 
+@cache
 def _members() -> dict[str, Any]:
     return {name: kind for name, kind in exported(Spec).items() if dataclasses.is_dataclass(kind)}

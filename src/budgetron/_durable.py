@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Callable, Iterable
@@ -23,12 +22,12 @@ def write(path: str, pieces: Iterable[bytes | memoryview]) -> None:
 
     They go to a neighbour first, ``.name.partial``, which then takes the file's name. A process that is
     killed may leave that one behind (and ``.name.previous``, the old file under a second name); the next
-    ``write`` of the same file takes them over.
+    ``write`` of the same file takes them over. Only regular files are replaced.
     """
-    path = os.path.realpath(path)
+    given, path = path, os.path.realpath(path)
     try:
-        if os.path.isdir(path):
-            raise IsADirectoryError("it is a directory")
+        if why := obstacle(given):
+            raise OSError(why)
         _replace(path, pieces)
     except OSError as error:
         sentence = f"{path}: could not be saved: {error.strerror or error}."
@@ -37,11 +36,24 @@ def write(path: str, pieces: Iterable[bytes | memoryview]) -> None:
         raise refusal from error
 
 
+def obstacle(path: str) -> str | None:
+    """Why no file can take the place of what is at the path, if none can; links are followed."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(mode):
+        return "it is a directory"
+    return None if stat.S_ISREG(mode) else "it is not a regular file"
+
+
 def _replace(path: str, pieces: Iterable[bytes | memoryview]) -> None:
     folder, name = os.path.split(path)
     partial, previous = (os.path.join(folder, f".{name}.{kind}") for kind in ("partial", "previous"))
     directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
+        if not _same(previous, path):
+            _refuse_foreign(previous)
         file = _claim(partial)
         try:
             _fill(file, path, pieces)
@@ -64,8 +76,14 @@ def _replace(path: str, pieces: Iterable[bytes | memoryview]) -> None:
 
 def _claim(partial: str) -> int:
     """The neighbour opened, for this process alone."""
-    file = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
+        file = os.open(partial, flags, 0o666)
+    except OSError:
+        _refuse_foreign(partial)  # what stands in the way says more than the error
+        raise
+    try:
+        _refuse_foreign(partial, os.fstat(file))
         if _locked(file) and os.path.samestat(os.fstat(file), os.stat(partial)):
             return file
     except FileNotFoundError:  # the other one has just renamed it
@@ -77,7 +95,28 @@ def _claim(partial: str) -> int:
     raise BlockingIOError("it is being saved by another process")
 
 
+def _same(a: str, b: str) -> bool:
+    try:
+        return os.path.samestat(os.lstat(a), os.lstat(b))
+    except FileNotFoundError:
+        return False
+
+
+def _refuse_foreign(neighbour: str, found: os.stat_result | None = None) -> None:
+    """Refuse a neighbour that no ``write`` of this user can have left behind; ``found`` is what it is."""
+    try:
+        found = os.lstat(neighbour) if found is None else found
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(f"{neighbour} is in the way, and is not a regular file")
+    if found.st_uid != os.geteuid():
+        raise OSError(f"{neighbour} is in the way, and belongs to another user")
+
+
 def _locked(file: int) -> bool:
+    import fcntl  # not there on Windows, where the rest of the package works
+
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -16,7 +16,7 @@ _turns: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 _models: WeakSet[Any] = WeakSet()
 _making = threading.Lock()  # held while one of the two above grows
 _forking = threading.Lock()  # held by the thread that forks
-_held: list[Any] = []  # the models that it holds
+_held: list[Any] = []  # the native models that it holds
 
 
 def turn(owner: Any) -> Any:
@@ -29,7 +29,7 @@ def turn(owner: Any) -> Any:
 
 
 def watch(model: Any) -> None:
-    """From now on a fork waits for this model; it has ``hold``, ``release`` and ``renew``."""
+    """From now on a fork waits for this model."""
     with _making:
         _models.add(model)
 
@@ -37,22 +37,22 @@ def watch(model: Any) -> None:
 def _before_fork() -> None:
     _forking.acquire()
     with _making:
-        _held.extend(_models)
-    for model in _held:
-        model.hold()
+        _held.extend(model._native for model in _models)
+    for native in _held:
+        native.hold()
 
 
 def _after_fork_in_parent() -> None:
-    for model in _held:
-        model.release()
+    for native in _held:
+        native.release()
     _held.clear()
     _forking.release()
 
 
 def _after_fork_in_child() -> None:
     global _making, _forking
-    for model in _held:
-        model.renew()
+    for native in _held:
+        native.renew()
     _held.clear()
     _turns.clear()  # their owners were threads that are not here
     _making, _forking = threading.Lock(), threading.Lock()

@@ -182,6 +182,7 @@ class Model:
         self.dtype = np.dtype(dtype)
         self.seed = seed
         self._native: Any = learner.build(task, n_features, self.dtype, seed)
+        self._native.begin()
         watch(self)
 
     def learn(self, X: Matrix, y: Floats, weights: Floats | None = None) -> Floats:
@@ -262,24 +263,34 @@ class Model:
         return dict(sorted(self._native.state().items()))
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take up a state of a model of the same description; this one must be new."""
-        expected = self.state()
-        if differ := sorted(set(expected) ^ set(state)):
-            what = "missing" if differ[0] in expected else "unknown"
-            raise ValueError(f"model state: the field {differ[0][:100]} is {what}.")
-        self._native.restore(dict(state))
+        """Take up a state of a model of the same description."""
+        native: Any = self.learner.build(self.task, self.n_features, self.dtype, self.seed)
+        native.restore(dict(state))
+        self._native = native
 
-    def hold(self) -> None:
-        """Wait until nobody uses the model, and keep everybody from it until `release`."""
-        self._native.hold()
-
-    def release(self) -> None:
-        """End `hold`."""
-        self._native.release()
-
-    def renew(self) -> None:
-        """End a `hold` of the process that this one was forked from."""
-        self._native.renew()
+    @classmethod
+    def restored(
+        cls,
+        learner: Learner,
+        task: Task,
+        n_features: int,
+        dtype: npt.DTypeLike,
+        seed: int,
+        state: Mapping[str, npt.NDArray[Any]],
+    ) -> Self:
+        """The model of a description in that state; the state alone decides how much memory it takes."""
+        model = cls.__new__(cls)
+        model.__setstate__(
+            {
+                "learner": learner,
+                "task": task,
+                "n_features": n_features,
+                "dtype": np.dtype(dtype),
+                "seed": seed,
+                "state": state,
+            }
+        )
+        return model
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.memory_bytes
@@ -289,8 +300,6 @@ class Model:
         return description | {"state": self.state()}
 
     def __setstate__(self, description: dict[str, Any]) -> None:
-        state = description["state"]
         vars(self).update({k: v for k, v in description.items() if k != "state"})
-        self._native = self.learner.build(self.task, self.n_features, self.dtype, self.seed)
-        self._native.restore(state)
+        self.restore(description["state"])
         watch(self)

@@ -65,6 +65,7 @@ class ModelFile:
 
 def save(estimator: Any, path: Path, extra: Mapping[str, Any] | None = None) -> None:
     """Write a fitted estimator, and what a run wants to keep beside it; see ``OnlineClassifier.save``."""
+    path = _place(path)
     arrays: dict[str, npt.NDArray[Any]] = {}
     model: Model = estimator._model
     description = {
@@ -86,7 +87,7 @@ def save(estimator: Any, path: Path, extra: Mapping[str, Any] | None = None) -> 
         "budgetron_version": version("budgetron"),
         "description": json.dumps(description, sort_keys=True, separators=(",", ":"), allow_nan=False),
     }
-    _durable.write(os.fspath(path), list(_tensors.encode(arrays, texts)))
+    _durable.write(path, list(_tensors.encode(arrays, texts)))
 
 
 def read(path: Path) -> ModelFile:
@@ -106,7 +107,7 @@ def read(path: Path) -> ModelFile:
     >>> file.arrays["state/expansion.alpha.0"]
     array([-1.,  1.])
     """
-    path = os.fspath(path)
+    path = _place(path)
     with open(path, "rb") as file:
         texts, arrays = _tensors.decode(file, path, _refuse_other_formats)
     try:
@@ -137,6 +138,15 @@ def load(path: Path) -> Any:
     array([1])
     """
     return read(path).estimator()
+
+
+def _place(path: Any) -> str:
+    place = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(place, str):
+        raise TypeError(f"path must be a str, or an os.PathLike that gives one, got {path!r}.")
+    if "\0" in place:
+        raise ValueError(f"path must not contain a null character, got {place!r}.")
+    return place
 
 
 def _refuse_other_formats(texts: dict[str, str]) -> str | None:
@@ -211,9 +221,8 @@ def _revive_model(
     if classes is not None and len(classes) > max(2, len(state)):
         raise ValueError("there are more classes than arrays")  # before anything is made for each class
     task = Targets() if classes is None else Labels(len(classes))
-    model = Model(learner, task, n_features, fitted["dtype"], _natural(fitted, "seed", 0, 2**64 - 1))
-    model.restore(state)
-    return model
+    seed = _natural(fitted, "seed", 0, 2**64 - 1)
+    return Model.restored(learner, task, n_features, fitted["dtype"], seed, state)
 
 
 def _natural(said: dict[str, Any], name: str, least: int, most: int) -> int:

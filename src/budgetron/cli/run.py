@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from budgetron import SaveError
+from budgetron._durable import obstacle
 from budgetron.cli import _checkpoint, _learners, _source, _steps
 from budgetron.cli._exits import Interrupted, Usage
 from budgetron.cli._learning import Learning
@@ -103,6 +104,8 @@ def _check(args: Namespace) -> None:
     for place in (args.save, args.predictions):
         if place not in (None, "-"):
             _check_place(Path(place), args.file)
+    if args.save is not None and (why := obstacle(args.save)):
+        raise SaveError(f"{args.save}: cannot be written: {why}.")
     places = [Path(place) for place in (args.save, args.predictions) if place not in (None, "-")]
     if len(places) == 2 and _same_file(*places):
         raise Usage(f"--save and --predictions are the same file, {args.save}: give each its own.")

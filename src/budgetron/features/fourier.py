@@ -104,9 +104,14 @@ class RandomFourier(_Fourier):
         if isinstance(self.kernel_, Laplacian):
             self.kernel_.build()
             return _core.CauchyFrequencies(D, float(self.kernel_.gamma), seed)
-        columns = [_core.uniforms(seed, D, stream=j + 1) for j in range(d)]
-        p = np.minimum(np.column_stack([*columns, _core.uniforms(seed, D)]) + 2.0**-54, 1 - 2.0**-53)
-        return _core.given_frequencies(np.ascontiguousarray(spectrum(self, self.kernel_).frequencies(p).T))
+        law = spectrum(self, self.kernel_)
+
+        def make() -> Floats:
+            columns = [_core.uniforms(seed, D, stream=j + 1) for j in range(d)]
+            p = np.minimum(np.column_stack([*columns, _core.uniforms(seed, D)]) + 2.0**-54, 1 - 2.0**-53)
+            return np.ascontiguousarray(law.frequencies(p).T)
+
+        return _core.given_frequencies(d, D, make)
 
 
 @dataclass
@@ -140,14 +145,18 @@ class OrthogonalFourier(_Fourier):
     random_state: Any = None
 
     def _frequencies(self, D: int, d: int, seed: int) -> _core.Frequencies:
-        scale, random = np.sqrt(2 * self._gamma()), np.random.Generator(np.random.Philox(key=seed))
-        blocks = []
-        for start in range(0, D, d):
-            k = min(d, D - start)
-            Q, R = np.linalg.qr(random.standard_normal((d, k)))
-            Q *= np.where(np.diagonal(R) < 0, -1.0, 1.0)  # else the law of Q would not be uniform
-            blocks.append(Q * np.sqrt(random.chisquare(d, k)))
-        return _core.given_frequencies(np.ascontiguousarray(scale * np.hstack(blocks)))
+        scale = np.sqrt(2 * self._gamma())
+
+        def make() -> Floats:
+            random, blocks = np.random.Generator(np.random.Philox(key=seed)), []
+            for start in range(0, D, d):
+                k = min(d, D - start)
+                Q, R = np.linalg.qr(random.standard_normal((d, k)))
+                Q *= np.where(np.diagonal(R) < 0, -1.0, 1.0)  # else the law of Q would not be uniform
+                blocks.append(Q * np.sqrt(random.chisquare(d, k)))
+            return np.ascontiguousarray(scale * np.hstack(blocks))
+
+        return _core.given_frequencies(d, D, make)
 
 
 @dataclass
@@ -183,10 +192,15 @@ class SobolFourier(_Fourier):
             raise ValueError(
                 f"SobolFourier: at most {qmc.Sobol.MAXDIM - 1} input columns, got {d}; take RandomFourier."
             )
-        points = qmc.Sobol(d + 1, rng=np.random.default_rng(seed))
-        p = points.random_base2(max(1, int(np.ceil(np.log2(D)))))[:D]
-        p = np.clip(p, 2.0**-54, 1 - 2.0**-53)
-        return _core.given_frequencies(np.ascontiguousarray(spectrum(self, self.kernel_).frequencies(p).T))
+        law = spectrum(self, self.kernel_)
+
+        def make() -> Floats:
+            points = qmc.Sobol(d + 1, rng=np.random.default_rng(seed))
+            p = points.random_base2(max(1, int(np.ceil(np.log2(D)))))[:D]
+            p = np.clip(p, 2.0**-54, 1 - 2.0**-53)
+            return np.ascontiguousarray(law.frequencies(p).T)
+
+        return _core.given_frequencies(d, D, make)
 
 
 @dataclass
@@ -224,17 +238,16 @@ class HadamardFourier(_Fourier):
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:  # noqa: ARG002
         """The native map; checks the description."""
-        D = self._components()
-        random = np.random.Generator(np.random.Philox(key=self._seed(seed)))
+        D, key, gamma = self._components(), self._seed(seed), self._gamma()
         d = 1 << max(0, n_features - 1).bit_length()
-        blocks = -(-D // d)
-        G = random.standard_normal((blocks, d))
-        lengths = np.sqrt(2 * self._gamma() * random.chisquare(d, (blocks, d)))
-        return _core.HadamardFourier(
-            components=D,
-            width=d,
-            B=random.choice([-1.0, 1.0], (blocks, d)).ravel().tolist(),
-            P=random.permuted(np.tile(np.arange(d), (blocks, 1)), axis=1).ravel().tolist(),
-            G=G.ravel().tolist(),
-            S=(lengths / (np.sqrt(d) * np.linalg.norm(G, axis=1, keepdims=True))).ravel().tolist(),
-        )
+
+        def make() -> tuple[npt.NDArray[Any], ...]:
+            random, shape = np.random.Generator(np.random.Philox(key=key)), (-(-D // d), d)
+            G = random.standard_normal(shape)
+            lengths = np.sqrt(2 * gamma * random.chisquare(d, shape))
+            B = random.choice([-1.0, 1.0], shape)
+            P = random.permuted(np.tile(np.arange(d, dtype=np.uint64), (shape[0], 1)), axis=1)
+            S = lengths / (np.sqrt(d) * np.linalg.norm(G, axis=1, keepdims=True))
+            return B.ravel(), P.ravel(), G.ravel(), S.ravel()
+
+        return _core.HadamardFourier(components=D, width=d, make=make)

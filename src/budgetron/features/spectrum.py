@@ -110,6 +110,7 @@ class Spectrum(Spec):
 def spectrum(owner: object, kernel: Any) -> Spectrum:
     """The spectral density of a kernel."""
     if isinstance(kernel, Spectrum):
+        kernel.frequencies(np.full((1, 2), 0.5))  # says what is wrong with it
         return kernel
     if isinstance(kernel, Gaussian):
         kernel.build()
