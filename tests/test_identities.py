@@ -48,7 +48,7 @@ def scores_of(learner, X, y, classes):
     """The scores before each update."""
     if classes is None:
         return OnlineRegressor(learner, random_state=0)._learn(X, y / 2, None)
-    return OnlineClassifier(learner, random_state=0)._learn(X, y, range(classes), None)
+    return OnlineClassifier(learner, random_state=0)._learn_labels(X, y, range(classes), None)
 
 
 @pytest.mark.parametrize("classes", [2, 3, None])

@@ -21,7 +21,7 @@ def test_scores_of_a_classifier_stay_small(name, d, kernel):
     X, target = stream(d)
     rate = {"lam": 0.1} if name in ("sgd", "bsgd", "nbsgd") else {}
     model = OnlineClassifier(members.make(name, kernel, **rate, **roomy(name)), random_state=0)
-    scores = model._learn(X, target > 0, [False, True], None)
+    scores = model._learn_labels(X, target > 0, [False, True], None)
     assert np.abs(scores).max() < 200
     assert model.n_support_ > 0
 

@@ -84,7 +84,7 @@ def native_scores(task, learner, X, y, weights=None):
     if task == "regression":
         return estimator._learn(X, y, weights), estimator
     classes = [-1, 1] if task == "binary" else range(4)
-    return estimator._learn(X, y, list(classes), weights), estimator
+    return estimator._learn_labels(X, y, list(classes), weights), estimator
 
 
 def seeded(name, settings):
