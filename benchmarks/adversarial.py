@@ -141,7 +141,10 @@ def _ties(n, r):
 
 @maker("clusters")
 def _clusters(n, r):
-    return dense(3 * r.standard_normal((10, D))[r.integers(10, size=n)] + 1e-2 * r.standard_normal((n, D)), coins(n, r))
+    return dense(
+        3 * r.standard_normal((10, D))[r.integers(10, size=n)] + 1e-2 * r.standard_normal((n, D)),
+        coins(n, r),
+    )
 
 
 @maker("scale 1e100")
@@ -162,7 +165,9 @@ def _tiniest(n, r):
 def wide(columns: np.ndarray, r: np.random.Generator) -> Stream:
     """Sparse rows whose nonzeros are in these columns (rows x D)."""
     n = len(columns)
-    X = sparse.csr_matrix((r.standard_normal(n * D), columns.ravel(), np.arange(0, n * D + 1, D)), (n, WIDE))
+    X = sparse.csr_matrix(
+        (r.standard_normal(n * D), columns.ravel(), np.arange(0, n * D + 1, D)), (n, WIDE)
+    )
     return Stream(X, coins(n, r), Gaussian(GAMMA))
 
 
@@ -182,7 +187,9 @@ def _columns(n, r):
     return wide(np.tile(np.arange(D) * 200, (n, 1)), r)
 
 
-@maker("growing hubs")  # the shortest of orthogonal rows is nearest to all others, and the cheapest to give up
+@maker(
+    "growing hubs"
+)  # the shortest of orthogonal rows is nearest to all others, and the cheapest to give up
 def _hubs(n, r):
     return Stream(one_hot(np.sqrt(np.linspace(0.1, 0.9, n))), coins(n, r), Linear())
 
@@ -215,7 +222,13 @@ def learners() -> dict[str, tuple[Make, float]]:
     for name, kind in kinds.items():
         table[f"bsgd, {name}"] = (partial(_named, "bsgd", lam=1e-3, maintenance=kind), 1.0)
     table["nbsgd"] = (partial(_named, "nbsgd", beta=1e9), 1.0)
-    for dual in (bt.DualRemoval, bt.DualNearest, bt.DualProjectionClipped, bt.DualRemovalThenProjection, bt.DualProjection):
+    for dual in (
+        bt.DualRemoval,
+        bt.DualNearest,
+        bt.DualProjectionClipped,
+        bt.DualRemovalThenProjection,
+        bt.DualProjection,
+    ):
         table[f"bduol, {dual.__name__}"] = (partial(_named, "bduol", maintenance=dual), 1.0)
     return table
 
@@ -309,7 +322,9 @@ def main() -> None:
     if options.learners:
         table = {n: row for n, row in table.items() if any(part in n for part in options.learners)}
     print(f"{'':<36}{'ordinary, us':>16}{'worst, us':>18}{'worst /':>10}")
-    print(f"{'learner':<30}{'budget':>6}{'row':>8}{'update':>8}{'row':>9}{'update':>9}{'ordinary':>10}  worst stream")
+    print(
+        f"{'learner':<30}{'budget':>6}{'row':>8}{'update':>8}{'row':>9}{'update':>9}{'ordinary':>10}  worst stream"
+    )
     over = 0
     for name, (make, margin) in table.items():
         for budget in options.budgets:
