@@ -287,7 +287,7 @@ def measure(make: Make, margin: float, stream: Stream, budget: int, seconds: flo
 
 
 def compare(
-    name: str, make: Make, margin: float, budget: int, seconds: float, names: list[str]
+    make: Make, margin: float, budget: int, seconds: float, names: list[str]
 ) -> Iterator[tuple[str, Cost, Cost, float]]:
     """Of every stream that the learner takes: its name, the ordinary cost, its own, and their ratio."""
     costs: dict[str, Cost] = {}
@@ -328,7 +328,7 @@ def main() -> None:
     over = 0
     for name, (make, margin) in table.items():
         for budget in options.budgets:
-            results = list(compare(name, make, margin, budget, options.seconds, names))
+            results = list(compare(make, margin, budget, options.seconds, names))
             if not results:
                 print(f"{name:<30}{budget:>6}{'too slow on ordinary rows to compare':>40}", flush=True)
                 continue

@@ -1,6 +1,7 @@
 """One BLAS thread per test worker, since matrices here are small; the same hypothesis examples every time.
 
-HYPOTHESIS_PROFILE=search draws new examples, which `make search` does.
+HYPOTHESIS_PROFILE=search draws new examples, which `make search` does, and HYPOTHESIS_PROFILE=few only a few, for
+the slow builds of `make sanitize` and its kin.
 """
 
 import os
@@ -13,6 +14,7 @@ from hypothesis import settings  # noqa: E402
 
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, print_blob=True)
+settings.register_profile("few", derandomize=True, deadline=None, max_examples=5)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 
