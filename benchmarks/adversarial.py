@@ -102,7 +102,7 @@ def _nearly(n, r):
 
 
 @maker("constant")
-def _constant(n, r):
+def _constant(n, _):
     return dense(np.ones((n, D)), np.where(np.arange(n) % 2, 1.0, -1.0))
 
 

@@ -166,8 +166,12 @@ inline OneTurned turn_far_back(double x) {
   const Wide turns = (first << 64) + second + (third >> 64);  // of whole turns, in units of 2^-128
   const auto n = static_cast<int>((turns + (Wide{1} << 125)) >> 126);
   const auto rest = static_cast<SignedWide>(turns - (static_cast<Wide>(n) << 126));
-  const double high = static_cast<double>(rest), low = static_cast<double>(rest - static_cast<SignedWide>(high));
-  const double r = 0x1p-126 * __builtin_fma(high, 0x1.921fb54442d18p+0, high * 0x1.1a62633145c07p-54 + low * 0x1.92p0);
+  const auto top = static_cast<std::int64_t>(rest >> 64);  // in two words: the C library's conversion is slow
+  const double high = static_cast<double>(top);
+  const double low = static_cast<double>(top - static_cast<std::int64_t>(high)) +
+                     0x1p-63 * static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(rest) >> 1));
+  const double r =
+      0x1p-62 * __builtin_fma(high, 0x1.921fb54442d18p+0, high * 0x1.1a62633145c07p-54 + low * 0x1.921fb54442d18p+0);
   return x < 0 ? OneTurned{0x1.8p52 - n, -r} : OneTurned{0x1.8p52 + n, r};
 }
 

@@ -28,6 +28,7 @@ class Neighbours {
     if (!known || K.size() == 2) return regroup(K);
     for (std::size_t i = 0; i < K.size(); ++i)
       if (i != t) follow(K, i, t);
+    settle(K);
     begin(K, t);
   }
 
@@ -42,10 +43,12 @@ class Neighbours {
       forget_last(K, i, last);
       if (j != last) follow(K, i, j);
     }
+    settle(K);
     if (j != last) begin(K, j);
   }
 
   void fields(Fields& io) {
+    io.scratch(bytes_of(lost_) + bytes_of(best_));
     for (const auto& group : groups_) io.scratch(bytes_of(group));
     io.field("neighbours.nearest", nearest_);
     io.field("neighbours.distance", distance_);
@@ -110,8 +113,10 @@ class Neighbours {
       near = search(K, i, t / width);
     else if (near.place == t || now < near)
       near = now;
-    if (nearest_[i] == t)
-      set(K, i, near.place == t && near.distance <= distance_[i] ? near : best(i));
+    if (nearest_[i] == t && !(near.place == t && near.distance <= distance_[i]))
+      lost_.push_back(i);
+    else if (nearest_[i] == t)
+      set(K, i, near);
     else if (near.place == t && near < Near{distance_[i], nearest_[i]})
       set(K, i, near);
   }
@@ -142,6 +147,16 @@ class Neighbours {
     return place < first + n ? Near{std::numeric_limits<double>::infinity(), place} : Near{};
   }
 
+  // The nearest of those that lost theirs: group by group, so that memory is read in order.
+  void settle(const Gram& K) {
+    best_.assign(lost_.size(), {});
+    for (const auto& group : groups_)
+      for (std::size_t l = 0; l < lost_.size(); ++l)
+        if (group[lost_[l]] < best_[l]) best_[l] = group[lost_[l]];
+    for (std::size_t l = 0; l < lost_.size(); ++l) set(K, lost_[l], best_[l]);
+    lost_.clear();
+  }
+
   // The nearest to i of all groups.
   Near best(std::size_t i) const {
     Near best;
@@ -154,6 +169,8 @@ class Neighbours {
   std::vector<double> distance_;
   std::vector<double> kernel_;
   std::vector<std::vector<Near>> groups_;  // of every group, the nearest in it to every i; not saved
+  std::vector<std::size_t> lost_;          // whose nearest is no longer the nearest
+  std::vector<Near> best_;                 // of those
   std::size_t grouped_ = 0;                // how many support vectors the groups know of
 };
 

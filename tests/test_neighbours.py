@@ -1,4 +1,4 @@
-"""The nearest neighbours that bpa_nn and DualNearest keep, against all distances, over several groups of places."""
+"""The nearest neighbours that bpa_nn and DualNearest keep, against all distances."""
 
 import pickle
 
@@ -26,7 +26,7 @@ def _rows(r, n):
     return r.standard_normal((n, 4)), Gaussian(0.3)
 
 
-def _hubs(r, n):  # the shortest of orthogonal rows is the nearest to all others
+def _hubs(_, n):  # the shortest of orthogonal rows is the nearest to all others
     X = np.zeros((n, n))
     X[np.arange(n), np.arange(n)] = np.sqrt(np.linspace(0.1, 0.9, n))
     return X, Linear()
