@@ -2,11 +2,11 @@
 
 No input may make a step cost more than a small constant times the ordinary one. Run ``make adversarial``.
 
-Ordinary rows are dense, with labels that nothing explains. Each model first fills its budget with rows of the
-stream that is then measured. A stream is measured in two ways: microseconds a row, and microseconds an update.
-An update is a row that changes the model: its cost is that of a learned block of rows less that of scoring the
-rows without learning, shared among the updates, plus that of scoring one row. Where fewer than one row in ten
-is an update, only the cost a row says something. Processor time.
+Ordinary rows have labels that nothing explains; sparse rows are compared with sparse ones. Each model first
+fills its budget with rows of the stream that is then measured. A stream is measured in two ways:
+microseconds a row, and microseconds an update. An update is a row that changes the model: its cost is that
+of learning a block of rows less that of scoring them, shared among the updates, plus that of scoring one
+row. Where fewer than one row in ten is an update, only the cost a row says something. Processor time.
 """
 
 from __future__ import annotations
@@ -336,7 +336,8 @@ def main() -> None:
             for what, usual, cost, ratio in shown:
                 over += ratio > LIMIT
                 print(
-                    f"{name:<30}{budget:>6}{usual.row:>8.1f}{usual.update:>8.1f}{cost.row:>9.1f}{cost.update:>9.1f}"
+                    f"{name:<30}{budget:>6}{usual.row:>8.1f}{usual.update:>8.1f}"
+                    f"{cost.row:>9.1f}{cost.update:>9.1f}"
                     f"{ratio:>10.2f}  {what}{'  <-- over' if ratio > LIMIT else ''}",
                     flush=True,
                 )

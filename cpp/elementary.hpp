@@ -136,18 +136,16 @@ constexpr float largest_single_angle = 0x1.8p12f;
 __extension__ using Wide = unsigned __int128;
 __extension__ using SignedWide = __int128;
 
-// 2/pi, 64 bits a word.
+// 2/pi, 64 bits a word, the first one before the point.
 constexpr std::uint64_t two_over_pi[] = {
-    0xa2f9836e4e441529u, 0xfc2757d1f534ddc0u, 0xdb6295993c439041u, 0xfe5163abdebbc561u, 0xb7246e3a424dd2e0u,
-    0x06492eea09d1921cu, 0xfe1deb1cb129a73eu, 0xe88235f52ebb4484u, 0xe99c7026b45f7e41u, 0x3991d639835339f4u,
-    0x9c845f8bbdf9283bu, 0x1ff897ffde05980fu, 0xef2f118b5a0a6d1fu, 0x6d367ecf27cb09b7u, 0x4f463f669e5fea2du,
-    0x7527bac7ebe5f17bu, 0x3d0739f78a5292eau, 0x6bfb5fb11f8d5d08u, 0x56033046fc7b6babu};
+    0x0000000000000000u, 0xa2f9836e4e441529u, 0xfc2757d1f534ddc0u, 0xdb6295993c439041u, 0xfe5163abdebbc561u,
+    0xb7246e3a424dd2e0u, 0x06492eea09d1921cu, 0xfe1deb1cb129a73eu, 0xe88235f52ebb4484u, 0xe99c7026b45f7e41u,
+    0x3991d639835339f4u, 0x9c845f8bbdf9283bu, 0x1ff897ffde05980fu, 0xef2f118b5a0a6d1fu, 0x6d367ecf27cb09b7u,
+    0x4f463f669e5fea2du, 0x7527bac7ebe5f17bu, 0x3d0739f78a5292eau, 0x6bfb5fb11f8d5d08u, 0x56033046fc7b6babu};
 
-// The 64 bits of 2/pi from bit `from` on, of which the first few may lie before the point.
-inline std::uint64_t bits_of_two_over_pi(int from) {
-  if (from < 0) return two_over_pi[0] >> -from;
-  const int word = from / 64, bit = from % 64;
-  return two_over_pi[word] << bit | (bit > 0 ? two_over_pi[word + 1] >> (64 - bit) : 0);
+// 64 bits of 2/pi, from a bit of a word on.
+inline std::uint64_t bits_of_two_over_pi(int word, int bit) {
+  return static_cast<std::uint64_t>((Wide{two_over_pi[word]} << 64 | two_over_pi[word + 1]) << bit >> 64);
 }
 
 // The same for one angle beyond the limit, of any size (Payne & Hanek 1983). With |x| = m 2^q, m a whole number, only
@@ -158,11 +156,12 @@ struct OneTurned {
 inline OneTurned turn_far_back(double x) {
   std::uint64_t bits;
   std::memcpy(&bits, &x, sizeof bits);
-  const int exponent = static_cast<int>(bits >> 52 & 0x7ff), from = exponent - 1075 - 2;
+  const int exponent = static_cast<int>(bits >> 52 & 0x7ff), from = exponent - 1075 - 2 + 64;
   if (exponent == 0x7ff) return {x - x, x - x};
   const Wide m = (bits & 0xfffffffffffffu) | std::uint64_t{1} << 52;
-  const Wide first = m * bits_of_two_over_pi(from), second = m * bits_of_two_over_pi(from + 64),
-             third = m * bits_of_two_over_pi(from + 128);
+  const int word = from / 64, bit = from % 64;
+  const Wide first = m * bits_of_two_over_pi(word, bit), second = m * bits_of_two_over_pi(word + 1, bit),
+             third = m * bits_of_two_over_pi(word + 2, bit);
   const Wide turns = (first << 64) + second + (third >> 64);  // of whole turns, in units of 2^-128
   const auto n = static_cast<int>((turns + (Wide{1} << 125)) >> 126);
   const auto rest = static_cast<SignedWide>(turns - (static_cast<Wide>(n) << 126));

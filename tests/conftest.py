@@ -1,7 +1,7 @@
 """One BLAS thread per test worker, since matrices here are small; the same hypothesis examples every time.
 
-HYPOTHESIS_PROFILE=search draws new examples, which `make search` does, and HYPOTHESIS_PROFILE=few only a few, for
-the slow builds of `make sanitize` and its kin.
+HYPOTHESIS_PROFILE=search draws new examples, which `make search` does, and HYPOTHESIS_PROFILE=few only
+a few, for the slow builds of `make sanitize` and its kin.
 """
 
 import os
