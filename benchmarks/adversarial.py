@@ -323,7 +323,8 @@ def main() -> None:
         table = {n: row for n, row in table.items() if any(part in n for part in options.learners)}
     print(f"{'':<36}{'ordinary, us':>16}{'worst, us':>18}{'worst /':>10}")
     print(
-        f"{'learner':<30}{'budget':>6}{'row':>8}{'update':>8}{'row':>9}{'update':>9}{'ordinary':>10}  worst stream"
+        f"{'learner':<30}{'budget':>6}{'row':>8}{'update':>8}{'row':>9}{'update':>9}{'ordinary':>10}"
+        "  worst stream"
     )
     over = 0
     for name, (make, margin) in table.items():
