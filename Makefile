@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -type f -not -name '*.pyc')
 CPP := $(wildcard cpp/*.hpp cpp/*.cpp)
 
-.PHONY: demo test slow search fuzz lint format bench report which pictures sanitize stub surroundings clean
+.PHONY: demo test slow search fuzz lint format bench adversarial report which pictures sanitize sanitize-threads coverage stub surroundings clean
 
 demo: $(VENV)/.installed  ## several learners over a real data set
 	$(BIN)/python -m budgetron.demo
@@ -41,6 +41,9 @@ format: $(VENV)/.developed
 bench: $(VENV)/.benched  ## speed beside the peers, as ratios within one run; ten minutes at most
 	$(BIN)/python benchmarks/bench.py
 
+adversarial: $(VENV)/.developed  ## what a step costs on rows made to be slow, beside ordinary ones: about 20 minutes
+	$(BIN)/python benchmarks/adversarial.py
+
 report: $(VENV)/.developed  ## the papers' tables and figures, run again: about half an hour on two cores
 	$(BIN)/budgetron reproduce all --quick --jobs 2 --report papers
 
@@ -50,15 +53,37 @@ which: $(VENV)/.installed  ## which algorithm on which data: the table of the RE
 pictures: $(VENV)/.developed  ## the pictures of the README and the documentation
 	$(BIN)/python benchmarks/pictures.py
 
-# The same tests with the core built under the address and undefined-behaviour sanitizers, assertions on.
-SANITIZED := build/sanitized
-sanitize: $(VENV)/.developed
-	$(PYTHON) -m venv --clear $(SANITIZED)
-	$(SANITIZED)/bin/pip install --quiet --config-settings=cmake.define.BUDGETRON_SANITIZE=ON \
-	  --config-settings=build-dir=build/sanitized-objects '.[test]'
+# The tests of the native code with the core built otherwise, in an environment of its own. Tests of the command line,
+# the papers, plots and documents are left out, and hypothesis draws fewer examples: `make coverage` says which native
+# lines the selection reaches, `make coverage NATIVE=tests` which all tests do.
+NATIVE := $(filter-out $(foreach part,cli% paper% plots% printed% report% readme% docs% datasets% benchmarks% speed% \
+  evaluate% progress% tables%,tests/test_$(part)),$(wildcard tests/test_*.py))
+NATIVELY = HYPOTHESIS_PROFILE=few build/$(1)/bin/python -m pytest -n auto -p no:cacheprovider -m "not timing and not slow"
+define natively_built
+	$(PYTHON) -m venv --clear build/$(1)
+	build/$(1)/bin/pip install --quiet --config-settings=cmake.define.$(2) \
+	  --config-settings=build-dir=build/$(1)-objects '.[test]'
+endef
+
+sanitize:  ## under the address and undefined-behaviour sanitizers, assertions on
+	$(call natively_built,sanitized,BUDGETRON_SANITIZE=ON)
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
-	  $(SANITIZED)/bin/python -m pytest -n auto -m "not timing and not slow" tests
+	  $(call NATIVELY,sanitized) $(NATIVE)
+
+# Python and NumPy are not built for the thread sanitizer: what happens inside them is left out.
+THREADED := tests/test_parallel.py tests/test_one_by_one.py tests/test_mapped.py tests/test_estimators.py
+sanitize-threads:  ## the tests that use threads, under the thread sanitizer
+	$(call natively_built,sanitized-threads,BUDGETRON_SANITIZE=thread)
+	LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so)" \
+	  TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1" OPENBLAS_NUM_THREADS=1 \
+	  $(call NATIVELY,sanitized-threads) -k "thread or parallel or jobs" $(THREADED)
+
+coverage:  ## which native lines the tests reach
+	$(call natively_built,covered,BUDGETRON_COVERAGE=ON)
+	find build/covered-objects -name '*.gcda' -delete
+	$(call NATIVELY,covered) $(NATIVE)
+	build/covered/bin/python tests/native_coverage.py --missing build/covered-objects
 
 # The core's type stub, from the built module.
 stub: $(VENV)/.developed

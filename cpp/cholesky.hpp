@@ -20,15 +20,18 @@ class Span {
  public:
   // Looks at k(x,.) from the span: afterwards d = K^-1 k, P = k'd = |P k(x,.)|^2 and delta2 = kxx - P are known.
   void look(Vector k, double kxx) {
-    const std::size_t n = k.size();
-    v_.resize(n);
-    d_.resize(n);
+    measure(k, kxx);
+    d_ = v_;
+    loops->solve_upper(L_.data(), inverse_.data(), k.size(), d_.data());
+  }
+
+  // The same without d, which is the half of the work.
+  void measure(Vector k, double kxx) {
+    v_.resize(k.size());
     solve(k, v_);
     P_ = dot(v_, v_);
     delta2_ = kxx - P_;
     inside_ = !(delta2_ > in_the_span * kxx);  // also where it is no number
-    d_ = v_;
-    loops->solve_upper(L_.data(), inverse_.data(), n, d_.data());
   }
 
   // v = L^-1 k: the coordinates of P k(x,.) in the orthonormal basis that the vectors make in their order.

@@ -272,7 +272,7 @@ class DualProjectionClipped final : public RowsOfGram {
     for (const std::size_t j : order_) {
       if (bound_[j] < most) break;
       share(dual, j);
-      const double ascent = bound_[j] - clipped() / 2;
+      const double ascent = clipping_matters(bound_[j]) ? bound_[j] - clipped() / 2 : bound_[j];
       if (ascent > most || (ascent == most && dual.older(j, best))) most = ascent, best = j;
     }
     share(dual, best);
@@ -322,6 +322,14 @@ class DualProjectionClipped final : public RowsOfGram {
       e_[i] = b_[i] * dual.y(i) - c;
       if (b_[i] == c * dual.y(i)) e_[i] = 0;
     }
+  }
+
+  // Whether e'Ke, at most (sum |e_i| |k(s_i,.)|)^2, can change the bound at all. Where kernels are next to nothing and
+  // all bounds tie, it would be computed for every j.
+  bool clipping_matters(double bound) const {
+    double most = 0;
+    for (std::size_t i = 0; i < e_.size(); ++i) most += std::fabs(e_[i]) * std::sqrt(K_.diagonal()[i]);
+    return bound - 2 * most * most != bound;
   }
 
   // e'Ke

@@ -133,9 +133,61 @@ BUDGETRON_INLINE Turned<Singles> turn_back(Singles x) {
 constexpr double largest_angle = 0x1.8p20;
 constexpr float largest_single_angle = 0x1.8p12f;
 
+__extension__ using Wide = unsigned __int128;
+__extension__ using SignedWide = __int128;
+
+// 2/pi, 64 bits a word, the first one before the point.
+constexpr std::uint64_t two_over_pi[] = {
+    0x0000000000000000u, 0xa2f9836e4e441529u, 0xfc2757d1f534ddc0u, 0xdb6295993c439041u, 0xfe5163abdebbc561u,
+    0xb7246e3a424dd2e0u, 0x06492eea09d1921cu, 0xfe1deb1cb129a73eu, 0xe88235f52ebb4484u, 0xe99c7026b45f7e41u,
+    0x3991d639835339f4u, 0x9c845f8bbdf9283bu, 0x1ff897ffde05980fu, 0xef2f118b5a0a6d1fu, 0x6d367ecf27cb09b7u,
+    0x4f463f669e5fea2du, 0x7527bac7ebe5f17bu, 0x3d0739f78a5292eau, 0x6bfb5fb11f8d5d08u, 0x56033046fc7b6babu};
+
+// 64 bits of 2/pi, from a bit of a word on.
+inline std::uint64_t bits_of_two_over_pi(int word, int bit) {
+  return static_cast<std::uint64_t>((Wide{two_over_pi[word]} << 64 | two_over_pi[word + 1]) << bit >> 64);
+}
+
+// The same for one angle beyond the limit, of any size (Payne & Hanek 1983). With |x| = m 2^q, m a whole number, only
+// the bits of 2/pi from q - 2 on count: those before make whole turns.
+struct OneTurned {
+  double shifted, r;
+};
+inline OneTurned turn_far_back(double x) {
+  std::uint64_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  const int exponent = static_cast<int>(bits >> 52 & 0x7ff), from = exponent - 1075 - 2 + 64;
+  if (exponent == 0x7ff) return {x - x, x - x};
+  const Wide m = (bits & 0xfffffffffffffu) | std::uint64_t{1} << 52;
+  const int word = from / 64, bit = from % 64;
+  const Wide first = m * bits_of_two_over_pi(word, bit), second = m * bits_of_two_over_pi(word + 1, bit),
+             third = m * bits_of_two_over_pi(word + 2, bit);
+  const Wide turns = (first << 64) + second + (third >> 64);  // of whole turns, in units of 2^-128
+  const auto n = static_cast<int>((turns + (Wide{1} << 125)) >> 126);
+  const auto rest = static_cast<SignedWide>(turns - (static_cast<Wide>(n) << 126));
+  const auto top = static_cast<std::int64_t>(rest >> 64);  // in two words: the C library's conversion is slow
+  const double high = static_cast<double>(top);
+  const double low = static_cast<double>(top - static_cast<std::int64_t>(high)) +
+                     0x1p-63 * static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(rest) >> 1));
+  const double r =
+      0x1p-62 * __builtin_fma(high, 0x1.921fb54442d18p+0, high * 0x1.1a62633145c07p-54 + low * 0x1.921fb54442d18p+0);
+  return x < 0 ? OneTurned{0x1.8p52 - n, -r} : OneTurned{0x1.8p52 + n, r};
+}
+
+BUDGETRON_INLINE Turned<Doubles> turn_far_back(const double* x) {
+  Turned<Doubles> turned = turn_back(load(x));
+  for (std::size_t i = 0; i < width; ++i)
+    if (absolute(x[i]) > largest_angle) {
+      const OneTurned one = turn_far_back(x[i]);
+      turned.shifted[i] = one.shifted;
+      turned.r[i] = one.r;
+    }
+  return turned;
+}
+
 // scale sin(x) and scale cos(x)
-BUDGETRON_INLINE void sine_cosine(Doubles x, Doubles scale, Doubles& sine, Doubles& cosine) {
-  const auto [shifted, r] = turn_back(x);
+BUDGETRON_INLINE void sine_cosine(Turned<Doubles> x, Doubles scale, Doubles& sine, Doubles& cosine) {
+  const auto [shifted, r] = x;
   const Doubles r2 = r * r, r4 = r2 * r2, scaled = scale * r;
   const auto pair = [r2 = r2](double a, double b) { return fused(r2, all(b), all(a)); };
   const Doubles s = fused(r4,
@@ -152,6 +204,10 @@ BUDGETRON_INLINE void sine_cosine(Doubles x, Doubles scale, Doubles& sine, Doubl
   const auto odd = (quadrant & 1) != 0;
   sine = reinterpret_cast<Doubles>(reinterpret_cast<Words>(odd ? cos_r : sin_r) ^ ((quadrant << 62) & sign));
   cosine = reinterpret_cast<Doubles>(reinterpret_cast<Words>(odd ? sin_r : cos_r) ^ (((quadrant + 1) << 62) & sign));
+}
+
+BUDGETRON_INLINE void sine_cosine(Doubles x, Doubles scale, Doubles& sine, Doubles& cosine) {
+  sine_cosine(turn_back(x), scale, sine, cosine);
 }
 
 BUDGETRON_INLINE void sine_cosine(Singles x, Singles scale, Singles& sine, Singles& cosine) {

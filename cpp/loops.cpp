@@ -1,6 +1,7 @@
 // The loops themselves, compiled once for every instruction set, which BUDGETRON_ISA names.
 #include "loops.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -65,12 +66,21 @@ bool any_large(const T* r, std::size_t n, T limit) {
   return any(larger(most, other) > Lanes<T>::all(limit));
 }
 
-// Angle by angle, by the C library.
+// Angle by angle, however large.
 template <class T>
 void sine_cosine_one_by_one(const T* r, double scale, std::size_t n, double* sine, double* cosine) {
-  for (std::size_t i = 0; i < n; ++i) {
-    sine[i] = static_cast<double>(static_cast<T>(scale * std::sin(static_cast<double>(r[i]))));
-    cosine[i] = static_cast<double>(static_cast<T>(scale * std::cos(static_cast<double>(r[i]))));
+  for (std::size_t i = 0; i < n; i += width) {
+    const std::size_t count = std::min(width, n - i);
+    double angles[width] = {}, s[width], c[width];
+    for (std::size_t a = 0; a < count; ++a) angles[a] = static_cast<double>(r[i + a]);
+    Doubles sines, cosines;
+    sine_cosine(turn_far_back(angles), all(1.0), sines, cosines);
+    store(s, sines);
+    store(c, cosines);
+    for (std::size_t a = 0; a < count; ++a) {
+      sine[i + a] = static_cast<double>(static_cast<T>(scale * s[a]));
+      cosine[i + a] = static_cast<double>(static_cast<T>(scale * c[a]));
+    }
   }
 }
 

@@ -112,7 +112,7 @@ class ProjectNearest final : public Maintained {
     Span span;
     span_neighbours(f, p, span);
     row_of(p);
-    span.look(k_, K_[p][p]);
+    span.look(k_, K_.diagonal()[p]);
     for (std::size_t m = 0; m < members_.size(); ++m) f.lend(p, members_[m], span.d()[m]);
     f.remove(p);
     K_.remove(p);
@@ -120,52 +120,68 @@ class ProjectNearest final : public Maintained {
 
   bool solves() const override { return true; }
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(nearest_) + bytes_of(members_) + bytes_of(k_));
+    io.scratch(sizeof *this + bytes_of(members_) + bytes_of(coordinates_) + bytes_of(left_) + bytes_of(k_));
     K_.fields(io);
   }
   bool fits(std::size_t n) const override { return K_.fits(n); }
 
  private:
-  // The span of the nearest to p, passing over those that add nothing to it.
+  // The span of the nearest to p, passing over those that add nothing to it. What is left of every support vector
+  // outside the span is kept beside it (a partial Cholesky factor of K), so the work is the same for all rows.
   void span_neighbours(const Expansion& f, std::size_t p, Span& span) {
     members_.clear();
-    std::size_t passed = 0;
-    for (std::size_t wanted = neighbours_; members_.size() < neighbours_ && passed + 1 < f.size(); wanted *= 2) {
-      choose_nearest(f, p, wanted);
-      for (; passed < nearest_.size() && members_.size() < neighbours_; ++passed) {
-        const std::size_t j = nearest_[passed];
-        row_of(j);
-        span.look(k_, K_[j][j]);
-        if (span.inside()) continue;
+    coordinates_.clear();
+    left_.assign(K_.diagonal().begin(), K_.diagonal().end());
+    left_[p] = 0;
+    for (std::size_t j; members_.size() < neighbours_ && (j = nearest_outside(f, p)) != none;) {
+      row_of(j);
+      span.measure(k_, K_.diagonal()[j]);
+      if (!span.inside()) {
         span.append();
+        take_away(j);
         members_.push_back(j);
       }
+      left_[j] = 0;
     }
   }
 
-  // The nearest to p, nearest first and oldest on ties.
-  void choose_nearest(const Expansion& f, std::size_t p, std::size_t wanted) {
-    const auto before = [&](std::size_t i, std::size_t j) {
-      const double di = (K_[p][p] + K_[i][i]) - 2 * K_[p][i], dj = (K_[p][p] + K_[j][j]) - 2 * K_[p][j];
-      return di < dj || (di == dj && f.births()[i] < f.births()[j]);
-    };
-    nearest_.clear();
+  // The nearest to p of those outside the span, oldest on ties.
+  std::size_t nearest_outside(const Expansion& f, std::size_t p) const {
+    const Vector k = K_[p], kjj = K_.diagonal();
+    std::size_t best = none;
+    double least = std::numeric_limits<double>::infinity();
     for (std::size_t j = 0; j < f.size(); ++j) {
-      if (j == p || (nearest_.size() == wanted && !before(j, nearest_.back()))) continue;
-      if (nearest_.size() == wanted) nearest_.pop_back();
-      nearest_.insert(std::upper_bound(nearest_.begin(), nearest_.end(), j, before), j);
+      const double distance2 = (kjj[p] + kjj[j]) - 2 * k[j];
+      if (!(distance2 <= least && left_[j] > in_the_span * kjj[j])) continue;
+      if (distance2 < least || best == none || f.births()[j] < f.births()[best]) least = distance2, best = j;
     }
+    return best;
+  }
+
+  // j joins the span: one more coordinate of every support vector in it, and so much less outside.
+  void take_away(std::size_t j) {
+    if (members_.size() + 1 == neighbours_) return;  // nobody will ask
+    const std::size_t n = K_.size(), first = coordinates_.size();
+    coordinates_.insert(coordinates_.end(), K_[j].begin(), K_[j].end());
+    const auto row = std::span(coordinates_).subspan(first);
+    for (std::size_t at = 0; at < first; at += n) add(-coordinates_[at + j], {coordinates_.data() + at, n}, row);
+    scale(1 / std::sqrt(left_[j]), row);
+    for (std::size_t i = 0; i < n; ++i) left_[i] -= row[i] * row[i];
   }
 
   // The kernel values of i with the members.
   void row_of(std::size_t i) {
     k_.clear();
-    for (const std::size_t m : members_) k_.push_back(K_[i][m]);
+    for (const std::size_t m : members_) k_.push_back(K_[m][i]);
   }
+
+  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
   std::size_t neighbours_;
   Gram K_;
-  std::vector<std::size_t> nearest_, members_;
+  std::vector<std::size_t> members_;
+  std::vector<double> coordinates_;  // of every support vector along every member, one member after the other
+  std::vector<double> left_;         // of k(s_i,s_i) outside the span of the members
   std::vector<double> k_;
 };
 

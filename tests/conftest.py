@@ -1,6 +1,7 @@
 """One BLAS thread per test worker, since matrices here are small; the same hypothesis examples every time.
 
-HYPOTHESIS_PROFILE=search draws new examples, which `make search` does.
+HYPOTHESIS_PROFILE=search draws new examples, which `make search` does, and HYPOTHESIS_PROFILE=few only
+a few, for the slow builds of `make sanitize` and its kin.
 """
 
 import os
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 SLOW = [HealthCheck.too_slow]  # which a busy machine makes of any test
 settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=SLOW)
 settings.register_profile("search", deadline=None, suppress_health_check=SLOW, print_blob=True)
+settings.register_profile("few", derandomize=True, deadline=None, suppress_health_check=SLOW, max_examples=5)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 

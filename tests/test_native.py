@@ -44,7 +44,7 @@ def test_exponential_in_single_precision():
     assert np.isnan(_core.exponentials_single(np.float32([np.nan]))[0])
 
 
-ANGLES = {  # everywhere, where sin or cos is nearly 0, and where the C library takes over
+ANGLES = {  # everywhere, where sin or cos is nearly 0, and where another reduction takes over
     "small": np.concatenate([np.logspace(-300, 0, 3001), [0.0, -0.0]]),
     "few": np.random.default_rng(0).uniform(-6e3, 6e3, 100_003),
     "many": np.random.default_rng(0).uniform(-1.5e6, 1.5e6, 100_003),
@@ -72,6 +72,23 @@ def test_sine_and_cosine_near_their_zeros(function):
             for a, e in zip(row, exact, strict=True)
         )
     assert worst < 2
+
+
+def test_sine_and_cosine_of_angles_of_any_size():
+    """Among them the double that is nearest to a multiple of pi/2 for its size."""
+    mpmath = pytest.importorskip("mpmath")
+    r = np.random.default_rng(0)
+    x = r.choice([-1, 1], 4000) * np.exp2(r.uniform(20, 1023.9, 4000))
+    x = np.concatenate([x, [6381956970095103 * 2.0**797, np.finfo(float).max, 2.0**20, 2.0**1000, 1.0]])
+    rows = _core.sines_cosines(x)
+    with mpmath.workprec(1300):
+        for row, function in zip(rows, (mpmath.sin, mpmath.cos), strict=True):
+            exact = [function(mpmath.mpf(float(v))) for v in x]
+            errors = [
+                abs(mpmath.mpf(float(a)) - e) / float(np.spacing(abs(float(e))))
+                for a, e in zip(row, exact, strict=True)
+            ]
+            assert max(errors) < 2
 
 
 @pytest.mark.parametrize("kind", [*ANGLES, "zeros"])
