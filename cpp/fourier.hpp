@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "block_ahead.hpp"
@@ -36,6 +38,24 @@ class Fourier final : public FeatureMap {
 
   void prepare(const Stretch& rows) override {
     for (std::size_t i = 0; i < rows.size(); ++i) std::visit([&](const auto& row) { see(row); }, rows[i]);
+  }
+
+  // Columns come behind those that are there; only a first dense row puts them in another order.
+  void begin_preparing() override {
+    known_before_ = columns_;
+    places_before_.reset();
+  }
+  void forget_prepared() override {
+    if (places_before_) {
+      std::vector<Counter> columns(places_before_->size());
+      for (const auto& [j, place] : *places_before_) columns[place] = j;
+      places_before_.reset();
+      columns_ = 0;
+      for (const Counter j : columns) draw_next(static_cast<std::size_t>(j));
+    }
+    std::erase_if(places_, [&](const auto& column) { return column.second >= known_before_; });
+    columns_ = known_before_;
+    U_.resize(columns_ * stride_);
   }
 
   void transform(const Stretch& rows, std::span<double> Z) const override {
@@ -72,11 +92,8 @@ class Fourier final : public FeatureMap {
     constexpr std::size_t most = std::size_t{1} << 25;
     if ((all != 0 ? features_ : columns.size()) > most / stride_) return;
     if (all != 0) return see(DenseRow<T>{nullptr, features_});
-    for (const Counter j : columns) {
-      if (j >= features_ || places_.contains(j)) continue;
-      draw(static_cast<std::size_t>(j));
-      places_.emplace(static_cast<std::size_t>(j), columns_ - 1);
-    }
+    for (const Counter j : columns)
+      if (j < features_ && !places_.contains(j)) draw_next(static_cast<std::size_t>(j));
   }
 
   bool all_columns() const { return columns_ == features_; }
@@ -86,7 +103,7 @@ class Fourier final : public FeatureMap {
   template <class V>
   void see(const DenseRow<V>&) {
     if (all_columns() && in_order()) return;
-    places_.clear();
+    places_before_ = std::exchange(places_, {});
     U_.clear();
     columns_ = 0;
     for (std::size_t j = 0; j < features_; ++j) draw(j);
@@ -95,9 +112,7 @@ class Fourier final : public FeatureMap {
   void see(const SparseRow<V>& row) {
     if (all_columns()) return;
     row.each([&](std::size_t j, V) {
-      if (places_.contains(j)) return;
-      draw(j);
-      places_.emplace(j, columns_ - 1);
+      if (!places_.contains(j)) draw_next(j);
     });
   }
 
@@ -117,6 +132,11 @@ class Fourier final : public FeatureMap {
     if (all_columns() && in_order()) return U_.data() + j * stride_;
     const auto place = places_.find(j);
     return place == places_.end() ? nullptr : U_.data() + place->second * stride_;
+  }
+
+  void draw_next(std::size_t j) {
+    draw(j);
+    places_.emplace(j, columns_ - 1);
   }
 
   void draw(std::size_t j) {
@@ -189,6 +209,9 @@ class Fourier final : public FeatureMap {
   std::size_t columns_ = 0;                              // that have been drawn
   std::unordered_map<std::size_t, std::size_t> places_;  // of the columns, where they do not lie in order
   std::vector<T> U_;                                     // columns_ x stride_
+  std::size_t known_before_ = 0;                         // columns, when preparing began
+  // The places then, where a dense row has put the columns in order since.
+  std::optional<std::unordered_map<std::size_t, std::size_t>> places_before_;
 };
 
 }  // namespace budgetron

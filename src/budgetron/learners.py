@@ -251,11 +251,12 @@ class Model:
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take up a state of a model of the same description; this one must be new."""
-        expected = self.state()
-        if differ := sorted(set(expected) ^ set(state)):
-            what = "missing" if differ[0] in expected else "unknown"
-            raise ValueError(f"model state: the field {differ[0][:100]} is {what}.")
+        for missing in sorted(set(self.state()) - set(state)):
+            if "support." not in missing:  # which of those there are depends on the layout, which is restored
+                raise ValueError(f"model state: the field {missing[:100]} is missing.")
         self._native.restore(dict(state))
+        for unknown in sorted(set(state) - set(self.state())):
+            raise ValueError(f"model state: the field {unknown[:100]} is unknown.")
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.memory_bytes
