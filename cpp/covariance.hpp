@@ -28,8 +28,8 @@ class Covariance : public Part {
   virtual void begin(std::size_t outputs) = 0;
   // z'Sigma_c z, to be asked before the observation of z.
   virtual double confidence(std::size_t c, Vector z) = 0;
-  // Before an observation of precision q along the z just asked about: a bound on the numbers of Sigma_c z. Infinite, or
-  // no number, where the observation would be beyond the limits; it must then not be made.
+  // Before an observation of precision q along the z just asked about: a bound on the numbers of Sigma_c z. Infinite,
+  // or no number, where the observation would be beyond the limits; it must then not be made.
   virtual double reach(std::size_t c, double q) = 0;
   // An observation of precision q along z: Sigma_c^-1 += q z z'. Sigma_c z before it, and after.
   virtual void observe(std::size_t c, Vector z, double q, std::span<double> before, std::span<double> after) = 0;
@@ -213,7 +213,7 @@ class FullCovariance final : public Covariance {
       U_;  // outputs x what is above the diagonal, column by column; empty before the first step
   std::vector<std::vector<double>> D_;  // outputs x m
   std::vector<std::vector<double>> f_;  // outputs x m
-  std::vector<double> most_;  // outputs: a bound on the numbers of U, 1 among them; 0 where it is not known
+  std::vector<double> most_;            // outputs: a bound on the numbers of U, 1 among them; 0 where it is not known
   std::vector<double> old_;
 };
 

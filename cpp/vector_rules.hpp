@@ -227,9 +227,8 @@ class AROW : public VectorRule {
     each_output(question.v, [&](std::size_t c, double) { conf += sigma_->confidence(c, z); });
     const double q = std::max(weight_ / r_, least_precision), beta = 1 / (conf + 1 / q);
     bool possible = true;
-    each_output(question.v, [&](std::size_t c, double) {
-      possible = possible && moderate(beta * gap_ * sigma_->reach(c, q));
-    });
+    each_output(question.v,
+                [&](std::size_t c, double) { possible = possible && moderate(beta * gap_ * sigma_->reach(c, q)); });
     if (!possible) return;
     before_.resize(z.size());
     after_.resize(z.size());

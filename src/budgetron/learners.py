@@ -252,7 +252,7 @@ class Model:
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take up a state of a model of the same description; this one must be new."""
         for missing in sorted(set(self.state()) - set(state)):
-            if "support." not in missing:  # which of those there are depends on the layout, which is restored
+            if "support." not in missing:  # which of those there are depends on the layout in the state
                 raise ValueError(f"model state: the field {missing[:100]} is missing.")
         self._native.restore(dict(state))
         for unknown in sorted(set(state) - set(self.state())):
