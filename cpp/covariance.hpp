@@ -49,6 +49,7 @@ class FullCovariance final : public Covariance {
   void begin(std::size_t outputs) override {
     for (auto* rows : {&U_, &D_, &f_}) rows->assign(outputs, {});
     most_.assign(outputs, 0);
+    next_bound_.assign(outputs, 0);
   }
 
   double confidence(std::size_t c, Vector z) override {
@@ -70,14 +71,14 @@ class FullCovariance final : public Covariance {
   // From a bound on the numbers of U that is followed from step to step: O(m). It may be far too large after many of
   // them; where it is beyond the limits, it is made anew.
   double reach(std::size_t c, double q) override {
-    if (const Bounds bounds = bounds_after(c, q); bounds.U <= largest_in_U) return bounds.before;
-    most_[c] = 0;
-    const Bounds bounds = bounds_after(c, q);
-    return bounds.U <= largest_in_U ? bounds.before : std::numeric_limits<double>::infinity();
+    double sum = bound(c, q);
+    if (!(next_bound_[c] <= largest_in_U)) most_[c] = 0, sum = bound(c, q);
+    if (!(next_bound_[c] <= largest_in_U)) return std::numeric_limits<double>::infinity();
+    return sum * most_[c];
   }
 
   void observe(std::size_t c, Vector, double q, std::span<double> before, std::span<double> after) override {
-    most_[c] = bounds_after(c, q).U;
+    most_[c] = next_bound_[c];
     const std::vector<double>& f = f_[c];
     std::vector<double>& D = D_[c];
     std::fill(before.begin(), before.end(), 0.0);  // grows to Sigma z, column by column
@@ -108,7 +109,8 @@ class FullCovariance final : public Covariance {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(U_) + bytes_of(D_) + bytes_of(f_) + bytes_of(old_) + bytes_of(most_));
+    io.scratch(sizeof *this + bytes_of(U_) + bytes_of(D_) + bytes_of(f_) + bytes_of(old_) + bytes_of(most_) +
+               bytes_of(next_bound_));
     if (io.restoring()) most_.assign(U_.size(), 0);
     for (const auto& f : f_) io.scratch(bytes_of(f));
     for (std::size_t c = 0; c < U_.size(); ++c) {
@@ -130,22 +132,20 @@ class FullCovariance final : public Covariance {
  private:
   static constexpr double largest_in_U = 1e70;
 
-  // On the numbers of U after an observation, and of Sigma z before it.
-  struct Bounds {
-    double U, before;
-  };
-  Bounds bounds_after(std::size_t c, double q) {
+  // Bounds the numbers of U after an observation; returns the sum of |v|, v = D f.
+  double bound(std::size_t c, double q) {
     const std::vector<double>&f = f_[c], &D = D_[c];
     if (most_[c] == 0) most_[c] = std::max(largest_of(U_[c]), 1.0);
-    double last = 1 / q, sum = 0, growth = 0;  // sum: of |v| so far
+    double last = 1 / q, sum = 0, growth = 0;
     for (std::size_t j = 0; j < D.size(); ++j) {
       const double v = D[j] * f[j], more = std::fabs(f[j]) / last * sum;
-      if (!(more <= growth)) growth = more;
+      growth = more <= growth ? growth : more;
       sum += std::fabs(v);
       last += f[j] * v;
     }
     const bool possible = moderate_square(last) && moderate_square(growth * most_[c]);
-    return {possible ? most_[c] + growth * most_[c] : std::numeric_limits<double>::infinity(), sum * most_[c]};
+    next_bound_[c] = possible ? most_[c] + growth * most_[c] : std::numeric_limits<double>::infinity();
+    return sum;
   }
 
   static std::size_t start_of(std::size_t j) { return j * (j - (j > 0 ? 1 : 0)) / 2; }
@@ -214,6 +214,7 @@ class FullCovariance final : public Covariance {
   std::vector<std::vector<double>> D_;  // outputs x m
   std::vector<std::vector<double>> f_;  // outputs x m
   std::vector<double> most_;            // outputs: a bound on the numbers of U, 1 among them; 0 where it is not known
+  std::vector<double> next_bound_;      // the same after the observation that was asked about
   std::vector<double> old_;
 };
 

@@ -93,10 +93,7 @@ class InverseFactor {
   }
 
   // Whether K^-1, x joining it, stays within the limits: its diagonal grows by d^2 / delta2, and by 1 / delta2.
-  bool joins() const {
-    const double most = std::max(largest_of(d_), 1.0);
-    return moderate_square(most * most / delta2_);
-  }
+  bool joins() const { return moderate_square((dot(d_, d_) + 1) / delta2_); }
 
   // The largest error of K d = k, relative to the largest k.
   double residual(Vector k) const {

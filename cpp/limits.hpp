@@ -22,13 +22,8 @@ inline bool moderate(double v) { return std::fabs(v) <= largest; }
 inline bool moderate(Vector v) {
   return std::all_of(v.begin(), v.end(), [](double x) { return moderate(x); });
 }
-// The largest in size; infinity if one is no number.
-inline double largest_of(Vector v) {
-  double most = 0;
-  for (const double x : v)
-    if (!(std::fabs(x) <= most)) most = std::isnan(x) ? INFINITY : std::fabs(x);
-  return most;
-}
+// No number of v is larger in size; infinite, or no number, where one of them is or its square overflows.
+inline double largest_of(Vector v) { return std::sqrt(dot(v, v)); }
 inline bool moderate_square(double v) { return std::fabs(v) <= largest_square; }
 
 }  // namespace budgetron

@@ -25,14 +25,11 @@ from budgetron import (
     Logistic,
     Mapped,
     Merge,
-    Nystrom,
     OnlineClassifier,
     OnlineNewton,
     OnlineRegressor,
-    Polynomial,
     RandomFourier,
     SampleByWeight,
-    SampleUniform,
     Squared,
     Swap,
     SwapNearest,
@@ -73,24 +70,11 @@ def test_arow_with_a_weight_of_any_size(covariance, weight):
     assert finite(model)
 
 
-def test_features_of_very_different_sizes_in_a_full_covariance():
-    r = np.random.default_rng(0)
-    X = r.normal(size=(60, 6)) * 10.0 ** r.uniform(-90, 90, (60, 6))
-    for rule in (AROW(), OnlineNewton(loss=Logistic()), OnlineNewton(delta=1e-100)):
-        model = OnlineClassifier(Mapped(Identity(), rule))
-        for i in range(60):  # a row may be refused
-            try:
-                model.partial_fit(X[i : i + 1], [i % 2], classes=[0, 1])
-            except ValueError as refusal:
-                assert "not finite" in str(refusal)  # noqa: PT017
-        assert finite(model)
-
-
 def test_coin_betting_on_rows_too_small_to_be_fitted():
     """No weight within reach mends the loss, so the bets double with every row."""
     model = OnlineClassifier(Mapped(Identity(constant=False), CoinBetting(alpha=1.0)))
     for _ in range(4):
-        model.partial_fit(np.full((1000, 1), 1e-250), np.ones(1000), classes=[0, 1])
+        model.partial_fit(np.full((1000, 1), 1e-310), np.ones(1000), classes=[0, 1])
     assert finite(model)
 
 
@@ -138,18 +122,6 @@ def test_tiny_rows_are_not_refused(size, budget, rest):
         assert finite(model)
 
 
-def test_coefficients_that_sampling_doubles_stay_finite():
-    """A budget of 2 doubles what stays at every step; here no cap is in the way."""
-    learner = Kernelized(Gaussian(1e3), OGD(eta=1.0), SampleUniform(2, cap=1e300))
-    X = np.arange(3000.0)[:, None]
-    model = OnlineClassifier(learner, random_state=0)
-    try:
-        model.partial_fit(X, np.ones(3000), classes=[0, 1])
-    except ValueError as refusal:
-        assert "not finite" in str(refusal)  # noqa: PT017
-    assert finite(model)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_row_whose_distances_overflow_is_too_large(dtype):
     """Squares that are finite, but not their sum: the distance to a support vector was no number."""
@@ -173,17 +145,6 @@ def test_a_refused_row_leaves_the_columns_of_a_fourier_map():
     assert members.same_state(model, twin)
     model.partial_fit(X[3:], [1.0])
     assert members.same_state(model, twin.partial_fit(X[3:], [1.0]))
-
-
-def test_a_landmark_whose_kernel_overflows_is_refused():
-    """A reservoir that is full could still take it in, and no map was ever made of it."""
-    X = np.random.default_rng(0).normal(size=(12, 2))
-    learner = Mapped(Nystrom(Polynomial(1.0, 1.0, 3), 3, selection="uniform", window=10), OGD())
-    model = OnlineClassifier(learner, random_state=0).partial_fit(X[:5], np.arange(5) % 2, classes=[0, 1])
-    before = members.bits(model)
-    with pytest.raises(ValueError, match="Row 0 gives a score that is not finite"):
-        model.partial_fit(np.full((1, 2), 1e60), [1])
-    assert members.bits(model) == before
 
 
 @pytest.mark.parametrize("learner", ["perceptron", "bpa_nn", "bduol"])
