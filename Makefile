@@ -19,9 +19,10 @@ slow: $(VENV)/.developed  ## what takes minutes: runs that are killed a hundred 
 search: $(VENV)/.developed  ## the tests again, on examples that hypothesis draws anew
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto tests
 
-fuzz: $(VENV)/.developed  ## the svmlight reader on broken text, and forged model files: ten minutes each
+fuzz: $(VENV)/.developed  ## the svmlight reader on broken text, forged model files, and numbers of every size: ten minutes each
 	$(BIN)/python fuzz/svmlight.py --minutes 10
 	$(BIN)/python fuzz/model_file.py --minutes 10
+	$(BIN)/python fuzz/extremes.py --minutes 10
 
 surroundings:  ## the tests of HEAD in a private folder, as another user, in the background, and on a busy machine
 	.ci/surroundings

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fields.hpp"
+#include "limits.hpp"
 #include "vectors.hpp"
 
 namespace budgetron {
@@ -42,15 +43,15 @@ class Average {
     });
   }
   void keep_share(std::size_t i, double share) {
-    each([=](std::vector<double>& sums) { sums[i] *= share; });
+    each([=](std::vector<double>& sums) { sums[i] = part(sums[i], share); });
   }
   void lend(std::size_t i, std::size_t j, double share) {
-    each([=](std::vector<double>& sums) { sums[j] += share * sums[i]; });
+    each([=](std::vector<double>& sums) { sums[j] += part(sums[i], share); });
   }
   void project_out(std::size_t i, Vector shares) {
     each([=](std::vector<double>& sums) {
-      const double part = sums[i];
-      add(part, shares, sums);
+      const double sum = sums[i];
+      if (moderate_square(sum * largest_of(shares))) add(sum, shares, sums);
       sums[i] = 0;
     });
   }
@@ -82,6 +83,9 @@ class Average {
   }
 
  private:
+  // A share of a sum; nothing, if it would be beyond the limits.
+  static double part(double sum, double share) { return moderate_square(share * sum) ? share * sum : 0; }
+
   void take_over() {
     older_.swap(younger_);
     older_start_ = younger_start_;

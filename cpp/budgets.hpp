@@ -1,6 +1,7 @@
 // How a new term joins f. Here: the budgets that drop a support vector, or the term itself.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "expansion.hpp"
 #include "fields.hpp"
 #include "gram.hpp"
+#include "limits.hpp"
 #include "losses.hpp"
 #include "random.hpp"
 
@@ -157,7 +159,7 @@ class Forget final : public Budget {
     const double slack = 15.0 / 32.0 * static_cast<double>(M_) - Q_;
     if (psi(1) > slack && slack <= 0) return;  // no phi: only where the prediction was right
     const double phi = psi(1) <= slack ? 1 : slack / (sigma + std::sqrt(sigma * sigma + a * slack));
-    if (!(phi > 0)) return;  // coefficients so large that their squares are no numbers
+    if (!(phi > 0) || !moderate_square(psi(phi))) return;  // coefficients so large that their squares are no numbers
     assert(phi <= 1);
     Q_ += psi(phi);
     f.replace(oldest, term);
@@ -189,7 +191,7 @@ class Sample : public Budget {
     const std::size_t dropped = draw(f, random_);
     for (std::size_t c = 0; c < f.outputs(); ++c) {
       const double alpha = f.alpha(c)[dropped];
-      rescale(f.alpha(c), cap_ * f.divisor());
+      rescale(f.alpha(c), std::min(cap_ * f.divisor(), largest_cap));
       f.alpha(c)[dropped] = alpha;  // it goes as it is
     }
     f.forget_norm();
@@ -200,6 +202,9 @@ class Sample : public Budget {
   bool fits(std::size_t n) const final { return n <= budget_; }
 
  protected:
+  // A cap above is no cap: squares of coefficients, times k(x,x), must stay far from overflow.
+  static constexpr double largest_cap = 1e70;
+
   // Draws one from p.
   virtual std::size_t draw(const Expansion& f, Random& random) = 0;
   // alpha_i <- alpha_i / (1 - p_i), kept within the cap.
@@ -243,7 +248,7 @@ class SampleByWeight final : public Sample {
     f.squares(p_);
     const double sum = loops->geometric_means(p_.data(), f.selves().data(), p_.size(), p_.data());
     const double s = sum > 0 ? static_cast<double>(p_.size() - 1) / sum : 0;
-    total_ = loops->chances(s, p_.data(), p_.size());
+    total_ = loops->chances(std::isfinite(s) ? s : 0, p_.data(), p_.size());
     return find(random.uniform() * total_);
   }
   void rescale(std::span<double> alpha, double cap) const override {

@@ -6,15 +6,20 @@
 #include <cassert>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "feature_map.hpp"
 #include "fields.hpp"
+#include "limits.hpp"
 #include "vectors.hpp"
 
 namespace budgetron {
+
+// An observation of less precision than this counts as one of this: 1/q must be finite.
+inline constexpr double least_precision = 1e-300;
 
 class Covariance : public Part {
  public:
@@ -23,6 +28,9 @@ class Covariance : public Part {
   virtual void begin(std::size_t outputs) = 0;
   // z'Sigma_c z, to be asked before the observation of z.
   virtual double confidence(std::size_t c, Vector z) = 0;
+  // Before an observation of precision q along the z just asked about: a bound on the numbers of Sigma_c z. Infinite,
+  // or no number, where the observation would be beyond the limits; it must then not be made.
+  virtual double reach(std::size_t c, double q) = 0;
   // An observation of precision q along z: Sigma_c^-1 += q z z'. Sigma_c z before it, and after.
   virtual void observe(std::size_t c, Vector z, double q, std::span<double> before, std::span<double> after) = 0;
   // New coordinates start afresh.
@@ -40,6 +48,8 @@ class FullCovariance final : public Covariance {
 
   void begin(std::size_t outputs) override {
     for (auto* rows : {&U_, &D_, &f_}) rows->assign(outputs, {});
+    most_.assign(outputs, 0);
+    next_bound_.assign(outputs, 0);
   }
 
   double confidence(std::size_t c, Vector z) override {
@@ -58,7 +68,17 @@ class FullCovariance final : public Covariance {
     return conf;
   }
 
+  // From a bound on the numbers of U that is followed from step to step: O(m). It may be far too large after many of
+  // them; where it is beyond the limits, it is made anew.
+  double reach(std::size_t c, double q) override {
+    double sum = bound(c, q);
+    if (!(next_bound_[c] <= largest_in_U)) most_[c] = 0, sum = bound(c, q);
+    if (!(next_bound_[c] <= largest_in_U)) return std::numeric_limits<double>::infinity();
+    return sum * most_[c];
+  }
+
   void observe(std::size_t c, Vector, double q, std::span<double> before, std::span<double> after) override {
+    most_[c] = next_bound_[c];
     const std::vector<double>& f = f_[c];
     std::vector<double>& D = D_[c];
     std::fill(before.begin(), before.end(), 0.0);  // grows to Sigma z, column by column
@@ -78,6 +98,7 @@ class FullCovariance final : public Covariance {
   }
 
   void change(const Change& change) override {
+    most_.assign(U_.size(), 0);
     for (std::size_t c = 0; c < U_.size(); ++c)
       if (D_[c].empty())
         continue;
@@ -88,7 +109,9 @@ class FullCovariance final : public Covariance {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(U_) + bytes_of(D_) + bytes_of(f_) + bytes_of(old_));
+    io.scratch(sizeof *this + bytes_of(U_) + bytes_of(D_) + bytes_of(f_) + bytes_of(old_) + bytes_of(most_) +
+               bytes_of(next_bound_));
+    if (io.restoring()) most_.assign(U_.size(), 0);
     for (const auto& f : f_) io.scratch(bytes_of(f));
     for (std::size_t c = 0; c < U_.size(); ++c) {
       io.field(("covariance.U." + std::to_string(c)).c_str(), U_[c]);
@@ -107,6 +130,24 @@ class FullCovariance final : public Covariance {
   }
 
  private:
+  static constexpr double largest_in_U = 1e70;
+
+  // Bounds the numbers of U after an observation; returns the sum of |v|, v = D f.
+  double bound(std::size_t c, double q) {
+    const std::vector<double>&f = f_[c], &D = D_[c];
+    if (most_[c] == 0) most_[c] = std::max(largest_of(U_[c]), 1.0);
+    double last = 1 / q, sum = 0, growth = 0;
+    for (std::size_t j = 0; j < D.size(); ++j) {
+      const double v = D[j] * f[j], more = std::fabs(f[j]) / last * sum;
+      growth = more <= growth ? growth : more;
+      sum += std::fabs(v);
+      last += f[j] * v;
+    }
+    const bool possible = moderate_square(last) && moderate_square(growth * most_[c]);
+    next_bound_[c] = possible ? most_[c] + growth * most_[c] : std::numeric_limits<double>::infinity();
+    return sum;
+  }
+
   static std::size_t start_of(std::size_t j) { return j * (j - (j > 0 ? 1 : 0)) / 2; }
   // What stands above the diagonal in column j.
   std::span<double> column(std::size_t c, std::size_t j) { return std::span(U_[c]).subspan(start_of(j), j); }
@@ -156,7 +197,10 @@ class FullCovariance final : public Covariance {
     for (std::size_t j = m; j-- > 0;) {
       const double d = std::max(S[j * m + j], 1e-16 * start_);
       D_[c][j] = d;
-      for (std::size_t i = 0; i < j; ++i) U_[c][start_of(j) + i] = S[j * m + i] / d;
+      for (std::size_t i = 0; i < j; ++i) {
+        const double u = S[j * m + i] / d;
+        U_[c][start_of(j) + i] = std::fabs(u) <= largest_in_U ? u : 0;
+      }
       for (std::size_t i = 0; i < j; ++i)
         for (std::size_t k = 0; k <= i; ++k) {
           S[i * m + k] -= U_[c][start_of(j) + i] * d * U_[c][start_of(j) + k];
@@ -169,6 +213,8 @@ class FullCovariance final : public Covariance {
       U_;  // outputs x what is above the diagonal, column by column; empty before the first step
   std::vector<std::vector<double>> D_;  // outputs x m
   std::vector<std::vector<double>> f_;  // outputs x m
+  std::vector<double> most_;            // outputs: a bound on the numbers of U, 1 among them; 0 where it is not known
+  std::vector<double> next_bound_;      // the same after the observation that was asked about
   std::vector<double> old_;
 };
 
@@ -177,14 +223,23 @@ class DiagonalCovariance final : public Covariance {
  public:
   using Covariance::Covariance;
 
-  void begin(std::size_t outputs) override { sigma_.assign(outputs, {}); }
+  void begin(std::size_t outputs) override {
+    sigma_.assign(outputs, {});
+    reach_.assign(outputs, 0);
+  }
 
   double confidence(std::size_t c, Vector z) override {
     if (sigma_[c].empty()) sigma_[c].assign(z.size(), start_);
-    double conf = 0;
-    for (std::size_t i = 0; i < z.size(); ++i) conf += sigma_[c][i] * z[i] * z[i];
+    double conf = 0, most = 0;
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const double v = sigma_[c][i] * z[i];
+      conf += v * z[i];
+      most = std::max(most, std::fabs(v));
+    }
+    reach_[c] = most;
     return conf;
   }
+  double reach(std::size_t c, double) override { return reach_[c]; }
   void observe(std::size_t c, Vector z, double q, std::span<double> before, std::span<double> after) override {
     for (std::size_t i = 0; i < z.size(); ++i) {
       before[i] = sigma_[c][i] * z[i];
@@ -198,7 +253,7 @@ class DiagonalCovariance final : public Covariance {
       if (!sigma.empty()) change.replace_in(sigma, fresh);
   }
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(sigma_));
+    io.scratch(sizeof *this + bytes_of(sigma_) + bytes_of(reach_));
     for (std::size_t c = 0; c < sigma_.size(); ++c) io.field(("covariance." + std::to_string(c)).c_str(), sigma_[c]);
   }
   bool fits(std::size_t features) const override {
@@ -209,6 +264,7 @@ class DiagonalCovariance final : public Covariance {
 
  private:
   std::vector<std::vector<double>> sigma_;  // outputs x features; empty before the first
+  std::vector<double> reach_;               // outputs: the largest of Sigma z
 };
 
 }  // namespace budgetron

@@ -73,7 +73,7 @@ class DoubleUpdating final : public ExpansionLearner {
  protected:
   bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) override {
     const double C = weight * C_;
-    if (!std::isfinite(C)) return false;
+    if (!moderate(C) || !moderate_square(C * C * row.kxx)) return false;
     if (loss(y, f[0]) == 0 || row.kxx <= 0) return true;  // no step along k(x,.) = 0 can help
     const bool full = dual_.size() == maintenance_->budget();
     const Newcomer t{x, row, y, C, full ? make_room() : dual_.size()};

@@ -14,6 +14,7 @@
 #include "expansion.hpp"
 #include "fields.hpp"
 #include "gram.hpp"
+#include "limits.hpp"
 #include "neighbours.hpp"
 
 namespace budgetron {
@@ -43,7 +44,11 @@ class DualMaintenance : public Part {
   // One support vector goes: others take over, and its weight is 0.
   Departure make_room(DualVariables& dual) {
     b_.assign(dual.size(), 0.0);
-    const Departure gone = choose(dual, b_);
+    Departure gone = choose(dual, b_);
+    if (!moderate_square(gone.ascent) || !moderate(b_)) {  // beyond the limits: nobody takes over anything
+      b_.assign(dual.size(), 0.0);
+      gone.ascent = ascent_of_removal(dual, gone.j);
+    }
     for (std::size_t i = 0; i < dual.size(); ++i) {
       if (b_[i] == 0) continue;
       dual.hand_over_average(gone.j, i, b_[i]);

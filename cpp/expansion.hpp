@@ -15,6 +15,7 @@
 #include "average.hpp"
 #include "fields.hpp"
 #include "kernels.hpp"
+#include "limits.hpp"
 #include "rows.hpp"
 #include "support_set.hpp"
 #include "tasks.hpp"
@@ -100,7 +101,8 @@ class Expansion final : public Part {
   // The nearest point of the ball |f| <= radius.
   void pull_into_ball(double radius) {
     if (!norm_kept_) return;
-    if (++norm_age_ > size()) remake_norm();
+    if (++norm_age_ > size() || !moderate_square(norm2_)) remake_norm();
+    if (!moderate_square(norm2_)) norm2_ = 0, forget_norm();  // only where the kernel is indefinite
     if (squared_norm() > radius * radius) shrink(radius / std::sqrt(squared_norm()));
   }
 
@@ -115,9 +117,16 @@ class Expansion final : public Part {
     enter(size() - 1, term.row.k, term.row.kxx);
   }
 
+  // Below, what would make a coefficient larger than the limits (limits.hpp) is left out: the share that is not taken
+  // over is dropped.
+
   // The term takes the place of support vector i, and with it a share of the coefficients that stood there.
   void replace(std::size_t i, const Term& term, double share = 0) {
     for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = term.coefficient(c) + share * alpha_[c][i];
+    if (!possible(term.row.kxx)) {
+      for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = term.coefficient(c);
+      share = 0;
+    }
     if (average_) average_->keep_share(i, share);
     vanish(i);
     support_->replace(i, term.x, term.row.norm);
@@ -129,6 +138,8 @@ class Expansion final : public Part {
   // Support vector i goes, and z takes the place of j with a share u of the coefficients of i and v of those of j.
   void merge(std::size_t i, std::size_t j, const Row& z, double u, double v) {
     for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = u * alpha_[c][i] + v * alpha_[c][j];
+    if (!possible(1))
+      for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = v * alpha_[c][j];
     if (average_) {
       average_->keep_share(j, v);
       average_->lend(i, j, u);
@@ -146,8 +157,10 @@ class Expansion final : public Part {
 
   // A share of the coefficients of support vector i is added to those of j.
   void lend(std::size_t i, std::size_t j, double share) {
-    for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = share * alpha_[c][i];
     if (average_) average_->lend(i, j, share);
+    for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = share * alpha_[c][i] + alpha_[c][j];
+    if (!possible(self(j))) return;
+    for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = share * alpha_[c][i];
     if (norm_kept_) kernel_row(j, row_);
     enter(j, row_, self(j));
   }
@@ -160,8 +173,9 @@ class Expansion final : public Part {
   // Support vector i goes, its part written on all others by shares (of which that of i does not count): the orthogonal
   // projection on their span, from which k(s_i,.) has the squared distance given.
   void project_out(std::size_t i, Vector shares, double distance2) {
-    if (norm_kept_) norm2_ -= squared(i) * distance2;
     if (average_) average_->project_out(i, shares);
+    if (!moderate(largest(i) * largest_of(shares))) return remove(i);
+    if (norm_kept_) norm2_ -= squared(i) * distance2;
     for (auto& row : alpha_) {
       const double alpha = std::exchange(row[i], 0.0);
       add(alpha, shares, row);
@@ -178,6 +192,7 @@ class Expansion final : public Part {
 
   // alpha += beta v (x) d, d such that sum_j d_j k(s_j,.) is a projection P k(x,.) that leaves f as it is.
   void spread(const Term& term, double factor, Vector d) {
+    if (!moderate(term.beta * factor * largest_of(d))) return;
     if (norm_kept_) add_to_norm(term.beta * factor, term, dot(term.row.k, d));
     const Direction& v = term.v;
     add(term.beta * factor, d, alpha_[v.plus]);
@@ -250,6 +265,12 @@ class Expansion final : public Part {
   void remake_selves() {
     selves_.resize(support_->size());
     for (std::size_t i = 0; i < selves_.size(); ++i) selves_[i] = kernel_->self(support_->norm(i));
+  }
+
+  // Whether the coefficients put aside are within the limits, where k(s,s) is kii.
+  bool possible(double kii) const {
+    return std::all_of(coefficients_.begin(), coefficients_.end(),
+                       [&](double a) { return moderate(a) && moderate_square(a * a * kii); });
   }
 
   // The coefficients put aside are added at place i, k being the kernel row of what stands there.

@@ -60,6 +60,9 @@ class FeatureMap : public Part {
   virtual void begin() {}
   // Rows that are learned from: what they need is made ready, and kept.
   virtual void prepare(const Stretch&) {}
+  // What was made ready since `begin_preparing` is forgotten: the map is what it was then.
+  virtual void begin_preparing() {}
+  virtual void forget_prepared() {}
   // Whether the map still learns from the rows. If so, it is told of every one, before the weights take their step
   // (`steps` says whether there is one) and after; what it changes in its coordinates goes into changes.
   virtual bool learns() const { return false; }
@@ -137,6 +140,12 @@ class Stack final : public FeatureMap {
   }
   void prepare(const Stretch& rows) override {
     for (const auto& map : maps_) map->prepare(rows);
+  }
+  void begin_preparing() override {
+    for (const auto& map : maps_) map->begin_preparing();
+  }
+  void forget_prepared() override {
+    for (const auto& map : maps_) map->forget_prepared();
   }
   bool learns() const override {
     return std::any_of(maps_.begin(), maps_.end(), [](const auto& map) { return map->learns(); });

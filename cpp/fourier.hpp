@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <unordered_map>
@@ -42,6 +43,21 @@ class Fourier final : public FeatureMap {
 
   void prepare(const Stretch& rows) override {
     for (std::size_t i = 0; i < rows.size(); ++i) std::visit([&](const auto& row) { see(row); }, rows[i]);
+  }
+
+  // Columns come behind those that are there; only a first dense row puts them in another order.
+  void begin_preparing() override {
+    known_before_ = columns();
+    places_before_.reset();
+  }
+  void forget_prepared() override {
+    if (places_before_) {
+      places_ = *std::exchange(places_before_, std::nullopt);
+      all_ = false;
+      drawn_ = false;  // in the order of before
+    }
+    std::erase_if(places_, [&](const auto& column) { return column.second >= known_before_; });
+    if (drawn()) U_.resize(columns() * stride_);
   }
 
   void transform(const Stretch& rows, std::span<double> Z) const override {
@@ -101,7 +117,7 @@ class Fourier final : public FeatureMap {
     std::vector<T> U(features_ * stride_);
     for (std::size_t j = 0; j < features_; ++j) draw(j, U.data() + j * stride_);
     U_ = std::move(U);
-    places_.clear();
+    places_before_ = std::exchange(places_, {});
     all_ = drawn_ = true;
   }
   template <class V>
@@ -224,7 +240,10 @@ class Fourier final : public FeatureMap {
   bool sound_ = true;                                    // the columns that were restored are possible ones
   mutable std::mutex guard_;
   mutable std::atomic<bool> drawn_ = true;
-  mutable std::vector<T> U_;  // columns() x stride_, if drawn
+  mutable std::vector<T> U_;      // columns() x stride_, if drawn
+  std::size_t known_before_ = 0;  // columns, when preparing began
+  // The places then, where a dense row has put the columns in order since.
+  std::optional<std::unordered_map<std::size_t, std::size_t>> places_before_;
 };
 
 }  // namespace budgetron

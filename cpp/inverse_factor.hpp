@@ -13,6 +13,7 @@
 #include "cholesky.hpp"
 #include "fields.hpp"
 #include "gram.hpp"
+#include "limits.hpp"
 
 namespace budgetron {
 
@@ -88,8 +89,11 @@ class InverseFactor {
     d_.assign(k.size(), 0.0);
     for (std::size_t i = 0; i < k.size(); ++i) add(v_[i], W_[i].first(k.size()), d_);
     delta2_ = kxx - dot(v_, v_);
-    inside_ = !(delta2_ > in_the_span * kxx);  // also where it is no number
+    inside_ = !(delta2_ > in_the_span * kxx && joins());  // also where it is no number
   }
+
+  // Whether K^-1, x joining it, stays within the limits: its diagonal grows by d^2 / delta2, and by 1 / delta2.
+  bool joins() const { return moderate_square((dot(d_, d_) + 1) / delta2_); }
 
   // The largest error of K d = k, relative to the largest k.
   double residual(Vector k) const {
@@ -136,6 +140,7 @@ class InverseFactor {
       solve(K_[i].first(i), K_[i][i]);
       const double least = std::max(in_the_span * K_[i][i], std::numeric_limits<double>::min());
       if (!(delta2_ > least)) delta2_ = least;
+      if (!joins()) d_.assign(i, 0.0), delta2_ = K_[i][i];
       append_row();
     }
     changes_ = 0;

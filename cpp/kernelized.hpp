@@ -3,7 +3,6 @@
 // SGD adds two things to it: one divisor for all coefficients, and a ball that f stays in.
 #pragma once
 
-#include <cmath>
 #include <memory>
 
 #include "budgets.hpp"
@@ -39,8 +38,9 @@ class Kernelized final : public ExpansionLearner {
   bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) override {
     Question question = task_->ask(f, y, row.kxx, weight);
     question.round.t = t_ + 1;
-    const Step step = rule_->step(question.round);
-    if (!std::isfinite(step.beta * step.beta * question.round.kxx)) return false;
+    const Step step = rule_->propose(question.round);
+    if (!step.possible(question.round)) return false;
+    rule_->commit(question.round, step);
     ++t_;
     f_.shrink(step.shrink);
     f_.divide_by(step.divisor);

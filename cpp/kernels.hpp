@@ -10,6 +10,7 @@
 #include "block_ahead.hpp"
 #include "feature_major.hpp"
 #include "inverted_index.hpp"
+#include "limits.hpp"
 #include "reduced.hpp"
 #include "support_set.hpp"
 #include "vectors.hpp"
@@ -71,7 +72,10 @@ class OneByOne : public OfDotProduct<Derived> {
  public:
   void finish(const Reduced<float>& x, std::span<double> k) const final { each(x, k); }
   void finish(const Reduced<double>& x, std::span<double> k) const final { each(x, k); }
-  double self(double norm) const final { return static_cast<const Derived&>(*this).of(norm); }
+  double self(double norm) const final {
+    const double k = static_cast<const Derived&>(*this).of(norm);
+    return std::fabs(k) < least_self ? 0 : k;
+  }
 
  private:
   template <class T>

@@ -1,7 +1,6 @@
 // A rule on a space, learning row by row.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "expansion.hpp"
 #include "fields.hpp"
 #include "kernel_rows.hpp"
+#include "limits.hpp"
 #include "rows.hpp"
 
 namespace budgetron {
@@ -53,8 +53,8 @@ class Learner : public Part {
   // Predict with the average of f over the last share of the rounds; to be asked for before the first.
   virtual void keep_average(double suffix) = 0;
   // Learns the rows one after the other and writes the scores made before each update (rows x outputs). Rows of weight
-  // 0 are scored and otherwise skipped. Stops before a row whose scores or step are not finite; returns how many rows
-  // were done.
+  // 0 are scored and otherwise skipped. Stops before a row whose scores or step are beyond the limits (limits.hpp), and
+  // that row has changed nothing; returns how many rows were done.
   virtual std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) = 0;
   // f(x) for every row (rows x outputs).
   virtual void scores(const Rows& rows, std::span<double> out) const = 0;
@@ -84,7 +84,7 @@ class ExpansionLearner : public Learner {
       const auto f = scores.subspan(i * outputs(), outputs());
       f_.scores(row.k, f);
       const double weight = weights.empty() ? 1 : weights[i];
-      if (!finite(f) || !std::isfinite(row.norm) || !std::isfinite(row.kxx)) return i;
+      if (!moderate(f) || !moderate(row.kxx) || !std::isfinite(row.norm)) return i;
       if (weight == 0) continue;
       if (!learn(rows[i], row, f, y[i], weight)) return i;
       f_.end_round();
@@ -102,15 +102,10 @@ class ExpansionLearner : public Learner {
   ExpansionLearner(std::shared_ptr<const Kernel> kernel, std::size_t features, Precision precision, std::size_t outputs)
       : f_(std::move(kernel), features, precision, outputs) {}
 
-  // One round, f = f(x) before it; false, and nothing changed, if the step would not be finite.
+  // One round, f = f(x) before it; false, and nothing changed, if the step would be beyond the limits.
   virtual bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) = 0;
 
   Expansion f_;
-
- private:
-  static bool finite(Vector f) {
-    return std::all_of(f.begin(), f.end(), [](double v) { return std::isfinite(v); });
-  }
 };
 
 }  // namespace budgetron

@@ -2,8 +2,10 @@
 // loaded. Within one instruction set a result depends on the numbers alone: every sum has a fixed order.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace budgetron {
@@ -37,7 +39,8 @@ struct Reduction {
 template <class T>
 struct Rate {
   explicit Rate(T gamma)
-      : c(-gamma * static_cast<T>(0x1.71547652b82fep0)), limit((sizeof(T) == 4 ? -152 : -1080) / c) {}
+      : c(std::max(-gamma * static_cast<T>(0x1.71547652b82fep0), std::numeric_limits<T>::lowest())),
+        limit((sizeof(T) == 4 ? -152 : -1080) / c) {}
 
   T c, limit;
 };

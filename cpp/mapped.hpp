@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -13,6 +12,7 @@
 
 #include "feature_map.hpp"
 #include "learner.hpp"
+#include "limits.hpp"
 #include "tasks.hpp"
 #include "vector_rules.hpp"
 #include "weights.hpp"
@@ -52,17 +52,20 @@ class Mapped final : public Learner {
     std::vector<double> Z;
     for (std::size_t first = 0, last; first < rows.size(); first = last) {
       last = std::min(first + (map_->learns() ? 1 : ahead()), rows.size());
-      for (std::size_t i = first; i < last; ++i)
-        if (weights.empty() || weights[i] != 0) map_->prepare({rows, i, i + 1});
+      map_->begin_preparing();
+      prepare(rows, weights, first, last);
       Z.resize((last - first) * w_.size());
       map_->transform({rows, first, last}, Z);
       for (std::size_t i = first; i < last; ++i) {
         const auto f = scores.subspan(i * outputs(), outputs());
         const Vector z = Vector(Z).subspan((i - first) * w_.size(), w_.size());
         w_.scores(z, f);
-        if (!std::all_of(f.begin(), f.end(), [](double v) { return std::isfinite(v); })) return i;
         const double weight = weights.empty() ? 1 : weights[i];
-        if (weight != 0 && !learn({rows, i, i + 1}, z, f, y[i], weight)) return i;
+        if (!moderate(f) || (weight != 0 && !learn({rows, i, i + 1}, z, f, y[i], weight))) {
+          map_->forget_prepared();
+          prepare(rows, weights, first, i);
+          return i;
+        }
       }
     }
     return rows.size();
@@ -97,14 +100,19 @@ class Mapped final : public Learner {
     if (w_.size() != map_->size()) throw std::logic_error("Mapped: neither begun nor restored.");
   }
 
+  void prepare(const Rows& rows, Vector weights, std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i)
+      if (weights.empty() || weights[i] != 0) map_->prepare({rows, i, i + 1});
+  }
+
   // So many rows that their features stay in the cache.
   std::size_t ahead() const { return std::clamp<std::size_t>(32768 / std::max<std::size_t>(w_.size(), 1), 1, 32); }
 
-  // One round, z = z(x) and f = f(x) before it; false, and nothing changed, if the step would not be finite.
+  // One round, z = z(x) and f = f(x) before it; false, and nothing changed, if the step would be beyond the limits.
   bool learn(const Stretch& row, Vector z, Vector f, double y, double weight) {
     Question question = task_->ask(f, y, map_->squared_norm(row[0], z), weight);
     question.round.t = t_ + 1;
-    if (!rule_->ask(question.round)) return false;
+    if (!moderate_square(question.round.kxx) || !rule_->ask(question.round)) return false;
     ++t_;
     if (map_->learns()) {
       std::vector<Change> changes;

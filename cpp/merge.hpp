@@ -83,7 +83,8 @@ class Logarithms final : public Finish {
   void each(const Reduced<T>& x, std::span<double> L) const {
     for (std::size_t j = 0; j < x.r.size(); ++j) {
       const T distance2 = (x.norm + x.norms[j]) - 2 * x.r[j];
-      L[j] = -gamma_ * std::max(static_cast<double>(distance2), 0.0);
+      const double L_j = -gamma_ * std::max(static_cast<double>(distance2), 0.0);
+      L[j] = std::max(L_j, std::numeric_limits<double>::lowest());  // -inf times h = 0 is no number
     }
   }
 

@@ -19,6 +19,7 @@
 #include "feature_map.hpp"
 #include "kernels.hpp"
 #include "landmarks.hpp"
+#include "limits.hpp"
 #include "support_set.hpp"
 
 namespace budgetron {
@@ -54,8 +55,10 @@ class Nystrom final : public FeatureMap {
   }
 
   double squared_norm(const Row& x, Vector z) const override {
+    if (settled_) return dot(z, z);
     const bool part_of_it = candidates_->size() < most_ || selection_->takes_dependent();
-    return settled_ || !part_of_it ? dot(z, z) : kernel_->self(basis_->norm(x));
+    const double kxx = kernel_->self(basis_->norm(x));
+    return part_of_it || !moderate(kxx) ? kxx : dot(z, z);
   }
 
   bool learns() const override { return !settled_; }

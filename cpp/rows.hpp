@@ -94,7 +94,13 @@ class Rows {
   View view_;
 };
 
-// Whether the squared norm of a row is finite in the given precision.
+// Whether squares of numbers with this sum may be added up once more: |x - s|^2 = |x|^2 + |s|^2 - 2<x, s>.
+template <class T>
+bool not_too_large(T squares) {
+  return std::isfinite(8 * squares);
+}
+
+// Whether the squared norm of a row is far enough from overflow in the given precision.
 template <class T, class Value>
 bool squares(const Value* x, std::size_t count) {
   T sums[8] = {};  // side by side: one sum would wait for itself
@@ -102,17 +108,17 @@ bool squares(const Value* x, std::size_t count) {
   for (; i + 8 <= count; i += 8)
     for (std::size_t k = 0; k < 8; ++k) sums[k] += static_cast<T>(x[i + k]) * static_cast<T>(x[i + k]);
   for (; i < count; ++i) sums[0] += static_cast<T>(x[i]) * static_cast<T>(x[i]);
-  return std::isfinite(((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])));
+  return not_too_large(((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])));
 }
 
-// The first row whose squared norm is not; rows.size() if there is none.
+// The first row whose squared norm is too large; rows.size() if there is none.
 template <class T>
 std::size_t first_too_large(const Rows& rows) {
   if constexpr (std::is_same_v<T,
                                double>)  // where the squares of all numbers have a finite sum, those of each row have
     if (const auto* all = std::get_if<DenseRows<double>>(&rows.view())) {
       const Vector numbers(all->values, all->rows * all->columns);
-      if (std::isfinite(dot(numbers, numbers))) return rows.size();
+      if (not_too_large(dot(numbers, numbers))) return rows.size();
     }
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (!std::visit([](const auto& row) { return squares<T>(row.values, row.size()); }, rows[i])) return i;

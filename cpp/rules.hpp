@@ -1,4 +1,5 @@
-// How far to step: (shrink, beta) = rule(f(x), y, k(x,x)). A weight multiplies the loss of its example.
+// How far to step: (shrink, beta) = rule(f(x), y, k(x,x)). A weight multiplies the loss of its example. A step is first
+// proposed and then committed, so that a learner may refuse it before anything has changed.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <memory>
 
 #include "fields.hpp"
+#include "limits.hpp"
 #include "losses.hpp"
 #include "tasks.hpp"
 
@@ -17,11 +19,19 @@ struct Step {
   double beta = 0;
   double divisor = 1;                                       // f is what its coefficients say, divided by this
   double radius = std::numeric_limits<double>::infinity();  // of the ball that f is pulled back into after an update
+  double own = 0;                                           // by how much a number of the rule's own changes
+
+  // Whether it keeps to the limits, so that a learner may take it.
+  bool possible(const Round& r) const {
+    return moderate(beta) && moderate_square(beta * beta * r.kxx) && moderate(own);
+  }
 };
 
 class Rule : public Part {
  public:
-  virtual Step step(const Round&) = 0;
+  virtual Step propose(const Round&) const = 0;
+  // The step proposed for the round is taken.
+  virtual void commit(const Round&, const Step&) {}
   // Whether some step has a radius.
   virtual bool keeps_to_a_ball() const { return false; }
 };
@@ -30,7 +40,7 @@ class Rule : public Part {
 class Perceptron final : public Rule {
  public:
   explicit Perceptron(double eta) : eta_(eta) {}
-  Step step(const Round& r) override { return {1, r.mistake ? r.weight * eta_ * r.y : 0}; }
+  Step propose(const Round& r) const override { return {1, r.mistake ? r.weight * eta_ * r.y : 0}; }
   void fields(Fields& io) override { io.scratch(sizeof *this); }
 
  private:
@@ -41,7 +51,7 @@ class Perceptron final : public Rule {
 class MarginPerceptron final : public Rule {
  public:
   MarginPerceptron(double eta, double margin) : eta_(eta), margin_(margin) {}
-  Step step(const Round& r) override { return {1, r.y * r.fx <= margin_ ? r.weight * eta_ * r.y : 0}; }
+  Step propose(const Round& r) const override { return {1, r.y * r.fx <= margin_ ? r.weight * eta_ * r.y : 0}; }
   void fields(Fields& io) override { io.scratch(sizeof *this); }
 
  private:
@@ -52,7 +62,7 @@ class MarginPerceptron final : public Rule {
 class PerceptronRegression final : public Rule {
  public:
   PerceptronRegression(double eta, double epsilon) : eta_(eta), epsilon_(epsilon) {}
-  Step step(const Round& round) override {
+  Step propose(const Round& round) const override {
     const double r = round.y - round.fx;
     return {1, std::fabs(r) > epsilon_ ? round.weight * eta_ * sign(r) : 0};
   }
@@ -70,7 +80,7 @@ inline double clear_loss(double l, double scale) { return l > 1e-12 * std::max(1
 class PassiveAggressive final : public Rule {
  public:
   explicit PassiveAggressive(double C) : C_(C) {}
-  Step step(const Round& r) override {
+  Step propose(const Round& r) const override {
     const double l = clear_loss(1 - r.y * r.fx, std::fabs(r.fx));
     return {1, r.kxx > 0 ? r.y * std::min(r.weight * C_, l / r.kxx) : 0};
   }
@@ -84,7 +94,7 @@ class PassiveAggressive final : public Rule {
 class PassiveAggressiveRegression final : public Rule {
  public:
   PassiveAggressiveRegression(double C, double epsilon) : C_(C), epsilon_(epsilon) {}
-  Step step(const Round& round) override {
+  Step propose(const Round& round) const override {
     const double r = round.y - round.fx;
     const double l = clear_loss(std::fabs(r) - epsilon_, std::fabs(round.y));
     return {1, round.kxx > 0 ? sign(r) * std::min(round.weight * C_, l / round.kxx) : 0};
@@ -99,7 +109,7 @@ class PassiveAggressiveRegression final : public Rule {
 class OGD final : public Rule {
  public:
   OGD(std::shared_ptr<const Loss> loss, double eta, double lam) : loss_(std::move(loss)), eta_(eta), lam_(lam) {}
-  Step step(const Round& r) override { return {1 - eta_ * lam_, -eta_ * r.weight * loss_->slope(r.fx, r.y)}; }
+  Step propose(const Round& r) const override { return {1 - eta_ * lam_, -eta_ * r.weight * loss_->slope(r.fx, r.y)}; }
   void fields(Fields& io) override { io.scratch(sizeof *this); }
 
  private:
@@ -112,8 +122,8 @@ class OGDRegression final : public Rule {
  public:
   OGDRegression(std::shared_ptr<const Loss> loss, double eta, double lam, double epsilon)
       : ogd_(std::move(loss), eta, lam), epsilon_(epsilon) {}
-  Step step(const Round& r) override {
-    Step step = ogd_.step(r);
+  Step propose(const Round& r) const override {
+    Step step = ogd_.propose(r);
     if (std::fabs(r.y - r.fx) <= epsilon_) step.beta = 0;
     return step;
   }
@@ -129,7 +139,7 @@ class OGDRegression final : public Rule {
 class SGD final : public Rule {
  public:
   SGD(std::shared_ptr<const Loss> loss, double lam) : loss_(std::move(loss)), lam_(lam) {}
-  Step step(const Round& r) override {
+  Step propose(const Round& r) const override {
     return {1, -r.weight * loss_->slope(r.fx, r.y) / lam_, static_cast<double>(r.t)};
   }
   void fields(Fields& io) override { io.scratch(sizeof *this); }
@@ -144,12 +154,12 @@ class SGD final : public Rule {
 class SGDInBall final : public Rule {
  public:
   SGDInBall(std::shared_ptr<const Loss> loss, double lam) : sgd_(std::move(loss), lam), lam_(lam) {}
-  Step step(const Round& r) override {
-    Step step = sgd_.step(r);
-    if (std::isfinite(step.beta * step.beta * r.kxx)) y_max_ = std::max(y_max_, std::fabs(r.y));
-    step.radius = y_max_ / std::sqrt(lam_);
+  Step propose(const Round& r) const override {
+    Step step = sgd_.propose(r);
+    step.radius = std::max(y_max_, std::fabs(r.y)) / std::sqrt(lam_);
     return step;
   }
+  void commit(const Round& r, const Step&) override { y_max_ = std::max(y_max_, std::fabs(r.y)); }
   bool keeps_to_a_ball() const override { return true; }
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
@@ -167,12 +177,14 @@ class SGDInBall final : public Rule {
 class NORMA final : public Rule {
  public:
   NORMA(double eta, double nu, double lam, double epsilon) : eta_(eta), nu_(nu), lam_(lam), epsilon_(epsilon) {}
-  Step step(const Round& round) override {
+  Step propose(const Round& round) const override {
     const double r = round.y - round.fx, eta = eta_ * round.weight;
     const bool outside = std::fabs(r) > epsilon_;
-    if (std::isfinite(eta)) epsilon_ += outside ? (1 - nu_) * eta : -nu_ * eta;
-    return {1 - eta_ * lam_, outside ? eta * sign(r) : 0};
+    Step step{1 - eta_ * lam_, outside ? eta * sign(r) : 0};
+    step.own = outside ? (1 - nu_) * eta : -nu_ * eta;
+    return step;
   }
+  void commit(const Round&, const Step& step) override { epsilon_ += step.own; }
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
     io.field("norma.epsilon", epsilon_);

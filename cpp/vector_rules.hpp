@@ -12,6 +12,7 @@
 #include "covariance.hpp"
 #include "feature_map.hpp"
 #include "fields.hpp"
+#include "limits.hpp"
 #include "losses.hpp"
 #include "rules.hpp"
 #include "tasks.hpp"
@@ -23,7 +24,7 @@ class VectorRule : public Part {
  public:
   // Begins with weights of that shape; with none if the rule is about to be restored.
   virtual void begin(std::size_t /*outputs*/, std::size_t /*features*/) {}
-  // A round begins; false, and nothing changed, if its step would not be finite.
+  // A round begins; false, and nothing changed, if its step would be beyond the limits.
   virtual bool ask(const Round&) = 0;
   // Whether it makes a step.
   virtual bool steps() const = 0;
@@ -39,11 +40,12 @@ class Along final : public VectorRule {
   explicit Along(std::shared_ptr<Rule> rule) : rule_(std::move(rule)) {}
 
   bool ask(const Round& round) override {
-    step_ = rule_->step(round);
-    return std::isfinite(step_.beta * step_.beta * round.kxx);
+    step_ = rule_->propose(round);
+    return step_.possible(round);
   }
   bool steps() const override { return step_.beta != 0; }
   void step(const Question& question, Vector z, Weights& w) override {
+    rule_->commit(question.round, step_);
     w.shrink(step_.shrink);
     w.divide_by(step_.divisor);
     if (!steps()) return;
@@ -72,7 +74,7 @@ class OfGradient : public VectorRule {
  public:
   bool ask(const Round& r) final {
     slope_ = r.weight * loss_->slope(r.fx, r.y);
-    return std::isfinite(slope_ * slope_ * r.kxx);
+    return moderate(slope_) && moderate_square(slope_ * slope_ * r.kxx);
   }
   bool steps() const final { return slope_ != 0; }
   void step(const Question& question, Vector z, Weights& w) final {
@@ -141,8 +143,9 @@ class OnlineNewton final : public OfGradient {
   void descend(std::size_t c, double slope, Vector z, std::span<double> w) override {
     before_.resize(z.size());
     after_.resize(z.size());
-    inverse_->confidence(c, z);
-    inverse_->observe(c, z, slope * slope, before_, after_);
+    const double q = std::max(slope * slope, least_precision), conf = inverse_->confidence(c, z);
+    if (!moderate(eta_ * slope * inverse_->reach(c, q) / (1 + q * conf))) return;
+    inverse_->observe(c, z, q, before_, after_);
     add(-eta_ * slope, after_, w);
   }
 
@@ -193,7 +196,7 @@ class CoinBetting final : public OfGradient {
       L[i] = std::max(L[i], std::fabs(g));
       if (L[i] == 0) continue;
       G[i] += std::fabs(g);
-      reward[i] = std::max(reward[i] + (w[i] - start[i]) * g, 0.0);
+      reward[i] = std::clamp(reward[i] + (w[i] - start[i]) * g, 0.0, largest * L[i]);
       theta[i] += g;
       w[i] = start[i] + theta[i] / L[i] / std::max(G[i] / L[i] + 1, alpha_) * (1 + reward[i] / L[i]);
     }
@@ -214,14 +217,19 @@ class AROW : public VectorRule {
   bool ask(const Round& round) final {
     gap_ = gap(round);
     weight_ = round.weight;
-    return std::isfinite(gap_ * gap_) && std::isfinite(weight_ / r_);
+    const double q = weight_ / r_;
+    return moderate(gap_) && moderate(q) && moderate_square(q * round.kxx);
   }
   bool steps() const final { return gap_ != 0; }
   void step(const Question& question, Vector z, Weights& w) final {
     if (!steps()) return;
     double conf = 0;
     each_output(question.v, [&](std::size_t c, double) { conf += sigma_->confidence(c, z); });
-    const double q = weight_ / r_, beta = 1 / (conf + 1 / q);
+    const double q = std::max(weight_ / r_, least_precision), beta = 1 / (conf + 1 / q);
+    bool possible = true;
+    each_output(question.v,
+                [&](std::size_t c, double) { possible = possible && moderate(beta * gap_ * sigma_->reach(c, q)); });
+    if (!possible) return;
     before_.resize(z.size());
     after_.resize(z.size());
     each_output(question.v, [&](std::size_t c, double v) {

@@ -57,7 +57,7 @@ def precision(dtype: npt.DTypeLike) -> _core.Precision:
 
 
 def first_too_large(X: Matrix, dtype: npt.DTypeLike) -> int:
-    """The first row whose squared norm is not finite in a precision; else how many there are."""
+    """The first row whose squared norm is within a factor of 8 of overflow; else how many there are."""
     return _core.first_too_large(whole(X), precision(dtype))
 
 

@@ -119,7 +119,7 @@ class OneByOne(Model):
         if not np.isfinite(x).all():
             raise ValueError(f"x[{int(np.argmin(np.isfinite(x)))}] is not finite.")
         with np.errstate(over="ignore"):
-            norm = np.dot(x, x)
+            norm = 8 * np.dot(x, x)
         if not np.isfinite(norm):
             raise ValueError("x is too large: its squared norm overflows.")
         raise ValueError(f"x gives a score that is not finite, so the model was left as it was: {advice}.")

@@ -1,0 +1,392 @@
+"""Fuzzing of learners with numbers of every size: finite rows must never make a model non-finite.
+
+An input is a learner with drawn parameters and a few batches of drawn rows; numbers range from 5e-324 to
+1.7e308. A row is either learned, and then every number of the model is finite, or refused in one sentence,
+and then the model is what it was, bit for bit. The model loads from its own file, and scores of ordinary
+rows are finite or refused.
+
+Every input is a function of its number: ``python fuzz/extremes.py --first 7 --count 1`` runs one again, and
+``--show`` prints what it is. ``--minutes`` sets how long.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import faulthandler
+import random
+import re
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+import budgetron
+import members
+from budgetron import algorithms, load
+from budgetron.budgets import Budget
+from budgetron.double_updating import DualMaintenance
+from budgetron.features import FeatureMap
+from budgetron.kernels import Kernel
+from budgetron.learners import Learner
+from budgetron.losses import Loss
+from budgetron.rules import Rule
+from budgetron.vector_rules import VectorRule
+
+SECONDS = 60  # that one input may take
+REFUSED_ROWS = 6  # of a batch, before the rest of it is left out
+CLASSES = {"binary": 2, "multiclass": 3}
+SPECIAL = [0.0, 5e-324, 2.3e-308, 1e-160, 1e-154, 1e-100, 1.0, 1e75, 1e100, 1e150, 1e154, 1.7e308]
+REFUSALS = re.compile(r"^[A-Z]\w*: |finite|too large|defined for")  # of a description, or of a row
+
+
+class Found(AssertionError):
+    """The property does not hold."""
+
+
+# ---- drawing
+
+
+def exported(base: type) -> list[type]:
+    """The concrete types of one noun, found by looking."""
+    found = [getattr(budgetron, name) for name in dir(budgetron)]
+    return [t for t in found if isinstance(t, type) and issubclass(t, base) and dataclasses.is_dataclass(t)]
+
+
+def positive(draw: random.Random) -> float:
+    """A number of any size; more often an ordinary one."""
+    kind = draw.random()
+    if kind < 0.5:
+        return 10 ** draw.uniform(-3, 3)
+    if kind < 0.65:
+        return draw.choice(SPECIAL)
+    reach = draw.choice([20, 75, 160, 323])
+    return float(10 ** np.float64(draw.uniform(-reach, min(reach, 308))))
+
+
+def one_of(base: type, draw: random.Random) -> Any:
+    """A description of that noun, its parameters drawn."""
+    return described(draw.choice(exported(base)), draw)
+
+
+def described(cls: Any, draw: random.Random) -> Any:
+    """A description of that type, its parameters drawn."""
+    if cls is budgetron.Stack:
+        return cls(*[one_of(FeatureMap, draw) for _ in range(draw.choice([1, 2]))])
+    values = {}
+    for field in dataclasses.fields(cls):
+        if field.default is dataclasses.MISSING or draw.random() < 0.6:
+            values[field.name] = value(field.name, str(field.type), draw)
+    return cls(**values)
+
+
+MAINTAINED = [budgetron.Merge, budgetron.ProjectSmallest, budgetron.RemoveSmallest]
+NAMED: dict[str, Callable[[random.Random], Any]] = {
+    "budget": lambda draw: draw.choice([1, 2, 3, 5, 9]),
+    "neighbours": lambda draw: draw.choice([1, 2, 4]),
+    "rank": lambda draw: draw.choice([1, 2, 4]),
+    "landmarks": lambda draw: draw.choice([1, 2, 5, 12]),
+    "window": lambda draw: draw.choice([5, 20]),
+    "components": lambda draw: draw.choice([1, 3, 8]),
+    "degree": lambda draw: draw.choice([1, 2, 3, 7, 200]),
+    "random_state": lambda draw: draw.randrange(100),
+    "suffix": lambda draw: draw.choice([0.1, 0.5, 1.0]),
+    "nu": lambda draw: draw.choice([0.0, 0.5, 1.0]),
+    "rho": lambda draw: draw.choice([0.0, 0.2]),
+    "covariance": lambda draw: draw.choice(["full", "diagonal"]),
+    "selection": lambda draw: draw.choice(["first", "steps", "uniform", "leverage"]),
+    "constant": lambda draw: draw.random() < 0.5,
+    "gamma": lambda draw: draw.choice(["scale", "auto", positive(draw), positive(draw), positive(draw)]),
+    "coef0": lambda draw: draw.choice([0.0, 1.0, 1.0, positive(draw), -positive(draw)]),
+    "loss": lambda draw: None if draw.random() < 0.3 else one_of(Loss, draw),
+    "inner": lambda draw: described(draw.choice(MAINTAINED), draw),
+    "maintenance": lambda draw: one_of(DualMaintenance, draw),
+    "features": lambda draw: one_of(FeatureMap, draw),
+    "learner": lambda draw: learner(draw, averaged=False),
+}
+
+
+def value(name: str, kind: str, draw: random.Random) -> Any:
+    """One parameter."""
+    if kind == "Budget" and name == "budget":
+        return one_of(Budget, draw)
+    if name in NAMED:
+        return NAMED[name](draw)
+    if name == "kernel":
+        if "Gaussian" in kind and draw.random() < 0.8:
+            return described(budgetron.Gaussian, draw)
+        return one_of(Kernel, draw)
+    if name == "rule":
+        return one_of(draw.choice([Rule, VectorRule]) if "VectorRule" in kind else Rule, draw)
+    assert "float" in kind, (name, kind)
+    return positive(draw)
+
+
+def learner(draw: random.Random, *, averaged: bool = True) -> Learner:
+    """Any learner: an algorithm by its name, or parts put together."""
+    if draw.random() < 0.3:
+        name = draw.choice(algorithms.__all__)
+        floats = members.parameters(name) & {"eta", "lam", "C", "cap", "epsilon", "beta", "U"}
+        told: dict[str, Any] = {key: positive(draw) for key in sorted(floats) if draw.random() < 0.5}
+        if "budget" in members.parameters(name):
+            told["budget"] = draw.choice([1, 2, 5, 10])
+        if "loss" in members.parameters(name) and draw.random() < 0.5:
+            told["loss"] = one_of(Loss, draw)
+        return members.make(name, one_of(Kernel, draw), **told)
+    kinds = [t for t in exported(Learner) if averaged or t is not budgetron.Averaged]
+    made: Learner = described(draw.choice(kinds), draw)
+    return made
+
+
+@dataclasses.dataclass
+class Batch:
+    """Rows to be learned at once."""
+
+    X: Any
+    y: Any
+    weights: Any
+
+
+@dataclasses.dataclass
+class Input:
+    """What one number stands for."""
+
+    task: str
+    learner: Learner
+    batches: list[Batch]
+
+
+def drawn(seed: int) -> Input:
+    """Input number ``seed``."""
+    draw = random.Random(seed)
+    rng = np.random.default_rng(seed)
+    task = draw.choice(members.TASKS)
+    made = learner(draw)
+    wide = draw.random() < 0.1
+    features = 3000 if wide else draw.choice([1, 2, 2, 3, 9, 40])
+    dtype = np.float32 if draw.random() < 0.3 else np.float64
+    csr = wide or draw.random() < 0.3
+    batches = []
+    for _ in range(draw.choice([1, 2, 3])):
+        n = draw.choice([1, 5, 20, 20, 60, 300])
+        X = rows(draw, rng, n, features, wide).astype(dtype)
+        X[~np.isfinite(X)] = np.finfo(dtype).max / 7
+        y = targets(draw, rng, n) if task == "regression" else rng.integers(0, CLASSES[task], n)
+        weights = np.abs(sizes(draw, rng, (n,))) if draw.random() < 0.3 else None
+        batches.append(Batch(sparse.csr_array(X) if csr else X, y, weights))
+    return Input(task, made, batches)
+
+
+def sizes(draw: random.Random, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    """Numbers of both signs: of one size, of sizes within a range, or of any."""
+    kind = draw.randrange(4)
+    if kind == 0:
+        exponents = np.zeros(shape)
+    elif kind == 1:
+        exponents = np.full(shape, np.log10(max(positive(draw), 5e-324)))
+    elif kind == 2:
+        ends = [np.log10(max(positive(draw), 5e-324)) for _ in range(2)]
+        exponents = rng.uniform(min(ends), max(ends), shape)
+    else:
+        reach = draw.choice([20, 75, 160, 323])
+        exponents = rng.uniform(-reach, min(reach, 308), shape)
+    with np.errstate(over="ignore"):
+        out = rng.normal(size=shape) * 10.0**exponents
+    return np.clip(out, -1.7e308, 1.7e308)
+
+
+def targets(draw: random.Random, rng: np.random.Generator, n: int) -> Any:
+    """Targets of any size; more often of one."""
+    return rng.normal(size=n) if draw.random() < 0.5 else sizes(draw, rng, (n,))
+
+
+def rows(draw: random.Random, rng: np.random.Generator, n: int, features: int, wide: bool) -> Any:
+    """Rows of any size, with zeros, duplicates and constant rows among them."""
+    kind = draw.randrange(5)
+    if kind == 0:
+        X = rng.normal(size=(n, features))
+    elif kind == 1:
+        X = sizes(draw, rng, (n, features))
+    elif kind == 2:
+        X = rng.normal(size=(n, features)) * np.abs(sizes(draw, rng, (n, 1)))
+    elif kind == 3:  # huge, then tiny, or the other way round
+        scales = np.where(np.arange(n) < n // 2, positive(draw), positive(draw))
+        X = rng.normal(size=(n, features)) * scales[:, None]
+    else:
+        X = rng.normal(size=(n, features)) * np.abs(sizes(draw, rng, (1, features)))
+    X = np.clip(X, -1.7e308, 1.7e308)
+    if draw.random() < 0.8:  # squares that are finite, in either precision
+        limit = draw.choice([1e18, 1e18, 1e70, 1e70, 1e150])
+        X = np.clip(X, -limit, limit)
+    if wide or draw.random() < 0.3:
+        X *= rng.random((n, features)) < (0.003 if wide else 0.5)
+    if draw.random() < 0.2:
+        X[:] = X[rng.integers(0, max(1, n // 4), n)]
+    if draw.random() < 0.1:
+        X[:] = X[:, :1]
+    return X
+
+
+# ---- one input
+
+
+def said(refusal: Exception) -> str:
+    """The sentence of a refusal, where it is a clear one."""
+    sentence = str(refusal)
+    if "\n" in sentence.strip() or not REFUSALS.search(sentence):
+        raise refusal
+    return sentence
+
+
+def finite(model: Any) -> None:
+    """Every number of the model is one."""
+    for name, array in model._model.state().items():
+        array = np.asarray(array)
+        if name == "neighbours.distance" and array.size == 1:
+            continue  # of one support vector alone: it has no neighbour
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise Found(f"{name} = {array.ravel()[~np.isfinite(array.ravel())][:3]}, of {array.size}")
+
+
+class Run:
+    """One model through its batches."""
+
+    def __init__(self, task: str, made: Learner) -> None:
+        self.task = task
+        self.model = members.estimator(task, made)
+        self.counts: Counter[str] = Counter()
+
+    def fit(self, model: Any, batch: Batch) -> None:
+        """One call of ``partial_fit``, the first of a model or a later one."""
+        members.start(model, self.task, batch.X, batch.y, sample_weight=batch.weights)
+
+    def take(self, batch: Batch) -> None:
+        """Learn the batch; what is refused is left out, and the rest goes on behind it."""
+        for _ in range(REFUSED_ROWS):
+            if batch.X.shape[0] == 0:
+                return
+            twin = self.copy() if self.begun else members.estimator(self.task, self.model.learner)
+            try:
+                self.fit(self.model, batch)
+            except (ValueError, TypeError) as refusal:
+                self.counts["refused"] += 1
+                rest = self.refused(said(refusal), batch, twin)
+                if rest is None:
+                    return
+                batch = rest
+            else:
+                self.counts["learned"] += 1
+                finite(self.model)
+                return
+
+    def refused(self, sentence: str, batch: Batch, twin: Any) -> Batch | None:
+        """The model is that of the rows before the refused one; the rows behind it, if it is told which."""
+        learned = re.match(r"Row (\d+) gives", sentence)
+        if learned and (done := int(learned[1])):
+            self.fit(twin, self.part(batch, slice(0, done)))
+        if self.begun and hasattr(twin, "_model"):
+            finite(self.model)
+            ours, other = members.bits(self.model), members.bits(twin)
+            if differ := [name for name in ours if ours[name] != other[name]]:
+                raise Found(f"a refused row has changed {differ}: {sentence}")
+        if learned:
+            return self.part(batch, slice(done + 1, None))
+        too_large = re.match(r"Row (\d+) of X", sentence)
+        if too_large is None:
+            return None
+        return self.part(batch, np.arange(batch.X.shape[0]) != int(too_large[1]))
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a model yet."""
+        return hasattr(self.model, "_model")
+
+    @staticmethod
+    def part(batch: Batch, which: Any) -> Batch:
+        """Some rows of a batch."""
+        weights = None if batch.weights is None else batch.weights[which]
+        return Batch(batch.X[which], batch.y[which], weights)
+
+    def copy(self) -> Any:
+        """The model from its own file."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.model.save(f"{folder}/model")
+            loaded = load(f"{folder}/model")
+        if members.bits(loaded) != members.bits(self.model):
+            raise Found("the file holds another model")
+        return loaded
+
+    def score(self) -> None:
+        """Ordinary rows have finite scores, or are refused."""
+        features = self.model.n_features_in_
+        X = np.random.default_rng(0).normal(size=(3, features)).astype(self.model._model.dtype)
+        try:
+            scores = members.scores(self.model, X)
+        except ValueError as refusal:
+            said(refusal)
+            return
+        if not np.isfinite(scores).all():
+            raise Found(f"scores {scores}")
+
+
+def work(seed: int) -> Counter[str]:
+    """Run one input; how many batches were learned and refused."""
+    made = drawn(seed)
+    try:
+        run = Run(made.task, made.learner.fitted(made.batches[0].X))
+    except (ValueError, TypeError) as refusal:
+        return Counter({"refused": bool(said(refusal))})
+    for batch in made.batches:
+        run.take(batch)
+        if run.begun:
+            run.copy()
+            run.score()
+    return run.counts
+
+
+def campaign(first: int, count: int, deadline: float, *, show: bool = False) -> list[int]:
+    """Inputs one after the other until the end; the numbers of those where the property does not hold."""
+    warnings.simplefilter("ignore")
+    faulthandler.enable()
+    counts: Counter[str] = Counter()
+    found, seed = [], first
+    while seed < first + count and time.time() < deadline:
+        if show:
+            print(drawn(seed))
+        faulthandler.dump_traceback_later(SECONDS, exit=True)
+        try:
+            counts += work(seed)
+        except Exception as error:
+            found.append(seed)
+            where = "" if isinstance(error, Found) else traceback.format_exc()
+            made = drawn(seed)
+            print(f"--- input {seed}: {made.task}, {made.learner}\n{error}\n{where}", flush=True)
+        faulthandler.cancel_dump_traceback_later()
+        seed += 1
+    print(f"inputs {first} to {seed - 1}: batches {dict(counts)}, found: {found}")
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first input")
+    parser.add_argument("--count", type=int, default=10**9)
+    parser.add_argument("--minutes", type=float, default=1e6)
+    parser.add_argument("--show", action="store_true", help="print the inputs")
+    args = parser.parse_args()
+    deadline = time.time() + 60 * args.minutes
+    return 1 if campaign(args.first, args.count, deadline, show=args.show) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
