@@ -6,7 +6,6 @@
 #include <cassert>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,9 +27,9 @@ class Covariance : public Part {
   virtual void begin(std::size_t outputs) = 0;
   // z'Sigma_c z, to be asked before the observation of z.
   virtual double confidence(std::size_t c, Vector z) = 0;
-  // Before an observation of precision q along the z just asked about: a bound on the numbers of Sigma_c z. Infinite,
-  // or no number, where the observation would be beyond the limits; it must then not be made.
-  virtual double reach(std::size_t c, double q) = 0;
+  // Whether an observation of precision q along the z just asked about, and a step of `factor` Sigma_c z, keep to the
+  // limits.
+  virtual bool possible(std::size_t c, double q, double factor) = 0;
   // An observation of precision q along z: Sigma_c^-1 += q z z'. Sigma_c z before it, and after.
   virtual void observe(std::size_t c, Vector z, double q, std::span<double> before, std::span<double> after) = 0;
   // New coordinates start afresh.
@@ -69,12 +68,11 @@ class FullCovariance final : public Covariance {
   }
 
   // From a bound on the numbers of U that is followed from step to step: O(m). It may be far too large after many of
-  // them; where it is beyond the limits, it is made anew.
-  double reach(std::size_t c, double q) override {
-    double sum = bound(c, q);
-    if (!(next_bound_[c] <= largest_in_U)) most_[c] = 0, sum = bound(c, q);
-    if (!(next_bound_[c] <= largest_in_U)) return std::numeric_limits<double>::infinity();
-    return sum * most_[c];
+  // them; where it says no, it is made anew, so that the answer depends on U alone.
+  bool possible(std::size_t c, double q, double factor) override {
+    if (bounded(c, q, factor)) return true;
+    most_[c] = 0;
+    return bounded(c, q, factor);
   }
 
   void observe(std::size_t c, Vector, double q, std::span<double> before, std::span<double> after) override {
@@ -132,20 +130,19 @@ class FullCovariance final : public Covariance {
  private:
   static constexpr double largest_in_U = 1e70;
 
-  // Bounds the numbers of U after an observation; returns the sum of |v|, v = D f.
-  double bound(std::size_t c, double q) {
+  // The same by the bound as it is; what it will be after the observation is put aside.
+  bool bounded(std::size_t c, double q, double factor) {
     const std::vector<double>&f = f_[c], &D = D_[c];
     if (most_[c] == 0) most_[c] = std::max(largest_of(U_[c]), 1.0);
-    double last = 1 / q, sum = 0, growth = 0;
+    double last = 1 / q, sum = 0, growth = 0;  // sum: of |v|
     for (std::size_t j = 0; j < D.size(); ++j) {
       const double v = D[j] * f[j], more = std::fabs(f[j]) / last * sum;
       growth = more <= growth ? growth : more;
       sum += std::fabs(v);
       last += f[j] * v;
     }
-    const bool possible = moderate_square(last) && moderate_square(growth * most_[c]);
-    next_bound_[c] = possible ? most_[c] + growth * most_[c] : std::numeric_limits<double>::infinity();
-    return sum;
+    next_bound_[c] = most_[c] + growth * most_[c];
+    return next_bound_[c] <= largest_in_U && moderate_square(last) && moderate(factor * sum * most_[c]);
   }
 
   static std::size_t start_of(std::size_t j) { return j * (j - (j > 0 ? 1 : 0)) / 2; }
@@ -239,7 +236,7 @@ class DiagonalCovariance final : public Covariance {
     reach_[c] = most;
     return conf;
   }
-  double reach(std::size_t c, double) override { return reach_[c]; }
+  bool possible(std::size_t c, double, double factor) override { return moderate(factor * reach_[c]); }
   void observe(std::size_t c, Vector z, double q, std::span<double> before, std::span<double> after) override {
     for (std::size_t i = 0; i < z.size(); ++i) {
       before[i] = sigma_[c][i] * z[i];

@@ -144,7 +144,7 @@ class OnlineNewton final : public OfGradient {
     before_.resize(z.size());
     after_.resize(z.size());
     const double q = std::max(slope * slope, least_precision), conf = inverse_->confidence(c, z);
-    if (!moderate(eta_ * slope * inverse_->reach(c, q) / (1 + q * conf))) return;
+    if (!inverse_->possible(c, q, eta_ * slope / (1 + q * conf))) return;
     inverse_->observe(c, z, q, before_, after_);
     add(-eta_ * slope, after_, w);
   }
@@ -227,8 +227,7 @@ class AROW : public VectorRule {
     each_output(question.v, [&](std::size_t c, double) { conf += sigma_->confidence(c, z); });
     const double q = std::max(weight_ / r_, least_precision), beta = 1 / (conf + 1 / q);
     bool possible = true;
-    each_output(question.v,
-                [&](std::size_t c, double) { possible = possible && moderate(beta * gap_ * sigma_->reach(c, q)); });
+    each_output(question.v, [&](std::size_t c, double) { possible = possible && sigma_->possible(c, q, beta * gap_); });
     if (!possible) return;
     before_.resize(z.size());
     after_.resize(z.size());
