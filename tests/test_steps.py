@@ -290,7 +290,7 @@ def test_steps_follow_each_other():
     np.testing.assert_array_equal(np.concatenate([b.X for b in got]), expected)
     _, codes = out(EncodeLabels(), X, Y[order])
     np.testing.assert_array_equal(np.concatenate([b.y for b in got]), codes)
-    with pytest.raises(TypeError, match="through: expected steps, got 3"):
+    with pytest.raises(TypeError, match="through: expected transforms, got 3"):
         streams.from_arrays(X).through(3)
 
 

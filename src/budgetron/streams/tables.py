@@ -150,7 +150,9 @@ class CsvStream(TableStream):
         if self.target is not None:
             types[self.target] = pa.float64() if head.is_number(self.target) else pa.string()
 
-        least = head.block if head.block > BLOCK else 1  # else rows of a pipe come as soon as they are there
+        least = (
+            head.block if head.block > BLOCK else 1
+        )  # else rows of a pipe come as soon as they are there
 
         def read() -> Iterator[Any]:
             with _sentence(self.source.name):
@@ -231,7 +233,9 @@ def _joined(pieces: list[tuple[Any, Any]]) -> tuple[Any, Any]:
     if len(pieces) == 1:
         return pieces[0]
     labelled = pieces[0][1] is not None
-    return np.concatenate([X for X, _ in pieces]), np.concatenate([y for _, y in pieces]) if labelled else None
+    return np.concatenate([X for X, _ in pieces]), np.concatenate(
+        [y for _, y in pieces]
+    ) if labelled else None
 
 
 class ParquetStream(TableStream):
