@@ -165,12 +165,7 @@ def test_control_characters_of_a_table_do_not_reach_the_terminal(text, tmp_path,
 def test_control_characters_of_a_file_name_do_not_reach_the_terminal(tmp_path, capsys):
     path = tmp_path / f"{ESCAPE}\udcff.svm"
     path.write_bytes(b"1 1:x\n")
-    for argv in (
-        ("run", *RBP, path),
-        ("run", *RBP, tmp_path / ESCAPE),
-        ("inspect", path),
-        ("predict", path, path),
-    ):
+    for argv in (("run", *RBP, path), ("run", *RBP, tmp_path / ESCAPE), ("inspect", path), ("predict", path, path)):
         ended = called(capsys, *argv)
         assert ended.code != 0
         assert r"\x1b[31m" in ended.err

@@ -131,7 +131,7 @@ def _same_file(a: Path, b: Path) -> bool:
 def _between(
     args: Namespace, session: Session, save: Callable[[], object], progress: Progress
 ) -> Callable[[], None]:
-    """After each block: a checkpoint if enough rows have entered or left a buffer, and the progress line."""
+    """After each block: a checkpoint if enough rows have gone by, and the progress line."""
     last = session.entered + session.drained
 
     def between() -> None:
