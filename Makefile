@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -type f -not -name '*.pyc')
 CPP := $(wildcard cpp/*.hpp cpp/*.cpp)
 
-.PHONY: demo test slow search fuzz lint format bench report which pictures sanitize stub clean
+.PHONY: demo test slow search fuzz lint format bench report which pictures sanitize stub surroundings clean
 
 demo: $(VENV)/.installed  ## several learners over a real data set
 	$(BIN)/python -m budgetron.demo
@@ -22,6 +22,9 @@ search: $(VENV)/.developed  ## the tests again, on examples that hypothesis draw
 fuzz: $(VENV)/.developed  ## the svmlight reader on broken text, and forged model files: ten minutes each
 	$(BIN)/python fuzz/svmlight.py --minutes 10
 	$(BIN)/python fuzz/model_file.py --minutes 10
+
+surroundings:  ## the tests of HEAD in a private folder, as another user, in the background, and on a busy machine
+	.ci/surroundings
 
 lint: $(VENV)/.developed
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """The command line, called inside the test or as a process of its own, and rows for it."""
 
+import signal
 import subprocess
 import sys
 from typing import NamedTuple
@@ -32,9 +33,20 @@ def command(*argv):
     return [sys.executable, "-m", "budgetron", *map(str, argv)]
 
 
+PATIENCE = 300
+"""Seconds after which a process is taken to hang, also on a machine that is busy with other work."""
+
+
+def heed_interrupts():
+    """For ``preexec_fn``: in the background a shell ignores SIGINT, and every process passes that on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def spawned(*argv, **more):
     """The command as a process of its own."""
-    done = subprocess.run(command(*argv), capture_output=True, text=True, timeout=60, check=False, **more)
+    done = subprocess.run(
+        command(*argv), capture_output=True, text=True, timeout=PATIENCE, check=False, **more
+    )
     return Ended(done.returncode, done.stdout, done.stderr)
 
 

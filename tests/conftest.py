@@ -9,10 +9,11 @@ for library in ("OPENBLAS", "MKL", "OMP"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 import pytest  # noqa: E402
-from hypothesis import settings  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
 
-settings.register_profile("steady", derandomize=True, deadline=None)
-settings.register_profile("search", deadline=None, print_blob=True)
+SLOW = [HealthCheck.too_slow]  # which a busy machine makes of any test
+settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=SLOW)
+settings.register_profile("search", deadline=None, suppress_health_check=SLOW, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 

@@ -88,7 +88,11 @@ def test_misaligned_targets_are_copied():
         model.partial_fit(misaligned(X), target)
     np.testing.assert_array_equal(
         model.predict(X),
-        OnlineRegressor(bogd(K, budget=10), random_state=0).fit(X, y).partial_fit(X, y).partial_fit(X, y).predict(X),
+        OnlineRegressor(bogd(K, budget=10), random_state=0)
+        .fit(X, y)
+        .partial_fit(X, y)
+        .partial_fit(X, y)
+        .predict(X),
     )
 
 
@@ -199,7 +203,9 @@ def fits(y):
 )
 @pytest.mark.parametrize("kind", [list, lambda y: np.array(y, dtype=object)], ids=["list", "objects"])
 def test_labels_of_mixed_types_are_one_sentence(call, labels, got, kind):
-    with pytest.raises(ValueError, match=rf"must hold labels that are all texts or all numbers, got {got}\."):
+    with pytest.raises(
+        ValueError, match=rf"must hold labels that are all texts or all numbers, got {got}\."
+    ):
         fits(kind(labels * 2))[call]()
 
 
@@ -213,7 +219,9 @@ def test_missing_labels_are_one_sentence(call, labels):
 @pytest.mark.parametrize("call", [name for name in fits([0, 1]) if name != "EncodeLabels"])
 @pytest.mark.parametrize("label", [2.0**53, -(2.0**53), 1e300])
 def test_float_labels_that_may_be_rounded_are_one_sentence(call, label):
-    with pytest.raises(ValueError, match=r"must hold labels below 2\^53 in size if they are floats, got -?[\d.e+]+\."):
+    with pytest.raises(
+        ValueError, match=r"must hold labels below 2\^53 in size if they are floats, got -?[\d.e+]+\."
+    ):
         fits([0.0, label] * 2)[call]()
 
 
@@ -227,7 +235,9 @@ def test_labels_just_below_and_whole_numbers_are_taken():
 # ---- numbers that no double holds
 
 
-@pytest.mark.parametrize("large", [10**400, 10**5000, Fraction(10**400, 3)], ids=["400", "5000", "fraction"])
+@pytest.mark.parametrize(
+    "large", [10**400, 10**5000, Fraction(10**400, 3)], ids=["400", "5000", "fraction"]
+)
 def test_numbers_too_large_for_a_double_are_one_sentence(large):
     rows, y = np.eye(4), [0, 1, 0, 1]
     model = OnlineClassifier(rbp(K, budget=5)).fit(rows, y)
@@ -271,6 +281,8 @@ def test_a_label_that_is_no_number_is_one_sentence(y):
 def test_a_missing_target_is_one_sentence():
     model = OnlineRegressor(bogd(K, budget=5))
     for call in (model.fit, model.partial_fit, model.progressive_predict):
-        with pytest.raises(ValueError, match=r"y must hold a finite number for every row, got none in row 1\."):
+        with pytest.raises(
+            ValueError, match=r"y must hold a finite number for every row, got none in row 1\."
+        ):
             call(np.eye(2), [1.0, None])
         assert not hasattr(model, "_model")

@@ -1,15 +1,15 @@
 """The command line as a whole: help, exit codes, and what is loaded for them."""
 
 import os
+import resource
 import subprocess
 import sys
-from time import perf_counter
 
 import pytest
 
 import budgetron
 from budgetron.cli import COMMANDS
-from command import called, command, spawned, written
+from command import PATIENCE, called, command, spawned, written
 
 
 def test_help_is_quick_and_loads_nothing_heavy():
@@ -24,10 +24,16 @@ def test_help_is_quick_and_loads_nothing_heavy():
 def test_help_answers_within_a_fifth_of_a_second():
     times = []
     for _ in range(5):
-        began = perf_counter()
+        began = processor_time_of_children()
         assert spawned("--help").code == 0
-        times.append(perf_counter() - began)
-    assert min(times) < 0.2
+        times.append(processor_time_of_children() - began)
+    assert 0 < min(times) < 0.2
+
+
+def processor_time_of_children():
+    """In seconds; what else the machine does is not in it."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @pytest.mark.parametrize("argv", [[], ["--help"], ["-h"], ["help"]])
@@ -68,7 +74,7 @@ def test_a_reader_that_has_gone_is_no_fault(tmp_path, capsys):
     os.close(writing)
     os.read(reading, 10)
     os.close(reading)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE)
     assert err == b""
     assert process.returncode == 141
 

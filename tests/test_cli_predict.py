@@ -8,7 +8,7 @@ import pytest
 
 import budgetron
 from budgetron import model_files, streams
-from command import called, command, rows, spawned, written
+from command import PATIENCE, called, command, rows, spawned, written
 
 N = 1500
 
@@ -79,7 +79,7 @@ def test_a_live_pipe_answers_each_row(folder):
         assert process.stdout.readline().strip() in ("0", "1", "2")
     process.stdin.close()
     process.stdout.close()
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=PATIENCE) == 0
 
 
 def test_rows_are_scaled_as_those_learned(folder, capsys):

@@ -11,7 +11,7 @@ import pytest
 
 from budgetron import model_files
 from budgetron.cli import checkpoint
-from command import COLUMNS, called, command, spawned, written
+from command import COLUMNS, PATIENCE, called, command, spawned, written
 
 RBP = ["--budget", "20", "--gamma", "0.5", "--seed", "3"]
 STEPS = ["--shuffle", "700", "--standardise", "--delay", "5"]
@@ -200,7 +200,7 @@ def test_a_signal_saves_a_checkpoint(number, rows, tmp_path, capsys):
     model, whole = tmp_path / "model", tmp_path / "whole"
     process = started(rows, "--save", model, "--resume", "--every", "1000")
     process.send_signal(number)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + number
     rows_learned = model_files.read(model).extra["run"]["rows"]
     assert err.decode() == (
@@ -215,7 +215,7 @@ def test_a_signal_saves_a_checkpoint(number, rows, tmp_path, capsys):
 def test_a_signal_saves_nothing_unasked(rows, tmp_path):
     process = started(rows, "--save", tmp_path / "model", "--every", "1000")
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert b"nothing was saved" in err
     assert os.listdir(tmp_path) == []

@@ -14,7 +14,7 @@ import pytest
 
 import budgetron
 from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, evaluate, nogd, rbp, streams
-from command import COLUMNS, called, command, rows, spawned, written
+from command import COLUMNS, PATIENCE, called, command, rows, spawned, written
 from data import FOLDER
 
 RBP = ["rbp", "--budget", "20", "--gamma", "0.5"]
@@ -273,7 +273,7 @@ def test_the_progress_line(file):
         process.stdin.flush()
         if select.select([terminal], [], [], 0.2)[0]:
             drawn += os.read(terminal, 4096)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE)
     with suppress(OSError):  # the terminal is gone when the last process has closed it
         while piece := os.read(terminal, 4096):
             drawn += piece
@@ -303,7 +303,7 @@ def test_half_a_million_rows_in_bounded_memory(piped):
             stdin=unpacked.stdout if unpacked else None,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=600,
             check=True,
         )
     if unpacked:

@@ -10,7 +10,7 @@ import pytest
 
 from budgetron.papers.cases import Outcome
 from budgetron.papers.store import Job, Store
-from command import command
+from command import PATIENCE, command, heed_interrupts
 
 
 def jobs(ran, n=6, fails=None):
@@ -133,7 +133,7 @@ def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
     words = command("reproduce", "orabona2008", "--table", "3", "--permutations", "10")
     path = tmp_path / "a" / "orabona2008.jsonl"
     first = subprocess.Popen([*words, "--store", str(tmp_path / "a")], stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not (path.exists() and path.stat().st_size > 500) and time.monotonic() < deadline:
         time.sleep(0.01)
     first.kill()
@@ -157,14 +157,20 @@ def test_an_interrupt_waits_for_what_is_running_and_a_second_one_does_not(tmp_pa
     """Either way with 130, and a file that is whole."""
     words = command("reproduce", "orabona2008", "--table", "3", "--jobs", "2", "--store", tmp_path)
     path = tmp_path / "orabona2008.jsonl"
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
+    process = subprocess.Popen(
+        words,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
+    )
+    deadline = time.monotonic() + PATIENCE
     while not (path.exists() and path.stat().st_size > 500) and time.monotonic() < deadline:
         time.sleep(0.01)
     for _ in range(signals):
         process.send_signal(signal.SIGINT)
         time.sleep(0.02)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode in (130, -signal.SIGINT)  # the second may come when all has ended
     assert "Traceback" not in said
     assert "terminate" not in said

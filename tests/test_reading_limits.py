@@ -101,9 +101,9 @@ def test_rows_of_any_length_come_in_blocks_as_asked():
 @pytest.mark.parametrize("garbage", [b"garbage", b"\0\0\0\0x", b"\n"])
 def test_other_bytes_behind_packed_rows_are_refused(pack, garbage):
     seen = []
+    stream = streams.from_svmlight(io.BytesIO(PACK[pack](ROWS) + garbage), rows=5)
     with pytest.raises(DataError, match="damaged or cut off"):
-        for block in streams.from_svmlight(io.BytesIO(PACK[pack](ROWS) + garbage), rows=5):
-            seen.append(len(block))
+        seen.extend(map(len, stream))
     assert sum(seen) == 10  # what came before is not lost
 
 
@@ -165,7 +165,12 @@ def test_control_characters_of_a_table_do_not_reach_the_terminal(text, tmp_path,
 def test_control_characters_of_a_file_name_do_not_reach_the_terminal(tmp_path, capsys):
     path = tmp_path / f"{ESCAPE}\udcff.svm"
     path.write_bytes(b"1 1:x\n")
-    for argv in (("run", *RBP, path), ("run", *RBP, tmp_path / ESCAPE), ("inspect", path), ("predict", path, path)):
+    for argv in (
+        ("run", *RBP, path),
+        ("run", *RBP, tmp_path / ESCAPE),
+        ("inspect", path),
+        ("predict", path, path),
+    ):
         ended = called(capsys, *argv)
         assert ended.code != 0
         assert r"\x1b[31m" in ended.err

@@ -150,9 +150,7 @@ class CsvStream(TableStream):
         if self.target is not None:
             types[self.target] = pa.float64() if head.is_number(self.target) else pa.string()
 
-        least = (
-            head.block if head.block > BLOCK else 1
-        )  # else rows of a pipe come as soon as they are there
+        least = head.block if head.block > BLOCK else 1  # short rows of a pipe come as they arrive
 
         def read() -> Iterator[Any]:
             with _sentence(self.source.name):
@@ -207,7 +205,7 @@ class Head:
 
 def _first_lines(pieces: Iterator[bytes]) -> tuple[bytes, list[bytes]]:
     """The first two lines that are not empty, and all bytes that were taken for them."""
-    head, lines = bytearray(), []
+    head, lines = bytearray(), list[bytes]()
     start = searched = 0
     for piece in pieces:
         head += piece
@@ -232,10 +230,8 @@ def _joined(pieces: list[tuple[Any, Any]]) -> tuple[Any, Any]:
     """Rows and labels of all pieces, in one."""
     if len(pieces) == 1:
         return pieces[0]
-    labelled = pieces[0][1] is not None
-    return np.concatenate([X for X, _ in pieces]), np.concatenate(
-        [y for _, y in pieces]
-    ) if labelled else None
+    X = np.concatenate([X for X, _ in pieces])
+    return X, None if pieces[0][1] is None else np.concatenate([y for _, y in pieces])
 
 
 class ParquetStream(TableStream):
