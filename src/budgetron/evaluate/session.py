@@ -224,7 +224,7 @@ class Session:
         waiting, head = self._decoded(state["waiting"]), self._decoded(state.get("head", {}))
         self._waiting = Waiting(self.delay, [(_matrix(waiting, columns), waiting["y"])] if waiting else [])
         self._head = [Block(_matrix(head, columns), head["y"], 0)] if head else []
-        self._flushed = None
+        self._flushed = self._flush() if self.drained else None
         # In the middle of a stream the first buffer holds rows, and so does the queue for labels.
         emptied = self.entered > 0 and any(buffer.held == 0 for buffer in self._buffers()[:1])
         answered = self.rows > 0 and self.delay > 0 and not self._waiting.pieces
@@ -251,6 +251,12 @@ class Session:
         left = self._flushed is not None and self.drained < len(self._flushed[2])
         return left or any(transform.held for transform in self.transforms)
 
+    def _flush(self) -> tuple[int, dict[str, Any], Block]:
+        place = next(i for i, transform in enumerate(self.transforms) if transform.held)
+        before, rest = self.transforms[place].state(), self.transforms[place].flush()
+        assert rest is not None
+        return place, before, rest
+
     def _next_piece(self) -> tuple[int, Block]:
         """Rows from the first transform that holds some, and its place.
 
@@ -258,11 +264,7 @@ class Session:
         the state from before the flush is kept, and how many rows have been drained.
         """
         if self._flushed is None or self.drained >= len(self._flushed[2]):
-            self.drained = 0 if self._flushed is not None else self.drained
-            place = next(i for i, transform in enumerate(self.transforms) if transform.held)
-            before, rest = self.transforms[place].state(), self.transforms[place].flush()
-            assert rest is not None
-            self._flushed = place, before, rest
+            self._flushed, self.drained = self._flush(), 0
         place, _, rest = self._flushed
         cut = slice(self.drained, self.drained + PIECE)
         return place, Block(rest.X[cut], rest.y[cut], rest.start + self.drained)
