@@ -140,9 +140,7 @@ def test_a_session_restored_after_every_block(labels, transforms, delay, gamma, 
         session, pieces = copied(session, make), pieces + 1
     assert pieces == {"shuffle": 5, "shuffle twice": 5, "shuffle all": 33}.get(transforms, 0)
     [last] = untimed(session.finish())
-    assert last | {"memory_bytes": 0} == expected[0] | {
-        "memory_bytes": 0
-    }  # a loaded one has no spare room
+    assert last | {"memory_bytes": 0} == expected[0] | {"memory_bytes": 0}  # a loaded one has no spare room
     assert repr(session.state()) == repr(whole.state())
     for ended, name in ((session, "again"), (whole, "whole")):
         ended.estimator.save(name)
@@ -201,7 +199,7 @@ def test_a_row_that_is_not_finite():
         alone = estimator(NUMBERS, 0.5).start(X[:1], [-1, 1])
         assert bits(model) == bits(alone.partial_fit(X[: 600 - delay], NUMBERS[: 600 - delay]))
         for call in (session.state, session.finish, lambda s=session: s.feed(Block(X, NUMBERS, 0))):
-            with pytest.raises(ValueError, match="ended it"):
+            with pytest.raises(ValueError, match="the session has ended"):
                 call()
         assert ran(Session(model), blocks(X[701:], NUMBERS[701:], 100))[-1]["rows"] == N - 701
 
@@ -237,7 +235,7 @@ def test_a_late_row_that_makes_the_learner_diverge():
 def test_a_block_that_is_not_learned_to_its_end():
     session = Session(estimator(NUMBERS, 0.5), classes=[-1, 1], every=10)
     assert next(session.feeding(Block(X, NUMBERS, 0))).rows == 10
-    with pytest.raises(ValueError, match="a block that was not learned to its end"):
+    with pytest.raises(ValueError, match="a block was not learned to its end"):
         session.state()
 
 
@@ -267,6 +265,9 @@ def test_what_cannot_be_run_is_said_in_a_sentence(sentence):
         BAD[sentence]()
 
 
+EMPTIED = [{"what": streams.described(ShuffleBuffer(100)), "state": ShuffleBuffer(100).state()}]
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -275,6 +276,7 @@ def test_what_cannot_be_run_is_said_in_a_sentence(sentence):
         (lambda state: state.update(steps=[]), "its delay or its transforms are others"),
         (lambda state: state.update(steps=None), "no list of steps"),
         (lambda state: state["steps"][0].pop("state"), "without description or state"),
+        (lambda state: state.update(drained=5, steps=EMPTIED), "no transform holds rows"),
         (lambda state: state.update(mistakes=None, loss=1.0), "it counts mistakes where there are targets"),
         (lambda state: state["waiting"].update(y=np.zeros(1)), "another number of columns, or of labels"),
     ],

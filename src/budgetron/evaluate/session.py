@@ -29,6 +29,8 @@ HEAD = 1000
 """How many rows decide what a learner leaves open, such as gamma="scale"."""
 PIECE = 1000
 """How many rows come out of a buffer at a time when the stream is over."""
+Flushed = tuple[int, dict[str, Any], Block]
+"""The place of a transform that was flushed, its state from before, and the rows that came out."""
 
 
 class Session:
@@ -40,6 +42,8 @@ class Session:
 
     An error ends the session. The model has then learned the rows before the refused one, which are
     ``error.rows_learned`` rows of this session. Go on with a new session, or from an earlier `state`.
+
+    Rows that wait are not copied: do not change the arrays of a block after it was fed.
 
     Parameters
     ----------
@@ -108,9 +112,7 @@ class Session:
         self.seconds = 0.0
         self._head: list[Block] = []  # rows that wait until there are enough to start the model
         self._waiting = Waiting(self.delay)
-        self._flushed: tuple[int, dict[str, Any], Block] | None = (
-            None  # place and old state of its transform
-        )
+        self._flushed: Flushed | None = None
         self._finished = False
         self._between_blocks = True
 
@@ -224,6 +226,8 @@ class Session:
         waiting, head = self._decoded(state["waiting"]), self._decoded(state.get("head", {}))
         self._waiting = Waiting(self.delay, [(_matrix(waiting, columns), waiting["y"])] if waiting else [])
         self._head = [Block(_matrix(head, columns), head["y"], 0)] if head else []
+        if self.drained and not any(transform.held for transform in self.transforms):
+            raise ValueError("rows were drained, but no transform holds rows")
         self._flushed = self._flush() if self.drained else None
         # In the middle of a stream the first buffer holds rows, and so does the queue for labels.
         emptied = self.entered > 0 and any(buffer.held == 0 for buffer in self._buffers()[:1])
@@ -239,9 +243,8 @@ class Session:
 
     def _refuse_inside_block(self) -> None:
         if not self._between_blocks:
-            raise ValueError(
-                f"{self.name}: an error, or a block that was not learned to its end, ended it."
-            )
+            why = "there was an error, or a block was not learned to its end"
+            raise ValueError(f"{self.name}: the session has ended: {why}.")
 
     def _enter_block(self) -> None:
         self._refuse_inside_block()
@@ -251,7 +254,7 @@ class Session:
         left = self._flushed is not None and self.drained < len(self._flushed[2])
         return left or any(transform.held for transform in self.transforms)
 
-    def _flush(self) -> tuple[int, dict[str, Any], Block]:
+    def _flush(self) -> Flushed:
         place = next(i for i, transform in enumerate(self.transforms) if transform.held)
         before, rest = self.transforms[place].state(), self.transforms[place].flush()
         assert rest is not None

@@ -32,7 +32,7 @@ def parser() -> Parser:
     made = Parser(
         "run",
         "ALGORITHM FILE [FLAGS]",
-        "Predict each row, then learn it. A file is read twice if the number of columns or the labels are "
+        "Predict each row, then learn it. A file is read twice if the number of columns or the labels are\n"
         "not known: give --features (svmlight) and --classes or --regression to read it once.",
         EXAMPLES,
     )
