@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 
-import budgetron.cli.run  # noqa: F401
+import budgetron.cli.commands.run  # noqa: F401
 from budgetron.cli import main
 
 

@@ -15,15 +15,15 @@ from budgetron import (
     Sigmoid,
     algorithms,
 )
-from budgetron.cli import _learners
-from budgetron.cli._exits import Usage
+from budgetron.cli import learners
+from budgetron.cli.process import Usage
 from command import COLUMNS, called
 
 NEEDED = {"budget": "10", "rank": "5", "beta": "2"}
 
 
 def learner(name, **flags):
-    return _learners.learners([name], flags)[name]
+    return learners.learners([name], flags)[name]
 
 
 @pytest.mark.parametrize("name", algorithms.__all__)
@@ -31,7 +31,7 @@ def test_every_algorithm_takes_what_its_signature_says(name):
     function = getattr(algorithms, name)
     parameters = inspect.signature(function).parameters.values()
     own = {p.name for p in parameters} - {"kernel"}
-    assert own <= set(_learners.taken(name))
+    assert own <= set(learners.taken(name))
     needed = {p.name: NEEDED[p.name] for p in parameters if p.default is p.empty and p.name != "kernel"}
     expected = function(Gaussian(0.5), **{key: int(text) for key, text in needed.items()})
     assert learner(name, gamma="0.5", **needed) == expected
@@ -98,10 +98,10 @@ def test_flags_that_do_not_fit(name, flags, message):
 
 
 def test_several_algorithms_share_flags():
-    both = _learners.learners(["ogd", "rbp"], {"budget": "9", "lam": "0.5"})
+    both = learners.learners(["ogd", "rbp"], {"budget": "9", "lam": "0.5"})
     assert both == {"ogd": algorithms.ogd(Gaussian(), lam=0.5), "rbp": algorithms.rbp(Gaussian(), budget=9)}
     with pytest.raises(Usage, match=r"--rank is not for ogd, rbp: ogd takes --eta.*; rbp takes --budget"):
-        _learners.learners(["ogd", "rbp"], {"budget": "9", "rank": "2"})
+        learners.learners(["ogd", "rbp"], {"budget": "9", "rank": "2"})
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_unknown_algorithms(word, message, capsys):
 
 
 def test_other_spellings_of_algorithms():
-    assert [_learners.named(word) for word in ("projectron++", "bpa-nn", "RBP")] == [
+    assert [learners.named(word) for word in ("projectron++", "bpa-nn", "RBP")] == [
         "projectron_pp",
         "bpa_nn",
         "rbp",

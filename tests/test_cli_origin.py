@@ -3,7 +3,7 @@
 import pytest
 
 from budgetron import model_files
-from budgetron.cli import _checkpoint
+from budgetron.cli import checkpoint
 from command import called, rows, written
 
 RBP = ["--budget", "20", "--gamma", "0.5"]
@@ -127,16 +127,16 @@ def test_an_ended_run_with_rows_that_waited_cannot_be_lengthened(steps, tmp_path
 
 def test_a_source_that_grows_while_the_buffer_is_emptied(tmp_path, capsys, monkeypatch):
     model, mine = tmp_path / "model", written(tmp_path / "mine.svm", N)
-    save = _checkpoint.save
+    save = checkpoint.save
 
-    def cut(learning, path):
-        save(learning, path)
-        if learning.drained:
+    def cut(session, *more):
+        save(session, *more)
+        if session.drained:
             raise MemoryError("cut")
 
     argv = ["--shuffle", "2400", "--checkpoint-every", "500", "--resume"]
     with monkeypatch.context() as patched:
-        patched.setattr(_checkpoint, "save", cut)
+        patched.setattr(checkpoint, "save", cut)
         assert run(capsys, mine, model, *argv).code == 1
     assert model_files.read(model).extra["run"]["drained"] > 0
     text = mine.read_bytes()

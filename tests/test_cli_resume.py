@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from budgetron import model_files
-from budgetron.cli import _checkpoint
+from budgetron.cli import checkpoint
 from command import COLUMNS, PATIENCE, called, command, spawned, written
 
 RBP = ["--budget", "20", "--gamma", "0.5", "--seed", "3"]
@@ -29,15 +29,15 @@ def run(capsys, rows, model, *more):
 
 def stop_at(monkeypatch, k):
     """A power cut right after the k-th checkpoint."""
-    save, saved = _checkpoint.save, []
+    save, saved = checkpoint.save, []
 
-    def cut(learning, path):
-        save(learning, path)
-        saved.append(path)
+    def cut(*run):
+        save(*run)
+        saved.append(run)
         if len(saved) == k:
             raise MemoryError("cut")
 
-    monkeypatch.setattr(_checkpoint, "save", cut)
+    monkeypatch.setattr(checkpoint, "save", cut)
 
 
 @pytest.mark.parametrize("steps", [[], STEPS, ["--min-max", "--dense"], ["--shuffle", "100000"]], ids=str)

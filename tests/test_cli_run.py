@@ -14,6 +14,8 @@ import pytest
 
 import budgetron
 from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, evaluate, nogd, rbp, streams
+from budgetron.streams.svmlight import SvmlightStream
+from budgetron.streams.tables import TableStream
 from command import COLUMNS, PATIENCE, called, command, rows, spawned, written
 from data import FOLDER
 
@@ -322,3 +324,81 @@ def test_a_pipe_by_another_name_is_asked_for_what_a_pipe_must_be_told(tmp_path, 
     ended = called(capsys, "run", "rbp", place, "--budget", "3")
     assert ended.code == 2
     assert "must be given for a pipe" in ended.err
+
+
+# ---- how often a file is read
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """How often the rows of each kind of file were iterated."""
+    counts = []
+    for kind in (SvmlightStream, TableStream):
+        own = kind.__iter__
+
+        def counted(self, own=own):
+            counts.append(type(self).__name__)
+            return own(self)
+
+        monkeypatch.setattr(kind, "__iter__", counted)
+    return counts
+
+
+def test_a_file_is_read_once_if_the_flags_or_its_header_tell_what_must_be_known(
+    file, tmp_path, capsys, passes
+):
+    pytest.importorskip("pyarrow")
+    tables = {"csv": tmp_path / "rows.csv", "parquet": tmp_path / "rows.parquet"}
+    tables["csv"].write_text("a,b,t\n" + "0.5,1,0\n1,2,1\n" * 30)
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pytest.importorskip("pyarrow.csv").read_csv(tables["csv"]), tables["parquet"])
+    for source, *more in (
+        (file, *COLUMNS),
+        (file, "--features", "4", "--regression"),
+        *((table, "--target", "t", "--regression") for table in tables.values()),
+        *((table, "--target", "t", "--classes", "0,1") for table in tables.values()),
+    ):
+        passes.clear()
+        ended = called(capsys, "run", *RBP, source, "--verbose", *more)
+        assert (ended.code, ended.err) == (0, "")
+        assert len(passes) == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ([], "the number of columns (--features) and the labels (--classes)"),
+        (["--features", "4"], "the labels (--classes)"),
+        (["--classes", "0,1,2"], "the number of columns (--features)"),
+    ],
+)
+def test_a_file_that_must_be_read_twice_says_why_if_asked(more, why, file, capsys, passes):
+    ended = called(capsys, "run", *RBP, file, "--verbose", *more)
+    assert ended.code == 0
+    assert ended.err == f"budgetron: {file} is read twice: the first time to find {why}.\n"
+    assert len(passes) == 2
+    assert called(capsys, "run", *RBP, file, *more).err == ""  # which a script may read
+
+
+def test_a_data_set_is_read_no_more_than_twice(tmp_path, capsys, monkeypatch, passes):
+    """Also one that is not in the catalogue, whose number of columns is not known."""
+    monkeypatch.setenv("BUDGETRON_DATA", str(tmp_path))
+    written(tmp_path / "mine.svm", 100)
+    written(tmp_path / "german.svm", 100)
+    for name, sought in (("mine", "the number of columns (--features) and the"), ("german", "the")):
+        passes.clear()
+        ended = called(capsys, "run", *RBP, name, "--verbose")
+        assert (
+            ended.err
+            == f"budgetron: {name} is read twice: the first time to find {sought} labels (--classes).\n"
+        )
+        assert len(passes) == 2
+
+
+def test_a_table_without_a_column_of_targets(tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n1,2\n")
+    ended = called(capsys, "run", *RBP, path, "--regression")
+    assert ended.code == 2
+    assert "name the column of labels by --target" in ended.err

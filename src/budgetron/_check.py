@@ -77,6 +77,15 @@ def count(owner: object, name: str, value: Any) -> int:
     return int(value)
 
 
+def whole(owner: object, name: str, value: Any) -> int:
+    """A whole number of at least 0."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+        raise ValueError(
+            f"{_name(owner)}: {name} must be a whole number of at least 0, got {shown(value)}."
+        )
+    return int(value)
+
+
 def natural(owner: object, name: str, value: Any) -> int:
     """A whole number that the generator takes as a seed."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < 2**64:

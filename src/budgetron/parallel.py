@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.parallel import Parallel, delayed
+
+from budgetron import _jobs
 
 Order = npt.NDArray[np.intp] | None
 
@@ -35,7 +37,7 @@ def progressive_predict_many(
     orders : sequence of permutations, optional
         In which order each estimator gets the rows; without it, all get them as they are.
     n_jobs : int or None
-        How many threads; -1 is one per core, None is joblib's default.
+        How many threads; -1 is one for each processor, None is 1.
 
     Returns
     -------
@@ -67,9 +69,8 @@ def progressive_predict_many(
     _refuse_shared("are the same object", estimators)
     _refuse_shared("share one random_state", [estimator.random_state for estimator in estimators])
     walks = [None] * len(estimators) if orders is None else _permutations(orders, len(estimators), len(y))
-    tasks = (delayed(_walk)(e, order, X, y) for e, order in zip(estimators, walks, strict=True))
-    results: list[npt.NDArray[Any]] = Parallel(n_jobs=n_jobs, require="sharedmem")(tasks)
-    return results
+    jobs = [partial(_walk, each, order, X, y) for each, order in zip(estimators, walks, strict=True)]
+    return _jobs.results("progressive_predict_many", jobs, 1 if n_jobs is None else n_jobs)
 
 
 def _walk(estimator: Any, order: Order, X: Any, y: npt.NDArray[Any]) -> npt.NDArray[Any]:

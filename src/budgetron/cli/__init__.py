@@ -55,11 +55,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except SystemExit as done:  # argparse, after --help
         return int(done.code or 0)
-    except BrokenPipeError:  # whoever read our output has gone, which is no fault
+    except BrokenPipeError:  # the reader of our output is gone, which is not an error
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
     except BaseException as error:
-        from budgetron.cli._exits import told
+        from budgetron.cli.process import told
 
         return told(error, arguments)
     return code
@@ -74,9 +74,10 @@ def _command(arguments: list[str]) -> int:
 
         print(f"budgetron {__version__}")
     elif name in COMMANDS:
-        return int(import_module(f"budgetron.cli.{name}").main(rest) or 0)
+        home = "budgetron.cli" if name == "reproduce" else "budgetron.cli.commands"
+        return int(import_module(f"{home}.{name}").main(rest) or 0)
     else:
-        from budgetron.cli._exits import Usage
+        from budgetron.cli.process import Usage
 
         raise Usage(f"there is no command {name!r}; there are: {', '.join(COMMANDS)}.")
     return 0

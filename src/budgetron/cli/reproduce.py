@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from budgetron import SaveError, papers
-from budgetron.cli._exits import Usage, say
-from budgetron.cli._parser import Parser, whole
+from budgetron.cli.arguments import Parser, whole
+from budgetron.cli.process import Usage, say
 
 EXAMPLES = """\
   budgetron reproduce lu2016 --table 5 --dataset german --permutations 20

@@ -31,8 +31,9 @@ class Batch:
 class Online(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators.
 
-    Threads: calls that learn (``fit``, ``partial_fit``, ``progressive_predict``) take turns. All others may
-    run beside them. Each sees the model, the labels and the column names of one fit, never of two.
+    Threads: calls that start or learn (``start``, ``fit``, ``partial_fit``, ``progressive_predict``) take
+    turns. All others may run beside them. Each sees the model, the labels and the column names of one fit,
+    never of two.
 
     To keep that promise, a fit works on a copy without fitted attributes, and `_install` replaces the
     ``__dict__`` of this one in one assignment. Methods that read several attributes begin with `_now`.
@@ -155,6 +156,16 @@ class Online(BaseEstimator):  # type: ignore[misc]
         """Replace everything that was learned by what ``fresh`` has learned."""
         kept = {name: value for name, value in vars(self).items() if name not in model_files.ATTRIBUTES}
         self.__dict__ = vars(fresh) | kept
+
+    def _start(self, X: Any, **labels: Any) -> Self:
+        """A new model for rows like these, which has learned nothing."""
+        with turn(self):
+            fresh = self._unfitted()
+            X = fresh._rows(X, reset=True)
+            fresh.__dict__.update(labels)
+            fresh._adopt(fresh._new_model(X, fresh._task(), None))
+            self._install(fresh)
+        return self
 
     def _first_batch(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Batch:
         """What is to be learned first, with a new model for it."""

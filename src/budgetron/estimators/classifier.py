@@ -65,6 +65,29 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     (45, 30)
     """
 
+    def start(self, X: Any, classes: Any) -> Self:
+        """Start afresh from rows that decide what is open, such as gamma="scale"; learn nothing.
+
+        The model is then ready for ``partial_fit`` and ``progressive_predict``.
+
+        Parameters
+        ----------
+        X : rows
+            The first of those that are to be learned, as many as can be waited for.
+        classes : labels
+            All labels there will be.
+
+        Examples
+        --------
+        >>> from budgetron import OnlineClassifier
+        >>> model = OnlineClassifier().start([[0.0], [1.0]], classes=["no", "yes"])
+        >>> model.gamma_, model.n_support_
+        (4.0, 0)
+        >>> model.partial_fit([[0.5]], ["yes"]).n_support_
+        1
+        """
+        return self._start(X, classes_=_given(classes))
+
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn the rows in order. ``classes``, all labels there will be, on the first call.
 
@@ -147,8 +170,6 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
     def _known(self, y: npt.NDArray[Any], classes: Any, first: bool) -> npt.NDArray[Any]:
         """The labels there are: those of the first call, which a later one may repeat."""
-        if classes is not None and np.size(classes) == 0:
-            raise ValueError("classes is empty; it must name all labels there will be.")
         given = None if classes is None else _given(classes)
         if first:
             return _labels_in(y) if given is None else given
@@ -215,6 +236,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
 def _given(classes: Any) -> npt.NDArray[Any]:
     """The labels that a caller names, sorted."""
+    if np.size(classes) == 0:
+        raise ValueError("classes is empty; it must name all labels there will be.")
     _check.one_kind("classes", classes)
     _check.told_apart("classes", np.asarray(classes))
     return np.asarray(unique_labels(classes))

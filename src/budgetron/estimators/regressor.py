@@ -45,6 +45,18 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
     0.06
     """
 
+    def start(self, X: Any) -> Self:
+        """Start afresh from rows that decide what is open, such as gamma="scale"; learn nothing.
+
+        Examples
+        --------
+        >>> from budgetron import OnlineRegressor
+        >>> model = OnlineRegressor().start([[0.0], [1.0]])
+        >>> model.gamma_, model.predict([[0.5]])
+        (4.0, array([0.]))
+        """
+        return self._start(X)
+
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows in order; a row that is refused is treated as :class:`OnlineClassifier` does."""
         with turn(self):

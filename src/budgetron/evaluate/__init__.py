@@ -16,5 +16,6 @@ from budgetron.evaluate.comparison import Comparison, Row
 from budgetron.evaluate.permutations import compare
 from budgetron.evaluate.protocol import prequential
 from budgetron.evaluate.records import Record
+from budgetron.evaluate.session import Session
 
-__all__ = ["Comparison", "Record", "Row", "compare", "prequential"]
+__all__ = ["Comparison", "Record", "Row", "Session", "compare", "prequential"]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from budgetron import _check
+from budgetron import _check, _jobs
 from budgetron._rows import Matrix
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.evaluate.comparison import Comparison, Run
@@ -89,12 +87,12 @@ def compare(
     * the best, and what a paired t-test does not tell from it (p >= 0.05).
     """
     named = _named(learners)
-    orders = Orders.of(data, _whole("seed", seed), task, every)
+    orders = Orders.of(data, _check.whole("compare", "seed", seed), task, every)
     permutations = _check.count("compare", "permutations", permutations)
     pairs = [(name, i) for i in range(permutations) for name in named]
     with Progress(len(orders.y) * len(pairs), "comparing") as progress:
         jobs = [partial(orders.run, name, named[name], i, progress.advance) for name, i in pairs]
-        runs = dict(zip(pairs, _results(jobs, _check.threads("compare", n_jobs), orders.stop), strict=True))
+        runs = dict(zip(pairs, _jobs.results("compare", jobs, n_jobs, orders.stop), strict=True))
     records = {name: tuple(runs[name, i] for i in range(permutations)) for name in named}
     return Comparison(orders.task, {name: repr(named[name]) for name in named}, records, orders.seed)
 
@@ -173,23 +171,3 @@ def _named(learners: Mapping[str, Learner] | Sequence[Learner]) -> dict[str, Lea
     if len(named) < len(pairs):
         raise ValueError("compare: two learners have the same name; give a dict of different names.")
     return named
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
-        raise ValueError(f"compare: {name} must be a whole number of at least 0, got {value!r}.")
-    return int(value)
-
-
-def _results(jobs: Sequence[Callable[[], Run]], threads: int, stop: Callable[[], None]) -> list[Run]:
-    """What the jobs give, in their order; whatever fails or interrupts one of them stops all."""
-    if threads == 1:
-        return [job() for job in jobs]
-    with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(job) for job in jobs]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            stop()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise

@@ -10,8 +10,10 @@ A `Stream` is an iterable of blocks of rows. It can be iterated again if its sou
 ...     model = model.partial_fit(block.X, block.y, classes=[0, 1])
 """
 
-from budgetron.streams._stream import Block, DataError, Step, Stream
+from budgetron.streams._stream import Block, DataError, Stream, Transform
 from budgetron.streams.arrays import from_arrays
+from budgetron.streams.dense import Dense
+from budgetron.streams.described import described, revived
 from budgetron.streams.labels import EncodeLabels
 from budgetron.streams.scaling import MinMax, Standardise
 from budgetron.streams.shuffling import ShuffleBuffer
@@ -21,14 +23,17 @@ from budgetron.streams.tables import from_csv, from_parquet
 __all__ = [
     "Block",
     "DataError",
+    "Dense",
     "EncodeLabels",
     "MinMax",
     "ShuffleBuffer",
     "Standardise",
-    "Step",
     "Stream",
+    "Transform",
+    "described",
     "from_arrays",
     "from_csv",
     "from_parquet",
     "from_svmlight",
+    "revived",
 ]

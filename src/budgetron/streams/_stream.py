@@ -1,14 +1,14 @@
-"""What every stream is: rows in blocks, from any row on, through steps."""
+"""What every stream is: rows in blocks, from any row on, through transforms."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Self
 
+from budgetron import _check
 from budgetron._rows import Matrix
 from budgetron._text import printable, shown
 
@@ -39,19 +39,24 @@ class Block:
         return self.start + len(self)
 
 
-class Step(ABC):
-    """Something that blocks pass through, learning as they go.
+class Transform(ABC):
+    """Something that blocks pass through, and that learns from them.
 
-    Each row is changed by what was seen before it, and then counted; so any cutting of the same rows into
-    blocks gives the same rows, bit for bit.
+    Each row is changed by the rows before it, and then counted. So any cutting of the same rows into blocks
+    gives the same rows, bit for bit. Its parameters are attributes of the same names.
     """
+
+    @property
+    def held(self) -> int:
+        """How many rows are inside: those that `flush` would give."""
+        return 0
 
     @abstractmethod
     def learn_transform(self, block: Block) -> Block:
         """The rows that come out as the block goes in."""
 
     def flush(self) -> Block | None:
-        """The rows that are still inside when the stream is over."""
+        """The rows that are still inside when the stream ends."""
         return None
 
     @abstractmethod
@@ -79,30 +84,28 @@ class Stream(ABC):
 
     def skip(self, rows: int) -> Self:
         """The same stream without its first rows: where a resumed run goes on."""
-        if isinstance(rows, bool) or not isinstance(rows, Integral) or rows < 0:
-            raise ValueError(f"skip: rows must be a whole number of at least 0, got {shown(rows)}.")
         later = copy(self)
-        later.first = self.first + int(rows)
+        later.first = self.first + _check.whole("skip", "rows", rows)
         return later
 
-    def through(self, *steps: Step) -> Through:
-        """The stream after some steps, the first of them first."""
-        for step in steps:
-            if not isinstance(step, Step):
-                raise TypeError(f"through: expected steps, got {step!r}.")
-        return Through(self, steps)
+    def through(self, *transforms: Transform) -> Through:
+        """The stream after some transforms, in their order."""
+        for transform in transforms:
+            if not isinstance(transform, Transform):
+                raise TypeError(f"through: expected transforms, got {shown(transform)}.")
+        return Through(self, transforms)
 
 
 class Through(Stream):
-    """A stream and the steps that its blocks pass through.
+    """A stream and the transforms that its blocks pass through.
 
-    The steps keep what they learned: a second iteration goes on with it. ``skip`` skips rows of the source,
-    which no step sees; restore the steps to what they were at that row.
+    The transforms keep what they learned: a second iteration goes on with it. ``skip`` skips rows of the
+    source, which no transform sees; restore the transforms to what they were at that row.
     """
 
-    def __init__(self, source: Stream, steps: tuple[Step, ...]) -> None:
+    def __init__(self, source: Stream, transforms: tuple[Transform, ...]) -> None:
         self.source = source
-        self.steps = steps
+        self.transforms = transforms
         self.rows = source.rows
 
     @property
@@ -111,25 +114,29 @@ class Through(Stream):
         return self.source.n_features
 
     def skip(self, rows: int) -> Self:
-        """The same steps on the source without its first rows."""
+        """The same transforms on the source without its first rows."""
         later = copy(self)
         later.source = self.source.skip(rows)
         return later
 
     def __iter__(self) -> Iterator[Block]:
         for block in self.source:
-            yield from self._from(0, block)
-        for i, step in enumerate(self.steps):
-            rest = step.flush()
+            yield from _nonempty(passed(block, self.transforms))
+        for i, transform in enumerate(self.transforms):
+            rest = transform.flush()
             if rest is not None:
-                yield from self._from(i + 1, rest)
+                yield from _nonempty(passed(rest, self.transforms[i + 1 :]))
 
-    def _from(self, i: int, block: Block) -> Iterator[Block]:
-        """The block after the steps from the i-th on."""
-        for step in self.steps[i:]:
-            block = step.learn_transform(block)
-        if len(block):
-            yield block
+
+def passed(block: Block, transforms: Sequence[Transform]) -> Block:
+    """What comes out of the transforms as the block goes in."""
+    for transform in transforms:
+        block = transform.learn_transform(block)
+    return block
+
+
+def _nonempty(block: Block) -> tuple[Block, ...]:
+    return (block,) if len(block) else ()
 
 
 def too_short(name: str, first: int, rows: int) -> DataError:

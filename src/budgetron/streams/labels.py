@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from budgetron import _check
-from budgetron.streams._stream import Block, DataError, Step
+from budgetron.streams._stream import Block, DataError, Transform
 
 MIXED = "EncodeLabels: labels must be all texts or all numbers, got both."
 
 
-class EncodeLabels(Step):
+class EncodeLabels(Transform):
     """Labels to codes: their places in ``classes``, or else in the order of their first appearance.
 
     >>> from budgetron import streams

@@ -1,4 +1,4 @@
-"""Steps that bring columns to one scale as rows go by."""
+"""Transforms that bring columns to one scale as rows go by."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from scipy import sparse
 
 from budgetron import _check, _core
 from budgetron._rows import Matrix, canonical, whole
-from budgetron.streams._stream import Block, DataError, Step
+from budgetron.streams._stream import Block, DataError, Transform
 
 
-class Scaling(Step):
+class Scaling(Transform):
     """Scales each row by the rows before it. A column that has shown no scale yet gives 0.
 
-    Dense rows and sparse rows are scaled differently, so a step stays with the kind that it saw first.
+    Dense rows and sparse rows are scaled differently, so a transform stays with the kind that it saw first.
     """
 
     _dense: ClassVar[Any]

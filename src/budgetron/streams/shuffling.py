@@ -9,10 +9,10 @@ from scipy import sparse
 
 from budgetron import _check
 from budgetron._text import shown
-from budgetron.streams._stream import Block, Step
+from budgetron.streams._stream import Block, Transform
 
 
-class ShuffleBuffer(Step):
+class ShuffleBuffer(Transform):
     """A buffer of ``size`` rows: a row that enters when it is full takes the place of one drawn at random.
 
     At the end of the stream what is left comes in random order. The order depends on the seed and the rows
@@ -42,9 +42,14 @@ class ShuffleBuffer(Step):
     def __repr__(self) -> str:
         return f"ShuffleBuffer(size={self.size}, seed={self.seed})"
 
+    @property
+    def held(self) -> int:
+        """How many rows are in the buffer."""
+        return 0 if self._held is None else len(self._held)
+
     def learn_transform(self, block: Block) -> Block:
         """The rows that make room for those of the block."""
-        held = 0 if self._held is None else len(self._held)
+        held = self.held
         fill = min(self.size - held, len(block))
         rows = block if self._held is None else _joined(self._held, block)
         self.entered += len(block)
@@ -83,11 +88,15 @@ class ShuffleBuffer(Step):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a saved state of a buffer of the same size and seed."""
-        self.entered, self._drawn, self._left = (int(n) for n in state["counts"])
+        if state["counts"].shape != (3,) or (state["counts"] < 0).any():
+            raise ValueError("ShuffleBuffer: the state has no counts.")
         X = state.get("X")
         if "data" in state:
             shape = (len(state["indptr"]) - 1, int(state["columns"][0]))
             X = sparse.csr_matrix((state["data"], state["indices"], state["indptr"]), shape=shape)
+        if X is not None and X.shape[0] > self.size:
+            raise ValueError(f"ShuffleBuffer: the state holds {X.shape[0]} rows, more than {self.size}.")
+        self.entered, self._drawn, self._left = (int(n) for n in state["counts"])
         self._held = None if X is None else Block(X.copy(), state.get("y"), 0)
 
     def _uniforms(self, n: int) -> Any:

@@ -6,18 +6,17 @@ import os
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from budgetron import SaveError
 from budgetron._durable import obstacle
-from budgetron.cli import _checkpoint, _learners, _source, _steps
-from budgetron.cli._exits import Interrupted, Usage
-from budgetron.cli._learning import Learning
-from budgetron.cli._parser import Parser, seed, whole
-from budgetron.cli._plan import planned
-from budgetron.cli._predictions import Predictions
-from budgetron.cli._report import Document, Table
-from budgetron.cli._signals import Signals
+from budgetron.cli import checkpoint, input, learners
+from budgetron.cli.arguments import Parser, seed, whole
+from budgetron.cli.output import Document, Predictions, Table
+from budgetron.cli.process import Interrupted, Signals, Usage
+from budgetron.cli.session import Run, planned
+from budgetron.evaluate import Session
 from budgetron.progress import Progress
 from budgetron.streams import DataError
 
@@ -34,24 +33,32 @@ def parser() -> Parser:
     made = Parser(
         "run",
         "ALGORITHM FILE [FLAGS]",
-        "Predict each row, then learn it. A file is read once before unless --features and --classes tell.",
+        "Predict each row, then learn it. A file is read twice if the number of columns or the labels are\n"
+        "not known: give --features (svmlight) and --classes or --regression to read it once.",
         EXAMPLES,
     )
     made.add_argument("algorithm", metavar="ALGORITHM", help="one of those listed below")
     made.add_argument("file", metavar="FILE", help="a file, a data set's name, or - for a pipe")
-    rows = _source.add_arguments(made)
-    _steps.add_arguments(rows)
+    rows = input.add_arguments(made)
+    input.add_transforms(rows)
     rows.add_argument(
         "--block", type=whole(1), metavar="N", help="rows that are read at a time; 1000 if not given"
+    )
+    rows.add_argument(
+        "--verbose",
+        action="store_true",
+        help="say on stderr if and why a file is read twice, as on a terminal",
     )
     task = made.add_argument_group("task")
     kind = task.add_mutually_exclusive_group()
     kind.add_argument("--classes", metavar="A,B,...", help="all labels there will be; needed for a pipe")
     kind.add_argument("--regression", action="store_true", help="labels are targets")
     task.add_argument(
-        "--delay", type=whole(0), default=0, metavar="N", help="the label of a row comes N rows later"
+        "--delay", type=whole(0), default=0, metavar="N", help="the label of a row arrives N rows later"
     )
-    task.add_argument("--seed", type=seed, default=0, metavar="N", help="of random choices; 0 if not given")
+    task.add_argument(
+        "--seed", type=seed, default=0, metavar="N", help="seed of random choices; 0 if not given"
+    )
     results = made.add_argument_group("results")
     results.add_argument(
         "--every", type=whole(1), metavar="N", help="a line after every N rows, not only at the end"
@@ -62,38 +69,35 @@ def parser() -> Parser:
         metavar="FILE",
         help="one to a line; - is stdout, and the table then goes to stderr",
     )
-    results.add_argument("--save", metavar="MODEL", help="write the model, and all that --resume needs")
+    results.add_argument("--save", metavar="MODEL", help="write the model, and what --resume needs")
     results.add_argument(
-        "--checkpoint-every", type=whole(1), metavar="N", help="also after N rows or some more"
+        "--checkpoint-every", type=whole(1), metavar="N", help="also save after every N rows, or a few more"
     )
-    results.add_argument("--resume", action="store_true", help="go on from MODEL if it is there")
-    _learners.add_flags(made)
+    results.add_argument("--resume", action="store_true", help="continue from MODEL if it exists")
+    learners.add_flags(made)
     return made
 
 
 def main(argv: list[str]) -> None:
     """Run the command."""
     args = parser().parse_args(argv)
-    args.algorithm = _learners.named(args.algorithm)
+    args.algorithm = learners.named(args.algorithm)
     _check(args)
-    plan = planned(args)
-    learning, resumed = plan.learning, plan.learning.tally.rows
+    run = planned(args)
+    session, resumed = run.session, run.session.rows
     report = (Document if args.json else Table)(args, resumed)
-    learning.on_record = report.add
     with closing(Predictions(args.predictions, resumed)) as predictions, Signals() as signals:
-        learning.on_predictions = predictions.write
-        keep = _keeper(args, learning, predictions)
-        with Progress(plan.total, args.algorithm) as progress:
+        session.predictions = predictions.write
+        save = partial(_save, args, run, predictions)
+        with Progress(run.total, args.algorithm) as progress:
             progress.advance(resumed)
-            ended = learning.run(plan.source, args.file, signals, [keep, lambda: _show(progress, learning)])
+            ended = run.learn(signals, report.add, _between(args, session, save, progress))
         if not ended:
-            raise _interrupted(args, learning, predictions, signals.asked or 0)
-        if learning.tally.rows == 0:
+            raise _interrupted(args, session, save, signals.asked or 0)
+        if session.rows == 0:
             raise DataError(f"{args.file}: there are no rows.")
-        predictions.sync()
-        if args.save is not None:
-            _checkpoint.save(learning, args.save)
-    report.finish(learning)
+        save()
+    report.finish(session)
 
 
 def _check(args: Namespace) -> None:
@@ -127,42 +131,45 @@ def _same_file(a: Path, b: Path) -> bool:
     return a.resolve() == b.resolve() or (a.exists() and b.exists() and a.samefile(b))
 
 
-def _keeper(args: Namespace, learning: Learning, predictions: Predictions) -> Callable[[], None]:
-    """Saves a checkpoint when so many rows have gone by since the last."""
-    last = learning.entered + learning.drained
+def _between(
+    args: Namespace, session: Session, save: Callable[[], object], progress: Progress
+) -> Callable[[], None]:
+    """After each block: a checkpoint if enough rows have gone by, and the progress line."""
+    last = session.entered + session.drained
 
-    def keep() -> None:
+    def between() -> None:
         nonlocal last
-        now = learning.entered + learning.drained
+        now = session.entered + session.drained
         if args.checkpoint_every and now - last >= args.checkpoint_every:
             last = now
-            _save(args, learning, predictions)
+            save()
+        _show(progress, session)
 
-    return keep
+    return between
 
 
-def _save(args: Namespace, learning: Learning, predictions: Predictions) -> bool:
-    """Whether there was something to save: before the first row comes out there is no model."""
-    if not learning.started:
+def _save(args: Namespace, run: Run, predictions: Predictions) -> bool:
+    """Whether there was a model to save: before the first row is learned there is none."""
+    if not run.session.started:
         return False
     predictions.sync()
-    _checkpoint.save(learning, args.save)
+    if run.origin is not None:
+        checkpoint.save(run.session, run.origin, args.save)
     return True
 
 
-def _interrupted(args: Namespace, learning: Learning, predictions: Predictions, signal: int) -> Interrupted:
-    after = f"stopped after {learning.tally.rows} rows"
-    if (args.checkpoint_every or args.resume) and _save(args, learning, predictions):
+def _interrupted(args: Namespace, session: Session, save: Callable[[], bool], signal: int) -> Interrupted:
+    after = f"stopped after {session.rows} rows"
+    if (args.checkpoint_every or args.resume) and save():
         return Interrupted(signal, f"{after}; {args.save} is saved, go on with --resume.")
     return Interrupted(signal, f"{after}; nothing was saved.")
 
 
-def _show(progress: Progress, learning: Learning) -> None:
-    tally = learning.tally
-    if tally.rows:
-        error = tally.loss if tally.mistakes is None else 100 * tally.mistakes
-        unit = "mse" if tally.mistakes is None else "% mistakes"
-        support = learning.estimator.n_support_
+def _show(progress: Progress, session: Session) -> None:
+    if session.rows:
+        error = session.loss if session.mistakes is None else 100 * session.mistakes
+        unit = "mse" if session.mistakes is None else "% mistakes"
+        support = session.estimator.n_support_
         rest = "" if progress.total else ", rows"  # where their number follows, and no bar
-        progress.label = f"{(error or 0) / tally.rows:.4g} {unit}, {support} support vectors{rest}"
-    progress.advance(learning.tally.rows - progress.done)
+        progress.label = f"{(error or 0) / session.rows:.4g} {unit}, {support} support vectors{rest}"
+    progress.advance(session.rows - progress.done)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from budgetron import datasets
-from budgetron.cli._exits import Usage
-from budgetron.cli._parser import Parser
-from budgetron.cli._source import known
+from budgetron.cli.arguments import Parser
+from budgetron.cli.input import known
+from budgetron.cli.process import Usage
 from budgetron.streams import DataError
 
 EXAMPLES = """\

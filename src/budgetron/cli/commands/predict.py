@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from budgetron import model_files
-from budgetron.cli import _checkpoint, _plan, _printed, _source
-from budgetron.cli._exits import Usage, say
-from budgetron.cli._parser import Parser, whole
+from budgetron.cli import checkpoint, input, output
+from budgetron.cli.arguments import Parser, whole
+from budgetron.cli.process import Usage, say
+from budgetron.cli.session import refuse_unprintable
 from budgetron.streams import Block, DataError
 
 EXAMPLES = """\
@@ -39,7 +40,7 @@ def parser() -> Parser:
     what.add_argument(
         "--proba", action="store_true", help="probabilities of the classes (models of the logistic loss)"
     )
-    rows = _source.add_arguments(made)
+    rows = input.add_arguments(made)
     rows.add_argument(
         "--block", type=whole(1), default=1000, metavar="N", help="rows at a time; 1000 if not given"
     )
@@ -50,31 +51,31 @@ def main(argv: list[str]) -> None:
     """Run the command."""
     args = parser().parse_args(argv)
     file = model_files.read(args.model)
-    model, steps = file.estimator(), _checkpoint.steps_of(file)
+    model, transforms = file.estimator(), checkpoint.transforms_of(file)
     columns = model.n_features_in_
     if args.features not in (None, columns):
         raise Usage(f"--features {args.features}: {args.model} has learned from {columns} columns.")
     if not (args.scores or args.proba):
-        _plan.refuse_unprintable(args.model, getattr(model, "classes_", ()))
-    names = _checkpoint.columns_of(file) or getattr(model, "feature_names_in_", None)
+        refuse_unprintable(args.model, getattr(model, "classes_", ()))
+    names = checkpoint.columns_of(file) or getattr(model, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
-    source = _source.opened(args.file, args, rows=args.block, features=columns, names=names)
+    source = input.opened(args.file, args, rows=args.block, features=columns, names=names)
     if source.n_features != columns:
         raise DataError(f"{args.file}: has {source.n_features} columns of features, expected {columns}.")
-    if (names is None) != (_source.names_of(source) is None):
+    if (names is None) != (input.names_of(source) is None):
         which = args.file if names is None else args.model
         say(f"only {which} names its columns: they are taken in their order.")
     said = _said(model, args)
     for block in source:
-        sys.stdout.write(said(_scaled(block, steps, args.file)))
+        sys.stdout.write(said(_scaled(block, transforms, args.file)))
         sys.stdout.flush()
 
 
-def _scaled(block: Block, steps: list[Any], name: str) -> Block:
+def _scaled(block: Block, transforms: list[Any], name: str) -> Block:
     X = block.X
     try:
-        for step in steps:
-            X = step.transform(X)
+        for transform in transforms:
+            X = transform.transform(X)
     except ValueError as error:
         raise DataError(
             f"{name}, rows {block.start} to {block.stop - 1} (the first is 0): {error}"
@@ -94,7 +95,7 @@ def _said(model: Any, args: Namespace) -> Callable[[Block], str]:
         function = model.predict_proba
     else:
         function = model.predict
-    write = _numbers if args.scores or args.proba else _printed.lines
+    write = _numbers if args.scores or args.proba else output.lines
 
     def lines(block: Block) -> str:
         try:

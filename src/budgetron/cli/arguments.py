@@ -6,7 +6,7 @@ import argparse
 import shutil
 from typing import Any, NoReturn
 
-from budgetron.cli._exits import Usage
+from budgetron.cli.process import Usage
 
 
 class Parser(argparse.ArgumentParser):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from budgetron import model_files
-from budgetron.cli import _printed
-from budgetron.cli._parser import Parser
+from budgetron.cli import output
+from budgetron.cli.arguments import Parser
 from budgetron.model_files import ModelFile
 
 LONGEST = 100
@@ -24,7 +24,7 @@ def main(argv: list[str]) -> None:
     made.add_argument("--json", action="store_true", help="everything but the numbers in the arrays")
     args = made.parse_args(argv)
     file = model_files.read(args.model)
-    print(_printed.document(_document(file)) if args.json else _text(file))
+    print(output.document(_document(file)) if args.json else _text(file))
 
 
 def _document(file: ModelFile) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def _text(file: ModelFile) -> str:
         for name, array in sorted(file.arrays.items())
     ]
     head = f"  {'arrays':<40} {'dtype':>8} {'shape':>16} {'bytes':>12}"
-    return "\n".join([_printed.pairs(rows), "", head, *arrays])
+    return "\n".join([output.pairs(rows), "", head, *arrays])
 
 
 def _short(value: Any) -> bool:
@@ -72,7 +72,7 @@ def _steps(run: dict[str, Any]) -> list[dict[str, Any]]:
 def _classes(said: Any, file: ModelFile) -> str:
     labels = file.arrays.get("classes")
     if said == "numbers" and labels is not None and labels.ndim == 1:
-        return _cut(", ".join(_printed.label(value) for value in labels.tolist()))
+        return _cut(", ".join(output.label(value) for value in labels.tolist()))
     if said == "text" and labels is not None:
         try:
             return _cut(", ".join(ascii(str(text))[1:-1] for text in model_files.from_code_points(labels)))

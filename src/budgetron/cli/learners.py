@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import inspect
+import re
 from argparse import SUPPRESS, Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 from scipy import sparse
 
 from budgetron import _check, algorithms
+from budgetron._described import exported
+from budgetron._spec import Spec
 from budgetron._tasks import Task
-from budgetron.cli._exits import Usage
-from budgetron.cli._parser import Parser
-from budgetron.cli._values import choice, fields, kebab, members, read, spelt, spelt_all
+from budgetron.budgets import Budget, Maintained
+from budgetron.cli.arguments import Parser
+from budgetron.cli.process import Usage
 from budgetron.kernels import Gaussian, Kernel, Laplacian
 from budgetron.learners import Learner, Model
 
@@ -34,7 +38,7 @@ MEANINGS = {
     "budget": "the largest number of support vectors",
     "cap": "the largest coefficient, in steps (gamma in the paper)",
     "components": "the number of Fourier frequencies",
-    "epsilon": "regression: errors up to this are none",
+    "epsilon": "regression: errors up to epsilon are ignored",
     "eta": "the step size; the projectrons: the tolerance of a projection",
     "lam": "the weight of the regulariser",
     "loss": "the loss",
@@ -177,3 +181,70 @@ def _meaning(name: str) -> str:
 
 def _add(group: Any, name: str, about: str) -> None:
     group.add_argument(spelt(name), dest=f"{PREFIX}{name}", metavar="X", default=SUPPRESS, help=about)
+
+
+# ---- values from the texts of flags, by the types that signatures give them
+
+
+def spelt(name: str) -> str:
+    """A parameter as a flag."""
+    return f"--{name.replace('_', '-')}"
+
+
+def spelt_all(names: Iterable[str]) -> str:
+    """Parameters as flags."""
+    return ", ".join(map(spelt, names)) or "none"
+
+
+def kebab(name: str) -> str:
+    """The name of a class as flags have it: ``SquaredHinge`` is squared-hinge."""
+    return re.sub("(?<!^)(?=[A-Z])", "-", name).lower()
+
+
+@cache
+def members(hint: Any) -> dict[str, type]:
+    """The descriptions that a parameter of this type can be, by the names that flags have for them."""
+    if get_origin(hint) is Callable:
+        hint = Maintained  # Callable[[int], Budget], which makes one
+    for kind in (hint, *get_args(hint)):
+        if isinstance(kind, type) and issubclass(kind, Spec) and kind is not Budget:
+            found = exported(kind).items()
+            return {kebab(name): member for name, member in found if dataclasses.is_dataclass(member)}
+    return {}
+
+
+@cache
+def fields(kind: type) -> dict[str, Any]:
+    """The parameters of a description, and their types."""
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+
+
+def read(name: str, hint: Any, text: str) -> Any:
+    """The value of a flag; a class for what makes a description, a description for what is one."""
+    if kinds := members(hint):
+        kind = choice(name, text, kinds)
+        return kind if get_origin(hint) is not None and _makes(hint) else kind()
+    words = [word for part in get_args(hint) for word in get_args(part)]
+    if text in words:
+        return text
+    whole = hint is int or int in get_args(hint)
+    try:
+        return int(text) if whole else float(text)
+    except ValueError:
+        expected = " or ".join(["a whole number" if whole else "a number", *words])
+        raise Usage(f"{spelt(name)}: expected {expected}, got {text!r}.") from None
+
+
+def choice(name: str, text: str, kinds: Mapping[str, type]) -> type:
+    """The member of that name, as flags or as Python spells it."""
+    key = kebab(text).replace("_", "-")
+    if key not in kinds:
+        near = difflib.get_close_matches(key, kinds, 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(kinds)}."
+        raise Usage(f"{spelt(name)}: there is no {text!r}; {hint}")
+    return kinds[key]
+
+
+def _makes(hint: Any) -> bool:
+    return get_origin(hint) in (type, Callable)

@@ -12,9 +12,9 @@ import numpy as np
 
 from budgetron import SaveError, datasets
 from budgetron._tasks import Labels, Targets
-from budgetron.cli import _learners, _printed, _source
-from budgetron.cli._exits import Usage, say
-from budgetron.cli._parser import Parser, seed, whole
+from budgetron.cli import input, learners, output
+from budgetron.cli.arguments import Parser, seed, whole
+from budgetron.cli.process import Usage, say
 from budgetron.evaluate import Comparison, compare
 
 EXAMPLES = """\
@@ -36,7 +36,7 @@ def parser() -> Parser:
     made.add_argument(
         "--data", metavar="FILE", required=True, help="a file, a data set's name, or - for a pipe"
     )
-    _source.add_arguments(made)
+    input.add_arguments(made)
     task = made.add_argument_group("task")
     task.add_argument("--regression", action="store_true", help="labels are targets")
     task.add_argument(
@@ -60,25 +60,25 @@ def parser() -> Parser:
     )
     results.add_argument("--no-figure", action="store_true", help="draw nothing")
     results.add_argument("--json", action="store_true", help="one JSON document instead of a table")
-    _learners.add_flags(made)
+    learners.add_flags(made)
     return made
 
 
 def main(argv: list[str]) -> None:
     """Run the command."""
     args = parser().parse_intermixed_args(argv)
-    names = [_learners.named(word) for word in args.algorithms]
+    names = [learners.named(word) for word in args.algorithms]
     if len(set(names)) < len(names):
         raise Usage("an algorithm was named twice.")
-    learners = _learners.learners(names, _learners.given(args))
+    competing = learners.learners(names, learners.given(args))
     _check(args)
-    X, y = _source.loaded(args.data, args)
+    X, y = input.loaded(args.data, args)
     regression = _regression(args, y)
     task = Targets() if regression else Labels(max(2, len(np.unique(y))))
-    for learner in learners.values():
-        _learners.check(learner, task, X.shape[1], args.seed)
+    for learner in competing.values():
+        learners.check(learner, task, X.shape[1], args.seed)
     found = compare(
-        learners,
+        competing,
         (X, y),
         permutations=args.permutations,
         seed=args.seed,
@@ -86,7 +86,7 @@ def main(argv: list[str]) -> None:
         every=args.every,
         task="regression" if regression else "classification",
     )
-    print(_printed.document({"data": args.data, **found.as_dict()}) if args.json else found.table())
+    print(output.document({"data": args.data, **found.as_dict()}) if args.json else found.table())
     if args.figure is not None:
         _draw(found, args.figure)
         say(f"the figure is {args.figure}.")
@@ -113,11 +113,11 @@ def _check(args: Namespace) -> None:
 
 
 def _regression(args: Namespace, y: Any) -> bool:
-    if args.regression or _source.named(args.data):
+    if args.regression or input.named(args.data):
         return bool(args.regression or datasets.describe(args.data).task == "regression")
-    if len(np.unique(y)) > _source.MOST_LABELS:
+    if len(np.unique(y)) > input.MOST_LABELS:
         raise Usage(
-            f"{args.data} has more than {_source.MOST_LABELS} different labels: "
+            f"{args.data} has more than {input.MOST_LABELS} different labels: "
             "give --regression if they are targets."
         )
     return False

@@ -1,4 +1,4 @@
-"""Rows from what the command line names: a file, a data set or a pipe."""
+"""Rows from what the command line names (a file, a data set, a pipe), and what they pass through."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from budgetron import datasets, streams
-from budgetron.cli._exits import Usage
-from budgetron.cli._parser import Parser, whole
-from budgetron.streams import Block, Stream
+from budgetron.cli.arguments import Parser, whole
+from budgetron.cli.process import Usage, say
+from budgetron.evaluate.session import stacked
+from budgetron.streams import Block, Stream, Transform
 from budgetron.streams.tables import TableStream
 
 ROWS = 1000
@@ -44,6 +44,36 @@ def add_arguments(parser: Parser) -> Any:
     return group
 
 
+def add_transforms(group: Any) -> None:
+    """What may be done to the rows."""
+    group.add_argument(
+        "--shuffle", type=whole(1), metavar="SIZE", help="shuffle within a buffer of SIZE rows"
+    )
+    group.add_argument(
+        "--dense", action="store_true", help="make sparse rows dense, so that --standardise centres them"
+    )
+    scaling = group.add_mutually_exclusive_group()
+    scaling.add_argument(
+        "--standardise",
+        action="store_true",
+        help="scale each row to mean 0, variance 1 by the rows before it",
+    )
+    scaling.add_argument(
+        "--min-max", action="store_true", help="scale each row to 0 .. 1 by the rows before it"
+    )
+
+
+def transforms(args: Namespace) -> list[Transform]:
+    """The transforms that the flags ask for, in their order."""
+    chosen: list[tuple[Any, Transform | None]] = [
+        (args.shuffle, args.shuffle and streams.ShuffleBuffer(args.shuffle, args.seed)),
+        (args.dense, streams.Dense()),
+        (args.standardise, streams.Standardise()),
+        (args.min_max, streams.MinMax()),
+    ]
+    return [transform for wanted, transform in chosen if wanted and transform is not None]
+
+
 def opened(
     what: str,
     args: Namespace,
@@ -52,12 +82,12 @@ def opened(
     features: int | None = None,
     names: list[str] | None = None,
 ) -> Stream:
-    """The stream of what was named; ``features`` goes before what the arguments say.
+    """The stream of what was named; ``features`` takes precedence over the arguments.
 
     Of a table ``names`` are the columns, in this order; all but the target if not given.
     """
     if named(what):
-        return _data_set(what, rows)
+        return _data_set(what, rows, features)
     if what != "-" and not os.path.exists(what):
         raise FileNotFoundError(
             f"{what}: there is no such file, and no data set of that name (see budgetron data list)."
@@ -80,6 +110,14 @@ def opened(
     return streams.from_csv(what, args.target, names, rows=rows, delimiter="\t" if form == "tsv" else ",")
 
 
+def labelled(what: str, args: Namespace, **more: Any) -> Stream:
+    """As `opened`, but a table must have a column of labels."""
+    stream = opened(what, args, **more)
+    if isinstance(stream, TableStream) and stream.target is None:
+        raise Usage(f"{what} has rows without labels: name the column of labels by --target.")
+    return stream
+
+
 def names_of(stream: Stream) -> list[str] | None:
     """The names of the columns, if they have some."""
     return list(stream.features) if isinstance(stream, TableStream) else None
@@ -91,7 +129,7 @@ def piped(what: str) -> bool:
 
 
 def named(what: str) -> bool:
-    """Whether it is a data set's name; a file of that name goes before."""
+    """Whether it is a data set's name; a file of that name takes precedence."""
     return what != "-" and not os.path.exists(what) and known(what)
 
 
@@ -105,15 +143,10 @@ def known(name: str) -> bool:
 
 
 def form_asked(what: str, args: Namespace) -> str:
-    """The format that was given, or what the name says."""
-    return str(args.format or form_of(what))
-
-
-def form_of(what: str) -> str:
-    """What the name says of the format; svmlight if nothing."""
+    """The format that was given, or that of the name; svmlight if neither tells."""
     path = PurePath(what)
     path = path.with_suffix("") if path.suffix in PACKED else path
-    return FORMATS.get(path.suffix, "svmlight")
+    return str(args.format or FORMATS.get(path.suffix, "svmlight"))
 
 
 class Parts(Stream):
@@ -139,10 +172,10 @@ class Parts(Stream):
             raise streams.DataError(f"{self.first} rows cannot be skipped, there are only {start}.")
 
 
-def _data_set(name: str, rows: int) -> Stream:
+def _data_set(name: str, rows: int, features: int | None) -> Stream:
     if name == "synthetic":
         return streams.from_arrays(*datasets.load(name), rows=rows)
-    paths, columns = datasets.files(name), datasets.describe(name).columns
+    paths, columns = datasets.files(name), datasets.describe(name).columns or features
     if columns is None:
         columns = max(streams.from_svmlight(path).n_features for path in paths)
     return Parts([streams.from_svmlight(path, columns, rows=rows) for path in paths], columns)
@@ -157,16 +190,24 @@ class Survey:
     labels: list[Any]
 
 
-def surveyed(what: str, args: Namespace, *, labels: bool) -> Survey:
-    """One pass over a file, since a learner must know the columns and the labels before the first row."""
-    wide = WIDEST if width_is_open(what, args) else None
-    stream = opened(what, args, features=wide)
+def surveyed(what: str, args: Namespace, *, labels: bool) -> Survey | None:
+    """One pass over a file for what a learner must know before the first row; None if it is known already.
+
+    The number of columns is known of a table and of the data sets in the catalogue, else by ``--features``.
+    The labels (if asked for) are never known.
+    """
+    wide = WIDEST if _width_is_open(what, args) else None
+    if piped(what) or not (wide or labels):
+        return None
+    stream = labelled(what, args, features=wide)
+    if (args.verbose or sys.stderr.isatty()) and what != "synthetic":
+        sought = ["the number of columns (--features)"] * bool(wide) + ["the labels (--classes)"] * labels
+        say(f"{what} is read twice: the first time to find {' and '.join(sought)}.")
     rows, features, seen = 0, 1, set()
     for block in stream:
         rows += len(block)
         if wide and block.X.nnz:
             features = max(features, int(block.X.indices.max()) + 1)
-        _refuse_unlabelled(block, what)
         if labels:
             seen |= set(np.unique(block.y).tolist())
             if len(seen) > MOST_LABELS:
@@ -177,28 +218,16 @@ def surveyed(what: str, args: Namespace, *, labels: bool) -> Survey:
     return Survey(rows, features if wide else stream.n_features, sorted(seen))
 
 
-def width_is_open(what: str, args: Namespace) -> bool:
+def _width_is_open(what: str, args: Namespace) -> bool:
     """Whether only the rows themselves tell how many columns there are."""
-    svmlight = form_asked(what, args) == "svmlight"
-    return svmlight and args.features is None and not named(what)
+    if named(what):
+        return what != "synthetic" and datasets.describe(what).columns is None
+    return form_asked(what, args) == "svmlight" and args.features is None
 
 
 def loaded(what: str, args: Namespace) -> tuple[Any, Any]:
     """All rows and labels, in memory."""
-    blocks = list(opened(what, args, rows=50_000))
+    blocks = list(labelled(what, args, rows=50_000))
     if not blocks:
         raise streams.DataError(f"{what}: there are no rows.")
-    _refuse_unlabelled(blocks[0], what)
     return stacked([(block.X, block.y) for block in blocks])
-
-
-def stacked(pieces: list[tuple[Any, Any]]) -> tuple[Any, Any]:
-    """Rows and labels that follow each other, in one piece."""
-    rows = [X for X, _ in pieces]
-    X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
-    return X, np.concatenate([y for _, y in pieces])
-
-
-def _refuse_unlabelled(block: Block, what: str) -> None:
-    if block.y is None:
-        raise Usage(f"{what} has rows without labels: name the column of labels by --target.")

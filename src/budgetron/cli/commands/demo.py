@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from budgetron.cli._parser import Parser, whole
+from budgetron.cli.arguments import Parser, whole
 
 
 def main(argv: list[str]) -> None:

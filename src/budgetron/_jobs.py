@@ -1,0 +1,32 @@
+"""Jobs in threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from budgetron import _check
+
+T = TypeVar("T")
+
+
+def results(
+    owner: str, jobs: Sequence[Callable[[], T]], n_jobs: int, stop: Callable[[], None] = lambda: None
+) -> list[T]:
+    """What the jobs return, in their order, from ``n_jobs`` threads; -1 is one for each processor.
+
+    If a job fails or the wait is interrupted, jobs that have not begun are dropped, and ``stop`` is called
+    to end those that have.
+    """
+    threads = _check.threads(owner, n_jobs)
+    if threads == 1:
+        return [job() for job in jobs]
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(job) for job in jobs]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            stop()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

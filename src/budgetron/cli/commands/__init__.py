@@ -1,0 +1,1 @@
+"""The commands, one module each. A module has ``main(argv)``."""

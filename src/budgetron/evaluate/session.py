@@ -1,0 +1,474 @@
+"""The online loop: predict each row, then learn it. Every kind of run is a thin wrapper of `Session`."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from time import thread_time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from budgetron import _check
+from budgetron._rows import Matrix
+from budgetron._text import shown
+from budgetron.errors import DivergedError
+from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.evaluate.records import Record
+from budgetron.learners import Learner
+from budgetron.streams import Block, DataError, Transform, described
+from budgetron.streams._stream import passed
+
+Estimator = OnlineClassifier | OnlineRegressor
+Labels = npt.NDArray[Any]
+
+HEAD = 1000
+"""How many rows decide what a learner leaves open, such as gamma="scale"."""
+PIECE = 1000
+"""How many rows come out of a buffer at a time when the stream is over."""
+Flushed = tuple[int, dict[str, Any], Block]
+"""The place of a transform that was flushed, its state from before, and the rows that came out."""
+
+
+class Session:
+    """An estimator that predicts and learns a stream, block by block, and can stop after any block.
+
+    How the rows are cut into blocks changes nothing. What a learner leaves open (``gamma="scale"``) is
+    taken from the first 1000 rows that come out of the transforms; a learner that leaves nothing open
+    starts with the first row. An estimator that has learned before goes on.
+
+    An error ends the session. The model has then learned the rows before the refused one, which are
+    ``error.rows_learned`` rows of this session. Go on with a new session, or from an earlier `state`.
+
+    Rows that wait are not copied: do not change the arrays of a block after it was fed.
+
+    Parameters
+    ----------
+    estimator : OnlineClassifier or OnlineRegressor
+        What learns.
+    transforms : sequence of Transform
+        What rows pass through first, such as ``streams.Standardise()``.
+    classes : array, optional
+        All labels there will be. A classifier needs them unless it has learned before.
+    delay : int
+        The label of a row arrives so many rows later: with delay k, row t is predicted by a model that has
+        learned the rows before t - k. At the end the labels that are still missing arrive together.
+    every : int or None
+        The rows from one record to the next; None for no record but the last.
+    predictions : callable, optional
+        Gets all predictions, as arrays for some rows at a time.
+    name : str
+        What the messages of errors begin with.
+
+    Attributes
+    ----------
+    entered, drained, rows : int
+        How many rows were fed; how many of those in a buffer were learned since the end; how many were
+        predicted.
+
+    Examples
+    --------
+    >>> from budgetron import OnlineRegressor, streams
+    >>> from budgetron.evaluate import Session
+    >>> session = Session(OnlineRegressor(), [streams.Standardise()], every=50)
+    >>> for block in streams.from_arrays([[0.0], [1.0]] * 60, [0.0, 1.0] * 60, rows=40):
+    ...     print([record.rows for record in session.feed(block)])
+    []
+    []
+    []
+    >>> [record.rows for record in session.finish()]  # 1000 rows would have decided gamma="scale"
+    [50, 100, 120]
+    """
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        transforms: Sequence[Transform] = (),
+        *,
+        classes: Any = None,
+        delay: int = 0,
+        every: int | None = 1000,
+        predictions: Callable[[Labels], object] | None = None,
+        name: str = "session",
+    ) -> None:
+        if not isinstance(estimator, Estimator):
+            kinds = "an OnlineClassifier or an OnlineRegressor"
+            raise TypeError(f"{name}: estimator must be {kinds}, got {shown(estimator)}.")
+        self.estimator = estimator
+        self.transforms = list(transforms)
+        self.classes = _labels(estimator, classes, name)
+        self.delay = _check.whole(name, "delay", delay)
+        self.every = None if every is None else _check.count(name, "every", every)
+        self.predictions = predictions
+        self.name = name
+        self.entered = 0
+        self.drained = 0
+        self.rows = 0
+        self.mistakes: int | None = 0 if isinstance(estimator, OnlineClassifier) else None
+        self.loss: float | None = None if isinstance(estimator, OnlineClassifier) else 0.0
+        self.seconds = 0.0
+        self._head: list[Block] = []  # rows that wait until there are enough to start the model
+        self._waiting = Waiting(self.delay)
+        self._flushed: Flushed | None = None
+        self._finished = False
+        self._between_blocks = True
+
+    @property
+    def started(self) -> bool:
+        """Whether there is a model: rows came out of the transforms, and what was open is decided."""
+        return self.estimator.__sklearn_is_fitted__()
+
+    @property
+    def over(self) -> bool:
+        """Whether rows that waited were learned because the stream had ended, so that it cannot go on."""
+        return self._finished and (self.delay > 0 or bool(self._buffers()))
+
+    @property
+    def holding(self) -> bool:
+        """Whether rows wait in transforms, or for the start of the model; `drain` learns them."""
+        return self._buffered() or bool(self._head)
+
+    def feed(self, block: Block) -> list[Record]:
+        """Predict each row of the block, then learn it; the records that were due."""
+        return list(self.feeding(block))
+
+    def feeding(self, block: Block) -> Iterator[Record]:
+        """As `feed`, but each record is given when it is due. Iterate to the end."""
+        if self.over:
+            raise DataError(f"{self.name}: the stream had ended, and rows that waited have been learned.")
+        self._enter_block()
+        if block.y is None:
+            raise DataError(f"{self.name}: row {block.start} (the first is 0) has no label.")
+        yield from self._learn(passed(block, self.transforms))
+        self.entered += len(block)
+        self._between_blocks = True
+
+    def drain(self) -> Iterator[Record]:
+        """The stream is over: learn the next 1000 rows that wait. Iterate to the end.
+
+        `finish` does this while there are some. Whoever wants to save or stop in between calls it while
+        `holding`.
+        """
+        self._enter_block()
+        self._finished = True
+        if self._buffered():
+            place, piece = self._next_piece()
+            yield from self._learn(passed(piece, self.transforms[place + 1 :]))
+            self.drained += len(piece)
+        elif self._head:
+            yield from self._start()
+        self._between_blocks = True
+
+    def finish(self) -> list[Record]:
+        """The stream is over: learn what waits. The records that were due, and one of the end."""
+        return list(self.finishing())
+
+    def finishing(self) -> Iterator[Record]:
+        """As `finish`, but each record is given when it is due. Iterate to the end."""
+        while self.holding:
+            yield from self.drain()
+        self._enter_block()
+        late, first = len(self._waiting), self.rows - len(self._waiting)
+        self._timed(partial(self._waiting.learn_all, self.estimator), first, late)
+        self._flushed, self.drained, self._finished = None, 0, True
+        self._between_blocks = True
+        if self.rows and (late or self.every is None or self.rows % self.every):
+            yield self.record()
+
+    def record(self) -> Record:
+        """The run as it is now."""
+        size, memory = self.estimator.n_support_, self.estimator.memory_bytes_
+        return Record(self.rows, self.mistakes, self.loss, size, self.seconds, memory)
+
+    def state(self) -> dict[str, Any]:
+        """Everything but the estimator and the times, as plain data and arrays.
+
+        ``estimator.save(path, extra={"session": session.state()})`` keeps both in one file. After `restore`
+        a new session with that estimator and the same parameters goes on as if never stopped, bit for bit.
+        """
+        self._refuse_inside_block()
+        states = [transform.state() for transform in self.transforms]
+        if self._flushed is not None:
+            states[self._flushed[0]] = self._flushed[1]
+        kept = {
+            "entered": self.entered,
+            "drained": self.drained,
+            "rows": self.rows,
+            "mistakes": self.mistakes,
+            "loss": self.loss,
+            "delay": self.delay,
+            "steps": [
+                {"what": described(transform), "state": self._coded(state)}
+                for transform, state in zip(self.transforms, states, strict=True)
+            ],
+            "waiting": self._coded(_arrays(self._waiting.pieces)),
+        }
+        head = [(block.X, block.y) for block in self._head]
+        return kept | ({"head": self._coded(_arrays(head))} if head else {})
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a saved state. What is no state of such a session is refused; then make a new one."""
+        check_state(state)
+        if state["delay"] != self.delay or [s["what"] for s in state["steps"]] != self.described():
+            raise ValueError("its delay or its transforms are others")
+        if [type(state[name]) for name in ("mistakes", "loss")] != [type(self.mistakes), type(self.loss)]:
+            raise ValueError("it counts mistakes where there are targets, or the other way round")
+        columns = self.estimator.n_features_in_ if self.started else None
+        for transform, part in zip(self.transforms, state["steps"], strict=True):
+            own = self._decoded(part["state"])
+            _matrix(own, columns)
+            transform.restore(own)
+        self.entered, self.drained, self.rows = state["entered"], state["drained"], state["rows"]
+        self.mistakes, self.loss = state["mistakes"], state["loss"]
+        waiting, head = self._decoded(state["waiting"]), self._decoded(state.get("head", {}))
+        self._waiting = Waiting(self.delay, [(_matrix(waiting, columns), waiting["y"])] if waiting else [])
+        self._head = [Block(_matrix(head, columns), head["y"], 0)] if head else []
+        if self.drained and not any(transform.held for transform in self.transforms):
+            raise ValueError("rows were drained, but no transform holds rows")
+        self._flushed = self._flush() if self.drained else None
+        # In the middle of a stream the first buffer holds rows, and so does the queue for labels.
+        emptied = self.entered > 0 and any(buffer.held == 0 for buffer in self._buffers()[:1])
+        answered = self.rows > 0 and self.delay > 0 and not self._waiting.pieces
+        self._finished = self.drained > 0 or emptied or answered
+
+    def described(self) -> list[dict[str, Any]]:
+        """The transforms as plain data."""
+        return [described(transform) for transform in self.transforms]
+
+    def _buffers(self) -> list[Transform]:
+        return [each for each in self.transforms if type(each).flush is not Transform.flush]
+
+    def _refuse_inside_block(self) -> None:
+        if not self._between_blocks:
+            why = "there was an error, or a block was not learned to its end"
+            raise ValueError(f"{self.name}: the session has ended: {why}.")
+
+    def _enter_block(self) -> None:
+        self._refuse_inside_block()
+        self._between_blocks = False
+
+    def _buffered(self) -> bool:
+        left = self._flushed is not None and self.drained < len(self._flushed[2])
+        return left or any(transform.held for transform in self.transforms)
+
+    def _flush(self) -> Flushed:
+        place = next(i for i, transform in enumerate(self.transforms) if transform.held)
+        before, rest = self.transforms[place].state(), self.transforms[place].flush()
+        assert rest is not None
+        return place, before, rest
+
+    def _next_piece(self) -> tuple[int, Block]:
+        """Rows from the first transform that holds some, and its place.
+
+        It is flushed at once, in an order that follows from its state. So until all its rows are learned,
+        the state from before the flush is kept, and how many rows have been drained.
+        """
+        if self._flushed is None or self.drained >= len(self._flushed[2]):
+            self._flushed, self.drained = self._flush(), 0
+        place, _, rest = self._flushed
+        cut = slice(self.drained, self.drained + PIECE)
+        return place, Block(rest.X[cut], rest.y[cut], rest.start + self.drained)
+
+    def _learn(self, block: Block) -> Iterator[Record]:
+        if len(block) == 0:
+            return
+        block = Block(block.X, np.asarray(block.y), block.start)
+        if self.started:
+            yield from self._learn_pieces(block)
+            return
+        self._head.append(block)
+        if not self._leaves_open() or sum(map(len, self._head)) >= HEAD:
+            yield from self._start()
+
+    def _leaves_open(self) -> bool:
+        """Whether a parameter of the learner is to be taken from the first rows."""
+        learner = self.estimator.learner
+        return not isinstance(learner, Learner) or bool(learner.fitted(np.zeros((1, 1))) != learner)
+
+    def _start(self) -> Iterator[Record]:
+        """Start the model from the first rows, then learn them."""
+        head, self._head = self._head, []
+        X, _ = stacked([(block.X, block.y) for block in head])
+        classes = () if self.classes is None else (self.classes,)
+        try:
+            self.estimator.start(X[: HEAD if self._leaves_open() else 1], *classes)
+        except ValueError as error:
+            raise self._refused(error, head[0].start, min(X.shape[0], HEAD), 0) from error
+        for block in head:
+            yield from self._learn_pieces(block)
+
+    def _learn_pieces(self, block: Block) -> Iterator[Record]:
+        """Learn a block in pieces that end where a record is due."""
+        at = 0
+        while at < len(block):
+            due = len(block) if self.every is None else self.every - self.rows % self.every
+            X, y = block.X[at : at + due], block.y[at : at + due]
+            work = partial(self._waiting.predict_learn, self.estimator, X, y)
+            predicted = self._timed(work, block.start + at, len(y))
+            self._count(predicted, y)
+            if self.predictions is not None:
+                self.predictions(predicted)
+            at += len(y)
+            if self.every is not None and self.rows % self.every == 0:
+                yield self.record()
+
+    def _timed(self, work: Callable[[], Any], start: int, rows: int) -> Any:
+        """What the work on some rows gives; its time is counted, and its errors tell the rows."""
+        began, learned = thread_time(), self.rows - len(self._waiting)
+        try:
+            return work()
+        except ValueError as error:
+            raise self._refused(error, start, rows, learned) from error
+        finally:
+            self.seconds += thread_time() - began
+
+    def _refused(self, error: ValueError, start: int, rows: int, learned: int) -> DataError:
+        where = f"{self.name}, rows {start} to {start + rows - 1} (the first is 0)"
+        refused = DataError(f"{where}: {error}")
+        refused.rows_learned = learned + getattr(error, "rows_learned", 0)  # type: ignore[attr-defined]
+        return refused
+
+    def _count(self, predicted: Labels, y: Labels) -> None:
+        self.rows += len(y)
+        if self.mistakes is not None:
+            self.mistakes += int(np.count_nonzero(predicted != y))
+        else:  # summed in order, so that the cut does not show in the last bits
+            squares = np.square(predicted - y)
+            self.loss = float(np.add.accumulate(np.concatenate([[self.loss], squares]))[-1])
+
+    def _known(self) -> npt.NDArray[Any]:
+        labels = self.estimator.classes_ if self.started else np.unique(self.classes)
+        return np.array(labels.tolist(), dtype=object)
+
+    def _coded(self, rows: dict[str, Any]) -> dict[str, Any]:
+        """Model files hold no arrays of texts: text labels become class indices."""
+        if "y" not in rows or rows["y"].dtype.kind not in "OU":
+            return rows
+        known, y = self._known(), rows["y"].astype(object)
+        if (other := ~np.isin(y, known)).any():
+            label, names = y[other][0], known.tolist()
+            raise DataError(f"{self.name}: y contains {label!r}, which is not among the classes {names}.")
+        return {name: array for name, array in rows.items() if name != "y"} | {
+            "codes": np.searchsorted(known, y)
+        }
+
+    def _decoded(self, rows: dict[str, Any]) -> dict[str, Any]:
+        if "codes" not in rows:
+            return rows
+        labels = self._known()[rows["codes"]]
+        return {name: array for name, array in rows.items() if name != "codes"} | {"y": labels}
+
+
+class Waiting:
+    """The rows whose labels have not arrived: a label arrives ``delay`` rows after its row.
+
+    A row of weight 0 is predicted and not learned. So each row goes in twice, now with weight 0 and again
+    when its label arrives, and one native pass takes both kinds in turns. Without a delay none waits.
+    """
+
+    def __init__(self, delay: int, pieces: Sequence[tuple[Matrix, Labels]] = ()) -> None:
+        self.delay = delay
+        self.pieces = deque(pieces)
+
+    def __len__(self) -> int:
+        return sum(len(y) for _, y in self.pieces)
+
+    def predict_learn(self, estimator: Estimator, X: Matrix, y: Labels) -> Labels:
+        """The predictions of some rows, each made before the row whose label arrived then was learned."""
+        if not self.delay:
+            return estimator.progressive_predict(X, y)
+        n = len(y)
+        self.pieces.append((X, y))
+        X, y = stacked([(X, y), *self._take(max(0, len(self) - self.delay))])
+        late = np.arange(len(y) - n) + n - (len(y) - n)  # the row of X after which each one is due
+        order = np.argsort(np.concatenate([2 * np.arange(n), 2 * late + 1]))
+        learned = order >= n
+        try:
+            predicted = estimator.progressive_predict(X[order], y[order], sample_weight=learned * 1.0)
+        except DivergedError as error:
+            error.rows_learned = int(np.count_nonzero(learned[: error.rows_learned]))
+            raise
+        return np.asarray(predicted[~learned])
+
+    def learn_all(self, estimator: Estimator) -> None:
+        """Learn the rows that wait."""
+        if rest := self._take(len(self)):
+            estimator.partial_fit(*stacked(rest))
+
+    def _take(self, n: int) -> list[tuple[Matrix, Labels]]:
+        """The n rows that have waited longest, in pieces."""
+        taken = []
+        while n:
+            X, y = self.pieces.popleft()
+            if len(y) > n:
+                self.pieces.appendleft((X[n:], y[n:]))
+            taken.append((X[:n], y[:n]))
+            n -= min(n, len(y))
+        return taken
+
+
+def stacked(pieces: Sequence[tuple[Matrix, Labels]]) -> tuple[Matrix, Labels]:
+    """Rows and labels that follow each other, in one piece."""
+    if len(pieces) == 1:
+        return pieces[0]
+    rows = [X for X, _ in pieces]
+    X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
+    return X, np.concatenate([y for _, y in pieces])
+
+
+def _labels(estimator: Estimator, classes: Any, name: str) -> Any:
+    """All labels there will be, as far as the estimator needs to be told."""
+    if isinstance(estimator, OnlineRegressor):
+        if classes is not None:
+            raise ValueError(f"{name}: classes are for a classifier, the estimator is a regressor.")
+        return None
+    if not estimator.__sklearn_is_fitted__():
+        if classes is None:
+            raise ValueError(f"{name}: classes must be given for a stream: all labels that it will have.")
+        return classes
+    known = estimator.classes_
+    if classes is not None and not np.array_equal(np.unique(classes), known):
+        raise ValueError(f"{name}: classes differ from those that the estimator knows, {known.tolist()}.")
+    return None
+
+
+# ---- rows as arrays, and back
+
+
+def _arrays(pieces: Sequence[tuple[Matrix, Labels]]) -> dict[str, Any]:
+    if not pieces:
+        return {}
+    X, y = stacked(pieces)
+    if not sparse.issparse(X):
+        return {"X": X, "y": y}
+    columns = np.array([X.shape[1]])
+    return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "columns": columns, "y": y}
+
+
+def _matrix(rows: dict[str, Any], columns: int | None) -> Matrix:
+    """The rows, if there are some; checked, since native code will follow their indices."""
+    X = rows.get("X")
+    if "data" in rows:
+        shape = (len(rows["indptr"]) - 1, int(rows["columns"][0]))
+        X = sparse.csr_matrix((rows["data"], rows["indices"], rows["indptr"]), shape=shape)
+        X.check_format(full_check=True)
+    if X is not None and (X.shape[1] != (columns or X.shape[1]) or rows["y"].shape != (X.shape[0],)):
+        raise ValueError("its rows have another number of columns, or of labels")
+    return X
+
+
+def check_state(state: Any) -> None:
+    """Whether it looks like a state; what is in its arrays is checked as they are restored."""
+    if not isinstance(state, dict) or not isinstance(state.get("steps"), list):
+        raise ValueError("it has no list of steps")
+    for name in ("entered", "drained", "rows", "mistakes", "loss", "delay"):
+        value = state.get(name)
+        natural = type(value) is int and value >= 0
+        if not natural and not (name in ("mistakes", "loss") and (value is None or type(value) is float)):
+            raise ValueError(f"it has {name} {value!r}, expected a count")
+    for part in state["steps"]:
+        if not isinstance(part, dict) or not {"what", "state"} <= set(part):
+            raise ValueError("it has a step without description or state")

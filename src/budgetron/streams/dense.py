@@ -1,0 +1,39 @@
+"""Sparse rows as dense ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scipy import sparse
+
+from budgetron._rows import Matrix
+from budgetron.streams._stream import Block, Transform
+
+
+class Dense(Transform):
+    """Makes sparse rows dense, so that a transform after it scales them as dense rows.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> from budgetron import streams
+    >>> [block] = streams.from_arrays(csr_matrix([[0.0, 2.0]])).through(streams.Dense())
+    >>> block.X
+    array([[0., 2.]])
+    """
+
+    def __repr__(self) -> str:
+        return "Dense()"
+
+    def learn_transform(self, block: Block) -> Block:
+        """The same rows, dense."""
+        return Block(self.transform(block.X), block.y, block.start)
+
+    def transform(self, X: Matrix) -> Matrix:
+        """The same rows, dense."""
+        return X.toarray() if sparse.issparse(X) else X
+
+    def state(self) -> dict[str, Any]:
+        """Nothing is learned."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Nothing was learned."""
