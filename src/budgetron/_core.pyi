@@ -141,10 +141,18 @@ class RemoveOldest(Budget):
 class RemoveRedundant(Budget):
     def __init__(self, budget: int) -> None: ...
 
+class ForgetReading(enum.Enum):
+    Definition = 0
+
+    Program = 1
+
 class Forget(Budget):
-    def __init__(self, budget: int) -> None: ...
+    def __init__(self, budget: int, reading: ForgetReading) -> None: ...
 
 class SampleUniform(Budget):
+    def __init__(self, budget: int, cap: float, seed: int) -> None: ...
+
+class SampleUniformScaled(Budget):
     def __init__(self, budget: int, cap: float, seed: int) -> None: ...
 
 class SampleByWeight(Budget):

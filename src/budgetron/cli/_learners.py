@@ -42,6 +42,7 @@ MEANINGS = {
     "neighbours": "project-smallest: on so many neighbours only",
     "nu": "the share of rows outside the tube",
     "rank": "the rank of the Nystrom map",
+    "reading": "definition, or program: as in the program that Lu et al. 2016 published",
     "rho": "how much two rows must contradict each other to be updated together",
     "step": "the step size of projectron",
 }

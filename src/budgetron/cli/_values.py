@@ -7,7 +7,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from budgetron._described import exported
 from budgetron._spec import Spec
@@ -54,6 +54,10 @@ def read(name: str, hint: Any, text: str) -> Any:
     if kinds := members(hint):
         kind = choice(name, text, kinds)
         return kind if get_origin(hint) is not None and _makes(hint) else kind()
+    if get_origin(hint) is Literal:
+        if text not in get_args(hint):
+            raise Usage(f"{spelt(name)}: expected {' or '.join(get_args(hint))}, got {text!r}.")
+        return text
     words = [word for part in get_args(hint) for word in get_args(part)]
     if text in words:
         return text
