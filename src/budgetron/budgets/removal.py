@@ -189,9 +189,9 @@ class ForgetLargerRoot(Budget):
     """As :class:`Forget`, but phi is the larger root where psi(phi) = 15/32 M - Q has two.
 
     This is how the program of Lu et al. 2016 computes phi, and how the Forgetron of their tables was run.
-    If psi(1) is within the bound, phi = 1. If it is not and y_1 f(s_1) is large, psi has two positive roots:
-    the definition takes the smaller one, and f shrinks; the program takes the larger one, which is above 1,
-    and f grows. Prefer :class:`Forget`: its guarantee does not hold here.
+    If psi(1) is within the bound, phi = 1. Otherwise, and if mu is large, there are two positive roots. The
+    definition takes the smaller one, and f shrinks; the program takes the larger one, which is above 1, and
+    f grows. The guarantee of :class:`Forget` does not hold here: prefer that one.
 
     Parameters
     ----------

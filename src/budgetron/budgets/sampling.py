@@ -24,9 +24,9 @@ class SampleUniform(Budget):
 
     Departs from the paper
     ----------------------
-    The paper clips each coefficient, the program of Lu et al. 2016 scales the whole vector: this follows the
-    paper, :class:`SampleUniformScaled` the program. The new term itself is not clipped, which Eq. 7 would do; with hinge or logistic loss and a
-    cap of at least 1 there is nothing to clip.
+    The paper clips each coefficient, and so does this; the program of Lu et al. 2016 scales the whole
+    vector, see :class:`SampleUniformScaled`. The new term itself is not clipped, which Eq. 7 would do; with
+    hinge or logistic loss and a cap of at least 1 there is nothing to clip.
 
     Examples
     --------

@@ -1,0 +1,25 @@
+"""The learners of Zhao & Hoi, BDUOL: Double Updating Online Learning on a Fixed Budget, 2012."""
+
+from __future__ import annotations
+
+from budgetron.algorithms import bduol, duol, forgetron, perceptron, projectron, projectron_pp, rbp
+from budgetron.double_updating import DualNearest, DualProjection, DualProjectionClipped, DualRemoval
+from budgetron.kernels import Gaussian
+from budgetron_reproduction.cases import Makes
+
+K = Gaussian.of_width(8)
+
+LEARNERS: dict[str, Makes] = {
+    "perceptron": lambda _: perceptron(K),
+    "duol": lambda c: duol(K, C=c["C"]),
+    "rbp": lambda c: rbp(K, budget=c.B),
+    "forgetron": lambda c: forgetron(K, budget=c.B),
+    "projectron": lambda c: projectron(K, budget=c.B),
+    "projectron++": lambda c: projectron_pp(K, budget=c.B),
+    "bduol-removal": lambda c: bduol(K, budget=c.B, C=c["C"], maintenance=DualRemoval),
+    "bduol-projection": lambda c: bduol(K, budget=c.B, C=c["C"], maintenance=DualProjection),
+    "bduol-approximate": lambda c: bduol(K, budget=c.B, C=c["C"], maintenance=DualProjectionClipped),
+    "bduol-nearest": lambda c: bduol(K, budget=c.B, C=c["C"], maintenance=DualNearest),
+}
+
+TABLES = {2: LEARNERS, 3: LEARNERS}
