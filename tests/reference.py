@@ -418,9 +418,8 @@ class ForgetLargerRoot:
         a_1 = m.A[0]
         y = np.sign(a_1) if len(a_1) == 1 else np.sign(a_1).clip(0)
         sigma, mu = float(np.abs(a_1).max()), float(y @ m.A.T @ m.k(m.S[0]))
-        square = (
-            float(y @ y) * m.kxx(m.S[0]) * sigma**2 - 2 * sigma * mu
-        )  # psi = square phi^2 + 2 sigma phi
+        # psi(phi) = square phi^2 + 2 sigma phi
+        square = float(y @ y) * m.kxx(m.S[0]) * sigma**2 - 2 * sigma * mu
         slack = 15 / 32 * self.M - self.Q
         if square + 2 * sigma <= slack:
             phi = 1.0
@@ -437,7 +436,7 @@ class ForgetLargerRoot:
 
 
 class SampleScaled:
-    """BOGD of Lu et al.'s program: drop one, others times B / (B - 1), then the vector scaled to the cap."""
+    """BOGD of Lu et al.'s program: drop one, others times B / (B - 1), then all scaled to fit the cap."""
 
     def __init__(self, B: int, limit: float, seed: int) -> None:
         self.B, self.limit = B, limit

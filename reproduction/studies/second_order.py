@@ -1,9 +1,10 @@
-"""AROW on few Fourier features, stacked with the inputs, beside the best that the papers print.
+"""AROW on few Fourier features and the inputs, compared with the best results that the papers print.
 
-One pass in one random order, mistakes counted before each update; 2 x 100 Fourier features, the inputs and
-a constant; the width of the kernel is the median distance of the first rows, or half of it.
+One pass in one random order; each row is predicted, then learned. The features are 2 x 100 Fourier
+features, the inputs and a constant. The width of the kernel is the median distance of the first rows, or
+half of it.
 
-Run ``python papers/second_order.py``.
+Run ``python studies/second_order.py`` with BUDGETRON_DATA set to the folder of the data.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from budgetron import AROW, Gaussian, Identity, Mapped, OnlineClassifier, Random
 
 @dataclass(frozen=True)
 class Study:
-    """A data set, how it is prepared, and what is known of it."""
+    """A data set, its preparation, and the results to compare with."""
 
     name: str
     standardised: bool
-    share: float  # of the median distance: the width
-    limit: float  # mistakes in percent that we want to stay below
+    share: float  # the width, as a share of the median distance
+    limit: float  # the most mistakes allowed, in percent
     printed: float  # the best of the papers, with four times the features
 
 
@@ -39,7 +40,7 @@ STUDIES = (
 
 
 def rows(study: Study, seed: int = 0) -> tuple[Any, Any]:
-    """The rows in a random order; standardised ones dense."""
+    """The rows in a random order; dense if they are standardised."""
     X, y = datasets.load(study.name)
     order = np.random.default_rng(seed).permutation(len(y))
     X, y = X[order], y[order]
@@ -47,8 +48,8 @@ def rows(study: Study, seed: int = 0) -> tuple[Any, Any]:
 
 
 def standardised(X: np.ndarray) -> np.ndarray:
-    """Each row by the mean and standard deviation of the rows before it; what does not vary yet is 0."""
-    X = X - X[0]  # a shift, against cancellation in the squares
+    """Standardise each row by the rows before it; a column without variance so far is 0."""
+    X = X - X[0]  # a shift, so that the squares do not cancel
     n = np.arange(len(X))[:, None]
     before = np.maximum(n, 1)
     mean = (np.cumsum(X, axis=0) - X) / before
@@ -58,7 +59,7 @@ def standardised(X: np.ndarray) -> np.ndarray:
 
 
 def width(X: Any, share: float, first: int = 200) -> float:
-    """The share of the median distance between the first rows."""
+    """A share of the median distance between the first rows."""
     head = X[:first].toarray() if sparse.issparse(X) else X[1 : first + 1]
     return share * float(np.median(pdist(head)))
 

@@ -1,7 +1,7 @@
-"""The tables and figures of the papers, run again beside what they print.
+"""The tables and figures of five papers, run again and compared with what they print.
 
-The printed values and how each table is reproduced are data (``papers/<key>/table<n>.toml`` in the
-project); which learners a table has is code, one module for each paper.
+The printed values and the protocol of each table are data: ``tables/<key>/table<n>.toml``. Its learners are
+code: ``learners/<key>.py``.
 
 >>> import budgetron_reproduction
 >>> budgetron_reproduction.numbers("lu2016")

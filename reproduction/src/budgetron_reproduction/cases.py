@@ -1,4 +1,4 @@
-"""A cell of a table about to be run, and one run of it in the table's protocol."""
+"""One run of a cell of a table: what its learner depends on, how it is run, and what comes out."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from budgetron_reproduction.printed import Cell, Table
 
 @dataclass(frozen=True)
 class Case:
-    """What the learner of a cell may depend on: the cell, the rows it learns from, and its settings.
+    """What the learner of a cell depends on: the cell, the training rows n, the budget, the settings.
 
-    ``case["eta"]`` is a setting.
+    ``case["eta"]`` is the setting ``eta``.
     """
 
     cell: Cell
@@ -33,18 +33,18 @@ class Case:
 
     @property
     def B(self) -> int:
-        """The budget of a cell that has one."""
+        """The budget, for cells that have one."""
         assert self.budget is not None
         return self.budget
 
 
 Makes = Callable[[Case], Any]
-"""From a case to its learner, or to a scikit-learn estimator for what is not ours."""
+"""Makes the learner of a case: one of budgetron's, or a scikit-learn estimator for the batch methods."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run gave: the measure of its table, seconds of learning and testing, support vectors."""
+    """The result of one run: the table's measure, seconds of training and testing, support vectors."""
 
     value: float
     seconds: float
@@ -53,16 +53,16 @@ class Outcome:
 
     @classmethod
     def of(cls, kept: Mapping[str, Any]) -> Outcome:
-        """The outcome that `as_dict` was taken of; ValueError or TypeError for what is none."""
+        """The inverse of `as_dict`; ValueError or TypeError if the values are not those of an outcome."""
         return cls(**{name: float(value) for name, value in kept.items()})
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON takes it; what is None is left out."""
+        """The outcome for JSON; fields that are None are omitted."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 def online(table: Table, model: Any, rows: Rows, seed: int) -> Outcome:
-    """One pass: every row is predicted, then learnt; mistakes in percent, or the mean squared error."""
+    """One pass: predict each row, then learn it. Measures mistakes in percent, or mean squared error."""
     X, y = rows
     estimator = _estimator(table, model, seed)
     start = perf_counter()
@@ -75,8 +75,9 @@ def online(table: Table, model: Any, rows: Rows, seed: int) -> Outcome:
 
 
 def batch(table: Table, model: Any, training: Rows, testing: Rows, seed: int) -> Outcome:
-    """One pass over the training rows, then the test rows; accuracy in percent, or the root of the mean
-    squared error.
+    """One pass over the training rows, then predict the test rows.
+
+    Measures accuracy in percent, or the root of the mean squared error.
     """
     estimator = _estimator(table, model, seed)
     start = perf_counter()
@@ -105,6 +106,6 @@ def _squared(predictions: Any, y: Any) -> float:
 
 
 def _support(estimator: Any) -> float | None:
-    """Support vectors, of ours and of SVC; None where there are none."""
+    """The number of support vectors, for budgetron's estimators and SVC; else None."""
     count = getattr(estimator, "n_support_", None)
     return float(np.sum(count)) if count is not None else None

@@ -1,7 +1,7 @@
-"""What a paper's text says of a table or a figure, checked on ours: the yardstick where numbers are lost.
+"""What a paper's text says of its results, checked on our numbers.
 
-A sentence about groups of results is written here once, with its threshold, and asked of tables and figures
-alike: a report cannot contradict itself.
+Where the printed numbers are lost, these claims are all there is to compare with. A claim about both a table
+and a figure is written once, with one threshold, so the two cannot be judged differently.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from typing import Any
 from budgetron_reproduction.reproduction import Reproduction
 
 ALIKE = 1.0
-"""So many points apart is alike, comparable or close."""
+"""Results at most this many percentage points apart count as alike, comparable or close."""
 ALL, ALMOST_ALL = 1.0, 2 / 3
-"""The share of the groups in which a sentence must hold."""
+"""The share of the groups in which a claim must hold."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence, in our words, and whether some numbers bear it out: yes or no, and the numbers."""
+    """A claim in our words, and a function that checks it: results to (holds, the numbers in words)."""
 
     text: str
     check: Callable[[Any], tuple[bool, str]]
 
     def verdict(self, shown: Any) -> Verdict:
-        """The claim, checked."""
+        """Check the claim on some results."""
         holds, numbers = self.check(shown)
         return Verdict(self.text, bool(holds), numbers)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim, whether it holds here, and the numbers."""
+    """A claim, whether it holds for our results, and the numbers in words."""
 
     claim: str
     holds: bool
@@ -42,7 +42,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Group:
-    """The results of a data set at one budget, by algorithm; ``place`` is which of its budgets that is."""
+    """The results of a data set at one budget, by algorithm.
+
+    ``place`` is "largest" or "smallest" if the budget is that among those of the data set, else "".
+    """
 
     name: str
     place: str
@@ -52,17 +55,17 @@ class Group:
 
 
 Judge = Callable[[Group], tuple[bool, str] | None]
-"""From a group to whether it agrees, and its numbers; None where the sentence says nothing of it."""
+"""Checks a claim on one group: (holds, the numbers in words), or None if the claim is not about it."""
 
 
 def verdicts(done: Reproduction) -> list[Verdict]:
-    """Every claim about a table, checked."""
+    """Check every claim about a table."""
     about = CLAIMS.get((done.table.key, done.table.number), ()) if done.results else ()
     return [claim.verdict(list(groups(done))) for claim in about]
 
 
 def groups(done: Reproduction) -> Iterator[Group]:
-    """The results of each data set and budget."""
+    """Group the results of a table by data set and budget."""
     found: dict[tuple[str, int | None], list[Any]] = {}
     for each in done.results:
         found.setdefault((each.cell.dataset, each.cell.budget), []).append(each)
@@ -78,14 +81,14 @@ def groups(done: Reproduction) -> Iterator[Group]:
 
 
 def place(budget: int | None, budgets: Sequence[int]) -> str:
-    """Which of the budgets it is: "largest", "smallest" or neither."""
+    """Which of the budgets it is: "largest", "smallest", or "" for neither."""
     if budget is None:
         return ""
     return "largest" if budget == max(budgets) else "smallest" if budget == min(budgets) else ""
 
 
 def over(judge: Judge, share: float = ALL) -> Callable[[Sequence[Group]], tuple[bool, str]]:
-    """Whether at least a share of the groups of which a sentence says something agrees."""
+    """A check that passes if the judge agrees on at least a share of the groups that the claim is about."""
 
     def check(shown: Sequence[Group]) -> tuple[bool, str]:
         told = {group.name: said for group in shown if (said := judge(group)) is not None}
@@ -118,7 +121,10 @@ def _at(where: str, judge: Judge) -> Judge:
 
 
 def _removal(helps: bool) -> Judge:
-    """With ``helps`` not worse than the better of RBP and Forgetron, give or take; else not better."""
+    """Compare BDUOL with removal to the better of RBP and Forgetron.
+
+    With ``helps``: it is at most `ALIKE` points worse. Without: it is not better.
+    """
 
     def judge(group: Group) -> tuple[bool, str]:
         values = group.mistakes
@@ -131,7 +137,7 @@ def _removal(helps: bool) -> Judge:
 
 
 def _first(some: Sequence[str], what: str = "mistakes", most: bool = False) -> Judge:
-    """Whether the least (or with ``most`` the largest) of all is one of some."""
+    """Whether one of some algorithms has the smallest (with ``most``, the largest) value of all."""
 
     def judge(group: Group) -> tuple[bool, str]:
         values, sign = getattr(group, what), -1 if most else 1
@@ -179,13 +185,13 @@ BDUOL = (
         over(_below("bduol-nearest", "bduol-approximate", "seconds")),
     ),
 )
-"""What Zhao & Hoi say of their Table 3 and of the figures that show its runs."""
+"""Zhao & Hoi on their Table 3, and on the figures of the same runs."""
 
 BDUOL_DRAWN = Claim(
     "A BDUOL makes the fewest mistakes of all that are drawn.",
     over(_first(("bduol-removal", "bduol-nearest", "bduol-approximate"))),
 )
-"""Of the figures alone, which lack exact projection."""
+"""About the figures only: they do not show exact projection."""
 
 CLAIMS = {
     ("zhao2012b", 2): (
@@ -212,4 +218,4 @@ CLAIMS = {
         ),
     ),
 }
-"""What the texts say of tables."""
+"""The claims about each table."""

@@ -1,4 +1,4 @@
-"""Reproductions as Markdown: ours beside the paper."""
+"""Reproductions as Markdown."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from budgetron_reproduction.printed import Remark
 from budgetron_reproduction.reproduction import Reproduction, Result
 
 FAR = 2.0
-"""More printed deviations than this in the bad direction ask for a reason."""
+"""A result that is worse than print by more deviations than this needs a reason."""
 
 
 def table(done: Reproduction) -> str:
-    """A table; below it what was done otherwise, why results differ, and which data sets are missing."""
+    """The section of a table: results, departures from the paper, reasons for differences, missing data."""
     what = done.table
     parts = [
         f"### {what.title}. {what.caption}",
         f"{what.paper}. {_how(done)}",
-        _rows(done.results, what.differs) if done.results else "None of its data sets has a file here.",
+        _rows(done.results, what.differs) if done.results else "The files of its data sets are missing.",
         _claims(done),
         _remarks("Departs from the paper", what.departs, done.results),
         _remarks("Why results differ", what.differs, done.results, numbered=True),
@@ -33,7 +33,7 @@ def table(done: Reproduction) -> str:
 
 
 def figure(drawn: Drawn, address: str) -> str:
-    """A figure: the picture, what was done otherwise, and what the text claims of it with our numbers."""
+    """The section of a figure: the picture, departures from the paper, and the claims with our numbers."""
     parts = [
         f"### {drawn.title}",
         drawn.caption,
@@ -41,7 +41,7 @@ def figure(drawn: Drawn, address: str) -> str:
         "\n".join(["**Departs from the paper.**", "", *(f"* {why}" for why in drawn.departs)])
         if drawn.departs
         else "",
-        "\n".join(["**What the text says of it.**", "", *map(_verdict, drawn.claims)]),
+        "\n".join(["**What the text says about it.**", "", *map(_verdict, drawn.claims)]),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -51,7 +51,7 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def claims(drawn: Iterable[Drawn]) -> str:
-    """How many claims of the texts hold, a line for each figure."""
+    """How many claims of the texts hold, one line for each figure."""
     lines = []
     for each in drawn:
         holding = sum(verdict.holds for verdict in each.claims)
@@ -60,7 +60,7 @@ def claims(drawn: Iterable[Drawn]) -> str:
 
 
 def summary(all_done: Iterable[Reproduction]) -> str:
-    """How many cells are how near to print, and how much faster, a line for each table."""
+    """How many cells are close to print, and how much faster they are, one line for each table."""
     head = [
         "table",
         "cells run",
@@ -77,7 +77,7 @@ def summary(all_done: Iterable[Reproduction]) -> str:
 
 
 def speed(all_done: Iterable[Reproduction]) -> str:
-    """The printed seconds of a pass over ours, a line for each data set of each table."""
+    """The printed seconds of a pass divided by ours, one line for each data set of each table."""
     head = ["table", "data set", "rows", "least", "algorithm", "median", "most"]
     lines = []
     for done in all_done:
@@ -89,14 +89,14 @@ def speed(all_done: Iterable[Reproduction]) -> str:
 
 
 def unexplained(done: Reproduction) -> list[Result]:
-    """Results that are far from print in the bad direction, and no remark says why."""
+    """The results that are far worse than print and have no remark."""
     return [each for each in done.results if far(each) and not _reasons(each, done.table.differs)]
 
 
 def far(result: Result) -> bool:
     """Whether a result is worse than print by more than two printed deviations.
 
-    Where none is printed: by more than two of ours, and by more than a hundredth of the printed value.
+    If no deviation is printed: by more than two of ours, and by more than 1 % of the printed value.
     """
     if result.deviations is not None:
         return result.deviations > FAR
@@ -138,14 +138,14 @@ def _tested(each: Result) -> list[str]:
 
 
 def _reasons(each: Result, differs: Sequence[Remark]) -> list[int]:
-    """The numbers of the remarks that concern a cell."""
+    """The numbers of the remarks about a cell."""
     return [number for number, remark in enumerate(differs, 1) if remark.concerns(each.cell)]
 
 
 def _remarks(
     title: str, remarks: Sequence[Remark], results: Sequence[Result], numbered: bool = False
 ) -> str:
-    """Those that concern something that was run."""
+    """The remarks about cells that were run."""
     lines = []
     for number, remark in enumerate(remarks, 1):
         if any(remark.concerns(each.cell) for each in results):
@@ -155,7 +155,7 @@ def _remarks(
 
 
 def _doubts(done: Reproduction) -> str:
-    """What the print itself leaves in doubt."""
+    """The notes on printed values that are doubtful."""
     doubtful = [each.cell for each in done.results if each.cell.note]
     lines = [f"* {cell.dataset}, {settings.label(cell)}: {cell.note}" for cell in doubtful]
     return "\n".join(["**Doubtful in print.**", "", *lines]) if lines else ""
@@ -163,24 +163,24 @@ def _doubts(done: Reproduction) -> str:
 
 def _claims(done: Reproduction) -> str:
     lines = [_verdict(verdict) for verdict in verdicts(done)]
-    return "\n".join(["**What the text says of the lost numbers.**", "", *lines]) if lines else ""
+    return "\n".join(["**What the text says about the lost numbers.**", "", *lines]) if lines else ""
 
 
 def _missing(done: Reproduction) -> str:
     names = ", ".join(done.missing)
-    return f"**Not run**, since rows are not at hand, or settings not known: {names}." if names else ""
+    return f"**Not run**, because the data is missing or no settings are stored: {names}." if names else ""
 
 
 def _how(done: Reproduction) -> str:
-    """What is measured, over how many orders, where settings come from, and what theirs ran in."""
+    """The measure, the number of orders, the origin of the settings, and the paper's implementation."""
     what = done.table
     sentences = [f"Measure: {what.measure}{_orders(done)}."]
     if what.grid and done.results:
         names = ", ".join(what.grid)
-        where = f"those of `{what.key}/settings.toml`, found before" if done.quick else "searched for now"
-        sentences.append(f"Settings of {names} are {where}, over the grids of the table's file.")
+        where = f"stored in `tables/{what.key}/settings.toml`" if done.quick else "found in this run"
+        sentences.append(f"Settings of {names}: {where}, by a search over the grids of the table.")
     if what.implementation:
-        sentences.append(f"Theirs: {what.implementation}.")
+        sentences.append(f"The paper's program: {what.implementation}.")
     return " ".join(sentences)
 
 

@@ -1,4 +1,4 @@
-"""The rows of a table's data sets, as its paper prepares them."""
+"""The rows of a table's data sets, loaded and prepared as in the paper."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Matrix = Any
 """A dense array or a CSR matrix."""
 Rows = tuple[Matrix, npt.NDArray[Any]]
 DENSE = 0.3
-"""Where more than this share of the numbers is not zero, rows are held dense."""
+"""Rows are stored as a dense array if more than this share of their values is nonzero."""
 CUT = 12345
-"""The seed of a cut in two: training and test rows, or rows for the search and for the stream."""
+"""The seed of random splits: into training and test rows, or into search rows and stream."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """All rows of a data set of a table, prepared; orders are drawn from them.
+    """The prepared rows of a data set of a table.
 
-    ``training`` has several draws of the rows where they are made up; ``testing`` is there in batch tables,
-    ``tuning`` where a part of the rows is for the search alone.
+    ``training`` has one entry, or one for each draw of made-up data. ``testing`` is set in batch tables.
+    ``tuning`` is set if some rows are for the search only.
     """
 
     table: Table
@@ -40,17 +40,17 @@ class Prepared:
 
     @property
     def n(self) -> int:
-        """How many rows a pass has."""
+        """The number of rows of a pass."""
         return len(self.training[0][1])
 
     @property
     def labels(self) -> dict[str, Any]:
-        """What tells these rows from others, for those who keep what they gave."""
+        """What identifies these rows, for the labels of saved runs."""
         what = {name: value for name, value in asdict(self.source).items() if value is not None}
         return {**what, "draws": self.table.draws}
 
     def order(self, permutation: int) -> Rows:
-        """The training rows, or the stream, in a random order."""
+        """The training rows in a random order; the permutation's number is the seed."""
         X, y = self.training[permutation % self.table.draws]
         order = np.random.default_rng(permutation // self.table.draws).permutation(len(y))
         return X[order], y[order]
@@ -58,13 +58,13 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to columns and to the target: scalers, which are fitted to the training rows."""
+    """Scalers of the columns and of the target, fitted to the training rows."""
 
     columns: Callable[[], Any] | None = None
     target: Callable[[], Any] | None = None
 
     def __call__(self, training: Rows, *others: Rows) -> list[Rows]:
-        """The training rows and others, prepared alike."""
+        """Prepare the training rows, and other rows with the same scales."""
         X, y = training
         columns = self.columns().fit(_array(X)) if self.columns else None
         target = self.target().fit(y[:, None]) if self.target else None
@@ -83,11 +83,11 @@ PREPARATIONS = {
     "columns and target to [0, 1]": Preparation(MinMaxScaler, MinMaxScaler),
     "columns to [-1, 1], target standardised": Preparation(partial(MinMaxScaler, (-1, 1)), StandardScaler),
 }
-"""What is done to rows, by what the tables' files call it."""
+"""The preparations by their names in the tables' files."""
 
 
 def prepared(table: Table, source: Source) -> Prepared:
-    """The rows of a data set, loaded; `DataError` where there is no file of it."""
+    """Load and prepare the rows of a data set; `DataError` if its file is missing."""
     prepare = PREPARATIONS[source.prepare]
     if source.here == "synthetic":
         draws = (prepare(datasets.synthetic(seed=seed))[0] for seed in range(table.draws))
@@ -103,7 +103,7 @@ def prepared(table: Table, source: Source) -> Prepared:
 
 
 def _parts(source: Source) -> tuple[Rows, Rows]:
-    """Training and test rows: the parts of the data set, or one cut of its rows for all orders."""
+    """Training and test rows: the parts of the data set, or one random split for all orders."""
     if source.train is not None:
         training, (X, y) = _cut(datasets.load(source.here, source.part), source.train)
         return training, (X[: source.test], y[: source.test])
@@ -112,7 +112,7 @@ def _parts(source: Source) -> tuple[Rows, Rows]:
 
 
 def _cut(rows: Rows, n: int) -> tuple[Rows, Rows]:
-    """So many random rows, and the others."""
+    """Split off n random rows; they, and the others."""
     X, y = rows
     order = np.random.default_rng(CUT).permutation(len(y))
     return (X[order[:n]], y[order[:n]]), (X[order[n:]], y[order[n:]])
@@ -130,7 +130,7 @@ def _array(X: Matrix) -> npt.NDArray[Any]:
 
 
 def _dense(rows: Rows) -> Rows:
-    """The same rows, sparse where few of their numbers are not zero, else an array."""
+    """The same rows as a dense array or a CSR matrix, depending on how many values are nonzero."""
     X, y = rows
     filled = X.nnz if sparse.issparse(X) else np.count_nonzero(X)
     if filled > DENSE * X.shape[0] * X.shape[1]:

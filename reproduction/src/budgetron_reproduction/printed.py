@@ -1,4 +1,4 @@
-"""The printed tables of the papers as data: ``papers/<key>/table<n>.toml``."""
+"""The printed tables of the papers as data, read from ``tables/<key>/table<n>.toml``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 KEYS = ("orabona2008", "zhao2012", "zhao2012b", "lu2016", "le2016")
-"""The papers, in the order of their years."""
+"""The papers, by year."""
 
 LABELS = ("dataset", "algorithm", "loss", "maintenance", "variant", "budget")
-"""What tells the cells of a table apart."""
+"""The fields that identify a cell within its table."""
 
 
 class UnknownTable(ValueError):
-    """No such paper, table or data set in a table; the message says which there are."""
+    """There is no such paper, table or data set; the message lists those there are."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class Cell:
     Attributes
     ----------
     dataset, algorithm, loss, maintenance, variant, budget
-        What it is the result of; those that its table does not have are None.
+        What identifies the cell. Fields that its table does not have are None.
     value, sd : float
-        As printed; ``sd`` is None where none is printed or it is lost.
+        As printed. ``sd`` is None if it is not printed or lost.
     seconds, test_seconds, support : float or None
-        The printed time of a pass, of testing, and the number of support vectors.
+        As printed: the time of a pass, the time of testing, the number of support vectors.
     note : str
-        What is doubtful about the print.
+        What is doubtful in the printed value.
     """
 
     dataset: str
@@ -52,45 +52,44 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The cell without its data set, as a row of a table is called."""
+        """The name of the cell's row: algorithm, variant, maintenance and loss."""
         words = [self.algorithm, self.variant, self.maintenance, self.loss]
         return ", ".join(word for word in words if word)
 
     @property
     def labels(self) -> dict[str, Any]:
-        """What tells it from the other cells of its table."""
+        """The fields that identify the cell, without those that are None."""
         return {name: value for name in LABELS if (value := getattr(self, name)) is not None}
 
 
 @dataclass(frozen=True)
 class Source:
-    """The rows of a table's data set: what it is called here, and what is done to it.
+    """A data set of a table: its name in `budgetron.datasets`, and how its rows are prepared.
 
     Attributes
     ----------
     name : str
-        What the paper calls it.
+        Its name in the paper.
     here : str
-        What `budgetron.datasets` calls it.
+        Its name in `budgetron.datasets`.
     rows, features : int or None
         As printed.
     part : str or None
-        The part that is read; by default what the online tables run over.
+        The part to read; by default the rows that the online tables run over.
     prepare : str
         One of `preparation.PREPARATIONS`.
     train, test : int or None
-        For batch tables: how many rows are drawn for training and testing where there are no fixed parts.
+        For batch tables without fixed parts: the number of training and test rows to draw.
     first : int or None
-        Only so many of the first rows of the training part.
+        Use only this many rows from the start of the training part.
     budget : int or None
-        Where the table has one for each data set.
+        The budget, in tables that have one for each data set.
     decimals : int or None
-        Of the printed values, where they are not those of the table.
+        Decimals of the printed values, if not those of the table.
     part_of : int or None
-        How many rows the paper runs over, where ours are a part of them: printed times are compared by the
-        row.
+        The number of rows in the paper, if ours are a part of them. Times are then compared per row.
     half : bool
-        Whether one half of the rows is kept for the search of settings and the other is the stream.
+        Whether half of the rows is set aside for the search of settings; the other half is the stream.
     """
 
     name: str
@@ -110,14 +109,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Remark:
-    """Something said about some cells of a table: of all, where it names none."""
+    """A remark about some cells of a table. No data sets means all of them; the same for algorithms."""
 
     why: str
     datasets: tuple[str, ...] = ()
     algorithms: tuple[str, ...] = ()
 
     def concerns(self, cell: Cell) -> bool:
-        """Whether the cell is one of them."""
+        """Whether the remark is about this cell."""
         return (not self.datasets or cell.dataset in self.datasets) and (
             not self.algorithms or cell.algorithm in self.algorithms
         )
@@ -132,33 +131,36 @@ class Table:
     key, number : str, int
         The paper and the table.
     paper, caption : str
-        The paper in full; what the table shows, in our words.
+        The full reference; what the table shows, in our words.
     protocol : str
-        "online" (mistakes, or squared error, of each row before it is learnt) or "batch" (one pass over
-        training rows, then test rows).
+        "online" (each row is predicted, then learned) or "batch" (one pass over the training rows, then
+        the test rows are predicted).
     task : str
         "binary", "multiclass" or "regression".
     measure : str
-        What ``value`` is; ``more_is_better`` says which direction is good.
+        What ``value`` measures; ``more_is_better`` is its direction.
     permutations : int
-        Random orders of the rows.
+        The number of random orders of the rows.
+    draws : int
+        The number of draws of the rows, for made-up data.
     implementation : str
-        What the printed times were measured in.
+        The language and machine of the printed times.
     settings : dict
-        Parameters by algorithm that are not searched for; "all" is for every one.
+        Fixed parameters by algorithm; those of "all" are for every algorithm.
     grid : dict
-        What is searched, by algorithm.
+        The values to search, by algorithm.
     same : dict
-        Algorithms that take over what the search found for another one.
+        Algorithms that use the settings found for another algorithm.
     search : dict
-        ``rows`` are the most that the search runs over ("libsvm rows": for that algorithm); ``orders``
-        (online) or ``folds`` (batch) how often.
+        ``rows`` is the largest number of rows in the search ("libsvm rows": for that algorithm). ``orders``
+        (online) or ``folds`` (batch) is the number of repetitions.
     fewer : dict
-        Permutations by "data set, algorithm" where a pass is long.
+        The number of permutations by "data set, algorithm", where a pass takes long.
     sources, cells
         The data sets and the printed results.
     departs, differs : tuple of Remark
-        Where we do something else than the paper, and why; why results differ where they do.
+        ``departs``: where we do something different from the paper, and why. ``differs``: why our results
+        differ from the printed ones.
     """
 
     key: str
@@ -185,25 +187,25 @@ class Table:
 
     @property
     def title(self) -> str:
-        """As it is called in reports."""
+        """Its name in reports."""
         return f"{self.key}, Table {self.number}"
 
     def budget(self, cell: Cell) -> int | None:
-        """Of a cell: its own, or that of its data set."""
+        """The budget of a cell: its own, or that of its data set."""
         return cell.budget if cell.budget is not None else self.sources[cell.dataset].budget
 
     def digits(self, cell: Cell) -> int:
-        """How many decimals the value of a cell is printed with."""
+        """The number of decimals with which a cell is printed."""
         own = self.sources[cell.dataset].decimals
         return self.decimals if own is None else own
 
     def orders(self, cell: Cell, most: int | None = None) -> int:
-        """How many permutations a cell is run over; not more than asked for."""
+        """The number of permutations to run for a cell, at most ``most``."""
         few = self.fewer.get(f"{cell.dataset}, {cell.algorithm}", self.permutations)
         return min(few, most or few)
 
     def of(self, dataset: str | None) -> tuple[Cell, ...]:
-        """The cells of a data set, by the paper's name or ours; all where None is asked for."""
+        """The cells of a data set, by the paper's name or ours. None means all cells."""
         if dataset is None:
             return self.cells
         names = {name for name, source in self.sources.items() if dataset in (name, source.here)}
@@ -234,7 +236,7 @@ def table(key: str, number: int) -> Table:
 
 @cache
 def numbers(key: str) -> tuple[int, ...]:
-    """The tables of a paper that can be reproduced."""
+    """The numbers of the tables of a paper that can be reproduced."""
     if key not in KEYS:
         raise UnknownTable(f"there is no paper {key!r}; there are: {', '.join(KEYS)}.")
     stems = (entry.name.removesuffix(".toml") for entry in _folder(key).iterdir())
@@ -243,7 +245,7 @@ def numbers(key: str) -> tuple[int, ...]:
 
 @cache
 def found(key: str) -> dict[str, Any]:
-    """The settings that a search found before: table to data set to cell name to budget to parameters."""
+    """The settings that earlier searches found: table to data set to cell to parameters."""
     path = _folder(key) / "settings.toml"
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 

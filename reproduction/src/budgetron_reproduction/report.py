@@ -14,17 +14,21 @@ Drawn = dict[str, list[figures.Drawn]]
 """The figures by paper."""
 
 FIGURES = "figures"
-"""The folder of the pictures, beside the report."""
+"""The folder of the pictures, next to the report."""
 
 HEAD = """\
 # The papers' tables, reproduced
 
-`make report` makes this page. Every number of ours was computed, none copied. Differences are in *printed*
-standard deviations; above 0 ours is larger. **Bold** is worse than print by more than two, with the number
-of the reason below the table; where no deviation is printed, **far** is worse by more than two of ours.
-Our seconds are wall time of one pass in one thread, two runs at a time on two cores. Theirs are as printed,
-on machines of 2008 to 2016, in MATLAB or C++ as each table says: the factor is what a user gains, not a
-comparison of algorithms.
+`make report` writes this page. All our numbers are computed by it. How to read the tables:
+
+* **difference, sd**: ours minus the paper's value, in *printed* standard deviations.
+* **bold**: worse than the paper by more than two printed deviations. The number in brackets is the reason,
+  below the table. If no deviation is printed, **far** is worse by more than two of our own deviations.
+* **seconds**: ours are wall time of one pass in one thread, with two runs at a time on two cores. Those of
+  the papers are as printed, on machines of 2008 to 2016, in MATLAB or C++. "Times faster" is what a user
+  gains; it does not compare algorithms.
+* **reading**: some tables were printed with programs that differ from the definitions in the papers. Where
+  budgetron offers that reading by name, it is run, and the table says so.
 """
 
 
@@ -36,8 +40,10 @@ def write(
     afresh: bool = False,
     whole: bool = True,
 ) -> None:
-    """The report of what was reproduced, into a folder. Where that is ``whole`` papers, their figures are
-    in it: drawn where they are not there yet, were made from other settings, or ``afresh``.
+    """Write the report of some reproductions into a folder.
+
+    With ``whole`` (the reproductions are whole papers) the report has the figures too. A figure that was
+    drawn before from the same settings is taken from the folder, unless ``afresh``.
     """
     folder.mkdir(parents=True, exist_ok=True)
     drawn = _drawn(done, folder / FIGURES, n_jobs, afresh) if whole else {}
@@ -53,7 +59,7 @@ def text(done: Sequence[Reproduction], drawn: Drawn) -> str:
         *_open(done),
         *_claims(drawn),
         "## How much faster",
-        "The printed seconds of a pass over ours: least, median and most over the algorithms.",
+        "The printed seconds of a pass divided by ours: least, median and most over the algorithms.",
         markdown.speed(done),
         "## The tables and figures",
         *_papers(done, drawn),
@@ -69,22 +75,22 @@ def _papers(done: Sequence[Reproduction], drawn: Drawn) -> Iterator[str]:
 
 
 def _open(done: Sequence[Reproduction]) -> Iterator[str]:
-    """Results that are far from print and have no remark yet."""
+    """A paragraph about results that are far from print and have no remark, if there are any."""
     unexplained = [each for table in done for each in markdown.unexplained(table)]
     cells = [f"{each.table.title}: {each.cell.dataset}, {each.cell.name}" for each in unexplained]
     if cells:
-        yield "**Far from print, without a reason so far**: " + "; ".join(cells) + "."
+        yield "**Far from print, not yet explained**: " + "; ".join(cells) + "."
 
 
 def _claims(drawn: Drawn) -> Iterator[str]:
     everything = [each for those in drawn.values() for each in those]
     if everything:
-        yield "What the texts say of their figures (the pictures are lost), and how much of it holds here:"
+        yield "The papers' figures are lost, but the texts describe them. How many of these claims hold here:"
         yield markdown.claims(everything)
 
 
 def _drawn(done: Sequence[Reproduction], folder: Path, n_jobs: int, afresh: bool) -> Drawn:
-    """The figures of the papers; those without any of their data sets are left out."""
+    """The figures of the papers, without those of which no data set is there."""
     drawn: Drawn = {}
     for key in dict.fromkeys(each.table.key for each in done):
         for number in figures.numbers(key):

@@ -1,4 +1,4 @@
-"""A table run again, beside its printed values."""
+"""Running a table again, and comparing the results with the printed ones."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Result:
     Attributes
     ----------
     cell : Cell
-        What is printed.
+        The printed cell.
     setting : dict
-        The settings it was run with.
+        The settings of the run.
     value, sd, seconds, support
-        Means over the permutations; ``sd`` is with n - 1, and None for one permutation.
+        Means over the permutations. ``sd`` is the sample deviation, None for one permutation.
     test_seconds : float or None
-        In batch tables.
+        Seconds of testing, in batch tables.
     permutations, rows : int
-        How many orders, and rows of a pass.
+        The number of orders, and of rows in a pass.
     ours : bool
-        Whether the learner is of this library, and not a batch learner of scikit-learn beside it.
+        Whether the learner is budgetron's, not a batch learner of scikit-learn.
     """
 
     table: Table
@@ -54,9 +54,9 @@ class Result:
 
     @property
     def deviations(self) -> float | None:
-        """How far ours is from the printed value, in printed standard deviations; above 0 is worse.
+        """Our value minus the printed one, in printed standard deviations; positive is worse.
 
-        A printed 0.0 stands for anything below half of its last digit, and counts as that.
+        A printed deviation of 0.0 is anything below half of its last digit, and counts as that.
         """
         if self.cell.value is None or self.cell.sd is None:
             return None
@@ -66,7 +66,7 @@ class Result:
 
     @property
     def faster(self) -> float | None:
-        """The printed seconds over ours; by the row, where ours are a part of the paper's rows."""
+        """Printed seconds divided by ours; per row if we run over a part of the paper's rows."""
         if self.cell.seconds is None or not self.ours:
             return None
         whole = self.table.sources[self.cell.dataset].part_of
@@ -76,7 +76,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A table run again: its results, the data sets that were left out and why, the settings found."""
+    """The results of a table, the data sets left out with the reason, and the settings found."""
 
     table: Table
     results: tuple[Result, ...]
@@ -85,7 +85,7 @@ class Reproduction:
     quick: bool = True
 
     def count(self, most: float, or_better: bool = False) -> tuple[int, int]:
-        """How many cells are within so many printed deviations (or better), and of how many."""
+        """How many cells are within ``most`` printed deviations (or better), and how many there are."""
         far = [each.deviations for each in self.results if each.deviations is not None]
         return sum(z <= most if or_better else abs(z) <= most for z in far), len(far)
 
@@ -107,18 +107,18 @@ def reproduce(
     key : str
         The paper: "orabona2008", "zhao2012", "zhao2012b", "lu2016" or "le2016".
     number : int
-        Its table.
+        The number of the table.
     dataset : str, optional
         Only this data set, by the paper's name or ours.
     permutations : int, optional
-        At most so many orders; by default as many as the paper has.
+        At most this many orders; by default as many as in the paper.
     quick : bool
-        Whether settings that were searched for are those stored in the project; else they are searched
-        for again, over the grid of the table's file.
+        Whether to use the settings stored with the tables. Otherwise they are searched for again, over the
+        grid of the table.
     n_jobs : int
-        Threads; -1 is one for each processor.
+        The number of threads; -1 is one for each processor.
     store : Store, optional
-        Where runs are kept as they end; what is in there already is not run again.
+        Where finished runs are saved. Runs that are in it already are not run again.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def reproduce(
 
 
 def makes(what: Table, cell: Cell) -> Makes:
-    """How the learner of a cell is made; the papers' modules say so."""
+    """The function that makes the learner of a cell, from the module of its paper in ``learners``."""
     tables = import_module(f"budgetron_reproduction.learners.{what.key}").TABLES
     made: Makes = tables[what.number][cell.algorithm]
     return made
@@ -156,7 +156,7 @@ def makes(what: Table, cell: Cell) -> Makes:
 def _searched(
     what: Table, cells: Sequence[Cell], rows: Prepared, kept: Store, quick: bool, workers: int
 ) -> dict[str, settings.Setting]:
-    """The settings of a data set's cells that are not stated."""
+    """The settings of a data set's cells that the table's file does not fix."""
     if quick:
         return settings.stored(what).get(cells[0].dataset, {})
     searching = {settings.label(each): each for each in (settings.stand_in(what, cell) for cell in cells)}
@@ -192,7 +192,7 @@ def _results(
 def _jobs(
     what: Table, cell: Cell, setting: settings.Setting, rows: Prepared, permutations: int | None
 ) -> Iterator[Job]:
-    """The runs of a cell; all that decides what comes of one is among its labels."""
+    """The runs of a cell. The labels of a run contain everything that its outcome depends on."""
     model = makes(what, cell)(Case(cell, rows.n, what.budget(cell), setting))
     for i in range(what.orders(cell, permutations)):
         labels = {

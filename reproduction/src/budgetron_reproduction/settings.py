@@ -1,4 +1,4 @@
-"""The settings of a cell: what its table states, what a search over the table's grid finds."""
+"""The settings of a cell: fixed by its table's file, or found by a search over the table's grid."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from budgetron_reproduction.store import Job, Store
 
 Setting = dict[str, Any]
 Found = dict[str, dict[str, Setting]]
-"""Data set to cell to what was found for it."""
+"""Data set to cell to the settings found."""
 
-HEAD = "# Found by `budgetron reproduce` over the tables' grids; --quick uses those in papers/."
+HEAD = "# Found by `budgetron-reproduce` over the tables' grids; --quick uses those in tables/."
 
 SEED = 1000
-"""The search has orders of its own, from this seed on."""
+"""The first seed of the orders in a search; the results of a table are over other orders."""
 
 
 class NotSearched(ValueError):
-    """Settings that are searched for, and were not yet."""
+    """The settings of a cell must be searched for, and no search has been run."""
 
 
 def stated(table: Table, cell: Cell) -> Setting:
-    """What the table's file says: for all, for the cell's algorithm, for that on its data set."""
+    """The settings in the table's file: for all, for the algorithm, for the algorithm on the data set."""
     whose = ("all", cell.algorithm, f"{cell.dataset}, {cell.algorithm}")
     return {name: value for who in whose for name, value in table.settings.get(who, {}).items()}
 
 
 def stored(table: Table) -> Found:
-    """What was found before, and is kept beside the tables."""
+    """The settings found by earlier searches, which are stored with the tables."""
     kept: Found = found(table.key).get(f"table{table.number}", {})
     return kept
 
@@ -60,7 +60,7 @@ def setting(table: Table, cell: Cell, searched: Found) -> Setting:
 
 
 def keep(table: Table, searched: Found, folder: Path) -> Path:
-    """Write what a search found beside what other searches found; the file that has it now."""
+    """Add the settings found to the file of the paper in a folder; the path of the file."""
     path = folder / f"{table.key}.settings.toml"
     known = kept(path)
     there = {name: cells for name, cells in searched.items() if cells}
@@ -75,11 +75,11 @@ def keep(table: Table, searched: Found, folder: Path) -> Path:
 
 
 def kept(path: Path) -> dict[str, Any]:
-    """What a file of settings has; ValueError for one that cannot be read."""
+    """Read a file of settings; ValueError if it is not one."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except ValueError as error:
-        raise ValueError(f"{path} is no file of settings ({error}); move it out of the way.") from error
+        raise ValueError(f"{path} is not a file of settings ({error}); move it out of the way.") from error
 
 
 def _inline(found: Setting) -> str:
@@ -87,12 +87,12 @@ def _inline(found: Setting) -> str:
 
 
 def label(cell: Cell) -> str:
-    """What a cell is called among the settings of its data set."""
+    """The name of a cell among the settings of its data set."""
     return cell.name + (f", B = {cell.budget}" if cell.budget is not None else "")
 
 
 def stand_in(table: Table, cell: Cell) -> Cell:
-    """The cell whose search serves this one: itself, or as the table's ``same`` says."""
+    """The cell whose settings this one uses: itself, or the one named in the table's ``same``."""
     other = table.same.get(cell.algorithm)
     if other is None:
         return cell
@@ -102,7 +102,7 @@ def stand_in(table: Table, cell: Cell) -> Cell:
 
 
 def search(table: Table, cell: Cell, makes: Makes, rows: Prepared, store: Store, threads: int) -> Setting:
-    """The point of the grid that is best on orders, or folds, of its own; no test row is among them."""
+    """The best point of the grid, on orders or folds that the results do not use; never on test rows."""
     grid = table.grid[cell.algorithm]
     points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
     jobs = [list(_jobs(table, cell, makes, rows, point)) for point in points]
@@ -120,7 +120,7 @@ def search(table: Table, cell: Cell, makes: Makes, rows: Prepared, store: Store,
 def _jobs(
     table: Table, cell: Cell, makes: Makes, rows: Prepared, point: Mapping[str, Any]
 ) -> Iterator[Job]:
-    """The runs of a point of the grid: over a few orders, or over the folds of the training rows."""
+    """The runs of a point of the grid, one for each order or fold."""
     chosen = stated(table, cell) | dict(point)
     nominal = makes(Case(cell, _most(table, cell), table.budget(cell), chosen))
     for i in range(table.search.get("folds") or table.search["orders"]):
@@ -135,7 +135,7 @@ def _jobs(
 
 
 def _try(table: Table, cell: Cell, makes: Makes, rows: Prepared, chosen: Setting, i: int) -> Outcome:
-    """One run; steps so large that f is no number any more make it the worst there can be."""
+    """One run. If the learner diverges, the outcome is the worst possible one."""
     worst = Outcome(-np.inf if table.more_is_better else np.inf, 0.0)
     try:
         outcome = (_fold if "folds" in table.search else _order)(table, cell, makes, rows, chosen, i)
@@ -145,13 +145,13 @@ def _try(table: Table, cell: Cell, makes: Makes, rows: Prepared, chosen: Setting
 
 
 def _order(table: Table, cell: Cell, makes: Makes, rows: Prepared, chosen: Setting, i: int) -> Outcome:
-    """Another order of the rows, online."""
+    """An online pass over the rows in an order of the search."""
     X, y = _first(rows, _most(table, cell), SEED + i)
     return online(table, makes(Case(cell, len(y), table.budget(cell), chosen)), (X, y), SEED + i)
 
 
 def _fold(table: Table, cell: Cell, makes: Makes, rows: Prepared, chosen: Setting, i: int) -> Outcome:
-    """Trained on all folds but one, tested on that one."""
+    """Train on all folds but one, test on that one."""
     X, y = _first(rows, _most(table, cell), SEED)
     taught, held = list(KFold(table.search["folds"]).split(X))[i]
     model = makes(Case(cell, len(taught), table.budget(cell), chosen))
@@ -162,12 +162,12 @@ def _fold(table: Table, cell: Cell, makes: Makes, rows: Prepared, chosen: Settin
 
 
 def _most(table: Table, cell: Cell) -> int:
-    """How many rows a search runs over at most."""
+    """The largest number of rows in a search."""
     return table.search.get(f"{cell.algorithm} rows", table.search["rows"])
 
 
 def _first(rows: Prepared, most: int, seed: int) -> Rows:
-    """The first of the rows that may be searched on, in an order of their own."""
+    """At most ``most`` random rows of those that a search may use."""
     X, y = rows.tuning or rows.training[0]
     order = np.random.default_rng(seed).permutation(len(y))[:most]
     return X[order], y[order]

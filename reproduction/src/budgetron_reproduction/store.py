@@ -1,4 +1,4 @@
-"""What runs gave, kept in a file as they end, so that a stopped reproduction goes on where it was."""
+"""Outcomes of runs, saved one by one, so that an interrupted reproduction continues where it stopped."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from budgetron_reproduction.files import write
 
 @dataclass(frozen=True)
 class Job:
-    """A run: what identifies it, as JSON, and the function that makes it."""
+    """A run: labels that identify it, as JSON, and the function that does it."""
 
     labels: Mapping[str, Any]
     run: Callable[[], Outcome]
 
     @property
     def key(self) -> str:
-        """The same for the same run, whenever it is asked for."""
+        """The labels as one text; equal for equal labels."""
         return json.dumps(self.labels, sort_keys=True)
 
 
 class Store:
-    """Outcomes by job, one line of JSON each; a line that was cut short counts as not there.
+    """A file of outcomes, one line of JSON for each run. Lines that are cut short are ignored.
 
     >>> import os, tempfile
     >>> from budgetron.progress import Progress
@@ -58,9 +58,9 @@ class Store:
             self._read(self.path)
 
     def outcomes(self, jobs: Sequence[Job], threads: int = 1, label: str = "running") -> list[Outcome]:
-        """Of all jobs, in their order; only those that are not known yet are run.
+        """The outcomes of the jobs, in their order. Only jobs that are not in the store are run.
 
-        Each has one thread: what LAPACK would do with more disturbs the runs beside it, and their times.
+        Each run has one thread: more LAPACK threads would slow down the other runs and spoil their times.
         """
         new = list({job.key: job for job in jobs if job.key not in self._known}.values())
         self.taken += len(jobs) - len(new)
@@ -79,7 +79,7 @@ class Store:
         return [self._known[job.key] for job in jobs]
 
     def forget(self, concerns: Callable[[Mapping[str, Any]], bool]) -> None:
-        """Drop the outcomes of the jobs whose labels concern it."""
+        """Drop the outcomes of the jobs for whose labels ``concerns`` is true."""
         self._known = {key: kept for key, kept in self._known.items() if not concerns(json.loads(key))}
         if self.path is not None and self.path.exists():
             write(self.path, b"".join(_line(json.loads(key), kept) for key, kept in self._known.items()))
@@ -96,7 +96,7 @@ class Store:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab+") as file:
             if file.tell() and not _ends_line(file):
-                file.write(b"\n")  # what was cut short stays a line of its own
+                file.write(b"\n")  # a line that was cut short must not spoil this one
             file.write(line)
 
     def _read(self, path: Path) -> None:
@@ -114,14 +114,14 @@ def _line(labels: Mapping[str, Any], outcome: Outcome) -> bytes:
 
 
 def _end(pool: ThreadPoolExecutor, interrupted: bool) -> None:
-    """What is running ends, and is kept; nothing else begins."""
+    """Wait for the current runs, which are saved; start no others."""
     if interrupted:
         sentence = "stopping after the current runs; interrupt again to stop at once."
         print(f"budgetron-reproduce: {sentence}", file=sys.stderr)
     try:
         pool.shutdown(wait=True, cancel_futures=True)
     except KeyboardInterrupt:
-        os._exit(130)  # threads in native code cannot be ended in another way; the file is whole
+        os._exit(130)  # threads in native code cannot be stopped otherwise; the file is complete
 
 
 def _ends_line(file: Any) -> bool:

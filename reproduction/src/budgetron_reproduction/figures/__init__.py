@@ -1,4 +1,4 @@
-"""The figures of the papers, computed and drawn again, with what their texts claim of them.
+"""The figures of the papers, computed and drawn again, and the claims of the texts about them.
 
 >>> from budgetron_reproduction import figures
 >>> figures.numbers("orabona2008")
@@ -19,15 +19,15 @@ from budgetron_reproduction.printed import KEYS, UnknownTable
 __all__ = ["Drawn", "Figure", "UnknownFigure", "draw", "figure", "kept", "numbers"]
 
 HAVE = ("orabona2008", "zhao2012b", "lu2016", "le2016")
-"""The papers with figures of results whose rows are at hand."""
+"""The papers with figures that can be drawn again."""
 
 
 class UnknownFigure(UnknownTable):
-    """No such figure; the message says which there are."""
+    """There is no such figure; the message lists those there are."""
 
 
 def numbers(key: str) -> tuple[int, ...]:
-    """The figures of a paper that can be drawn again."""
+    """The numbers of the figures of a paper that can be drawn again."""
     if key not in KEYS:
         raise UnknownFigure(f"there is no paper {key!r}; there are: {', '.join(KEYS)}.")
     return tuple(each.number for each in _figures(key))
@@ -43,18 +43,16 @@ def figure(key: str, number: int) -> Figure:
 
 
 def draw(key: str, number: int, folder: str | PathLike[str], n_jobs: int = 1) -> Drawn:
-    """Compute a figure, draw it into a folder, and check what the text claims of it.
+    """Compute a figure, draw it into a folder, and check the claims about it.
 
-    The picture is ``KEY_figN.png``; beside it ``KEY_figN.json`` has the caption and the verdicts. Data sets
-    that have no file are left out; where all of them are missing that is a `DataError`.
+    The picture is ``KEY_figN.png``; the caption and the verdicts are in ``KEY_figN.json``. Data sets without
+    a file are left out. If none has a file, that is a `DataError`.
     """
     return figure(key, number).draw(Path(folder), n_jobs)
 
 
 def kept(key: str, number: int, folder: str | PathLike[str]) -> Drawn | None:
-    """A figure as it was drawn into a folder before; None where it is not there, or was made from other
-    settings than it has now.
-    """
+    """A figure drawn into a folder before; None if it is not there or was made from other settings."""
     return Drawn.kept(image(Path(folder), key, number), figure(key, number).digest)
 
 

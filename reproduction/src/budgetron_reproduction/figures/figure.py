@@ -1,7 +1,7 @@
-"""A figure of a paper: what it shows, how it is computed and drawn, and what the text says of it.
+"""A figure of a paper: what it shows, how it is computed and drawn, and the claims about it.
 
-The pictures themselves are lost; what the text claims of them is the yardstick. A claim is checked against
-the numbers drawn, and one that does not hold is said not to.
+The printed pictures are lost. What is left are the claims of the texts, which are checked on the numbers
+that are drawn.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class Figure:
     caption : str
         What it shows, in our words.
     departs : tuple of str
-        Where we do something else.
+        Where we do something different from the paper.
     datasets : tuple of str
-        What is computed one after the other; those without a file are left out.
+        The data sets, computed one after the other. Those without a file are left out.
     recipe : callable
-        Data set to what its numbers depend on but the rows themselves: learners, orders, caps.
+        (data set) -> everything that the numbers depend on except the rows: learners, orders, limits.
     compute : callable
-        Data set and number of threads to what is drawn of it.
+        (data set, number of threads) -> the numbers to draw.
     picture : callable
-        From what was computed, by data set, to a matplotlib figure.
+        (numbers by data set) -> a matplotlib figure.
     claims : tuple of Claim
-        What the text says of it.
+        The claims of the text about it.
     """
 
     key: str
@@ -57,12 +57,12 @@ class Figure:
 
     @property
     def title(self) -> str:
-        """As it is called in reports."""
+        """Its name in reports."""
         return f"{self.key}, Figure {self.number}"
 
     @property
     def digest(self) -> str:
-        """Of what it is made from: what was drawn from something else is not this figure."""
+        """A digest of everything the figure is made from. A picture with another digest is out of date."""
         said = self.caption, self.departs, [claim.text for claim in self.claims]
         recipes = {name: self.recipe(name) for name in self.datasets}
         return sha256(repr((self.title, said, recipes)).encode()).hexdigest()
@@ -75,7 +75,7 @@ class Figure:
         verdicts = tuple(claim.verdict(shown) for claim in self.claims)
         departs = self.departs
         if missing:
-            departs += (f"Not drawn, since their rows are not at hand: {', '.join(missing)}.",)
+            departs += (f"Not drawn, because the data is missing: {', '.join(missing)}.",)
         path = image(folder, self.key, self.number)
         drawn = Drawn(path, self.title, self.caption, departs, verdicts, self.digest)
         drawn.keep(stored)
@@ -91,13 +91,13 @@ class Figure:
                 last = error
         if not shown:
             names = ", ".join(self.datasets)
-            raise DataError(f"{self.title}: none of its data sets has a file here ({names}).") from last
+            raise DataError(f"{self.title}: the files of its data sets are missing ({names}).") from last
         return shown, missing
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure as it was drawn: the picture's file, and what is said of it."""
+    """A drawn figure: the file of the picture, and the texts about it."""
 
     path: Path
     title: str
@@ -107,7 +107,7 @@ class Drawn:
     digest: str
 
     def keep(self, picture: bytes) -> None:
-        """Write the picture, and beside it what is said of it."""
+        """Write the picture and, next to it, the texts as JSON."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         said = {name: value for name, value in asdict(self).items() if name != "path"}
         write(self.path, picture)
@@ -116,9 +116,7 @@ class Drawn:
 
     @classmethod
     def kept(cls, path: Path, digest: str) -> Self | None:
-        """A figure that was drawn before; None where its picture, or what was said of it, is not there, or
-        where it was made from something else.
-        """
+        """A figure drawn before; None if the picture or its texts are missing, or the digest is another."""
         try:
             said = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
             claims = tuple(Verdict(**each) for each in said["claims"])
@@ -131,12 +129,12 @@ class Drawn:
 
 
 def image(folder: Path, key: str, number: int) -> Path:
-    """The file of a figure's picture."""
+    """The path of a figure's picture."""
     return folder / f"{key}_fig{number}.png"
 
 
 def _png(picture: Any) -> bytes:
-    """The file, of 256 colours, which nobody sees: it is a third as large."""
+    """The picture as PNG with 256 colours: a third of the size, and no visible difference."""
     from matplotlib import pyplot
     from PIL import Image
 

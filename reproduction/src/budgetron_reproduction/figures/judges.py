@@ -1,4 +1,4 @@
-"""Claims about the order of algorithms, checked data set by data set."""
+"""Checks of claims about the order of algorithms, data set by data set."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ ALL, MOST = 1.0, 0.5001
 Shown = Mapping[str, Comparison]
 Values = Mapping[str, float]
 Judge = Callable[[Values], tuple[bool, str]]
-"""From the values of a data set by algorithm to whether it agrees, and the numbers."""
+"""Checks a claim on the values of one data set: (holds, the numbers in words)."""
 
 
 def counted(
     judge: Judge, share: float, values: Callable[[Comparison], Values]
 ) -> Callable[[Shown], tuple[bool, str]]:
-    """Whether at least a share of the data sets agrees; those that cannot tell have no numbers."""
+    """A check that passes if the judge agrees on at least a share of the data sets.
+
+    Data sets for which the judge returns no numbers are not counted.
+    """
 
     def check(shown: Shown) -> tuple[bool, str]:
         judged = {name: judge(values(each)) for name, each in shown.items()}
@@ -33,7 +36,7 @@ def counted(
 
 
 def below(some: tuple[str, ...], others: tuple[str, ...], worst: bool = True, by: float = 1.0) -> Judge:
-    """Whether all (or with ``worst=False`` the best) of some are below each of the others, by a factor."""
+    """Whether all of some algorithms (with ``worst=False``, the best) are below all others, by a factor."""
 
     def judge(values: Values) -> tuple[bool, str]:
         mine = [values[name] for name in some if name in values]

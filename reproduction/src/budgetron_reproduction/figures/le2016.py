@@ -1,4 +1,4 @@
-"""Figure 1 of Le et al. 2016: the objective of SGD, BSGD and NBSGD as rows pass."""
+"""Figure 1 of Le et al. 2016: the objective of SGD, BSGD and NBSGD along a pass."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ROWS = 6000
 
 @dataclass(frozen=True)
 class Objective:
-    """Of a model after some rows: lam/2 |w|^2, the mean loss over all training rows, and its size."""
+    """Along a pass: lam/2 |w|^2, the mean loss over all training rows, and the support vectors."""
 
     rows: Floats
     norm: Floats
@@ -44,7 +44,7 @@ class Objective:
 
     @property
     def total(self) -> Floats:
-        """What is minimised."""
+        """The objective, which is minimised."""
         return self.norm + self.loss
 
 
@@ -57,7 +57,7 @@ def objective(model: OnlineClassifier, X: Any, y: Any, lam: float) -> tuple[floa
 
 
 def _walk(learner: Any, X: Any, y: Any, seed: int) -> Floats:
-    """A pass in pieces; after each: rows, lam/2 |w|^2, mean loss, support vectors."""
+    """One pass in pieces. After each piece: rows, lam/2 |w|^2, mean loss, support vectors."""
     model, walked = OnlineClassifier(learner, random_state=seed), []
     ends = np.linspace(0, len(y), POINTS + 1).astype(int)
     for start, end in pairwise(ends):

@@ -1,4 +1,4 @@
-"""What both figures of Le et al. 2016 run: SGD, BSGD and NBSGD in the same settings."""
+"""The runs of both figures of Le et al. 2016: SGD, BSGD and NBSGD with the same settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from budgetron_reproduction.printed import table
 from budgetron_reproduction.threads import threads
 
 K, LAM = Gaussian(1.0), 2.0**-8
-"""Of the paper's grids, the gamma of the best accuracy of all three, and the smallest lam."""
+"""From the paper's grids: the gamma with the best accuracy of all three, and the smallest lam."""
 ORDERS, POINTS = 3, 15
 SETTINGS = (
     "a9a, hinge loss, Gaussian kernel with γ = 1, λ = 2^-8; BSGD has a budget of a tenth of the rows, at "
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def learners(n: int) -> dict[str, Any]:
-    """The three, for n rows."""
+    """The three learners, for n rows."""
     B = n // 10
     return {
         "sgd": sgd(K, lam=LAM),
@@ -50,12 +50,12 @@ def rows_of(dataset: str, order: int, n: int) -> tuple[Rows, Rows]:
 
 
 def recipe(dataset: str, n: int) -> object:
-    """What the runs over n rows depend on but the rows themselves."""
+    """Everything that the runs over n rows depend on except the rows."""
     return table("le2016", 3).sources[dataset], learners(n), n, ORDERS, POINTS
 
 
 def over_orders(one: Callable[[int], T], n_jobs: int) -> list[T]:
-    """What one order gives, of each; a thread for each, as the times are of one."""
+    """The results of ``one`` for each order, each computed in one thread."""
     with threadpool_limits(1), ThreadPoolExecutor(threads(n_jobs)) as pool:
         return list(pool.map(one, range(ORDERS)))
 
@@ -66,5 +66,5 @@ def line(name: str, x: Any, y: Any) -> Line:
 
 
 def said_of(values: Mapping[str, float], digits: str = ".3g") -> str:
-    """Values by name, in words."""
+    """Values by name, as text."""
     return ", ".join(f"{name} {value:{digits}}" for name, value in values.items())

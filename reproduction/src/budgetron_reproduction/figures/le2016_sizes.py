@@ -1,4 +1,4 @@
-"""Figure 2 of Le et al. 2016: how large models get, along a pass and with beta."""
+"""Figure 2 of Le et al. 2016: the size of models along a pass, and against beta."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from budgetron_reproduction.preparation import Rows
 
 ROWS = 12_000
 BETAS = (1e-9, 0.1, 0.2, 0.3, 0.4, 0.5, 4 / 7, 0.6, 5 / 7, 0.8, 0.9, 1.0)
-"""In units of the number of rows."""
+"""Values of beta, divided by the number of rows."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Size and seconds along a pass by learner, and size and accuracy at its end by beta / rows."""
+    """Size and seconds along a pass, by learner; size and accuracy at the end of a pass, by beta / rows."""
 
     along: Mapping[str, Floats]
     by_beta: Floats
@@ -109,7 +109,7 @@ def _sizes_picture(shown: Mapping[str, Sizes]) -> Any:
 
 
 def _falls(column: int, what: str, digits: str) -> Any:
-    """Whether a larger beta gives less: at both ends, and as a rank correlation of -0.8 or below."""
+    """Whether the values fall with beta: from end to end, and with a rank correlation of at most -0.8."""
 
     def check(shown: Mapping[str, Sizes]) -> tuple[bool, str]:
         [sizes] = shown.values()

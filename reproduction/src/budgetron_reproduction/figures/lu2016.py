@@ -1,4 +1,4 @@
-"""Figures 1, 2, 5 and 6 of Lu et al. 2016: the runs of Tables 7 and 9, row by row."""
+"""Figures 1, 2, 5 and 6 of Lu et al. 2016: the runs of Tables 7 and 9, along a pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 4 of Lu et al. 2016: what a larger budget buys."""
+"""Figure 4 of Lu et al. 2016: mistakes and time against the budget."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = (*BEST[:2], "rbp", "forgetron", *BEST[2:], "bpa-s", "bogd")
 ROWS = 15_000
 
 Sizes = Mapping[int, Comparison]
-"""A budget to the runs with it."""
+"""The runs for each budget."""
 Shown = Mapping[str, Sizes]
 
 

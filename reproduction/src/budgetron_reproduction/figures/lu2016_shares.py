@@ -1,4 +1,4 @@
-"""Figure 3 of Lu et al. 2016: what more Fourier features or a higher rank buy."""
+"""Figure 3 of Lu et al. 2016: mistakes and time against the number of Fourier features and the rank."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TICKS = (15, 20, 30, 50, 80)
 LABELS = {"fogd": r"$\rho_f$ = D / B", "nogd": r"$\rho_n$ = rank / B"}
 
 Sizes = Mapping[float, Comparison]
-"""A share of the budget to the runs with it."""
+"""The runs for each share of the budget."""
 Shown = Mapping[str, Mapping[str, Sizes]]
 
 
@@ -42,7 +42,7 @@ def _plan(dataset: str) -> Plan:
 
 
 def _learners() -> dict[str, Mapping[float, Learner]]:
-    """By the share of the budget."""
+    """The learners by their share of the budget."""
     steps = table("lu2016", 7).settings
     features = {
         float(rho): fogd(K, components=rho * B, eta=rho * B * steps["fogd"]["eta"]) for rho in FEATURES
@@ -68,7 +68,7 @@ def _runs(dataset: str, n_jobs: int) -> dict[str, Sizes]:
 
 
 def _only(comparison: Comparison, name: str, called: str) -> Comparison:
-    """One of its learners, under another name."""
+    """The comparison with only one of its learners, under another name."""
     learners, records = {called: comparison.learners[name]}, {called: comparison.records[name]}
     return replace(comparison, learners=learners, records=records)
 
@@ -92,7 +92,7 @@ def _picture(shown: Shown) -> Any:
 
 
 def _ends(of: Numbers, sign: int) -> Callable[[Shown], tuple[bool, str]]:
-    """Whether the largest share gives less (or with ``sign`` -1 more) than the smallest, everywhere."""
+    """Whether the largest share gives less (with ``sign=-1``, more) than the smallest on all data sets."""
 
     def check(shown: Shown) -> tuple[bool, str]:
         holds, said = True, []

@@ -1,4 +1,4 @@
-"""Figures 1 to 3 of Orabona, Keshet & Caputo 2008: the runs of Table 1 with B = 1500, row by row."""
+"""Figures 1 to 3 of Orabona, Keshet & Caputo 2008: the runs of Table 1 with B = 1500, along a pass."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ BOUNDED = ("forgetron", "rbp")
 PROJECTRONS = ("projectron", "projectron++")
 ALGORITHMS = ("perceptron", "pa-1", *PROJECTRONS, *BOUNDED, "stoptron")
 EARLY = 1000
-"""Before so many rows all errors are alike and noisy."""
+"""Errors before this many rows are noise, and not compared."""
 SHOWN = (17, 27)
-"""The percentages that are drawn: the Stoptron's deviation is the largest."""
+"""The range of percentages that is drawn; the Stoptron's deviation exceeds it."""
 
 Shown = dict[str, Comparison]
 
@@ -82,7 +82,7 @@ def _tracks(shown: Shown) -> tuple[bool, str]:
 
 
 def _full(line: Line) -> int:
-    """The first place where the budget is used up."""
+    """The index of the first record with a full budget."""
     return int(np.argmax(line.mean >= B)) if (line.mean >= B).any() else len(line.mean) - 1
 
 
@@ -113,7 +113,7 @@ def _near_pa(shown: Shown) -> tuple[bool, str]:
 
 
 def _growth(line: Line) -> float:
-    """Growth over the second half of the rows, as a share of that over the first."""
+    """Growth over the second half of the rows, divided by growth over the first half."""
     half = float(np.interp(line.x[-1] / 2, line.x, line.mean))
     return float((line.mean[-1] - half) / half)
 

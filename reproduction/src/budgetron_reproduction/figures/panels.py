@@ -1,4 +1,4 @@
-"""Small multiples: several axes with lines of the same names, and one legend."""
+"""Figures of several panels that show the same algorithms, with one legend."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTH = 11.0
 
 
 def grid(rows: int, columns: int, height: float = 2.7, **more: Any) -> tuple[Any, Any]:
-    """A figure of the width of all of them, and its axes in rows."""
+    """A figure of the common width, and its axes in rows."""
     from matplotlib import pyplot
 
     size = (WIDTH, rows * height + 0.6)
@@ -26,7 +26,7 @@ def grid(rows: int, columns: int, height: float = 2.7, **more: Any) -> tuple[Any
 def multiples(
     panels: Mapping[str, Sequence[Line]], names: Sequence[str], ylabel: str, log: bool = False
 ) -> Any:
-    """One panel for each data set, in rows of three: all in the styles of the same names."""
+    """One panel for each data set, three in a row; a name has the same style in all of them."""
     columns = min(3, len(panels))
     figure, axes = grid(-(-len(panels) // columns), columns)
     for ax, (title, lines) in zip(axes.flat, panels.items(), strict=False):
@@ -50,10 +50,7 @@ def panel(
     log: bool = False,
     marked: bool = False,
 ) -> Any:
-    """The lines in the styles of their names, which are the same in every panel.
-
-    Many small lines: their deviations would hide them.
-    """
+    """Draw lines, each in the style of its name; the deviations are omitted, as they would hide lines."""
     known = {line.name: replace(line, sd=np.zeros_like(line.mean)) for line in lines}
     plots.curves([known.get(name, _empty(name)) for name in names], ax, named=False, marked=marked)
     ax.set_title(title, fontsize="medium", loc="left")
@@ -65,7 +62,7 @@ def panel(
 
 
 def logarithmic(ax: Any) -> None:
-    """A vertical axis of times, in seconds, with ticks enough to read it."""
+    """Make the vertical axis logarithmic, in seconds, with enough ticks to read it."""
     from matplotlib.ticker import EngFormatter, LogLocator
 
     ax.set_yscale("log")
@@ -76,7 +73,7 @@ def logarithmic(ax: Any) -> None:
 
 
 def legend(figure: Any, ax: Any, names: Sequence[str], columns: int = 0) -> None:
-    """One for the figure, below it; a name that is in no panel is left out."""
+    """Add one legend below the figure, with the names that are in some panel."""
     present = {
         line.get_label() for each in figure.axes for line in each.get_lines() if len(line.get_xdata())
     }
@@ -94,7 +91,7 @@ def legend(figure: Any, ax: Any, names: Sequence[str], columns: int = 0) -> None
 
 
 def focus(ax: Any, lines: Sequence[Line]) -> None:
-    """What comes after the first eighth of the rows decides the scale: the first few errors are chance."""
+    """Scale the vertical axis to the rows after the first eighth; the first few errors are chance."""
     late = np.concatenate([line.mean[len(line.mean) // 8 :] for line in lines])
     room = 0.08 * (late.max() - late.min())
     ax.set_ylim(max(0, late.min() - room), late.max() + room)

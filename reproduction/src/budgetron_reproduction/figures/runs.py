@@ -1,4 +1,4 @@
-"""Comparisons of a table's algorithms, for the figures that show how its runs went."""
+"""Runs of a table's algorithms for figures: comparisons, and the recipes that identify them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from budgetron_reproduction.store import Store
 
 @dataclass(frozen=True)
 class Plan:
-    """Which runs: a table and a data set of it, which of its algorithms, and how much of it all.
+    """Which runs: a table, a data set, algorithms, and the number of orders.
 
-    ``rows`` caps the stream, at random rows; ``budget`` is the data set's where None; ``points`` are the
-    records of a run.
+    ``rows`` limits the stream to this many random rows. ``budget=None`` is the budget of the data set.
+    ``points`` is the number of records of a run.
     """
 
     key: str
@@ -41,7 +41,7 @@ class Plan:
 
 @lru_cache(maxsize=32)
 def compared(plan: Plan, n_jobs: int = 1) -> Comparison:
-    """The runs of those algorithms that the table has for the data set; figures share them."""
+    """Run the algorithms of the plan that the table has for the data set. Figures share the result."""
     what = table(plan.key, plan.number)
     rows = stream(plan)
     learners = {name: _learner(what, plan, name, len(rows[1])) for name in _names(what, plan)}
@@ -49,7 +49,7 @@ def compared(plan: Plan, n_jobs: int = 1) -> Comparison:
 
 
 def recipe(plan: Plan) -> object:
-    """What the runs depend on but the rows themselves."""
+    """Everything that the runs depend on except the rows."""
     what = table(plan.key, plan.number)
     learners = {name: _described(what, plan, name) for name in _names(what, plan)}
     return plan, what.task, what.sources[plan.dataset], learners
@@ -61,7 +61,7 @@ def _names(what: Table, plan: Plan) -> list[str]:
 
 
 def run(learners: Mapping[str, Learner], rows: Rows, plan: Plan, n_jobs: int) -> Comparison:
-    """Learners over random orders of the rows; a thread for each, as the times are of one."""
+    """Run learners over random orders of the rows, each in one thread."""
     task = "regression" if table(plan.key, plan.number).task == "regression" else "classification"
     every = -(-len(rows[1]) // plan.points)
     with threadpool_limits(1):
@@ -94,8 +94,9 @@ def _learner(what: Table, plan: Plan, algorithm: str, n: int) -> Any:
 
 
 def _described(what: Table, plan: Plan, algorithm: str) -> object:
-    """A learner's settings, and its code for as many rows as are printed; where settings are searched for,
-    the search and the code for the first of them.
+    """The settings of a learner and its code, for the printed number of rows.
+
+    If the settings are searched for: the search, and the code for the first point of the grid.
     """
     cell = Cell(plan.dataset, algorithm, budget=plan.budget)
     other = settings.stand_in(what, cell)
@@ -109,14 +110,14 @@ def _described(what: Table, plan: Plan, algorithm: str) -> object:
 
 
 def _is_searched(what: Table, cell: Cell) -> bool:
-    """Whether a setting is neither stated nor was found before."""
+    """Whether the settings are neither in the table's file nor stored from an earlier search."""
     return cell.algorithm in what.grid and settings.label(cell) not in settings.stored(what).get(
         cell.dataset, {}
     )
 
 
 def _setting(what: Table, cell: Cell) -> settings.Setting:
-    """Stated or found before; else it is searched for now."""
+    """The settings: from the table's file or an earlier search, else from a search now."""
     other = settings.stand_in(what, cell)
     if _is_searched(what, other):
         return settings.stated(what, cell) | _searched(what.key, what.number, other)
@@ -131,12 +132,12 @@ def _searched(key: str, number: int, cell: Cell) -> settings.Setting:
 
 
 def last(comparison: Comparison, scale: float = 100.0) -> dict[str, float]:
-    """The error at the end of the pass by algorithm: by default in percent."""
+    """The error at the end of the pass, by algorithm; by default in percent."""
     return {row.name: scale * row.mean for row in comparison.rows}
 
 
 def seconds(comparison: Comparison) -> dict[str, float]:
-    """The seconds of a pass by algorithm."""
+    """The seconds of a pass, by algorithm."""
     return {row.name: row.seconds for row in comparison.rows}
 
 
@@ -144,7 +145,7 @@ UNITS: dict[Any, str] = {last: "%", seconds: "seconds"}
 
 
 def least(values: Mapping[str, float], among: Iterable[str]) -> str:
-    """Whose value is the least among some."""
+    """The name with the smallest value, among some."""
     return min((name for name in among if name in values), key=lambda name: values[name])
 
 
@@ -152,6 +153,6 @@ Numbers = Callable[[Comparison], dict[str, float]]
 
 
 def over_sizes(sizes: Mapping[Any, Comparison], name: str, of: Numbers, label: str) -> Line:
-    """A number of an algorithm against a size of which there is a comparison for each value."""
+    """A line of an algorithm's numbers against the sizes of which there is a comparison each."""
     values = np.array([of(comparison)[name] for comparison in sizes.values()])
     return Line(label, np.array(list(sizes), dtype=float), values, np.zeros(len(values)))

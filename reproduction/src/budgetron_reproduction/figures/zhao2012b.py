@@ -1,4 +1,4 @@
-"""Figures 2 and 3 of Zhao & Hoi 2012: the runs of Table 3, row by row."""
+"""Figures 2 and 3 of Zhao & Hoi 2012: the runs of Table 3, along a pass."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _picture(shown: Shown) -> Any:
 
 
 def _judged(claim: Claim) -> Claim:
-    """A claim about groups of results, as one about what is shown."""
+    """Turn a claim about groups of results into one about the runs of a figure."""
     return Claim(claim.text, lambda shown: claim.check(_groups(shown)))
 
 

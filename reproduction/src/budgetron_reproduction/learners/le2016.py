@@ -1,7 +1,8 @@
 """The learners of Le, Nguyen, Nguyen & Phung, Nonparametric Budgeted SGD, AISTATS 2016.
 
-beta is 0.6 n throughout, and maintenance may begin at n/10 support vectors. The baselines of Table 3 come
-from the library of Lu et al. 2016.
+beta is 0.6 n everywhere, and maintenance may start at n/10 support vectors. The paper took the baselines of
+Table 3 from the library of Lu et al. 2016; there both readings of the Forgetron and of BOGD give the same
+accuracies, so they have the default.
 """
 
 from __future__ import annotations

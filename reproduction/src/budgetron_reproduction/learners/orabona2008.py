@@ -1,8 +1,8 @@
 """The learners of Orabona, Keshet & Caputo, The Projectron, ICML 2008.
 
-B is the budget of the Forgetron, of RBP and of the Stoptron. The Projectrons have none: their threshold
-comes from the bound U on the norm of a competitor for which the Forgetron's guarantee with B holds, and
-how large they get is an outcome.
+B is the budget of the Forgetron, RBP and the Stoptron. The Projectrons have no budget but a threshold: it
+follows from U, the largest norm of a competitor for which the Forgetron's guarantee with budget B holds.
+Their size is a result.
 """
 
 from __future__ import annotations

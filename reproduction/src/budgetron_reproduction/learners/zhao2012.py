@@ -1,6 +1,6 @@
 """The learners of Zhao, Wang, Wu, Jin & Hoi, Fast Bounded Online Gradient Descent, ICML 2012.
 
-The grid of lam is given in units of 1/T^2, T the number of rows.
+lam in the grid is in units of 1/T^2, where T is the number of rows.
 """
 
 from __future__ import annotations
