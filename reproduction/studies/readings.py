@@ -4,7 +4,7 @@ Each study prints ours | another reading | print, as mean and deviation over fiv
 "program" are those of the programs that the authors published (github.com/jingcoco/Online-Kernel-Learning),
 written anew. The others are settings that the paper leaves open, chosen because they come close to print.
 The number of settings tried is given, since the nearest of many is near by choice. The settings were
-searched on orders 0-9, so these studies run on orders 10-14; still, the choice has seen the printed numbers.
+searched on orders 0-9, so these studies run on orders 10-14; still, the choice saw the printed numbers.
 
 bogd        program: the whole vector is scaled until max |alpha| <= cap eta; the definition clips each one.
             The tables run it: ``bogd(reading="program")``.

@@ -54,7 +54,7 @@ def test_claims_about_the_projectron():
         [False],
     ]
     _, numbers = figures.figure("orabona2008", 1).claims[1].check(as_said)
-    assert numbers == "forgetron at 8,000, rbp at 8,000 rows (6,000 to 9,000 asked for)"
+    assert numbers == "forgetron at 8,000, rbp at 8,000 rows (6,000 to 9,000 required)"
 
 
 def test_an_order_is_judged_by_the_share_of_data_sets():

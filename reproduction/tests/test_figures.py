@@ -110,10 +110,10 @@ def absent(*names):
 def test_missing_data_sets(monkeypatch, tmp_path):
     monkeypatch.setattr(runs, "prepared", absent("mg", "year"))
     drawn = figures.draw("lu2016", 5, tmp_path)
-    assert drawn.departs[-1] == "Not drawn, since their rows are not at hand: mg, year."
+    assert drawn.departs[-1] == "Not drawn, because the data is missing: mg, year."
     runs.compared.cache_clear()
     monkeypatch.setattr(runs, "prepared", absent())
-    sentence = r"^orabona2008, Figure 1: none of its data sets has a file here \(adult9\)\.$"
+    sentence = r"^orabona2008, Figure 1: the files of its data sets are missing \(adult9\)\.$"
     with pytest.raises(DataError, match=sentence):
         figures.draw("orabona2008", 1, tmp_path)
     assert not (tmp_path / "orabona2008_fig1.png").exists()

@@ -37,7 +37,7 @@ def test_the_tables_asked_for_are_there():
 
 
 def test_printed_numbers_are_those_of_the_transcription(table):
-    """Cell by cell, where the transcription is at hand; le2016 prints some accuracies as fractions."""
+    """Cell by cell, if the transcription is there; le2016 prints some accuracies as fractions."""
     path = PRINTED / table.key / f"table{table.number}.toml"
     if not path.exists():
         pytest.skip("needs the transcribed tables")

@@ -53,7 +53,7 @@ def test_markdown_says_what_is_far_and_why():
     text = markdown.table(done)
     assert "| synthetic | perceptron | 23.00 ± 0.10 | 20.0 ± 1.0 | **+3.0** [1] | 0.01 | 1 | 100 |" in text
     assert "1. perceptron: The moon." in text
-    assert "settings not known: vehicle." in text
+    assert "no settings are stored: vehicle." in text
     assert not markdown.unexplained(done)
     assert "Doubtful" not in text
     doubtful = replace(far, cell=replace(cell, note="A smudge."))

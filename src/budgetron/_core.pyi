@@ -141,13 +141,11 @@ class RemoveOldest(Budget):
 class RemoveRedundant(Budget):
     def __init__(self, budget: int) -> None: ...
 
-class ForgetReading(enum.Enum):
-    Definition = 0
-
-    Program = 1
-
 class Forget(Budget):
-    def __init__(self, budget: int, reading: ForgetReading) -> None: ...
+    def __init__(self, budget: int) -> None: ...
+
+class ForgetLargerRoot(Budget):
+    def __init__(self, budget: int) -> None: ...
 
 class SampleUniform(Budget):
     def __init__(self, budget: int, cap: float, seed: int) -> None: ...

@@ -1,7 +1,7 @@
 """What a paper's text says of its results, checked on our numbers.
 
-Where the printed numbers are lost, these claims are all there is to compare with. A claim about both a table
-and a figure is written once, with one threshold, so the two cannot be judged differently.
+Where the printed numbers are lost, these claims are all there is to compare with. A claim about both a
+table and a figure is written once, with one threshold, so the two cannot be judged differently.
 """
 
 from __future__ import annotations

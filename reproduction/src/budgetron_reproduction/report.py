@@ -85,7 +85,7 @@ def _open(done: Sequence[Reproduction]) -> Iterator[str]:
 def _claims(drawn: Drawn) -> Iterator[str]:
     everything = [each for those in drawn.values() for each in those]
     if everything:
-        yield "The papers' figures are lost, but the texts describe them. How many of these claims hold here:"
+        yield "The papers' figures are lost, but the texts describe them. How many of these claims hold:"
         yield markdown.claims(everything)
 
 

@@ -181,7 +181,7 @@ class Forget(Budget):
 
     def build(self, company: Company) -> _core.Budget:  # noqa: ARG002
         """The native budget; checks the parameters."""
-        return _core.Forget(self._count(), _core.ForgetReading.Definition)
+        return _core.Forget(self._count())
 
 
 @dataclass
@@ -216,4 +216,4 @@ class ForgetLargerRoot(Budget):
 
     def build(self, company: Company) -> _core.Budget:  # noqa: ARG002
         """The native budget; checks the parameters."""
-        return _core.Forget(self._count(), _core.ForgetReading.Program)
+        return _core.ForgetLargerRoot(self._count())

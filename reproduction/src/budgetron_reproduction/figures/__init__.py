@@ -45,8 +45,8 @@ def figure(key: str, number: int) -> Figure:
 def draw(key: str, number: int, folder: str | PathLike[str], n_jobs: int = 1) -> Drawn:
     """Compute a figure, draw it into a folder, and check the claims about it.
 
-    The picture is ``KEY_figN.png``; the caption and the verdicts are in ``KEY_figN.json``. Data sets without
-    a file are left out. If none has a file, that is a `DataError`.
+    The picture is ``KEY_figN.png``; the caption and the verdicts are in ``KEY_figN.json``. Data sets
+    without a file are left out. If none has a file, that is a `DataError`.
     """
     return figure(key, number).draw(Path(folder), n_jobs)
 

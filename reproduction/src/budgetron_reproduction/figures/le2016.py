@@ -117,7 +117,7 @@ def _sparser(shown: Any) -> tuple[bool, str]:
     )
     return holds, (
         f"support vectors {said_of(sizes, ',.0f')}; λ/2 |w|² {said_of(norms)}; mean loss {said_of(losses)} "
-        "(at most 15 % above SGD's asked for)"
+        "(at most 15 % above SGD's required)"
     )
 
 
@@ -129,8 +129,8 @@ FIGURES = (
         (
             "The data set, the settings and the budget of BSGD are not printed. Of the paper's grids, γ is "
             "the one with the best accuracy of all three on the test rows, and λ the smallest.",
-            "With them f stays near 0, and the mean loss of NBSGD and BSGD near 1, which is that of f = 0: "
-            "that it is comparable to SGD's says little.",
+            "With these settings f stays near 0, and the mean loss of NBSGD and BSGD near 1, the loss of "
+            "f = 0. That it is comparable to SGD's says little.",
             f"{ORDERS} random orders of {ROWS:,} rows.",
         ),
         ("a9a",),

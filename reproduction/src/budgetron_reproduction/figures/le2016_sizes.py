@@ -131,7 +131,7 @@ def _middle(shown: Mapping[str, Sizes]) -> tuple[bool, str]:
     said = (
         f"at most {lost:.2f} points below the best accuracy, at most {100 * part:.0f} % of the largest size"
     )
-    return lost <= 1.5 and part <= 0.5, said + " (1.5 points and half asked for)"
+    return lost <= 1.5 and part <= 0.5, said + " (1.5 points and half required)"
 
 
 def _slower_growth(shown: Mapping[str, Sizes]) -> tuple[bool, str]:
@@ -150,7 +150,7 @@ FIGURE = Figure(
     "Left: support vectors and seconds as rows pass. Right: support vectors and accuracy against β. "
     f"{SETTINGS}",
     (
-        "The paper has 70,000 rows of SenseIT Vehicle, which are not at hand.",
+        "The paper has 70,000 rows of SenseIT Vehicle; their file is missing.",
         f"{ORDERS} random orders of {ROWS:,} training rows of a9a; accuracy on its test part.",
     ),
     ("a9a",),

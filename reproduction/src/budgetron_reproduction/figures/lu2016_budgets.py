@@ -113,9 +113,10 @@ FIGURE = Figure(
     "Mistakes and seconds of one pass against the budget, on two data sets of two classes and two of more.",
     (
         f"2 random orders of at most {ROWS:,} rows.",
-        "The step of FOGD is that of the tables throughout, for features that are not divided by √D: for "
+        "The step of FOGD is that of the tables, which is for features that are not divided by √D. For "
         "features that are, it grows with D = 4 B.",
-        "Which four data sets the paper drew is lost.",
+        "The Forgetron, and BOGD on two classes, are run in the reading of the authors' program.",
+        "The four data sets of the figure are lost.",
     ),
     ("a9a", "codrna", "dna", "letter"),
     _recipe,

@@ -115,7 +115,7 @@ def _levels_off(name: str, at: float) -> Callable[[Shown], tuple[bool, str]]:
             before, after = first - errors[at], errors[at] - end
             holds &= after < max(before / 2, 1)
             said.append(f"{dataset} {before:.2f} points up to there, {after:.2f} beyond")
-        return holds, "; ".join(said) + " (less than half, or than a point, asked for)"
+        return holds, "; ".join(said) + " (less than half, or than a point, required)"
 
     return check
 
@@ -127,7 +127,7 @@ def _linear_time(shown: Shown) -> tuple[bool, str]:
             ratios.append(seconds(both[name][whole])[name] / seconds(both[name][half])[name])
             said.append(f"{dataset}, {name} {ratios[-1]:.2f}")
     near = all(1.6 <= ratio <= 2.4 for ratio in ratios)
-    return near, f"times longer at twice the share: {'; '.join(said)} (1.6 to 2.4 asked for)"
+    return near, f"times longer at twice the share: {'; '.join(said)} (1.6 to 2.4 required)"
 
 
 FIGURE = Figure(
@@ -137,9 +137,9 @@ FIGURE = Figure(
     "rank ρ_n B.",
     (
         "2 random orders of at most 5,000 rows.",
-        "Which of its data sets the figure has is lost.",
-        "The step of FOGD is that of Table 7 throughout, for features that are not divided by √D: "
-        "for features that are, it grows with D.",
+        "The data sets of the figure are lost.",
+        "The step of FOGD is that of Table 7, which is for features that are not divided by √D. For "
+        "features that are, it grows with D.",
     ),
     ("dna", "mnist", "letter", "shuttle"),
     _recipe,

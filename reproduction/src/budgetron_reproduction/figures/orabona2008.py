@@ -78,7 +78,7 @@ def _tracks(shown: Shown) -> tuple[bool, str]:
     errors = _lines(shown, "rate", 100)
     late = errors["perceptron"].x >= EARLY
     apart = np.abs(errors["projectron"].mean - errors["perceptron"].mean)[late].max()
-    return apart <= 0.5, f"after {EARLY:,} rows they are at most {apart:.2f} points apart (0.5 asked for)"
+    return apart <= 0.5, f"after {EARLY:,} rows they are at most {apart:.2f} points apart (0.5 required)"
 
 
 def _full(line: Line) -> int:
@@ -90,7 +90,7 @@ def _fills(shown: Shown) -> tuple[bool, str]:
     sizes = _lines(shown, "support_vectors")
     at = {name: int(sizes[name].x[_full(sizes[name])]) for name in BOUNDED}
     said = ", ".join(f"{name} at {rows:,}" for name, rows in at.items())
-    return all(6000 <= rows <= 9000 for rows in at.values()), f"{said} rows (6,000 to 9,000 asked for)"
+    return all(6000 <= rows <= 9000 for rows in at.values()), f"{said} rows (6,000 to 9,000 required)"
 
 
 def _stops_improving(shown: Shown) -> tuple[bool, str]:
@@ -103,7 +103,7 @@ def _stops_improving(shown: Shown) -> tuple[bool, str]:
         )
         holds &= fell < other / 2
         said.append(f"{name} gains {fell:.2f} points from there on, the Perceptron {other:.2f}")
-    return holds, "; ".join(said) + " (less than half asked for)"
+    return holds, "; ".join(said) + " (less than half required)"
 
 
 def _near_pa(shown: Shown) -> tuple[bool, str]:
@@ -121,13 +121,13 @@ def _growth(line: Line) -> float:
 def _linear(shown: Shown) -> tuple[bool, str]:
     sizes = _lines(shown, "support_vectors")
     shares = {name: _growth(sizes[name]) for name in ("perceptron", "pa-1")}
-    return min(shares.values()) >= 0.8, _shares(shares) + " (at least 0.8 asked for)"
+    return min(shares.values()) >= 0.8, _shares(shares) + " (at least 0.8 required)"
 
 
 def _sublinear(shown: Shown) -> tuple[bool, str]:
     sizes = _lines(shown, "support_vectors")
     shares = {name: _growth(sizes[name]) for name in PROJECTRONS}
-    return max(shares.values()) < 0.8, _shares(shares) + " (less than 0.8 asked for)"
+    return max(shares.values()) < 0.8, _shares(shares) + " (less than 0.8 required)"
 
 
 def _shares(shares: dict[str, float]) -> str:

@@ -69,8 +69,9 @@ def _figure(number: int, dataset: str) -> Figure:
         f"Mistakes so far against rows on one half of {dataset}, at the three budgets of Table 3; C is "
         "searched for on the other half.",
         (
-            "Which data sets and budgets the figures have is lost: a figure for each data set at hand.",
-            "BDUOL with exact projection is left out, since it takes minutes; Table 3 has it.",
+            "The data sets and budgets of the figures are lost; here each data set has one figure.",
+            "BDUOL with exact projection is left out, because it takes minutes; Table 3 has it.",
+            "The Forgetron is run in the reading of the authors' program, as in Table 3.",
         ),
         (dataset,),
         _recipe,
