@@ -50,7 +50,16 @@ std::size_t run(Learner& learner, const BoundRows& X, const Array1<double>& y, s
     throw nb::value_error("run: rows, labels, weights and scores differ in length.");
   nb::gil_scoped_release free;
   std::unique_lock lock(learner.guard());
-  return learner.run(X.rows, view(y), weights ? view(*weights) : Vector{}, {scores.data(), scores.size()});
+  const std::size_t done =
+      learner.run(X.rows, view(y), weights ? view(*weights) : Vector{}, {scores.data(), scores.size()});
+  learner.rows_done += done;
+  return done;
+}
+
+// For a fork: waits until nobody uses the learner, and keeps everybody from it.
+void hold(const Learner& learner) {
+  nb::gil_scoped_release free;
+  learner.guard().lock();
 }
 
 NewArray<double> scores(const Learner& learner, const BoundRows& X) {
@@ -256,6 +265,10 @@ void bind_learners(nb::module_& m) {
       .def("keep_average", &Learner::keep_average, "suffix"_a)
       .def_prop_ro("outputs", &Learner::outputs)
       .def_prop_ro("size", &size)
+      .def("hold", &hold)
+      .def("release", [](const Learner& learner) { learner.guard().unlock(); })
+      .def("renew", [](const Learner& learner) { learner.guard().renew(); })
+      .def_prop_ro("rows_done", [](const Learner& learner) { return learner.rows_done.load(); })
       .def_prop_ro("memory_bytes", &memory)
       .def("__sizeof__", &memory);
   nb::class_<ExpansionLearner, Learner>(m, "ExpansionLearner")

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <shared_mutex>
 #include <span>
 #include <vector>
@@ -31,6 +33,8 @@ class Guard {
     readers_.lock_shared();
   }
   void unlock_shared() { readers_.unlock_shared(); }
+  // In a process that was just forked: who else held or awaited the guard does not exist here.
+  void renew() { new (this) Guard; }
 
  private:
   std::mutex turnstile_;
@@ -53,6 +57,8 @@ class Learner : public Part {
   // f(x) for every row (rows x outputs).
   virtual void scores(const Rows& rows, std::span<double> out) const = 0;
   Guard& guard() const { return guard_; }
+  // How many rows `run` has done since the learner was built.
+  std::atomic<Counter> rows_done = 0;
 
  private:
   mutable Guard guard_;

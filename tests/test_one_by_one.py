@@ -230,7 +230,7 @@ def test_labels_of_every_kind(kind):
     model, other = estimator("binary", "rbp"), estimator("binary", "rbp")
     classes = np.unique(y)
     model.partial_fit(X[:1], y[:1], classes=classes)
-    assert model._certain_codes(y, 80) is not None
+    assert model._certain_labels(y, 80) is not None
     for i in range(1, 80):
         model.partial_fit(X[i : i + 1], y[i : i + 1])
     assert bits(model) == bits(other.partial_fit(X, y, classes=classes))

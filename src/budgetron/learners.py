@@ -15,6 +15,7 @@ from budgetron import _check, _core
 from budgetron._rows import Matrix, precision, views
 from budgetron._spec import Spec
 from budgetron._tasks import Task
+from budgetron._threads import watch
 from budgetron.budgets import Budget
 from budgetron.budgets._budget import Company
 from budgetron.errors import DivergedError
@@ -181,19 +182,28 @@ class Model:
         self.dtype = np.dtype(dtype)
         self.seed = seed
         self._native: Any = learner.build(task, n_features, self.dtype, seed)
+        watch(self)
 
     def learn(self, X: Matrix, y: Floats, weights: Floats | None = None) -> Floats:
-        """Learn the rows of X one after the other; the scores made before each update."""
+        """Learn the rows of X one after the other; the scores made before each update.
+
+        An exception that ends this early, also an interrupt, has the attribute ``rows_learned``.
+        """
         scores = np.empty((X.shape[0], self._native.outputs))
-        for cut, rows in self._blocks(X):
-            w = None if weights is None else weights[cut]
-            done = self._native.run(rows, y[cut], w, scores[cut])
-            if done < cut.stop - cut.start:
-                raise DivergedError(
-                    f"Row {cut.start + done} gives a score that is not finite, so learning stopped "
-                    "before it: scale the features, or take a smaller step (eta, C or 1/lam).",
-                    cut.start + done,
-                )
+        before = self._native.rows_done
+        try:
+            for cut, rows in self._blocks(X):
+                w = None if weights is None else weights[cut]
+                done = self._native.run(rows, y[cut], w, scores[cut])
+                if done < cut.stop - cut.start:
+                    raise DivergedError(
+                        f"Row {cut.start + done} gives a score that is not finite, so learning stopped "
+                        "before it: scale the features, or take a smaller step (eta, C or 1/lam).",
+                        cut.start + done,
+                    )
+        except BaseException as error:
+            error.rows_learned = self._native.rows_done - before  # type: ignore[attr-defined]
+            raise
         return scores
 
     def scores(self, X: Matrix) -> Floats:
@@ -259,6 +269,18 @@ class Model:
             raise ValueError(f"model state: the field {differ[0][:100]} is {what}.")
         self._native.restore(dict(state))
 
+    def hold(self) -> None:
+        """Wait until nobody uses the model, and keep everybody from it until `release`."""
+        self._native.hold()
+
+    def release(self) -> None:
+        """End `hold`."""
+        self._native.release()
+
+    def renew(self) -> None:
+        """End a `hold` of the process that this one was forked from."""
+        self._native.renew()
+
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.memory_bytes
 
@@ -271,3 +293,4 @@ class Model:
         vars(self).update({k: v for k, v in description.items() if k != "state"})
         self._native = self.learner.build(self.task, self.n_features, self.dtype, self.seed)
         self._native.restore(state)
+        watch(self)

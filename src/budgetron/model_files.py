@@ -31,7 +31,8 @@ FORMAT_VERSION = 1
 
 _STATE, _CLASSES = "state/", "classes"
 _FITTED = {"learner", "dtype", "seed", "n_features_in", "feature_names_in", "classes"}
-_ATTRIBUTES = {"_model", "learner_", "gamma_", "classes_", "n_features_in_", "feature_names_in_"}
+ATTRIBUTES = {"_model", "learner_", "gamma_", "classes_", "n_features_in_", "feature_names_in_"}
+"""What a fitted estimator has beside its parameters."""
 _MOST_FEATURES = 2**31 - 1  # columns of sparse rows are counted in 32 bits
 
 
@@ -163,7 +164,7 @@ def _describe_estimator(estimator: Any) -> dict[str, Any]:
         )
     params = estimator.get_params(deep=False)
     for name in vars(estimator):
-        if name not in _ATTRIBUTES and name not in params:
+        if name not in ATTRIBUTES and name not in params:
             raise TypeError(
                 f"{kind.__name__}: attribute {name!r} has no place in a model file; "
                 "delete it, or pass it in extra."

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,11 +15,28 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from budgetron import _check, model_files
 from budgetron._rows import Matrix, canonical, first_too_large, refuse_too_large
 from budgetron._tasks import Task
+from budgetron._threads import turn
 from budgetron.learners import Floats, Learner, Model
 
 
+@dataclass(frozen=True)
+class Batch:
+    """Rows that passed every check, with labels as the core reads them."""
+
+    X: Matrix
+    y: Floats
+    weights: Floats | None = None
+
+
 class Online(BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators."""
+    """Base of the estimators.
+
+    Threads: calls that learn (``fit``, ``partial_fit``, ``progressive_predict``) take turns. All others may
+    run beside them. Each sees the model, the labels and the column names of one fit, never of two.
+
+    To keep that promise, a fit works on a copy without fitted attributes, and `_install` replaces the
+    ``__dict__`` of this one in one assignment. Methods that read several attributes begin with `_now`.
+    """
 
     learner: Learner | None
     epochs: int
@@ -38,6 +55,19 @@ class Online(BaseEstimator):  # type: ignore[misc]
         self.epochs = epochs
         self.shuffle = shuffle
         self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Start afresh and learn the rows, ``epochs`` times; if that fails, nothing has changed."""
+        with turn(self):
+            fresh = self._unfitted()
+            try:
+                batch = fresh._first_batch(X, y, sample_weight)
+                fresh._passes(batch)
+            except BaseException as error:
+                error.rows_learned = 0  # type: ignore[attr-defined]
+                raise
+            self._install(fresh)
+        return self
 
     @property
     def n_support_(self) -> int:
@@ -82,38 +112,85 @@ class Online(BaseEstimator):  # type: ignore[misc]
             What a run wants to keep beside the model: numbers, texts, None, arrays, and lists and dicts of
             these. ``budgetron.model_files.read(path).extra`` gives it back.
         """
-        self._fitted_model()
-        model_files.save(self, path, extra)
+        now = self._now()
+        now._fitted_model()
+        model_files.save(now, path, extra)
 
     def _default_learner(self) -> Learner:
         raise NotImplementedError
 
+    def _batch(self, X: Any, y: Any, sample_weight: Any, *, first: bool, **labels: Any) -> Batch:
+        """The rows, checked; those of a first batch decide the columns and labels."""
+        raise NotImplementedError
+
+    def _task(self) -> Task:
+        raise NotImplementedError
+
+    def _certain_labels(self, y: Any, rows: int) -> Floats | None:
+        """Labels as the core reads them, if they would pass every check as they are."""
+        raise NotImplementedError
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_model" in vars(self)
+
     def _fitted_model(self) -> Model:
-        if not self._started():
-            check_is_fitted(self, "_model")  # says so
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)  # raises
         model: Model = self._model
         return model
 
-    def _started(self) -> bool:
-        return hasattr(self, "_model")
+    def _now(self) -> Self:
+        """A view of the state as it is now, which a ``fit`` in another thread does not change."""
+        now = object.__new__(type(self))
+        now.__dict__ = self.__dict__
+        return now
+
+    def _unfitted(self) -> Self:
+        """A copy that has the parameters alone."""
+        fresh = object.__new__(type(self))
+        fresh.__dict__ = self.get_params(deep=False)
+        return fresh
+
+    def _install(self, fresh: Self) -> None:
+        """Replace everything that was learned by what ``fresh`` has learned."""
+        kept = {name: value for name, value in vars(self).items() if name not in model_files.ATTRIBUTES}
+        self.__dict__ = vars(fresh) | kept
+
+    def _first_batch(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Batch:
+        """What is to be learned first, with a new model for it."""
+        batch = self._batch(X, y, sample_weight, first=True, **more)
+        self._adopt(self._new_model(batch.X, self._task(), batch.weights))
+        return batch
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Floats:
+        """Learn the rows in order; the scores made before each update. The caller holds the turn.
+
+        If a row is refused, the rows before it are learned, as if only they had been given. If there are
+        none, a first call leaves the estimator unfitted.
+        """
+        if self.__sklearn_is_fitted__():
+            if sample_weight is None and not more and self._certain(X):
+                labels = self._certain_labels(y, len(X))
+                if labels is not None:
+                    return self._model.learn(X, labels)
+            batch = self._batch(X, y, sample_weight, first=False, **more)
+            return self._model.learn(batch.X, batch.y, batch.weights)
+        fresh = self._unfitted()
+        batch = fresh._first_batch(X, y, sample_weight, **more)
+        try:
+            scores = fresh._model.learn(batch.X, batch.y, batch.weights)
+        except BaseException as error:
+            if getattr(error, "rows_learned", 0) > 0:
+                self._install(fresh)
+            raise
+        self._install(fresh)
+        return scores
 
     def _seed(self) -> int:
         random = check_random_state(self.random_state)
         if isinstance(self.random_state, Integral):
             return int(self.random_state)
         return int(random.randint(2**31 - 1))
-
-    @contextmanager
-    def _or_as_before(self) -> Iterator[None]:
-        """Whatever fails inside leaves the attributes as they were."""
-        before = dict(vars(self))
-        try:
-            yield
-        except BaseException:
-            for name in set(vars(self)) - set(before):
-                delattr(self, name)
-            self.__dict__.update(before)
-            raise
 
     def _rows(self, X: Any, *, reset: bool, **more: Any) -> Any:
         """X (and y) checked, in the core's layout; rows too large to square are refused."""
@@ -150,7 +227,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
             and X.ndim == 2
             and X.dtype in (np.float64, np.float32)
             and X.flags.c_contiguous
-            and self._started()
+            and self.__sklearn_is_fitted__()
             and X.shape[1] == self._model.n_features == self.n_features_in_
             and not hasattr(self, "feature_names_in_")
             and 0 < X.shape[0] == self._first_too_large(X, reset=False)
@@ -184,17 +261,18 @@ class Online(BaseEstimator):  # type: ignore[misc]
         if gamma is not None:
             self.gamma_ = gamma
 
-    def _passes(self, model: Model, X: Matrix, y: Floats, weights: Floats | None) -> None:
+    def _passes(self, batch: Batch) -> None:
         """``epochs`` passes over the rows, each in a new order if ``shuffle``."""
+        X, y, weights = batch.X, batch.y, batch.weights
         if weights is not None and not np.any(weights):
             raise ValueError("Sample weights are all zero: there is nothing to fit.")
         random = check_random_state(self.random_state)
         for _ in range(_check.count(self, "epochs", self.epochs)):
             if self.shuffle:
                 order = random.permutation(X.shape[0])
-                model.learn(X[order], y[order], None if weights is None else weights[order])
+                self._model.learn(X[order], y[order], None if weights is None else weights[order])
             else:
-                model.learn(X, y, weights)
+                self._model.learn(X, y, weights)
 
     def _finite_scores(self, X: Any) -> Floats:
         model = self._fitted_model()
@@ -206,7 +284,8 @@ class Online(BaseEstimator):  # type: ignore[misc]
 
     def __sizeof__(self) -> int:
         own: int = object.__sizeof__(self)
-        return own + (self._model.memory_bytes if self._started() else 0)
+        model = vars(self).get("_model")
+        return own + (0 if model is None else model.memory_bytes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,8 +12,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
 from budgetron._tasks import Labels
+from budgetron._threads import turn
 from budgetron.algorithms import bpa_p
-from budgetron.estimators._online import Online
+from budgetron.estimators._online import Batch, Online
 from budgetron.kernels import Gaussian
 from budgetron.learners import Floats, Learner
 
@@ -63,24 +64,17 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     (45, 30)
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Start afresh and learn the rows, ``epochs`` times."""
-        with self._or_as_before():
-            X, y = self._rows(X, y=y, reset=True)
-            _check_labels(y)
-            classes = _labels_in(y)
-            weights = self._weights(X, sample_weight)
-            model = self._new_model(X, self._labels(classes), weights)
-            self._passes(model, X, self._codes(y, classes), weights)
-            self.classes_ = classes
-            self._adopt(model)
-        return self
-
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the rows in order. ``classes``, all labels there will be, on the first call."""
-        if classes is None and not self._started():
-            raise ValueError("classes must be passed on the first call to partial_fit.")
-        self._learn(X, y, classes, sample_weight)
+        """Learn the rows in order. ``classes``, all labels there will be, on the first call.
+
+        If the score or step of a row is not finite, the rows before it stay learned, and the
+        :class:`~budgetron.DivergedError` says how many in ``rows_learned``. Everything else is checked
+        before the first row, and a refusal changes nothing.
+        """
+        with turn(self):
+            if classes is None and not self.__sklearn_is_fitted__():
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            self._learn_labels(X, y, classes, sample_weight)
         return self
 
     def progressive_predict(
@@ -90,16 +84,19 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
         Without ``classes``, the first call takes the set of labels from y.
         """
-        return self._predictions(self._learn(X, y, classes, sample_weight))
+        with turn(self):
+            return self._predictions(self._learn_labels(X, y, classes, sample_weight))
 
     def decision_function(self, X: Any) -> Floats:
         """f(x): one number per row for two classes, one per class for more."""
-        scores = self._finite_scores(X)
-        return scores.ravel() if len(self.classes_) == 2 else scores
+        now = self._now()
+        scores = now._finite_scores(X)
+        return scores.ravel() if len(now.classes_) == 2 else scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The labels: of two classes the second where f(x) >= 0; of more the one of the best score."""
-        return self._predictions(self._finite_scores(X))
+        now = self._now()
+        return now._predictions(now._finite_scores(X))
 
     @available_if(lambda self: self._probabilistic())  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
@@ -109,8 +106,9 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     @available_if(lambda self: self._probabilistic())  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of :meth:`predict_proba`."""
-        scores = self._finite_scores(X)
-        if len(self.classes_) == 2:
+        now = self._now()
+        scores = now._finite_scores(X)
+        if len(now.classes_) == 2:
             scores = np.hstack([-scores, scores]) / 2
         return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
 
@@ -123,21 +121,27 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             raise AttributeError("predict_proba needs a learner with the Logistic loss.")
         return True
 
-    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Floats:
-        if sample_weight is None and self._certain(X) and self._certain_classes(classes):
-            codes = self._certain_codes(y, len(X))
-            if codes is not None:
-                return self._model.learn(X, codes)
-        first = not self._started()
-        with self._or_as_before():
-            X, y = self._rows(X, y=y, reset=first)
-            _check_labels(y)
-            known = self._known(y, classes, first)
-            weights, codes = self._weights(X, sample_weight), self._codes(y, known)
-            if first:
-                self._adopt(self._new_model(X, self._labels(known), weights))
-                self.classes_ = known
-        return self._model.learn(X, codes, weights)
+    def _learn_labels(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Floats:
+        if self.__sklearn_is_fitted__() and self._certain_classes(classes):
+            return self._learn(X, y, sample_weight)
+        return self._learn(X, y, sample_weight, classes=classes)
+
+    def _batch(
+        self, X: Any, y: Any, sample_weight: Any, *, first: bool, classes: Any = None, **_: Any
+    ) -> Batch:
+        X, y = self._rows(X, y=y, reset=first)
+        _check_labels(y)
+        known = self._known(y, classes, first)
+        weights, codes = self._weights(X, sample_weight), self._codes(y, known)
+        if first:
+            self.classes_ = known
+        return Batch(X, codes, weights)
+
+    def _task(self) -> Labels:
+        if len(self.classes_) < 2:
+            [label] = self.classes_.tolist()
+            raise ValueError(f"{type(self).__name__} needs at least two classes, got one class: {label!r}.")
+        return Labels(len(self.classes_))
 
     def _known(self, y: npt.NDArray[Any], classes: Any, first: bool) -> npt.NDArray[Any]:
         """The labels there are: those of the first call, which a later one may repeat."""
@@ -166,7 +170,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             and all(type(a) is type(b) and a == b for a, b in zip(classes, known, strict=True))
         )
 
-    def _certain_codes(self, y: Any, rows: int) -> Floats | None:
+    def _certain_labels(self, y: Any, rows: int) -> Floats | None:
         """The codes of labels that would pass every check as they are; None if that is not certain."""
         known: npt.NDArray[Any] = self.classes_
         if not (
@@ -180,13 +184,6 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         if (known[np.minimum(codes, len(known) - 1)] != y).any():
             return None
         return self._as_read(codes, known)
-
-    def _labels(self, classes: npt.NDArray[Any]) -> Labels:
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes, got one class: {classes.tolist()[0]!r}."
-            )
-        return Labels(len(classes))
 
     def _codes(self, y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Floats:
         """Labels as the core reads them: -1 and +1 for two classes, indices for more."""

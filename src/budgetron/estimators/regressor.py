@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
 from budgetron._tasks import Targets
+from budgetron._threads import turn
 from budgetron.budgets import SwapProject
-from budgetron.estimators._online import Online
+from budgetron.estimators._online import Batch, Online
 from budgetron.kernels import Gaussian
 from budgetron.learners import Floats, Kernelized, Learner
 from budgetron.rules import OGD
@@ -44,54 +44,37 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
     0.06
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Start afresh and learn the rows, ``epochs`` times."""
-        with self._or_as_before():
-            X, y = self._rows(X, y=y, y_numeric=True, reset=True)
-            weights = self._weights(X, sample_weight)
-            model = self._new_model(X, Targets(), weights)
-            self._passes(model, X, self._targets(y), weights)
-            self._adopt(model)
-        return self
-
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the rows in order."""
-        self._learn(X, y, sample_weight)
+        """Learn the rows in order; a row that is refused is treated as :class:`OnlineClassifier` does."""
+        with turn(self):
+            self._learn(X, y, sample_weight)
         return self
 
     def progressive_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Predict each row, then learn it: the online protocol, in one native pass."""
-        return self._learn(X, y, sample_weight).ravel()
+        with turn(self):
+            return self._learn(X, y, sample_weight).ravel()
 
     def predict(self, X: Any) -> Floats:
         """f(x) for every row."""
-        return self._finite_scores(X).ravel()
+        return self._now()._finite_scores(X).ravel()
 
     def _default_learner(self) -> Learner:
         return Kernelized(Gaussian(), OGD(eta=0.2), SwapProject(200))
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any) -> Floats:
-        if sample_weight is None and self._certain(X) and self._certain_targets(y, len(X)):
-            return self._model.learn(X, y)
-        first = not self._started()
-        with self._or_as_before():
-            X, y = self._rows(X, y=y, y_numeric=True, reset=first)
-            weights = self._weights(X, sample_weight)
-            if first:
-                self._adopt(self._new_model(X, Targets(), weights))
-        return self._model.learn(X, self._targets(y), weights)
+    def _batch(self, X: Any, y: Any, sample_weight: Any, *, first: bool, **_: Any) -> Batch:
+        X, y = self._rows(X, y=y, y_numeric=True, reset=first)
+        return Batch(X, np.ascontiguousarray(y, dtype=np.float64), self._weights(X, sample_weight))
 
-    @staticmethod
-    def _certain_targets(y: Any, rows: int) -> bool:
-        """Whether targets would pass every check as they are."""
-        return (
+    def _task(self) -> Targets:
+        return Targets()
+
+    def _certain_labels(self, y: Any, rows: int) -> Floats | None:
+        certain = (
             type(y) is np.ndarray
             and y.dtype == np.float64
             and y.shape == (rows,)
             and y.flags.c_contiguous
             and bool(np.isfinite(y).all())
         )
-
-    @staticmethod
-    def _targets(y: npt.NDArray[Any]) -> Floats:
-        return np.ascontiguousarray(y, dtype=np.float64)
+        return y if certain else None
