@@ -19,7 +19,7 @@ from budgetron import (
     load,
 )
 from budgetron.cli import main
-from members import data
+from members import TASKS, data, estimator, same_state, start
 
 K = Gaussian(0.5)
 
@@ -88,3 +88,16 @@ def test_the_cap_holds_before_the_budget_is_full():
     model = OnlineRegressor(learner).fit([[0.0], [9.0]], [1.0, 10.0])
     assert np.abs(model.dual_coef_).max() == pytest.approx(0.5)
     assert np.abs(model.dual_coef_).min() < 0.1
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("algorithm", [forgetron, bogd])
+def test_saved_and_continued_is_the_same_as_in_one_piece(algorithm, task, path):
+    X, y = data(task, 200)
+    learner = algorithm(K, budget=10, reading="program")
+    whole = start(estimator(task, learner), task, X, y)
+    start(estimator(task, learner), task, X[:90], y[:90]).save(path)
+    parts = load(path)
+    for i in range(90, 200, 7):
+        parts.partial_fit(X[i : i + 7], y[i : i + 7])
+    assert same_state(whole, parts)

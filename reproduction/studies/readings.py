@@ -47,7 +47,7 @@ from budgetron import datasets
 from budgetron_reproduction import settings
 from budgetron_reproduction.cases import Case
 from budgetron_reproduction.printed import table as printed_table
-from budgetron_reproduction.reproduction import makes
+from budgetron_reproduction.reproduction import maker
 
 KERNEL = b.Gaussian.of_width(8)
 GAMMA = 1 / 128
@@ -207,7 +207,7 @@ def study_regression() -> None:
             found = settings.setting(table, cell, settings.stored(table))
             step = OTHER_STEP.get(cell.algorithm, SHARED_STEP[data])
             own, reading = (
-                loss(makes(table, cell)(Case(cell, len(y), 30, found | {"eta": eta})), X, y, FRESH)
+                loss(maker(table, cell)(Case(cell, len(y), 30, found | {"eta": eta})), X, y, FRESH)
                 for eta in (found["eta"], step)
             )
             line(f"{data} {cell.name} {found['eta']} | {step}", own, reading, f"{cell.value}+-{cell.sd}")

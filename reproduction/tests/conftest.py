@@ -11,7 +11,7 @@ import pytest  # noqa: E402
 
 @pytest.fixture
 def numbered(monkeypatch, tmp_path):
-    """A data set of rows that tell which they are: their number, and an even or odd label."""
+    """A data set whose rows contain their own number; the label is odd or even."""
     lines = [f"{i % 2} 1:{i + 1} 2:1" for i in range(500)]
     (tmp_path / "numbered.svm").write_text("\n".join(lines))
     monkeypatch.setenv("BUDGETRON_DATA", str(tmp_path))

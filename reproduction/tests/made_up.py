@@ -11,7 +11,7 @@ from budgetron_reproduction.printed import Cell
 
 
 def here(name):
-    """Skips where a data set has no file."""
+    """Skip the test if a data set has no file."""
     try:
         datasets.load(name)
     except DataError:

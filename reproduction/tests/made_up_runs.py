@@ -7,7 +7,7 @@ from budgetron_reproduction.preparation import Prepared
 
 
 def few(what, source):
-    """A few rows in the place of any data set."""
+    """A few made-up rows instead of a data set."""
     X = np.random.default_rng(0).normal(size=(1200 if what.key == "orabona2008" else 80, 5))
     y = (X[:, 0] > 0) * 1.0
     if what.task == "regression":
@@ -18,7 +18,7 @@ def few(what, source):
 
 
 def comparison(**learners):
-    """Made up: for every learner its mistakes, support vectors and seconds after 1000, 2000, ... rows."""
+    """A comparison from the mistakes, support vectors and seconds of learners after 1000, 2000, .. rows."""
     records = {}
     for name, (mistakes, size, seconds) in learners.items():
         steps = enumerate(zip(mistakes, size, seconds, strict=True), 1)

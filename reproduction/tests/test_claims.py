@@ -8,7 +8,7 @@ from made_up_runs import comparison, ends
 
 
 def test_claims_hold_or_not():
-    """Of made-up results: the exact projection best at one budget, not at the other."""
+    """Made-up results: exact projection is the best at one budget and not at the other."""
     table = papers.table("zhao2012b", 3)
     cells = [cell for cell in table.cells if cell.dataset == "german" and cell.budget in (24, 96)]
     values = {"bduol-projection": 10.0, "bduol-approximate": 30.0}
@@ -41,7 +41,7 @@ def test_claims_hold_or_not():
 
 
 def bduol_runs(seconds=2.0, **changed):
-    """At three budgets what the text of the BDUOL paper says, but for what is changed at the middle one."""
+    """Runs at three budgets that agree with the text, except for the changes at the middle one."""
     made = {
         "rbp": ends(300),
         "forgetron": ends(305),

@@ -41,7 +41,7 @@ def test_all_tables_end_with_a_summary(capsys, tmp_path, monkeypatch):
 
 
 def test_afresh_forgets_only_what_is_asked_for(capsys, tmp_path):
-    """The run of another table in the same file stays."""
+    """A run of another table in the same file is kept."""
     other = (
         '{"job": {"dataset": "adult9", "i": 0, "table": 1}, "outcome": {"seconds": 1.0, "value": 2.0}}\n'
     )

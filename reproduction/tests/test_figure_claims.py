@@ -17,12 +17,12 @@ ROWS = np.arange(1, 17)
 
 
 def grows(rate, size):
-    """Mistakes at a rate in percent, by thousands of rows, and a size as a function of them."""
+    """Mistakes at a rate in percent, and sizes, after 1000, 2000, ... rows."""
     return (10 * rate * ROWS).astype(int), [size(i) for i in ROWS], ROWS * 0.1
 
 
 def projectrons(**changed):
-    """Sixteen thousand rows that are as the paper says, but for what is changed."""
+    """Runs over 16,000 rows that agree with the text, except for the changes."""
     made = {
         "perceptron": grows(22 - 0.1 * ROWS, lambda i: 200 * i),
         "pa_1": grows(18 - 0.1 * ROWS, lambda i: 400 * i),

@@ -47,7 +47,7 @@ def test_rows_of_the_search_are_not_in_the_stream():
 
 @pytest.mark.usefixtures("numbered")
 def test_test_rows_are_scaled_as_the_training_rows_are():
-    """The test row of the largest number lies beyond what training rows were scaled to."""
+    """A test row can lie outside the range of the scaled training rows."""
     table = replace(example(), protocol="batch", draws=1)
     raw = prepared(table, Source("numbered", "numbered", train=20))
     rows = prepared(table, Source("numbered", "numbered", train=20, prepare="columns to [0, 1]"))

@@ -79,7 +79,7 @@ def test_every_cell_has_its_learner(table):
             for name, values in table.grid.get(settings.stand_in(table, cell).algorithm, {}).items()
         }
         case = Case(cell, 1000, table.budget(cell), settings.stated(table, cell) | point)
-        ours += isinstance(reproduction.makes(table, cell)(case), Learner)
+        ours += isinstance(reproduction.maker(table, cell)(case), Learner)
     batch = sum(cell.algorithm in ("libsvm", "llsvm") for cell in table.cells)
     assert ours == len(table.cells) - batch
 

@@ -64,7 +64,7 @@ def test_every_data_set_is_learnt_faster_than_printed(report):
 
 @pytest.mark.parametrize(("key", "number", "dataset"), [("lu2016", 5, "german"), ("lu2016", 9, "housing")])
 def test_the_report_is_what_the_command_gives(report, key, number, dataset):
-    """Rounding differs between instruction sets, and with it a mistake now and then."""
+    """Rounding differs between instruction sets, so a few mistakes may too."""
     try:
         datasets.load(dataset)
     except DataError:

@@ -20,7 +20,7 @@ def test_deviations_are_printed_ones_and_worse_is_above_zero():
 
 
 def test_far_without_a_printed_deviation_is_by_ours():
-    """Ours is 0.1: more than 0.2 worse, and more than a hundredth of what is printed."""
+    """Our deviation is 0.1: far is more than 0.2 worse, and more than 1 % of the printed value."""
     cell = Cell("synthetic", "perceptron", 20.0)
     assert markdown.far(result(20.21, cell))
     assert not markdown.far(result(20.19, cell))

@@ -16,7 +16,7 @@ from made_up import example
 @pytest.mark.usefixtures("numbered")
 @pytest.mark.parametrize("change", ["budget", "prepare", "part", "setting", "draws"])
 def test_what_is_run_otherwise_is_run_again(change, tmp_path):
-    """Nothing is taken from the store for a run that differs in anything."""
+    """A run that differs in anything has other labels, so it is not taken from the store."""
     source = Source("numbered", "numbered", budget=5)
     (tmp_path / "numbered.train.svm").write_text((tmp_path / "numbered.svm").read_text())
     cell = Cell("numbered", "rbp", 20.0, 1.0)
@@ -53,8 +53,8 @@ def test_a_search_tells_rows_and_grids_apart():
 
     def keys(table, **more):
         rows = prepared(table, Source("numbered", "numbered", **more))
-        makes = reproduction.makes(table, cell)
-        return {job.key for job in settings._jobs(table, cell, makes, rows, {"sigma2": 1.0})}
+        make = reproduction.maker(table, cell)
+        return {job.key for job in settings._jobs(table, cell, make, rows, {"sigma2": 1.0})}
 
     assert len(keys(table)) == 2
     assert not keys(table) & keys(table, prepare="columns to [0, 1]")
@@ -91,7 +91,7 @@ def test_a_search_hides_no_mistake_but_steps_that_diverge():
 
 @pytest.mark.parametrize("protocol", ["online", "batch"])
 def test_the_search_takes_the_best_of_the_grid(protocol, tmp_path):
-    """Width 1e-3 knows only rows it has seen, and 1e3 tells none from another."""
+    """With width 1e-3 all rows are unlike each other, with 1e3 all are alike; 1 is the best."""
     times = {"orders": 2} if protocol == "online" else {"folds": 2}
     table = example(
         protocol=protocol,
@@ -101,8 +101,8 @@ def test_the_search_takes_the_best_of_the_grid(protocol, tmp_path):
     )
     rows = prepared(table, Source("synthetic", "synthetic"))
     store = papers.Store(tmp_path / "runs.jsonl")
-    makes = reproduction.makes(table, table.cells[0])
-    assert settings.search(table, table.cells[0], makes, rows, store, 2) == {"sigma2": 1.0}
+    make = reproduction.maker(table, table.cells[0])
+    assert settings.search(table, table.cells[0], make, rows, store, 2) == {"sigma2": 1.0}
     assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 6
 
 

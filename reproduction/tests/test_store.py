@@ -14,7 +14,7 @@ from called import process as command
 
 
 def jobs(ran, n=6, fails=None):
-    """Jobs that say that they ran."""
+    """Jobs that record that they ran."""
 
     def run(i):
         if i == fails:
@@ -129,7 +129,7 @@ def test_threads_write_whole_lines(tmp_path):
 
 
 def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
-    """The second run ends with the results of one that was never stopped."""
+    """The resumed run has the same results as one that was never stopped."""
     words = command("orabona2008", "--table", "3", "--permutations", "10")
     path = tmp_path / "a" / "orabona2008.jsonl"
     first = subprocess.Popen([*words, "--store", str(tmp_path / "a")], stdout=subprocess.DEVNULL)
@@ -154,7 +154,7 @@ def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
 
 @pytest.mark.parametrize("signals", [1, 2])
 def test_an_interrupt_waits_for_what_is_running_and_a_second_one_does_not(tmp_path, signals):
-    """Either way with 130, and a file that is whole."""
+    """The exit code is 130 in both cases, and the file is complete."""
     words = command("orabona2008", "--table", "3", "--jobs", "2", "--store", tmp_path)
     path = tmp_path / "orabona2008.jsonl"
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

@@ -38,7 +38,7 @@ class Case:
         return self.budget
 
 
-Makes = Callable[[Case], Any]
+MakeLearner = Callable[[Case], Any]
 """Makes the learner of a case: one of budgetron's, or a scikit-learn estimator for the batch methods."""
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from budgetron.learners import Learner
 from budgetron.streams import DataError
 from budgetron_reproduction import settings
-from budgetron_reproduction.cases import Case, Makes, Outcome, batch, online
+from budgetron_reproduction.cases import Case, MakeLearner, Outcome, batch, online
 from budgetron_reproduction.preparation import Prepared, prepared
 from budgetron_reproduction.printed import Cell, Table, table
 from budgetron_reproduction.store import Job, Store
@@ -146,10 +146,10 @@ def reproduce(
     return Reproduction(what, tuple(results), missing, searched, quick)
 
 
-def makes(what: Table, cell: Cell) -> Makes:
+def maker(what: Table, cell: Cell) -> MakeLearner:
     """The function that makes the learner of a cell, from the module of its paper in ``learners``."""
     tables = import_module(f"budgetron_reproduction.learners.{what.key}").TABLES
-    made: Makes = tables[what.number][cell.algorithm]
+    made: MakeLearner = tables[what.number][cell.algorithm]
     return made
 
 
@@ -161,7 +161,7 @@ def _searched(
         return settings.stored(what).get(cells[0].dataset, {})
     searching = {settings.label(each): each for each in (settings.stand_in(what, cell) for cell in cells)}
     return {
-        name: settings.search(what, cell, makes(what, cell), rows, kept, workers)
+        name: settings.search(what, cell, maker(what, cell), rows, kept, workers)
         for name, cell in searching.items()
         if cell.algorithm in what.grid
     }
@@ -193,7 +193,7 @@ def _jobs(
     what: Table, cell: Cell, setting: settings.Setting, rows: Prepared, permutations: int | None
 ) -> Iterator[Job]:
     """The runs of a cell. The labels of a run contain everything that its outcome depends on."""
-    model = makes(what, cell)(Case(cell, rows.n, what.budget(cell), setting))
+    model = maker(what, cell)(Case(cell, rows.n, what.budget(cell), setting))
     for i in range(what.orders(cell, permutations)):
         labels = {
             "table": what.number,
@@ -227,7 +227,7 @@ def _result(
         test_seconds=_mean(outcome.test_seconds for outcome in outcomes),
         permutations=len(values),
         rows=rows,
-        ours=isinstance(makes(what, cell)(Case(cell, rows, what.budget(cell), setting)), Learner),
+        ours=isinstance(maker(what, cell)(Case(cell, rows, what.budget(cell), setting)), Learner),
     )
 
 

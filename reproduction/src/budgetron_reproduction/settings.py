@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.model_selection import KFold
 
 from budgetron import DivergedError
-from budgetron_reproduction.cases import Case, Makes, Outcome, batch, online
+from budgetron_reproduction.cases import Case, MakeLearner, Outcome, batch, online
 from budgetron_reproduction.files import write
 from budgetron_reproduction.preparation import Prepared, Rows
 from budgetron_reproduction.printed import Cell, Table, found
@@ -101,11 +101,13 @@ def stand_in(table: Table, cell: Cell) -> Cell:
     return same_loss[0] if same_loss else Cell(cell.dataset, other, loss=cell.loss)
 
 
-def search(table: Table, cell: Cell, makes: Makes, rows: Prepared, store: Store, threads: int) -> Setting:
+def search(
+    table: Table, cell: Cell, make: MakeLearner, rows: Prepared, store: Store, threads: int
+) -> Setting:
     """The best point of the grid, on orders or folds that the results do not use; never on test rows."""
     grid = table.grid[cell.algorithm]
     points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-    jobs = [list(_jobs(table, cell, makes, rows, point)) for point in points]
+    jobs = [list(_jobs(table, cell, make, rows, point)) for point in points]
     outcomes = iter(
         store.outcomes([job for each in jobs for job in each], threads, f"{cell.dataset}: {label(cell)}")
     )
@@ -118,11 +120,11 @@ def search(table: Table, cell: Cell, makes: Makes, rows: Prepared, store: Store,
 
 
 def _jobs(
-    table: Table, cell: Cell, makes: Makes, rows: Prepared, point: Mapping[str, Any]
+    table: Table, cell: Cell, make: MakeLearner, rows: Prepared, point: Mapping[str, Any]
 ) -> Iterator[Job]:
     """The runs of a point of the grid, one for each order or fold."""
     chosen = stated(table, cell) | dict(point)
-    nominal = makes(Case(cell, _most(table, cell), table.budget(cell), chosen))
+    nominal = make(Case(cell, _most(table, cell), table.budget(cell), chosen))
     for i in range(table.search.get("folds") or table.search["orders"]):
         labels = {
             "search": {"table": table.number, **table.search},
@@ -131,30 +133,30 @@ def _jobs(
             "rows": rows.labels,
             "i": i,
         }
-        yield Job(labels, partial(_try, table, cell, makes, rows, chosen, i))
+        yield Job(labels, partial(_try, table, cell, make, rows, chosen, i))
 
 
-def _try(table: Table, cell: Cell, makes: Makes, rows: Prepared, chosen: Setting, i: int) -> Outcome:
+def _try(table: Table, cell: Cell, make: MakeLearner, rows: Prepared, chosen: Setting, i: int) -> Outcome:
     """One run. If the learner diverges, the outcome is the worst possible one."""
     worst = Outcome(-np.inf if table.more_is_better else np.inf, 0.0)
     try:
-        outcome = (_fold if "folds" in table.search else _order)(table, cell, makes, rows, chosen, i)
+        outcome = (_fold if "folds" in table.search else _order)(table, cell, make, rows, chosen, i)
     except DivergedError:
         return worst
     return outcome if np.isfinite(outcome.value) else worst
 
 
-def _order(table: Table, cell: Cell, makes: Makes, rows: Prepared, chosen: Setting, i: int) -> Outcome:
+def _order(table: Table, cell: Cell, make: MakeLearner, rows: Prepared, chosen: Setting, i: int) -> Outcome:
     """An online pass over the rows in an order of the search."""
     X, y = _first(rows, _most(table, cell), SEED + i)
-    return online(table, makes(Case(cell, len(y), table.budget(cell), chosen)), (X, y), SEED + i)
+    return online(table, make(Case(cell, len(y), table.budget(cell), chosen)), (X, y), SEED + i)
 
 
-def _fold(table: Table, cell: Cell, makes: Makes, rows: Prepared, chosen: Setting, i: int) -> Outcome:
+def _fold(table: Table, cell: Cell, make: MakeLearner, rows: Prepared, chosen: Setting, i: int) -> Outcome:
     """Train on all folds but one, test on that one."""
     X, y = _first(rows, _most(table, cell), SEED)
     taught, held = list(KFold(table.search["folds"]).split(X))[i]
-    model = makes(Case(cell, len(taught), table.budget(cell), chosen))
+    model = make(Case(cell, len(taught), table.budget(cell), chosen))
     outcome = batch(table, model, (X[taught], y[taught]), (X[held], y[held]), SEED + i)
     if table.protocol == "online":  # accuracy was measured; the table's measure is mistakes
         return replace(outcome, value=100 - outcome.value)

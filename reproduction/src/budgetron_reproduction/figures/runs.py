@@ -17,7 +17,7 @@ from budgetron_reproduction import settings
 from budgetron_reproduction.cases import Case
 from budgetron_reproduction.preparation import Prepared, Rows, prepared
 from budgetron_reproduction.printed import Cell, Table, table
-from budgetron_reproduction.reproduction import makes
+from budgetron_reproduction.reproduction import maker
 from budgetron_reproduction.store import Store
 
 
@@ -90,7 +90,7 @@ def _prepared(what: Table, dataset: str) -> Prepared:
 
 def _learner(what: Table, plan: Plan, algorithm: str, n: int) -> Any:
     cell = Cell(plan.dataset, algorithm, budget=plan.budget)
-    return makes(what, cell)(Case(cell, n, what.budget(cell), _setting(what, cell)))
+    return maker(what, cell)(Case(cell, n, what.budget(cell), _setting(what, cell)))
 
 
 def _described(what: Table, plan: Plan, algorithm: str) -> object:
@@ -106,7 +106,7 @@ def _described(what: Table, plan: Plan, algorithm: str) -> object:
         search, first = (grid, what.search), {name: values[0] for name, values in grid.items()}
     setting = settings.stated(what, cell) | first if search else _setting(what, cell)
     n = what.sources[plan.dataset].rows or 1000
-    return search, setting, repr(makes(what, cell)(Case(cell, n, what.budget(cell), setting)))
+    return search, setting, repr(maker(what, cell)(Case(cell, n, what.budget(cell), setting)))
 
 
 def _is_searched(what: Table, cell: Cell) -> bool:
@@ -128,7 +128,7 @@ def _setting(what: Table, cell: Cell) -> settings.Setting:
 def _searched(key: str, number: int, cell: Cell) -> settings.Setting:
     what = table(key, number)
     rows = _prepared(what, cell.dataset)
-    return settings.search(what, cell, makes(what, cell), rows, Store(None), threads=1)
+    return settings.search(what, cell, maker(what, cell), rows, Store(None), threads=1)
 
 
 def last(comparison: Comparison, scale: float = 100.0) -> dict[str, float]:

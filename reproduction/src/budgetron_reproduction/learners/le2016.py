@@ -14,7 +14,7 @@ from budgetron.algorithms import bogd, bpa_s, bsgd, forgetron, nbsgd, projectron
 from budgetron.budgets import Budget, ProjectSmallest, RemoveSmallest
 from budgetron.kernels import Gaussian
 from budgetron.losses import Absolute, EpsilonInsensitive, Hinge, Logistic, Loss, Squared
-from budgetron_reproduction.cases import Case, Makes
+from budgetron_reproduction.cases import Case, MakeLearner
 
 LOSSES: dict[str | None, Loss] = {
     None: Hinge(),
@@ -39,7 +39,7 @@ def _loss(c: Case) -> Loss:
     return LOSSES[c.setting.get("loss", c.cell.loss)]
 
 
-SGDS: dict[str, Makes] = {
+SGDS: dict[str, MakeLearner] = {
     "sgd": lambda c: sgd(_kernel(c), lam=c["lam"], loss=_loss(c)),
     "bsgd": lambda c: bsgd(
         _kernel(c), budget=c.B, lam=c["lam"], loss=_loss(c), maintenance=MAINTENANCE[c.cell.maintenance]
@@ -53,7 +53,7 @@ SGDS: dict[str, Makes] = {
         maintenance=MAINTENANCE[c.cell.maintenance],
     ),
 }
-BASELINES: dict[str, Makes] = {
+BASELINES: dict[str, MakeLearner] = {
     "rbp": lambda c: rbp(_kernel(c), budget=c.B),
     "forgetron": lambda c: forgetron(_kernel(c), budget=c.B),
     "projectron++": lambda c: projectron_pp(_kernel(c), budget=c.B),

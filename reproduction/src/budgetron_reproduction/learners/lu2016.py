@@ -33,11 +33,11 @@ from budgetron.kernels import Gaussian
 from budgetron.learners import Kernelized
 from budgetron.losses import Squared
 from budgetron.rules import OGD, SGD
-from budgetron_reproduction.cases import Makes
+from budgetron_reproduction.cases import MakeLearner
 
 K = Gaussian.of_width(8)
 
-PERCEPTRONS: dict[str, Makes] = {
+PERCEPTRONS: dict[str, MakeLearner] = {
     "perceptron": lambda _: perceptron(K),
     "rbp": lambda c: rbp(K, budget=c.B),
     "forgetron": lambda c: forgetron(K, budget=c.B, reading="program"),
@@ -45,27 +45,27 @@ PERCEPTRONS: dict[str, Makes] = {
     "projectron++": lambda c: projectron_pp(K, budget=c.B),
     "bpa-s": lambda c: bpa_s(K, budget=c.B, C=1),
 }
-GRADIENTS: dict[str, Makes] = {
+GRADIENTS: dict[str, MakeLearner] = {
     "ogd": lambda c: ogd(K, eta=c["eta"]),
     "fogd": lambda c: fogd(K, components=4 * c.B, eta=4 * c.B * c["eta"]),
     "nogd": lambda c: nogd(K, budget=c.B, rank=c.B // 5, eta=c["eta"]),
 }
 
-BINARY: dict[str, Makes] = (
+BINARY: dict[str, MakeLearner] = (
     PERCEPTRONS
     | GRADIENTS
     | {
         "bogd": lambda c: bogd(K, budget=c.B, eta=c["eta"], lam=1 / c.n**2, cap=10, reading="program"),
     }
 )
-MULTICLASS: dict[str, Makes] = (
+MULTICLASS: dict[str, MakeLearner] = (
     PERCEPTRONS
     | GRADIENTS
     | {
         "bogd": lambda c: Kernelized(K, OGD(eta=c["eta"], lam=1 / c.n**2), RemoveOldest(c.B)),
     }
 )
-REGRESSION: dict[str, Makes] = {
+REGRESSION: dict[str, MakeLearner] = {
     "perceptron": lambda _: perceptron(K, eta=0.1, epsilon=0.1),
     "norma": lambda c: norma(K, eta=c["eta"], nu=c["nu"], lam=c["lam"], epsilon=0.1),
     "rbp": lambda c: rbp(K, budget=c.B, eta=0.1, epsilon=0.1),
@@ -78,7 +78,7 @@ REGRESSION: dict[str, Makes] = {
     "fogd": lambda c: fogd(K, components=15 * c.B, eta=15 * c.B * c["eta"], loss=Squared(), epsilon=0.1),
     "nogd": lambda c: nogd(K, budget=c.B, rank=c.B // 5, eta=c["eta"], loss=Squared(), epsilon=0.1),
 }
-BATCH: dict[str, Makes] = {
+BATCH: dict[str, MakeLearner] = {
     "libsvm": lambda c: SVC(C=c["C"], gamma=_gamma(c["sigma"]), cache_size=1000),
     "llsvm": lambda c: make_pipeline(
         Nystroem(gamma=_gamma(c["sigma"]), n_components=c.B, random_state=0),

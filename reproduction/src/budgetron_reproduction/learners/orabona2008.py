@@ -11,7 +11,7 @@ from math import log, sqrt
 
 from budgetron.algorithms import forgetron, pa, perceptron, projectron, projectron_pp, rbp, stoptron
 from budgetron.kernels import Gaussian
-from budgetron_reproduction.cases import Case, Makes
+from budgetron_reproduction.cases import Case, MakeLearner
 
 
 def _kernel(c: Case) -> Gaussian:
@@ -22,7 +22,7 @@ def _U(c: Case) -> float:
     return sqrt((c.B + 1) / log(c.B + 1)) / 4
 
 
-LEARNERS: dict[str, Makes] = {
+LEARNERS: dict[str, MakeLearner] = {
     "perceptron": lambda c: perceptron(_kernel(c)),
     "pa-1": lambda c: pa(_kernel(c), C=1),
     "projectron": lambda c: projectron(_kernel(c), U=_U(c)),

@@ -16,11 +16,11 @@ from budgetron.algorithms import (
     rbp,
 )
 from budgetron.kernels import Gaussian
-from budgetron_reproduction.cases import Makes
+from budgetron_reproduction.cases import MakeLearner
 
 K = Gaussian.of_width(8)
 
-LEARNERS: dict[str, Makes] = {
+LEARNERS: dict[str, MakeLearner] = {
     "perceptron": lambda _: perceptron(K),
     "ogd": lambda c: ogd(K, eta=c["eta"], lam=c["lam"] / c.n**2),
     "rbp": lambda c: rbp(K, budget=c.B),

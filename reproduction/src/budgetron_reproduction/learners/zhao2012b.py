@@ -10,11 +10,11 @@ from __future__ import annotations
 from budgetron.algorithms import bduol, duol, forgetron, perceptron, projectron, projectron_pp, rbp
 from budgetron.double_updating import DualNearest, DualProjection, DualProjectionClipped, DualRemoval
 from budgetron.kernels import Gaussian
-from budgetron_reproduction.cases import Makes
+from budgetron_reproduction.cases import MakeLearner
 
 K = Gaussian.of_width(8)
 
-LEARNERS: dict[str, Makes] = {
+LEARNERS: dict[str, MakeLearner] = {
     "perceptron": lambda _: perceptron(K),
     "duol": lambda c: duol(K, C=c["C"]),
     "rbp": lambda c: rbp(K, budget=c.B),
