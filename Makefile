@@ -3,7 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -type f -not -name '*.pyc')
+REPRODUCTION := reproduction/pyproject.toml $(shell find reproduction/src -type f -not -name '*.pyc')
 CPP := $(wildcard cpp/*.hpp cpp/*.cpp)
+
+# Data sets: the folder that BUDGETRON_DATA names, or ../shared/data if that is there.
+ifneq ($(wildcard ../shared/data),)
+export BUDGETRON_DATA ?= $(abspath ../shared/data)
+endif
 
 .PHONY: demo test slow search fuzz lint format bench adversarial report which pictures sanitize sanitize-threads coverage stub surroundings clean
 
@@ -11,7 +17,7 @@ demo: $(VENV)/.installed  ## several learners over a real data set
 	$(BIN)/python -m budgetron.demo
 
 test: $(VENV)/.developed  ## all tests, and every example in the docs
-	$(BIN)/python -m pytest -n auto tests README.md docs --pyargs budgetron
+	$(BIN)/python -m pytest -n auto tests reproduction/tests README.md docs --pyargs budgetron budgetron_reproduction
 
 slow: $(VENV)/.developed  ## what takes minutes: runs that are killed a hundred times
 	$(BIN)/python -m pytest -n auto -m slow tests
@@ -46,7 +52,7 @@ adversarial: $(VENV)/.developed  ## what a step costs on rows made to be slow, b
 	$(BIN)/python benchmarks/adversarial.py
 
 report: $(VENV)/.developed  ## the papers' tables and figures, run again: about half an hour on two cores
-	$(BIN)/budgetron reproduce all --quick --jobs 2 --report papers
+	$(BIN)/budgetron-reproduce all --quick --jobs 2 --report reproduction
 
 which: $(VENV)/.installed  ## which algorithm on which data: the table of the README, measured again
 	$(BIN)/python benchmarks/which.py
@@ -98,8 +104,8 @@ $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
 	$(BIN)/pip install --quiet .
 	touch $@
 
-$(VENV)/.developed: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/pip install --quiet '.[test,lint]'
+$(VENV)/.developed: $(VENV)/bin/python $(SOURCES) $(REPRODUCTION)
+	$(BIN)/pip install --quiet '.[test,lint]' ./reproduction
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.benched: $(VENV)/bin/python $(SOURCES)

@@ -236,7 +236,10 @@ void bind_learners(nb::module_& m) {
   nb::class_<RemoveOldest, Budget>(m, "RemoveOldest").def(nb::init<std::size_t>(), "budget"_a);
   nb::class_<RemoveRedundant, Budget>(m, "RemoveRedundant").def(nb::init<std::size_t>(), "budget"_a);
   nb::class_<Forget, Budget>(m, "Forget").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<ForgetLargerRoot, Budget>(m, "ForgetLargerRoot").def(nb::init<std::size_t>(), "budget"_a);
   nb::class_<SampleUniform, Budget>(m, "SampleUniform")
+      .def(nb::init<std::size_t, double, Counter>(), "budget"_a, "cap"_a, "seed"_a);
+  nb::class_<SampleUniformScaled, Budget>(m, "SampleUniformScaled")
       .def(nb::init<std::size_t, double, Counter>(), "budget"_a, "cap"_a, "seed"_a);
   nb::class_<SampleByWeight, Budget>(m, "SampleByWeight")
       .def(nb::init<std::size_t, double, Counter>(), "budget"_a, "cap"_a, "seed"_a);

@@ -180,6 +180,54 @@ class Forget final : public Budget {
   std::vector<double> k_;
 };
 
+// The Forgetron as in the program of Lu et al. 2016: where psi(phi) = 15/32 M - Q has two positive roots, phi is the
+// larger one, which is above 1. With several classes, mu and q are those of the oldest one's own class.
+class ForgetLargerRoot final : public Budget {
+ public:
+  explicit ForgetLargerRoot(std::size_t budget) : budget_(budget) {}
+
+  void insert(Expansion& f, const Term& term) override {
+    M_ += term.round.mistake;
+    if (f.size() < budget_) return f.append(term);
+    const std::size_t oldest = f.oldest();
+    const double sigma = f.largest(oldest) / f.divisor();
+    f.kernel_row(oldest, k_);
+    double mu = 0, q = 0;
+    for (std::size_t c = 0; c < f.outputs(); ++c) {
+      const double y = sign(f.alpha(c)[oldest]);
+      if (f.outputs() > 1 && y < 0) continue;  // not its own class
+      mu += y * (dot(f.alpha(c), k_) + term.coefficient(c) * term.row.k[oldest]);
+      q += y * y * k_[oldest];
+    }
+    mu /= f.divisor();
+    const double a = q * sigma * sigma - 2 * sigma * mu;
+    const double slack = 15.0 / 32.0 * static_cast<double>(M_) - Q_;
+    double phi = 1, psi = a + 2 * sigma;
+    if (psi > slack) {
+      const double root = std::sqrt(sigma * sigma + a * slack);
+      phi = a < 0 ? -(sigma + root) / a : slack / (sigma + root);
+      psi = slack;
+    }
+    if (!(phi > 0) || !std::isfinite(phi)) return;  // no phi, or coefficients whose squares are not finite
+    Q_ += psi;
+    f.replace(oldest, term);
+    f.shrink(phi);
+  }
+
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(k_));
+    io.field("forget.M", M_);
+    io.field("forget.Q", Q_);
+  }
+  bool fits(std::size_t n) const override { return n <= budget_ && std::isfinite(Q_); }
+
+ private:
+  std::size_t budget_;
+  Counter M_ = 0;
+  double Q_ = 0;
+  std::vector<double> k_;
+};
+
 // BOGD (Zhao et al. 2012): when full, drop i drawn from p and rescale the others by 1/(1 - p_i), which leaves f right
 // on average; then cap the coefficients (Eq. 10).
 class Sample : public Budget {
@@ -231,6 +279,37 @@ class SampleUniform final : public Sample {
     const double p = 1.0 / static_cast<double>(alpha.size());
     if (p < 1) loops->scale_within(1 / (1 - p), cap, alpha.data(), alpha.size());
   }
+};
+
+// BOGD as in the program of Lu et al. 2016: when full, drop a uniform one and rescale the others as above. After every
+// update, if a coefficient exceeds the cap, the whole vector is scaled down until none does, the new one included.
+class SampleUniformScaled final : public Budget {
+ public:
+  SampleUniformScaled(std::size_t budget, double cap, Counter seed) : budget_(budget), cap_(cap), random_(seed) {}
+
+  void insert(Expansion& f, const Term& term) override {
+    if (f.size() < budget_) {
+      f.append(term);
+    } else {
+      const auto B = static_cast<double>(f.size());
+      if (B > 1) f.shrink(B / (B - 1));
+      f.replace(random_.below(f.size()), term);
+    }
+    double most = 0;
+    for (std::size_t i = 0; i < f.size(); ++i) most = std::max(most, f.largest(i));
+    if (most > cap_ * f.divisor()) f.shrink(cap_ * f.divisor() / most);
+  }
+
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    random_.fields(io);
+  }
+  bool fits(std::size_t n) const override { return n <= budget_; }
+
+ private:
+  std::size_t budget_;
+  double cap_;
+  Random random_;
 };
 
 // BOGD++: p_i = 1 - s |alpha_i| sqrt(k(s_i,s_i)), s = (B-1) / sum_j |alpha_j| sqrt(k(s_j,s_j)) (Eq. 16), negative ones

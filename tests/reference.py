@@ -398,6 +398,60 @@ class Forget:
         m.drop(0)
 
 
+@dataclass
+class ForgetLargerRoot:
+    """Forgetron of Lu et al.'s program: the larger root of psi(phi) = 15/32 M - Q where both are positive.
+
+    With several classes, mu is the score of the oldest one's own class, which is the one of its positive
+    coefficient.
+    """
+
+    B: int
+    M: int = 0  # mistakes
+    Q: float = 0.0  # sum of psi
+
+    def insert(self, m: Model, x: Array, q: Question, beta: float) -> None:
+        self.M += q.mistake
+        m.append(x, beta * q.v)
+        if len(m.S) <= self.B:
+            return
+        a_1 = m.A[0]
+        y = np.sign(a_1) if len(a_1) == 1 else np.sign(a_1).clip(0)
+        sigma, mu = float(np.abs(a_1).max()), float(y @ m.A.T @ m.k(m.S[0]))
+        # psi(phi) = square phi^2 + 2 sigma phi
+        square = float(y @ y) * m.kxx(m.S[0]) * sigma**2 - 2 * sigma * mu
+        slack = 15 / 32 * self.M - self.Q
+        if square + 2 * sigma <= slack:
+            phi = 1.0
+        else:
+            # both roots exist: were slack above the summit of psi, psi(1) would be within it
+            roots = np.roots([square, 2 * sigma, -slack]).real
+            phi = float(roots.max())
+        if not phi > 0:  # leave the new term out
+            m.drop(self.B)
+            return
+        self.Q += square * phi**2 + 2 * sigma * phi
+        m.A = phi * m.A
+        m.drop(0)
+
+
+class SampleScaled:
+    """BOGD of Lu et al.'s program: drop one, others times B / (B - 1), then all scaled to fit the cap."""
+
+    def __init__(self, B: int, limit: float, seed: int) -> None:
+        self.B, self.limit = B, limit
+        self.random = np.random.Generator(np.random.Philox(key=seed))
+
+    def insert(self, m: Model, x: Array, q: Question, beta: float) -> None:
+        if len(m.S) < self.B:
+            m.append(x, beta * q.v)
+        else:
+            if self.B > 1:
+                m.A = self.B / (self.B - 1) * m.A
+            m.replace(int(self.random.random() * self.B), x, beta * q.v)
+        m.A = m.A * min(1.0, self.limit / max(float(np.abs(m.A).max()), 1e-300))
+
+
 class Sample:
     """BOGD Eq. 10: drop i drawn from p, each other row over its own 1 - p_j, capped at cap eta."""
 
@@ -624,9 +678,16 @@ def rbp(
 
 
 def forgetron(
-    kernel: Kernel, task: Task, *, budget: int, eta: float | None = None, epsilon: float = 0.1
+    kernel: Kernel,
+    task: Task,
+    *,
+    budget: int,
+    eta: float | None = None,
+    epsilon: float = 0.1,
+    reading: str = "definition",
 ) -> Model:
-    return Model(kernel, task, _perceptron(task, eta, epsilon, margin=0.0), Forget(budget))
+    forget = Forget(budget) if reading == "definition" else ForgetLargerRoot(budget)
+    return Model(kernel, task, _perceptron(task, eta, epsilon, margin=0.0), forget)
 
 
 def budget_perceptron(
@@ -736,8 +797,11 @@ def bogd(
     loss: Loss | None = None,
     epsilon: float = 0.1,
     seed: int = 0,
+    reading: str = "definition",
 ) -> Model:
-    sample = Sample(budget, cap * eta, by_weight=False, seed=seed)
+    sample: Sample | SampleScaled = Sample(budget, cap * eta, by_weight=False, seed=seed)
+    if reading == "program":
+        sample = SampleScaled(budget, cap * eta, seed)
     return Model(kernel, task, _ogd(task, eta, lam, loss, epsilon), sample)
 
 

@@ -145,22 +145,31 @@ def test_what_is_missing_is_said_with_how_to_get_it(folder):
             datasets.load(name)
 
 
-def test_without_a_folder_given_it_is_beside_the_checkout_or_in_the_cache(tmp_path, monkeypatch):
-    monkeypatch.delenv("BUDGETRON_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def test_the_folder_is_given_or_named_by_the_environment_or_the_cache(tmp_path, monkeypatch):
+    """Never one beside a checkout, even in a checkout that has a folder of data beside it."""
     checkout = tmp_path / "work" / "project"
     (checkout / "src" / "budgetron").mkdir(parents=True)
-    (checkout / "docs").mkdir()
-    shared, cached = tmp_path / "work" / "shared" / "data", tmp_path / "cache" / "budgetron"
-    for place in (shared, cached):
+    given, named, cached, beside = (
+        tmp_path / place for place in ("given", "named", "cache/budgetron", "work/shared/data")
+    )
+    for place in (given, named, cached, beside):
         place.mkdir(parents=True)
-        (place / "both.svm").write_bytes(b"1 1:1\n")
-    (cached / "second.svm").write_bytes(b"1 1:1\n")
-    monkeypatch.chdir(checkout / "docs")
-    assert datasets.files("both") == [shared / "both.svm"]
-    assert datasets.files("second") == [cached / "second.svm"]
-    monkeypatch.chdir(tmp_path)
-    assert datasets.files("both") == [cached / "both.svm"]
+        (place / "everywhere.svm").write_bytes(b"1 1:1\n")
+    (given / "mine.svm").write_bytes(b"1 1:1\n")
+    monkeypatch.chdir(checkout)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("BUDGETRON_DATA", str(named))
+    assert datasets.files("everywhere") == [named / "everywhere.svm"]
+    assert datasets.files("everywhere", folder=given) == [given / "everywhere.svm"]
+    assert datasets.load("mine", folder=str(given))[0].shape == (1, 1)
+    assert "mine" in datasets.names(folder=given)
+    assert "mine" not in datasets.names()
+    with pytest.raises(DataError, match="is unknown and has no file"):
+        datasets.load("mine")
+    with pytest.raises(DataError, match=rf"is not in {given}; "):
+        datasets.load("w7a", folder=given)
+    monkeypatch.delenv("BUDGETRON_DATA")
+    assert datasets.files("everywhere") == [cached / "everywhere.svm"]
 
 
 def test_the_synthetic_set_is_drawn():

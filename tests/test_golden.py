@@ -65,6 +65,14 @@ def test_mistakes_are_those_of_the_authors(data, name, i, mistakes):
     assert np.sum(predictions != y[order]) == mistakes
 
 
+@pytest.mark.parametrize(("data", "name", "i", "mistakes"), [*cases("binary", "as_programmed")])
+def test_the_reading_of_the_program_has_its_counts(data, name, i, mistakes):
+    X, y = globals()[data]()
+    order = np.random.default_rng(i).permutation(len(X))
+    model = OnlineClassifier(learner(name, GOLDEN["binary"][data] | {"reading": "program"}))
+    assert np.sum(model.progressive_predict(X[order], y[order]) != y[order]) == mistakes
+
+
 @pytest.mark.parametrize(("data", "name", "i", "loss"), [*cases("regression", "mean_squared_loss")])
 def test_losses_are_those_of_the_authors(data, name, i, loss):
     X, y = globals()[data]()

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import second_order
 
 import data
 from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, fogd, projectron
@@ -46,10 +45,3 @@ def test_fogd_is_that_of_tables_5_7_and_9(name):
             predictions = OnlineClassifier(learner, random_state=i).progressive_predict(X[order], y[order])
             results.append(100 * np.mean(predictions != y[order]))
     assert abs(np.mean(results) - mean) <= sd
-
-
-@pytest.mark.parametrize("study", second_order.STUDIES[2:], ids=lambda s: s.name)
-def test_arow_on_few_features_beats_the_papers(study):
-    """The two of the four data sets that are quick; papers/second_order.py prints all."""
-    data.load(f"{study.name}.train")
-    assert second_order.run(study)[0] < study.limit

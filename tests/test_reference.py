@@ -50,7 +50,11 @@ USUAL = {"budget": 20, "rank": 6, "eta": 0.2, "lam": 0.01, "nu": 0.4, "cap": 1.2
 FORMS = {  # what the usual settings do not reach
     "projectron": [{"budget": 20}, {"eta": 0.6}, {"U": 0.8}, {"budget": 10, "eta": 0.6}],
     "projectron_pp": [{"budget": 20}, {"eta": 0.6}, {"U": 0.8}, {"budget": 10, "U": 0.8}],
-    "forgetron": [{"budget": 20}],
+    "forgetron": [{"budget": 20}, {"budget": 20, "reading": "program"}],
+    "bogd": [
+        {"budget": 20, "eta": 0.2, "lam": 0.01, "cap": 1.2},
+        {"budget": 20, "eta": 0.2, "lam": 0.01, "cap": 1.2, "reading": "program"},
+    ],
     "perceptron": [{}],
 }
 

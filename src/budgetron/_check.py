@@ -102,6 +102,14 @@ def instance(owner: object, name: str, value: Any, kind: type[T]) -> T:
     return value
 
 
+def one_of(owner: object, name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if value not in choices:
+        words = " or ".join(map(repr, choices))
+        raise ValueError(f"{_name(owner)}: {name} must be {words}, got {value!r}.")
+    return str(value)
+
+
 def threads(owner: object, n_jobs: int) -> int:
     """How many threads ``n_jobs`` asks for: -1 is one for each processor."""
     return (os.cpu_count() or 1) if n_jobs == -1 else count(owner, "n_jobs", n_jobs)

@@ -144,7 +144,13 @@ class RemoveRedundant(Budget):
 class Forget(Budget):
     def __init__(self, budget: int) -> None: ...
 
+class ForgetLargerRoot(Budget):
+    def __init__(self, budget: int) -> None: ...
+
 class SampleUniform(Budget):
+    def __init__(self, budget: int, cap: float, seed: int) -> None: ...
+
+class SampleUniformScaled(Budget):
     def __init__(self, budget: int, cap: float, seed: int) -> None: ...
 
 class SampleByWeight(Budget):

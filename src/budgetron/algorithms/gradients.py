@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from budgetron.budgets import Project, SampleByWeight, SampleUniform, Unbounded
+from typing import Literal
+
+from budgetron import _check
+from budgetron.budgets import Project, SampleByWeight, SampleUniform, SampleUniformScaled, Unbounded
 from budgetron.kernels import Kernel
 from budgetron.learners import Kernelized
 from budgetron.losses import Loss
@@ -75,6 +78,7 @@ def bogd(
     cap: float = 10.0,
     loss: Loss | None = None,
     epsilon: float = 0.1,
+    reading: Literal["definition", "program"] = "definition",
 ) -> Kernelized:
     """Bounded OGD with uniform sampling (Zhao et al. 2012, Algorithm 1).
 
@@ -88,10 +92,15 @@ def bogd(
         See :class:`~budgetron.OGD`.
     cap : float
         The paper's gamma, see :class:`~budgetron.SampleUniform`.
+    reading : {"definition", "program"}
+        What the cap does. "definition" is the paper's: it clips each coefficient by itself,
+        :class:`~budgetron.SampleUniform`. "program" is that of the program of Lu et al. 2016, with which
+        their Table 5 was printed: it scales all of them down together,
+        :class:`~budgetron.SampleUniformScaled`.
 
     Departs from the paper
     ----------------------
-    See :class:`~budgetron.SampleUniform`.
+    See :class:`~budgetron.SampleUniform`; with ``reading="program"`` in the cap.
 
     Examples
     --------
@@ -100,7 +109,9 @@ def bogd(
     >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).n_support_
     2
     """
-    return Kernelized(kernel, OGD(eta, lam, loss, epsilon), SampleUniform(budget, cap))
+    _check.one_of("bogd", "reading", reading, ("definition", "program"))
+    kind = SampleUniform if reading == "definition" else SampleUniformScaled
+    return Kernelized(kernel, OGD(eta, lam, loss, epsilon), kind(budget, cap))
 
 
 def bogd_pp(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from budgetron import _check
 from budgetron.budgets import (
     Forget,
+    ForgetLargerRoot,
     Project,
     ProjectPlus,
     RemoveRandom,
@@ -91,7 +95,14 @@ def rbp(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float
     return Kernelized(kernel, Perceptron(eta, epsilon), RemoveRandom(budget))
 
 
-def forgetron(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float = 0.1) -> Kernelized:
+def forgetron(
+    kernel: Kernel,
+    *,
+    budget: int,
+    eta: float | None = None,
+    epsilon: float = 0.1,
+    reading: Literal["definition", "program"] = "definition",
+) -> Kernelized:
     """The self-tuned Forgetron: shrink, and forget the oldest (Dekel et al. 2008).
 
     Updates when y f(x) <= 0, so also at f(x) = 0; see :class:`~budgetron.Forget`.
@@ -105,11 +116,14 @@ def forgetron(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon:
     eta, epsilon : float
         Step and dead zone, see :class:`~budgetron.Perceptron`; the paper has eta = 1, and another one
         changes how far f shrinks.
+    reading : {"definition", "program"}
+        How phi is computed. "definition" is the paper's, with phi in (0, 1]: :class:`~budgetron.Forget`.
+        "program" is that of the program of Lu et al. 2016, with which their tables were printed; phi can
+        exceed 1: :class:`~budgetron.ForgetLargerRoot`.
 
     Departs from the paper
     ----------------------
-    In the root of the quadratic that the authors of a later comparison programmed: phi is in (0, 1]
-    here, as the paper says. See :class:`~budgetron.Forget` for kernels with k(x,x) other than 1.
+    With ``reading="program"`` in phi. See :class:`~budgetron.Forget` for kernels with k(x,x) other than 1.
 
     Examples
     --------
@@ -118,7 +132,9 @@ def forgetron(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon:
     >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).support_vectors_.ravel()
     array([1. , 0.6])
     """
-    return Kernelized(kernel, MarginPerceptron(eta, epsilon, margin=0.0), Forget(budget))
+    _check.one_of("forgetron", "reading", reading, ("definition", "program"))
+    forget = Forget(budget) if reading == "definition" else ForgetLargerRoot(budget)
+    return Kernelized(kernel, MarginPerceptron(eta, epsilon, margin=0.0), forget)
 
 
 def budget_perceptron(kernel: Kernel, *, budget: int, eta: float | None = None) -> Kernelized:

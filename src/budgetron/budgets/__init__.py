@@ -5,18 +5,20 @@ from budgetron.budgets.maintenance import Maintained, Merge, ProjectSmallest, Re
 from budgetron.budgets.projection import Project, ProjectPlus
 from budgetron.budgets.removal import (
     Forget,
+    ForgetLargerRoot,
     RemoveOldest,
     RemoveRandom,
     RemoveRedundant,
     Stop,
     Unbounded,
 )
-from budgetron.budgets.sampling import SampleByWeight, SampleUniform
+from budgetron.budgets.sampling import SampleByWeight, SampleUniform, SampleUniformScaled
 from budgetron.budgets.swapping import Swap, SwapNearest, SwapProject
 
 __all__ = [
     "Budget",
     "Forget",
+    "ForgetLargerRoot",
     "Maintained",
     "Merge",
     "Project",
@@ -28,6 +30,7 @@ __all__ = [
     "RemoveSmallest",
     "SampleByWeight",
     "SampleUniform",
+    "SampleUniformScaled",
     "Sometimes",
     "Stop",
     "Swap",

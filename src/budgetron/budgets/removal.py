@@ -182,3 +182,38 @@ class Forget(Budget):
     def build(self, company: Company) -> _core.Budget:  # noqa: ARG002
         """The native budget; checks the parameters."""
         return _core.Forget(self._count())
+
+
+@dataclass
+class ForgetLargerRoot(Budget):
+    """As :class:`Forget`, but phi is the larger root where psi(phi) = 15/32 M - Q has two.
+
+    This is how the program of Lu et al. 2016 computes phi, and how the Forgetron of their tables was run.
+    If psi(1) is within the bound, phi = 1. Otherwise, and if mu is large, there are two positive roots. The
+    definition takes the smaller one, and f shrinks; the program takes the larger one, which is above 1, and
+    f grows. The guarantee of :class:`Forget` does not hold here: prefer that one.
+
+    Parameters
+    ----------
+    budget : int
+        The largest number of support vectors, B.
+
+    Departs from the paper
+    ----------------------
+    In the root, as said above. With more than two classes, mu = f_c(s_1) with c the oldest one's own class,
+    and the first term of psi carries k(s_1,s_1). Otherwise as :class:`Forget`.
+
+    Examples
+    --------
+    >>> from budgetron import ForgetLargerRoot, Gaussian, Kernelized, MarginPerceptron, OnlineClassifier
+    >>> learner = Kernelized(Gaussian(1.0), MarginPerceptron(), ForgetLargerRoot(budget=2))
+    >>> model = OnlineClassifier(learner)
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).support_vectors_.ravel()
+    array([1. , 0.6])
+    """
+
+    budget: int
+
+    def build(self, company: Company) -> _core.Budget:  # noqa: ARG002
+        """The native budget; checks the parameters."""
+        return _core.ForgetLargerRoot(self._count())

@@ -24,9 +24,9 @@ class SampleUniform(Budget):
 
     Departs from the paper
     ----------------------
-    The paper clips each coefficient, the published programs scale the whole vector: this follows the
-    paper. The new term itself is not clipped, which Eq. 7 would do; with hinge or logistic loss and a
-    cap of at least 1 there is nothing to clip.
+    The paper clips each coefficient, and so does this; the program of Lu et al. 2016 scales the whole
+    vector, see :class:`SampleUniformScaled`. The new term itself is not clipped, which Eq. 7 would do; with
+    hinge or logistic loss and a cap of at least 1 there is nothing to clip.
 
     Examples
     --------
@@ -44,6 +44,44 @@ class SampleUniform(Budget):
         """The native budget; checks the parameters."""
         cap = _check.positive(self, "cap", self.cap) * company.task.unit(company.rule)
         return _core.SampleUniform(self._count(), cap, company.seed)
+
+
+@dataclass
+class SampleUniformScaled(Budget):
+    """As :class:`SampleUniform`, but the cap scales all coefficients down together.
+
+    This is how the program of Lu et al. 2016 keeps the cap, and how the BOGD of their Table 5 was run. If
+    the largest coefficient exceeds cap * eta in size after an update, the whole vector of coefficients is
+    multiplied by cap * eta over that size.
+
+    Parameters
+    ----------
+    budget : int
+        The largest number of support vectors, B.
+    cap : float
+        As for :class:`SampleUniform`.
+
+    Departs from the paper
+    ----------------------
+    The paper (Zhao et al. 2012, Eq. 10) clips each coefficient by itself, before the new term is appended.
+    Here the cap applies to the new term as well.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernelized, OGD, OnlineClassifier, SampleUniformScaled
+    >>> learner = Kernelized(Gaussian(1.0), OGD(eta=0.5), SampleUniformScaled(budget=2, cap=1.0))
+    >>> model = OnlineClassifier(learner, random_state=0)
+    >>> abs(model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).dual_coef_).max()
+    0.5
+    """
+
+    budget: int
+    cap: float = 10.0
+
+    def build(self, company: Company) -> _core.Budget:
+        """The native budget; checks the parameters."""
+        cap = _check.positive(self, "cap", self.cap) * company.task.unit(company.rule)
+        return _core.SampleUniformScaled(self._count(), cap, company.seed)
 
 
 @dataclass

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-COMMANDS = ("run", "predict", "compare", "inspect", "data", "demo", "reproduce")
+COMMANDS = ("run", "predict", "compare", "inspect", "data", "demo")
 
 HELP = """\
 usage: budgetron COMMAND [ARGUMENTS]
@@ -18,7 +18,6 @@ learn
   run ALGORITHM FILE    predict each row, then learn it; save, checkpoint and resume
   compare ALGORITHM...  several algorithms over random orders of the same rows
   demo                  ten algorithms over handwritten digits
-  reproduce PAPER       the papers' tables, run again beside what is printed
 
 use
   predict MODEL FILE    predictions of a saved model
@@ -36,7 +35,6 @@ examples
   xzcat train.svm.xz | budgetron run bogd - --budget 100 --features 54 --classes=-1,1
   budgetron predict model test.svm > predictions
   budgetron compare rbp forgetron nogd --data german --budget 50 --rank 10 --sigma 8
-  budgetron reproduce lu2016 --table 5 --dataset german
 
 budgetron COMMAND --help says more. Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 failed,
 2 wrong usage, 3 bad data, 4 bad model file, 130 interrupted, 143 terminated.
@@ -74,8 +72,7 @@ def _command(arguments: list[str]) -> int:
 
         print(f"budgetron {__version__}")
     elif name in COMMANDS:
-        home = "budgetron.cli" if name == "reproduce" else "budgetron.cli.commands"
-        return int(import_module(f"{home}.{name}").main(rest) or 0)
+        return int(import_module(f"budgetron.cli.commands.{name}").main(rest) or 0)
     else:
         from budgetron.cli.process import Usage
 

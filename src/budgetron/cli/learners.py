@@ -9,7 +9,7 @@ import re
 from argparse import SUPPRESS, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from scipy import sparse
@@ -46,6 +46,7 @@ MEANINGS = {
     "neighbours": "project-smallest: on so many neighbours only",
     "nu": "the share of rows outside the tube",
     "rank": "the rank of the Nystrom map",
+    "reading": "definition, or program: as in the program that Lu et al. 2016 published",
     "rho": "how much two rows must contradict each other to be updated together",
     "step": "the step size of projectron",
 }
@@ -225,6 +226,10 @@ def read(name: str, hint: Any, text: str) -> Any:
     if kinds := members(hint):
         kind = choice(name, text, kinds)
         return kind if get_origin(hint) is not None and _makes(hint) else kind()
+    if get_origin(hint) is Literal:
+        if text not in get_args(hint):
+            raise Usage(f"{spelt(name)}: expected {' or '.join(get_args(hint))}, got {text!r}.")
+        return text
     words = [word for part in get_args(hint) for word in get_args(part)]
     if text in words:
         return text

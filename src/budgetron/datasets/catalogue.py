@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from budgetron.datasets.folders import found
+from budgetron.datasets.folders import Folder, found
 from budgetron.streams import DataError
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
@@ -90,12 +90,12 @@ class DataSet:
         return f"{self.name}: " + ", ".join([self.task or "nothing known but its file", *known])
 
 
-def names() -> list[str]:
-    """All data sets: those of the papers, and those of which a file is there."""
-    return sorted({*_catalogue(), *found()})
+def names(*, folder: Folder = None) -> list[str]:
+    """All data sets: those of the papers, and those with a file in the data folder."""
+    return sorted({*_catalogue(), *found(folder)})
 
 
-def describe(name: str) -> DataSet:
+def describe(name: str, *, folder: Folder = None) -> DataSet:
     """What is known of a data set; ``print`` shows it in lines.
 
     >>> from budgetron import datasets
@@ -106,7 +106,7 @@ def describe(name: str) -> DataSet:
     for entry in known.values():
         if name == entry.name or name in entry.also:
             return entry
-    if name in found():
+    if name in found(folder):
         return DataSet(str(name))
     raise DataError(f"datasets: {name!r} is unknown and has no file; names() lists what there is.")
 

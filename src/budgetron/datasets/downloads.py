@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from budgetron.datasets.catalogue import LIBSVM, DataSet, describe
-from budgetron.datasets.folders import cache, found
+from budgetron.datasets.folders import Folder, data_folder, found
 from budgetron.datasets.loading import digest, how_to_get, read
 from budgetron.progress import Progress
 from budgetron.streams import DataError
@@ -17,7 +17,14 @@ from budgetron.streams import DataError
 PIECE = 1 << 16
 
 
-def fetch(name: str, part: str | None = None, *, page: str = LIBSVM, verify: bool = True) -> list[Path]:
+def fetch(
+    name: str,
+    part: str | None = None,
+    *,
+    page: str = LIBSVM,
+    verify: bool = True,
+    folder: Folder = None,
+) -> list[Path]:
     """Download the files of a data set that are not there yet, and check them; where they are now.
 
     They go to the folder that ``BUDGETRON_DATA`` names, else to the user's cache, under the names that
@@ -35,21 +42,23 @@ def fetch(name: str, part: str | None = None, *, page: str = LIBSVM, verify: boo
         Where the LIBSVM data page is, or a copy of it.
     verify : bool
         Whether a file of other rows is refused.
+    folder : path, optional
+        Where the files go, in place of the folder that ``BUDGETRON_DATA`` names or the user's cache.
     """
-    entry = describe(name)
+    entry = describe(name, folder=folder)
     parts = (part,) if part else tuple(entry.files) or entry.parts
-    here = found().get(entry.name, {})
-    return [here.get(each) or _fetched(entry, each, page, verify) for each in parts]
+    here, target = found(folder).get(entry.name, {}), data_folder(folder)
+    return [here.get(each) or _fetched(entry, each, page, verify, target) for each in parts]
 
 
-def _fetched(entry: DataSet, part: str, page: str, verify: bool) -> Path:
+def _fetched(entry: DataSet, part: str, page: str, verify: bool, folder: Path) -> Path:
     if entry.source != "LIBSVM" or part not in entry.files:
-        how = how_to_get(entry, part, f"to {cache()}")
+        how = how_to_get(entry, part, f"to {folder}")
         raise DataError(f"fetch: {entry.name} ({part}) is nowhere as svmlight text; {how}.")
     remote = PurePosixPath(entry.files[part])
     packed = remote.suffix if remote.suffix in (".bz2", ".xz", ".gz") else ""
     middle = "" if part == "whole" else f".{part}"
-    target = cache() / f"{entry.name}{middle}.svm{packed}"
+    target = folder / f"{entry.name}{middle}.svm{packed}"
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{os.getpid()}")
     try:

@@ -18,34 +18,36 @@ from budgetron.streams import DataError, from_svmlight
 Rows = tuple[Matrix, npt.NDArray[np.float64]]
 
 
-def load(name: str, part: str | None = None) -> Rows:
+def load(name: str, part: str | None = None, *, folder: folders.Folder = None) -> Rows:
     """The rows (CSR) and labels of a data set, as they are in its files.
 
     Without ``part`` these are the rows that the online tables of the papers run over: for a9a the training
     part and then the test part, for cod-rna the test part. Of a data set that no paper uses it is the file
     of no part, or all parts there are. ``part`` is "train", "test", or "whole" for a file of no part.
+    ``folder`` is where the files lie, in place of the folder that ``BUDGETRON_DATA`` names or the user's
+    cache.
 
     >>> from budgetron import datasets
     >>> X, y = datasets.load("synthetic")
     >>> X.shape, sorted(set(y.tolist()))
     ((10000, 2), [-1.0, 1.0])
     """
-    entry = describe(name)
+    entry = describe(name, folder=folder)
     if entry.name == "synthetic":
         return synthetic()
-    paths = files(name, part)
+    paths = files(name, part, folder=folder)
     columns = entry.columns if entry.columns is not None else _widest(paths)
     return _joined([read(path, columns) for path in paths])
 
 
-def files(name: str, part: str | None = None) -> list[Path]:
+def files(name: str, part: str | None = None, *, folder: folders.Folder = None) -> list[Path]:
     """The files that `load` reads, in this order; for streams of what is too large to load."""
-    entry = describe(name)
-    here = folders.found().get(entry.name, {})
+    entry = describe(name, folder=folder)
+    here = folders.found(folder).get(entry.name, {})
     parts = (part,) if part else entry.parts or _all_parts(here)
     for each in parts:
         if each not in here:
-            raise DataError(_missing(entry, each))
+            raise DataError(_missing(entry, each, here, folders.data_folder(folder)))
     return [here[each] for each in parts]
 
 
@@ -71,7 +73,13 @@ def digest(X: Matrix, y: Any, task: str | None = None) -> str:
 
 
 def synthetic(rows: int = 10_000, seed: int = 0) -> Rows:
-    """The two Gaussians of Orabona et al. 2008, Section 6, after Dekel et al. 2007."""
+    """The two Gaussians of Orabona et al. 2008, Section 6, after Dekel et al. 2007; each seed is a draw.
+
+    >>> from budgetron import datasets
+    >>> X, y = datasets.synthetic(rows=500, seed=3)
+    >>> X.shape, y.shape
+    ((500, 2), (500,))
+    """
     random = np.random.default_rng(seed)
     y = random.choice([-1.0, 1.0], rows)
     X = y[:, None] + random.standard_normal((rows, 2)) * np.sqrt([0.2, 2.0])
@@ -96,14 +104,13 @@ def _all_parts(here: dict[str, Path]) -> tuple[str, ...]:
     return tuple(part for part in ("train", "test") if part in here)
 
 
-def _missing(entry: DataSet, part: str) -> str:
-    known = (*entry.rows, *entry.parts, *folders.found().get(entry.name, {}))
+def _missing(entry: DataSet, part: str, here: dict[str, Path], folder: Path) -> str:
+    known = (*entry.rows, *entry.parts, *here)
     if part not in known:
         return f"datasets: {entry.name} has no part {part!r}; it has {', '.join(dict.fromkeys(known))}."
     file = f"{entry.name}.svm" if part == "whole" else f"{entry.name}.{part}.svm"
-    where = " or ".join(str(folder) for folder in folders.folders())
-    how = how_to_get(entry, part, f"to {folders.cache()}")
-    return f"datasets: {file} (or packed: .xz, .gz, .bz2, .zst) is not in {where}; {how}."
+    how = how_to_get(entry, part, f"to {folder}")
+    return f"datasets: {file} (or packed: .xz, .gz, .bz2, .zst) is not in {folder}; {how}."
 
 
 def how_to_get(entry: DataSet, part: str, where_to: str) -> str:

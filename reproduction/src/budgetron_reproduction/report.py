@@ -1,0 +1,102 @@
+"""The report of all tables and figures: ``REPORT.md`` and its pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from budgetron.streams import DataError
+from budgetron_reproduction import figures, markdown
+from budgetron_reproduction.files import write as write_file
+from budgetron_reproduction.reproduction import Reproduction
+
+Drawn = dict[str, list[figures.Drawn]]
+"""The figures by paper."""
+
+FIGURES = "figures"
+"""The folder of the pictures, next to the report."""
+
+HEAD = """\
+# The papers' tables, reproduced
+
+`make report` writes this page. All our numbers are computed by it. How to read the tables:
+
+* **difference, sd**: ours minus the paper's value, in *printed* standard deviations.
+* **bold**: worse than the paper by more than two printed deviations. The number in brackets is the reason,
+  below the table. If no deviation is printed, **far** is worse by more than two of our own deviations.
+* **seconds**: ours are wall time of one pass in one thread, with two runs at a time on two cores. Those of
+  the papers are as printed, on machines of 2008 to 2016, in MATLAB or C++. "Times faster" is what a user
+  gains; it does not compare algorithms.
+* **reading**: some tables were printed with programs that differ from the definitions in the papers. Where
+  budgetron offers that reading by name, it is run, and the table says so.
+"""
+
+
+def write(
+    done: Sequence[Reproduction],
+    folder: Path,
+    n_jobs: int = 1,
+    *,
+    afresh: bool = False,
+    whole: bool = True,
+) -> None:
+    """Write the report of some reproductions into a folder.
+
+    With ``whole`` (the reproductions are whole papers) the report has the figures too. A figure that was
+    drawn before from the same settings is taken from the folder, unless ``afresh``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = _drawn(done, folder / FIGURES, n_jobs, afresh) if whole else {}
+    write_file(folder / "REPORT.md", text(done, drawn).encode())
+
+
+def text(done: Sequence[Reproduction], drawn: Drawn) -> str:
+    """The report."""
+    parts = [
+        HEAD,
+        "## Summary",
+        markdown.summary(done),
+        *_open(done),
+        *_claims(drawn),
+        "## How much faster",
+        "The printed seconds of a pass divided by ours: least, median and most over the algorithms.",
+        markdown.speed(done),
+        "## The tables and figures",
+        *_papers(done, drawn),
+    ]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _papers(done: Sequence[Reproduction], drawn: Drawn) -> Iterator[str]:
+    """The tables of each paper, then its figures."""
+    for key in dict.fromkeys(each.table.key for each in done):
+        yield from (markdown.table(each) for each in done if each.table.key == key)
+        yield from (markdown.figure(each, f"{FIGURES}/{each.path.name}") for each in drawn.get(key, ()))
+
+
+def _open(done: Sequence[Reproduction]) -> Iterator[str]:
+    """A paragraph about results that are far from print and have no remark, if there are any."""
+    unexplained = [each for table in done for each in markdown.unexplained(table)]
+    cells = [f"{each.table.title}: {each.cell.dataset}, {each.cell.name}" for each in unexplained]
+    if cells:
+        yield "**Far from print, not yet explained**: " + "; ".join(cells) + "."
+
+
+def _claims(drawn: Drawn) -> Iterator[str]:
+    everything = [each for those in drawn.values() for each in those]
+    if everything:
+        yield "The papers' figures are lost, but the texts describe them. How many of these claims hold:"
+        yield markdown.claims(everything)
+
+
+def _drawn(done: Sequence[Reproduction], folder: Path, n_jobs: int, afresh: bool) -> Drawn:
+    """The figures of the papers, without those of which no data set is there."""
+    drawn: Drawn = {}
+    for key in dict.fromkeys(each.table.key for each in done):
+        for number in figures.numbers(key):
+            known = None if afresh else figures.kept(key, number, folder)
+            try:
+                drawn.setdefault(key, []).append(known or figures.draw(key, number, folder, n_jobs))
+            except DataError:
+                continue
+    return drawn
