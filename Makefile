@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -type f -not -name '*.pyc')
 REPRODUCTION := reproduction/pyproject.toml $(shell find reproduction/src -type f -not -name '*.pyc')
-CPP := $(wildcard cpp/*.hpp cpp/*.cpp)
+CPP := $(wildcard cpp/*/*.hpp cpp/*/*.cpp)
 
 # Data sets: the folder that BUDGETRON_DATA names, or ../shared/data if that is there.
 ifneq ($(wildcard ../shared/data),)
@@ -26,9 +26,9 @@ search: $(VENV)/.developed  ## the tests again, on examples that hypothesis draw
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto tests
 
 fuzz: $(VENV)/.developed  ## the svmlight reader on broken text, forged model files, and numbers of every size: ten minutes each
-	$(BIN)/python fuzz/svmlight.py --minutes 10
-	$(BIN)/python fuzz/model_file.py --minutes 10
-	$(BIN)/python fuzz/extremes.py --minutes 10
+	$(BIN)/python -m fuzz.svmlight --minutes 10
+	$(BIN)/python -m fuzz.model_file --minutes 10
+	$(BIN)/python -m fuzz.extremes --minutes 10
 
 surroundings:  ## the tests of HEAD in a private folder, as another user, in the background, and on a busy machine
 	.ci/surroundings
@@ -46,25 +46,24 @@ format: $(VENV)/.developed
 	$(BIN)/clang-format -i $(CPP)
 
 bench: $(VENV)/.benched  ## speed beside the peers, as ratios within one run; ten minutes at most
-	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python -m benchmarks.bench
 
 adversarial: $(VENV)/.developed  ## what a step costs on rows made to be slow, beside ordinary ones: about 20 minutes
-	$(BIN)/python benchmarks/adversarial.py
+	$(BIN)/python -m benchmarks.adversarial
 
 report: $(VENV)/.developed  ## the papers' tables and figures, run again: about half an hour on two cores
 	$(BIN)/budgetron-reproduce all --quick --jobs 2 --report reproduction
 
 which: $(VENV)/.installed  ## which algorithm on which data: the table of the README, measured again
-	$(BIN)/python benchmarks/which.py
+	$(BIN)/python -m benchmarks.algorithm_table
 
 pictures: $(VENV)/.developed  ## the pictures of the README and the documentation
-	$(BIN)/python benchmarks/pictures.py
+	$(BIN)/python -m benchmarks.readme_pictures
 
 # The tests of the native code with the core built otherwise, in an environment of its own. Tests of the command line,
 # the papers, plots and documents are left out, and hypothesis draws fewer examples: `make coverage` says which native
 # lines the selection reaches, `make coverage NATIVE=tests` which all tests do.
-NATIVE := $(filter-out $(foreach part,cli% paper% plots% printed% report% readme% docs% datasets% benchmarks% speed% \
-  evaluate% progress% tables%,tests/test_$(part)),$(wildcard tests/test_*.py))
+NATIVE := tests/model tests/features tests/estimators tests/files tests/streams
 NATIVELY = HYPOTHESIS_PROFILE=few build/$(1)/bin/python -m pytest -n auto -p no:cacheprovider -m "not timing and not slow"
 define natively_built
 	$(PYTHON) -m venv --clear build/$(1)
@@ -79,7 +78,7 @@ sanitize:  ## under the address and undefined-behaviour sanitizers, assertions o
 	  $(call NATIVELY,sanitized) $(NATIVE)
 
 # Python and NumPy are not built for the thread sanitizer: what happens inside them is left out.
-THREADED := tests/test_parallel.py tests/test_one_by_one.py tests/test_mapped.py tests/test_estimators.py
+THREADED := tests/estimators tests/model/test_one_by_one.py tests/features/test_mapped.py
 sanitize-threads:  ## the tests that use threads, under the thread sanitizer
 	$(call natively_built,sanitized-threads,BUDGETRON_SANITIZE=thread)
 	LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so)" \
@@ -90,7 +89,7 @@ coverage:  ## which native lines the tests reach
 	$(call natively_built,covered,BUDGETRON_COVERAGE=ON)
 	find build/covered-objects -name '*.gcda' -delete
 	$(call NATIVELY,covered) $(NATIVE)
-	build/covered/bin/python tests/native_coverage.py --missing build/covered-objects
+	build/covered/bin/python -m benchmarks.native_coverage --missing build/covered-objects
 
 # The core's type stub, from the built module.
 stub: $(VENV)/.developed

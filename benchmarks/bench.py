@@ -14,16 +14,16 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import asked
-import growth
-import ours
-import overhead
-import peers
-import picture
-import rows
-import step
-import vowpal
-from clock import take_turns
+from benchmarks import promised_ratios as asked
+from benchmarks import growth
+from benchmarks import library as ours
+from benchmarks import overhead
+from benchmarks import peers
+from benchmarks import bench_pictures as picture
+from benchmarks import rows
+from benchmarks import numpy_loop as step
+from benchmarks import vowpal
+from benchmarks.clock import take_turns
 from threadpoolctl import threadpool_limits
 
 from budgetron import _core

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from clock import take_turns
-from ours import learner
-from rows import noise
+from benchmarks.clock import take_turns
+from benchmarks.library import learner
+from benchmarks.rows import noise
 
 from budgetron import OneByOne
 from budgetron.learners import Learner

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from clock import take_turns
-from ours import learner
+from benchmarks.clock import take_turns
+from benchmarks.library import learner
 from river import linear_model
-from rows import noise
+from benchmarks.rows import noise
 from sklearn.linear_model import SGDClassifier
 
 from budgetron import OneByOne, OnlineClassifier

@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from ours import GAMMA, D
+from benchmarks.library import GAMMA, D
 from river import feature_extraction, linear_model, optim
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import SGDClassifier
-from step import plain_rbp
+from benchmarks.numpy_loop import plain_rbp
 
 
 def plain_bogd(X: np.ndarray, y: np.ndarray, budget: int, eta: float = 0.1, cap: float = 1.0) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from step import stream
+from benchmarks.numpy_loop import stream
 
 from budgetron import datasets
 from budgetron.streams import DataError

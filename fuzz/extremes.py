@@ -5,7 +5,7 @@ An input is a learner with drawn parameters and a few batches of drawn rows; num
 and then the model is what it was, bit for bit. The model loads from its own file, and scores of ordinary
 rows are finite or refused.
 
-Every input is a function of its number: ``python fuzz/extremes.py --first 7 --count 1`` runs one again, and
+Every input is a function of its number: ``python -m fuzz.extremes --first 7 --count 1`` runs one again, and
 ``--show`` prints what it is. ``--minutes`` sets how long.
 """
 
@@ -29,10 +29,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import budgetron
-import members
+from tests.helpers import members
 from budgetron import algorithms, load
 from budgetron.budgets import Budget
 from budgetron.double_updating import DualMaintenance

@@ -3,7 +3,7 @@
 Loading may take memory and time in proportion to the file, and no more: 16 times its size and 64 MB, and a
 second and 20 seconds a megabyte. Both are measured for every input.
 
-Every input is a function of its number: ``python fuzz/model_file.py --first 7 --count 1`` runs one again.
+Every input is a function of its number: ``python -m fuzz.model_file --first 7 --count 1`` runs one again.
 Inputs run in a child process; one that dies, hangs or takes too much is reported by number, and the next
 child goes on behind it. ``--minutes`` sets how long.
 """
@@ -30,9 +30,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-import members
+from tests.helpers import members
 from budgetron import (
     AROW,
     OGD,
@@ -445,7 +444,7 @@ def campaign(first: int, count: int, deadline: float) -> int:
         todo = [str(last + 1), "--count", str(first + count - last - 1), "--child", str(deadline)]
         with tempfile.TemporaryFile("w+") as said:
             run = subprocess.run(
-                [sys.executable, __file__, "--first", *todo], stdout=said, stderr=subprocess.PIPE
+                [sys.executable, "-m", "fuzz.model_file", "--first", *todo], stdout=said, stderr=subprocess.PIPE
             )
             said.seek(0)
             lines = said.read().split("\n")

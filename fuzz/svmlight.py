@@ -1,6 +1,6 @@
 """Random changes to svmlight text: the native reader and a slow, obvious one must agree.
 
-    python fuzz/svmlight.py --minutes 10 --seed 0
+    python -m fuzz.svmlight --minutes 10 --seed 0
 
 Both must give the same rows, bit for bit, and stop at the same line and column. A case is a function of the
 seed and its number: ``--only NUMBER`` runs one again.

@@ -1,0 +1,214 @@
+// Budget maintenance of stochastic gradient descent (Wang, Crammer & Vucetic 2012; Le et al. 2016): a new term is
+// appended, and when there are more than B support vectors one step of maintenance takes away the smallest, p = argmin
+// |alpha_i|^2 k(s_i,s_i).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "budgets/budgets.hpp"
+#include "linalg/cholesky.hpp"
+#include "model/expansion.hpp"
+#include "linalg/gram.hpp"
+#include "linalg/inverse_factor.hpp"
+#include "state/random.hpp"
+
+namespace budgetron {
+
+class Maintained : public Budget {
+ public:
+  explicit Maintained(std::size_t budget) : budget_(budget) {}
+
+  void insert(Expansion& f, const Term& term) final {
+    if (admit(f, term) && over(f)) maintain(f);
+  }
+
+  // Appends the term, unless it can be written on the support vectors that are there; whether it was appended.
+  virtual bool admit(Expansion& f, const Term& term) {
+    f.append(term);
+    return true;
+  }
+  // One support vector goes.
+  virtual void maintain(Expansion& f) = 0;
+
+  bool over(const Expansion& f) const { return f.size() > budget_; }
+
+ protected:
+  // The smallest term, the oldest on ties.
+  static std::size_t smallest(const Expansion& f) {
+    std::size_t best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < f.size(); ++i) {
+      const double size = f.squared(i) * f.self(i);
+      if (size < least || (size == least && f.births()[i] < f.births()[best])) least = size, best = i;
+    }
+    return best;
+  }
+
+ private:
+  std::size_t budget_;
+};
+
+// The smallest goes.
+class RemoveSmallest final : public Maintained {
+ public:
+  using Maintained::Maintained;
+  void maintain(Expansion& f) override { f.remove(smallest(f)); }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+};
+
+// The smallest is projected on the span of all others: with Q = K^-1 the shares are -Q_pi / Q_pp and the squared
+// distance 1/Q_pp. A new vector that lies in the span already is projected on it and never appended.
+class ProjectSmallest final : public Maintained {
+ public:
+  using Maintained::Maintained;
+
+  bool admit(Expansion& f, const Term& term) override {
+    inverse_.look(term.row.k, term.row.kxx);
+    if (inverse_.inside()) {
+      f.spread(term, 1, inverse_.d());
+      return false;
+    }
+    inverse_.append(term.row.k, term.row.kxx);
+    return Maintained::admit(f, term);
+  }
+
+  void maintain(Expansion& f) override {
+    const std::size_t p = smallest(f);
+    inverse_.column(p, shares_);
+    const double Qpp = shares_[p];
+    for (double& share : shares_) share /= -Qpp;
+    f.project_out(p, shares_, 1 / Qpp);
+    inverse_.remove(p);
+  }
+
+  bool solves() const override { return true; }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(shares_));
+    inverse_.fields(io);
+  }
+  bool fits(std::size_t n) const override { return inverse_.fits(n); }
+
+ private:
+  InverseFactor inverse_;
+  std::vector<double> shares_;
+};
+
+// The smallest is projected on the span of its nearest neighbours in feature space (Le et al. 2016, Sec. 6.2.2).
+class ProjectNearest final : public Maintained {
+ public:
+  ProjectNearest(std::size_t budget, std::size_t neighbours) : Maintained(budget), neighbours_(neighbours) {}
+
+  bool admit(Expansion& f, const Term& term) override {
+    K_.append(term.row.k, term.row.kxx);
+    return Maintained::admit(f, term);
+  }
+
+  void maintain(Expansion& f) override {
+    const std::size_t p = smallest(f);
+    Span span;
+    span_neighbours(f, p, span);
+    row_of(p);
+    span.look(k_, K_.diagonal()[p]);
+    for (std::size_t m = 0; m < members_.size(); ++m) f.lend(p, members_[m], span.d()[m]);
+    f.remove(p);
+    K_.remove(p);
+  }
+
+  bool solves() const override { return true; }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(members_) + bytes_of(coordinates_) + bytes_of(left_) + bytes_of(k_));
+    K_.fields(io);
+  }
+  bool fits(std::size_t n) const override { return K_.fits(n); }
+
+ private:
+  // The span of the nearest to p, passing over those that add nothing to it. What is left of every support vector
+  // outside the span is kept beside it (a partial Cholesky factor of K), so the work is the same for all rows.
+  void span_neighbours(const Expansion& f, std::size_t p, Span& span) {
+    members_.clear();
+    coordinates_.clear();
+    left_.assign(K_.diagonal().begin(), K_.diagonal().end());
+    left_[p] = 0;
+    for (std::size_t j; members_.size() < neighbours_ && (j = nearest_outside(f, p)) != none;) {
+      row_of(j);
+      span.measure(k_, K_.diagonal()[j]);
+      if (!span.inside()) {
+        span.append();
+        take_away(j);
+        members_.push_back(j);
+      }
+      left_[j] = 0;
+    }
+  }
+
+  // The nearest to p of those outside the span, oldest on ties.
+  std::size_t nearest_outside(const Expansion& f, std::size_t p) const {
+    const Vector k = K_[p], kjj = K_.diagonal();
+    std::size_t best = none;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t j = 0; j < f.size(); ++j) {
+      const double distance2 = (kjj[p] + kjj[j]) - 2 * k[j];
+      if (!(distance2 <= least && left_[j] > in_the_span * kjj[j])) continue;
+      if (distance2 < least || best == none || f.births()[j] < f.births()[best]) least = distance2, best = j;
+    }
+    return best;
+  }
+
+  // j joins the span: one more coordinate of every support vector in it, and so much less outside.
+  void take_away(std::size_t j) {
+    if (members_.size() + 1 == neighbours_) return;  // nobody will ask
+    const std::size_t n = K_.size(), first = coordinates_.size();
+    coordinates_.insert(coordinates_.end(), K_[j].begin(), K_[j].end());
+    const auto row = std::span(coordinates_).subspan(first);
+    for (std::size_t at = 0; at < first; at += n) add(-coordinates_[at + j], {coordinates_.data() + at, n}, row);
+    scale(1 / std::sqrt(left_[j]), row);
+    for (std::size_t i = 0; i < n; ++i) left_[i] -= row[i] * row[i];
+  }
+
+  // The kernel values of i with the members.
+  void row_of(std::size_t i) {
+    k_.clear();
+    for (const std::size_t m : members_) k_.push_back(K_[m][i]);
+  }
+
+  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
+  std::size_t neighbours_;
+  Gram K_;
+  std::vector<std::size_t> members_;
+  std::vector<double> coordinates_;  // of every support vector along every member, one member after the other
+  std::vector<double> left_;         // of k(s_i,s_i) outside the span of the members
+  std::vector<double> k_;
+};
+
+// The inner maintenance, with probability min(beta/t, 1) only: f may then grow beyond the budget (NBSGD; Le et al.
+// 2016, Alg. 3).
+class Sometimes final : public Budget {
+ public:
+  Sometimes(std::shared_ptr<Maintained> inner, double beta, Counter seed)
+      : inner_(std::move(inner)), beta_(beta), random_(seed) {}
+
+  void insert(Expansion& f, const Term& term) override {
+    if (!inner_->admit(f, term) || !inner_->over(f)) return;
+    if (random_.uniform() < beta_ / static_cast<double>(term.round.t)) inner_->maintain(f);
+  }
+
+  bool solves() const override { return inner_->solves(); }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    inner_->fields(io);
+    random_.fields(io);
+  }
+  bool fits(std::size_t n) const override { return inner_->fits(n); }
+
+ private:
+  std::shared_ptr<Maintained> inner_;
+  double beta_;
+  Random random_;
+};
+
+}  // namespace budgetron

@@ -1,0 +1,202 @@
+// Merging for the Gaussian kernel (Wang, Crammer & Vucetic 2012): the smallest, i, and a partner j become one vector
+// z = h s_i + (1-h) s_j with coefficient alpha_z = alpha_i kap^((1-h)^2) + alpha_j kap^(h^2), kap = k(s_i,s_j), where h
+// is the argmax of m kap^((1-h)^2) + (1-m) kap^(h^2), m = |alpha_i| / (|alpha_i| + |alpha_j|). The partner is the
+// cheapest in |alpha_i|^2 + |alpha_j|^2 + 2 alpha_i alpha_j kap - |alpha_z|^2, among those of the same sign.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "budgets/maintenance.hpp"
+
+namespace budgetron {
+
+// The best h for m <= 1/2 and L = log kap. It lies in [0, 1/2], where the slope of the objective falls through 0 once.
+class BestMerge {
+ public:
+  static double h(double m, double L) {
+    if (L == 0) return 0.5;    // one point: any h
+    if (L < lowest) return 0;  // so far apart that nothing of s_i remains
+    return refine(m, L, look_up(m, std::exp(L / 4)));
+  }
+
+  // From the table alone, to about 1e-3; q = kap^(1/4).
+  static double look_up(double m, double q) {
+    const Table& table = the_table();
+    const double a = std::min(2 * m, 1.0) * (cells - 1), b = q * (cells - 1);
+    const auto cell = [](double x) { return x > 0 ? std::min(static_cast<std::size_t>(x), cells - 2) : 0; };  // NaN: 0
+    const std::size_t i = cell(a), j = cell(b);
+    const double u = a - static_cast<double>(i), v = b - static_cast<double>(j);
+    return (1 - u) * ((1 - v) * table[i][j] + v * table[i][j + 1]) +
+           u * ((1 - v) * table[i + 1][j] + v * table[i + 1][j + 1]);
+  }
+
+  // Newton's method from a guess, kept inside the bracket that the sign of the slope leaves.
+  static double refine(double m, double L, double h) {
+    double low = 0, high = 0.5;
+    for (int i = 0; i < 100; ++i) {
+      const double a = m * std::exp(L * (1 - h) * (1 - h)), b = (1 - m) * std::exp(L * h * h);
+      const double slope = a * (1 - h) - b * h;  // of the objective, over -2 L > 0
+      const double bend = -a * (1 + 2 * L * (1 - h) * (1 - h)) - b * (1 + 2 * L * h * h);
+      (slope > 0 ? low : high) = h;
+      double next = h - slope / bend;
+      if (!(bend < 0) || next < low || next > high) next = 0.5 * (low + high);
+      if (std::fabs(next - h) <= 1e-16 + 1e-15 * h) return next;
+      h = next;
+    }
+    return h;
+  }
+
+ private:
+  static constexpr std::size_t cells = 256;
+  static constexpr double lowest = -700;
+  using Table = std::array<std::array<double, cells>, cells>;
+
+  // Over 2 m and kap^(1/4), on [0, 1] each.
+  static const Table& the_table() {
+    static const Table table = [] {
+      Table made{};
+      for (std::size_t i = 0; i < cells; ++i)
+        for (std::size_t j = 0; j < cells; ++j) {
+          const double m = 0.5 * static_cast<double>(i) / (cells - 1), q = static_cast<double>(j) / (cells - 1);
+          const double L = 4 * std::log(q);
+          made[i][j] = L < lowest ? 0 : refine(m, std::min(L, -1e-9), 0.25);
+        }
+      return made;
+    }();
+    return table;
+  }
+};
+
+// log k = -gamma |x - s|^2 of the Gaussian kernel.
+class Logarithms final : public Finish {
+ public:
+  explicit Logarithms(double gamma) : gamma_(gamma) {}
+  void finish(const Reduced<float>& x, std::span<double> L) const override { each(x, L); }
+  void finish(const Reduced<double>& x, std::span<double> L) const override { each(x, L); }
+
+ private:
+  template <class T>
+  void each(const Reduced<T>& x, std::span<double> L) const {
+    for (std::size_t j = 0; j < x.r.size(); ++j) {
+      const T distance2 = (x.norm + x.norms[j]) - 2 * x.r[j];
+      const double L_j = -gamma_ * std::max(static_cast<double>(distance2), 0.0);
+      L[j] = std::max(L_j, std::numeric_limits<double>::lowest());  // -inf times h = 0 is no number
+    }
+  }
+
+  double gamma_;
+};
+
+class Merge final : public Maintained {
+ public:
+  Merge(std::size_t budget, double gamma) : Maintained(budget), gamma_(gamma) {}
+
+  void maintain(Expansion& f) override {
+    const std::size_t i = smallest(f);
+    logarithms(f, i);
+    find_partners(f, i);
+    if (partners_.empty()) return f.remove(i);
+    coarse_costs(f, i);
+    const std::size_t j = cheapest(f, i, loops->least(cost_.data(), cost_.size()));
+    merge(f, i, j);
+  }
+
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(L_) + bytes_of(partners_) + bytes_of(cost_) + bytes_of(u_) + bytes_of(v_));
+  }
+
+ private:
+  // How far a cost from the table may be off, in units of |alpha_i|^2, with room to spare. Coefficients of several
+  // outputs need not be aligned: h is then not where the cost is flat, and an error in h tells more.
+  static double coarse(const Expansion& f) { return f.outputs() == 1 ? 1e-3 : 2e-2; }
+
+  // L_j = log k(s_i, s_j) = -gamma |s_i - s_j|^2.
+  void logarithms(const Expansion& f, std::size_t i) {
+    L_.resize(f.support().padded());
+    f.support().kernel_row(i, Logarithms(gamma_), L_);
+  }
+
+  static double product(const Expansion& f, std::size_t i, std::size_t j) {
+    double sum = 0;
+    for (std::size_t c = 0; c < f.outputs(); ++c) sum += f.alpha(c)[i] * f.alpha(c)[j];
+    return sum;
+  }
+
+  // Those whose coefficients point the same way.
+  void find_partners(const Expansion& f, std::size_t i) {
+    partners_.clear();
+    for (std::size_t j = 0; j < f.size(); ++j)
+      if (j != i && product(f, i, j) > 0) partners_.push_back(j);
+  }
+
+  // |alpha_i| / (|alpha_i| + |alpha_j|), at most 1/2
+  static double share(double ii, double jj) { return std::min(std::sqrt(ii) / (std::sqrt(ii) + std::sqrt(jj)), 0.5); }
+
+  // |alpha_i|^2 + |alpha_j|^2 + 2 alpha_i alpha_j kap - |alpha_z|^2, with u = kap^((1-h)^2), v = kap^(h^2).
+  static double cost(double ii, double jj, double ij, double kap, double u, double v) {
+    return ii * (1 - u * u) + jj * (1 - v * v) + 2 * ij * (kap - u * v);
+  }
+
+  // The costs of all partners, h from the table.
+  void coarse_costs(const Expansion& f, std::size_t i) {
+    const double ii = f.squared(i);
+    const std::size_t n = partners_.size(), padded = whole_lanes<double>(n);
+    u_.assign(padded, 0.0);
+    v_.assign(padded, 0.0);
+    cost_.assign(padded, 0.0);
+    for (std::size_t p = 0; p < n; ++p) cost_[p] = L_[partners_[p]] / 4;
+    loops->exponential(cost_.data(), padded);
+    for (std::size_t p = 0; p < n; ++p) {
+      const std::size_t j = partners_[p];
+      const double h = BestMerge::look_up(share(ii, f.squared(j)), cost_[p]);
+      u_[p] = L_[j] * (1 - h) * (1 - h);
+      v_[p] = L_[j] * h * h;
+    }
+    loops->exponential(u_.data(), padded);
+    loops->exponential(v_.data(), padded);
+    cost_.resize(n);
+    for (std::size_t p = 0; p < n; ++p) {
+      const std::size_t j = partners_[p];
+      const double q2 = cost_[p] * cost_[p];  // kap = q^4
+      cost_[p] = cost(ii, f.squared(j), product(f, i, j), q2 * q2, u_[p], v_[p]);
+    }
+  }
+
+  // Of those that may be it, the cheapest with the exact h; the oldest on ties.
+  std::size_t cheapest(const Expansion& f, std::size_t i, double least_coarse) {
+    const double ii = f.squared(i);
+    std::size_t best = partners_[0];
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t p = 0; p < partners_.size(); ++p) {
+      if (!(cost_[p] <= least_coarse + coarse(f) * ii)) continue;
+      const std::size_t j = partners_[p];
+      const double h = BestMerge::h(share(ii, f.squared(j)), L_[j]);
+      const double u = std::exp(L_[j] * (1 - h) * (1 - h)), v = std::exp(L_[j] * h * h);
+      const double exact = cost(ii, f.squared(j), product(f, i, j), std::exp(L_[j]), u, v);
+      if (exact < least || (exact == least && f.births()[j] < f.births()[best])) least = exact, best = j;
+    }
+    return best;
+  }
+
+  void merge(Expansion& f, std::size_t i, std::size_t j) {
+    const double h = BestMerge::h(share(f.squared(i), f.squared(j)), L_[j]);
+    const double u = std::exp(L_[j] * (1 - h) * (1 - h)), v = std::exp(L_[j] * h * h);
+    const std::size_t features = f.features();
+    std::vector<double> z(features), s(features);
+    f.support().copy(i, z);
+    f.support().copy(j, s);
+    for (std::size_t k = 0; k < features; ++k) z[k] = h * z[k] + (1 - h) * s[k];
+    f.merge(i, j, DenseRow<double>{z.data(), features}, u, v);
+  }
+
+  double gamma_;
+  std::vector<double> L_;              // of all support vectors
+  std::vector<std::size_t> partners_;  // places
+  std::vector<double> cost_, u_, v_;   // one for each partner
+};
+
+}  // namespace budgetron

@@ -1,0 +1,213 @@
+// Keeping double updating within a budget (Zhao & Hoi 2012, Section 3): one support vector j goes, and others may take
+// over some of its part, g_i += b_i. Of all j the one goes for which the dual objective
+// D = sum g_i - |f|^2 / 2 changes best, by
+//   DA = -sum Dg_i + sum Dg_i m_i - |Df|^2 / 2,   Dg_j = g_j,  Dg_i = -b_i,  Df = sum Dg_i y_i k(s_i,.)     (Eq. 4)
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "dual/dual_variables.hpp"
+#include "model/expansion.hpp"
+#include "state/fields.hpp"
+#include "linalg/gram.hpp"
+#include "linalg/limits.hpp"
+#include "linalg/neighbours.hpp"
+
+namespace budgetron {
+
+// Who goes, and the DA that goes with it.
+struct Departure {
+  std::size_t j;
+  double ascent;
+};
+
+class DualMaintenance : public Part {
+ public:
+  explicit DualMaintenance(std::size_t budget) : budget_(budget) {}
+
+  std::size_t budget() const { return budget_; }
+
+  // k(s_i,.) at every support vector, valid until the next call.
+  virtual Vector row(const DualVariables& dual, std::size_t i) = 0;
+
+  // A new support vector was appended, or entered place j where one had gone: its k(x,.) at all the others (and at that
+  // one).
+  virtual void appended(Vector k, double kxx) = 0;
+  virtual void replaced(std::size_t j, Vector k, double kxx) = 0;
+  // Place j, where one had gone, was given up; the last one moved there.
+  virtual void removed(std::size_t j) = 0;
+
+  // One support vector goes: others take over, and its weight is 0.
+  Departure make_room(DualVariables& dual) {
+    b_.assign(dual.size(), 0.0);
+    Departure gone = choose(dual, b_);
+    if (!moderate_square(gone.ascent) || !moderate(b_)) {  // beyond the limits: nobody takes over anything
+      b_.assign(dual.size(), 0.0);
+      gone.ascent = ascent_of_removal(dual, gone.j);
+    }
+    for (std::size_t i = 0; i < dual.size(); ++i) {
+      if (b_[i] == 0) continue;
+      dual.hand_over_average(gone.j, i, b_[i]);
+      dual.change(i, b_[i], row(dual, i));
+    }
+    dual.change(gone.j, -dual.g(gone.j), row(dual, gone.j));
+    return gone;
+  }
+
+  void fields(Fields& io) override { io.scratch(bytes_of(b_)); }
+  bool fits(std::size_t n) const override { return n <= budget_; }
+
+ protected:
+  // The j that goes, and what the others take over, b, given as zeros.
+  virtual Departure choose(const DualVariables& dual, std::span<double> b) = 0;
+
+  // DA when nobody takes over anything (Eq. 7).
+  static double ascent_of_removal(const DualVariables& dual, std::size_t j) {
+    const double g = dual.g(j);
+    return -g * (1 - dual.m(j)) - g * g * dual.f().self(j) / 2;
+  }
+  static std::size_t best_removal(const DualVariables& dual) {
+    return dual.best([&](std::size_t j) { return ascent_of_removal(dual, j); });
+  }
+
+ private:
+  std::size_t budget_;
+  std::vector<double> b_;
+};
+
+// Kernel rows are computed when needed: O(n d) time, and no n x n matrix.
+class RowsOnDemand : public DualMaintenance {
+ public:
+  using DualMaintenance::DualMaintenance;
+  Vector row(const DualVariables& dual, std::size_t i) override {
+    dual.f().kernel_row(i, k_);
+    return k_;
+  }
+  void appended(Vector, double) override {}
+  void replaced(std::size_t, Vector, double) override {}
+  void removed(std::size_t) override {}
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(k_));
+    DualMaintenance::fields(io);
+  }
+
+ private:
+  std::vector<double> k_;
+};
+
+// Kernel rows are read from the Gram matrix, which is kept.
+class RowsOfGram : public DualMaintenance {
+ public:
+  using DualMaintenance::DualMaintenance;
+  Vector row(const DualVariables&, std::size_t i) override { return K_[i]; }
+  void appended(Vector k, double kxx) override { K_.append(k, kxx); }
+  void replaced(std::size_t j, Vector k, double kxx) override { K_.replace(j, k, kxx); }
+  void removed(std::size_t j) override { K_.remove(j); }
+  void fields(Fields& io) override {
+    DualMaintenance::fields(io);
+    K_.fields(io, "dual.gram");
+  }
+  bool fits(std::size_t n) const override { return DualMaintenance::fits(n) && K_.fits(n); }
+
+ protected:
+  Gram K_;
+};
+
+// No budget: nobody ever goes.
+class DualUnbounded final : public RowsOnDemand {
+ public:
+  DualUnbounded() : RowsOnDemand(std::numeric_limits<std::size_t>::max()) {}
+
+ protected:
+  Departure choose(const DualVariables&, std::span<double>) override {
+    assert(false);
+    return {0, 0};
+  }
+};
+
+// Removal (Eq. 6, 7): nobody takes over anything.
+class DualRemoval final : public RowsOnDemand {
+ public:
+  using RowsOnDemand::RowsOnDemand;
+
+ protected:
+  Departure choose(const DualVariables& dual, std::span<double>) override {
+    const std::size_t j = best_removal(dual);
+    return {j, ascent_of_removal(dual, j)};
+  }
+};
+
+// Nearest neighbour (Eq. 13, 14): the support vector nearest to s_j in feature space takes over what it can.
+class DualNearest final : public RowsOfGram {
+ public:
+  using RowsOfGram::RowsOfGram;
+
+  void appended(Vector k, double kxx) override {
+    RowsOfGram::appended(k, kxx);
+    neighbours_.changed(K_, K_.size() - 1);
+  }
+  void replaced(std::size_t j, Vector k, double kxx) override {
+    RowsOfGram::replaced(j, k, kxx);
+    neighbours_.changed(K_, j);
+  }
+  void removed(std::size_t j) override {
+    RowsOfGram::removed(j);
+    neighbours_.removed(K_, j);
+  }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(low_) + bytes_of(high_) + bytes_of(slope_) + bytes_of(removal_) +
+               bytes_of(ascents_));
+    RowsOfGram::fields(io);
+    neighbours_.fields(io);
+  }
+  bool fits(std::size_t n) const override { return RowsOfGram::fits(n) && neighbours_.fits(n); }
+
+ protected:
+  Departure choose(const DualVariables& dual, std::span<double> b) override {
+    if (dual.size() == 1) return {0, ascent_of_removal(dual, 0)};
+    prepare(dual);
+    const Vector alpha = dual.f().alpha(0);
+    ascents_.resize(dual.size());  // all of them first: a loop without a branch
+    for (std::size_t i = 0; i < dual.size(); ++i) ascents_[i] = take_over(alpha, i).ascent;
+    const std::size_t j = dual.best([&](std::size_t i) { return ascents_[i]; });
+    const TakeOver best = take_over(alpha, j);
+    const std::size_t n = neighbours_.nearest(j);
+    b[n] = best.c * dual.y(n);
+    return {j, best.ascent};
+  }
+
+ private:
+  struct TakeOver {
+    double c, ascent;
+  };
+
+  // In the signed c_i = b_i y_i and alpha_i = g_i y_i: the box of c_i, y_i (1 - m_i), and DA of mere removal.
+  void prepare(const DualVariables& dual) {
+    for (auto* values : {&low_, &high_, &slope_, &removal_}) values->resize(dual.size());
+    for (std::size_t i = 0; i < dual.size(); ++i) {
+      const double alpha = dual.f().alpha(0)[i], top = dual.y(i) * dual.C(i);
+      low_[i] = std::min(0.0, top) - alpha;
+      high_[i] = std::max(0.0, top) - alpha;
+      slope_[i] = dual.y(i) * (1 - dual.m(i));
+      removal_[i] = -alpha * slope_[i] - alpha * alpha * K_.diagonal()[i] / 2;
+    }
+  }
+
+  // What the nearest neighbour n of j takes over, c = alpha_j k_jn / k_nn clipped, and DA then.
+  TakeOver take_over(Vector alpha, std::size_t j) const {
+    const std::size_t n = neighbours_.nearest(j);
+    const double knn = K_.diagonal()[n], on_n = alpha[j] * neighbours_.kernel(j);
+    const double share = knn == 1 ? on_n : on_n / knn;  // a division takes as long as all the rest
+    const double c = knn > 0 ? std::max(low_[n], std::min(high_[n], share)) : 0;
+    return {c, removal_[j] + c * (slope_[n] + on_n - c * knn / 2)};
+  }
+
+  Neighbours neighbours_;
+  std::vector<double> low_, high_, slope_, removal_, ascents_;
+};
+
+}  // namespace budgetron

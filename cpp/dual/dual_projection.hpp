@@ -1,0 +1,348 @@
+// Maintenance that writes the part of the support vector j that goes on all the others (Zhao & Hoi 2012, Section 3.2):
+//   min |g_j y_j k(s_j,.) - sum_i b_i y_i k(s_i,.)|^2,  b_i in [-g_i, C_i - g_i]     (Eq. 8)
+// Below, c_i = b_i y_i.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "linalg/box_qp.hpp"
+#include "dual/dual_maintenance.hpp"
+#include "dual/dual_variables.hpp"
+#include "linalg/inverse_factor.hpp"
+
+namespace budgetron {
+
+// DA when the others take over b.
+inline double ascent_of(const DualVariables& dual, const Gram& K, std::size_t j, Vector b, std::vector<double>& c) {
+  const double g = dual.g(j);
+  double linear = -g * (1 - dual.m(j));
+  c.resize(dual.size());
+  for (std::size_t i = 0; i < dual.size(); ++i) {
+    linear += b[i] * (1 - dual.m(i));
+    c[i] = -b[i] * dual.y(i);
+  }
+  c[j] = g * dual.y(j);
+  double Df2 = 0;
+  for (std::size_t i = 0; i < dual.size(); ++i)
+    if (c[i] != 0) Df2 += c[i] * dot(K[i], c);
+  return linear - Df2 / 2;
+}
+
+// Eq. 8 for one j, to optimality.
+class ExactShares {
+ public:
+  // b for every i, 0 at j; valid until the next call.
+  Vector operator()(const DualVariables& dual, const Gram& K, std::size_t j) {
+    const std::size_t n = dual.size();
+    q_.assign(K[j].begin(), K[j].end());
+    scale(dual.g(j) * dual.y(j), q_);
+    lo_.resize(n);
+    hi_.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      lo_[i] = dual.y(i) > 0 ? dual.lo(i) : -dual.hi(i);
+      hi_[i] = dual.y(i) > 0 ? dual.hi(i) : -dual.lo(i);
+    }
+    lo_[j] = hi_[j] = 0;
+    const Vector c = qp_.solve(K, q_, lo_, hi_);
+    b_.resize(n);
+    for (std::size_t i = 0; i < n; ++i) b_[i] = c[i] * dual.y(i);
+    return b_;
+  }
+
+  Bytes bytes() const { return qp_.bytes() + bytes_of(q_) + bytes_of(lo_) + bytes_of(hi_) + bytes_of(b_); }
+
+ private:
+  BoxQP qp_;
+  std::vector<double> q_, lo_, hi_, b_;
+};
+
+// Exact projection: Eq. 8 solved for every j.
+class DualProjection final : public RowsOfGram {
+ public:
+  using RowsOfGram::RowsOfGram;
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + shares_.bytes() + bytes_of(c_));
+    RowsOfGram::fields(io);
+  }
+
+ protected:
+  Departure choose(const DualVariables& dual, std::span<double> b) override {
+    const auto ascent = [&](std::size_t j) { return ascent_of(dual, K_, j, shares_(dual, K_, j), c_); };
+    const std::size_t j = dual.best(ascent);
+    const Vector shares = shares_(dual, K_, j);
+    std::copy(shares.begin(), shares.end(), b.begin());
+    return {j, ascent_of(dual, K_, j, b, c_)};
+  }
+
+ private:
+  ExactShares shares_;
+  std::vector<double> c_;
+};
+
+// The paper's remark: j is chosen as if it were only removed (Eq. 7), then Eq. 8 is solved for it.
+class DualRemovalThenProjection final : public RowsOfGram {
+ public:
+  using RowsOfGram::RowsOfGram;
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + shares_.bytes() + bytes_of(c_));
+    RowsOfGram::fields(io);
+  }
+
+ protected:
+  Departure choose(const DualVariables& dual, std::span<double> b) override {
+    const std::size_t j = best_removal(dual);
+    const Vector shares = shares_(dual, K_, j);
+    std::copy(shares.begin(), shares.end(), b.begin());
+    return {j, ascent_of(dual, K_, j, b, c_)};
+  }
+
+ private:
+  ExactShares shares_;
+  std::vector<double> c_;
+};
+
+// The inverse Gram matrix Q over a basis of the support vectors: those that do not lie in the span of the others of it.
+// Q follows by rank-one updates, each from a factor of it, and is made anew from that after as many as it has rows.
+class Basis {
+ public:
+  // Whether the support vector at a place takes part, and where it stands in the basis then.
+  bool holds(std::size_t place) const { return stand_[place] != outside; }
+  std::size_t stand(std::size_t place) const { return static_cast<std::size_t>(stand_[place]); }
+  std::size_t place(std::size_t stand) const { return static_cast<std::size_t>(place_[stand]); }
+  std::size_t size() const { return place_.size(); }
+  const SquareMatrix& Q() const { return Q_; }
+
+  // The support vector at the last place of K is new.
+  void appended(const Gram& K) {
+    stand_.push_back(outside);
+    try_to_enter(K, K.size() - 1);
+  }
+
+  // The one at place j goes, before it leaves K. Those that only it kept out come in.
+  void removing(const Gram& K, std::size_t j) {
+    if (!holds(j)) return;
+    find_kept_out(K, j);
+    leave(j);
+    for (const std::size_t i : kept_out_) try_to_enter(K, i);
+  }
+
+  // Then another one is there in K,
+  void replaced(const Gram& K, std::size_t j) { try_to_enter(K, j); }
+
+  // or the last one of K moved there.
+  void removed(std::size_t j) {
+    const std::size_t last = stand_.size() - 1;
+    if (holds(last)) place_[stand(last)] = j;
+    stand_[j] = stand_[last];
+    stand_.pop_back();
+  }
+
+  // k(s_j,.) of a j outside on the basis, and the squared norm of what is lost of it.
+  struct Look {
+    Vector d;
+    double lost;
+  };
+  Look look(const Gram& K, std::size_t j) {
+    k_.resize(size());
+    for (std::size_t s = 0; s < size(); ++s) k_[s] = K[j][place(s)];
+    factor_.look(k_, K[j][j]);
+    return {factor_.d(), std::max(0.0, factor_.delta2())};
+  }
+
+  void fields(Fields& io) {
+    io.scratch(bytes_of(k_) + bytes_of(q_) + bytes_of(kept_out_));
+    factor_.fields(io);
+    Q_.fields(io, "basis.n", "basis.Q");
+    io.field("basis.stand", stand_);
+    io.field("basis.place", place_);
+    io.field("basis.changes", changes_);
+  }
+  bool fits(std::size_t n) const {
+    if (stand_.size() != n || !factor_.fits(size()) || !Q_.fits(size())) return false;
+    for (std::size_t s = 0; s < size(); ++s)
+      if (place_[s] >= n || stand_[place(s)] != s) return false;
+    return static_cast<std::size_t>(std::count(stand_.begin(), stand_.end(), outside)) == n - size();
+  }
+
+ private:
+  static constexpr Counter outside = std::numeric_limits<Counter>::max();
+
+  // Without j, the squared distance of an i outside to the span of the basis grows by d_j^2 / Q_jj.
+  void find_kept_out(const Gram& K, std::size_t j) {
+    kept_out_.clear();
+    const Vector Qj = Q_[stand(j)];
+    for (std::size_t i = 0; i < K.size(); ++i) {
+      if (holds(i)) continue;
+      double d = 0;
+      for (std::size_t s = 0; s < size(); ++s) d += Qj[s] * K[i][place(s)];
+      if (d * d > in_the_span * K[i][i] * Qj[stand(j)]) kept_out_.push_back(i);
+    }
+  }
+
+  // Q <- [Q 0; 0 0] + v v' / delta2, v = (d, -1).
+  void try_to_enter(const Gram& K, std::size_t i) {
+    look(K, i);
+    if (factor_.inside()) return;
+    q_.assign(factor_.d().begin(), factor_.d().end());
+    q_.push_back(-1);
+    Q_.grow();
+    add_outer(1 / factor_.delta2());
+    factor_.append(k_, K[i][i]);
+    stand_[i] = size();
+    place_.push_back(i);
+    changed();
+  }
+
+  // Q <- Q - q q' / q_s without row and column s, q = column s.
+  void leave(std::size_t j) {
+    const std::size_t s = stand(j);
+    factor_.column(s, q_);
+    add_outer(-1 / q_[s]);
+    Q_.remove(s);
+    factor_.remove(s);
+    stand_[place(size() - 1)] = s;
+    place_[s] = place_.back();
+    place_.pop_back();
+    stand_[j] = outside;
+    changed();
+  }
+
+  // Q += c q q'
+  void add_outer(double c) {
+    for (std::size_t i = 0; i < q_.size(); ++i) add(c * q_[i], q_, Q_[i]);
+  }
+
+  void changed() {
+    if (++changes_ <= size()) return;
+    for (std::size_t s = 0; s < size(); ++s) {
+      factor_.column(s, q_);
+      std::copy(q_.begin(), q_.end(), Q_[s].begin());
+    }
+    changes_ = 0;
+  }
+
+  InverseFactor factor_;
+  SquareMatrix Q_;
+  std::vector<Counter> stand_;  // of every place
+  std::vector<Counter> place_;  // of everyone in the basis
+  Counter changes_ = 0;         // since Q was last made anew
+  std::vector<double> k_, q_;
+  std::vector<std::size_t> kept_out_;
+};
+
+// Approximate projection (Eq. 9, 11): solved without the box, then clipped to it. With Q = K^-1 over all of a basis, j
+// included, the shares are c_i = -g_j y_j Q_ij / Q_jj and what is lost before clipping, g_j^2 / Q_jj, is orthogonal to
+// all k(s_i,.): a clipping by e loses e'Ke more. So DA without the latter bounds DA from above, and e'Ke is computed
+// only for those j whose bound reaches the best DA found.
+class DualProjectionClipped final : public RowsOfGram {
+ public:
+  using RowsOfGram::RowsOfGram;
+
+  void appended(Vector k, double kxx) override {
+    RowsOfGram::appended(k, kxx);
+    basis_.appended(K_);
+  }
+  void replaced(std::size_t j, Vector k, double kxx) override {
+    basis_.removing(K_, j);
+    RowsOfGram::replaced(j, k, kxx);
+    basis_.replaced(K_, j);
+  }
+  void removed(std::size_t j) override {
+    basis_.removing(K_, j);
+    RowsOfGram::removed(j);
+    basis_.removed(j);
+  }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(b_) + bytes_of(e_) + bytes_of(bound_) + bytes_of(order_));
+    RowsOfGram::fields(io);
+    basis_.fields(io);
+  }
+  bool fits(std::size_t n) const override { return RowsOfGram::fits(n) && basis_.fits(n); }
+
+ protected:
+  Departure choose(const DualVariables& dual, std::span<double> b) override {
+    rank_by_bound(dual);
+    std::size_t best = order_[0];
+    double most = -std::numeric_limits<double>::infinity();
+    for (const std::size_t j : order_) {
+      if (bound_[j] < most) break;
+      share(dual, j);
+      const double ascent = clipping_matters(bound_[j]) ? bound_[j] - clipped() / 2 : bound_[j];
+      if (ascent > most || (ascent == most && dual.older(j, best))) most = ascent, best = j;
+    }
+    share(dual, best);
+    std::copy(b_.begin(), b_.end(), b.begin());
+    return {best, ascent_of(dual, K_, best, b, e_)};
+  }
+
+ private:
+  void rank_by_bound(const DualVariables& dual) {
+    bound_.resize(dual.size());
+    order_.resize(dual.size());
+    for (std::size_t j = 0; j < dual.size(); ++j) {
+      const double lost = share(dual, j);
+      bound_[j] = -dual.g(j) * (1 - dual.m(j)) - lost / 2;
+      for (std::size_t i = 0; i < dual.size(); ++i) bound_[j] += b_[i] * (1 - dual.m(i));
+      if (std::isnan(bound_[j])) bound_[j] = -std::numeric_limits<double>::infinity();  // which no sort survives
+    }
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::sort(order_.begin(), order_.end(), [&](auto i, auto j) { return bound_[i] > bound_[j]; });
+  }
+
+  // b = the clipped shares, e = what clipping did to c; returns what is lost before clipping.
+  double share(const DualVariables& dual, std::size_t j) {
+    b_.assign(dual.size(), 0.0);
+    e_.assign(dual.size(), 0.0);
+    const double g = dual.g(j);
+    if (g == 0) return 0;
+    if (!basis_.holds(j)) {
+      const auto [d, lost] = basis_.look(K_, j);
+      clip(dual, d, g * dual.y(j));
+      return g * g * lost;
+    }
+    const Vector Qj = basis_.Q()[basis_.stand(j)];
+    const double Qjj = Qj[basis_.stand(j)];
+    if (Qjj <= 0) return g * g * K_[j][j];  // rounding has eaten the inverse here: nobody takes over
+    clip(dual, Qj, -g * dual.y(j) / Qjj);
+    b_[j] = e_[j] = 0;
+    return g * g / Qjj;
+  }
+
+  // Shares c = factor v over the basis.
+  void clip(const DualVariables& dual, Vector v, double factor) {
+    for (std::size_t s = 0; s < basis_.size(); ++s) {
+      const std::size_t i = basis_.place(s);
+      const double c = factor * v[s];
+      b_[i] = std::clamp(c * dual.y(i), dual.lo(i), dual.hi(i));
+      e_[i] = b_[i] * dual.y(i) - c;
+      if (b_[i] == c * dual.y(i)) e_[i] = 0;
+    }
+  }
+
+  // Whether e'Ke, at most (sum |e_i| |k(s_i,.)|)^2, can change the bound at all. Where kernels are next to nothing and
+  // all bounds tie, it would be computed for every j.
+  bool clipping_matters(double bound) const {
+    double most = 0;
+    for (std::size_t i = 0; i < e_.size(); ++i) most += std::fabs(e_[i]) * std::sqrt(K_.diagonal()[i]);
+    return bound - 2 * most * most != bound;
+  }
+
+  // e'Ke
+  double clipped() const {
+    double sum = 0;
+    for (std::size_t i = 0; i < e_.size(); ++i)
+      if (e_[i] != 0) sum += e_[i] * dot(K_[i], e_);
+    return sum;
+  }
+
+  Basis basis_;
+  std::vector<double> b_, e_, bound_;
+  std::vector<std::size_t> order_;
+};
+
+}  // namespace budgetron

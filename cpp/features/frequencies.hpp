@@ -1,0 +1,136 @@
+// Where the frequencies u_1 .. u_D of a Fourier map come from: one number per component for every column of the input.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <numbers>
+#include <span>
+#include <vector>
+
+#include "state/fields.hpp"
+#include "state/lazy.hpp"
+#include "state/random.hpp"
+#include "simd/vectors.hpp"
+
+namespace budgetron {
+
+class Frequencies {
+ public:
+  virtual ~Frequencies() = default;
+  virtual std::size_t components() const = 0;
+  // Makes at once what the first column would need.
+  virtual void begin() const {}
+  // Column j of all components.
+  virtual void column(std::size_t j, std::span<double> u) const = 0;
+  virtual Bytes bytes() const = 0;
+};
+
+// The quantile function of the standard normal law (Wichura 1988, AS 241), to about 1e-15.
+inline double normal_quantile(double p) {
+  const auto ratio = [](double t, const double (&a)[8], const double (&b)[8]) {
+    double above = a[7], below = b[7];
+    for (int i = 6; i >= 0; --i) {
+      above = above * t + a[i];
+      below = below * t + b[i];
+    }
+    return above / below;
+  };
+  constexpr double a[] = {3.3871328727963666080, 133.14166789178437745, 1971.5909503065514427, 13731.693765509461125,
+                          45921.953931549871457, 67265.770927008700853, 33430.575583588128105, 2509.0809287301226727};
+  constexpr double b[] = {1.0,
+                          42.313330701600911252,
+                          687.18700749205790830,
+                          5394.1960214247511077,
+                          21213.794301586595867,
+                          39307.895800092710610,
+                          28729.085735721942674,
+                          5226.4952788528545610};
+  constexpr double c[] = {1.42343711074968357734,   4.63033784615654529590,   5.76949722146069140550,
+                          3.64784832476320460504,   1.27045825245236838258,   0.241780725177450611770,
+                          0.0227238449892691845833, 7.74545014278341407640e-4};
+  constexpr double d[] = {1.0,
+                          2.05319162663775882187,
+                          1.67638483018380384940,
+                          0.689767334985100004550,
+                          0.148103976427480074590,
+                          0.0151986665636164571966,
+                          5.47593808499534494600e-4,
+                          1.05075007164441684324e-9};
+  constexpr double e[] = {6.65790464350110377720,    5.46378491116411436990,   1.78482653991729133580,
+                          0.296560571828504891230,   0.0265321895265761230930, 0.00124266094738807843860,
+                          2.71155556874348757815e-5, 2.01033439929228813265e-7};
+  constexpr double f[] = {1.0,
+                          0.599832206555887937690,
+                          0.136929880922735805310,
+                          0.0148753612908506148525,
+                          7.86869131145613259100e-4,
+                          1.84631831751005468180e-5,
+                          1.42151175831644588870e-7,
+                          2.04426310338993978564e-15};
+  const double q = p - 0.5;
+  if (std::fabs(q) <= 0.425) return q * ratio(0.180625 - q * q, a, b);
+  const double r = std::sqrt(-std::log(q < 0 ? p : 1 - p));
+  const double tail = r <= 5 ? ratio(r - 1.6, c, d) : ratio(r - 5, e, f);
+  return q < 0 ? -tail : tail;
+}
+
+// Drawn from a counter-based generator keyed by (seed, column): the numbers of a column do not depend on which columns
+// came before it, nor on whether any did.
+class DrawnFrequencies : public Frequencies {
+ public:
+  DrawnFrequencies(std::size_t components, double scale, Counter seed)
+      : components_(components), scale_(scale), seed_(seed) {}
+
+  std::size_t components() const final { return components_; }
+  void column(std::size_t j, std::span<double> u) const final {
+    Random random(seed_, j + 1);
+    for (double& v : u.first(components_)) v = scale_ * quantile(std::min(random.uniform() + 0x1p-54, 1 - 0x1p-53));
+  }
+  Bytes bytes() const final { return sizeof *this; }
+
+ protected:
+  virtual double quantile(double p) const = 0;
+
+ private:
+  std::size_t components_;
+  double scale_;
+  Counter seed_;
+};
+
+class NormalFrequencies final : public DrawnFrequencies {
+ public:
+  using DrawnFrequencies::DrawnFrequencies;
+
+ private:
+  double quantile(double p) const override { return normal_quantile(p); }
+};
+
+class CauchyFrequencies final : public DrawnFrequencies {
+ public:
+  using DrawnFrequencies::DrawnFrequencies;
+
+ private:
+  double quantile(double p) const override { return std::tan(std::numbers::pi * (p - 0.5)); }
+};
+
+// Given as a matrix, columns x components, which is made when it is first needed.
+class GivenFrequencies final : public Frequencies {
+ public:
+  GivenFrequencies(std::size_t components, std::function<std::vector<double>()> make)
+      : components_(components), U_(std::move(make)) {}
+
+  std::size_t components() const override { return components_; }
+  void begin() const override { U_.get(); }
+  void column(std::size_t j, std::span<double> u) const override {
+    std::copy_n(U_.get().begin() + static_cast<std::ptrdiff_t>(j * components_), components_, u.begin());
+  }
+  Bytes bytes() const override { return sizeof *this + (U_.peek() == nullptr ? 0 : bytes_of(*U_.peek())); }
+
+ private:
+  std::size_t components_;
+  Lazy<std::vector<double>> U_;
+};
+
+}  // namespace budgetron

@@ -1,0 +1,149 @@
+// A rule on explicit features: f(x) = w'z(x), and w steps. The features of a whole block of rows are made at once, then
+// the rows are walked one after the other.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "features/feature_map.hpp"
+#include "model/learner.hpp"
+#include "linalg/limits.hpp"
+#include "model/tasks.hpp"
+#include "features/vector_rules.hpp"
+#include "features/weights.hpp"
+
+namespace budgetron {
+
+class Mapped final : public Learner {
+ public:
+  Mapped(std::shared_ptr<FeatureMap> map, std::shared_ptr<VectorRule> rule, std::shared_ptr<const Task> task)
+      : map_(std::move(map)), rule_(std::move(rule)), task_(std::move(task)), w_(task_->outputs()) {
+    rule_->begin(w_.outputs(), 0);
+  }
+
+  void begin() override {
+    map_->begin();
+    w_.begin(map_->size());
+    rule_->begin(w_.outputs(), w_.size());
+  }
+
+  std::size_t outputs() const override { return w_.outputs(); }
+  const FeatureMap& map() const { return *map_; }
+  const Weights& weights() const { return w_; }
+  std::size_t size() const override { return map_->landmarks(); }
+  // Output c written on the kernel rows of the landmarks: the coefficients of f_c = sum_i alpha_i k(s_i,.).
+  std::vector<double> dual(std::size_t c) const {
+    const std::vector<double> A = map_->from_kernel_row();
+    std::vector<double> alpha(size());
+    assert(size() == 0 || A.size() == w_.size() * size());
+    for (std::size_t r = 0; r < w_.size() && size() > 0; ++r)
+      add(w_.output(c)[r] / w_.output_divisor(), Vector(A).subspan(r * size(), size()), alpha);
+    return alpha;
+  }
+  void keep_average(double suffix) override { w_.keep_average(suffix); }
+
+  std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) override {
+    require_weights();
+    std::vector<double> Z;
+    for (std::size_t first = 0, last; first < rows.size(); first = last) {
+      last = std::min(first + (map_->learns() ? 1 : ahead()), rows.size());
+      map_->begin_preparing();
+      prepare(rows, weights, first, last);
+      Z.resize((last - first) * w_.size());
+      map_->transform({rows, first, last}, Z);
+      for (std::size_t i = first; i < last; ++i) {
+        const auto f = scores.subspan(i * outputs(), outputs());
+        const Vector z = Vector(Z).subspan((i - first) * w_.size(), w_.size());
+        w_.scores(z, f);
+        const double weight = weights.empty() ? 1 : weights[i];
+        if (!moderate(f) || (weight != 0 && !learn({rows, i, i + 1}, z, f, y[i], weight))) {
+          map_->forget_prepared();
+          prepare(rows, weights, first, i);
+          return i;
+        }
+      }
+    }
+    return rows.size();
+  }
+
+  void scores(const Rows& rows, std::span<double> out) const override {
+    require_weights();
+    std::vector<double> Z;
+    for (std::size_t first = 0, last; first < rows.size(); first = last) {
+      last = std::min(first + ahead(), rows.size());
+      Z.resize((last - first) * w_.size());
+      map_->transform({rows, first, last}, Z);
+      for (std::size_t i = first; i < last; ++i)
+        w_.output_scores(Vector(Z).subspan((i - first) * w_.size(), w_.size()), out.subspan(i * outputs(), outputs()));
+    }
+  }
+
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(z_));
+    io.field("t", t_);
+    map_->fields(io);
+    w_.fields(io);
+    rule_->fields(io);
+  }
+
+  bool consistent() const override {
+    return map_->fits(map_->size()) && w_.fits(map_->size()) && rule_->fits(map_->size());
+  }
+
+ private:
+  void require_weights() const {
+    if (w_.size() != map_->size()) throw std::logic_error("Mapped: neither begun nor restored.");
+  }
+
+  void prepare(const Rows& rows, Vector weights, std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i)
+      if (weights.empty() || weights[i] != 0) map_->prepare({rows, i, i + 1});
+  }
+
+  // So many rows that their features stay in the cache.
+  std::size_t ahead() const { return std::clamp<std::size_t>(32768 / std::max<std::size_t>(w_.size(), 1), 1, 32); }
+
+  // One round, z = z(x) and f = f(x) before it; false, and nothing changed, if the step would be beyond the limits.
+  bool learn(const Stretch& row, Vector z, Vector f, double y, double weight) {
+    Question question = task_->ask(f, y, map_->squared_norm(row[0], z), weight);
+    question.round.t = t_ + 1;
+    if (!moderate_square(question.round.kxx) || !rule_->ask(question.round)) return false;
+    ++t_;
+    if (map_->learns()) {
+      std::vector<Change> changes;
+      map_->before_step(row[0], rule_->steps(), changes);
+      adopt(changes);
+      z_.resize(w_.size());
+      map_->transform(row, z_);
+      rule_->step(question, z_, w_);
+      changes.clear();
+      map_->after_step(changes);
+      adopt(changes);
+    } else {
+      rule_->step(question, z, w_);
+    }
+    w_.end_round();
+    return true;
+  }
+
+  void adopt(const std::vector<Change>& changes) {
+    for (const Change& change : changes) {
+      w_.change(change);
+      rule_->change(change, w_);
+    }
+  }
+
+  Counter t_ = 0;  // rounds so far
+  std::shared_ptr<FeatureMap> map_;
+  std::shared_ptr<VectorRule> rule_;
+  std::shared_ptr<const Task> task_;
+  Weights w_;
+  std::vector<double> z_;
+};
+
+}  // namespace budgetron

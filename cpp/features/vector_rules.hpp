@@ -1,0 +1,272 @@
+// How weights of explicit features step: along z by as much as a scalar rule says, or by a vector of its own, which a
+// feature space allows and a kernel does not.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "features/covariance.hpp"
+#include "features/feature_map.hpp"
+#include "state/fields.hpp"
+#include "linalg/limits.hpp"
+#include "model/losses.hpp"
+#include "model/rules.hpp"
+#include "model/tasks.hpp"
+#include "features/weights.hpp"
+
+namespace budgetron {
+
+class VectorRule : public Part {
+ public:
+  // Begins with weights of that shape; with none if the rule is about to be restored.
+  virtual void begin(std::size_t /*outputs*/, std::size_t /*features*/) {}
+  // A round begins; false, and nothing changed, if its step would be beyond the limits.
+  virtual bool ask(const Round&) = 0;
+  // Whether it makes a step.
+  virtual bool steps() const = 0;
+  // Takes the step, if any, and whatever else the round asks for.
+  virtual void step(const Question&, Vector z, Weights& w) = 0;
+  // The coordinates have changed, and w with them; what is known of new ones starts afresh.
+  virtual void change(const Change&, Weights& /*w*/) {}
+};
+
+// beta z, beta from a scalar rule.
+class Along final : public VectorRule {
+ public:
+  explicit Along(std::shared_ptr<Rule> rule) : rule_(std::move(rule)) {}
+
+  bool ask(const Round& round) override {
+    step_ = rule_->propose(round);
+    return step_.possible(round);
+  }
+  bool steps() const override { return step_.beta != 0; }
+  void step(const Question& question, Vector z, Weights& w) override {
+    rule_->commit(question.round, step_);
+    w.shrink(step_.shrink);
+    w.divide_by(step_.divisor);
+    if (!steps()) return;
+    w.step(step_.beta, question.v, z);
+    w.pull_into_ball(step_.radius);
+  }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    rule_->fields(io);
+  }
+
+ private:
+  std::shared_ptr<Rule> rule_;
+  Step step_;
+};
+
+// The outputs that a step enters, each with the sign it enters with.
+template <class Use>
+void each_output(const Direction& v, Use use) {
+  use(v.plus, 1.0);
+  if (v.lifted()) use(static_cast<std::size_t>(v.minus), -1.0);
+}
+
+// Rules of the gradient l'(f) v z of a loss.
+class OfGradient : public VectorRule {
+ public:
+  bool ask(const Round& r) final {
+    slope_ = r.weight * loss_->slope(r.fx, r.y);
+    return moderate(slope_) && moderate_square(slope_ * slope_ * r.kxx);
+  }
+  bool steps() const final { return slope_ != 0; }
+  void step(const Question& question, Vector z, Weights& w) final {
+    if (!steps()) return;
+    each_output(question.v, [&](std::size_t c, double v) { descend(c, slope_ * v, z, w[c]); });
+  }
+
+ protected:
+  explicit OfGradient(std::shared_ptr<const Loss> loss) : loss_(std::move(loss)) {}
+  // One output with gradient slope z.
+  virtual void descend(std::size_t c, double slope, Vector z, std::span<double> w) = 0;
+
+ private:
+  std::shared_ptr<const Loss> loss_;
+  double slope_ = 0;
+};
+
+// AdaGrad, diagonal (Duchi, Hazan & Singer 2011): w_i -= eta g_i / (sqrt(sum of g_i^2) + delta).
+class AdaGrad final : public OfGradient {
+ public:
+  AdaGrad(std::shared_ptr<const Loss> loss, double eta, double delta)
+      : OfGradient(std::move(loss)), eta_(eta), delta_(delta) {}
+
+  void begin(std::size_t outputs, std::size_t features) override { G_.assign(outputs, std::vector<double>(features)); }
+  void change(const Change& change, Weights&) override {
+    const std::vector<double> fresh(change.added);
+    for (auto& row : G_) change.replace_in(row, fresh);
+  }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    for (std::size_t c = 0; c < G_.size(); ++c) io.field(("adagrad.G." + std::to_string(c)).c_str(), G_[c]);
+  }
+  bool fits(std::size_t features) const override {
+    return std::all_of(G_.begin(), G_.end(), [&](const auto& row) { return row.size() == features; });
+  }
+
+ private:
+  void descend(std::size_t c, double slope, Vector z, std::span<double> w) override {
+    double* const G = G_[c].data();
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const double g = slope * z[i];
+      G[i] += g * g;
+      if (G[i] > 0) w[i] -= eta_ * g / (std::sqrt(G[i]) + delta_);
+    }
+  }
+
+  double eta_, delta_;
+  std::vector<std::vector<double>> G_;  // sums of squares, outputs x features
+};
+
+// The online Newton step (Hazan, Agarwal & Kale 2007) without its projection: A += g g', w -= eta A^-1 g.
+class OnlineNewton final : public OfGradient {
+ public:
+  OnlineNewton(std::shared_ptr<const Loss> loss, double eta, std::shared_ptr<Covariance> inverse)
+      : OfGradient(std::move(loss)), eta_(eta), inverse_(std::move(inverse)) {}
+
+  void begin(std::size_t outputs, std::size_t) override { inverse_->begin(outputs); }
+  void change(const Change& change, Weights&) override { inverse_->change(change); }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(before_) + bytes_of(after_));
+    inverse_->fields(io);
+  }
+  bool fits(std::size_t features) const override { return inverse_->fits(features); }
+
+ private:
+  void descend(std::size_t c, double slope, Vector z, std::span<double> w) override {
+    before_.resize(z.size());
+    after_.resize(z.size());
+    const double q = std::max(slope * slope, least_precision), conf = inverse_->confidence(c, z);
+    if (!inverse_->possible(c, q, eta_ * slope / (1 + q * conf))) return;
+    inverse_->observe(c, z, q, before_, after_);
+    add(-eta_ * slope, after_, w);
+  }
+
+  double eta_;
+  std::shared_ptr<Covariance> inverse_;  // A^-1
+  std::vector<double> before_, after_;   // A^-1 z
+};
+
+// Coin betting, a bet per coordinate and no step size (Orabona & Tommasi 2017, Algorithm 2).
+class CoinBetting final : public OfGradient {
+ public:
+  CoinBetting(std::shared_ptr<const Loss> loss, double alpha) : OfGradient(std::move(loss)), alpha_(alpha) {}
+
+  void begin(std::size_t outputs, std::size_t features) override {
+    for (auto* rows : {&L_, &G_, &reward_, &theta_, &start_}) rows->assign(outputs, std::vector<double>(features));
+  }
+  // New coordinates start betting from the weights they come with.
+  void change(const Change& change, Weights& w) override {
+    const std::vector<double> fresh(change.added);
+    for (auto* rows : {&L_, &G_, &reward_, &theta_})
+      for (auto& row : *rows) change.replace_in(row, fresh);
+    for (std::size_t c = 0; c < start_.size(); ++c) change.replace_in(start_[c], w[c].subspan(change.at, change.added));
+  }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    for (std::size_t c = 0; c < L_.size(); ++c) {
+      const std::string of = std::to_string(c);
+      io.field(("coin.L." + of).c_str(), L_[c]);
+      io.field(("coin.G." + of).c_str(), G_[c]);
+      io.field(("coin.reward." + of).c_str(), reward_[c]);
+      io.field(("coin.theta." + of).c_str(), theta_[c]);
+      io.field(("coin.start." + of).c_str(), start_[c]);
+    }
+  }
+  bool fits(std::size_t features) const override {
+    for (const auto* rows : {&L_, &G_, &reward_, &theta_, &start_})
+      for (const auto& row : *rows)
+        if (row.size() != features) return false;
+    return true;
+  }
+
+ private:
+  void descend(std::size_t c, double slope, Vector z, std::span<double> w) override {
+    double *const L = L_[c].data(), *const G = G_[c].data();
+    double *const reward = reward_[c].data(), *const theta = theta_[c].data(), *const start = start_[c].data();
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const double g = -slope * z[i];
+      L[i] = std::max(L[i], std::fabs(g));
+      if (L[i] == 0) continue;
+      G[i] += std::fabs(g);
+      reward[i] = std::clamp(reward[i] + (w[i] - start[i]) * g, 0.0, largest * L[i]);
+      theta[i] += g;
+      w[i] = start[i] + theta[i] / L[i] / std::max(G[i] / L[i] + 1, alpha_) * (1 + reward[i] / L[i]);
+    }
+  }
+
+  double alpha_;
+  std::vector<std::vector<double>> L_, G_, reward_, theta_;  // outputs x features
+  std::vector<std::vector<double>> start_;                   // the paper's w_1
+};
+
+// Adaptive regularisation of weights (Crammer, Kulesza & Dredze 2009): with conf = z'Sigma z and beta = 1/(conf + r),
+// w += beta l y Sigma z, Sigma -= beta Sigma z z'Sigma, where l = max(0, 1 - y f) > 0. A weight divides r.
+class AROW : public VectorRule {
+ public:
+  AROW(double r, std::shared_ptr<Covariance> sigma) : r_(r), sigma_(std::move(sigma)) {}
+
+  void begin(std::size_t outputs, std::size_t) final { sigma_->begin(outputs); }
+  bool ask(const Round& round) final {
+    gap_ = gap(round);
+    weight_ = round.weight;
+    const double q = weight_ / r_;
+    return moderate(gap_) && moderate(q) && moderate_square(q * round.kxx);
+  }
+  bool steps() const final { return gap_ != 0; }
+  void step(const Question& question, Vector z, Weights& w) final {
+    if (!steps()) return;
+    double conf = 0;
+    each_output(question.v, [&](std::size_t c, double) { conf += sigma_->confidence(c, z); });
+    const double q = std::max(weight_ / r_, least_precision), beta = 1 / (conf + 1 / q);
+    bool possible = true;
+    each_output(question.v, [&](std::size_t c, double) { possible = possible && sigma_->possible(c, q, beta * gap_); });
+    if (!possible) return;
+    before_.resize(z.size());
+    after_.resize(z.size());
+    each_output(question.v, [&](std::size_t c, double v) {
+      sigma_->observe(c, z, q, before_, after_);
+      add(beta * gap_ * v, before_, w[c]);
+    });
+  }
+  void change(const Change& change, Weights&) final { sigma_->change(change); }
+  void fields(Fields& io) final {
+    io.scratch(sizeof *this + bytes_of(before_) + bytes_of(after_));
+    sigma_->fields(io);
+  }
+  bool fits(std::size_t features) const final { return sigma_->fits(features); }
+
+ private:
+  // By how much f is to be moved; 0 for no step.
+  virtual double gap(const Round& round) const { return round.y * std::max(0.0, 1 - round.y * round.fx); }
+
+  double r_;
+  std::shared_ptr<Covariance> sigma_;
+  double gap_ = 0, weight_ = 1;
+  std::vector<double> before_, after_;  // Sigma z
+};
+
+// For targets (Vaits & Crammer 2011): w += beta (y - f) Sigma z outside the dead zone; with none it is recursive least
+// squares.
+class AROWRegression final : public AROW {
+ public:
+  AROWRegression(double r, double epsilon, std::shared_ptr<Covariance> sigma)
+      : AROW(r, std::move(sigma)), epsilon_(epsilon) {}
+
+ private:
+  double gap(const Round& round) const override {
+    const double e = round.y - round.fx;
+    return std::fabs(e) > epsilon_ ? e : 0;
+  }
+
+  double epsilon_;
+};
+
+}  // namespace budgetron

@@ -1,0 +1,91 @@
+// f_c(x) = w_c'z(x) / divisor for every output c: the weights of explicit features.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/average.hpp"
+#include "features/feature_map.hpp"
+#include "state/fields.hpp"
+#include "model/tasks.hpp"
+#include "simd/vectors.hpp"
+
+namespace budgetron {
+
+class Weights {
+ public:
+  explicit Weights(std::size_t outputs) : w_(outputs) {}
+
+  // All of them 0, and no rounds yet.
+  void begin(std::size_t features) {
+    for (auto& row : w_) row.assign(features, 0.0);
+    if (average_) average_->each([&](std::vector<double>& sums) { sums.assign(features, 0.0); });
+  }
+
+  std::size_t outputs() const { return w_.size(); }
+  std::size_t size() const { return w_[0].size(); }
+  std::span<double> operator[](std::size_t c) { return w_[c]; }
+
+  void scores(Vector z, std::span<double> f) const {
+    for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(w_[c], z) / divisor_;
+  }
+
+  void divide_by(double divisor) { divisor_ = divisor; }
+  void shrink(double factor) {
+    if (factor == 1) return;
+    for (auto& row : w_) scale(factor, row);
+  }
+  // w_c += beta v_c z
+  void step(double beta, const Direction& v, Vector z) {
+    add(beta, z, w_[v.plus]);
+    if (v.lifted()) add(-beta, z, w_[static_cast<std::size_t>(v.minus)]);
+  }
+  // The nearest point of the ball |f| <= radius.
+  void pull_into_ball(double radius) {
+    if (!std::isfinite(radius)) return;
+    double norm2 = 0;
+    for (const auto& row : w_) norm2 += dot(row, row);
+    const double norm = std::sqrt(norm2) / divisor_;
+    if (norm > radius) shrink(radius / norm);
+  }
+
+  void change(const Change& change) {
+    for (auto& row : w_) change.apply(row);
+    if (average_) average_->each([&](std::vector<double>& sums) { change.apply(sums); });
+  }
+
+  // From now on the average of f over the rounds is kept; there must be none yet.
+  void keep_average(double suffix) { average_.emplace(outputs(), suffix); }
+  void end_round() {
+    if (average_) average_->add_round(w_, divisor_);
+  }
+  // What is put out for prediction: the average where one is kept, else w; to be divided by its divisor.
+  Vector output(std::size_t c) const { return average_ ? average_->sum(c) : Vector(w_[c]); }
+  double output_divisor() const { return average_ ? std::max(average_->rounds(), 1.0) : divisor_; }
+  void output_scores(Vector z, std::span<double> f) const {
+    for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(output(c), z) / output_divisor();
+  }
+
+  void fields(Fields& io) {
+    io.scratch(bytes_of(w_));
+    io.field("weights.divisor", divisor_);
+    if (average_) average_->fields(io);
+    for (std::size_t c = 0; c < outputs(); ++c) io.field(("weights." + std::to_string(c)).c_str(), w_[c]);
+  }
+  bool fits(std::size_t features) const {
+    const auto right = [&](const auto& row) { return row.size() == features; };
+    return std::all_of(w_.begin(), w_.end(), right) && (!average_ || average_->fits(features));
+  }
+
+ private:
+  std::vector<std::vector<double>> w_;  // outputs x features
+  double divisor_ = 1;
+  std::optional<Average> average_;
+};
+
+}  // namespace budgetron

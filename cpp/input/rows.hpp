@@ -1,0 +1,128 @@
+// Rows of input as they lie in the caller's memory: dense or compressed sparse, single or double precision, never
+// copied.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <variant>
+
+#include "simd/vectors.hpp"
+
+namespace budgetron {
+
+template <class T>
+struct DenseRow {
+  static constexpr bool sparse = false;
+  const T* values;
+  std::size_t columns;
+
+  std::size_t size() const { return columns; }
+  template <class U>
+  DenseRow<U> with(const U* other) const {
+    return {other, columns};
+  }
+  template <class Visit>
+  void each(Visit visit) const {
+    for (std::size_t j = 0; j < columns; ++j) visit(j, values[j]);
+  }
+};
+
+// Nonzeros in order of their columns.
+template <class T>
+struct SparseRow {
+  static constexpr bool sparse = true;
+  const T* values;
+  const std::int32_t* indices;
+  std::size_t nonzeros;
+
+  std::size_t size() const { return nonzeros; }
+  template <class U>
+  SparseRow<U> with(const U* other) const {
+    return {other, indices, nonzeros};
+  }
+  template <class Visit>
+  void each(Visit visit) const {
+    for (std::size_t i = 0; i < nonzeros; ++i) visit(static_cast<std::size_t>(indices[i]), values[i]);
+  }
+};
+
+using Row = std::variant<DenseRow<float>, DenseRow<double>, SparseRow<float>, SparseRow<double>>;
+
+template <class T>
+struct DenseRows {
+  using Value = T;
+  static constexpr bool sparse = false;
+  const T* values;
+  std::size_t rows, columns;
+
+  std::size_t size() const { return rows; }
+  Row operator[](std::size_t i) const { return DenseRow<T>{values + i * columns, columns}; }
+};
+
+template <class T>
+struct SparseRows {
+  using Value = T;
+  static constexpr bool sparse = true;
+  const T* values;
+  const std::int32_t* indices;
+  const std::int64_t* starts;  // size() + 1 of them
+  std::size_t rows, columns;
+
+  std::size_t size() const { return rows; }
+  Row operator[](std::size_t i) const {
+    return SparseRow<T>{values + starts[i], indices + starts[i], static_cast<std::size_t>(starts[i + 1] - starts[i])};
+  }
+};
+
+// Many rows, of any of the four kinds.
+class Rows {
+ public:
+  using View = std::variant<DenseRows<float>, DenseRows<double>, SparseRows<float>, SparseRows<double>>;
+  Rows(View view) : view_(view) {}
+  const View& view() const { return view_; }
+
+  std::size_t size() const {
+    return std::visit([](const auto& v) { return v.size(); }, view_);
+  }
+  Row operator[](std::size_t i) const {
+    return std::visit([i](const auto& v) { return v[i]; }, view_);
+  }
+
+ private:
+  View view_;
+};
+
+// Whether squares of numbers with this sum may be added up once more: |x - s|^2 = |x|^2 + |s|^2 - 2<x, s>.
+template <class T>
+bool not_too_large(T squares) {
+  return std::isfinite(8 * squares);
+}
+
+// Whether the squared norm of a row is far enough from overflow in the given precision.
+template <class T, class Value>
+bool squares(const Value* x, std::size_t count) {
+  T sums[8] = {};  // side by side: one sum would wait for itself
+  std::size_t i = 0;
+  for (; i + 8 <= count; i += 8)
+    for (std::size_t k = 0; k < 8; ++k) sums[k] += static_cast<T>(x[i + k]) * static_cast<T>(x[i + k]);
+  for (; i < count; ++i) sums[0] += static_cast<T>(x[i]) * static_cast<T>(x[i]);
+  return not_too_large(((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])));
+}
+
+// The first row whose squared norm is too large; rows.size() if there is none.
+template <class T>
+std::size_t first_too_large(const Rows& rows) {
+  if constexpr (std::is_same_v<T,
+                               double>)  // where the squares of all numbers have a finite sum, those of each row have
+    if (const auto* all = std::get_if<DenseRows<double>>(&rows.view())) {
+      const Vector numbers(all->values, all->rows * all->columns);
+      if (not_too_large(dot(numbers, numbers))) return rows.size();
+    }
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (!std::visit([](const auto& row) { return squares<T>(row.values, row.size()); }, rows[i])) return i;
+  return rows.size();
+}
+
+}  // namespace budgetron

@@ -1,0 +1,125 @@
+// Columns brought to one scale as rows go by: a row is scaled by the rows before it, and then counted. A column that
+// has shown no scale yet gives 0.
+//
+// Each column is summed in the order of the rows, so results do not depend on how a stream is cut into blocks.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "state/fields.hpp"
+#include "input/rows.hpp"
+
+namespace budgetron {
+
+// (x - mean) / deviation, for dense rows (Welford 1962).
+class Moments {
+ public:
+  explicit Moments(std::size_t columns) : mean_(columns), squares_(columns) {}
+
+  double scaled(std::size_t j, double x) const {
+    return squares_[j] > 0 ? (x - mean_[j]) / std::sqrt(squares_[j] / rows_) : 0;
+  }
+  void next_row() { ++rows_; }
+  void count(std::size_t j, double x) {
+    const double d = x - mean_[j];
+    mean_[j] += d / rows_;
+    squares_[j] += d * (x - mean_[j]);
+  }
+  void fields(Fields& io) {
+    io.field("rows", rows_);
+    io.field("mean", mean_);
+    io.field("squares", squares_);  // about the mean
+  }
+  bool fits(std::size_t columns) const { return mean_.size() == columns && squares_.size() == columns; }
+
+ private:
+  double rows_ = 0;
+  std::vector<double> mean_, squares_;
+};
+
+// x / root mean square, for sparse rows: 0 stays 0.
+class Squares {
+ public:
+  explicit Squares(std::size_t columns) : squares_(columns) {}
+
+  double scaled(std::size_t j, double x) const { return squares_[j] > 0 ? x / std::sqrt(squares_[j] / rows_) : 0; }
+  void next_row() { ++rows_; }
+  void count(std::size_t j, double x) { squares_[j] += x * x; }
+  void fields(Fields& io) {
+    io.field("rows", rows_);
+    io.field("squares", squares_);
+  }
+  bool fits(std::size_t columns) const { return squares_.size() == columns; }
+
+ private:
+  double rows_ = 0;
+  std::vector<double> squares_;
+};
+
+// (x - least) / (largest - least), for dense rows.
+class Range {
+ public:
+  explicit Range(std::size_t columns) : least_(columns, INFINITY), largest_(columns, -INFINITY) {}
+
+  double scaled(std::size_t j, double x) const {
+    const double width = largest_[j] - least_[j];
+    return width > 0 ? (x - least_[j]) / width : 0;
+  }
+  void next_row() { ++rows_; }
+  void count(std::size_t j, double x) {
+    least_[j] = std::min(least_[j], x);
+    largest_[j] = std::max(largest_[j], x);
+  }
+  void fields(Fields& io) {
+    io.field("rows", rows_);
+    io.field("least", least_);
+    io.field("largest", largest_);
+  }
+  bool fits(std::size_t columns) const { return least_.size() == columns && largest_.size() == columns; }
+
+ private:
+  double rows_ = 0;
+  std::vector<double> least_, largest_;
+};
+
+// x / largest absolute value, for sparse rows.
+class Largest {
+ public:
+  explicit Largest(std::size_t columns) : largest_(columns) {}
+
+  double scaled(std::size_t j, double x) const { return largest_[j] > 0 ? x / largest_[j] : 0; }
+  void next_row() { ++rows_; }
+  void count(std::size_t j, double x) { largest_[j] = std::max(largest_[j], std::abs(x)); }
+  void fields(Fields& io) {
+    io.field("rows", rows_);
+    io.field("largest", largest_);
+  }
+  bool fits(std::size_t columns) const { return largest_.size() == columns; }
+
+ private:
+  double rows_ = 0;
+  std::vector<double> largest_;
+};
+
+// Writes the rows, scaled, to `out`: as many numbers as the rows hold. RowKind is DenseRow<T> or SparseRow<T>.
+template <class RowKind, class Scale, class T>
+void scale_rows(const Scale& scale, const Rows& rows, T* out) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::get<RowKind>(rows[i]).each([&](std::size_t j, double x) { *out++ = static_cast<T>(scale.scaled(j, x)); });
+}
+
+// The same, and counts every row once it is scaled.
+template <class RowKind, class Scale, class T>
+void scale_and_count(Scale& scale, const Rows& rows, T* out) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const RowKind row = std::get<RowKind>(rows[i]);
+    row.each([&](std::size_t j, double x) { *out++ = static_cast<T>(scale.scaled(j, x)); });
+    scale.next_row();
+    row.each([&](std::size_t j, double x) { scale.count(j, x); });
+  }
+}
+
+}  // namespace budgetron

@@ -1,0 +1,80 @@
+// The span of k(s_1,.) .. k(s_n,.), kept as the Cholesky factor of the Gram matrix, K = L L', row by row. Solving with
+// L is stable where an explicit inverse is not, and costs the same O(n^2).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "state/fields.hpp"
+#include "simd/vectors.hpp"
+
+namespace budgetron {
+
+// Below this share of k(x,x), |delta|^2 is not clearly above rounding: x counts as already in the span.
+inline constexpr double in_the_span = 1e-10;
+
+class Span {
+ public:
+  // Looks at k(x,.) from the span: afterwards d = K^-1 k, P = k'd = |P k(x,.)|^2 and delta2 = kxx - P are known.
+  void look(Vector k, double kxx) {
+    measure(k, kxx);
+    d_ = v_;
+    loops->solve_upper(L_.data(), inverse_.data(), k.size(), d_.data());
+  }
+
+  // The same without d, which is the half of the work.
+  void measure(Vector k, double kxx) {
+    v_.resize(k.size());
+    solve(k, v_);
+    P_ = dot(v_, v_);
+    delta2_ = kxx - P_;
+    inside_ = !(delta2_ > in_the_span * kxx);  // also where it is no number
+  }
+
+  // v = L^-1 k: the coordinates of P k(x,.) in the orthonormal basis that the vectors make in their order.
+  void solve(Vector k, std::span<double> v) const {
+    loops->solve_lower(L_.data(), inverse_.data(), k.data(), k.size(), v.data());
+  }
+
+  Vector d() const { return d_; }
+  double P() const { return P_; }
+  double delta() const { return std::sqrt(std::max(0.0, delta2_)); }
+  bool inside() const { return inside_; }
+
+  // The vector looked at joins; it must not be inside.
+  void append() {
+    assert(!inside_);
+    L_.insert(L_.end(), v_.begin(), v_.end());
+    L_.push_back(std::sqrt(delta2_));
+    inverse_.push_back(1 / L_.back());
+  }
+
+  void fields(Fields& io) {
+    io.scratch(bytes_of(v_) + bytes_of(d_) + bytes_of(inverse_));
+    io.field("span.L", L_);
+    if (!io.restoring()) return;
+    inverse_.clear();
+    for (std::size_t i = 0, at = 0; at < L_.size(); at += ++i + 1) inverse_.push_back(1 / L_[at]);
+  }
+  bool fits(std::size_t n) const {
+    if (L_.size() != n * (n + 1) / 2 || !all_finite(L_)) return false;
+    for (std::size_t i = 0; i < n; ++i)
+      if (row(i)[i] <= 0) return false;
+    return true;
+  }
+
+ private:
+  Vector row(std::size_t i) const { return {L_.data() + i * (i + 1) / 2, i + 1}; }
+
+  std::vector<double> L_;        // lower triangle, rows one after the other
+  std::vector<double> inverse_;  // of the diagonal of L
+  std::vector<double> v_;        // L^-1 k
+  std::vector<double> d_;
+  double P_ = 0, delta2_ = 0;
+  bool inside_ = true;
+};
+
+}  // namespace budgetron

@@ -1,0 +1,126 @@
+// The Gram matrix K of the support vectors, K_ij = k(s_i, s_j), following them as they come, go and are replaced.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "state/fields.hpp"
+#include "simd/vectors.hpp"
+
+namespace budgetron {
+
+// A square matrix that grows.
+class SquareMatrix {
+ public:
+  std::size_t size() const { return static_cast<std::size_t>(n_); }
+  std::span<double> operator[](std::size_t i) { return {values_.data() + i * stride_, size()}; }
+  Vector operator[](std::size_t i) const { return {values_.data() + i * stride_, size()}; }
+
+  // One more row and column, to be written.
+  void make_room() {
+    if (size() == stride_) widen(next(stride_));
+    ++n_;
+  }
+
+  // One more row and column, of zeros.
+  void grow() {
+    make_room();
+    for (std::size_t i = 0; i < size(); ++i) (*this)[i][size() - 1] = (*this)[size() - 1][i] = 0;
+  }
+
+  void drop_last() { --n_; }
+
+  // Row and column i go, the last ones move there.
+  void remove(std::size_t i) {
+    const std::size_t last = size() - 1;
+    for (std::size_t j = 0; j < last; ++j) (*this)[i][j] = (*this)[j][i] = (*this)[last][j];
+    (*this)[i][i] = (*this)[last][last];
+    drop_last();
+  }
+
+  // out = A v
+  void multiply(Vector v, std::span<double> out) const {
+    for (std::size_t i = 0; i < size(); ++i) out[i] = dot((*this)[i], v);
+  }
+
+  void fields(Fields& io, const char* size_name, const char* values_name) {
+    io.field(size_name, n_);
+    io.field(values_name, values_);
+    if (!io.restoring()) return;
+    for (stride_ = 0; stride_ * stride_ < values_.size();) stride_ = next(stride_);
+  }
+
+  bool fits(std::size_t n) const { return n_ == n && n <= stride_ && stride_ * stride_ == values_.size(); }
+  bool finite() const { return all_finite(values_); }
+
+ private:
+  // 16, 24, 40, 72 ..., never a large power of 2: the numbers of one column would then share few cache lines.
+  static std::size_t next(std::size_t stride) { return stride == 0 ? 16 : 2 * stride - 8; }
+
+  void widen(std::size_t stride) {
+    std::vector<double> wider(stride * stride);
+    for (std::size_t i = 0; i < size(); ++i)
+      std::copy_n(values_.begin() + static_cast<std::ptrdiff_t>(i * stride_), size(),
+                  wider.begin() + static_cast<std::ptrdiff_t>(i * stride));
+    values_ = std::move(wider);
+    stride_ = stride;
+  }
+
+  Counter n_ = 0;
+  std::size_t stride_ = 0;
+  std::vector<double> values_;  // stride x stride
+};
+
+class Gram {
+ public:
+  std::size_t size() const { return K_.size(); }
+  Vector operator[](std::size_t i) const { return K_[i]; }
+  Vector diagonal() const { return diagonal_; }
+  void multiply(Vector v, std::span<double> out) const { K_.multiply(v, out); }
+
+  void append(Vector k, double kxx) {
+    assert(k.size() == size());
+    K_.make_room();
+    diagonal_.push_back(kxx);
+    write(size() - 1, k, kxx);
+  }
+
+  // k still holds the value of the support vector that goes at place i.
+  void replace(std::size_t i, Vector k, double kxx) {
+    assert(k.size() == size());
+    write(i, k, kxx);
+  }
+
+  // The last support vector moves to place i.
+  void remove(std::size_t i) {
+    K_.remove(i);
+    diagonal_[i] = diagonal_.back();
+    diagonal_.pop_back();
+  }
+
+  void fields(Fields& io, const std::string& name = "gram") {
+    K_.fields(io, (name + ".n").c_str(), (name + ".values").c_str());
+    io.field((name + ".diagonal").c_str(), diagonal_);
+  }
+  bool fits(std::size_t n) const {
+    if (!K_.fits(n) || !K_.finite() || diagonal_.size() != n) return false;
+    for (std::size_t i = 0; i < n; ++i)
+      if (K_[i][i] != diagonal_[i]) return false;
+    return true;
+  }
+
+ private:
+  void write(std::size_t i, Vector k, double kxx) {
+    for (std::size_t j = 0; j < k.size(); ++j) K_[i][j] = K_[j][i] = k[j];
+    K_[i][i] = diagonal_[i] = kxx;
+  }
+
+  SquareMatrix K_;
+  std::vector<double> diagonal_;
+};
+
+}  // namespace budgetron

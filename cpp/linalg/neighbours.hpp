@@ -1,0 +1,177 @@
+// The nearest neighbour in feature space of every support vector, kept up to date as support vectors come, go and are
+// replaced. One support vector may be the nearest of all others, so replacing it may send everyone searching. Places
+// are therefore cut into groups of 64, and everyone's nearest within each group is kept too: a search looks at one
+// group, and then at the nearest of every group.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "state/fields.hpp"
+#include "linalg/gram.hpp"
+
+namespace budgetron {
+
+class Neighbours {
+ public:
+  // Of two or more support vectors: the nearest to i, lowest place on ties, and its kernel with i.
+  std::size_t nearest(std::size_t i) const { return static_cast<std::size_t>(nearest_[i]); }
+  double kernel(std::size_t i) const { return kernel_[i]; }
+
+  // Place t of K is new, appended or replaced.
+  void changed(const Gram& K, std::size_t t) {
+    const bool known = grouped_ == nearest_.size();
+    resize(K.size());
+    if (!known || K.size() == 2) return regroup(K);
+    for (std::size_t i = 0; i < K.size(); ++i)
+      if (i != t) follow(K, i, t);
+    settle(K);
+    begin(K, t);
+  }
+
+  // Place j is gone from K; the support vector that was last is there now.
+  void removed(const Gram& K, std::size_t j) {
+    const bool known = grouped_ == nearest_.size();
+    const std::size_t last = K.size();
+    resize(last);
+    if (!known) return regroup(K);
+    for (std::size_t i = 0; i < last; ++i) {
+      if (i == j) continue;
+      forget_last(K, i, last);
+      if (j != last) follow(K, i, j);
+    }
+    settle(K);
+    if (j != last) begin(K, j);
+  }
+
+  void fields(Fields& io) {
+    io.scratch(bytes_of(lost_) + bytes_of(best_));
+    for (const auto& group : groups_) io.scratch(bytes_of(group));
+    io.field("neighbours.nearest", nearest_);
+    io.field("neighbours.distance", distance_);
+    io.field("neighbours.kernel", kernel_);
+    if (io.restoring()) grouped_ = 0;
+  }
+  bool fits(std::size_t n) const {
+    if (nearest_.size() != n || distance_.size() != n || kernel_.size() != n) return false;
+    for (std::size_t i = 0; i < n; ++i)
+      if (nearest_[i] >= n || (nearest_[i] == i && n > 1)) return false;
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t width = 64;  // places in a group
+
+  struct Near {
+    double distance = std::numeric_limits<double>::infinity();
+    Counter place = std::numeric_limits<Counter>::max();
+
+    bool operator<(const Near& other) const {
+      return distance < other.distance || (distance == other.distance && place < other.place);
+    }
+  };
+
+  // Infinite where the numbers are too large to tell.
+  static double squared_distance(const Gram& K, std::size_t i, std::size_t j) {
+    const double d = K.diagonal()[i] + K.diagonal()[j] - 2 * K[i][j];
+    return d == d ? d : std::numeric_limits<double>::infinity();
+  }
+
+  void resize(std::size_t n) {
+    nearest_.resize(n);
+    distance_.resize(n);
+    kernel_.resize(n);
+    groups_.resize((n + width - 1) / width);
+    for (auto& group : groups_) group.resize(n);
+    grouped_ = n;
+  }
+
+  void regroup(const Gram& K) {
+    for (std::size_t i = 0; i < K.size(); ++i) begin(K, i);
+  }
+
+  void set(const Gram& K, std::size_t i, const Near& near) {
+    nearest_[i] = near.place < K.size() ? near.place : 0;  // there is only one support vector
+    distance_[i] = near.distance;
+    kernel_[i] = K[i][nearest(i)];
+  }
+
+  // Everything of i, from K.
+  void begin(const Gram& K, std::size_t i) {
+    for (std::size_t g = 0; g < groups_.size(); ++g) groups_[g][i] = search(K, i, g);
+    set(K, i, best(i));
+  }
+
+  // Of i, now that place t is new.
+  void follow(const Gram& K, std::size_t i, std::size_t t) {
+    Near& near = groups_[t / width][i];
+    const Near now{squared_distance(K, i, t), t};
+    if (near.place == t && near.distance < now.distance)
+      near = search(K, i, t / width);
+    else if (near.place == t || now < near)
+      near = now;
+    if (nearest_[i] == t && !(near.place == t && near.distance <= distance_[i]))
+      lost_.push_back(i);
+    else if (nearest_[i] == t)
+      set(K, i, near);
+    else if (near.place == t && near < Near{distance_[i], nearest_[i]})
+      set(K, i, near);
+  }
+
+  // Of i, now that the last place is gone from K.
+  void forget_last(const Gram& K, std::size_t i, std::size_t last) {
+    if (const std::size_t g = last / width; g < groups_.size() && groups_[g][i].place == last)
+      groups_[g][i] = search(K, i, g);
+    if (nearest_[i] == last) set(K, i, best(i));
+  }
+
+  // The nearest to i in a group.
+  static Near search(const Gram& K, std::size_t i, std::size_t g) {
+    const std::size_t first = g * width, n = std::min(width, K.size() - first);
+    const double *k = K[i].data() + first, *kjj = K.diagonal().data() + first, kii = K.diagonal()[i];
+    std::array<double, width> d;
+    for (std::size_t j = 0; j < n; ++j) d[j] = kii + kjj[j] - 2 * k[j];
+    if (first <= i && i < first + n) d[i - first] = std::numeric_limits<double>::infinity();
+    const double least = loops->least(d.data(), n);
+    if (least == std::numeric_limits<double>::infinity()) return first_other(i, first, n);
+    const auto found = std::find(d.begin(), d.end(), least);
+    return {least, first + static_cast<std::size_t>(found - d.begin())};
+  }
+
+  // Where no distance of the n places from `first` on is finite.
+  static Near first_other(std::size_t i, std::size_t first, std::size_t n) {
+    const std::size_t place = first == i ? first + 1 : first;
+    return place < first + n ? Near{std::numeric_limits<double>::infinity(), place} : Near{};
+  }
+
+  // The nearest of those that lost theirs: group by group, so that memory is read in order.
+  void settle(const Gram& K) {
+    best_.assign(lost_.size(), {});
+    for (const auto& group : groups_)
+      for (std::size_t l = 0; l < lost_.size(); ++l)
+        if (group[lost_[l]] < best_[l]) best_[l] = group[lost_[l]];
+    for (std::size_t l = 0; l < lost_.size(); ++l) set(K, lost_[l], best_[l]);
+    lost_.clear();
+  }
+
+  // The nearest to i of all groups.
+  Near best(std::size_t i) const {
+    Near best;
+    for (const auto& group : groups_)
+      if (group[i] < best) best = group[i];
+    return best;
+  }
+
+  std::vector<Counter> nearest_;
+  std::vector<double> distance_;
+  std::vector<double> kernel_;
+  std::vector<std::vector<Near>> groups_;  // of every group, the nearest in it to every i; not saved
+  std::vector<std::size_t> lost_;          // whose nearest is no longer the nearest
+  std::vector<Near> best_;                 // of those
+  std::size_t grouped_ = 0;                // how many support vectors the groups know of
+};
+
+}  // namespace budgetron

@@ -1,0 +1,102 @@
+// The average of f over the rounds, or over the last share of them, kept as one more row of coefficients per output:
+// O(n) a round. What becomes of a support vector in f becomes of it in the average: its part is lent, projected, merged
+// or dropped with it.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "state/fields.hpp"
+#include "linalg/limits.hpp"
+#include "simd/vectors.hpp"
+
+namespace budgetron {
+
+class Average {
+ public:
+  // suffix in (0, 1]: the share of the rounds, counted from the last, that must be in the average. A stream does not
+  // know its length, so two sums are kept, the younger taking over from the older when it covers enough: what is
+  // averaged is at least the last share of the rounds, and at most 1 - (1 - suffix)^2 of them.
+  Average(std::size_t outputs, double suffix) : suffix_(suffix), older_(outputs), younger_(outputs) {}
+
+  // The rounds in the average.
+  double rounds() const { return static_cast<double>(t_ - older_start_); }
+  // The coefficients of output c, summed over the rounds.
+  Vector sum(std::size_t c) const { return older_[c]; }
+
+  // Changes every row of sums alike.
+  template <class Change>
+  void each(Change change) {
+    for (auto& sums : older_) change(sums);
+    for (auto& sums : younger_) change(sums);
+  }
+
+  void append() {
+    each([](std::vector<double>& sums) { sums.push_back(0); });
+  }
+  // The last place moves to i.
+  void take_out(std::size_t i) {
+    each([i](std::vector<double>& sums) {
+      sums[i] = sums.back();
+      sums.pop_back();
+    });
+  }
+  void keep_share(std::size_t i, double share) {
+    each([=](std::vector<double>& sums) { sums[i] = part(sums[i], share); });
+  }
+  void lend(std::size_t i, std::size_t j, double share) {
+    each([=](std::vector<double>& sums) { sums[j] += part(sums[i], share); });
+  }
+  void project_out(std::size_t i, Vector shares) {
+    each([=](std::vector<double>& sums) {
+      const double sum = sums[i];
+      if (moderate_square(sum * largest_of(shares))) add(sum, shares, sums);
+      sums[i] = 0;
+    });
+  }
+
+  // One more round, f being sum_i alpha_i k(s_i,.) / divisor.
+  void add_round(const std::vector<std::vector<double>>& alpha, double divisor) {
+    ++t_;
+    for (std::size_t c = 0; c < alpha.size(); ++c) {
+      add(1 / divisor, alpha[c], older_[c]);
+      if (suffix_ < 1) add(1 / divisor, alpha[c], younger_[c]);
+    }
+    if (static_cast<double>(younger_start_) <= (1 - suffix_) * static_cast<double>(t_) && suffix_ < 1) take_over();
+  }
+
+  void fields(Fields& io) {
+    io.scratch(bytes_of(older_) + bytes_of(younger_));
+    io.field("average.t", t_);
+    io.field("average.older_start", older_start_);
+    io.field("average.younger_start", younger_start_);
+    for (std::size_t c = 0; c < older_.size(); ++c) {
+      io.field(("average.older." + std::to_string(c)).c_str(), older_[c]);
+      io.field(("average.younger." + std::to_string(c)).c_str(), younger_[c]);
+    }
+  }
+  bool fits(std::size_t n) const {
+    for (std::size_t c = 0; c < older_.size(); ++c)
+      if (older_[c].size() != n || younger_[c].size() != n) return false;
+    return older_start_ <= younger_start_ && younger_start_ <= t_;
+  }
+
+ private:
+  // A share of a sum; nothing, if it would be beyond the limits.
+  static double part(double sum, double share) { return moderate_square(share * sum) ? share * sum : 0; }
+
+  void take_over() {
+    older_.swap(younger_);
+    older_start_ = younger_start_;
+    younger_start_ = t_;
+    for (auto& sums : younger_) std::fill(sums.begin(), sums.end(), 0.0);
+  }
+
+  double suffix_;
+  Counter t_ = 0;                                     // rounds so far
+  Counter older_start_ = 0, younger_start_ = 0;       // the rounds before the first in each sum
+  std::vector<std::vector<double>> older_, younger_;  // outputs x n
+};
+
+}  // namespace budgetron

@@ -1,0 +1,351 @@
+// f = sum_i alpha_i k(s_i, .): support vectors with one coefficient row per output. Places (slots) stay where they are
+// when a support vector is replaced; births tell which is the oldest.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/average.hpp"
+#include "state/fields.hpp"
+#include "model/kernels.hpp"
+#include "linalg/limits.hpp"
+#include "input/rows.hpp"
+#include "support/support_set.hpp"
+#include "model/tasks.hpp"
+#include "simd/vectors.hpp"
+
+namespace budgetron {
+
+// The kernel row of an example: k_i = k(s_i, x) for the support vectors as they are now.
+struct KernelRow {
+  Vector k;
+  double kxx;
+  double norm;  // of x, as the kernel's reduction defines it
+};
+
+// What is offered to a budget: beta v k(x,.), with what the round already knows about it.
+struct Term {
+  const Row& x;
+  const KernelRow& row;
+  double beta;
+  Direction v;
+  const Round& round;
+
+  // beta v_c
+  double coefficient(std::size_t c) const { return beta * v[c]; }
+};
+
+class Expansion final : public Part {
+ public:
+  Expansion(std::shared_ptr<const Kernel> kernel, std::size_t features, Precision precision, std::size_t outputs)
+      : kernel_(std::move(kernel)),
+        alpha_(outputs),
+        coefficients_(outputs),
+        features_(features),
+        precision_(precision) {
+    lay_out(Layout::FeatureMajor);
+  }
+
+  std::size_t size() const { return births_.size(); }
+  std::size_t outputs() const { return alpha_.size(); }
+  std::size_t features() const { return features_; }
+  const Kernel& kernel() const { return *kernel_; }
+  const SupportSet& support() const { return *support_; }
+  std::span<double> alpha(std::size_t c) { return alpha_[c]; }
+  Vector alpha(std::size_t c) const { return alpha_[c]; }
+  const std::vector<Counter>& births() const { return births_; }
+
+  // f_c(x) for every output c.
+  void scores(Vector k, std::span<double> f) const {
+    for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(alpha_[c], k);
+    if (divisor_ == 1) return;  // nearly always, and a division takes as long as a small dot product
+    for (double& score : f) score /= divisor_;
+  }
+
+  // From now on the average of f over the rounds is kept; there must be none yet.
+  void keep_average(double suffix) { average_.emplace(outputs(), suffix); }
+  void end_round() {
+    if (average_) average_->add_round(alpha_, divisor_);
+  }
+
+  // What the learner puts out for prediction: the average where one is kept, else f. Coefficients, and their divisor.
+  Vector output(std::size_t c) const { return average_ ? average_->sum(c) : Vector(alpha_[c]); }
+  double output_divisor() const { return average_ ? std::max(average_->rounds(), 1.0) : divisor_; }
+  void output_scores(Vector k, std::span<double> f) const {
+    for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(output(c), k) / output_divisor();
+  }
+
+  double divisor() const { return divisor_; }
+  void divide_by(double divisor) { divisor_ = divisor; }
+
+  void shrink(double factor) {
+    if (factor == 1) return;
+    for (auto& row : alpha_) scale(factor, row);
+    norm2_ *= factor * factor;
+  }
+
+  // From now on |f|^2 is kept; f must be 0.
+  void keep_norm() { norm_kept_ = true; }
+  // |f|^2, where it is kept.
+  double squared_norm() const { return norm2_ / (divisor_ * divisor_); }
+  // Coefficients were changed in place, in no way that the norm could follow: it is made anew before it is asked for.
+  void forget_norm() { norm_age_ = size(); }
+
+  // The nearest point of the ball |f| <= radius.
+  void pull_into_ball(double radius) {
+    if (!norm_kept_) return;
+    if (++norm_age_ > size() || !moderate_square(norm2_)) remake_norm();
+    if (!moderate_square(norm2_)) norm2_ = 0, forget_norm();  // only where the kernel is indefinite
+    if (squared_norm() > radius * radius) shrink(radius / std::sqrt(squared_norm()));
+  }
+
+  void append(const Term& term) {
+    if (size() == 0) lay_out(layout_for(term.x, features_));
+    support_->append(term.x, term.row.norm);
+    births_.push_back(born_++);
+    selves_.push_back(term.row.kxx);
+    for (auto& row : alpha_) row.push_back(0);
+    if (average_) average_->append();
+    for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = term.coefficient(c);
+    enter(size() - 1, term.row.k, term.row.kxx);
+  }
+
+  // Below, what would make a coefficient larger than the limits (limits.hpp) is left out: the share that is not taken
+  // over is dropped.
+
+  // The term takes the place of support vector i, and with it a share of the coefficients that stood there.
+  void replace(std::size_t i, const Term& term, double share = 0) {
+    for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = term.coefficient(c) + share * alpha_[c][i];
+    if (!possible(term.row.kxx)) {
+      for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = term.coefficient(c);
+      share = 0;
+    }
+    if (average_) average_->keep_share(i, share);
+    vanish(i);
+    support_->replace(i, term.x, term.row.norm);
+    births_[i] = born_++;
+    selves_[i] = term.row.kxx;
+    enter(i, term.row.k, term.row.kxx);
+  }
+
+  // Support vector i goes, and z takes the place of j with a share u of the coefficients of i and v of those of j.
+  void merge(std::size_t i, std::size_t j, const Row& z, double u, double v) {
+    for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = u * alpha_[c][i] + v * alpha_[c][j];
+    if (!possible(1))
+      for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = v * alpha_[c][j];
+    if (average_) {
+      average_->keep_share(j, v);
+      average_->lend(i, j, u);
+    }
+    vanish(i);
+    vanish(j);
+    const double norm = support_->norm(z);
+    support_->replace(j, z, norm);
+    births_[j] = born_++;
+    selves_[j] = kernel_->self(norm);
+    if (norm_kept_) kernel_row(j, row_);
+    enter(j, row_, selves_[j]);
+    remove(i);
+  }
+
+  // A share of the coefficients of support vector i is added to those of j.
+  void lend(std::size_t i, std::size_t j, double share) {
+    if (average_) average_->lend(i, j, share);
+    for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = share * alpha_[c][i] + alpha_[c][j];
+    if (!possible(self(j))) return;
+    for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = share * alpha_[c][i];
+    if (norm_kept_) kernel_row(j, row_);
+    enter(j, row_, self(j));
+  }
+
+  // The same in the average alone, where one is kept.
+  void lend_in_average(std::size_t i, std::size_t j, double share) {
+    if (average_) average_->lend(i, j, share);
+  }
+
+  // Support vector i goes, its part written on all others by shares (of which that of i does not count): the orthogonal
+  // projection on their span, from which k(s_i,.) has the squared distance given.
+  void project_out(std::size_t i, Vector shares, double distance2) {
+    if (average_) average_->project_out(i, shares);
+    if (!moderate(largest(i) * largest_of(shares))) return remove(i);
+    if (norm_kept_) norm2_ -= squared(i) * distance2;
+    for (auto& row : alpha_) {
+      const double alpha = std::exchange(row[i], 0.0);
+      add(alpha, shares, row);
+      row[i] = 0;
+    }
+    take_out(i);
+  }
+
+  // The last support vector moves to place i.
+  void remove(std::size_t i) {
+    vanish(i);
+    take_out(i);
+  }
+
+  // alpha += beta v (x) d, d such that sum_j d_j k(s_j,.) is a projection P k(x,.) that leaves f as it is.
+  void spread(const Term& term, double factor, Vector d) {
+    if (!moderate(term.beta * factor * largest_of(d))) return;
+    if (norm_kept_) add_to_norm(term.beta * factor, term, dot(term.row.k, d));
+    const Direction& v = term.v;
+    add(term.beta * factor, d, alpha_[v.plus]);
+    if (v.lifted()) add(-term.beta * factor, d, alpha_[static_cast<std::size_t>(v.minus)]);
+  }
+
+  std::size_t oldest() const {
+    return static_cast<std::size_t>(std::min_element(births_.begin(), births_.end()) - births_.begin());
+  }
+
+  // k(s_i, s_i)
+  double self(std::size_t i) const { return selves_[i]; }
+  Vector selves() const { return selves_; }
+
+  // k(s_i, s_j) for all j.
+  void kernel_row(std::size_t i, std::vector<double>& k) const {
+    k.resize(support_->padded());
+    support_->kernel_row(i, *kernel_, k);
+    k.resize(size());
+  }
+
+  // The sum of squares of the coefficients of every support vector.
+  void squares(std::vector<double>& out) const {
+    out.assign(size(), 0.0);
+    for (const auto& row : alpha_) loops->add_squares(row.data(), out.data(), size());
+  }
+
+  // Of the coefficients of support vector i: the largest in size, and the sum of squares.
+  double largest(std::size_t i) const {
+    double most = 0;
+    for (const auto& row : alpha_) most = std::max(most, std::fabs(row[i]));
+    return most;
+  }
+  double squared(std::size_t i) const {
+    double sum = 0;
+    for (const auto& row : alpha_) sum += row[i] * row[i];
+    return sum;
+  }
+
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(alpha_) + bytes_of(coefficients_) + bytes_of(row_) + bytes_of(selves_) +
+               kernel_->bytes());
+    Counter layout = layout_;
+    io.field("support.layout", layout);
+    if (io.restoring()) lay_out(layout == 0 ? Layout::FeatureMajor : Layout::InvertedIndex);
+    support_->fields(io);
+    if (io.restoring() && support_->fits(support_->size())) remake_selves();
+    if (average_) average_->fields(io);
+    io.field("expansion.divisor", divisor_);
+    io.field("expansion.norm2", norm2_);
+    io.field("expansion.norm_age", norm_age_);
+    io.field("expansion.births", births_);
+    io.field("expansion.born", born_);
+    for (std::size_t c = 0; c < outputs(); ++c) io.field(("expansion.alpha." + std::to_string(c)).c_str(), alpha_[c]);
+  }
+
+  bool fits(std::size_t n) const override {
+    const auto right = [n](const auto& row) { return row.size() == n; };
+    return right(births_) && std::all_of(alpha_.begin(), alpha_.end(), right) && support_->fits(n) &&
+           (!average_ || average_->fits(n)) && births_differ();
+  }
+
+ private:
+  void lay_out(Layout layout) {
+    if (support_ && layout_ == static_cast<Counter>(layout)) return;
+    layout_ = static_cast<Counter>(layout);
+    support_ = kernel_->support_set(layout, features_, precision_);
+  }
+
+  void remake_selves() {
+    selves_.resize(support_->size());
+    for (std::size_t i = 0; i < selves_.size(); ++i) selves_[i] = kernel_->self(support_->norm(i));
+  }
+
+  // Whether the coefficients put aside are within the limits, where k(s,s) is kii.
+  bool possible(double kii) const {
+    return std::all_of(coefficients_.begin(), coefficients_.end(),
+                       [&](double a) { return moderate(a) && moderate_square(a * a * kii); });
+  }
+
+  // The coefficients put aside are added at place i, k being the kernel row of what stands there.
+  void enter(std::size_t i, Vector k, double kii) {
+    for (std::size_t c = 0; c < outputs(); ++c) {
+      const double coefficient = coefficients_[c];
+      if (norm_kept_) norm2_ += coefficient * (2 * dot(k, alpha_[c]) + coefficient * kii);
+      alpha_[c][i] += coefficient;
+    }
+  }
+
+  bool births_differ() const {
+    std::vector<Counter> sorted = births_;
+    std::sort(sorted.begin(), sorted.end());
+    return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end() &&
+           (sorted.empty() || sorted.back() < born_);
+  }
+
+  // The coefficients at place i become 0.
+  void vanish(std::size_t i) {
+    if (norm_kept_) kernel_row(i, row_);
+    for (auto& row : alpha_) {
+      if (norm_kept_) norm2_ -= row[i] * (2 * dot(row, row_) - row[i] * row_[i]);
+      row[i] = 0;
+    }
+  }
+
+  // The last support vector moves to place i, which has no coefficients.
+  void take_out(std::size_t i) {
+    if (average_) average_->take_out(i);
+    support_->remove(i);
+    births_[i] = births_.back();
+    births_.pop_back();
+    selves_[i] = selves_.back();
+    selves_.pop_back();
+    for (auto& row : alpha_) {
+      row[i] = row.back();
+      row.pop_back();
+    }
+  }
+
+  // |f|^2 from the kernel itself, once in as many updates as there are support vectors.
+  void remake_norm() {
+    norm_age_ = 0;
+    norm2_ = 0;
+    for (std::size_t i = 0; i < size(); ++i) {
+      kernel_row(i, row_);
+      for (const auto& row : alpha_) norm2_ += row[i] * dot(row, row_);
+    }
+  }
+
+  // |f + beta v g|^2 for g with <f, g> = f(x) and |g|^2 = P.
+  void add_to_norm(double beta, const Term& term, double P) {
+    for (std::size_t c = 0; c < outputs(); ++c) {
+      const double coefficient = beta * term.v[c];
+      norm2_ += coefficient * (2 * dot(term.row.k, alpha_[c]) + coefficient * P);
+    }
+  }
+
+  std::shared_ptr<const Kernel> kernel_;
+  Counter layout_ = 0;
+  std::unique_ptr<SupportSet> support_;
+  std::vector<std::vector<double>> alpha_;  // outputs x n
+  std::vector<Counter> births_;
+  std::vector<double> selves_;
+  Counter born_ = 0;
+  double divisor_ = 1;
+  bool norm_kept_ = false;
+  Counter norm_age_ = 0;              // updates since the norm was made anew
+  double norm2_ = 0;                  // |sum_i alpha_i k(s_i,.)|^2, if kept
+  std::vector<double> coefficients_;  // about to enter, one per output
+  std::vector<double> row_;
+  std::size_t features_;
+  Precision precision_;
+  std::optional<Average> average_;
+};
+
+}  // namespace budgetron

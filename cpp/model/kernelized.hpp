@@ -1,0 +1,60 @@
+// The one step that every support-vector algorithm of the papers shares:
+//   (shrink, beta) = rule(f(x), y, k(x,x));   f <- shrink f;   beta v k(x,.) enters f through the budget
+// SGD adds two things to it: one divisor for all coefficients, and a ball that f stays in.
+#pragma once
+
+#include <memory>
+
+#include "budgets/budgets.hpp"
+#include "model/learner.hpp"
+#include "model/rules.hpp"
+#include "model/tasks.hpp"
+
+namespace budgetron {
+
+class Kernelized final : public ExpansionLearner {
+ public:
+  Kernelized(std::shared_ptr<const Kernel> kernel, std::shared_ptr<Rule> rule, std::shared_ptr<Budget> budget,
+             std::shared_ptr<const Task> task, std::size_t features, Precision precision)
+      : ExpansionLearner(std::move(kernel), features, budget->solves() ? Precision::Double : precision,
+                         task->outputs()),
+        rule_(std::move(rule)),
+        budget_(std::move(budget)),
+        task_(std::move(task)) {
+    if (rule_->keeps_to_a_ball()) f_.keep_norm();
+  }
+
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    io.field("t", t_);
+    f_.fields(io);
+    rule_->fields(io);
+    budget_->fields(io);
+  }
+
+  bool fits(std::size_t n) const override { return f_.fits(n) && rule_->fits(n) && budget_->fits(n); }
+
+ protected:
+  bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) override {
+    Question question = task_->ask(f, y, row.kxx, weight);
+    question.round.t = t_ + 1;
+    const Step step = rule_->propose(question.round);
+    if (!step.possible(question.round)) return false;
+    rule_->commit(question.round, step);
+    ++t_;
+    f_.shrink(step.shrink);
+    f_.divide_by(step.divisor);
+    if (step.beta == 0) return true;
+    budget_->insert(f_, {x, row, step.beta, question.v, question.round});
+    f_.pull_into_ball(step.radius);
+    return true;
+  }
+
+ private:
+  Counter t_ = 0;  // rounds so far
+  std::shared_ptr<Rule> rule_;
+  std::shared_ptr<Budget> budget_;
+  std::shared_ptr<const Task> task_;
+};
+
+}  // namespace budgetron

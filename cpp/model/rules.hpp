@@ -1,0 +1,198 @@
+// How far to step: (shrink, beta) = rule(f(x), y, k(x,x)). A weight multiplies the loss of its example. A step is first
+// proposed and then committed, so that a learner may refuse it before anything has changed.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "state/fields.hpp"
+#include "linalg/limits.hpp"
+#include "model/losses.hpp"
+#include "model/tasks.hpp"
+
+namespace budgetron {
+
+struct Step {
+  double shrink = 1;
+  double beta = 0;
+  double divisor = 1;                                       // f is what its coefficients say, divided by this
+  double radius = std::numeric_limits<double>::infinity();  // of the ball that f is pulled back into after an update
+  double own = 0;                                           // by how much a number of the rule's own changes
+
+  // Whether it keeps to the limits, so that a learner may take it.
+  bool possible(const Round& r) const {
+    return moderate(beta) && moderate_square(beta * beta * r.kxx) && moderate(own);
+  }
+};
+
+class Rule : public Part {
+ public:
+  virtual Step propose(const Round&) const = 0;
+  // The step proposed for the round is taken.
+  virtual void commit(const Round&, const Step&) {}
+  // Whether some step has a radius.
+  virtual bool keeps_to_a_ball() const { return false; }
+};
+
+// Rosenblatt's rule, Projectron paper Algorithm 1: on a wrong prediction beta = eta y.
+class Perceptron final : public Rule {
+ public:
+  explicit Perceptron(double eta) : eta_(eta) {}
+  Step propose(const Round& r) const override { return {1, r.mistake ? r.weight * eta_ * r.y : 0}; }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  double eta_;
+};
+
+// The same where the margin is small: beta = eta y when y f(x) <= margin.
+class MarginPerceptron final : public Rule {
+ public:
+  MarginPerceptron(double eta, double margin) : eta_(eta), margin_(margin) {}
+  Step propose(const Round& r) const override { return {1, r.y * r.fx <= margin_ ? r.weight * eta_ * r.y : 0}; }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  double eta_, margin_;
+};
+
+// For targets: beta = eta sign(r) outside the dead zone, r = y - f(x).
+class PerceptronRegression final : public Rule {
+ public:
+  PerceptronRegression(double eta, double epsilon) : eta_(eta), epsilon_(epsilon) {}
+  Step propose(const Round& round) const override {
+    const double r = round.y - round.fx;
+    return {1, std::fabs(r) > epsilon_ ? round.weight * eta_ * sign(r) : 0};
+  }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  double eta_, epsilon_;
+};
+
+// A loss this small, against the numbers it is the difference of, is rounding: a step that mended the loss at x leaves
+// it so.
+inline double clear_loss(double l, double scale) { return l > 1e-12 * std::max(1.0, scale) ? l : 0; }
+
+// PA-I: beta = y min(C, l / kxx), l the hinge loss. No step along k(x,.) = 0 can help.
+class PassiveAggressive final : public Rule {
+ public:
+  explicit PassiveAggressive(double C) : C_(C) {}
+  Step propose(const Round& r) const override {
+    const double l = clear_loss(1 - r.y * r.fx, std::fabs(r.fx));
+    return {1, r.kxx > 0 ? r.y * std::min(r.weight * C_, l / r.kxx) : 0};
+  }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  double C_;
+};
+
+// For targets: l = max(0, |r| - epsilon), beta = sign(r) min(C, l / kxx).
+class PassiveAggressiveRegression final : public Rule {
+ public:
+  PassiveAggressiveRegression(double C, double epsilon) : C_(C), epsilon_(epsilon) {}
+  Step propose(const Round& round) const override {
+    const double r = round.y - round.fx;
+    const double l = clear_loss(std::fabs(r) - epsilon_, std::fabs(round.y));
+    return {1, round.kxx > 0 ? sign(r) * std::min(round.weight * C_, l / round.kxx) : 0};
+  }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  double C_, epsilon_;
+};
+
+// Online gradient descent, BOGD paper Eq. 2: f <- (1 - eta lam) f - eta l'(f(x)) k(x,.).
+class OGD final : public Rule {
+ public:
+  OGD(std::shared_ptr<const Loss> loss, double eta, double lam) : loss_(std::move(loss)), eta_(eta), lam_(lam) {}
+  Step propose(const Round& r) const override { return {1 - eta_ * lam_, -eta_ * r.weight * loss_->slope(r.fx, r.y)}; }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  std::shared_ptr<const Loss> loss_;
+  double eta_, lam_;
+};
+
+// For targets: the same, with no step while |y - f(x)| <= epsilon.
+class OGDRegression final : public Rule {
+ public:
+  OGDRegression(std::shared_ptr<const Loss> loss, double eta, double lam, double epsilon)
+      : ogd_(std::move(loss), eta, lam), epsilon_(epsilon) {}
+  Step propose(const Round& r) const override {
+    Step step = ogd_.propose(r);
+    if (std::fabs(r.y - r.fx) <= epsilon_) step.beta = 0;
+    return step;
+  }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  OGD ogd_;
+  double epsilon_;
+};
+
+// Stochastic gradient descent with the step 1/(lam t), NBSGD paper Algorithm 1: f <- (t-1)/t f - l'(f(x))/(lam t)
+// k(x,.). The coefficients are kept as -l'/lam over one divisor t, so that those of equal slope stay exactly equal.
+class SGD final : public Rule {
+ public:
+  SGD(std::shared_ptr<const Loss> loss, double lam) : loss_(std::move(loss)), lam_(lam) {}
+  Step propose(const Round& r) const override {
+    return {1, -r.weight * loss_->slope(r.fx, r.y) / lam_, static_cast<double>(r.t)};
+  }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  std::shared_ptr<const Loss> loss_;
+  double lam_;
+};
+
+// The same, f pulled back into the ball |f| <= y_max / sqrt(lam) after every update, y_max the largest |y| so far
+// (Algorithm 3, lines 15-17, for the squared loss and lam <= 1).
+class SGDInBall final : public Rule {
+ public:
+  SGDInBall(std::shared_ptr<const Loss> loss, double lam) : sgd_(std::move(loss), lam), lam_(lam) {}
+  Step propose(const Round& r) const override {
+    Step step = sgd_.propose(r);
+    step.radius = std::max(y_max_, std::fabs(r.y)) / std::sqrt(lam_);
+    return step;
+  }
+  void commit(const Round& r, const Step&) override { y_max_ = std::max(y_max_, std::fabs(r.y)); }
+  bool keeps_to_a_ball() const override { return true; }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    io.field("sgd.y_max", y_max_);
+  }
+  bool fits(std::size_t) const override { return y_max_ >= 0; }
+
+ private:
+  SGD sgd_;
+  double lam_;
+  double y_max_ = 0;
+};
+
+// NORMA for regression (Kivinen et al. 2004): the width of the tube follows the share nu of examples outside it.
+class NORMA final : public Rule {
+ public:
+  NORMA(double eta, double nu, double lam, double epsilon) : eta_(eta), nu_(nu), lam_(lam), epsilon_(epsilon) {}
+  Step propose(const Round& round) const override {
+    const double r = round.y - round.fx, eta = eta_ * round.weight;
+    const bool outside = std::fabs(r) > epsilon_;
+    Step step{1 - eta_ * lam_, outside ? eta * sign(r) : 0};
+    step.own = outside ? (1 - nu_) * eta : -nu_ * eta;
+    return step;
+  }
+  void commit(const Round&, const Step& step) override { epsilon_ += step.own; }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    io.field("norma.epsilon", epsilon_);
+  }
+
+ private:
+  double eta_, nu_, lam_;
+  double epsilon_;
+};
+
+}  // namespace budgetron

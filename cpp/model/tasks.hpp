@@ -1,0 +1,88 @@
+// How labels are read: the scalar question that a round puts to the rule, and the coefficient rows that the answer
+// enters. Multi-class is a lift of the scalar rules: one coefficient row per class over one shared support set.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <span>
+
+#include "state/fields.hpp"
+#include "simd/vectors.hpp"
+
+namespace budgetron {
+
+// What a rule is told of one round.
+struct Round {
+  double fx;     // f(x)
+  double y;      // label -1 or +1, or the target
+  double kxx;    // k(x, x), in the lifted space
+  bool mistake;  // the prediction was wrong (regression: not exact; the rule's dead zone decides)
+  double weight;
+  Counter t = 0;  // the number of the round, from 1
+};
+
+// The direction v in which a term beta v k(x,.) enters the coefficient rows: +1 at `plus`, and -1 at `minus` where
+// there is one.
+struct Direction {
+  std::size_t plus = 0;
+  std::ptrdiff_t minus = -1;
+
+  bool lifted() const { return minus >= 0; }
+  double operator[](std::size_t c) const {
+    return c == plus ? 1.0 : static_cast<std::ptrdiff_t>(c) == minus ? -1.0 : 0.0;
+  }
+};
+
+struct Question {
+  Round round;
+  Direction v;
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+  virtual std::size_t outputs() const = 0;
+  virtual Question ask(Vector f, double y, double kxx, double weight) const = 0;
+};
+
+// y in {-1, +1}; the prediction is +1 if f(x) >= 0, else -1.
+class Binary final : public Task {
+ public:
+  std::size_t outputs() const override { return 1; }
+  Question ask(Vector f, double y, double kxx, double weight) const override {
+    const double prediction = f[0] >= 0 ? 1 : -1;
+    return {{f[0], y, kxx, prediction != y, weight}, {}};
+  }
+};
+
+// y in {0 .. classes-1}; the prediction is the argmax, lowest index on ties. With s the best wrong class, the rule is
+// asked about f_y - f_s with label +1 and the squared norm of (e_y - e_s) k(x,.).
+class Multiclass final : public Task {
+ public:
+  explicit Multiclass(std::size_t classes) : classes_(classes) {}
+  std::size_t outputs() const override { return classes_; }
+  Question ask(Vector f, double label, double kxx, double weight) const override {
+    const auto y = static_cast<std::size_t>(label);
+    assert(y < classes_ && classes_ > 1);
+    std::size_t s = y == 0 ? 1 : 0;
+    for (std::size_t c = s + 1; c < classes_; ++c)
+      if (c != y && f[c] > f[s]) s = c;
+    const double fx = f[y] - f[s];
+    const bool mistake = f[s] > f[y] || (f[s] == f[y] && s < y);
+    return {{fx, 1.0, 2 * kxx, mistake, weight}, {y, static_cast<std::ptrdiff_t>(s)}};
+  }
+
+ private:
+  std::size_t classes_;
+};
+
+// y a real target; the prediction is f(x).
+class Regression final : public Task {
+ public:
+  std::size_t outputs() const override { return 1; }
+  Question ask(Vector f, double y, double kxx, double weight) const override {
+    return {{f[0], y, kxx, f[0] != y, weight}, {}};
+  }
+};
+
+}  // namespace budgetron

@@ -1,0 +1,148 @@
+// What all files of the border to Python share: arrays in, arrays out, and the fields of parts as named arrays.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "state/fields.hpp"
+#include "input/rows.hpp"
+#include "simd/vectors.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace budgetron {
+
+template <class T>
+using Array1 = nb::ndarray<const T, nb::shape<-1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Matrix = nb::ndarray<const T, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu>;
+using Writable1 = nb::ndarray<double, nb::shape<-1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using NewArray = nb::ndarray<nb::numpy, T>;
+
+// The numbers of an array that came from Python. Python copies what is not aligned; this is the last line of defence.
+template <class T, class... Kind>
+T* aligned(const nb::ndarray<T, Kind...>& a) {
+  if (reinterpret_cast<std::uintptr_t>(a.data()) % alignof(T) != 0)
+    throw nb::value_error("The core needs arrays that are aligned in memory.");
+  return a.data();
+}
+
+inline Vector view(const Array1<double>& v) { return {aligned(v), v.size()}; }
+
+// A new NumPy array that owns the numbers.
+template <class T>
+NewArray<T> array(std::vector<T> values, std::initializer_list<std::size_t> shape) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return NewArray<T>(owned->data(), shape, owner);
+}
+
+// Rows that live in NumPy arrays, which are kept alive with them.
+struct BoundRows {
+  Rows rows;
+  std::vector<nb::object> alive;
+};
+
+template <class T>
+BoundRows dense(const Matrix<T>& X) {
+  return {Rows(DenseRows<T>{aligned(X), X.shape(0), X.shape(1)}), {nb::cast(X)}};
+}
+
+template <class T>
+BoundRows sparse(const Array1<T>& data, const Array1<std::int32_t>& indices, const Array1<std::int64_t>& indptr,
+                 std::size_t columns) {
+  return {Rows(SparseRows<T>{aligned(data), aligned(indices), aligned(indptr), indptr.size() - 1, columns}),
+          {nb::cast(data), nb::cast(indices), nb::cast(indptr)}};
+}
+
+using Field = std::variant<std::vector<double>, std::vector<float>, std::vector<Counter>>;
+using State = std::map<std::string, Field>;
+
+class Save final : public Fields {
+ public:
+  void field(const char* name, double& v) override { state[name] = std::vector<double>{v}; }
+  void field(const char* name, Counter& v) override { state[name] = std::vector<Counter>{v}; }
+  void field(const char* name, std::vector<double>& v) override { state[name] = v; }
+  void field(const char* name, std::vector<float>& v) override { state[name] = v; }
+  void field(const char* name, std::vector<Counter>& v) override { state[name] = v; }
+
+  State state;
+};
+
+class Restore final : public Fields {
+ public:
+  explicit Restore(nb::dict state) : state_(std::move(state)) {}
+  // To be called after the walk: refuses fields that it did not ask for.
+  void finish() const {
+    std::set<std::string> unknown;
+    for (const auto item : state_)
+      if (auto name = nb::cast<std::string>(item.first); !used_.contains(name)) unknown.insert(std::move(name));
+    if (!unknown.empty()) refuse(unknown.begin()->c_str(), "is unknown");
+  }
+  bool restoring() const override { return true; }
+  void field(const char* name, double& v) override { v = single<double>(name); }
+  void field(const char* name, Counter& v) override { v = single<Counter>(name); }
+  void field(const char* name, std::vector<double>& v) override { v = many<double>(name); }
+  void field(const char* name, std::vector<float>& v) override { v = many<float>(name); }
+  void field(const char* name, std::vector<Counter>& v) override { v = many<Counter>(name); }
+
+ private:
+  template <class T>
+  std::vector<T> many(const char* name) {
+    Array1<T> values;
+    if (!state_.contains(name)) refuse(name, "is missing");
+    if (!nb::try_cast(state_[name], values, false)) refuse(name, "is of the wrong type");
+    used_.insert(name);
+    std::vector<T> out(values.size());
+    if (!out.empty()) std::memcpy(out.data(), values.data(), out.size() * sizeof(T));  // aligned or not
+    return out;
+  }
+  template <class T>
+  T single(const char* name) {
+    const std::vector<T> values = many<T>(name);
+    if (values.size() != 1) refuse(name, "must hold one number");
+    return values[0];
+  }
+  [[noreturn]] static void refuse(const char* name, const char* why) {
+    throw nb::value_error(("model state: the field " + std::string(name).substr(0, 100) + " " + why + ".").c_str());
+  }
+
+  nb::dict state_;
+  std::set<std::string> used_;
+};
+
+inline nb::dict arrays(State state) {
+  nb::dict out;
+  for (auto& [name, field] : state)
+    std::visit(
+        [&, n = name](auto& values) {
+          const std::size_t size = values.size();
+          out[n.c_str()] = array(std::move(values), {size});
+        },
+        field);
+  return out;
+}
+
+// The parts of the module, each in a file of its own. Kernels and learners come first: the others build on them.
+void bind_learners(nb::module_& m);
+void bind_features(nb::module_& m);
+void bind_streams(nb::module_& m);
+void bind_pieces(nb::module_& m);
+
+}  // namespace budgetron

@@ -1,0 +1,199 @@
+// The border to Python: feature maps, vector rules and the learner on them. No arithmetic here.
+#include <algorithm>
+#include <memory>
+#include <shared_mutex>
+#include <tuple>
+
+#include "python/bind.hpp"
+#include "features/covariance.hpp"
+#include "features/feature_map.hpp"
+#include "features/fourier.hpp"
+#include "features/frequencies.hpp"
+#include "features/hadamard.hpp"
+#include "features/landmarks.hpp"
+#include "features/mapped.hpp"
+#include "features/nystrom.hpp"
+#include "features/vector_rules.hpp"
+
+namespace budgetron {
+namespace {
+
+NewArray<double> landmarks(const Mapped& learner, std::size_t features) {
+  const FeatureMap& map = learner.map();
+  std::vector<double> out;
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    out.resize(map.landmarks() * features);
+    for (std::size_t i = 0; i < map.landmarks(); ++i) map.landmark(i, std::span(out).subspan(i * features, features));
+  }
+  const std::size_t n = features == 0 ? 0 : out.size() / features;
+  return array(std::move(out), {n, features});
+}
+
+// w, one row per output.
+NewArray<double> coef(const Mapped& learner) {
+  std::vector<double> out;
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    for (std::size_t c = 0; c < learner.outputs(); ++c)
+      for (const double w : learner.weights().output(c)) out.push_back(w / learner.weights().output_divisor());
+  }
+  const std::size_t m = out.size() / learner.outputs();
+  return array(std::move(out), {learner.outputs(), m});
+}
+
+// The coefficients on the kernel rows of the landmarks, one row per output.
+NewArray<double> landmark_coef(const Mapped& learner) {
+  std::vector<double> out;
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    for (std::size_t c = 0; c < learner.outputs(); ++c) {
+      const std::vector<double> alpha = learner.dual(c);
+      out.insert(out.end(), alpha.begin(), alpha.end());
+    }
+  }
+  const std::size_t n = out.size() / learner.outputs();
+  return array(std::move(out), {learner.outputs(), n});
+}
+
+nb::dict map_state(FeatureMap& map) {
+  Save save;
+  map.fields(save);
+  return arrays(std::move(save.state));
+}
+
+void restore_map(FeatureMap& map, nb::dict state) {
+  Restore io(std::move(state));
+  map.fields(io);
+  io.finish();
+  if (!map.fits(map.size())) throw nb::value_error("map state: its fields do not fit together.");
+}
+
+NewArray<double> transform(const FeatureMap& map, const BoundRows& X) {
+  std::vector<double> Z(X.rows.size() * map.size());
+  {
+    nb::gil_scoped_release free;
+    map.transform({X.rows, 0, X.rows.size()}, Z);
+  }
+  return array(std::move(Z), {X.rows.size(), map.size()});
+}
+
+// The map sees the rows as a stream on which every one makes a step, and is then made of what it has seen.
+void fit(FeatureMap& map, const BoundRows& X) {
+  nb::gil_scoped_release free;
+  map.begin();
+  std::vector<Change> ignored;
+  for (std::size_t i = 0; i < X.rows.size() && map.learns(); ++i) {
+    map.before_step(X.rows[i], true, ignored);
+    map.after_step(ignored);
+    ignored.clear();
+  }
+  map.settle(ignored);
+  map.prepare({X.rows, 0, X.rows.size()});
+}
+
+std::shared_ptr<FeatureMap> fourier(std::size_t features, std::shared_ptr<const Frequencies> frequencies,
+                                    Precision precision) {
+  if (precision == Precision::Single) return std::make_shared<Fourier<float>>(features, std::move(frequencies));
+  return std::make_shared<Fourier<double>>(features, std::move(frequencies));
+}
+
+// `make` is called when the numbers are first needed, by a thread that does not hold the interpreter's lock.
+std::shared_ptr<Frequencies> given_frequencies(std::size_t columns, std::size_t components, nb::callable make) {
+  return std::make_shared<GivenFrequencies>(components, [columns, components, make = std::move(make)] {
+    nb::gil_scoped_acquire held;
+    const auto U = nb::cast<Matrix<double>>(make());
+    if (U.shape(0) != columns || U.shape(1) != components)
+      throw nb::value_error("given_frequencies: the matrix must be columns x components.");
+    return std::vector<double>(aligned(U), aligned(U) + U.size());
+  });
+}
+
+void make_hadamard(HadamardFourier* self, std::size_t components, std::size_t width, nb::callable make) {
+  new (self) HadamardFourier(components, width, [components, width, make = std::move(make)] {
+    nb::gil_scoped_acquire held;
+    using Numbers = Array1<double>;
+    const auto [B, P, G, S] = nb::cast<std::tuple<Numbers, Array1<Counter>, Numbers, Numbers>>(make());
+    const std::size_t n = (components + width - 1) / width * width;
+    if (B.size() != n || P.size() != n || G.size() != n || S.size() != n ||
+        std::any_of(P.data(), P.data() + n, [width](Counter place) { return place >= width; }))
+      throw nb::value_error("HadamardFourier: the blocks do not have the right size.");
+    const auto copied = [n](const auto& v) { return std::vector(aligned(v), aligned(v) + n); };
+    return HadamardFourier::Blocks{copied(B), copied(P), copied(G), copied(S)};
+  });
+}
+
+// Frequencies of the first columns, columns x components.
+NewArray<double> frequency_matrix(const Frequencies& frequencies, std::size_t columns) {
+  const std::size_t D = frequencies.components();
+  std::vector<double> U(columns * D);
+  {
+    nb::gil_scoped_release free;
+    for (std::size_t j = 0; j < columns; ++j) frequencies.column(j, std::span(U).subspan(j * D, D));
+  }
+  return array(std::move(U), {columns, D});
+}
+
+}  // namespace
+
+void bind_features(nb::module_& m) {
+  nb::class_<Frequencies>(m, "Frequencies").def("matrix", &frequency_matrix, "columns"_a);
+  nb::class_<NormalFrequencies, Frequencies>(m, "NormalFrequencies")
+      .def(nb::init<std::size_t, double, Counter>(), "components"_a, "scale"_a, "seed"_a);
+  nb::class_<CauchyFrequencies, Frequencies>(m, "CauchyFrequencies")
+      .def(nb::init<std::size_t, double, Counter>(), "components"_a, "scale"_a, "seed"_a);
+  m.def("given_frequencies", &given_frequencies, "columns"_a, "components"_a, "make"_a,
+        nb::sig("def given_frequencies(columns: int, components: int, make: object) -> Frequencies"));
+
+  nb::class_<FeatureMap>(m, "FeatureMap")
+      .def_prop_ro("size", &FeatureMap::size)
+      .def("fit", &fit, "rows"_a)
+      .def("transform", &transform, "rows"_a)
+      .def("state", &map_state, nb::sig("def state(self) -> dict[str, object]"))
+      .def("restore", &restore_map, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"));
+  m.def("fourier", &fourier, "features"_a, "frequencies"_a, "precision"_a);
+  nb::class_<HadamardFourier, FeatureMap>(m, "HadamardFourier")
+      .def("__init__", &make_hadamard, "components"_a, "width"_a, "make"_a,
+           nb::sig("def __init__(self, components: int, width: int, make: object) -> None"));
+  nb::class_<Identity, FeatureMap>(m, "Identity")
+      .def(nb::init<std::size_t, double, bool>(), "features"_a, "scale"_a, "constant"_a);
+  nb::class_<Stack, FeatureMap>(m, "Stack").def(nb::init<std::vector<std::shared_ptr<FeatureMap>>>(), "maps"_a);
+  nb::class_<LandmarkSelection>(m, "LandmarkSelection");
+  nb::class_<FirstRows, LandmarkSelection>(m, "FirstRows").def(nb::init<std::size_t>(), "landmarks"_a);
+  nb::class_<FirstSteps, LandmarkSelection>(m, "FirstSteps").def(nb::init<std::size_t>(), "landmarks"_a);
+  nb::class_<Reservoir, LandmarkSelection>(m, "Reservoir")
+      .def(nb::init<std::size_t, std::size_t, Counter>(), "landmarks"_a, "window"_a, "seed"_a);
+  nb::class_<ByLeverage, LandmarkSelection>(m, "ByLeverage")
+      .def(nb::init<std::size_t, std::size_t, std::size_t, Counter>(), "landmarks"_a, "rank"_a, "window"_a, "seed"_a);
+  nb::class_<Nystrom, FeatureMap>(m, "Nystrom")
+      .def(nb::init<std::shared_ptr<const Kernel>, std::size_t, std::size_t, std::shared_ptr<LandmarkSelection>,
+                    std::size_t>(),
+           "kernel"_a, "landmarks"_a, "rank"_a, "selection"_a, "features"_a);
+
+  nb::class_<Covariance>(m, "Covariance");
+  nb::class_<FullCovariance, Covariance>(m, "FullCovariance").def(nb::init<double>(), "start"_a);
+  nb::class_<DiagonalCovariance, Covariance>(m, "DiagonalCovariance").def(nb::init<double>(), "start"_a);
+  nb::class_<VectorRule>(m, "VectorRule");
+  nb::class_<Along, VectorRule>(m, "Along").def(nb::init<std::shared_ptr<Rule>>(), "rule"_a);
+  nb::class_<AdaGrad, VectorRule>(m, "AdaGrad")
+      .def(nb::init<std::shared_ptr<const Loss>, double, double>(), "loss"_a, "eta"_a, "delta"_a);
+  nb::class_<OnlineNewton, VectorRule>(m, "OnlineNewton")
+      .def(nb::init<std::shared_ptr<const Loss>, double, std::shared_ptr<Covariance>>(), "loss"_a, "eta"_a,
+           "inverse"_a);
+  nb::class_<CoinBetting, VectorRule>(m, "CoinBetting")
+      .def(nb::init<std::shared_ptr<const Loss>, double>(), "loss"_a, "alpha"_a);
+  nb::class_<AROW, VectorRule>(m, "AROW").def(nb::init<double, std::shared_ptr<Covariance>>(), "r"_a, "sigma"_a);
+  nb::class_<AROWRegression, VectorRule>(m, "AROWRegression")
+      .def(nb::init<double, double, std::shared_ptr<Covariance>>(), "r"_a, "epsilon"_a, "sigma"_a);
+  nb::class_<Mapped, Learner>(m, "Mapped")
+      .def(nb::init<std::shared_ptr<FeatureMap>, std::shared_ptr<VectorRule>, std::shared_ptr<const Task>>(), "map"_a,
+           "rule"_a, "task"_a)
+      .def("support_vectors", &landmarks, "features"_a)
+      .def("dual_coef", &landmark_coef)
+      .def("coef", &coef);
+}
+
+}  // namespace budgetron

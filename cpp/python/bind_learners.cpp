@@ -1,0 +1,310 @@
+// The border to Python: rows, kernels, rules, budgets and learners; the interpreter lock is released while rows are
+// walked. No arithmetic here.
+#include <algorithm>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <shared_mutex>
+
+#include "python/bind.hpp"
+#include "budgets/budgets.hpp"
+#include "dual/double_updating.hpp"
+#include "dual/dual_maintenance.hpp"
+#include "dual/dual_projection.hpp"
+#include "model/expansion.hpp"
+#include "model/kernelized.hpp"
+#include "model/kernels.hpp"
+#include "model/learner.hpp"
+#include "model/losses.hpp"
+#include "budgets/maintenance.hpp"
+#include "budgets/merge.hpp"
+#include "budgets/project.hpp"
+#include "model/rules.hpp"
+#include "budgets/swap.hpp"
+#include "model/tasks.hpp"
+
+namespace budgetron {
+namespace {
+
+nb::dict state(Learner& learner) {
+  Save save;
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    learner.fields(save);
+  }
+  return arrays(std::move(save.state));
+}
+
+void begin(Learner& learner) {
+  nb::gil_scoped_release free;
+  std::unique_lock lock(learner.guard());
+  learner.begin();
+}
+
+// Restores a learner that was just built.
+void restore(Learner& learner, nb::dict state) {
+  Restore io(std::move(state));
+  learner.fields(io);
+  io.finish();
+  if (!learner.consistent()) throw nb::value_error("model state: its fields do not fit together.");
+}
+
+std::size_t run(Learner& learner, const BoundRows& X, const Array1<double>& y, std::optional<Array1<double>> weights,
+                nb::ndarray<double, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu> scores) {
+  if (y.size() != X.rows.size() || scores.size() != X.rows.size() * learner.outputs() ||
+      (weights && weights->size() != X.rows.size()))
+    throw nb::value_error("run: rows, labels, weights and scores differ in length.");
+  const Vector labels = view(y), w = weights ? view(*weights) : Vector{};
+  double* const out = aligned(scores);
+  nb::gil_scoped_release free;
+  std::unique_lock lock(learner.guard());
+  const std::size_t done = learner.run(X.rows, labels, w, {out, scores.size()});
+  learner.rows_done += done;
+  return done;
+}
+
+// For a fork: waits until nobody uses the learner, and keeps everybody from it.
+void hold(const Learner& learner) {
+  nb::gil_scoped_release free;
+  learner.guard().lock();
+}
+
+NewArray<double> scores(const Learner& learner, const BoundRows& X) {
+  std::vector<double> out(X.rows.size() * learner.outputs());
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    learner.scores(X.rows, out);
+  }
+  return array(std::move(out), {X.rows.size(), learner.outputs()});
+}
+
+// One row. False, and nothing changed, where its squared norm or its scores are not finite; else the scores made before
+// the update are written.
+template <class T>
+bool step(Learner& learner, const Array1<T>& x, double y, const Writable1& scores) {
+  if (scores.size() != learner.outputs()) throw nb::value_error("step: scores must have one place for every output.");
+  const T* const values = aligned(x);
+  double* const out = aligned(scores);
+  nb::gil_scoped_release free;
+  if (!squares<T>(values, x.size())) return false;
+  std::unique_lock lock(learner.guard());
+  const Rows row(DenseRows<T>{values, 1, x.size()});
+  return learner.run(row, {&y, 1}, {}, {out, scores.size()}) == 1;
+}
+
+// The same without learning.
+template <class T>
+bool score(const Learner& learner, const Array1<T>& x, const Writable1& scores) {
+  if (scores.size() != learner.outputs()) throw nb::value_error("score: scores must have one place for every output.");
+  const T* const values = aligned(x);
+  double* const out = aligned(scores);
+  nb::gil_scoped_release free;
+  if (!squares<T>(values, x.size())) return false;
+  std::shared_lock lock(learner.guard());
+  const Rows row(DenseRows<T>{values, 1, x.size()});
+  learner.scores(row, {out, scores.size()});
+  return std::all_of(out, out + scores.size(), [](double f) { return std::isfinite(f); });
+}
+
+Bytes memory(Learner& learner) {
+  Measure measure;
+  nb::gil_scoped_release free;
+  std::shared_lock lock(learner.guard());
+  learner.fields(measure);
+  return measure.bytes;
+}
+
+std::size_t size(const Learner& learner) {
+  nb::gil_scoped_release free;
+  std::shared_lock lock(learner.guard());
+  return learner.size();
+}
+
+// Places, oldest support vector first.
+std::vector<std::size_t> by_age(const Expansion& f) {
+  std::vector<std::size_t> places(f.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  std::sort(places.begin(), places.end(), [&](auto a, auto b) { return f.births()[a] < f.births()[b]; });
+  return places;
+}
+
+NewArray<double> support_vectors(const ExpansionLearner& learner, std::size_t features) {
+  const Expansion& f = learner.expansion();
+  std::vector<double> out;
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    out.resize(f.size() * features);
+    std::span<double> rest(out);
+    for (const std::size_t i : by_age(f)) {
+      f.support().copy(i, rest.first(features));
+      rest = rest.subspan(features);
+    }
+  }
+  const std::size_t n = features == 0 ? 0 : out.size() / features;
+  return array(std::move(out), {n, features});
+}
+
+NewArray<double> dual_coef(const ExpansionLearner& learner) {
+  const Expansion& f = learner.expansion();
+  std::vector<double> out;
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    for (std::size_t c = 0; c < f.outputs(); ++c)
+      for (const std::size_t i : by_age(f)) out.push_back(f.output(c)[i] / f.output_divisor());
+  }
+  const std::size_t n = out.size() / f.outputs();
+  return array(std::move(out), {f.outputs(), n});
+}
+
+// k(x, z) for all rows x of X and z of Z.
+NewArray<double> kernel_matrix(const Kernel& kernel, const BoundRows& X, const BoundRows& Z, std::size_t features) {
+  const auto support = kernel.support_set(Layout::FeatureMajor, features, Precision::Double);
+  for (std::size_t j = 0; j < Z.rows.size(); ++j) support->append(Z.rows[j], support->norm(Z.rows[j]));
+  std::vector<double> out, k(support->padded());
+  const auto rows = support->ahead(X.rows, 64);
+  for (std::size_t i = 0; i < X.rows.size(); ++i) {
+    rows->kernel_row(i, kernel, k);
+    out.insert(out.end(), k.begin(), k.begin() + static_cast<std::ptrdiff_t>(support->size()));
+  }
+  return array(std::move(out), {X.rows.size(), Z.rows.size()});
+}
+
+std::size_t too_large(const BoundRows& X, Precision precision) {
+  nb::gil_scoped_release free;
+  return precision == Precision::Single ? first_too_large<float>(X.rows) : first_too_large<double>(X.rows);
+}
+
+}  // namespace
+
+void bind_learners(nb::module_& m) {
+  nb::enum_<Precision>(m, "Precision").value("Single", Precision::Single).value("Double", Precision::Double);
+  nb::class_<BoundRows>(m, "Rows");
+  m.def("first_too_large", &too_large, "rows"_a, "precision"_a);
+  m.def("dense", &dense<double>, "X"_a.noconvert());
+  m.def("dense", &dense<float>, "X"_a.noconvert());
+  m.def("sparse", &sparse<double>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "columns"_a);
+  m.def("sparse", &sparse<float>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "columns"_a);
+
+  nb::class_<Kernel>(m, "Kernel").def("matrix", &kernel_matrix, "X"_a, "Z"_a, "features"_a);
+  nb::class_<Gaussian, Kernel>(m, "Gaussian").def(nb::init<double>(), "gamma"_a);
+  nb::class_<Laplacian, Kernel>(m, "Laplacian").def(nb::init<double>(), "gamma"_a);
+  nb::class_<Polynomial, Kernel>(m, "Polynomial")
+      .def(nb::init<double, double, int>(), "gamma"_a, "coef0"_a, "degree"_a);
+  nb::class_<Linear, Kernel>(m, "Linear").def(nb::init<>());
+  nb::class_<Sigmoid, Kernel>(m, "Sigmoid").def(nb::init<double, double>(), "gamma"_a, "coef0"_a);
+
+  nb::class_<Loss>(m, "Loss").def("value", &Loss::value, "f"_a, "y"_a).def("slope", &Loss::slope, "f"_a, "y"_a);
+  nb::class_<Hinge, Loss>(m, "Hinge").def(nb::init<>());
+  nb::class_<SquaredHinge, Loss>(m, "SquaredHinge").def(nb::init<>());
+  nb::class_<Logistic, Loss>(m, "Logistic").def(nb::init<>());
+  nb::class_<Squared, Loss>(m, "Squared").def(nb::init<>());
+  nb::class_<OutsideTube, Loss>(m, "OutsideTube")
+      .def(nb::init<std::shared_ptr<const Loss>, double>(), "loss"_a, "epsilon"_a);
+  nb::class_<Absolute, Loss>(m, "Absolute").def(nb::init<>());
+  nb::class_<EpsilonInsensitive, Loss>(m, "EpsilonInsensitive").def(nb::init<double>(), "epsilon"_a);
+
+  nb::class_<Task>(m, "Task");
+  nb::class_<Binary, Task>(m, "Binary").def(nb::init<>());
+  nb::class_<Multiclass, Task>(m, "Multiclass").def(nb::init<std::size_t>(), "classes"_a);
+  nb::class_<Regression, Task>(m, "Regression").def(nb::init<>());
+
+  nb::class_<Rule>(m, "Rule");
+  nb::class_<Perceptron, Rule>(m, "Perceptron").def(nb::init<double>(), "eta"_a);
+  nb::class_<MarginPerceptron, Rule>(m, "MarginPerceptron").def(nb::init<double, double>(), "eta"_a, "margin"_a);
+  nb::class_<PerceptronRegression, Rule>(m, "PerceptronRegression")
+      .def(nb::init<double, double>(), "eta"_a, "epsilon"_a);
+  nb::class_<PassiveAggressive, Rule>(m, "PassiveAggressive").def(nb::init<double>(), "C"_a);
+  nb::class_<PassiveAggressiveRegression, Rule>(m, "PassiveAggressiveRegression")
+      .def(nb::init<double, double>(), "C"_a, "epsilon"_a);
+  nb::class_<OGD, Rule>(m, "OGD").def(nb::init<std::shared_ptr<const Loss>, double, double>(), "loss"_a, "eta"_a,
+                                      "lam"_a);
+  nb::class_<OGDRegression, Rule>(m, "OGDRegression")
+      .def(nb::init<std::shared_ptr<const Loss>, double, double, double>(), "loss"_a, "eta"_a, "lam"_a, "epsilon"_a);
+  nb::class_<SGD, Rule>(m, "SGD").def(nb::init<std::shared_ptr<const Loss>, double>(), "loss"_a, "lam"_a);
+  nb::class_<SGDInBall, Rule>(m, "SGDInBall").def(nb::init<std::shared_ptr<const Loss>, double>(), "loss"_a, "lam"_a);
+  nb::class_<NORMA, Rule>(m, "NORMA")
+      .def(nb::init<double, double, double, double>(), "eta"_a, "nu"_a, "lam"_a, "epsilon"_a);
+
+  nb::class_<Budget>(m, "Budget");
+  nb::class_<Unbounded, Budget>(m, "Unbounded").def(nb::init<>());
+  nb::class_<Stop, Budget>(m, "Stop").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<RemoveRandom, Budget>(m, "RemoveRandom").def(nb::init<std::size_t, Counter>(), "budget"_a, "seed"_a);
+  nb::class_<RemoveOldest, Budget>(m, "RemoveOldest").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<RemoveRedundant, Budget>(m, "RemoveRedundant").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<Forget, Budget>(m, "Forget").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<ForgetLargerRoot, Budget>(m, "ForgetLargerRoot").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<SampleUniform, Budget>(m, "SampleUniform")
+      .def(nb::init<std::size_t, double, Counter>(), "budget"_a, "cap"_a, "seed"_a);
+  nb::class_<SampleUniformScaled, Budget>(m, "SampleUniformScaled")
+      .def(nb::init<std::size_t, double, Counter>(), "budget"_a, "cap"_a, "seed"_a);
+  nb::class_<SampleByWeight, Budget>(m, "SampleByWeight")
+      .def(nb::init<std::size_t, double, Counter>(), "budget"_a, "cap"_a, "seed"_a);
+  nb::class_<Threshold>(m, "Threshold");
+  nb::class_<FixedThreshold, Threshold>(m, "FixedThreshold").def(nb::init<double>(), "eta"_a);
+  nb::class_<ProgressThreshold, Threshold>(m, "ProgressThreshold").def(nb::init<double>(), "U"_a);
+  nb::class_<Project, Budget>(m, "Project")
+      .def(nb::init<std::size_t, std::shared_ptr<const Threshold>>(), "budget"_a, "threshold"_a);
+  nb::class_<ProjectPlus, Budget>(m, "ProjectPlus")
+      .def(nb::init<std::size_t, std::shared_ptr<const Threshold>, double>(), "budget"_a, "threshold"_a, "U"_a);
+  nb::class_<ProjectLowRank, Budget>(m, "ProjectLowRank")
+      .def(nb::init<std::size_t, std::size_t>(), "budget"_a, "rank"_a);
+  nb::class_<Maintained, Budget>(m, "Maintained");
+  nb::class_<RemoveSmallest, Maintained>(m, "RemoveSmallest").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<ProjectSmallest, Maintained>(m, "ProjectSmallest").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<ProjectNearest, Maintained>(m, "ProjectNearest")
+      .def(nb::init<std::size_t, std::size_t>(), "budget"_a, "neighbours"_a);
+  nb::class_<Merge, Maintained>(m, "Merge").def(nb::init<std::size_t, double>(), "budget"_a, "gamma"_a);
+  nb::class_<Sometimes, Budget>(m, "Sometimes")
+      .def(nb::init<std::shared_ptr<Maintained>, double, Counter>(), "inner"_a, "beta"_a, "seed"_a);
+  m.def("best_merge", &BestMerge::h, "m"_a, "L"_a, "The best h for m and L = log kap.");
+  nb::class_<Swap, Budget>(m, "Swap").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<SwapNearest, Budget>(m, "SwapNearest").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<SwapProject, Budget>(m, "SwapProject").def(nb::init<std::size_t>(), "budget"_a);
+
+  nb::class_<Learner>(m, "Learner")
+      .def("begin", &begin)
+      .def("run", &run, "rows"_a, "y"_a, "weights"_a.none(), "scores"_a)
+      .def("scores", &scores, "rows"_a)
+      .def("step", &step<double>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert())
+      .def("step", &step<float>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert())
+      .def("score", &score<double>, "x"_a.noconvert(), "scores"_a.noconvert())
+      .def("score", &score<float>, "x"_a.noconvert(), "scores"_a.noconvert())
+      .def("state", &state, nb::sig("def state(self) -> dict[str, object]"))
+      .def("restore", &restore, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"))
+      .def("keep_average", &Learner::keep_average, "suffix"_a)
+      .def_prop_ro("outputs", &Learner::outputs)
+      .def_prop_ro("size", &size)
+      .def("hold", &hold)
+      .def("release", [](const Learner& learner) { learner.guard().unlock(); })
+      .def("renew", [](const Learner& learner) { learner.guard().renew(); })
+      .def_prop_ro("rows_done", [](const Learner& learner) { return learner.rows_done.load(); })
+      .def_prop_ro("memory_bytes", &memory)
+      .def("__sizeof__", &memory);
+  nb::class_<ExpansionLearner, Learner>(m, "ExpansionLearner")
+      .def_rw("look_ahead", &ExpansionLearner::look_ahead)
+      .def("support_vectors", &support_vectors, "features"_a)
+      .def("dual_coef", &dual_coef);
+  nb::class_<Kernelized, ExpansionLearner>(m, "Kernelized")
+      .def(nb::init<std::shared_ptr<const Kernel>, std::shared_ptr<Rule>, std::shared_ptr<Budget>,
+                    std::shared_ptr<const Task>, std::size_t, Precision>(),
+           "kernel"_a, "rule"_a, "budget"_a, "task"_a, "features"_a, "precision"_a);
+
+  nb::class_<DualMaintenance>(m, "DualMaintenance");
+  nb::class_<DualUnbounded, DualMaintenance>(m, "DualUnbounded").def(nb::init<>());
+  nb::class_<DualRemoval, DualMaintenance>(m, "DualRemoval").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<DualProjection, DualMaintenance>(m, "DualProjection").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<DualProjectionClipped, DualMaintenance>(m, "DualProjectionClipped")
+      .def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<DualNearest, DualMaintenance>(m, "DualNearest").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<DualRemovalThenProjection, DualMaintenance>(m, "DualRemovalThenProjection")
+      .def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<DoubleUpdating, ExpansionLearner>(m, "DoubleUpdating")
+      .def(nb::init<std::shared_ptr<const Kernel>, double, double, std::shared_ptr<DualMaintenance>, std::size_t>(),
+           "kernel"_a, "C"_a, "rho"_a, "maintenance"_a, "features"_a);
+}
+
+}  // namespace budgetron

@@ -1,0 +1,140 @@
+// The border to Python: the svmlight reader and running scales. No arithmetic here.
+#include <algorithm>
+#include <tuple>
+
+#include "python/bind.hpp"
+#include "input/scaling.hpp"
+#include "input/svmlight.hpp"
+
+namespace budgetron {
+namespace {
+
+// Pieces and blocks are small: the interpreter lock is kept while they are read or scaled, and guards the object.
+// Python has checked that rows fit.
+void feed(SvmlightParser& parser, const nb::bytes& piece) { parser.feed({piece.c_str(), piece.size()}); }
+
+std::tuple<NewArray<double>, NewArray<std::int32_t>, NewArray<std::int64_t>, NewArray<double>> take(
+    SvmlightParser& parser, std::size_t n) {
+  LabelledRows rows = parser.take(std::min(n, parser.ready()));
+  const std::size_t nonzeros = rows.data.size(), starts = rows.starts.size(), labels = rows.labels.size();
+  return std::make_tuple(array(std::move(rows.data), {nonzeros}), array(std::move(rows.indices), {nonzeros}),
+                         array(std::move(rows.starts), {starts}), array(std::move(rows.labels), {labels}));
+}
+
+using AnyMatrix = std::variant<Matrix<double>, Matrix<float>>;
+using AnyArray1 = std::variant<Array1<double>, Array1<float>>;
+using AnyNewArray = std::variant<NewArray<double>, NewArray<float>>;
+
+template <class Scale>
+AnyNewArray scale_dense(const Scale& scale, const AnyMatrix& rows) {
+  const auto run = [&]<class T>(const Matrix<T>& X) -> AnyNewArray {
+    std::vector<T> out(X.size());
+    scale_rows<DenseRow<T>>(scale, dense<T>(X).rows, out.data());
+    return array(std::move(out), {X.shape(0), X.shape(1)});
+  };
+  return std::visit(run, rows);
+}
+
+template <class Scale>
+AnyNewArray scale_and_count_dense(Scale& scale, const AnyMatrix& rows) {
+  const auto run = [&]<class T>(const Matrix<T>& X) -> AnyNewArray {
+    std::vector<T> out(X.size());
+    scale_and_count<DenseRow<T>>(scale, dense<T>(X).rows, out.data());
+    return array(std::move(out), {X.shape(0), X.shape(1)});
+  };
+  return std::visit(run, rows);
+}
+
+template <class Scale>
+AnyNewArray scale_sparse(const Scale& scale, const AnyArray1& values, const Array1<std::int32_t>& indices,
+                         const Array1<std::int64_t>& indptr) {
+  const auto run = [&]<class T>(const Array1<T>& data) -> AnyNewArray {
+    std::vector<T> out(data.size());
+    scale_rows<SparseRow<T>>(scale, sparse<T>(data, indices, indptr, 0).rows, out.data());
+    return array(std::move(out), {data.size()});
+  };
+  return std::visit(run, values);
+}
+
+template <class Scale>
+AnyNewArray scale_and_count_sparse(Scale& scale, const AnyArray1& values, const Array1<std::int32_t>& indices,
+                                   const Array1<std::int64_t>& indptr) {
+  const auto run = [&]<class T>(const Array1<T>& data) -> AnyNewArray {
+    std::vector<T> out(data.size());
+    scale_and_count<SparseRow<T>>(scale, sparse<T>(data, indices, indptr, 0).rows, out.data());
+    return array(std::move(out), {data.size()});
+  };
+  return std::visit(run, values);
+}
+
+template <class Scale>
+nb::class_<Scale> scale_class(nb::module_& m, const char* name) {
+  return nb::class_<Scale>(m, name)
+      .def(nb::init<std::size_t>(), "columns"_a)
+      .def("fits", &Scale::fits, "columns"_a)
+      .def(
+          "state",
+          [](Scale& scale) {
+            Save save;
+            scale.fields(save);
+            return arrays(std::move(save.state));
+          },
+          nb::sig("def state(self) -> dict[str, object]"))
+      .def(
+          "restore",
+          [](Scale& scale, nb::dict state) {
+            Restore io(std::move(state));
+            scale.fields(io);
+          },
+          "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"));
+}
+
+template <class Scale>
+void dense_scale(nb::module_& m, const char* name) {
+  scale_class<Scale>(m, name)
+      .def("scale", &scale_dense<Scale>, "X"_a.noconvert())
+      .def("scale_and_count", &scale_and_count_dense<Scale>, "X"_a.noconvert());
+}
+
+template <class Scale>
+void sparse_scale(nb::module_& m, const char* name) {
+  scale_class<Scale>(m, name)
+      .def("scale", &scale_sparse<Scale>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert())
+      .def("scale_and_count", &scale_and_count_sparse<Scale>, "data"_a.noconvert(), "indices"_a.noconvert(),
+           "indptr"_a.noconvert());
+}
+
+}  // namespace
+
+void bind_streams(nb::module_& m) {
+  nb::enum_<Fault>(m, "Fault")
+      .value("Label", Fault::Label)
+      .value("SeveralLabels", Fault::SeveralLabels)
+      .value("Query", Fault::Query)
+      .value("Pair", Fault::Pair)
+      .value("Range", Fault::Range)
+      .value("Order", Fault::Order)
+      .value("Value", Fault::Value);
+  nb::class_<Problem>(m, "Problem")
+      .def_ro("fault", &Problem::fault)
+      .def_ro("line", &Problem::line)
+      .def_ro("column", &Problem::column)
+      .def_prop_ro("found", [](const Problem& p) { return nb::bytes(p.found.data(), p.found.size()); });
+  nb::class_<SvmlightParser>(m, "SvmlightParser")
+      .def(nb::init<std::int64_t, std::int64_t>(), "first"_a, "last"_a)
+      .def("feed", &feed, "piece"_a)
+      .def("finish", &SvmlightParser::finish)
+      .def("take", &take, "rows"_a, "data, indices, indptr and labels of the next rows, at most so many.")
+      .def(
+          "drop", [](SvmlightParser& parser, std::size_t n) { parser.drop(std::min(n, parser.ready())); }, "rows"_a)
+      .def_prop_ro("ready", &SvmlightParser::ready)
+      .def_prop_ro("columns", &SvmlightParser::columns)
+      .def_prop_ro("problem", [](const SvmlightParser& parser) { return parser.problem(); });
+
+  dense_scale<Moments>(m, "Moments");
+  dense_scale<Range>(m, "Range");
+  sparse_scale<Squares>(m, "Squares");
+  sparse_scale<Largest>(m, "Largest");
+}
+
+}  // namespace budgetron

@@ -1,0 +1,108 @@
+// Loops of budgets over one number per support vector.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include "simd/registers.hpp"
+
+namespace budgetron {
+namespace {
+
+// Calls use(i) for whole registers and one(i) for what is left.
+template <class Use, class One>
+BUDGETRON_INLINE void each(std::size_t n, Use use, One one) {
+  std::size_t i = 0;
+  for (; i + width <= n; i += width) use(i);
+  for (; i < n; ++i) one(i);
+}
+
+BUDGETRON_INLINE double sum_of(Doubles v) {
+  double sum = 0;
+  for (std::size_t i = 0; i < width; ++i) sum += v[i];
+  return sum;
+}
+
+BUDGETRON_INLINE Doubles roots(Doubles v) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_sqrt_pd(0xff, v);
+#elif defined(__AVX__)
+  return _mm256_sqrt_pd(v);
+#else
+  for (std::size_t i = 0; i < width; ++i) v[i] = std::sqrt(v[i]);
+  return v;
+#endif
+}
+
+// out = sqrt(a b); their sum
+double geometric_means(const double* a, const double* b, std::size_t n, double* out) {
+  Doubles sums{};
+  double sum = 0;
+  each(
+      n,
+      [&](std::size_t i) {
+        const Doubles v = roots(load(a + i) * load(b + i));
+        store(out + i, v);
+        sums += v;
+      },
+      [&](std::size_t i) { sum += out[i] = std::sqrt(a[i] * b[i]); });
+  return sum + sum_of(sums);
+}
+
+// p <- max(0, 1 - s p); their sum
+double chances(double s, double* p, std::size_t n) {
+  Doubles sums{};
+  double sum = 0;
+  each(
+      n,
+      [&](std::size_t i) {
+        const Doubles v = positive_part(1.0 - s * load(p + i));
+        store(p + i, v);
+        sums += v;
+      },
+      [&](std::size_t i) { sum += p[i] = std::max(0.0, 1 - s * p[i]); });
+  return sum + sum_of(sums);
+}
+
+BUDGETRON_INLINE Doubles within(double cap, Doubles v) { return at_most(cap, at_least(-cap, v)); }
+
+// alpha <- c alpha, kept within the cap
+void scale_within(double c, double cap, double* alpha, std::size_t n) {
+  each(
+      n, [&](std::size_t i) { store(alpha + i, within(cap, c * load(alpha + i))); },
+      [&](std::size_t i) { alpha[i] = std::clamp(c * alpha[i], -cap, cap); });
+}
+
+// alpha <- alpha / (1 - p / total), kept within the cap
+void rescale(const double* p, double total, double cap, double* alpha, std::size_t n) {
+  each(
+      n, [&](std::size_t i) { store(alpha + i, within(cap, load(alpha + i) * (total / (total - load(p + i))))); },
+      [&](std::size_t i) { alpha[i] = std::clamp(alpha[i] * (total / (total - p[i])), -cap, cap); });
+}
+
+// out = a (b - k^2 / kxx)
+void swap_costs(const double* a, const double* b, const double* k, double kxx, std::size_t n, double* out) {
+  each(
+      n, [&](std::size_t i) { store(out + i, load(a + i) * (load(b + i) - load(k + i) * load(k + i) / kxx)); },
+      [&](std::size_t i) { out[i] = a[i] * (b[i] - k[i] * k[i] / kxx); });
+}
+
+// The least of all that are numbers; infinity if there is none.
+double least(const double* v, std::size_t n) {
+  Doubles lows = all(std::numeric_limits<double>::infinity());
+  double low = std::numeric_limits<double>::infinity();
+  each(
+      n,
+      [&](std::size_t i) {
+        const Doubles x = load(v + i);
+        lows = x < lows ? x : lows;
+      },
+      [&](std::size_t i) { low = v[i] < low ? v[i] : low; });
+  for (std::size_t i = 0; i < width; ++i) low = lows[i] < low ? lows[i] : low;
+  return low;
+}
+
+}  // namespace
+}  // namespace budgetron

@@ -1,0 +1,39 @@
+// Which of the compiled tables of loops this processor can run.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "simd/loops.hpp"
+
+namespace budgetron {
+
+extern const Loops loops_baseline;
+#if defined(__x86_64__)
+extern const Loops loops_avx2;
+extern const Loops loops_avx512;
+#endif
+
+// Those that run here, the widest first.
+inline std::vector<const Loops*> available_loops() {
+  std::vector<const Loops*> found;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    found.push_back(&loops_avx512);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back(&loops_avx2);
+#endif
+  found.push_back(&loops_baseline);
+  return found;
+}
+
+// Picks the table of that name, or the widest if the name is empty; false if it does not run here.
+inline bool choose_loops(std::string_view name) {
+  for (const Loops* candidate : available_loops())
+    if (name.empty() || name == candidate->name) {
+      loops = candidate;
+      return true;
+    }
+  return false;
+}
+
+}  // namespace budgetron

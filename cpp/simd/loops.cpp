@@ -1,0 +1,253 @@
+// The loops themselves, compiled once for every instruction set, which BUDGETRON_ISA names.
+#include "simd/loops.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "simd/coefficients.hpp"
+#include "simd/elementary.hpp"
+#include "simd/reductions.hpp"
+#include "simd/registers.hpp"
+#include "simd/triangular.hpp"
+
+namespace budgetron {
+namespace {
+
+static_assert(lanes % width == 0);
+
+// A register of floats as doubles.
+BUDGETRON_INLINE void widen(double* p, Singles v) {
+  const Halves halves = in_two(v);
+  store(p, as_doubles(halves.first));
+  store(p + width, as_doubles(halves.second));
+}
+
+void gaussian(const double* r, const double* norms, double norm, Rate<double> gamma, std::size_t n, double* k) {
+  const Decay decay(gamma);
+  for (std::size_t i = 0; i < n; i += width) store(k + i, decay(fused(load(r + i), all(-2.0), norm + load(norms + i))));
+}
+
+void gaussian_single(const float* r, const float* norms, float norm, Rate<float> gamma, std::size_t n, double* k) {
+  const SingleDecay decay(gamma);
+  for (std::size_t i = 0; i < n; i += 2 * width)
+    widen(k + i, decay(fused(load_singles(r + i), all_singles(-2.0f), norm + load_singles(norms + i))));
+}
+
+void laplacian(const double* r, Rate<double> gamma, std::size_t n, double* k) {
+  const Decay decay(gamma);
+  for (std::size_t i = 0; i < n; i += width) store(k + i, decay(load(r + i)));
+}
+
+void laplacian_single(const float* r, Rate<float> gamma, std::size_t n, double* k) {
+  const SingleDecay decay(gamma);
+  for (std::size_t i = 0; i < n; i += 2 * width) widen(k + i, decay(load_singles(r + i)));
+}
+
+void exponential_row(double* r, std::size_t n) {
+  for (std::size_t i = 0; i < n; i += width) store(r + i, exponential(load(r + i)));
+}
+
+void exponential_singles(float* r, std::size_t n) {
+  for (std::size_t i = 0; i < n; i += 2 * width) store(r + i, exponential(load_singles(r + i)));
+}
+
+// Whether some angle is too large for the fast way.
+template <class T>
+bool any_large(const T* r, std::size_t n, T limit) {
+  constexpr std::size_t step = Lanes<T>::width;
+  typename Lanes<T>::Register most{}, other{};  // two, so that few wait for each other
+  std::size_t i = 0;
+  for (; i + step < n; i += 2 * step) {
+    most = larger(absolute(Lanes<T>::load(r + i)), most);
+    other = larger(absolute(Lanes<T>::load(r + i + step)), other);
+  }
+  if (i < n) most = larger(absolute(Lanes<T>::load(r + i)), most);
+  return any(larger(most, other) > Lanes<T>::all(limit));
+}
+
+// Angle by angle, however large.
+template <class T>
+void sine_cosine_one_by_one(const T* r, double scale, std::size_t n, double* sine, double* cosine) {
+  for (std::size_t i = 0; i < n; i += width) {
+    const std::size_t count = std::min(width, n - i);
+    double angles[width] = {}, s[width], c[width];
+    for (std::size_t a = 0; a < count; ++a) angles[a] = static_cast<double>(r[i + a]);
+    Doubles sines, cosines;
+    sine_cosine(turn_far_back(angles), all(1.0), sines, cosines);
+    store(s, sines);
+    store(c, cosines);
+    for (std::size_t a = 0; a < count; ++a) {
+      sine[i + a] = static_cast<double>(static_cast<T>(scale * s[a]));
+      cosine[i + a] = static_cast<double>(static_cast<T>(scale * c[a]));
+    }
+  }
+}
+
+void sine_cosine_row(const double* r, double scale, std::size_t n, double* sine, double* cosine) {
+  if (any_large(r, n, largest_angle)) return sine_cosine_one_by_one(r, scale, n, sine, cosine);
+  Doubles s, c;
+  std::size_t i = 0;
+  for (; i + width <= n; i += width) {
+    sine_cosine(load(r + i), all(scale), s, c);
+    store(sine + i, s);
+    store(cosine + i, c);
+  }
+  if (i == n) return;
+  sine_cosine(load(r + i), all(scale), s, c);
+  std::memcpy(sine + i, &s, (n - i) * sizeof(double));
+  std::memcpy(cosine + i, &c, (n - i) * sizeof(double));
+}
+
+void sine_cosine_singles(const float* r, float scale, std::size_t n, double* sine, double* cosine) {
+  if (any_large(r, n, largest_single_angle)) return sine_cosine_one_by_one(r, scale, n, sine, cosine);
+  Singles s, c;
+  std::size_t i = 0;
+  for (; i + 2 * width <= n; i += 2 * width) {
+    sine_cosine(load_singles(r + i), all_singles(scale), s, c);
+    widen(sine + i, s);
+    widen(cosine + i, c);
+  }
+  if (i == n) return;
+  double rest[4 * width];
+  sine_cosine(load_singles(r + i), all_singles(scale), s, c);
+  widen(rest, s);
+  widen(rest + 2 * width, c);
+  std::memcpy(sine + i, rest, (n - i) * sizeof(double));
+  std::memcpy(cosine + i, rest + 2 * width, (n - i) * sizeof(double));
+}
+
+void hadamard(double* v, std::size_t n) {
+  for (std::size_t h = 1; h < n; h *= 2)
+    for (std::size_t i = 0; i < n; i += 2 * h)
+      for (std::size_t j = i; j < i + h; ++j) {
+        const double a = v[j], b = v[j + h];
+        v[j] = a + b;
+        v[j + h] = a - b;
+      }
+}
+
+#if defined(__AVX512F__)
+// The same of eight columns, in registers.
+BUDGETRON_INLINE void transpose_square(const double* x, std::size_t columns, double* out, std::size_t out_stride) {
+  Doubles pairs[8];  // columns 0 2 4 6 of two rows side by side, and columns 1 3 5 7
+  for (std::size_t a = 0; a < 8; a += 2) {
+    const Doubles even = load(x + a * columns), odd = load(x + (a + 1) * columns);
+    pairs[a] = _mm512_maskz_unpacklo_pd(0xff, even, odd);
+    pairs[a + 1] = _mm512_maskz_unpackhi_pd(0xff, even, odd);
+  }
+  for (std::size_t first = 0; first < 2; ++first) {
+    const Doubles* p = pairs + first;
+    const Doubles top04 = _mm512_maskz_shuffle_f64x2(0xff, p[0], p[2], 0x88);
+    const Doubles top26 = _mm512_maskz_shuffle_f64x2(0xff, p[0], p[2], 0xdd);
+    const Doubles low04 = _mm512_maskz_shuffle_f64x2(0xff, p[4], p[6], 0x88);
+    const Doubles low26 = _mm512_maskz_shuffle_f64x2(0xff, p[4], p[6], 0xdd);
+    store(out + first * out_stride, _mm512_maskz_shuffle_f64x2(0xff, top04, low04, 0x88));
+    store(out + (first + 2) * out_stride, _mm512_maskz_shuffle_f64x2(0xff, top26, low26, 0x88));
+    store(out + (first + 4) * out_stride, _mm512_maskz_shuffle_f64x2(0xff, top04, low04, 0xdd));
+    store(out + (first + 6) * out_stride, _mm512_maskz_shuffle_f64x2(0xff, top26, low26, 0xdd));
+  }
+}
+#endif
+
+void transpose(const double* x, std::size_t columns, double* out, std::size_t out_stride) {
+  std::size_t j = 0;
+#if defined(__AVX512F__)
+  for (; j + 8 <= columns; j += 8) transpose_square(x + j, columns, out + j * out_stride, out_stride);
+  if (j < columns && columns >= 8) {  // the last eight, some of them once more
+    j = columns - 8;
+    return transpose_square(x + j, columns, out + j * out_stride, out_stride);
+  }
+#endif
+  for (; j < columns; ++j)
+    for (std::size_t a = 0; a < lanes; ++a) out[j * out_stride + a] = x[a * columns + j];
+}
+
+// Sums run over four times eight lanes, whatever the width of a register.
+double dot(const double* a, const double* b, std::size_t n) {
+  constexpr std::size_t registers = lanes / width;
+  Doubles sums[4][registers] = {};
+  std::size_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes)
+    for (std::size_t k = 0; k < 4; ++k)
+      for (std::size_t g = 0; g < registers; ++g) {
+        const std::size_t at = i + k * lanes + g * width;
+        sums[k][g] = fused(load(a + at), load(b + at), sums[k][g]);
+      }
+  for (; i + lanes <= n; i += lanes)
+    for (std::size_t g = 0; g < registers; ++g)
+      sums[0][g] = fused(load(a + i + g * width), load(b + i + g * width), sums[0][g]);
+  double sum[lanes];
+  for (std::size_t g = 0; g < registers; ++g)
+    store(sum + g * width, (sums[0][g] + sums[1][g]) + (sums[2][g] + sums[3][g]));
+  for (std::size_t lane = 0; i < n; ++i, ++lane) sum[lane] = fused(a[i], b[i], sum[lane]);
+  return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+void add(double c, const double* x, double* y, std::size_t n) {
+  std::size_t i = 0;
+  for (; i + width <= n; i += width) store(y + i, fused(all(c), load(x + i), load(y + i)));
+  for (; i < n; ++i) y[i] = fused(c, x[i], y[i]);
+}
+
+void add_single(float c, const float* x, float* y, std::size_t n) {
+  std::size_t i = 0;
+  for (; i + 2 * width <= n; i += 2 * width)
+    store(y + i, fused(all_singles(c), load_singles(x + i), load_singles(y + i)));
+  for (; i < n; ++i) y[i] = fused(c, x[i], y[i]);
+}
+
+void add_squares(const double* x, double* y, std::size_t n) {
+  std::size_t i = 0;
+  for (; i + width <= n; i += width) store(y + i, fused(load(x + i), load(x + i), load(y + i)));
+  for (; i < n; ++i) y[i] = fused(x[i], x[i], y[i]);
+}
+
+void scale(double c, double* y, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) y[i] *= c;
+}
+
+template <class R, class T>
+constexpr Reduction<T> reduction = {norm<R, T>,  sparse_norm<R, T>, norms<R, T>,
+                                    block<R, T>, sparse<R, T>,      listed<R, T>};
+
+#define BUDGETRON_STRING_(x) #x
+#define BUDGETRON_STRING(x) BUDGETRON_STRING_(x)
+#define BUDGETRON_JOIN_(a, b) a##b
+#define BUDGETRON_JOIN(a, b) BUDGETRON_JOIN_(a, b)
+
+}  // namespace
+
+extern const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA);
+const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
+    BUDGETRON_STRING(BUDGETRON_ISA),
+    reduction<DotProduct, float>,
+    reduction<DotProduct, double>,
+    reduction<L1Distance, float>,
+    reduction<L1Distance, double>,
+    gaussian,
+    gaussian_single,
+    laplacian,
+    laplacian_single,
+    exponential_row,
+    exponential_singles,
+    sine_cosine_row,
+    sine_cosine_singles,
+    hadamard,
+    transpose,
+    dot,
+    add,
+    add_single,
+    add_squares,
+    scale,
+    geometric_means,
+    chances,
+    scale_within,
+    rescale,
+    swap_costs,
+    least,
+    solve_lower,
+    solve_upper,
+};
+
+}  // namespace budgetron

@@ -1,0 +1,244 @@
+// The one reduction over features, of many rows with many support vectors at once. Every sum runs in order of the
+// features with the same operations, whichever loop makes it: a row alone, a block of rows or a sparse row. Sums of
+// floats are put aside after each run of 128 features, so that long rows keep their accuracy.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "simd/loops.hpp"
+#include "simd/registers.hpp"
+
+namespace budgetron {
+namespace {
+
+template <class T>
+constexpr bool put_aside = sizeof(T) == sizeof(float);
+template <class T>
+constexpr std::size_t run = put_aside<T> ? single_run : 256;  // features; of doubles one sum goes on over all runs
+
+// Rows times registers of sums; what is left of the registers holds the support vectors.
+#if defined(__AVX512F__)
+constexpr std::size_t tile_rows = 8, tile_groups = 3;
+#elif defined(__AVX__) || defined(__ARM_NEON)
+constexpr std::size_t tile_rows = 4, tile_groups = 3;
+#else
+constexpr std::size_t tile_rows = 4, tile_groups = 2;
+#endif
+constexpr std::size_t row_groups = 8;  // registers of sums where there is one row
+
+struct DotProduct {
+  template <class V>
+  static BUDGETRON_INLINE V dense(V x, V s, V sum) {
+    return fused(x, s, sum);
+  }
+  template <class V>
+  static BUDGETRON_INLINE V sparse(V x, V s, V sum) {
+    return fused(x, s, sum);
+  }
+  template <class V>
+  static BUDGETRON_INLINE V norm(V x, V sum) {
+    return fused(x, x, sum);
+  }
+  template <class T>
+  static T listed(T x, T s, T sum) {
+    return fused(x, s, sum);
+  }
+  template <class T>
+  static T absent(T) {
+    return 0;
+  }
+  template <class T>
+  static T apart(T, T) {
+    return 0;
+  }
+};
+
+// Where x_j = 0 the term is |s_j|: a sparse x starts from |s|_1 and corrects at its nonzeros.
+struct L1Distance {
+  template <class V>
+  static BUDGETRON_INLINE V dense(V x, V s, V sum) {
+    return sum + absolute(x - s);
+  }
+  template <class V>
+  static BUDGETRON_INLINE V sparse(V x, V s, V sum) {
+    return sum + (absolute(x - s) - absolute(s));
+  }
+  template <class V>
+  static BUDGETRON_INLINE V norm(V x, V sum) {
+    return sum + absolute(x);
+  }
+  template <class T>
+  static T listed(T x, T s, T sum) {
+    return sum + (absolute(x - s) - (absolute(x) + absolute(s)));
+  }
+  template <class T>
+  static T absent(T norm) {
+    return norm;
+  }
+  template <class T>
+  static T apart(T norm, T other) {
+    return norm + other;
+  }
+};
+
+// The features of one run, for one tile; r goes on from the runs before.
+template <class R, std::size_t rows, std::size_t groups, class T>
+BUDGETRON_INLINE void tile(const T* x, std::size_t x_stride, std::size_t columns, const T* s, std::size_t stride,
+                           bool first, T* r, std::size_t r_stride) {
+  using Lanes = Lanes<T>;
+  typename Lanes::Register sums[rows][groups] = {};
+  if (!put_aside<T> && !first)
+    for (std::size_t a = 0; a < rows; ++a)
+      for (std::size_t g = 0; g < groups; ++g) sums[a][g] = Lanes::load(r + a * r_stride + g * Lanes::width);
+  for (std::size_t j = 0; j < columns; ++j, x += x_stride, s += stride)
+    for (std::size_t g = 0; g < groups; ++g) {
+      const auto v = Lanes::load(s + g * Lanes::width);
+      for (std::size_t a = 0; a < rows; ++a) sums[a][g] = R::dense(Lanes::all(x[a]), v, sums[a][g]);
+    }
+  for (std::size_t a = 0; a < rows; ++a)
+    for (std::size_t g = 0; g < groups; ++g) {
+      T* at = r + a * r_stride + g * Lanes::width;
+      store(at, put_aside<T> && !first ? Lanes::load(at) + sums[a][g] : sums[a][g]);
+    }
+}
+
+// A strip of support vectors against all rows: whole tiles, then row by row.
+template <class R, std::size_t groups, class T>
+void strip(const T* x, std::size_t x_stride, std::size_t rows, std::size_t columns, const T* s, std::size_t stride,
+           bool first, T* r, std::size_t r_stride) {
+  std::size_t a = 0;
+  for (; a + tile_rows <= rows; a += tile_rows)
+    tile<R, tile_rows, groups>(x + a, x_stride, columns, s, stride, first, r + a * r_stride, r_stride);
+  for (; a < rows; ++a) tile<R, 1, groups>(x + a, x_stride, columns, s, stride, first, r + a * r_stride, r_stride);
+}
+
+// Covers n support vectors: use.template operator()<groups>(b) does those from b on that fill that many registers. Few
+// registers are few sums that wait for themselves, so what is left goes in halves.
+template <std::size_t groups, class T, class Use>
+BUDGETRON_INLINE void cover(std::size_t n, Use use, std::size_t b = 0) {
+  constexpr std::size_t step = groups * Lanes<T>::width;
+  for (; b + step <= n; b += step) use.template operator()<groups>(b);
+  if constexpr (groups > 1) cover<groups / 2, T>(n, use, b);
+}
+
+// r_ab = the reduction of (x_a, s_b); both sides are feature-major, so one row is a block of stride 1.
+template <class R, class T>
+void block(const T* x, std::size_t x_stride, std::size_t rows, std::size_t columns, const T* s, std::size_t stride,
+           std::size_t n, T* r, std::size_t r_stride) {
+  for (std::size_t j = 0; j < columns; j += run<T>) {
+    const std::size_t features = std::min(run<T>, columns - j);
+    const T *x_j = x + j * x_stride, *s_j = s + j * stride;
+    const auto one_row = [&]<std::size_t groups>(std::size_t b) {
+      tile<R, 1, groups>(x_j, x_stride, features, s_j + b, stride, j == 0, r + b, r_stride);
+    };
+    const auto all_rows = [&]<std::size_t groups>(std::size_t b) {
+      strip<R, groups>(x_j, x_stride, rows, features, s_j + b, stride, j == 0, r + b, r_stride);
+    };
+    if (rows == 1)
+      cover<row_groups, T>(n, one_row);
+    else
+      cover<tile_groups, T>(n, all_rows);
+  }
+}
+
+// The norms of all rows of a feature-major block.
+template <class R, class T>
+void norms(const T* x, std::size_t x_stride, std::size_t rows, std::size_t columns, T* norms) {
+  using Lanes = Lanes<T>;
+  for (std::size_t a = 0; a < rows; a += Lanes::width) {
+    typename Lanes::Register total{};
+    for (std::size_t j = 0; j < columns;) {
+      const std::size_t end = std::min(columns, j + run<T>);
+      typename Lanes::Register sum = put_aside<T> ? typename Lanes::Register{} : total;
+      for (; j < end; ++j) sum = R::norm(Lanes::load(x + j * x_stride + a), sum);
+      total = put_aside<T> ? total + sum : sum;
+    }
+    store(norms + a, total);
+  }
+}
+
+// Calls use(begin, end) for the nonzeros that lie in one run, run after run; of doubles there is but one.
+template <class T, class Use>
+BUDGETRON_INLINE void each_run(const std::int32_t* indices, std::size_t nonzeros, Use use) {
+  if (!put_aside<T>) return use(std::size_t{0}, nonzeros);
+  for (std::size_t begin = 0, end = 0; begin < nonzeros; begin = end) {
+    const auto limit = (static_cast<std::size_t>(indices[begin]) / run<T> + 1) * run<T>;
+    while (end < nonzeros && static_cast<std::size_t>(indices[end]) < limit) ++end;
+    use(begin, end);
+  }
+}
+
+template <class R, class T>
+T sparse_norm(const T* x, const std::int32_t* indices, std::size_t nonzeros) {
+  T total = 0;
+  each_run<T>(indices, nonzeros, [&](std::size_t begin, std::size_t end) {
+    T sum = 0;
+    for (std::size_t i = begin; i < end; ++i) sum = R::norm(x[i], sum);
+    total += sum;
+  });
+  return total;
+}
+
+template <class R, class T>
+T norm(const T* x, std::size_t columns) {
+  T total = 0;
+  for (std::size_t j = 0; j < columns;) {
+    const std::size_t end = std::min(columns, j + run<T>);
+    T sum = put_aside<T> ? T{0} : total;
+    for (; j < end; ++j) sum = R::norm(x[j], sum);
+    total = put_aside<T> ? total + sum : sum;
+  }
+  return total;
+}
+
+template <class R, std::size_t groups, class T>
+BUDGETRON_INLINE void sparse_tile(const T* x, const std::int32_t* indices, std::size_t nonzeros, const T* s,
+                                  std::size_t stride, T* r) {
+  using Lanes = Lanes<T>;
+  typename Lanes::Register totals[groups] = {};
+  each_run<T>(indices, nonzeros, [&](std::size_t begin, std::size_t end) {
+    typename Lanes::Register sums[groups] = {};
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto v = Lanes::all(x[i]);
+      const T* at = s + static_cast<std::size_t>(indices[i]) * stride;
+      for (std::size_t g = 0; g < groups; ++g) sums[g] = R::sparse(v, Lanes::load(at + g * Lanes::width), sums[g]);
+    }
+    for (std::size_t g = 0; g < groups; ++g) totals[g] = put_aside<T> ? totals[g] + sums[g] : sums[g];
+  });
+  for (std::size_t g = 0; g < groups; ++g) store(r + g * Lanes::width, totals[g]);
+}
+
+template <class R, class T>
+void sparse(const T* x, const std::int32_t* indices, std::size_t nonzeros, const T* s, std::size_t stride,
+            std::size_t n, const T* norms, T* r) {
+  const auto some = [&]<std::size_t groups>(std::size_t b) {
+    sparse_tile<R, groups>(x, indices, nonzeros, s + b, stride, r + b);
+  };
+  cover<row_groups, T>(n, some);
+  for (std::size_t k = 0; k < n; ++k) r[k] += R::absent(norms[k]);
+}
+
+// Where x and s share no column the reduction is that of the norms, `apart`; the lists correct it.
+template <class R, class T>
+void listed(const T* x, const std::int32_t* indices, std::span<const std::span<const Listed<T>>> lists, T norm,
+            const T* norms, std::span<T> r) {
+  std::vector<T> sums(put_aside<T> ? r.size() : 0);
+  T* const sum = put_aside<T> ? sums.data() : r.data();
+  each_run<T>(indices, lists.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      for (const Listed<T>& s : lists[i]) sum[s.slot] = R::listed(x[i], s.value, sum[s.slot]);
+    if (!put_aside<T>) return;
+    for (std::size_t i = begin; i < end; ++i)
+      for (const Listed<T>& s : lists[i]) r[s.slot] += std::exchange(sum[s.slot], T{0});
+  });
+  for (std::size_t k = 0; k < r.size(); ++k) r[k] += R::apart(norm, norms[k]);
+}
+
+}  // namespace
+}  // namespace budgetron

@@ -1,0 +1,104 @@
+// Solving with a lower triangle L whose rows lie one after the other, row i with i + 1 numbers. Eight unknowns are
+// solved for at a time, so that few steps wait for each other; what they mean for the others is a pass over registers.
+#pragma once
+
+#include <cstddef>
+
+#include "simd/coefficients.hpp"
+#include "simd/registers.hpp"
+
+namespace budgetron {
+namespace {
+
+constexpr std::size_t at_once = 8;
+
+BUDGETRON_INLINE const double* triangle_row(const double* L, std::size_t i) { return L + i * (i + 1) / 2; }
+
+// r_a -= <row a, v> over the first `columns`
+BUDGETRON_INLINE void subtract_products(const double* const* rows, const double* v, std::size_t columns, double* r) {
+  Doubles sums[at_once] = {};
+  for (std::size_t j = 0; j < columns; j += width)
+    for (std::size_t a = 0; a < at_once; ++a) sums[a] = fused(load(rows[a] + j), load(v + j), sums[a]);
+  for (std::size_t a = 0; a < at_once; ++a) r[a] -= sum_of(sums[a]);
+}
+
+// The triangle of the unknowns i .. i + count among themselves, where count is a constant if there are eight of them.
+BUDGETRON_INLINE void small_lower(const double* const* rows, std::size_t i, std::size_t count, const double* inverse,
+                                  double* r) {
+#pragma GCC unroll 8
+  for (std::size_t a = 0; a < count; ++a) {
+    r[a] *= inverse[i + a];
+#pragma GCC unroll 8
+    for (std::size_t b = a + 1; b < count; ++b) r[b] = fused(-r[a], rows[b][i + a], r[b]);
+  }
+}
+
+BUDGETRON_INLINE void small_upper(const double* const* rows, std::size_t i, std::size_t count, const double* inverse,
+                                  double* r) {
+#pragma GCC unroll 8
+  for (std::size_t a = count; a-- > 0;) {
+    r[a] *= inverse[i + a];
+#pragma GCC unroll 8
+    for (std::size_t b = 0; b < a; ++b) r[b] = fused(-r[a], rows[a][i + b], r[b]);
+  }
+}
+
+// The rows i .. i + count, and the first of them again up to eight; the numbers that belong to them, and zeros.
+struct Eight {
+  Eight(const double* L, const double* from, std::size_t i, std::size_t count) {
+    for (std::size_t a = 0; a < at_once; ++a) rows[a] = triangle_row(L, i + (a < count ? a : 0));
+    for (std::size_t a = 0; a < count; ++a) r[a] = from[i + a];
+  }
+  void put(double* to, std::size_t count) const {
+    for (std::size_t a = 0; a < count; ++a) to[a] = r[a];
+  }
+
+  const double* rows[at_once];
+  double r[at_once] = {};
+};
+
+// v = L^-1 k
+void solve_lower(const double* L, const double* inverse, const double* k, std::size_t n, double* v) {
+  std::size_t i = 0;
+  for (; i + at_once <= n; i += at_once) {
+    Eight x(L, k, i, at_once);
+    subtract_products(x.rows, v, i, x.r);
+    small_lower(x.rows, i, at_once, inverse, x.r);
+    x.put(v + i, at_once);
+  }
+  if (i == n) return;
+  Eight x(L, k, i, n - i);
+  subtract_products(x.rows, v, i, x.r);
+  small_lower(x.rows, i, n - i, inverse, x.r);
+  x.put(v + i, n - i);
+}
+
+// d -= L' r, for the first i numbers and eight rows
+BUDGETRON_INLINE void subtract_rows(const Eight& x, std::size_t i, double* d) {
+  for (std::size_t j = 0; j < i; j += width) {
+    Doubles sum = load(d + j);
+    for (std::size_t a = 0; a < at_once; ++a) sum = fused(all(-x.r[a]), load(x.rows[a] + j), sum);
+    store(d + j, sum);
+  }
+}
+
+// d <- L'^-1 d
+void solve_upper(const double* L, const double* inverse, std::size_t n, double* d) {
+  std::size_t i = n / at_once * at_once;
+  if (i < n) {
+    Eight x(L, d, i, n - i);
+    small_upper(x.rows, i, n - i, inverse, x.r);
+    x.put(d + i, n - i);
+    subtract_rows(x, i, d);
+  }
+  while (i > 0) {
+    i -= at_once;
+    Eight x(L, d, i, at_once);
+    small_upper(x.rows, i, at_once, inverse, x.r);
+    x.put(d + i, at_once);
+    subtract_rows(x, i, d);
+  }
+}
+
+}  // namespace
+}  // namespace budgetron

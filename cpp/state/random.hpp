@@ -1,0 +1,56 @@
+// Philox4x64-10 (Salmon et al., SC 2011): the n-th number is a function of (seed, n), so the whole state is two
+// integers and a seed means the same on every machine. The stream is that of numpy.random.Philox(key=seed + (stream <<
+// 64)).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "state/fields.hpp"
+
+namespace budgetron {
+
+class Random {
+ public:
+  // Streams of one seed are as independent as those of different seeds.
+  explicit Random(Counter seed, Counter stream = 0) : seed_(seed), stream_(stream) {}
+
+  // Uniform on [0, 1), 53 bits.
+  double uniform() { return static_cast<double>(word(drawn_++) >> 11) * 0x1p-53; }
+
+  // Uniform on {0 .. n-1}.
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(uniform() * static_cast<double>(n)); }
+
+  void fields(Fields& io) {
+    io.field("random.seed", seed_);
+    io.field("random.drawn", drawn_);
+  }
+
+ private:
+  using Block = std::array<Counter, 4>;
+
+  Counter word(Counter n) const { return block(n / 4 + 1)[n % 4]; }
+
+  Block block(Counter counter) const {
+    Block c{counter, 0, 0, 0};
+    Counter k0 = seed_, k1 = stream_;
+    for (int round = 0; round < 10; ++round, k0 += 0x9E3779B97F4A7C15u, k1 += 0xBB67AE8584CAA73Bu) {
+      const auto [high0, low0] = product(0xD2E7470EE14C6C93u, c[0]);
+      const auto [high1, low1] = product(0xCA5A826395121157u, c[2]);
+      c = {high1 ^ c[1] ^ k0, low1, high0 ^ c[3] ^ k1, low0};
+    }
+    return c;
+  }
+
+  static std::array<Counter, 2> product(Counter a, Counter b) {
+    __extension__ using Wide = unsigned __int128;
+    const Wide p = static_cast<Wide>(a) * b;
+    return {static_cast<Counter>(p >> 64), static_cast<Counter>(p)};
+  }
+
+  Counter seed_;
+  Counter stream_;
+  Counter drawn_ = 0;
+};
+
+}  // namespace budgetron

@@ -1,0 +1,130 @@
+// Looking ahead over a block of dense rows: one register-tiled product gives the reductions of the whole block with the
+// support vectors as they are when it begins; while it is walked, only the columns of support vectors that changed are
+// made again, for the rows that are left. Row by row gives the same bits.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "support/feature_major.hpp"
+#include "input/rows.hpp"
+
+namespace budgetron {
+
+// Dense rows laid out feature-major, with rows of zeros up to whole lanes.
+template <class T>
+class RowBlock {
+ public:
+  template <class U>
+  void take(const DenseRows<U>& rows, std::size_t first, std::size_t count) {
+    stride_ = (count + single_lanes - 1) / single_lanes * single_lanes;
+    values_.resize(stride_ * rows.columns);
+    if (count < stride_) std::fill(values_.begin(), values_.end(), T{0});
+    for (std::size_t a = 0; a < count; a += lanes)
+      transpose(rows.values + (first + a) * rows.columns, std::min(lanes, count - a), rows.columns, &values_[a]);
+  }
+
+  std::size_t stride() const { return stride_; }
+  const T* from(std::size_t a) const { return values_.data() + a; }
+
+ private:
+  template <class U>
+  void transpose(const U* x, std::size_t rows, std::size_t columns, T* out) const {
+    if (rows < lanes) return transpose_some(x, rows, columns, out);
+    if constexpr (std::is_same_v<U, double> && std::is_same_v<T, double>)
+      return loops->transpose(x, columns, out, stride_);
+    for (std::size_t j = 0; j < columns; ++j, out += stride_)
+      for (std::size_t a = 0; a < lanes; ++a) out[a] = static_cast<T>(x[a * columns + j]);
+  }
+  template <class U>
+  void transpose_some(const U* x, std::size_t rows, std::size_t columns, T* out) const {
+    for (std::size_t a = 0; a < rows; ++a)
+      for (std::size_t j = 0; j < columns; ++j) out[j * stride_ + a] = static_cast<T>(x[a * columns + j]);
+  }
+
+  std::size_t stride_ = 0;
+  std::vector<T> values_;  // columns x stride
+};
+
+template <class T, class U>
+class BlockAhead final : public Ahead {
+ public:
+  BlockAhead(const DenseRows<U>& rows, const FeatureMajor<T>& support, std::size_t length)
+      : rows_(rows), support_(support), length_(length) {}
+
+  double kernel_row(std::size_t i, const Finish& kernel, std::span<double> k) override {
+    if (i < begin_ || i >= end_ || support_.padded() > stride_) begin(i);
+    if (end_ == begin_) return support_.kernel_row(rows_[i], kernel, k);
+    if (seen_ != support_.changes()) follow(i - begin_);
+    const std::size_t n = support_.padded();
+    const T norm = norms_[i - begin_];
+    kernel.finish(Reduced<T>{std::span<const T>(r_).subspan((i - begin_) * stride_, n), support_.norms(), norm}, k);
+    return static_cast<double>(norm);
+  }
+
+ private:
+  // A changed column costs half a block of reductions where a row costs n, so a block of n/4 rows loses little even
+  // where every row changes the support set. Short blocks are not worth their overhead.
+  std::size_t worthwhile(std::size_t i) const {
+    const std::size_t most = std::min({length_, support_.size() / 4, rows_.size() - i});
+    return most < lanes ? 0 : most < single_lanes ? most : most / single_lanes * single_lanes;
+  }
+
+  void begin(std::size_t i) {
+    const std::size_t count = worthwhile(i);
+    begin_ = i;
+    end_ = i + count;
+    if (count == 0) return;
+    stride_ = whole_lanes<T>(support_.size() + count);
+    x_.take(rows_, i, count);
+    norms_.resize(x_.stride());
+    support_.reduction().norms(x_.from(0), x_.stride(), x_.stride(), rows_.columns, norms_.data());
+    r_.resize(x_.stride() * stride_);
+    support_.reduce(x_.from(0), x_.stride(), x_.stride(), r_.data(), stride_);
+    seen_ = support_.changes();
+  }
+
+  // Columns that changed since they were last seen, for row a of the block and those after it. The reduction is
+  // symmetric, so here the rows take the part of the support vectors.
+  void follow(std::size_t a) {
+    a = a / lanes_of<T> * lanes_of<T>;
+    column_.resize(x_.stride());
+    s_.resize(rows_.columns);
+    for (std::size_t p = 0; p < support_.size(); ++p) {
+      if (support_.changed(p) <= seen_) continue;
+      support_.take(p, s_.data());
+      support_.reduction().block(s_.data(), 1, 1, rows_.columns, x_.from(a), x_.stride(), x_.stride() - a,
+                                 column_.data(), 0);
+      for (std::size_t b = a; b < x_.stride(); ++b) r_[b * stride_ + p] = column_[b - a];
+    }
+    seen_ = support_.changes();
+  }
+
+  const DenseRows<U> rows_;
+  const FeatureMajor<T>& support_;
+  std::size_t length_;
+  std::size_t begin_ = 0, end_ = 0;  // the rows of the block
+  RowBlock<T> x_;
+  std::vector<T> norms_;    // of the rows
+  std::size_t stride_ = 0;  // of r: room for a support vector more with every row
+  std::vector<T> r_;        // rows x stride
+  Counter seen_ = 0;        // the changes that r follows
+  std::vector<T> s_, column_;
+};
+
+template <class T>
+std::unique_ptr<Ahead> FeatureMajor<T>::ahead(const Rows& rows, std::size_t length) const {
+  return std::visit(
+      [&](const auto& view) -> std::unique_ptr<Ahead> {
+        using View = std::remove_cvref_t<decltype(view)>;
+        if constexpr (!View::sparse) return std::make_unique<BlockAhead<T, typename View::Value>>(view, *this, length);
+        return std::make_unique<RowByRow>(rows, *this);
+      },
+      rows.view());
+}
+
+}  // namespace budgetron

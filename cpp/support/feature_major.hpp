@@ -1,0 +1,191 @@
+// Support vectors feature-major: the values of feature j of all support vectors lie side by side, so that one row costs
+// a fused pass over the support vectors per feature with no horizontal sums, and a sparse x touches only its nonzero
+// features.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "state/fields.hpp"
+#include "simd/loops.hpp"
+#include "input/rows.hpp"
+#include "support/support_set.hpp"
+
+namespace budgetron {
+
+template <class T>
+class FeatureMajor final : public SupportSet {
+ public:
+  FeatureMajor(std::size_t features, const Reduction<T>& reduction) : features_(features), reduction_(reduction) {}
+
+  std::size_t size() const override { return static_cast<std::size_t>(n_); }
+  std::size_t padded() const override { return whole_lanes<T>(size()); }
+  std::size_t features() const { return features_; }
+  std::span<const T> norms() const { return std::span<const T>(norms_).first(padded()); }
+  const Reduction<T>& reduction() const { return reduction_; }
+
+  double norm(const Row& x) const override {
+    return as_stored(x, [&](const auto& row) { return static_cast<double>(norm_of(row)); });
+  }
+  double norm(std::size_t i) const override { return static_cast<double>(norms_[i]); }
+
+  double kernel_row(const Row& x, const Finish& kernel, std::span<double> k) const override {
+    return as_stored(x, [&](const auto& row) { return finish(row, norm_of(row), kernel, k); });
+  }
+
+  void kernel_row(std::size_t i, const Finish& kernel, std::span<double> k) const override {
+    std::vector<T> s(features_);
+    take(i, s.data());
+    if (!finish_sparse(s, norms_[i], kernel, k)) finish(DenseRow<T>{s.data(), features_}, norms_[i], kernel, k);
+  }
+
+  std::unique_ptr<Ahead> ahead(const Rows&, std::size_t length) const override;
+
+  // Reductions of a feature-major block of rows.
+  void reduce(const T* x, std::size_t x_stride, std::size_t rows, T* r, std::size_t r_stride) const {
+    reduction_.block(x, x_stride, rows, features_, values_.data(), stride_, padded(), r, r_stride);
+  }
+
+  // How many changes there were, and which was the last at place i.
+  Counter changes() const { return changes_; }
+  Counter changed(std::size_t i) const { return changed_[i]; }
+
+  // Support vector i as a row.
+  void take(std::size_t i, T* out) const {
+    for (std::size_t j = 0; j < features_; ++j) out[j] = values_[j * stride_ + i];
+  }
+
+  void append(const Row& x, double norm) override {
+    if (size() == stride_) widen(2 * stride_ + 2 * lanes_of<T>);
+    write(n_++, x, norm);
+  }
+
+  void replace(std::size_t i, const Row& x, double norm) override {
+    clear(i);
+    write(i, x, norm);
+  }
+
+  void remove(std::size_t i) override {
+    const std::size_t last = size() - 1;
+    for (std::size_t j = 0; j < features_; ++j) values_[j * stride_ + i] = values_[j * stride_ + last];
+    clear(last);
+    norms_[i] = norms_[last];
+    changed_[i] = ++changes_;
+    --n_;
+  }
+
+  void copy(std::size_t i, std::span<double> out) const override {
+    for (std::size_t j = 0; j < features_; ++j) out[j] = static_cast<double>(values_[j * stride_ + i]);
+  }
+
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(changed_));
+    io.field("support.n", n_);
+    io.field("support.values", values_);
+    io.field("support.norms", norms_);
+    if (!io.restoring()) return;
+    stride_ = norms_.size();
+    changed_.assign(stride_, 0);
+  }
+
+  bool fits(std::size_t n) const override {
+    const bool sized =
+        features_ == 0 ? values_.empty() : values_.size() % features_ == 0 && values_.size() / features_ == stride_;
+    const auto possible = [](T norm) { return norm >= 0 && std::isfinite(norm); };
+    return n_ == n && n <= stride_ && stride_ % lanes_of<T> == 0 && sized && all_finite(values_) &&
+           std::all_of(norms_.begin(), norms_.end(), possible);
+  }
+
+ private:
+  // Hands x to use; a row of the other precision is converted first, as if it had come in this one.
+  template <class Use>
+  static auto as_stored(const Row& x, Use use) {
+    return std::visit(
+        [&](const auto& row) {
+          using Value = std::remove_cvref_t<decltype(*row.values)>;
+          if constexpr (std::is_same_v<Value, T>) {
+            return use(row);
+          } else {
+            const std::vector<T> converted(row.values, row.values + row.size());
+            return use(row.with(converted.data()));
+          }
+        },
+        x);
+  }
+
+  T norm_of(const DenseRow<T>& x) const { return reduction_.norm(x.values, x.columns); }
+  T norm_of(const SparseRow<T>& x) const { return reduction_.sparse_norm(x.values, x.indices, x.nonzeros); }
+
+  // Dot products of a row that is mostly zeros are the same to the last bit over its nonzeros alone; false if it is
+  // not.
+  bool finish_sparse(const std::vector<T>& s, T norm, const Finish& kernel, std::span<double> k) const {
+    constexpr std::size_t worthwhile = 64;  // features
+    if (features_ < worthwhile || &reduction_ != &dot_product<T>()) return false;
+    const auto zeros = static_cast<std::size_t>(std::count(s.begin(), s.end(), T{0}));
+    if (2 * zeros < features_) return false;
+    std::vector<T> values;
+    std::vector<std::int32_t> indices;
+    for (std::size_t j = 0; j < features_; ++j)
+      if (s[j] != 0) values.push_back(s[j]), indices.push_back(static_cast<std::int32_t>(j));
+    finish(SparseRow<T>{values.data(), indices.data(), values.size()}, norm, kernel, k);
+    return true;
+  }
+
+  template <class AnyRow>
+  double finish(const AnyRow& x, T norm, const Finish& kernel, std::span<double> k) const {
+    assert(k.size() >= padded());
+    std::vector<T> r(padded());
+    reduce_row(x, r.data());
+    kernel.finish(Reduced<T>{r, norms(), norm}, k);
+    return static_cast<double>(norm);
+  }
+
+  void reduce_row(const DenseRow<T>& x, T* r) const { reduce(x.values, 1, 1, r, 0); }
+
+  void reduce_row(const SparseRow<T>& x, T* r) const {
+    reduction_.sparse(x.values, x.indices, x.nonzeros, values_.data(), stride_, padded(), norms_.data(), r);
+  }
+
+  void write(std::size_t i, const Row& x, double norm) {
+    norms_[i] = static_cast<T>(norm);
+    changed_[i] = ++changes_;
+    std::visit(
+        [&](const auto& row) {
+          row.each([&](std::size_t j, auto v) { values_[j * stride_ + i] = static_cast<T>(v); });
+        },
+        x);
+  }
+
+  void clear(std::size_t i) {
+    for (std::size_t j = 0; j < features_; ++j) values_[j * stride_ + i] = 0;
+  }
+
+  // Strides are 16, 48, 112 ..., never a power of 2: values of one support vector would then share few cache lines.
+  void widen(std::size_t stride) {
+    std::vector<T> wider(features_ * stride);
+    for (std::size_t j = 0; j < features_; ++j)
+      std::copy_n(values_.begin() + static_cast<std::ptrdiff_t>(j * stride_), size(),
+                  wider.begin() + static_cast<std::ptrdiff_t>(j * stride));
+    values_ = std::move(wider);
+    norms_.resize(stride);
+    changed_.resize(stride);
+    stride_ = stride;
+  }
+
+  std::size_t features_;
+  const Reduction<T>& reduction_;
+  Counter n_ = 0;
+  std::size_t stride_ = 0;
+  std::vector<T> values_;  // features x stride
+  std::vector<T> norms_;   // stride of them
+  Counter changes_ = 0;
+  std::vector<Counter> changed_;  // stride of them
+};
+
+}  // namespace budgetron

@@ -1,0 +1,1 @@
+"""Fuzzers: ``python -m fuzz.NAME --minutes 10``."""

@@ -1,0 +1,101 @@
+"""The parts of the benchmarks that can be wrong without anyone noticing."""
+
+from itertools import count
+
+import numpy as np
+import pytest
+from benchmarks import rows
+from benchmarks import vowpal
+from benchmarks.clock import take_turns
+from benchmarks.growth import Growth
+from scipy import sparse
+
+
+def test_turns():
+    """Runs take turns until each had three and its seconds; the least time of each counts."""
+    ticks, order = count(), []
+    clock = {"now": 0.0}
+    costs = {"slow": 1.0, "fast": 0.125}
+
+    def run(name):
+        order.append(name)
+        clock["now"] += costs[name] + (0.5 if next(ticks) < 2 else 0)  # the first turns are disturbed
+        return name
+
+    times = take_turns({n: (lambda n=n: run(n)) for n in costs}, 2.0, lambda: clock["now"])
+    assert order[:6] == ["slow", "fast"] * 3
+    assert order.count("slow") == 3
+    assert order.count("fast") == 12  # one of 0.625 and 11 of 0.125 make 2 seconds
+    assert times.seconds == costs
+    assert times.ratio("slow", "fast") == pytest.approx(8)
+    assert times.results == {"slow": "slow", "fast": "fast"}
+
+
+def test_slopes():
+    """Slopes of powers are their exponents, and the upper half leaves out a floor."""
+    values = [1, 2, 4, 8, 16, 32]
+    sheet = Growth("x", "s", values, {"square": [v**2.0 for v in values], "floor": [4.0, 4, 4, 8, 16, 32]})
+    assert sheet.slopes()["square"] == pytest.approx((2, 2))
+    assert sheet.slopes()["floor"][0] < 0.8
+    assert sheet.slopes()["floor"][1] == pytest.approx(1)
+
+
+def test_rows_where_there_is_no_file(monkeypatch, tmp_path, capsys):
+    """Without its file a data set is a stream of the same width, and that is said."""
+    monkeypatch.setenv("BUDGETRON_DATA", str(tmp_path))
+    data = rows.load("w8a", 300)
+    assert "w8a.train.svm (or packed: .xz, .gz, .bz2, .zst) is not in" in capsys.readouterr().out
+    assert data.name.startswith("synthetic")
+    assert data.X.shape == data.dense.shape == (len(data.y), 300)
+    assert 10 < data.X.nnz / len(data.y) < 16
+    assert set(data.y) == {-1.0, 1.0}
+
+
+def test_noise():
+    """Sparse rows have exactly the nonzeros asked for, in sorted columns."""
+    X, y = rows.noise(50, 100, 7)
+    assert X.shape == (50, 100)
+    assert set(np.diff(X.indptr)) == {7}
+    assert X.has_sorted_indices
+    assert len(y) == 50
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("print(500, 0.5, 100)", (500, 0.5, 0.2, "")),
+        (
+            "import sys; print(500, 0.5, 100, flush=True); sys.exit('out of luck')",
+            (500, 0.5, 0.2, "ended with 1: out of luck"),
+        ),
+    ],
+)
+def test_a_peer_that_ends_or_crashes(script, expected, monkeypatch, tmp_path):
+    """What a process did before it ended is kept, with the reason if it ended badly."""
+    path = tmp_path / "peer.py"
+    path.write_text(script)
+    monkeypatch.setattr(vowpal, "__file__", str(path))
+    assert vowpal.measure(sparse.csr_matrix(np.eye(3)), np.ones(3), 0.5, 300) == expected
+
+
+def test_a_peer_that_hangs(monkeypatch, tmp_path):
+    """It is stopped, and what it did before is kept."""
+    path = tmp_path / "peer.py"
+    path.write_text("import time; print(500, 0.5, 100, flush=True); time.sleep(600)")
+    monkeypatch.setattr(vowpal, "__file__", str(path))
+    for limit in (2, 10, 60):  # a busy machine may need longer to start the process at all
+        done = vowpal.measure(sparse.csr_matrix(np.eye(3)), np.ones(3), 0.5, limit)
+        if done[0]:
+            break
+    assert done == (500, 0.5, 0.2, f"stopped after {limit} s")
+
+
+def test_a_peer_that_says_nothing(monkeypatch, tmp_path):
+    """A process that fails at once has no time."""
+    path = tmp_path / "peer.py"
+    path.write_text("import no_such_module")
+    monkeypatch.setattr(vowpal, "__file__", str(path))
+    n, seconds, mistakes, note = vowpal.measure(sparse.csr_matrix(np.eye(3)), np.ones(3), 0.5, 20)
+    assert n == 0
+    assert np.isnan([seconds, mistakes]).all()
+    assert "No module named" in note

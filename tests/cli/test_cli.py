@@ -1,0 +1,120 @@
+"""The command line as a whole: help, exit codes, and what is loaded for them."""
+
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+
+import budgetron
+from budgetron.cli import COMMANDS
+from tests.helpers.command import PATIENCE, called, command, spawned, written
+
+
+def test_help_is_quick_and_loads_nothing_heavy():
+    script = "import sys; from budgetron.cli import main; main(['--help']); print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert {"numpy", "scipy", "sklearn", "argparse"}.isdisjoint(loaded)
+    assert {name for name in loaded if name.startswith("budgetron")} == {"budgetron", "budgetron.cli"}
+
+
+@pytest.mark.timing
+def test_help_answers_within_a_fifth_of_a_second():
+    times = []
+    for _ in range(5):
+        began = processor_time_of_children()
+        assert spawned("--help").code == 0
+        times.append(processor_time_of_children() - began)
+    assert 0 < min(times) < 0.2
+
+
+def processor_time_of_children():
+    """In seconds; what else the machine does is not in it."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@pytest.mark.parametrize("argv", [[], ["--help"], ["-h"], ["help"]])
+def test_help_names_every_command(argv, capsys):
+    ended = called(capsys, *argv)
+    assert ended.code == 0
+    assert ended.err == ""
+    for name in COMMANDS:
+        assert f"\n  {name} " in ended.out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples(name, capsys):
+    ended = called(capsys, name, "--help")
+    assert ended.code == 0
+    assert ended.out.startswith(f"usage: budgetron {name} ")
+    assert ended.out.split("\nexamples\n")[1].startswith(f"  budgetron {name}")
+    assert all(len(line) <= 108 for line in ended.out.splitlines())
+
+
+def test_version(capsys):
+    assert called(capsys, "--version").out == f"budgetron {budgetron.__version__}\n"
+
+
+def test_an_unknown_command(capsys):
+    code, out, err = called(capsys, "rum")
+    assert (code, out) == (2, "")
+    assert err.startswith("budgetron: there is no command 'rum'; there are: run, predict,")
+
+
+def test_a_reader_that_has_gone_is_no_fault(tmp_path, capsys):
+    """As in ``budgetron predict model file | head -1``, with more output than a pipe holds."""
+    file = written(tmp_path / "rows.svm", 30000)
+    model = tmp_path / "model"
+    assert called(capsys, "run", "rbp", file, "--budget", "5", "--gamma", "1", "--save", model).code == 0
+    reading, writing = os.pipe()
+    process = subprocess.Popen(command("predict", model, file), stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+    os.read(reading, 10)
+    os.close(reading)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert err == b""
+    assert process.returncode == 141
+
+
+def test_names_are_loaded_when_asked_for():
+    script = (
+        "import sys, budgetron; assert 'numpy' not in sys.modules; budgetron.model_files;"
+        "from budgetron import streams, Gaussian; budgetron.rbp(Gaussian(1.0), budget=1);"
+        "from budgetron import *; print(OnlineClassifier.__name__, hasattr(budgetron, 'rpb'))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "OnlineClassifier False\n"
+
+
+def test_every_exported_name_is_what_it_says():
+    for name in set(budgetron.__all__) - {"__version__"}:
+        assert getattr(budgetron, name).__name__ == name
+    assert set(budgetron.__all__) <= set(dir(budgetron))
+    with pytest.raises(AttributeError, match="module 'budgetron' has no attribute 'rpb'"):
+        budgetron.rpb  # noqa: B018
+    with pytest.raises(ImportError, match="cannot import name 'rpb'"):
+        from budgetron import rpb  # noqa: F401
+
+
+FIRST = """
+import importlib, os, pkgutil, sys
+import numpy, scipy.sparse, scipy.stats, sklearn.base  # once for all, since they know nothing of us
+import budgetron
+for module in pkgutil.walk_packages(budgetron.__path__, "budgetron."):
+    child = os.fork()
+    if child == 0:
+        importlib.import_module(module.name)
+        os._exit(0)
+    print(module.name, os.waitpid(child, 0)[1])
+"""
+
+
+def test_any_module_can_be_the_first():
+    """Names that load when they are asked for must not ask for each other in a circle."""
+    done = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, check=True)
+    found = dict(line.split() for line in done.stdout.splitlines())
+    assert set(found) >= {"budgetron.kernels", "budgetron.cli.commands.run", "budgetron.datasets.loading"}
+    assert set(found.values()) == {"0"}, done.stderr

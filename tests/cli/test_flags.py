@@ -1,0 +1,122 @@
+"""Learners from flags: every algorithm by its signature, and sentences for flags that do not fit."""
+
+import inspect
+
+import pytest
+
+from budgetron import (
+    DualRemoval,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Logistic,
+    Polynomial,
+    ProjectSmallest,
+    Sigmoid,
+    algorithms,
+)
+from budgetron.cli import learners
+from budgetron.cli.process import Usage
+from tests.helpers.command import COLUMNS, called
+
+NEEDED = {"budget": "10", "rank": "5", "beta": "2"}
+
+
+def learner(name, **flags):
+    return learners.learners([name], flags)[name]
+
+
+@pytest.mark.parametrize("name", algorithms.__all__)
+def test_every_algorithm_takes_what_its_signature_says(name):
+    function = getattr(algorithms, name)
+    parameters = inspect.signature(function).parameters.values()
+    own = {p.name for p in parameters} - {"kernel"}
+    assert own <= set(learners.taken(name))
+    needed = {p.name: NEEDED[p.name] for p in parameters if p.default is p.empty and p.name != "kernel"}
+    expected = function(Gaussian(0.5), **{key: int(text) for key, text in needed.items()})
+    assert learner(name, gamma="0.5", **needed) == expected
+
+
+@pytest.mark.parametrize(
+    ("flags", "kernel"),
+    [
+        ({}, Gaussian()),
+        ({"sigma": "8"}, Gaussian.of_width(8)),
+        ({"kernel": "laplacian", "sigma": "4"}, Laplacian(0.25)),
+        ({"kernel": "laplacian", "gamma": "auto"}, Laplacian("auto")),
+        ({"kernel": "polynomial", "degree": "2", "coef0": "-1"}, Polynomial(degree=2, coef0=-1.0)),
+        ({"kernel": "linear"}, Linear()),
+        ({"kernel": "Sigmoid", "gamma": "0.1"}, Sigmoid(0.1)),
+    ],
+)
+def test_kernels(flags, kernel):
+    assert learner("perceptron", **flags).kernel == kernel
+
+
+def test_losses_and_maintenances():
+    made = learner("bsgd", budget="9", loss="logistic", maintenance="project-smallest", neighbours="3")
+    assert made == algorithms.bsgd(
+        Gaussian(), budget=9, loss=Logistic(), maintenance=lambda budget: ProjectSmallest(budget, 3)
+    )
+    assert learner("bduol", budget="9", maintenance="DualRemoval").maintenance == DualRemoval(9)
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "message"),
+    [
+        ("rbp", {}, "rbp needs --budget."),
+        ("rbp", {"budget": "ten"}, "--budget: expected a whole number, got 'ten'."),
+        (
+            "rbp",
+            {"budget": "9", "rank": "2"},
+            "--rank is not for rbp: rbp takes --budget, --eta, --epsilon.",
+        ),
+        ("ogd", {"eta": "x"}, "--eta: expected a number, got 'x'."),
+        ("ogd", {"loss": "hinges"}, "--loss: there is no 'hinges'; did you mean hinge?"),
+        ("ogd", {"kernel": "cubic"}, "--kernel: there is no 'cubic'; there are: gaussian, "),
+        ("ogd", {"sigma": "0"}, "gaussian: sigma must be above 0, got 0.0."),
+        ("ogd", {"gamma": "-1"}, "Gaussian: gamma must be above 0, got -1.0."),
+        ("ogd", {"gamma": "wide"}, "--gamma: expected a number or scale or auto, got 'wide'."),
+        ("ogd", {"gamma": "1", "sigma": "1"}, "--sigma and --gamma are two ways to say one thing"),
+        ("ogd", {"degree": "2"}, "--degree is not for the kernel gaussian, which takes --gamma, --sigma."),
+        (
+            "bsgd",
+            {"budget": "9", "neighbours": "3"},
+            "--neighbours is not for the maintenance remove-smallest.",
+        ),
+        (
+            "bsgd",
+            {"budget": "9", "maintenance": "dual-removal"},
+            "--maintenance: there is no 'dual-removal';",
+        ),
+    ],
+)
+def test_flags_that_do_not_fit(name, flags, message):
+    with pytest.raises(Usage) as caught:
+        learner(name, **flags)
+    assert str(caught.value).startswith(message)
+
+
+def test_several_algorithms_share_flags():
+    both = learners.learners(["ogd", "rbp"], {"budget": "9", "lam": "0.5"})
+    assert both == {"ogd": algorithms.ogd(Gaussian(), lam=0.5), "rbp": algorithms.rbp(Gaussian(), budget=9)}
+    with pytest.raises(Usage, match=r"--rank is not for ogd, rbp: ogd takes --eta.*; rbp takes --budget"):
+        learners.learners(["ogd", "rbp"], {"budget": "9", "rank": "2"})
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [("forgetorn", "did you mean forgetron?"), ("svm", "there are: bduol, bogd,")],
+)
+def test_unknown_algorithms(word, message, capsys):
+    code, out, err = called(capsys, "run", word, "-", *COLUMNS)
+    assert (code, out) == (2, "")
+    assert f"there is no algorithm {word!r}; {message}" in err
+
+
+def test_other_spellings_of_algorithms():
+    assert [learners.named(word) for word in ("projectron++", "bpa-nn", "RBP")] == [
+        "projectron_pp",
+        "bpa_nn",
+        "rbp",
+    ]

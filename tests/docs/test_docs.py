@@ -1,0 +1,131 @@
+"""The pages: links lead somewhere, the code shown is the code there is, every member has its place."""
+
+import re
+from dataclasses import is_dataclass
+from pathlib import Path
+
+import pytest
+
+import budgetron
+from budgetron import algorithms
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("reproduction/*.md"))]
+WALKS = [ROOT / "docs" / "from_paper_to_code.md", ROOT / "docs" / "write_your_own_budget.md"]
+NOUNS = {  # whose members stand on which page
+    budgetron.Kernel: "kernels.md",
+    budgetron.Loss: "losses.md",
+    budgetron.Rule: "rules.md",
+    budgetron.VectorRule: "rules.md",
+    budgetron.Budget: "budgets.md",
+    budgetron.FeatureMap: "features.md",
+    budgetron.Learner: "learners.md",
+    budgetron.DualMaintenance: "learners.md",
+}
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+SHOWN = re.compile(r"^`([\w./]+)`:\n\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+each_walk = pytest.mark.parametrize("page", WALKS, ids=lambda page: page.name)
+
+
+# ---- links
+
+
+def anchors(page):
+    """The headings of a page, as links name them."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken(page, link):
+    """Whether a relative link leads nowhere."""
+    path, _, anchor = link.partition("#")
+    target = (page.parent / path).resolve() if path else page
+    return not target.exists() or bool(anchor and anchor not in anchors(target))
+
+
+@each_page
+def test_links_lead_somewhere(page):
+    links = LINK.findall(FENCE.sub("", page.read_text()))
+    assert [link for link in links if "://" not in link and broken(page, link)] == []
+
+
+def test_every_page_is_on_the_map():
+    links = set(LINK.findall((ROOT / "docs" / "index.md").read_text()))
+    pages = {page.name for page in ROOT.glob("docs/*.md")} - {"index.md"}
+    assert pages <= links, sorted(pages - links)
+
+
+@pytest.mark.parametrize("link", ["nowhere.md", "design.md#no-such-heading", "#no-such-heading"])
+def test_broken_links_are_noticed(link):
+    page = ROOT / "docs" / "streams.md"
+    assert broken(page, link)
+    assert not broken(page, "design.md#the-command-line")
+
+
+# ---- code shown is code there is
+
+
+def missing(block, text):
+    """The first piece of a block that a file has not in this order; a line "..." parts pieces."""
+    place = 0
+    for piece in re.split(r"^ *\.\.\.\n", block, flags=re.MULTILINE):
+        found = f"\n{text}".find(f"\n{piece}", place)
+        if found < 0:
+            return piece
+        place = found + len(piece)
+    return None
+
+
+@each_walk
+def test_code_is_that_of_the_file(page):
+    shown = SHOWN.findall(page.read_text())
+    assert shown
+    for path, block in shown:
+        assert missing(block, (ROOT / path).read_text()) is None, path
+
+
+@each_walk
+def test_all_code_says_where_it_is_from(page):
+    """A block is from a file, or an example that runs, or a command."""
+    text = page.read_text()
+    named = [block for _, block in SHOWN.findall(text)]
+    for language, block in FENCE.findall(text):
+        assert block in named or ">>> " in block or language == "sh", block
+
+
+def test_drift_is_noticed():
+    text = "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
+    assert missing("def f():\n    ...\n    return 2\n", text) is None
+    assert missing("def g():\n    ...\ndef f():\n", text) == "def f():\n"
+    assert missing("return 1\n", text) == "return 1\n"  # not as it stands there
+    assert missing("    return 3\n", text) == "    return 3\n"
+
+
+def test_the_count_of_lines_is_right():
+    text = WALKS[1].read_text()
+    [said] = re.findall(r"\*\*(\d+) lines\*\*", text)
+    lines = [line.strip() for _, block in SHOWN.findall(text) for line in block.splitlines()]
+    assert int(said) == sum(line not in ("", "...") for line in lines)
+
+
+# ---- every member has its place
+
+
+def members():
+    """Every member of a noun (bases apart) and every named algorithm, with the page it belongs on."""
+    for name in budgetron.__all__:
+        member = getattr(budgetron, name)
+        if name in algorithms.__all__:
+            yield name, "learners.md"
+        elif is_dataclass(member):
+            yield from ((name, page) for noun, page in NOUNS.items() if issubclass(member, noun))
+
+
+@pytest.mark.parametrize(("name", "page"), list(members()))
+def test_every_member_is_documented(name, page):
+    text = (ROOT / "docs" / page).read_text()
+    assert re.search(rf"^\|.*`{name}\b", text, re.MULTILINE), f"No table of docs/{page} has `{name}`."

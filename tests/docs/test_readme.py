@@ -1,0 +1,104 @@
+"""What the README says of its table and pictures; its code runs as a doctest."""
+
+import re
+from pathlib import Path
+
+import pytest
+from benchmarks import algorithm_table as which
+from PIL import Image
+
+import budgetron
+from budgetron.evaluate import Comparison, Record
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+STACKED, FOGD = "`Mapped(Stack(RandomFourier, Identity), AROW)`", "`fogd`"
+
+
+def numbers():
+    """Algorithm to its numbers: error, microseconds and KiB for each of the data sets."""
+    block = TEXT.split(which.BEGIN)[1].split(which.END)[0]
+    lines = [line.strip("| ").split(" | ") for line in block.splitlines() if line.startswith("|")]
+    return {name: [float(re.sub(r"[*,]", "", cell)) for cell in cells] for name, *cells in lines[2:]}
+
+
+def test_the_table_has_every_contestant():
+    assert list(numbers()) == [contestant.name for contestant in which.contestants()]
+    assert {len(row) for row in numbers().values()} == {3 * len(which.STUDIES)}
+
+
+def behind(name):
+    """How many points an algorithm is behind the best on each data set, least first."""
+    table = numbers()
+    return sorted(round(table[name][i] - min(row[i] for row in table.values()), 1) for i in (0, 3, 6))
+
+
+def test_the_recommendation_follows_from_the_table():
+    claim = re.search(r"errs least on\s+two, and on the third it is ([\d.]+) points from the best", TEXT)
+    assert behind(STACKED) == [0, 0, float(claim[1])]
+    claim = re.search(
+        r"`fogd`, within\s+([\d.]+) points of the best on these three, in (\d) to (\d) µs a row", TEXT
+    )
+    assert behind(FOGD)[-1] == float(claim[1])
+    assert {round(numbers()[FOGD][i]) for i in (1, 4, 7)} == {int(claim[2]), int(claim[3])}
+    linear = next(row for name, row in numbers().items() if name.startswith("linear"))
+    assert linear[3] == min(row[3] for row in numbers().values())
+
+
+def test_the_default_is_the_one_that_is_named():
+    model = budgetron.OnlineClassifier().fit([[0.0], [1.0]], [0, 1])
+    kernel = budgetron.Gaussian(model.gamma_)
+    assert model.learner_ == budgetron.bpa_p(kernel, budget=200)
+    assert "but `bpa_p(Gaussian(), budget=200)`" in TEXT
+
+
+def test_pictures_are_there_and_small():
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", TEXT)
+    assert len(pictures) == 4
+    for path in pictures:
+        with Image.open(ROOT / path) as picture:
+            assert picture.width >= 480
+        assert (ROOT / path).stat().st_size < 1.5e6
+    with Image.open(ROOT / "docs/pictures/learning.gif") as gif:
+        assert 20 < gif.n_frames < 40
+
+
+def test_the_table_is_written_between_its_marks_and_nowhere_else():
+    once = which.written(TEXT, "| new |")
+    assert which.written(once, "| new |") == once
+    assert once.split(which.BEGIN)[0] == TEXT.split(which.BEGIN)[0]
+    assert once.split(which.END)[1] == TEXT.split(which.END)[1]
+
+
+def test_cells_are_the_mean_error_the_quickest_order_and_the_largest_memory():
+    def run(mistakes, seconds, memory):
+        return (Record(1000, mistakes, None, 5, seconds, memory),)
+
+    runs = {
+        "a": (run(100, 0.002, 2048), run(120, 0.003, 1024)),
+        "b": (run(110, 0.05, 1024), run(110, 0.04, 1024)),
+        "c": (run(300, 0.002, 2**21), run(302, 0.002, 2**21)),
+    }
+    result = Comparison("classification", dict.fromkeys(runs, "code"), runs)
+    found = which.cells(result)
+    assert found == {
+        "a": ["**11.0**", "2.0", "2"],
+        "b": ["**11.0**", "40", "1"],
+        "c": ["30.1", "2.0", "2,048"],
+    }
+    assert which.table({"x": found}).splitlines()[2] == "| a | **11.0** | 2.0 | 2 |"
+
+
+def test_each_takes_the_step_that_errs_least_where_it_is_chosen():
+    X, y = budgetron.datasets.load("synthetic")
+    data = X[:400], y[:400]
+    contestants = [
+        which.Contestant("bold", which.algorithms.ogd, "eta", (1e-9, 0.3)),
+        which.Contestant("none", which.algorithms.perceptron),
+    ]
+    choice = which.choose(data, contestants, widths=(1e-4, 1.0))
+    assert choice.share == 1.0
+    assert choice.steps == {"bold": "eta = 0.3"}
+    assert choice.learners["bold"] == budgetron.ogd(choice.kernel, eta=0.3)
+    [row, _] = which.compare(choice.learners, data, permutations=1).rows
+    assert choice.errors["bold"] == pytest.approx(row.mean)

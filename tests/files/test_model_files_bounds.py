@@ -1,0 +1,159 @@
+"""Loading takes memory and time in proportion to the file, whatever its description says."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from budgetron import (
+    AROW,
+    OGD,
+    AdaGrad,
+    Averaged,
+    CoinBetting,
+    Gaussian,
+    HadamardFourier,
+    Identity,
+    Mapped,
+    Nystrom,
+    OrthogonalFourier,
+    RandomFourier,
+    SobolFourier,
+    Spectrum,
+    Stack,
+    _tensors,
+    fogd,
+    model_files,
+    perceptron,
+)
+from tests.helpers.members import estimator, fitted
+
+# The peak of the memory that loading takes, in bytes, and the seconds; the sentence if it is refused.
+LOADING = """
+import sys, time
+from pathlib import Path
+from budgetron import ModelFileError, load
+import budgetron.mapped
+
+def resident(what):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith(what))
+
+try:
+    load(sys.argv[2])  # imports and caches are not counted
+finally:
+    Path("/proc/self/clear_refs").write_text("5")
+    before, began = resident("VmRSS"), time.process_time()
+    try:
+        load(sys.argv[1])
+        said = "loaded"
+    except ModelFileError as error:
+        said = str(error)
+    print(resident("VmHWM") - before, time.process_time() - began, said)
+"""
+
+pytestmark = pytest.mark.skipif(
+    not os.access("/proc/self/clear_refs", os.W_OK),
+    reason="the peak of memory can be measured on Linux only",
+)
+K = Gaussian(0.5)
+
+
+def loading(path, small):
+    run = subprocess.run(
+        [sys.executable, "-c", LOADING, str(path), str(small)], capture_output=True, text=True, timeout=100
+    )
+    assert run.returncode == 0, run.stderr
+    grown, seconds, said = run.stdout.split(" ", 2)
+    return int(grown), float(seconds), said
+
+
+def forged(path, change, arrays=None):
+    """The file with its description changed by a function, and arrays put in."""
+    file = model_files.read(path)
+    with open(path, "rb") as opened:
+        texts, _ = _tensors.decode(opened, str(path), lambda _: None)
+    change(file.description["fitted"])
+    texts["description"] = json.dumps(file.description)
+    path.write_bytes(b"".join(_tensors.encode(file.arrays | (arrays or {}), texts)))
+
+
+def components(fitted):
+    learner = fitted["learner"].get("learner", fitted["learner"])
+    learner["features"]["components"] = 10**7
+
+
+def width(fitted):
+    fitted["n_features_in"] = 2**31 - 1
+
+
+def side_by_side(fitted):
+    fitted["learner"]["features"] = {
+        "type": "Stack",
+        "maps": [{"type": "Identity"}] * 2000,
+        "random_state": None,
+    }
+
+
+ALL = {"state/fourier.all": np.array([1], np.uint64)}
+
+
+@pytest.mark.parametrize(
+    ("learner", "change", "arrays"),
+    [
+        (fogd(K), components, {}),
+        (fogd(K), width, ALL),
+        (fogd(K, components=20), lambda fitted: fitted.update(n_features_in=10**6), ALL),
+        (Averaged(fogd(K)), components, {}),
+        (Mapped(RandomFourier(Spectrum(), 20), OGD()), components, {}),
+        (Mapped(RandomFourier(Spectrum(), 20), OGD()), width, ALL),
+        (Mapped(OrthogonalFourier(K, 20), OGD()), components, {}),
+        (Mapped(OrthogonalFourier(K, 20), OGD()), width, ALL),
+        (Mapped(SobolFourier(K, 20), OGD()), components, {}),
+        (Mapped(SobolFourier(K, 20), OGD()), lambda fitted: fitted.update(n_features_in=20_000), ALL),
+        (Mapped(HadamardFourier(K, 20), OGD()), components, {}),
+        (Mapped(HadamardFourier(K, 20), OGD()), width, {}),
+        (Mapped(Identity(), AdaGrad()), width, {}),
+        (Mapped(Identity(), CoinBetting()), width, {}),
+        (Mapped(Identity(), AROW()), side_by_side, {}),
+        (Mapped(Stack(Identity(), Nystrom(K, 5)), AROW(covariance="diagonal")), width, {}),
+        ("rbp", width, {}),
+    ],
+    ids=lambda part: str(getattr(part, "__name__", part))[:100],
+)
+def test_large_parameters(learner, change, arrays, path, tmp_path):
+    small = tmp_path / "small"
+    fitted("binary", learner).save(path)
+    small.write_bytes(path.read_bytes())
+    forged(path, change, arrays)
+    grown, seconds, said = loading(path, small)
+    size = path.stat().st_size
+    assert grown < 16 * size + (64 << 20), said
+    assert seconds < 1 + 20e-6 * size, said
+
+
+@pytest.mark.parametrize("learner", [perceptron(Gaussian(1e-3)), Mapped(Nystrom(K, 300), OGD())], ids=str)
+def test_a_large_model_of_wide_rows(learner, path, tmp_path):
+    """Every column in use belongs to one support vector: the worst case of the inverted index."""
+    n, nonzeros = 300, 2000
+    X = sparse.csr_array(
+        (
+            np.ones(n * nonzeros, np.float32),
+            np.arange(n * nonzeros, dtype=np.int32),
+            np.arange(n + 1) * nonzeros,
+        ),
+        (n, n * nonzeros),
+    )
+    model = estimator("binary", learner).fit(X, np.arange(n) % 2)
+    model.save(path)
+    fitted().save(tmp_path / "small")
+    grown, seconds, said = loading(path, tmp_path / "small")
+    size = path.stat().st_size
+    assert size > 1 << 20
+    assert said.strip() == "loaded"
+    assert grown < 16 * size + (64 << 20)
+    assert seconds < 1 + 20e-6 * size

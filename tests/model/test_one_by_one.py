@@ -1,0 +1,334 @@
+"""One row at a time: the handle, and the estimators' short way."""
+
+import pickle
+import threading
+import warnings
+from time import process_time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from budgetron import Averaged, Gaussian, OneByOne, OnlineClassifier, Polynomial, fogd, nogd, ogd, rbp
+from tests.helpers.members import bits, cases, data, estimator, fitted, make, scores, start
+
+CLASSES = {"binary": 2, "multiclass": 3, "regression": None}
+
+
+def handle(task, learner="rbp", features=3, **more):
+    """A handle for the rows of ``members.data``."""
+    learner = make(learner) if isinstance(learner, str) else learner
+    return OneByOne(learner, features, CLASSES[task], **more)
+
+
+def labels(task, y):
+    """Labels as the handle reads them."""
+    return 2 * y - 1 if task == "binary" else y
+
+
+def state(model):
+    """A model's state, as something that can be compared later."""
+    return {name: a.tobytes() for name, a in model.state().items()}
+
+
+@pytest.mark.parametrize(("task", "name"), cases())
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_model_is_the_estimators(task, name, dtype):
+    """Every learner: steps through the handle give the model, and the scores, that the estimator has."""
+    X, y = data(task)
+    X = X.astype(dtype)
+    one, batch = handle(task, name, dtype=dtype), handle(task, name, dtype=dtype)
+    expected = batch.learn(X, labels(task, y).astype(float))
+    made = [one.step(x, label) for x, label in zip(X, labels(task, y), strict=True)]
+    assert np.array_equal(np.reshape(made, expected.shape), expected)
+    model = start(estimator(task, name), task, X, y)
+    assert state(one) == state(model._model)
+    assert np.array_equal(one.score(X[3]), np.squeeze(scores(model, X[3:4])))
+
+
+def test_types_of_scores():
+    """A float for one output, an array of its own for more."""
+    assert type(handle("binary").step(np.zeros(3), -1)) is float
+    assert type(handle("regression").score(np.zeros(3))) is float
+    model = handle("multiclass")
+    first, second = model.step(np.zeros(3), 0), model.step(np.ones(3), 1)
+    assert first.shape == second.shape == (3,)
+    assert first is not second
+
+
+def test_average():
+    """A step gives f(x), a score the average of f."""
+    one = handle("binary", Averaged(ogd(Gaussian(0.5), eta=1.0)))
+    x = np.zeros(3)
+    assert [one.step(x, 1), one.step(x, 1)] == [0.0, 1.0]
+    assert one.step(x, -1) == 1.0  # which takes f(x) to 0, the average over three rounds to 2/3
+    assert one.score(x) == pytest.approx(2 / 3)
+
+
+def test_pickle():
+    """A handle pickles, and goes on as if it had not."""
+    X, y = data("binary")
+    one = handle("binary")
+    for x, label in zip(X[:40], labels("binary", y), strict=False):
+        one.step(x, label)
+    other = pickle.loads(pickle.dumps(one))
+    made = [
+        [m.step(x, label) for x, label in zip(X[40:], labels("binary", y)[40:], strict=True)]
+        for m in (one, other)
+    ]
+    assert made[0] == made[1]
+    assert state(one) == state(other)
+
+
+def test_threads():
+    """Steps of several threads come one after the other: none is lost."""
+    one = OneByOne(ogd(Gaussian(0.5), eta=1e-6), 3, n_classes=None)
+    X, _ = data("regression", 400)
+
+    def walk(rows):
+        for x in rows:
+            one.step(x, 1.0)
+
+    threads = [threading.Thread(target=walk, args=(X[i::4],)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert one.size == 400
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("x", "got"),
+    [
+        (np.zeros(4), r"float64 of shape \(4,\)"),
+        (np.zeros((1, 3)), r"float64 of shape \(1, 3\)"),
+        (np.zeros(3, np.float32), r"float32 of shape \(3,\)"),
+        (np.zeros(3, int), r"int64 of shape \(3,\)"),
+        (np.zeros(6)[::2], r"float64 of shape \(3,\) with gaps in memory"),
+        ([0.0, 0.0, 0.0], "list"),
+    ],
+)
+def test_rows_that_are_none(x, got):
+    """Rows of another length, type or layout are refused by both methods."""
+    one = handle("binary")
+    one.step(np.ones(3), -1)
+    before = state(one)
+    for call in (lambda: one.step(x, 1), lambda: one.score(x)):
+        with pytest.raises(ValueError, match=rf"of float64 and shape \(3,\), got {got}: "):
+            call()
+    assert state(one) == before
+
+
+@pytest.mark.parametrize("learner", ["rbp", "fogd", "nogd", "duol", "sgd"])
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [(np.nan, "x[1] is not finite"), (-np.inf, "x[1] is not finite"), (1e200, "overflows")],
+)
+def test_numbers_that_are_none(learner, value, why):
+    """Rows that are not finite, or not when squared, are refused from the first on."""
+    x = np.array([0.0, value, 0.0])
+    one = handle("binary", learner)
+    for _ in range(2):
+        before = state(one)
+        for call in (lambda: one.step(x, 1), lambda: one.score(x)):
+            with pytest.raises(ValueError, match=why.replace("[", r"\[")):
+                call()
+        assert state(one) == before
+        one.step(np.ones(3), -1)
+
+
+@pytest.mark.parametrize(
+    ("task", "bad", "why"),
+    [
+        ("binary", 0, "must be -1 or 1, got 0"),
+        ("binary", np.nan, "must be -1 or 1, got nan"),
+        ("multiclass", 3, "from 0 to 2, got 3"),
+        ("multiclass", -1, "from 0 to 2, got -1"),
+        ("multiclass", 0.5, "from 0 to 2, got 0.5"),
+        ("multiclass", np.nan, "from 0 to 2, got nan"),
+        ("regression", np.inf, "must be a finite number, got inf"),
+        ("regression", np.nan, "must be a finite number, got nan"),
+    ],
+)
+def test_labels_that_are_none(task, bad, why):
+    """Labels outside those announced, which the core does not check."""
+    one = handle(task)
+    with pytest.raises(ValueError, match=why):
+        one.step(np.zeros(3), bad)
+    assert one.size == 0
+
+
+def test_divergence():
+    """A score or a step that is not finite refuses the row and leaves the model."""
+    one = handle("regression", ogd(Polynomial(gamma=1.0, degree=3), eta=0.1))
+    one.step(np.ones(3), 1.0)
+    before = state(one)
+    for call in (lambda: one.step(np.full(3, 1e120), 1.0), lambda: one.score(np.full(3, 1e120))):
+        with pytest.raises(ValueError, match="score that is not finite, so the model was left as it was"):
+            call()
+    assert state(one) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"n_features": 0}, "OneByOne: n_features must be a whole number above 0, got 0"),
+        ({"n_classes": 1}, "OneByOne: n_classes must be at least 2, got 1"),
+        ({"n_classes": 2.5}, "OneByOne: n_classes must be a whole number above 0, got 2.5"),
+        ({"seed": -1}, "OneByOne: seed must be a whole number from 0"),
+        ({"dtype": int}, "OneByOne: dtype must be float64 or float32"),
+        ({"learner": rbp(Gaussian(), budget=5)}, "kernel__gamma='scale' is taken from rows"),
+        ({"learner": fogd(Gaussian(), components=5)}, "gamma='scale' is taken from rows"),
+    ],
+)
+def test_bad_beginnings(arguments, why):
+    """What a handle is made of is checked when it is made."""
+    good = {"learner": rbp(Gaussian(0.5), budget=5), "n_features": 3}
+    with pytest.raises(ValueError, match=why):
+        OneByOne(**(good | arguments))
+
+
+def test_no_learner():
+    """Something else in the place of the learner."""
+    with pytest.raises(TypeError, match="OneByOne: learner must be a Learner, got 'rbp'"):
+        OneByOne("rbp", 3)
+
+
+# ---- the estimators' short way
+
+
+@pytest.mark.parametrize(
+    ("task", "name"), [(task, name) for task, name in cases() if name in ("rbp", "bogd", "fogd")]
+)
+def test_the_short_way_is_the_long_one(task, name):
+    """Arrays that skip scikit-learn's checks and lists that do not give the same model and predictions."""
+    X, y = data(task)
+    short, long = estimator(task, name), estimator(task, name)
+    start(short, task, X[:5], y[:5]), start(long, task, X[:5], y[:5])
+    for i in range(5, 80):
+        rows, label = X[i : i + 1], y[i : i + 1]
+        assert short._certain(rows)
+        assert not long._certain(rows.tolist())
+        one, other = (
+            short.progressive_predict(rows, label),
+            long.progressive_predict(rows.tolist(), label.tolist()),
+        )
+        assert one.dtype == other.dtype
+        assert np.array_equal(one, other)
+        assert np.array_equal(scores(short, rows), scores(long, rows.tolist()))
+    assert bits(short) == bits(long)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int8, np.uint8, np.float64, np.bool_, np.str_])
+def test_labels_of_every_kind(kind):
+    """Labels of the kind of the classes take the short way, and mean the same."""
+    X, y = data("binary")
+    y = y.astype(kind)
+    model, other = estimator("binary", "rbp"), estimator("binary", "rbp")
+    classes = np.unique(y)
+    model.partial_fit(X[:1], y[:1], classes=classes)
+    assert model._certain_labels(y, 80) is not None
+    for i in range(1, 80):
+        model.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert bits(model) == bits(other.partial_fit(X, y, classes=classes))
+
+
+def test_classes_again():
+    """The classes of the first call, given again, take the short way too; others are refused."""
+    model = fitted("binary")
+    assert model._certain_classes([0, 1])
+    assert model._certain_classes(np.array([0, 1]))
+    for doubtful in ([1, 0], [0, 1, 2], [0.0, 1.0], (0, 1), [False, True], [[0], [1]], "01", 2):
+        assert not model._certain_classes(doubtful)
+    x = np.zeros((1, 3))
+    model.partial_fit(x, np.array([1]), classes=[1, 0])
+    with pytest.raises(ValueError, match="differ from those of the first call"):
+        model.partial_fit(x, np.array([1]), classes=[0, 2])
+
+
+def test_rows_that_are_not_certain():
+    """Whatever scikit-learn might have something to say about goes to it."""
+    model = fitted("binary")
+    row = np.zeros((1, 3))
+    assert model._certain(row)
+    assert model._certain(row.astype(np.float32))
+    nan, large = row.copy(), row.copy()
+    nan[0, 1], large[0, 1] = np.nan, 1e200
+    doubtful = [
+        nan,
+        large,
+        row[:, :2],
+        row[:0],
+        row[0],
+        np.asfortranarray(np.zeros((2, 3))),
+        np.zeros((1, 6))[:, ::2],
+    ]
+    doubtful += [
+        row.astype(int),
+        row.astype(">f8"),
+        row.astype(np.float16),
+        np.ma.array(row),
+        pd.DataFrame(row),
+    ]
+    assert [model._certain(X) for X in doubtful] == [False] * len(doubtful)
+    assert not OnlineClassifier()._certain(row)
+
+
+def test_too_large_for_a_single_model():
+    """A float64 row whose square overflows in float32 is refused by a model of float32."""
+    X, y = data("binary")
+    model = start(estimator("binary", "rbp"), "binary", X.astype(np.float32), y)
+    with pytest.raises(ValueError, match="its squared norm overflows"):
+        model.partial_fit(np.full((1, 3), 1e25), y[:1])
+
+
+def test_names_of_features():
+    """A model that learned names still warns where they are missing."""
+    X, y = data("binary")
+    model = start(estimator("binary", "rbp"), "binary", pd.DataFrame(X, columns=list("abc")), y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(pd.DataFrame(X, columns=list("abc")))
+        with pytest.raises(UserWarning, match="does not have valid feature names"):
+            model.predict(X)
+
+
+# ---- what it costs
+
+
+def least(call, rounds=20, calls=100):
+    """The least processor time of a call, in microseconds."""
+    times = []
+    for _ in range(rounds):
+        began = process_time()
+        for _ in range(calls):
+            call()
+        times.append((process_time() - began) / calls)
+    return 1e6 * min(times)
+
+
+@pytest.mark.timing
+def test_one_row_costs_microseconds():
+    """The handle within 15 microseconds, the estimators within 80, native work included."""
+    x, y = np.zeros(3), np.array([1])
+    one, model = handle("binary"), fitted("binary")
+    assert least(lambda: one.step(x, 1)) < 15
+    assert least(lambda: one.score(x)) < 15
+    assert least(lambda: model.partial_fit(x[None], y)) < 80
+    assert least(lambda: model.progressive_predict(x[None], y)) < 80
+    assert least(lambda: model.predict(x[None])) < 80
+    other, target = fitted("regression"), np.ones(1)
+    assert least(lambda: other.partial_fit(x[None], target)) < 80
+    assert least(lambda: other.predict(x[None])) < 80
+
+
+def test_nystrom_landmarks():
+    """The map that learns from rows sees each of them once."""
+    one = handle("binary", nogd(Gaussian(0.5), budget=2, rank=1))
+    X, y = data("binary", 20)
+    for x, label in zip(X, labels("binary", y), strict=True):
+        one.step(x, label)
+    assert one.size <= 2

@@ -1,0 +1,194 @@
+"""The native core against the plain version in reference.py: the same trajectory to 1e-9."""
+
+import inspect
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.references import kernelized as reference
+from budgetron import (
+    OGD,
+    Absolute,
+    EpsilonInsensitive,
+    Gaussian,
+    Hinge,
+    Kernelized,
+    Laplacian,
+    Linear,
+    Logistic,
+    OnlineClassifier,
+    OnlineRegressor,
+    Polynomial,
+    RemoveOldest,
+    Squared,
+    SquaredHinge,
+    algorithms,
+)
+
+KERNELS = {
+    "gaussian": (Gaussian(0.2), reference.gaussian(0.2)),
+    "laplacian": (Laplacian(0.1), reference.laplacian(0.1)),
+    "polynomial": (Polynomial(0.3, 1.0, 2), reference.polynomial(0.3, 1.0, 2)),
+    "linear": (Linear(), reference.linear()),
+}
+TASKS = {
+    "binary": reference.BINARY,
+    "multiclass": reference.multiclass(4),
+    "regression": reference.REGRESSION,
+}
+LOSSES = {
+    "hinge": (Hinge(), reference.hinge),
+    "squared_hinge": (SquaredHinge(), reference.squared_hinge),
+    "logistic": (Logistic(), reference.logistic),
+    "squared": (Squared(), reference.squared),
+    "absolute": (Absolute(), reference.absolute),
+    "epsilon_insensitive": (EpsilonInsensitive(0.2), reference.epsilon_insensitive(0.2)),
+}
+USUAL = {"budget": 20, "rank": 6, "eta": 0.2, "lam": 0.01, "nu": 0.4, "cap": 1.2, "C": 0.7}
+FORMS = {  # what the usual settings do not reach
+    "projectron": [{"budget": 20}, {"eta": 0.6}, {"U": 0.8}, {"budget": 10, "eta": 0.6}],
+    "projectron_pp": [{"budget": 20}, {"eta": 0.6}, {"U": 0.8}, {"budget": 10, "U": 0.8}],
+    "forgetron": [{"budget": 20}, {"budget": 20, "reading": "program"}],
+    "bogd": [
+        {"budget": 20, "eta": 0.2, "lam": 0.01, "cap": 1.2},
+        {"budget": 20, "eta": 0.2, "lam": 0.01, "cap": 1.2, "reading": "program"},
+    ],
+    "perceptron": [{}],
+}
+
+
+def forms(name):
+    """The settings to try an algorithm with: the usual ones that it takes, unless it has forms."""
+    taken = inspect.signature(getattr(algorithms, name)).parameters
+    return FORMS.get(name, [{k: v for k, v in USUAL.items() if k in taken}])
+
+
+def stream(task, n, seed, d=5):
+    """Rows with duplicates and zeros among them, and labels that a model can partly learn."""
+    r = np.random.default_rng(seed)
+    X = r.standard_normal((n, d)) * (r.random((n, d)) < 0.8)
+    again = r.random(n) < 0.1
+    X[again] = X[r.integers(0, n, again.sum())]
+    f = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * r.standard_normal(n)
+    if task == "regression":
+        return X, f
+    return X, np.digitize(f, [-0.7, 0.0, 0.7]) if task == "multiclass" else np.where(f > 0, 1, -1)
+
+
+def model(task, learner):
+    """The estimator under test, with a seed that the reference can share."""
+    return (OnlineRegressor if task == "regression" else OnlineClassifier)(learner, random_state=7)
+
+
+def native_scores(task, learner, X, y, weights=None):
+    """The scores before each update, one row each, and the model."""
+    estimator = model(task, learner)
+    if task == "regression":
+        return estimator._learn(X, y, weights), estimator
+    classes = [-1, 1] if task == "binary" else range(4)
+    return estimator._learn_labels(X, y, list(classes), weights), estimator
+
+
+def seeded(name, settings):
+    """The settings as the reference takes them."""
+    seed = {"seed": 7} if "seed" in inspect.signature(getattr(reference, name)).parameters else {}
+    return settings | seed
+
+
+def refused(name, task, settings):
+    """Whether the definition makes no sense for the task."""
+    return (
+        (name == "norma") != (task == "regression")
+        if name == "norma"
+        else (
+            task == "regression"
+            and (
+                name in ("projectron_pp", "budget_perceptron") or (name == "projectron" and "U" in settings)
+            )
+        )
+    )
+
+
+def agree(name, task, kernel, settings, X, y, weights=None, tolerance=1e-9):
+    """Both give the same scores before every update, and the same function and support in the end."""
+    native_kernel, plain_kernel = KERNELS[kernel]
+    learner = getattr(algorithms, name)(native_kernel, **settings)
+    scores, estimator = native_scores(task, learner, X, y, weights)
+    plain = getattr(reference, name)(plain_kernel, TASKS[task], **seeded(name, settings))
+    w = np.ones(len(X)) if weights is None else weights
+    expected = np.array([np.atleast_1d(plain.learn(*row)) for row in zip(X, y, w, strict=True)])
+    np.testing.assert_allclose(scores, expected, rtol=tolerance, atol=tolerance)
+    assert estimator.n_support_ == len(plain.S)
+    probes = np.vstack([X[:5], X[:5] + 0.1])
+    final = np.array([np.atleast_1d(plain.score(x)) for x in probes])
+    np.testing.assert_allclose(estimator._model.scores(probes), final, rtol=tolerance, atol=tolerance)
+
+
+CASES = [
+    pytest.param(name, task, form, id=f"{name}-{task}-{'-'.join(f'{k}={v}' for k, v in form.items())}")
+    for name in algorithms.__all__
+    if hasattr(reference, name)  # the others have a reference and a test file of their own
+    for task in TASKS
+    for form in forms(name)
+    if not refused(name, task, form)
+]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "polynomial"])
+@pytest.mark.parametrize(("name", "task", "settings"), CASES)
+def test_trajectories_over_500_steps(name, task, settings, kernel, seed):
+    X, y = stream(task, 500, seed)
+    agree(name, task, kernel, settings, X, y)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss(loss, task):
+    native, plain = LOSSES[loss]
+    if task == "regression" and native.of_margin:
+        pytest.skip("a loss of the margin, for labels only")
+    X, y = stream(task, 300, 3)
+    learner = Kernelized(KERNELS["gaussian"][0], OGD(0.2, 0.01, native), RemoveOldest(20))
+    scores, _ = native_scores(task, learner, X, y)
+    model = reference.ogd_remove_oldest(
+        KERNELS["gaussian"][1], TASKS[task], budget=20, eta=0.2, lam=0.01, loss=plain
+    )
+    expected = [np.atleast_1d(model.learn(*row)) for row in zip(X, y, strict=True)]
+    np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("name", "task", "settings"), CASES)
+def test_weights(name, task, settings):
+    X, y = stream(task, 200, 4)
+    weights = np.random.default_rng(4).choice([0.0, 0.5, 1.0, 2.0], 200)
+    agree(name, task, "gaussian", settings, X, y, weights)
+
+
+@st.composite
+def streams(draw):
+    """Short streams on a coarse grid: duplicates, zeros and constant labels are common."""
+    n, d = draw(st.integers(1, 40)), draw(st.integers(1, 3))
+    grid = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0]), min_size=d, max_size=d)
+    X = np.array(draw(st.lists(grid, min_size=n, max_size=n)))
+    labels = draw(st.sampled_from([[0], [1], [0, 1], [0, 1, 2, 3]]))
+    return X, np.array(draw(st.lists(st.sampled_from(labels), min_size=n, max_size=n)))
+
+
+def labelled(task, codes):
+    """The drawn codes as labels or targets of a task."""
+    return {"binary": 2 * (codes % 2) - 1, "multiclass": codes, "regression": codes * 0.7 - 1.0}[task]
+
+
+@pytest.mark.parametrize(("name", "task", "settings"), CASES)
+@given(drawn=streams(), budget=st.integers(1, 6))
+@settings(max_examples=25, deadline=None)
+def test_streams_with_duplicates_zeros_and_constant_labels(name, task, settings, drawn, budget):
+    X, codes = drawn
+    small = {"budget": budget, "rank": max(1, budget // 2)}
+    settings = settings | {k: v for k, v in small.items() if k in settings}
+    # Weights in general position: with equal ones duplicates cancel to a true 0, whose sign is rounding's.
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, len(X))
+    agree(name, task, "gaussian", settings, X, labelled(task, codes), weights)

@@ -1,0 +1,19 @@
+"""Speed, as a ratio within one run; the benchmarks print more."""
+
+import pytest
+from benchmarks import numpy_loop as step
+
+
+@pytest.mark.timing
+def test_maintenance_costs_a_few_times_removal():
+    ratios = step.maintenance(*step.stream(4000, 22), 1 / 44, repeat=15)
+    assert ratios["nearest"] <= 3
+    assert ratios["merging"] <= 4
+
+
+@pytest.mark.timing
+def test_rbp_costs_at_most_a_tenth_of_a_numpy_loop():
+    X, y = step.stream(5000, 22)
+    slow, _ = step.seconds(lambda: step.plain_rbp(X, y, 1 / 44, 100), 7)
+    fast, _ = step.seconds(lambda: step.native("rbp", X, y, 1 / 44, budget=100), 7)
+    assert slow / fast >= 10
