@@ -1,1 +1,1 @@
-"""Speed beside peers, and the table and pictures of the README. Each script runs as ``python -m benchmarks.NAME``."""
+"""Speed beside peers, and the table and pictures of the README: ``python -m benchmarks.NAME``."""

@@ -14,18 +14,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks import promised_ratios as asked
-from benchmarks import growth
-from benchmarks import library as ours
-from benchmarks import overhead
-from benchmarks import peers
-from benchmarks import bench_pictures as picture
-from benchmarks import rows
-from benchmarks import numpy_loop as step
-from benchmarks import vowpal
-from benchmarks.clock import take_turns
 from threadpoolctl import threadpool_limits
 
+from benchmarks import bench_pictures as picture
+from benchmarks import growth, overhead, peers, rows, vowpal
+from benchmarks import library as ours
+from benchmarks import numpy_loop as step
+from benchmarks import promised_ratios as asked
+from benchmarks.clock import take_turns
 from budgetron import _core
 
 FOLDER = Path(__file__).parents[1] / "build"

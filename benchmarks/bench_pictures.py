@@ -9,9 +9,10 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
-from benchmarks.growth import Growth
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
+
+from benchmarks.growth import Growth
 
 OURS, PEERS = "#1b6ca8", "#c9c9c9"
 

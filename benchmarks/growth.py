@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from benchmarks.clock import take_turns
 from benchmarks.library import learner
 from benchmarks.rows import noise
-
 from budgetron import OneByOne
 from budgetron.learners import Learner
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from benchmarks.clock import take_turns
-from benchmarks.library import learner
 from river import linear_model
-from benchmarks.rows import noise
 from sklearn.linear_model import SGDClassifier
 
+from benchmarks.clock import take_turns
+from benchmarks.library import learner
+from benchmarks.rows import noise
 from budgetron import OneByOne, OnlineClassifier
 
 

@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from benchmarks.library import GAMMA, D
 from river import feature_extraction, linear_model, optim
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import SGDClassifier
+
+from benchmarks.library import GAMMA, D
 from benchmarks.numpy_loop import plain_rbp
 
 

@@ -9,12 +9,12 @@ from functools import partial
 from time import perf_counter
 
 import numpy as np
+
 from benchmarks.clock import take_turns
 from benchmarks.library import GAMMA, D, learner, mistakes, row_by_row
+from benchmarks.numpy_loop import plain_rbp
 from benchmarks.peers import features, plain_bogd, sampler
 from benchmarks.rows import Data, noise
-from benchmarks.numpy_loop import plain_rbp
-
 from budgetron import OnlineClassifier, _core, progressive_predict_many
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from benchmarks.numpy_loop import stream
 
+from benchmarks.numpy_loop import stream
 from budgetron import datasets
 from budgetron.streams import DataError
 

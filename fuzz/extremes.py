@@ -23,15 +23,12 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-
 import budgetron
-from tests.helpers import members
 from budgetron import algorithms, load
 from budgetron.budgets import Budget
 from budgetron.double_updating import DualMaintenance
@@ -41,6 +38,7 @@ from budgetron.learners import Learner
 from budgetron.losses import Loss
 from budgetron.rules import Rule
 from budgetron.vector_rules import VectorRule
+from tests.helpers import members
 
 SECONDS = 60  # that one input may take
 REFUSED_ROWS = 6  # of a batch, before the rest of it is left out

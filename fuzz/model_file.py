@@ -30,8 +30,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-
-from tests.helpers import members
 from budgetron import (
     AROW,
     OGD,
@@ -61,6 +59,7 @@ from budgetron import (
     model_files,
 )
 from budgetron import double_updating as dual
+from tests.helpers import members
 
 SECONDS = 20  # that one input may take, loaded and used
 GIGABYTES = 2  # that it may take, loaded and used
@@ -444,7 +443,9 @@ def campaign(first: int, count: int, deadline: float) -> int:
         todo = [str(last + 1), "--count", str(first + count - last - 1), "--child", str(deadline)]
         with tempfile.TemporaryFile("w+") as said:
             run = subprocess.run(
-                [sys.executable, "-m", "fuzz.model_file", "--first", *todo], stdout=said, stderr=subprocess.PIPE
+                [sys.executable, "-m", "fuzz.model_file", "--first", *todo],
+                stdout=said,
+                stderr=subprocess.PIPE,
             )
             said.seek(0)
             lines = said.read().split("\n")

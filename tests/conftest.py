@@ -15,7 +15,9 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 SLOW = [HealthCheck.too_slow]  # which a busy machine makes of any test
 settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=SLOW)
 settings.register_profile("search", deadline=None, suppress_health_check=SLOW, print_blob=True)
-settings.register_profile("few", derandomize=True, deadline=None, suppress_health_check=SLOW, max_examples=5)
+settings.register_profile(
+    "few", derandomize=True, deadline=None, suppress_health_check=SLOW, max_examples=5
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 

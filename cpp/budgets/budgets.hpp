@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <vector>
 
-#include "model/expansion.hpp"
-#include "state/fields.hpp"
 #include "linalg/gram.hpp"
 #include "linalg/limits.hpp"
+#include "model/expansion.hpp"
 #include "model/losses.hpp"
+#include "state/fields.hpp"
 #include "state/random.hpp"
 
 namespace budgetron {

@@ -11,9 +11,9 @@
 
 #include "budgets/budgets.hpp"
 #include "linalg/cholesky.hpp"
-#include "model/expansion.hpp"
 #include "linalg/gram.hpp"
 #include "linalg/inverse_factor.hpp"
+#include "model/expansion.hpp"
 #include "state/random.hpp"
 
 namespace budgetron {

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "budgets/budgets.hpp"
-#include "model/expansion.hpp"
 #include "linalg/gram.hpp"
 #include "linalg/inverse_factor.hpp"
 #include "linalg/neighbours.hpp"
+#include "model/expansion.hpp"
 
 namespace budgetron {
 

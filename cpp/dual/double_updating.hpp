@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 
-#include "linalg/cholesky.hpp"
 #include "dual/dual_maintenance.hpp"
 #include "dual/dual_variables.hpp"
+#include "linalg/cholesky.hpp"
 #include "model/learner.hpp"
 #include "model/rules.hpp"
 #include "model/tasks.hpp"

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "dual/dual_variables.hpp"
-#include "model/expansion.hpp"
-#include "state/fields.hpp"
 #include "linalg/gram.hpp"
 #include "linalg/limits.hpp"
 #include "linalg/neighbours.hpp"
+#include "model/expansion.hpp"
+#include "state/fields.hpp"
 
 namespace budgetron {
 

@@ -10,9 +10,9 @@
 #include <numeric>
 #include <vector>
 
-#include "linalg/box_qp.hpp"
 #include "dual/dual_maintenance.hpp"
 #include "dual/dual_variables.hpp"
+#include "linalg/box_qp.hpp"
 #include "linalg/inverse_factor.hpp"
 
 namespace budgetron {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "model/expansion.hpp"
-#include "state/fields.hpp"
 #include "simd/vectors.hpp"
+#include "state/fields.hpp"
 
 namespace budgetron {
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "features/feature_map.hpp"
-#include "state/fields.hpp"
 #include "linalg/limits.hpp"
 #include "simd/vectors.hpp"
+#include "state/fields.hpp"
 
 namespace budgetron {
 

@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "state/fields.hpp"
 #include "input/rows.hpp"
 #include "simd/vectors.hpp"
+#include "state/fields.hpp"
 
 namespace budgetron {
 

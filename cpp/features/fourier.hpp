@@ -16,10 +16,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "support/block_ahead.hpp"
 #include "features/feature_map.hpp"
 #include "features/frequencies.hpp"
 #include "simd/loops.hpp"
+#include "support/block_ahead.hpp"
 
 namespace budgetron {
 

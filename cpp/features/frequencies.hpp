@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
+#include "simd/vectors.hpp"
 #include "state/fields.hpp"
 #include "state/lazy.hpp"
 #include "state/random.hpp"
-#include "simd/vectors.hpp"
 
 namespace budgetron {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "features/feature_map.hpp"
-#include "state/lazy.hpp"
 #include "simd/loops.hpp"
+#include "state/lazy.hpp"
 
 namespace budgetron {
 

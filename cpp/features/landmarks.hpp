@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "linalg/eigen.hpp"
+#include "simd/vectors.hpp"
 #include "state/fields.hpp"
 #include "state/random.hpp"
-#include "simd/vectors.hpp"
 
 namespace budgetron {
 

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "features/feature_map.hpp"
-#include "model/learner.hpp"
-#include "linalg/limits.hpp"
-#include "model/tasks.hpp"
 #include "features/vector_rules.hpp"
 #include "features/weights.hpp"
+#include "linalg/limits.hpp"
+#include "model/learner.hpp"
+#include "model/tasks.hpp"
 
 namespace budgetron {
 

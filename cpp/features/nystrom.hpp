@@ -14,12 +14,12 @@
 #include <span>
 #include <vector>
 
+#include "features/feature_map.hpp"
+#include "features/landmarks.hpp"
 #include "linalg/cholesky.hpp"
 #include "linalg/eigen.hpp"
-#include "features/feature_map.hpp"
-#include "model/kernels.hpp"
-#include "features/landmarks.hpp"
 #include "linalg/limits.hpp"
+#include "model/kernels.hpp"
 #include "support/support_set.hpp"
 
 namespace budgetron {

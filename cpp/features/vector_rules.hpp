@@ -11,12 +11,12 @@
 
 #include "features/covariance.hpp"
 #include "features/feature_map.hpp"
-#include "state/fields.hpp"
+#include "features/weights.hpp"
 #include "linalg/limits.hpp"
 #include "model/losses.hpp"
 #include "model/rules.hpp"
 #include "model/tasks.hpp"
-#include "features/weights.hpp"
+#include "state/fields.hpp"
 
 namespace budgetron {
 

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "model/average.hpp"
 #include "features/feature_map.hpp"
-#include "state/fields.hpp"
+#include "model/average.hpp"
 #include "model/tasks.hpp"
 #include "simd/vectors.hpp"
+#include "state/fields.hpp"
 
 namespace budgetron {
 

@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "state/fields.hpp"
 #include "input/rows.hpp"
+#include "state/fields.hpp"
 
 namespace budgetron {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "linalg/cholesky.hpp"
-#include "state/fields.hpp"
 #include "linalg/gram.hpp"
 #include "simd/vectors.hpp"
+#include "state/fields.hpp"
 
 namespace budgetron {
 

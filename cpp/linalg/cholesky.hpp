@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "state/fields.hpp"
 #include "simd/vectors.hpp"
+#include "state/fields.hpp"
 
 namespace budgetron {
 

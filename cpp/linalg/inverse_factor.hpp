@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "linalg/cholesky.hpp"
-#include "state/fields.hpp"
 #include "linalg/gram.hpp"
 #include "linalg/limits.hpp"
+#include "state/fields.hpp"
 
 namespace budgetron {
 

@@ -10,8 +10,8 @@
 #include <limits>
 #include <vector>
 
-#include "state/fields.hpp"
 #include "linalg/gram.hpp"
+#include "state/fields.hpp"
 
 namespace budgetron {
 

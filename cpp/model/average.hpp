@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "state/fields.hpp"
 #include "linalg/limits.hpp"
 #include "simd/vectors.hpp"
+#include "state/fields.hpp"
 
 namespace budgetron {
 

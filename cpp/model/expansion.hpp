@@ -12,14 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "model/average.hpp"
-#include "state/fields.hpp"
-#include "model/kernels.hpp"
-#include "linalg/limits.hpp"
 #include "input/rows.hpp"
-#include "support/support_set.hpp"
+#include "linalg/limits.hpp"
+#include "model/average.hpp"
+#include "model/kernels.hpp"
 #include "model/tasks.hpp"
 #include "simd/vectors.hpp"
+#include "state/fields.hpp"
+#include "support/support_set.hpp"
 
 namespace budgetron {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "model/expansion.hpp"
 #include "input/rows.hpp"
+#include "model/expansion.hpp"
 
 namespace budgetron {
 

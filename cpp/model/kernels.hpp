@@ -7,13 +7,13 @@
 #include <memory>
 #include <span>
 
+#include "linalg/limits.hpp"
+#include "simd/vectors.hpp"
 #include "support/block_ahead.hpp"
 #include "support/feature_major.hpp"
 #include "support/inverted_index.hpp"
-#include "linalg/limits.hpp"
 #include "support/reduced.hpp"
 #include "support/support_set.hpp"
-#include "simd/vectors.hpp"
 
 namespace budgetron {
 

@@ -10,11 +10,11 @@
 #include <span>
 #include <vector>
 
-#include "model/expansion.hpp"
-#include "state/fields.hpp"
-#include "model/kernel_rows.hpp"
-#include "linalg/limits.hpp"
 #include "input/rows.hpp"
+#include "linalg/limits.hpp"
+#include "model/expansion.hpp"
+#include "model/kernel_rows.hpp"
+#include "state/fields.hpp"
 
 namespace budgetron {
 

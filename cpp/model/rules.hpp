@@ -7,10 +7,10 @@
 #include <limits>
 #include <memory>
 
-#include "state/fields.hpp"
 #include "linalg/limits.hpp"
 #include "model/losses.hpp"
 #include "model/tasks.hpp"
+#include "state/fields.hpp"
 
 namespace budgetron {
 

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <span>
 
-#include "state/fields.hpp"
 #include "simd/vectors.hpp"
+#include "state/fields.hpp"
 
 namespace budgetron {
 

@@ -18,9 +18,9 @@
 #include <variant>
 #include <vector>
 
-#include "state/fields.hpp"
 #include "input/rows.hpp"
 #include "simd/vectors.hpp"
+#include "state/fields.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -4,7 +4,6 @@
 #include <shared_mutex>
 #include <tuple>
 
-#include "python/bind.hpp"
 #include "features/covariance.hpp"
 #include "features/feature_map.hpp"
 #include "features/fourier.hpp"
@@ -14,6 +13,7 @@
 #include "features/mapped.hpp"
 #include "features/nystrom.hpp"
 #include "features/vector_rules.hpp"
+#include "python/bind.hpp"
 
 namespace budgetron {
 namespace {

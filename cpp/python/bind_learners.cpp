@@ -6,8 +6,11 @@
 #include <optional>
 #include <shared_mutex>
 
-#include "python/bind.hpp"
 #include "budgets/budgets.hpp"
+#include "budgets/maintenance.hpp"
+#include "budgets/merge.hpp"
+#include "budgets/project.hpp"
+#include "budgets/swap.hpp"
 #include "dual/double_updating.hpp"
 #include "dual/dual_maintenance.hpp"
 #include "dual/dual_projection.hpp"
@@ -16,12 +19,9 @@
 #include "model/kernels.hpp"
 #include "model/learner.hpp"
 #include "model/losses.hpp"
-#include "budgets/maintenance.hpp"
-#include "budgets/merge.hpp"
-#include "budgets/project.hpp"
 #include "model/rules.hpp"
-#include "budgets/swap.hpp"
 #include "model/tasks.hpp"
+#include "python/bind.hpp"
 
 namespace budgetron {
 namespace {

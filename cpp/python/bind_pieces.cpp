@@ -2,9 +2,9 @@
 // here.
 #include <algorithm>
 
-#include "python/bind.hpp"
 #include "linalg/box_qp.hpp"
 #include "linalg/gram.hpp"
+#include "python/bind.hpp"
 #include "simd/loops.hpp"
 #include "state/random.hpp"
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <tuple>
 
-#include "python/bind.hpp"
 #include "input/scaling.hpp"
 #include "input/svmlight.hpp"
+#include "python/bind.hpp"
 
 namespace budgetron {
 namespace {

@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
-#include "support/feature_major.hpp"
 #include "input/rows.hpp"
+#include "support/feature_major.hpp"
 
 namespace budgetron {
 

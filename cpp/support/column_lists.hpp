@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "state/fields.hpp"
 #include "simd/loops.hpp"
+#include "state/fields.hpp"
 
 namespace budgetron {
 

@@ -12,9 +12,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "state/fields.hpp"
-#include "simd/loops.hpp"
 #include "input/rows.hpp"
+#include "simd/loops.hpp"
+#include "state/fields.hpp"
 #include "support/support_set.hpp"
 
 namespace budgetron {

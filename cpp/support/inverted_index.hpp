@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "support/column_lists.hpp"
-#include "state/fields.hpp"
-#include "simd/loops.hpp"
 #include "input/rows.hpp"
+#include "simd/loops.hpp"
+#include "state/fields.hpp"
+#include "support/column_lists.hpp"
 #include "support/support_set.hpp"
 
 namespace budgetron {

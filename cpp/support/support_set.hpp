@@ -5,9 +5,9 @@
 #include <memory>
 #include <span>
 
+#include "input/rows.hpp"
 #include "state/fields.hpp"
 #include "support/reduced.hpp"
-#include "input/rows.hpp"
 
 namespace budgetron {
 

@@ -31,5 +31,5 @@ def process(*argv):
 
 
 def heed_interrupts():
-    """For ``preexec_fn``: a shell starts background processes with SIGINT ignored, and children inherit that."""
+    """For ``preexec_fn``: in the background a shell ignores SIGINT, and children inherit that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

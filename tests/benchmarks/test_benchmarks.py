@@ -4,11 +4,11 @@ from itertools import count
 
 import numpy as np
 import pytest
-from benchmarks import rows
-from benchmarks import vowpal
+from scipy import sparse
+
+from benchmarks import rows, vowpal
 from benchmarks.clock import take_turns
 from benchmarks.growth import Growth
-from scipy import sparse
 
 
 def test_turns():

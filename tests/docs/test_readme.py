@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from benchmarks import algorithm_table as which
 from PIL import Image
 
 import budgetron
+from benchmarks import algorithm_table as which
 from budgetron.evaluate import Comparison, Record
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,6 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tests.references import features as reference_features
 from budgetron import (
     Gaussian,
     HadamardFourier,
@@ -29,6 +28,7 @@ from budgetron import (
     Stack,
     fogd,
 )
+from tests.references import features as reference_features
 
 FOURIER = [RandomFourier, OrthogonalFourier, SobolFourier, HadamardFourier]
 MAPS = [

@@ -12,10 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from tests.helpers import members
-from tests.references import kernelized as reference
-from tests.references import features as plain
-import test_golden
 from budgetron import (
     AROW,
     NORMA,
@@ -45,7 +41,11 @@ from budgetron import (
 )
 from budgetron._tasks import Labels
 from budgetron.learners import Model
-from test_reference import LOSSES, TASKS, native_scores, stream
+from tests.helpers import members
+from tests.model import test_golden
+from tests.model.test_reference import LOSSES, TASKS, native_scores, stream
+from tests.references import features as plain
+from tests.references import kernelized as reference
 
 D, GAMMA, SEED = 13, 0.2, 7  # the seed is that of the estimators in test_reference
 FOURIER = RandomFourier(Gaussian(GAMMA), components=D)

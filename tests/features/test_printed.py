@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.helpers import data_sets as data
 from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, fogd, projectron
+from tests.helpers import data_sets as data
 
 FOGD = tomllib.loads((Path(__file__).with_name("fogd.toml")).read_text())
 

@@ -7,9 +7,20 @@ import pytest
 from scipy import sparse
 
 from budgetron import algorithms, load, model_files
-from budgetron.cli import _checkpoint
+from budgetron.cli import checkpoint
 from tests.helpers.command import called
-from tests.helpers.members import TASKS, bits, cases, combinations, data, estimator, make, parameters, scores, start
+from tests.helpers.members import (
+    TASKS,
+    bits,
+    cases,
+    combinations,
+    data,
+    estimator,
+    make,
+    parameters,
+    scores,
+    start,
+)
 from tests.helpers.stream_rows import svmlight
 
 LEARNERS = [(task, make(name)) for task, name in cases()] + combinations()
@@ -95,14 +106,14 @@ def test_a_run_is_resumed(task, name, layout, tmp_path, capsys, monkeypatch):
     flags += ["--regression"] * (task == "regression") + ["--dense"] * (layout == "dense")
     argv = ["run", name, rows, "--gamma", "0.5", "--block", "20", *flags]
     assert called(capsys, *argv, "--save", whole).code == 0
-    save = _checkpoint.save
+    save = checkpoint.save
 
-    def cut(learning, path):
-        save(learning, path)
+    def cut(*args):
+        save(*args)
         raise MemoryError("cut")
 
     with monkeypatch.context() as patched:
-        patched.setattr(_checkpoint, "save", cut)
+        patched.setattr(checkpoint, "save", cut)
         often = ["--save", model, "--checkpoint-every", "20", "--resume"]
         assert called(capsys, *argv, *often).code == 1
     assert model_files.read(model).extra["run"]["rows"] == 20

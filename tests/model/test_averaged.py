@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tests.helpers import members
 from budgetron import (
     Averaged,
     DualNearest,
@@ -29,7 +28,8 @@ from budgetron import (
 )
 from budgetron._tasks import Labels, Targets
 from budgetron.learners import Model
-from test_reference import stream
+from tests.helpers import members
+from tests.model.test_reference import stream
 
 KERNEL = Gaussian(0.3)
 TASKS = {"binary": Labels(2), "multiclass": Labels(4), "regression": Targets()}

@@ -5,8 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.references import kernelized as reference
-from tests.references import double_updating as reference_double_updating
 from budgetron import (
     DoubleUpdating,
     DualNearest,
@@ -28,6 +26,8 @@ from budgetron import (
 )
 from budgetron._tasks import Labels
 from budgetron.learners import Model
+from tests.references import double_updating as reference_double_updating
+from tests.references import kernelized as reference
 
 MAINTENANCE = {
     "remove": DualRemoval,

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tests.helpers import members
 from budgetron import (
     AROW,
     NORMA,
@@ -37,6 +36,7 @@ from budgetron import (
     Unbounded,
     load,
 )
+from tests.helpers import members
 
 
 def finite(model):

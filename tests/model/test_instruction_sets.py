@@ -20,8 +20,10 @@ r = np.random.default_rng(0)
 X = r.standard_normal((300, 13)) * (r.random((300, 13)) < 0.6)
 y = r.integers(0, 3, 300)
 single = X.astype(np.float32)
-row = OnlineClassifier(bpa_nn(Gaussian(0.1), budget=37))._learn_labels(X, y, range(3), None)
-csr = OnlineClassifier(bpa_nn(Gaussian(0.1), budget=37))._learn_labels(sparse.csr_matrix(X), y, range(3), None)
+def scores(X):
+    return OnlineClassifier(bpa_nn(Gaussian(0.1), budget=37))._learn_labels(X, y, range(3), None)
+
+row, csr = scores(X), scores(sparse.csr_matrix(X))
 
 def ahead(X, length):
     model = OnlineClassifier(bpa_nn(Gaussian(0.1), budget=67)).partial_fit(X[:9], y[:9], range(3))
@@ -43,7 +45,7 @@ print(json.dumps({
     "itself single": itself(np.tile(1e3 * single, 24)),
     "csr": float(np.abs(row - csr).max()),
     "scores": row.tolist(),
-    "single": OnlineClassifier(bpa_nn(Gaussian(0.1), budget=37))._learn_labels(single, y, range(3), None).tolist(),
+    "single": scores(single).tolist(),
 }))
 """
 

@@ -5,8 +5,8 @@ import pytest
 from sklearn.datasets import make_moons
 from sklearn.preprocessing import scale
 
-from tests.helpers import members
 from budgetron import Gaussian, Linear, OnlineClassifier, OnlineRegressor, bpa_nn, bpa_p, pa
+from tests.helpers import members
 
 
 def stream(d, n=2500, seed=1):

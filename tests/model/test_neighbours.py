@@ -2,10 +2,10 @@
 
 import pickle
 
-import adversarial
 import numpy as np
 import pytest
 
+from benchmarks import adversarial
 from budgetron import DualNearest, Gaussian, Linear, OneByOne, bduol, bpa_nn
 
 LEARNERS = {

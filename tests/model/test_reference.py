@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.references import kernelized as reference
 from budgetron import (
     OGD,
     Absolute,
@@ -26,6 +25,7 @@ from budgetron import (
     SquaredHinge,
     algorithms,
 )
+from tests.references import kernelized as reference
 
 KERNELS = {
     "gaussian": (Gaussian(0.2), reference.gaussian(0.2)),

@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tests.references import sgd as reference_sgd
 from budgetron import (
     SGD,
     Gaussian,
@@ -33,7 +32,8 @@ from budgetron import (
 )
 from budgetron._tasks import Labels, Targets
 from budgetron.learners import Model
-from test_reference import KERNELS, LOSSES, TASKS, native_scores, stream
+from tests.model.test_reference import KERNELS, LOSSES, TASKS, native_scores, stream
+from tests.references import sgd as reference_sgd
 
 MAINTENANCES = {
     "remove": RemoveSmallest,

@@ -1,6 +1,7 @@
 """Speed, as a ratio within one run; the benchmarks print more."""
 
 import pytest
+
 from benchmarks import numpy_loop as step
 
 

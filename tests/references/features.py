@@ -19,7 +19,18 @@ from scipy.special import ndtri
 
 from tests.references import kernelized as ref
 from tests.references import sgd as reference_sgd
-from tests.references.kernelized import TINY, Array, Kernel, Loss, Multiclass, Question, Rule, Task, gram, squared
+from tests.references.kernelized import (
+    TINY,
+    Array,
+    Kernel,
+    Loss,
+    Multiclass,
+    Question,
+    Rule,
+    Task,
+    gram,
+    squared,
+)
 
 # ---- frequencies: column j's i-th depends on the seed, j and i only
 

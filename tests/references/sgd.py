@@ -13,7 +13,19 @@ from math import exp, log, sqrt
 import numpy as np
 from scipy.optimize import brentq
 
-from tests.references.kernelized import SMALL, TINY, Array, Kernel, Loss, Multiclass, Task, gram, hinge, solve, squared
+from tests.references.kernelized import (
+    SMALL,
+    TINY,
+    Array,
+    Kernel,
+    Loss,
+    Multiclass,
+    Task,
+    gram,
+    hinge,
+    solve,
+    squared,
+)
 
 
 class SGD:

@@ -8,7 +8,6 @@ from time import process_time
 
 import numpy as np
 import pytest
-from fuzz import svmlight as fuzz
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -16,6 +15,7 @@ from sklearn.datasets import load_svmlight_file
 
 from budgetron import _core
 from budgetron.streams import DataError, from_svmlight
+from fuzz import svmlight as fuzz
 from tests.helpers.data_sets import FOLDER
 
 FILES = sorted(FOLDER.glob("*.svm.xz"))
