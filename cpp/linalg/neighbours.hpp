@@ -87,6 +87,8 @@ class Neighbours {
     groups_.resize((n + width - 1) / width);
     for (auto& group : groups_) group.resize(n);
     grouped_ = n;
+    lost_.reserve(n);  // at once, so that the memory of a full budget stays the same
+    best_.reserve(n);
   }
 
   void regroup(const Gram& K) {

@@ -1,7 +1,10 @@
 // exp, sin and cos over a register, to 2 ulp, in both precisions: a reduction of the argument and a polynomial.
 #pragma once
 
+#include <array>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 
 #include "simd/loops.hpp"
 #include "simd/registers.hpp"
@@ -143,26 +146,33 @@ constexpr std::uint64_t two_over_pi[] = {
     0x3991d639835339f4u, 0x9c845f8bbdf9283bu, 0x1ff897ffde05980fu, 0xef2f118b5a0a6d1fu, 0x6d367ecf27cb09b7u,
     0x4f463f669e5fea2du, 0x7527bac7ebe5f17bu, 0x3d0739f78a5292eau, 0x6bfb5fb11f8d5d08u, 0x56033046fc7b6babu};
 
-// 64 bits of 2/pi, from a bit of a word on.
-inline std::uint64_t bits_of_two_over_pi(int word, int bit) {
-  return static_cast<std::uint64_t>((Wide{two_over_pi[word]} << 64 | two_over_pi[word + 1]) << bit >> 64);
-}
+// For every exponent of an angle beyond the limit, the 192 bits of 2/pi that count. With |x| = m 2^q, m a whole number,
+// those are the bits from q - 2 on: the bits before them make whole turns.
+constexpr int first_exponent = 1023 + 20;
+constexpr auto windows = [] {
+  std::array<std::array<std::uint64_t, 3>, 2047 - first_exponent> made{};
+  for (int e = first_exponent; e < 2047; ++e)
+    for (int k = 0; k < 3; ++k) {
+      const int from = e - 1075 - 2 + 64 + 64 * k, word = from / 64, bit = from % 64;
+      made[static_cast<std::size_t>(e - first_exponent)][static_cast<std::size_t>(k)] =
+          static_cast<std::uint64_t>((Wide{two_over_pi[word]} << 64 | two_over_pi[word + 1]) << bit >> 64);
+    }
+  return made;
+}();
 
-// The same for one angle beyond the limit, of any size (Payne & Hanek 1983). With |x| = m 2^q, m a whole number, only
-// the bits of 2/pi from q - 2 on count: those before make whole turns.
+// The same for one angle beyond the limit, of any size (Payne & Hanek 1983).
 struct OneTurned {
   double shifted, r;
 };
 inline OneTurned turn_far_back(double x) {
   std::uint64_t bits;
   std::memcpy(&bits, &x, sizeof bits);
-  const int exponent = static_cast<int>(bits >> 52 & 0x7ff), from = exponent - 1075 - 2 + 64;
+  const int exponent = static_cast<int>(bits >> 52 & 0x7ff);
   if (exponent == 0x7ff) return {x - x, x - x};
-  const Wide m = (bits & 0xfffffffffffffu) | std::uint64_t{1} << 52;
-  const int word = from / 64, bit = from % 64;
-  const Wide first = m * bits_of_two_over_pi(word, bit), second = m * bits_of_two_over_pi(word + 1, bit),
-             third = m * bits_of_two_over_pi(word + 2, bit);
-  const Wide turns = (first << 64) + second + (third >> 64);  // of whole turns, in units of 2^-128
+  const std::uint64_t m = (bits & 0xfffffffffffffu) | std::uint64_t{1} << 52;
+  const auto& window = windows[static_cast<std::size_t>(exponent - first_exponent)];
+  const Wide turns =  // of whole turns, in units of 2^-128
+      (Wide{m * window[0]} << 64) + Wide{m} * window[1] + (Wide{m} * window[2] >> 64);
   const auto n = static_cast<int>((turns + (Wide{1} << 125)) >> 126);
   const auto rest = static_cast<SignedWide>(turns - (static_cast<Wide>(n) << 126));
   const auto top = static_cast<std::int64_t>(rest >> 64);  // in two words: the C library's conversion is slow
