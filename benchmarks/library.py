@@ -36,7 +36,7 @@ def row_by_row(what: Learner, X: np.ndarray, y: np.ndarray) -> float:
 def by_handle(what: Learner, X: np.ndarray, y: np.ndarray) -> float:
     """The same, one call from Python for every row."""
     model = OneByOne(what, X.shape[1], dtype=X.dtype)
-    return sum((model.step(x, t) >= 0) != (t > 0) for x, t in zip(X, y, strict=True)) / len(X)
+    return sum((model.learn_one(x, t) >= 0) != (t > 0) for x, t in zip(X, y, strict=True)) / len(X)
 
 
 def by_estimator(what: Learner, X: np.ndarray, y: np.ndarray) -> float:

@@ -27,8 +27,8 @@ def measure(budget: int = 20, d: int = 22, n: int = 1000) -> dict[str, float]:
     targets = y.tolist()
     runs = {
         "native step, many rows in a call": lambda: native.learn(X, y),
-        "OneByOne.step": lambda: [handle.step(x, t) for x, t in zip(X, targets, strict=True)],
-        "OneByOne.score": lambda: [handle.score(x) for x in X],
+        "OneByOne.learn_one": lambda: [handle.learn_one(x, t) for x, t in zip(X, targets, strict=True)],
+        "OneByOne.score_one": lambda: [handle.score_one(x) for x in X],
         "partial_fit": lambda: [model.partial_fit(x, t) for x, t in zip(rows, labels, strict=True)],
         "progressive_predict": lambda: [
             model.progressive_predict(x, t) for x, t in zip(rows, labels, strict=True)

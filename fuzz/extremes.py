@@ -340,7 +340,7 @@ def work(seed: int) -> Counter[str]:
     """Run one input; how many batches were learned and refused."""
     made = drawn(seed)
     try:
-        run = Run(made.task, made.learner.fitted(made.batches[0].X))
+        run = Run(made.task, made.learner.resolved(made.batches[0].X))
     except (ValueError, TypeError) as refusal:
         return Counter({"refused": bool(said(refusal))})
     for batch in made.batches:

@@ -38,7 +38,7 @@ class Stop final : public Budget {
     if (f.size() < budget_) f.append(term);
   }
   void fields(Fields& io) override { io.scratch(sizeof *this); }
-  bool fits(std::size_t n) const override { return n <= budget_; }
+  bool is_consistent(std::size_t n) const override { return n <= budget_; }
 
  private:
   std::size_t budget_;
@@ -58,7 +58,7 @@ class RemoveRandom final : public Budget {
     io.scratch(sizeof *this);
     random_.fields(io);
   }
-  bool fits(std::size_t n) const override { return n <= budget_; }
+  bool is_consistent(std::size_t n) const override { return n <= budget_; }
 
  private:
   std::size_t budget_;
@@ -76,7 +76,7 @@ class RemoveOldest final : public Budget {
       f.replace(f.oldest(), term);
   }
   void fields(Fields& io) override { io.scratch(sizeof *this); }
-  bool fits(std::size_t n) const override { return n <= budget_; }
+  bool is_consistent(std::size_t n) const override { return n <= budget_; }
 
  private:
   std::size_t budget_;
@@ -109,7 +109,7 @@ class RemoveRedundant final : public Budget {
     io.scratch(sizeof *this);
     K_.fields(io);
   }
-  bool fits(std::size_t n) const override { return n <= budget_ && K_.fits(n); }
+  bool is_consistent(std::size_t n) const override { return n <= budget_ && K_.is_consistent(n); }
 
  private:
   // y_i (f(s_i) - alpha_i k(s_i,s_i)), y_i the signs of the coefficients of s_i.
@@ -171,7 +171,7 @@ class Forget final : public Budget {
     io.field("forget.M", M_);
     io.field("forget.Q", Q_);
   }
-  bool fits(std::size_t n) const override { return n <= budget_ && std::isfinite(Q_); }
+  bool is_consistent(std::size_t n) const override { return n <= budget_ && std::isfinite(Q_); }
 
  private:
   std::size_t budget_;
@@ -219,7 +219,7 @@ class ForgetLargerRoot final : public Budget {
     io.field("forget.M", M_);
     io.field("forget.Q", Q_);
   }
-  bool fits(std::size_t n) const override { return n <= budget_ && std::isfinite(Q_); }
+  bool is_consistent(std::size_t n) const override { return n <= budget_ && std::isfinite(Q_); }
 
  private:
   std::size_t budget_;
@@ -247,7 +247,7 @@ class Sample : public Budget {
   }
 
   void fields(Fields& io) override { random_.fields(io); }
-  bool fits(std::size_t n) const final { return n <= budget_; }
+  bool is_consistent(std::size_t n) const final { return n <= budget_; }
 
  protected:
   // A cap above is no cap: squares of coefficients, times k(x,x), must stay far from overflow.
@@ -304,7 +304,7 @@ class SampleUniformScaled final : public Budget {
     io.scratch(sizeof *this);
     random_.fields(io);
   }
-  bool fits(std::size_t n) const override { return n <= budget_; }
+  bool is_consistent(std::size_t n) const override { return n <= budget_; }
 
  private:
   std::size_t budget_;

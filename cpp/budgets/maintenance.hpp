@@ -90,7 +90,7 @@ class ProjectSmallest final : public Maintained {
     io.scratch(sizeof *this + bytes_of(shares_));
     inverse_.fields(io);
   }
-  bool fits(std::size_t n) const override { return inverse_.fits(n); }
+  bool is_consistent(std::size_t n) const override { return inverse_.is_consistent(n); }
 
  private:
   InverseFactor inverse_;
@@ -123,7 +123,7 @@ class ProjectNearest final : public Maintained {
     io.scratch(sizeof *this + bytes_of(members_) + bytes_of(coordinates_) + bytes_of(left_) + bytes_of(k_));
     K_.fields(io);
   }
-  bool fits(std::size_t n) const override { return K_.fits(n); }
+  bool is_consistent(std::size_t n) const override { return K_.is_consistent(n); }
 
  private:
   // The span of the nearest to p, passing over those that add nothing to it. What is left of every support vector
@@ -203,7 +203,7 @@ class Sometimes final : public Budget {
     inner_->fields(io);
     random_.fields(io);
   }
-  bool fits(std::size_t n) const override { return inner_->fits(n); }
+  bool is_consistent(std::size_t n) const override { return inner_->is_consistent(n); }
 
  private:
   std::shared_ptr<Maintained> inner_;

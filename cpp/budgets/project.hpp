@@ -59,7 +59,7 @@ class Project : public Budget {
     io.scratch(sizeof *this);
     span_.fields(io);
   }
-  bool fits(std::size_t n) const override { return n <= budget_ && span_.fits(n); }
+  bool is_consistent(std::size_t n) const override { return n <= budget_ && span_.is_consistent(n); }
   bool solves() const override { return true; }
 
  protected:
@@ -131,7 +131,7 @@ class ProjectLowRank final : public Budget {
     io.field("low_rank.V", V_);
     io.field("low_rank.D", D_);
   }
-  bool fits(std::size_t n) const override {
+  bool is_consistent(std::size_t n) const override {
     if (cut_ == 0) return n <= budget_ && V_.empty() && D_.empty();
     return cut_ == 1 && n == budget_ && D_.size() <= rank_ && V_.size() == n * D_.size();
   }

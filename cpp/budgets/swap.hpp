@@ -55,7 +55,7 @@ class Swap final : public Budget {
     f.replace(r, term, k[r] / kxx);
   }
   void fields(Fields& io) override { io.scratch(sizeof *this + bytes_of(cost_)); }
-  bool fits(std::size_t n) const override { return n <= budget_; }
+  bool is_consistent(std::size_t n) const override { return n <= budget_; }
 
  private:
   std::size_t budget_;
@@ -89,7 +89,7 @@ class SwapNearest final : public Budget {
     K_.fields(io);
     neighbours_.fields(io);
   }
-  bool fits(std::size_t n) const override { return n <= budget_ && K_.fits(n) && neighbours_.fits(n); }
+  bool is_consistent(std::size_t n) const override { return n <= budget_ && K_.is_consistent(n) && neighbours_.is_consistent(n); }
   bool solves() const override { return true; }
 
  private:
@@ -149,7 +149,7 @@ class SwapProject final : public Budget {
     io.scratch(sizeof *this + bytes_of(Q_));
     inverse_.fields(io);
   }
-  bool fits(std::size_t n) const override { return n <= budget_ && inverse_.fits(n); }
+  bool is_consistent(std::size_t n) const override { return n <= budget_ && inverse_.is_consistent(n); }
   bool solves() const override { return true; }
 
  private:

@@ -68,7 +68,7 @@ class DoubleUpdating final : public ExpansionLearner {
     io.field("dual.changes", changes_);
   }
 
-  bool fits(std::size_t n) const override { return f_.fits(n) && dual_.fits(n) && maintenance_->fits(n); }
+  bool is_consistent(std::size_t n) const override { return f_.is_consistent(n) && dual_.is_consistent(n) && maintenance_->is_consistent(n); }
 
  protected:
   bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) override {

@@ -59,7 +59,7 @@ class DualMaintenance : public Part {
   }
 
   void fields(Fields& io) override { io.scratch(bytes_of(b_)); }
-  bool fits(std::size_t n) const override { return n <= budget_; }
+  bool is_consistent(std::size_t n) const override { return n <= budget_; }
 
  protected:
   // The j that goes, and what the others take over, b, given as zeros.
@@ -111,7 +111,7 @@ class RowsOfGram : public DualMaintenance {
     DualMaintenance::fields(io);
     K_.fields(io, "dual.gram");
   }
-  bool fits(std::size_t n) const override { return DualMaintenance::fits(n) && K_.fits(n); }
+  bool is_consistent(std::size_t n) const override { return DualMaintenance::is_consistent(n) && K_.is_consistent(n); }
 
  protected:
   Gram K_;
@@ -164,7 +164,7 @@ class DualNearest final : public RowsOfGram {
     RowsOfGram::fields(io);
     neighbours_.fields(io);
   }
-  bool fits(std::size_t n) const override { return RowsOfGram::fits(n) && neighbours_.fits(n); }
+  bool is_consistent(std::size_t n) const override { return RowsOfGram::is_consistent(n) && neighbours_.is_consistent(n); }
 
  protected:
   Departure choose(const DualVariables& dual, std::span<double> b) override {

@@ -162,8 +162,8 @@ class Basis {
     io.field("basis.place", place_);
     io.field("basis.changes", changes_);
   }
-  bool fits(std::size_t n) const {
-    if (stand_.size() != n || !factor_.fits(size()) || !Q_.fits(size())) return false;
+  bool is_consistent(std::size_t n) const {
+    if (stand_.size() != n || !factor_.is_consistent(size()) || !Q_.is_consistent(size())) return false;
     for (std::size_t s = 0; s < size(); ++s)
       if (place_[s] >= n || stand_[place(s)] != s) return false;
     return static_cast<std::size_t>(std::count(stand_.begin(), stand_.end(), outside)) == n - size();
@@ -262,7 +262,7 @@ class DualProjectionClipped final : public RowsOfGram {
     RowsOfGram::fields(io);
     basis_.fields(io);
   }
-  bool fits(std::size_t n) const override { return RowsOfGram::fits(n) && basis_.fits(n); }
+  bool is_consistent(std::size_t n) const override { return RowsOfGram::is_consistent(n) && basis_.is_consistent(n); }
 
  protected:
   Departure choose(const DualVariables& dual, std::span<double> b) override {

@@ -82,7 +82,7 @@ class DualVariables {
     io.field("dual.C", C_);
     io.field("dual.F", F_);
   }
-  bool fits(std::size_t n) const {
+  bool is_consistent(std::size_t n) const {
     const auto label = [](double y) { return y == 1 || y == -1; };
     const auto possible = [](double C) { return C >= 0 && std::isfinite(C); };
     return y_.size() == n && C_.size() == n && F_.size() == n && std::all_of(y_.begin(), y_.end(), label) &&

@@ -116,7 +116,7 @@ class FullCovariance final : public Covariance {
       io.field(("covariance.D." + std::to_string(c)).c_str(), D_[c]);
     }
   }
-  bool fits(std::size_t features) const override {
+  bool is_consistent(std::size_t features) const override {
     const auto possible = [](double d) { return d >= 0 && std::isfinite(d); };
     for (std::size_t c = 0; c < U_.size(); ++c) {
       if (D_[c].empty() && U_[c].empty()) continue;
@@ -253,7 +253,7 @@ class DiagonalCovariance final : public Covariance {
     io.scratch(sizeof *this + bytes_of(sigma_) + bytes_of(reach_));
     for (std::size_t c = 0; c < sigma_.size(); ++c) io.field(("covariance." + std::to_string(c)).c_str(), sigma_[c]);
   }
-  bool fits(std::size_t features) const override {
+  bool is_consistent(std::size_t features) const override {
     for (const auto& sigma : sigma_)
       if (!sigma.empty() && sigma.size() != features) return false;
     return true;

@@ -167,8 +167,8 @@ class Stack final : public FeatureMap {
       maps_[i]->fields(part);
     }
   }
-  bool fits(std::size_t) const override {
-    return std::all_of(maps_.begin(), maps_.end(), [](const auto& map) { return map->fits(map->size()); });
+  bool is_consistent(std::size_t) const override {
+    return std::all_of(maps_.begin(), maps_.end(), [](const auto& map) { return map->is_consistent(map->size()); });
   }
 
  private:

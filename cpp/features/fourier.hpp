@@ -89,7 +89,7 @@ class Fourier final : public FeatureMap {
     if (io.restoring()) restore(all, columns);
   }
 
-  bool fits(std::size_t) const override { return sound_; }
+  bool is_consistent(std::size_t) const override { return sound_; }
 
  private:
   void restore(Counter all, const std::vector<Counter>& columns) {

@@ -92,7 +92,7 @@ class Mapped final : public Learner {
   }
 
   bool consistent() const override {
-    return map_->fits(map_->size()) && w_.fits(map_->size()) && rule_->fits(map_->size());
+    return map_->is_consistent(map_->size()) && w_.is_consistent(map_->size()) && rule_->is_consistent(map_->size());
   }
 
  private:

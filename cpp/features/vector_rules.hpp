@@ -107,7 +107,7 @@ class AdaGrad final : public OfGradient {
     io.scratch(sizeof *this);
     for (std::size_t c = 0; c < G_.size(); ++c) io.field(("adagrad.G." + std::to_string(c)).c_str(), G_[c]);
   }
-  bool fits(std::size_t features) const override {
+  bool is_consistent(std::size_t features) const override {
     return std::all_of(G_.begin(), G_.end(), [&](const auto& row) { return row.size() == features; });
   }
 
@@ -137,7 +137,7 @@ class OnlineNewton final : public OfGradient {
     io.scratch(sizeof *this + bytes_of(before_) + bytes_of(after_));
     inverse_->fields(io);
   }
-  bool fits(std::size_t features) const override { return inverse_->fits(features); }
+  bool is_consistent(std::size_t features) const override { return inverse_->is_consistent(features); }
 
  private:
   void descend(std::size_t c, double slope, Vector z, std::span<double> w) override {
@@ -180,7 +180,7 @@ class CoinBetting final : public OfGradient {
       io.field(("coin.start." + of).c_str(), start_[c]);
     }
   }
-  bool fits(std::size_t features) const override {
+  bool is_consistent(std::size_t features) const override {
     for (const auto* rows : {&L_, &G_, &reward_, &theta_, &start_})
       for (const auto& row : *rows)
         if (row.size() != features) return false;
@@ -241,7 +241,7 @@ class AROW : public VectorRule {
     io.scratch(sizeof *this + bytes_of(before_) + bytes_of(after_));
     sigma_->fields(io);
   }
-  bool fits(std::size_t features) const final { return sigma_->fits(features); }
+  bool is_consistent(std::size_t features) const final { return sigma_->is_consistent(features); }
 
  private:
   // By how much f is to be moved; 0 for no step.

@@ -77,9 +77,9 @@ class Weights {
     if (average_) average_->fields(io);
     for (std::size_t c = 0; c < outputs(); ++c) io.field(("weights." + std::to_string(c)).c_str(), w_[c]);
   }
-  bool fits(std::size_t features) const {
+  bool is_consistent(std::size_t features) const {
     const auto right = [&](const auto& row) { return row.size() == features; };
-    return std::all_of(w_.begin(), w_.end(), right) && (!average_ || average_->fits(features));
+    return std::all_of(w_.begin(), w_.end(), right) && (!average_ || average_->is_consistent(features));
   }
 
  private:

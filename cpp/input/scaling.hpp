@@ -33,7 +33,7 @@ class Moments {
     io.field("mean", mean_);
     io.field("squares", squares_);  // about the mean
   }
-  bool fits(std::size_t columns) const { return mean_.size() == columns && squares_.size() == columns; }
+  bool is_consistent(std::size_t columns) const { return mean_.size() == columns && squares_.size() == columns; }
 
  private:
   double rows_ = 0;
@@ -52,7 +52,7 @@ class Squares {
     io.field("rows", rows_);
     io.field("squares", squares_);
   }
-  bool fits(std::size_t columns) const { return squares_.size() == columns; }
+  bool is_consistent(std::size_t columns) const { return squares_.size() == columns; }
 
  private:
   double rows_ = 0;
@@ -78,7 +78,7 @@ class Range {
     io.field("least", least_);
     io.field("largest", largest_);
   }
-  bool fits(std::size_t columns) const { return least_.size() == columns && largest_.size() == columns; }
+  bool is_consistent(std::size_t columns) const { return least_.size() == columns && largest_.size() == columns; }
 
  private:
   double rows_ = 0;
@@ -97,7 +97,7 @@ class Largest {
     io.field("rows", rows_);
     io.field("largest", largest_);
   }
-  bool fits(std::size_t columns) const { return largest_.size() == columns; }
+  bool is_consistent(std::size_t columns) const { return largest_.size() == columns; }
 
  private:
   double rows_ = 0;

@@ -59,7 +59,7 @@ class Span {
     inverse_.clear();
     for (std::size_t i = 0, at = 0; at < L_.size(); at += ++i + 1) inverse_.push_back(1 / L_[at]);
   }
-  bool fits(std::size_t n) const {
+  bool is_consistent(std::size_t n) const {
     if (L_.size() != n * (n + 1) / 2 || !all_finite(L_)) return false;
     for (std::size_t i = 0; i < n; ++i)
       if (row(i)[i] <= 0) return false;

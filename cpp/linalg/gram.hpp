@@ -54,7 +54,7 @@ class SquareMatrix {
     for (stride_ = 0; stride_ * stride_ < values_.size();) stride_ = next(stride_);
   }
 
-  bool fits(std::size_t n) const { return n_ == n && n <= stride_ && stride_ * stride_ == values_.size(); }
+  bool is_consistent(std::size_t n) const { return n_ == n && n <= stride_ && stride_ * stride_ == values_.size(); }
   bool finite() const { return all_finite(values_); }
 
  private:
@@ -106,8 +106,8 @@ class Gram {
     K_.fields(io, (name + ".n").c_str(), (name + ".values").c_str());
     io.field((name + ".diagonal").c_str(), diagonal_);
   }
-  bool fits(std::size_t n) const {
-    if (!K_.fits(n) || !K_.finite() || diagonal_.size() != n) return false;
+  bool is_consistent(std::size_t n) const {
+    if (!K_.is_consistent(n) || !K_.finite() || diagonal_.size() != n) return false;
     for (std::size_t i = 0; i < n; ++i)
       if (K_[i][i] != diagonal_[i]) return false;
     return true;

@@ -71,8 +71,8 @@ class InverseFactor {
     W_.fields(io, "factor.n", "factor.values");
     io.field("factor.changes", changes_);
   }
-  bool fits(std::size_t n) const {
-    if (!K_.fits(n) || !W_.fits(n)) return false;
+  bool is_consistent(std::size_t n) const {
+    if (!K_.is_consistent(n) || !W_.is_consistent(n)) return false;
     const Vector kii = K_.diagonal();  // one with k(x,x) = 0 lies in every span
     return std::all_of(kii.begin(), kii.end(), [](double k) { return k > 0; });
   }

@@ -55,7 +55,7 @@ class Neighbours {
     io.field("neighbours.kernel", kernel_);
     if (io.restoring()) grouped_ = 0;
   }
-  bool fits(std::size_t n) const {
+  bool is_consistent(std::size_t n) const {
     if (nearest_.size() != n || distance_.size() != n || kernel_.size() != n) return false;
     for (std::size_t i = 0; i < n; ++i)
       if (nearest_[i] >= n || (nearest_[i] == i && n > 1)) return false;

@@ -76,7 +76,7 @@ class Average {
       io.field(("average.younger." + std::to_string(c)).c_str(), younger_[c]);
     }
   }
-  bool fits(std::size_t n) const {
+  bool is_consistent(std::size_t n) const {
     for (std::size_t c = 0; c < older_.size(); ++c)
       if (older_[c].size() != n || younger_[c].size() != n) return false;
     return older_start_ <= younger_start_ && younger_start_ <= t_;

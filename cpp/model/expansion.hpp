@@ -239,7 +239,7 @@ class Expansion final : public Part {
     io.field("support.layout", layout);
     if (io.restoring()) lay_out(layout == 0 ? Layout::FeatureMajor : Layout::InvertedIndex);
     support_->fields(io);
-    if (io.restoring() && support_->fits(support_->size())) remake_selves();
+    if (io.restoring() && support_->is_consistent(support_->size())) remake_selves();
     if (average_) average_->fields(io);
     io.field("expansion.divisor", divisor_);
     io.field("expansion.norm2", norm2_);
@@ -249,10 +249,10 @@ class Expansion final : public Part {
     for (std::size_t c = 0; c < outputs(); ++c) io.field(("expansion.alpha." + std::to_string(c)).c_str(), alpha_[c]);
   }
 
-  bool fits(std::size_t n) const override {
+  bool is_consistent(std::size_t n) const override {
     const auto right = [n](const auto& row) { return row.size() == n; };
-    return right(births_) && std::all_of(alpha_.begin(), alpha_.end(), right) && support_->fits(n) &&
-           (!average_ || average_->fits(n)) && births_differ();
+    return right(births_) && std::all_of(alpha_.begin(), alpha_.end(), right) && support_->is_consistent(n) &&
+           (!average_ || average_->is_consistent(n)) && births_differ();
   }
 
  private:

@@ -71,7 +71,7 @@ class ExpansionLearner : public Learner {
  public:
   std::size_t outputs() const final { return f_.outputs(); }
   std::size_t size() const final { return f_.size(); }
-  bool consistent() const final { return fits(f_.size()); }
+  bool consistent() const final { return is_consistent(f_.size()); }
   const Expansion& expansion() const { return f_; }
   void keep_average(double suffix) final { f_.keep_average(suffix); }
   // How many rows may be looked at before their turn; that changes the speed and not one bit of the model.

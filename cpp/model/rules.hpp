@@ -165,7 +165,7 @@ class SGDInBall final : public Rule {
     io.scratch(sizeof *this);
     io.field("sgd.y_max", y_max_);
   }
-  bool fits(std::size_t) const override { return y_max_ >= 0; }
+  bool is_consistent(std::size_t) const override { return y_max_ >= 0; }
 
  private:
   SGD sgd_;

@@ -69,7 +69,7 @@ void restore_map(FeatureMap& map, nb::dict state) {
   Restore io(std::move(state));
   map.fields(io);
   io.finish();
-  if (!map.fits(map.size())) throw nb::value_error("map state: its fields do not fit together.");
+  if (!map.is_consistent(map.size())) throw nb::value_error("map state: its fields do not fit together.");
 }
 
 NewArray<double> transform(const FeatureMap& map, const BoundRows& X) {

@@ -83,8 +83,8 @@ NewArray<double> scores(const Learner& learner, const BoundRows& X) {
 // One row. False, and nothing changed, where its squared norm or its scores are not finite; else the scores made before
 // the update are written.
 template <class T>
-bool step(Learner& learner, const Array1<T>& x, double y, const Writable1& scores) {
-  if (scores.size() != learner.outputs()) throw nb::value_error("step: scores must have one place for every output.");
+bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& scores) {
+  if (scores.size() != learner.outputs()) throw nb::value_error("learn_one: scores must have one place for every output.");
   const T* const values = aligned(x);
   double* const out = aligned(scores);
   nb::gil_scoped_release free;
@@ -96,8 +96,8 @@ bool step(Learner& learner, const Array1<T>& x, double y, const Writable1& score
 
 // The same without learning.
 template <class T>
-bool score(const Learner& learner, const Array1<T>& x, const Writable1& scores) {
-  if (scores.size() != learner.outputs()) throw nb::value_error("score: scores must have one place for every output.");
+bool score_one(const Learner& learner, const Array1<T>& x, const Writable1& scores) {
+  if (scores.size() != learner.outputs()) throw nb::value_error("score_one: scores must have one place for every output.");
   const T* const values = aligned(x);
   double* const out = aligned(scores);
   nb::gil_scoped_release free;
@@ -269,10 +269,10 @@ void bind_learners(nb::module_& m) {
       .def("begin", &begin)
       .def("run", &run, "rows"_a, "y"_a, "weights"_a.none(), "scores"_a)
       .def("scores", &scores, "rows"_a)
-      .def("step", &step<double>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert())
-      .def("step", &step<float>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert())
-      .def("score", &score<double>, "x"_a.noconvert(), "scores"_a.noconvert())
-      .def("score", &score<float>, "x"_a.noconvert(), "scores"_a.noconvert())
+      .def("learn_one", &learn_one<double>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert())
+      .def("learn_one", &learn_one<float>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert())
+      .def("score_one", &score_one<double>, "x"_a.noconvert(), "scores"_a.noconvert())
+      .def("score_one", &score_one<float>, "x"_a.noconvert(), "scores"_a.noconvert())
       .def("state", &state, nb::sig("def state(self) -> dict[str, object]"))
       .def("restore", &restore, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"))
       .def("keep_average", &Learner::keep_average, "suffix"_a)

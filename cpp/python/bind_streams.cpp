@@ -71,7 +71,7 @@ template <class Scale>
 nb::class_<Scale> scale_class(nb::module_& m, const char* name) {
   return nb::class_<Scale>(m, name)
       .def(nb::init<std::size_t>(), "columns"_a)
-      .def("fits", &Scale::fits, "columns"_a)
+      .def("is_consistent", &Scale::is_consistent, "columns"_a)
       .def(
           "state",
           [](Scale& scale) {

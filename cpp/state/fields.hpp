@@ -67,7 +67,7 @@ Bytes bytes_of(const std::vector<T>& v) {
   return v.capacity() * sizeof(T);
 }
 
-// For `fits`, below.
+// For `is_consistent`, below.
 template <class T>
 bool all_finite(const std::vector<T>& v) {
   return std::all_of(v.begin(), v.end(), [](T x) { return std::isfinite(x); });
@@ -81,7 +81,7 @@ class Part {
   virtual void fields(Fields&) = 0;
   // Whether restored fields fit together and with n support vectors. They may come from a file that anyone wrote: what
   // passes here must never lead outside an array, break an assertion or keep a loop from ending, whatever the numbers.
-  virtual bool fits(std::size_t) const { return true; }
+  virtual bool is_consistent(std::size_t) const { return true; }
 };
 
 }  // namespace budgetron

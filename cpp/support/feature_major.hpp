@@ -94,7 +94,7 @@ class FeatureMajor final : public SupportSet {
     changed_.assign(stride_, 0);
   }
 
-  bool fits(std::size_t n) const override {
+  bool is_consistent(std::size_t n) const override {
     const bool sized =
         features_ == 0 ? values_.empty() : values_.size() % features_ == 0 && values_.size() / features_ == stride_;
     const auto possible = [](T norm) { return norm >= 0 && std::isfinite(norm); };

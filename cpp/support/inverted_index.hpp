@@ -80,7 +80,7 @@ class InvertedIndex final : public SupportSet {
     if (io.restoring()) restore(saved);
   }
 
-  bool fits(std::size_t n) const override { return size() == n; }
+  bool is_consistent(std::size_t n) const override { return size() == n; }
 
  private:
   // A row's nonzeros, in order of their columns.

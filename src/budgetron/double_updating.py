@@ -226,9 +226,9 @@ class DoubleUpdating(Learner):
     rho: float = 0.0
     maintenance: DualMaintenance | None = None
 
-    def fitted(self, X: Any) -> Self:
+    def resolved(self, X: Any) -> Self:
         """The learner with the kernel's parameters numbers, those left open taken from the rows X."""
-        return replace(self, kernel=_check.instance(self, "kernel", self.kernel, Kernel).fitted(X))
+        return replace(self, kernel=_check.instance(self, "kernel", self.kernel, Kernel).resolved(X))
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:  # noqa: ARG002
         """The native learner; checks the description."""

@@ -35,7 +35,7 @@ class Kernel(Spec):
         """Whether every Gram matrix of the kernel is positive semidefinite."""
         return True
 
-    def fitted(self, X: Any) -> Self:  # noqa: ARG002
+    def resolved(self, X: Any) -> Self:  # noqa: ARG002
         """The kernel with every parameter a number, those left open taken from the rows X."""
         return self
 
@@ -50,13 +50,13 @@ class Kernel(Spec):
             Z = X if Z is None else canonical(check_array(Z, accept_sparse="csr", dtype=np.float64))
         if X.shape[1] != Z.shape[1]:
             raise ValueError(f"{type(self).__name__}: X has {X.shape[1]} features and Z has {Z.shape[1]}.")
-        return self.fitted(X).build().matrix(whole(X), whole(Z), X.shape[1])
+        return self.resolved(X).build().matrix(whole(X), whole(Z), X.shape[1])
 
 
 class _WithGamma(Kernel):
     gamma: Gamma
 
-    def fitted(self, X: Any) -> Self:
+    def resolved(self, X: Any) -> Self:
         """The same with ``gamma`` a number: "scale" and "auto" are taken from the rows X."""
         if self.gamma == "scale":
             return replace(self, gamma=_scale(X))  # type: ignore[type-var]

@@ -17,7 +17,7 @@ from budgetron._spec import Spec
 from budgetron._tasks import Task
 from budgetron._threads import watch
 from budgetron.budgets import Budget
-from budgetron.budgets._budget import Company
+from budgetron.budgets._budget import BuildContext
 from budgetron.errors import DivergedError
 from budgetron.kernels import Kernel
 from budgetron.losses import Logistic
@@ -34,7 +34,7 @@ class Learner(Spec):
         """Whether the loss says what a score means as a probability."""
         return False
 
-    def fitted(self, X: Any) -> Self:
+    def resolved(self, X: Any) -> Self:
         """The learner with every parameter a number, those left open taken from the rows X."""
         raise NotImplementedError
 
@@ -81,9 +81,9 @@ class Kernelized(Learner):
         """Whether the rule's loss is the logistic one."""
         return isinstance(getattr(self.rule, "loss", None), Logistic)
 
-    def fitted(self, X: Any) -> Self:
+    def resolved(self, X: Any) -> Self:
         """The learner with the kernel's parameters numbers, those left open taken from the rows X."""
-        return replace(self, kernel=_check.instance(self, "kernel", self.kernel, Kernel).fitted(X))
+        return replace(self, kernel=_check.instance(self, "kernel", self.kernel, Kernel).resolved(X))
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
@@ -93,7 +93,7 @@ class Kernelized(Learner):
         return _core.Kernelized(
             kernel=kernel.build(),
             rule=task.rule(rule),
-            budget=budget.build(Company(kernel, rule, task, seed)),
+            budget=budget.build(BuildContext(kernel, rule, task, seed)),
             task=task.build(),
             features=n_features,
             precision=precision(dtype),
@@ -149,9 +149,9 @@ class Averaged(Learner):
         """As the inner learner."""
         return self.learner.probabilistic
 
-    def fitted(self, X: Any) -> Self:
+    def resolved(self, X: Any) -> Self:
         """The learner with the inner one's parameters numbers, those left open taken from the rows X."""
-        return replace(self, learner=_check.instance(self, "learner", self.learner, Learner).fitted(X))
+        return replace(self, learner=_check.instance(self, "learner", self.learner, Learner).resolved(X))
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""

@@ -56,10 +56,10 @@ class Mapped(Learner):
         """Whether the rule's loss is the logistic one."""
         return isinstance(getattr(self.rule, "loss", None), Logistic)
 
-    def fitted(self, X: Any) -> Self:
+    def resolved(self, X: Any) -> Self:
         """The learner with the map's parameters numbers, those left open taken from the rows X."""
         features = _check.instance(self, "features", self.features, FeatureMap)
-        return replace(self, features=features.fitted(X))
+        return replace(self, features=features.resolved(X))
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""

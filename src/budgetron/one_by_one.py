@@ -22,7 +22,7 @@ class OneByOne(Model):
     Parameters
     ----------
     learner : Learner
-        What learns. All its parameters must be numbers: ``learner.fitted(X)`` takes those left open,
+        What learns. All its parameters must be numbers: ``learner.resolved(X)`` takes those left open,
         such as ``gamma="scale"``, from rows.
     n_features : int
         The length of a row.
@@ -38,14 +38,14 @@ class OneByOne(Model):
     >>> import numpy as np
     >>> from budgetron import Gaussian, OneByOne, forgetron
     >>> model = OneByOne(forgetron(Gaussian(0.5), budget=10), n_features=2)
-    >>> model.step(np.array([0.0, 1.0]), -1)
+    >>> model.learn_one(np.array([0.0, 1.0]), -1)
     0.0
-    >>> model.step(np.array([1.0, 0.0]), +1) < 0
+    >>> model.learn_one(np.array([1.0, 0.0]), +1) < 0
     True
     >>> model.size
     2
     >>> digits = OneByOne(forgetron(Gaussian(0.5), budget=10), n_features=2, n_classes=10)
-    >>> digits.step(np.array([0.0, 1.0]), 7).shape
+    >>> digits.learn_one(np.array([0.0, 1.0]), 7).shape
     (10,)
     """
 
@@ -64,7 +64,7 @@ class OneByOne(Model):
             if isinstance(value, str) and value in ("scale", "auto"):
                 raise ValueError(
                     f"OneByOne: {name}={value!r} is taken from rows, and there are none yet; "
-                    "give a number, or learner.fitted(X)."
+                    "give a number, or learner.resolved(X)."
                 )
         super().__init__(
             learner,
@@ -74,21 +74,21 @@ class OneByOne(Model):
             _check.natural(self, "seed", seed),
         )
 
-    def step(self, x: npt.NDArray[Any], y: float) -> float | Floats:
+    def learn_one(self, x: npt.NDArray[Any], y: float) -> float | Floats:
         """The score of x, and then learn it: a number for two labels or targets, else one per label.
 
         x is an array of ``n_features`` numbers of the model's dtype, side by side in memory. A row whose
         score is not finite is refused with a ValueError, and the model stays as it was.
         """
         scores = np.empty(self._native.outputs)
-        if not self._native.step(self._row(x), self.task.code(y), scores):
+        if not self._native.learn_one(self._row(x), self.task.code(y), scores):
             self._refuse(x, "scale the features, or take a smaller step (eta, C or 1/lam)")
         return scores if len(scores) > 1 else scores.item()
 
-    def score(self, x: npt.NDArray[Any]) -> float | Floats:
+    def score_one(self, x: npt.NDArray[Any]) -> float | Floats:
         """The score of x alone; of an ``Averaged`` learner, by the average."""
         scores = np.empty(self._native.outputs)
-        if not self._native.score(self._row(x), scores):
+        if not self._native.score_one(self._row(x), scores):
             self._refuse(x, "scale the features")
         return scores if len(scores) > 1 else scores.item()
 

@@ -100,8 +100,8 @@ def test_misaligned_targets_are_copied():
 def test_misaligned_single_rows_are_copied(dtype):
     one, other = (OneByOne(rbp(K, budget=10), 3, dtype=dtype) for _ in range(2))
     for x, y in zip(X.astype(dtype), 2 * Y - 1, strict=True):
-        assert one.step(x, y) == other.step(misaligned(x), y)
-        assert one.score(x) == other.score(misaligned(x))
+        assert one.learn_one(x, y) == other.learn_one(misaligned(x), y)
+        assert one.score_one(x) == other.score_one(misaligned(x))
 
 
 def test_the_core_refuses_what_is_not_aligned(monkeypatch):
@@ -111,8 +111,8 @@ def test_the_core_refuses_what_is_not_aligned(monkeypatch):
     for call in (
         lambda: _core.dense(misaligned(X)),
         lambda: _core.sparse(np.ones(1), np.zeros(1, np.int32), misaligned(np.array([0, 1])), 3),
-        lambda: native.step(misaligned(X[0]), 1.0, np.empty(1)),
-        lambda: native.score(X[0], misaligned(np.empty(1))),
+        lambda: native.learn_one(misaligned(X[0]), 1.0, np.empty(1)),
+        lambda: native.score_one(X[0], misaligned(np.empty(1))),
         lambda: native.run(_core.dense(X), misaligned(np.ones(40)), None, np.empty((40, 1))),
         lambda: _core.Moments(3).scale(misaligned(X)),
     ):
@@ -123,10 +123,10 @@ def test_the_core_refuses_what_is_not_aligned(monkeypatch):
 def test_a_state_need_not_be_aligned():
     one = OneByOne(rbp(K, budget=10), 3)
     for x, y in zip(X, 2 * Y - 1, strict=True):
-        one.step(x, y)
+        one.learn_one(x, y)
     other = OneByOne(rbp(K, budget=10), 3)
     other.restore({name: misaligned(part) for name, part in one.state().items()})
-    assert other.score(X[0]) == one.score(X[0])
+    assert other.score_one(X[0]) == one.score_one(X[0])
 
 
 # ---- other threads
@@ -257,8 +257,8 @@ def test_numbers_too_large_for_a_double_are_one_sentence(large):
         lambda: list(streams.from_arrays([[large]]).through(streams.MinMax())),
         lambda: streams.from_arrays(rows).skip(large).__iter__().__next__(),
         lambda: streams.ShuffleBuffer(4, seed=large),
-        lambda: one.step(rows[0], large),
-        lambda: other.step(rows[0], large),
+        lambda: one.learn_one(rows[0], large),
+        lambda: other.learn_one(rows[0], large),
     ):
         with pytest.raises(ValueError, match=r"^[^\n]{1,400}$"):
             call()
@@ -274,7 +274,7 @@ def test_a_label_that_is_no_number_is_one_sentence(y):
         (target, "The target y must be a finite number, got"),
     ):
         with pytest.raises(ValueError, match=sentence):
-            model.step(X[0], y)
+            model.learn_one(X[0], y)
         assert model.size == 0
 
 

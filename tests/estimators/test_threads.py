@@ -184,12 +184,12 @@ def test_a_fork_while_threads_learn_and_predict(forks):
 
     def step():
         while not done.is_set():
-            single.step(X[0], 1.0)
+            single.learn_one(X[0], 1.0)
 
     def work():
         model.predict(X[:10])
         model.partial_fit(X[:10], y[:10])
-        single.step(X[1], 1.0)
+        single.learn_one(X[1], 1.0)
         pickle.dumps(model)
         return bool(np.isfinite(model.decision_function(X[:10])).all()), single.size > 0
 

@@ -73,9 +73,9 @@ def test_width_is_sigma():
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix])
 def test_gamma_scale_is_that_of_scikit_learn(kernel, layout):
     X = rows(30, 4)
-    assert kernel.fitted(layout(X)).gamma == pytest.approx(1 / (4 * X.var()), rel=1e-12)
-    assert type(kernel)("auto").fitted(X).gamma == 0.25
-    assert type(kernel)().fitted(np.ones((3, 4))).gamma == 1.0
+    assert kernel.resolved(layout(X)).gamma == pytest.approx(1 / (4 * X.var()), rel=1e-12)
+    assert type(kernel)("auto").resolved(X).gamma == 0.25
+    assert type(kernel)().resolved(np.ones((3, 4))).gamma == 1.0
 
 
 @pytest.mark.parametrize("gamma", [0.25, 1.0, 0.3, 1 / 128])

@@ -39,19 +39,19 @@ def test_the_model_is_the_estimators(task, name, dtype):
     X = X.astype(dtype)
     one, batch = handle(task, name, dtype=dtype), handle(task, name, dtype=dtype)
     expected = batch.learn(X, labels(task, y).astype(float))
-    made = [one.step(x, label) for x, label in zip(X, labels(task, y), strict=True)]
+    made = [one.learn_one(x, label) for x, label in zip(X, labels(task, y), strict=True)]
     assert np.array_equal(np.reshape(made, expected.shape), expected)
     model = start(estimator(task, name), task, X, y)
     assert state(one) == state(model._model)
-    assert np.array_equal(one.score(X[3]), np.squeeze(scores(model, X[3:4])))
+    assert np.array_equal(one.score_one(X[3]), np.squeeze(scores(model, X[3:4])))
 
 
 def test_types_of_scores():
     """A float for one output, an array of its own for more."""
-    assert type(handle("binary").step(np.zeros(3), -1)) is float
-    assert type(handle("regression").score(np.zeros(3))) is float
+    assert type(handle("binary").learn_one(np.zeros(3), -1)) is float
+    assert type(handle("regression").score_one(np.zeros(3))) is float
     model = handle("multiclass")
-    first, second = model.step(np.zeros(3), 0), model.step(np.ones(3), 1)
+    first, second = model.learn_one(np.zeros(3), 0), model.learn_one(np.ones(3), 1)
     assert first.shape == second.shape == (3,)
     assert first is not second
 
@@ -60,9 +60,9 @@ def test_average():
     """A step gives f(x), a score the average of f."""
     one = handle("binary", Averaged(ogd(Gaussian(0.5), eta=1.0)))
     x = np.zeros(3)
-    assert [one.step(x, 1), one.step(x, 1)] == [0.0, 1.0]
-    assert one.step(x, -1) == 1.0  # which takes f(x) to 0, the average over three rounds to 2/3
-    assert one.score(x) == pytest.approx(2 / 3)
+    assert [one.learn_one(x, 1), one.learn_one(x, 1)] == [0.0, 1.0]
+    assert one.learn_one(x, -1) == 1.0  # which takes f(x) to 0, the average over three rounds to 2/3
+    assert one.score_one(x) == pytest.approx(2 / 3)
 
 
 def test_pickle():
@@ -70,10 +70,10 @@ def test_pickle():
     X, y = data("binary")
     one = handle("binary")
     for x, label in zip(X[:40], labels("binary", y), strict=False):
-        one.step(x, label)
+        one.learn_one(x, label)
     other = pickle.loads(pickle.dumps(one))
     made = [
-        [m.step(x, label) for x, label in zip(X[40:], labels("binary", y)[40:], strict=True)]
+        [m.learn_one(x, label) for x, label in zip(X[40:], labels("binary", y)[40:], strict=True)]
         for m in (one, other)
     ]
     assert made[0] == made[1]
@@ -87,7 +87,7 @@ def test_threads():
 
     def walk(rows):
         for x in rows:
-            one.step(x, 1.0)
+            one.learn_one(x, 1.0)
 
     threads = [threading.Thread(target=walk, args=(X[i::4],)) for i in range(4)]
     for thread in threads:
@@ -114,9 +114,9 @@ def test_threads():
 def test_rows_that_are_none(x, got):
     """Rows of another length, type or layout are refused by both methods."""
     one = handle("binary")
-    one.step(np.ones(3), -1)
+    one.learn_one(np.ones(3), -1)
     before = state(one)
-    for call in (lambda: one.step(x, 1), lambda: one.score(x)):
+    for call in (lambda: one.learn_one(x, 1), lambda: one.score_one(x)):
         with pytest.raises(ValueError, match=rf"of float64 and shape \(3,\), got {got}: "):
             call()
     assert state(one) == before
@@ -133,11 +133,11 @@ def test_numbers_that_are_none(learner, value, why):
     one = handle("binary", learner)
     for _ in range(2):
         before = state(one)
-        for call in (lambda: one.step(x, 1), lambda: one.score(x)):
+        for call in (lambda: one.learn_one(x, 1), lambda: one.score_one(x)):
             with pytest.raises(ValueError, match=why.replace("[", r"\[")):
                 call()
         assert state(one) == before
-        one.step(np.ones(3), -1)
+        one.learn_one(np.ones(3), -1)
 
 
 @pytest.mark.parametrize(
@@ -157,16 +157,16 @@ def test_labels_that_are_none(task, bad, why):
     """Labels outside those announced, which the core does not check."""
     one = handle(task)
     with pytest.raises(ValueError, match=why):
-        one.step(np.zeros(3), bad)
+        one.learn_one(np.zeros(3), bad)
     assert one.size == 0
 
 
 def test_divergence():
     """A score or a step that is not finite refuses the row and leaves the model."""
     one = handle("regression", ogd(Polynomial(gamma=1.0, degree=3), eta=0.1))
-    one.step(np.ones(3), 1.0)
+    one.learn_one(np.ones(3), 1.0)
     before = state(one)
-    for call in (lambda: one.step(np.full(3, 1e120), 1.0), lambda: one.score(np.full(3, 1e120))):
+    for call in (lambda: one.learn_one(np.full(3, 1e120), 1.0), lambda: one.score_one(np.full(3, 1e120))):
         with pytest.raises(ValueError, match="score that is not finite, so the model was left as it was"):
             call()
     assert state(one) == before
@@ -315,8 +315,8 @@ def test_one_row_costs_microseconds():
     """The handle within 15 microseconds, the estimators within 80, native work included."""
     x, y = np.zeros(3), np.array([1])
     one, model = handle("binary"), fitted("binary")
-    assert least(lambda: one.step(x, 1)) < 15
-    assert least(lambda: one.score(x)) < 15
+    assert least(lambda: one.learn_one(x, 1)) < 15
+    assert least(lambda: one.score_one(x)) < 15
     assert least(lambda: model.partial_fit(x[None], y)) < 80
     assert least(lambda: model.progressive_predict(x[None], y)) < 80
     assert least(lambda: model.predict(x[None])) < 80
@@ -330,5 +330,5 @@ def test_nystrom_landmarks():
     one = handle("binary", nogd(Gaussian(0.5), budget=2, rank=1))
     X, y = data("binary", 20)
     for x, label in zip(X, labels("binary", y), strict=True):
-        one.step(x, label)
+        one.learn_one(x, label)
     assert one.size <= 2

@@ -12,7 +12,7 @@ from budgetron.rules import Rule
 
 
 @dataclass(frozen=True)
-class Company:
+class BuildContext:
     """What a budget is built beside: the kernel, the rule, the task, and the seed of its draws."""
 
     kernel: Kernel
@@ -24,19 +24,19 @@ class Company:
 class Budget(Spec):
     """Base of the budgets: how a new term joins f."""
 
-    def build(self, company: Company) -> _core.Budget:
-        """The native budget; checks the parameters and the company."""
+    def build(self, context: BuildContext) -> _core.Budget:
+        """The native budget; checks the parameters and the context."""
         raise NotImplementedError
 
     def _count(self) -> int:
         return _check.count(self, "budget", getattr(self, "budget", None))
 
-    def _needs_geometry(self, company: Company) -> None:
-        if not company.kernel.positive_semidefinite:
+    def _needs_geometry(self, context: BuildContext) -> None:
+        if not context.kernel.positive_semidefinite:
             raise ValueError(
-                f"{type(self).__name__}: needs a positive semidefinite kernel, got {company.kernel!r}."
+                f"{type(self).__name__}: needs a positive semidefinite kernel, got {context.kernel!r}."
             )
 
-    def _needs_labels(self, company: Company, why: str) -> None:
-        if isinstance(company.task, Targets):
+    def _needs_labels(self, context: BuildContext, why: str) -> None:
+        if isinstance(context.task, Targets):
             raise ValueError(f"{type(self).__name__}: is defined for classification only; {why}.")

@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from budgetron import _check, _core
-from budgetron.budgets._budget import Budget, Company
+from budgetron.budgets._budget import Budget, BuildContext
 from budgetron.kernels import Gaussian
 
 
 class Maintained(Budget):
     """Base of the budgets that :class:`Sometimes` can hold."""
 
-    def build(self, company: Company) -> _core.Maintained:
-        """The native budget; checks the parameters and the company."""
+    def build(self, context: BuildContext) -> _core.Maintained:
+        """The native budget; checks the parameters and the context."""
         raise NotImplementedError
 
 
@@ -45,7 +45,7 @@ class RemoveSmallest(Maintained):
 
     budget: int
 
-    def build(self, company: Company) -> _core.Maintained:  # noqa: ARG002
+    def build(self, context: BuildContext) -> _core.Maintained:  # noqa: ARG002
         """The native budget; checks the parameters."""
         return _core.RemoveSmallest(self._count())
 
@@ -82,9 +82,9 @@ class ProjectSmallest(Maintained):
     budget: int
     neighbours: int | None = None
 
-    def build(self, company: Company) -> _core.Maintained:
+    def build(self, context: BuildContext) -> _core.Maintained:
         """The native budget; checks the parameters and the kernel."""
-        self._needs_geometry(company)
+        self._needs_geometry(context)
         if self.neighbours is None:
             return _core.ProjectSmallest(self._count())
         neighbours = _check.count(self, "neighbours", self.neighbours)
@@ -118,9 +118,9 @@ class Merge(Maintained):
 
     budget: int
 
-    def build(self, company: Company) -> _core.Maintained:
+    def build(self, context: BuildContext) -> _core.Maintained:
         """The native budget; checks the parameters and the kernel."""
-        kernel = company.kernel
+        kernel = context.kernel
         if not isinstance(kernel, Gaussian) or isinstance(kernel.gamma, str):
             raise ValueError(f"Merge: is defined for the Gaussian kernel only, got {kernel!r}.")
         return _core.Merge(self._count(), kernel.gamma)
@@ -156,11 +156,11 @@ class Sometimes(Budget):
     inner: Budget
     beta: float
 
-    def build(self, company: Company) -> _core.Budget:
+    def build(self, context: BuildContext) -> _core.Budget:
         """The native budget; checks the parameters and those of the inner one."""
         if not isinstance(self.inner, Maintained):
             raise TypeError(
                 f"Sometimes: inner must be RemoveSmallest, ProjectSmallest or Merge, got {self.inner!r}."
             )
         beta = _check.non_negative(self, "beta", self.beta)
-        return _core.Sometimes(self.inner.build(company), beta, company.seed)
+        return _core.Sometimes(self.inner.build(context), beta, context.seed)

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 
 from budgetron import _check, _core
-from budgetron.budgets._budget import Budget, Company
+from budgetron.budgets._budget import Budget, BuildContext
 
 _LARGEST_EIGENPROBLEM = 30_000  # LAPACK counts its workspace, 2 n^2 numbers, in 32 bits
 
@@ -53,11 +53,11 @@ class Project(Budget):
     eta: float | None = None
     U: float | None = None
 
-    def build(self, company: Company) -> _core.Budget:
+    def build(self, context: BuildContext) -> _core.Budget:
         """The native budget; checks the parameters, the kernel and the task."""
-        self._needs_geometry(company)
+        self._needs_geometry(context)
         if self.rank is None:
-            return _core.Project(_limit(self), _threshold(self, company))
+            return _core.Project(_limit(self), _threshold(self, context))
         if self.budget is None or self.eta is not None or self.U is not None:
             raise ValueError("Project: rank goes with budget alone, without eta and U.")
         rank, budget = _check.count(self, "rank", self.rank), self._count()
@@ -104,11 +104,11 @@ class ProjectPlus(Budget):
     eta: float | None = None
     U: float | None = None
 
-    def build(self, company: Company) -> _core.Budget:
+    def build(self, context: BuildContext) -> _core.Budget:
         """The native budget; checks the parameters, the kernel and the task."""
-        self._needs_geometry(company)
-        self._needs_labels(company, "a target has no margin error")
-        return _core.ProjectPlus(_limit(self), _threshold(self, company), self._progress())
+        self._needs_geometry(context)
+        self._needs_labels(context, "a target has no margin error")
+        return _core.ProjectPlus(_limit(self), _threshold(self, context), self._progress())
 
     def _progress(self) -> float:
         """U as the test of progress reads it."""
@@ -126,12 +126,12 @@ def _limit(spec: Project | ProjectPlus) -> int:
     return sys.maxsize if spec.budget is None else spec._count()
 
 
-def _threshold(spec: Project | ProjectPlus, company: Company) -> _core.Threshold:
+def _threshold(spec: Project | ProjectPlus, context: BuildContext) -> _core.Threshold:
     name = type(spec).__name__
     if spec.U is None:
         eta = 0.0 if spec.eta is None else _check.non_negative(spec, "eta", spec.eta)
         return _core.FixedThreshold(eta)
     if spec.eta is not None:
         raise ValueError(f"{name}: eta and U are two ways to set one threshold; give one of them.")
-    spec._needs_labels(company, "Eq. 13 of U is about mistakes, so take eta or budget")
+    spec._needs_labels(context, "Eq. 13 of U is about mistakes, so take eta or budget")
     return _core.ProgressThreshold(_check.positive(spec, "U", spec.U))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from budgetron import _core
-from budgetron.budgets._budget import Budget, Company
+from budgetron.budgets._budget import Budget, BuildContext
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Unbounded(Budget):
     4
     """
 
-    def build(self, company: Company) -> _core.Budget:  # noqa: ARG002
+    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
         """The native budget."""
         return _core.Unbounded()
 
@@ -52,7 +52,7 @@ class Stop(Budget):
 
     budget: int
 
-    def build(self, company: Company) -> _core.Budget:  # noqa: ARG002
+    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
         """The native budget; checks the parameters."""
         return _core.Stop(self._count())
 
@@ -81,9 +81,9 @@ class RemoveRandom(Budget):
 
     budget: int
 
-    def build(self, company: Company) -> _core.Budget:
+    def build(self, context: BuildContext) -> _core.Budget:
         """The native budget; checks the parameters."""
-        return _core.RemoveRandom(self._count(), company.seed)
+        return _core.RemoveRandom(self._count(), context.seed)
 
 
 @dataclass
@@ -110,7 +110,7 @@ class RemoveOldest(Budget):
 
     budget: int
 
-    def build(self, company: Company) -> _core.Budget:  # noqa: ARG002
+    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
         """The native budget; checks the parameters."""
         return _core.RemoveOldest(self._count())
 
@@ -142,9 +142,9 @@ class RemoveRedundant(Budget):
 
     budget: int
 
-    def build(self, company: Company) -> _core.Budget:
+    def build(self, context: BuildContext) -> _core.Budget:
         """The native budget; checks the parameters."""
-        self._needs_labels(company, "a target has no margin")
+        self._needs_labels(context, "a target has no margin")
         return _core.RemoveRedundant(self._count())
 
 
@@ -179,7 +179,7 @@ class Forget(Budget):
 
     budget: int
 
-    def build(self, company: Company) -> _core.Budget:  # noqa: ARG002
+    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
         """The native budget; checks the parameters."""
         return _core.Forget(self._count())
 
@@ -214,6 +214,6 @@ class ForgetLargerRoot(Budget):
 
     budget: int
 
-    def build(self, company: Company) -> _core.Budget:  # noqa: ARG002
+    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
         """The native budget; checks the parameters."""
         return _core.ForgetLargerRoot(self._count())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from budgetron import _check, _core
-from budgetron.budgets._budget import Budget, Company
+from budgetron.budgets._budget import Budget, BuildContext
 
 
 @dataclass
@@ -40,10 +40,10 @@ class SampleUniform(Budget):
     budget: int
     cap: float = 10.0
 
-    def build(self, company: Company) -> _core.Budget:
+    def build(self, context: BuildContext) -> _core.Budget:
         """The native budget; checks the parameters."""
-        cap = _check.positive(self, "cap", self.cap) * company.task.unit(company.rule)
-        return _core.SampleUniform(self._count(), cap, company.seed)
+        cap = _check.positive(self, "cap", self.cap) * context.task.unit(context.rule)
+        return _core.SampleUniform(self._count(), cap, context.seed)
 
 
 @dataclass
@@ -78,10 +78,10 @@ class SampleUniformScaled(Budget):
     budget: int
     cap: float = 10.0
 
-    def build(self, company: Company) -> _core.Budget:
+    def build(self, context: BuildContext) -> _core.Budget:
         """The native budget; checks the parameters."""
-        cap = _check.positive(self, "cap", self.cap) * company.task.unit(company.rule)
-        return _core.SampleUniformScaled(self._count(), cap, company.seed)
+        cap = _check.positive(self, "cap", self.cap) * context.task.unit(context.rule)
+        return _core.SampleUniformScaled(self._count(), cap, context.seed)
 
 
 @dataclass
@@ -114,8 +114,8 @@ class SampleByWeight(Budget):
     budget: int
     cap: float = 10.0
 
-    def build(self, company: Company) -> _core.Budget:
+    def build(self, context: BuildContext) -> _core.Budget:
         """The native budget; checks the parameters and the kernel."""
-        self._needs_geometry(company)
-        cap = _check.positive(self, "cap", self.cap) * company.task.unit(company.rule)
-        return _core.SampleByWeight(self._count(), cap, company.seed)
+        self._needs_geometry(context)
+        cap = _check.positive(self, "cap", self.cap) * context.task.unit(context.rule)
+        return _core.SampleByWeight(self._count(), cap, context.seed)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from budgetron import _core
-from budgetron.budgets._budget import Budget, Company
+from budgetron.budgets._budget import Budget, BuildContext
 
 
 @dataclass
@@ -37,9 +37,9 @@ class Swap(Budget):
 
     budget: int
 
-    def build(self, company: Company) -> _core.Budget:
+    def build(self, context: BuildContext) -> _core.Budget:
         """The native budget; checks the parameters and the kernel."""
-        self._needs_geometry(company)
+        self._needs_geometry(context)
         return _core.Swap(self._count())
 
 
@@ -68,9 +68,9 @@ class SwapNearest(Budget):
 
     budget: int
 
-    def build(self, company: Company) -> _core.Budget:
+    def build(self, context: BuildContext) -> _core.Budget:
         """The native budget; checks the parameters and the kernel."""
-        self._needs_geometry(company)
+        self._needs_geometry(context)
         return _core.SwapNearest(self._count())
 
 
@@ -99,7 +99,7 @@ class SwapProject(Budget):
 
     budget: int
 
-    def build(self, company: Company) -> _core.Budget:
+    def build(self, context: BuildContext) -> _core.Budget:
         """The native budget; checks the parameters and the kernel."""
-        self._needs_geometry(company)
+        self._needs_geometry(context)
         return _core.SwapProject(self._count())

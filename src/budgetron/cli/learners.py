@@ -97,7 +97,7 @@ def learners(names: Sequence[str], flags: Mapping[str, str]) -> dict[str, Learne
 def check(learner: Learner, task: Task, columns: int, seed: int) -> None:
     """Whether the learner can be built, found out before the first row is learned."""
     try:
-        Model(learner.fitted(sparse.csr_matrix((1, columns))), task, columns, "float64", seed)
+        Model(learner.resolved(sparse.csr_matrix((1, columns))), task, columns, "float64", seed)
     except (TypeError, ValueError) as error:
         raise Usage(str(error)) from error
 
@@ -166,7 +166,7 @@ def _kernel(flags: Mapping[str, str]) -> Kernel:
             kernel: Kernel = WIDTHS[name](_check.positive(name, "sigma", numbers["sigma"]))
         else:
             kernel = kind(**numbers)
-        kernel.fitted(np.zeros((1, 1))).build()
+        kernel.resolved(np.zeros((1, 1))).build()
     except ValueError as error:
         raise Usage(str(error)) from error
     return kernel

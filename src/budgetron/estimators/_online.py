@@ -264,7 +264,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
     def _new_model(self, X: Matrix, task: Task, weights: Floats | None) -> Model:
         learner = self._default_learner() if self.learner is None else self.learner
         seen = X if weights is None or not weights.any() else X[weights > 0]
-        learner = _check.instance(self, "learner", learner, Learner).fitted(seen)
+        learner = _check.instance(self, "learner", learner, Learner).resolved(seen)
         return Model(learner, task, X.shape[1], X.dtype, self._seed())
 
     def _adopt(self, model: Model) -> None:

@@ -286,7 +286,7 @@ class Session:
     def _leaves_open(self) -> bool:
         """Whether a parameter of the learner is to be taken from the first rows."""
         learner = self.estimator.learner
-        return not isinstance(learner, Learner) or bool(learner.fitted(np.zeros((1, 1))) != learner)
+        return not isinstance(learner, Learner) or bool(learner.resolved(np.zeros((1, 1))) != learner)
 
     def _start(self) -> Iterator[Record]:
         """Start the model from the first rows, then learn them."""

@@ -27,7 +27,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
         """The kernel that z(x)'z(x') stands for, if there is one."""
         return getattr(self, "kernel", None)
 
-    def fitted(self, X: Any) -> Self:  # noqa: ARG002
+    def resolved(self, X: Any) -> Self:  # noqa: ARG002
         """The map with every parameter a number, those left open taken from the rows X."""
         return self
 
@@ -38,7 +38,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Make the map for rows like those of X."""
         X = self._rows(X, reset=True)
-        fitted, seed = self.fitted(X), self._seed(None)
+        fitted, seed = self.resolved(X), self._seed(None)
         native = fitted.build(X.shape[1], X.dtype, seed)
         native.fit(whole(X))
         self._n_features, self._dtype, self._seed_used = X.shape[1], X.dtype, seed

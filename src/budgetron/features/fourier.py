@@ -31,9 +31,9 @@ class _Fourier(FeatureMap):
         """The kernel that z(x)'z(x') stands for."""
         return Gaussian() if self.kernel is None else self.kernel
 
-    def fitted(self, X: Any) -> Self:
+    def resolved(self, X: Any) -> Self:
         """The map with the kernel's parameters numbers, those left open taken from the rows X."""
-        kernel = self.kernel_.fitted(X) if isinstance(self.kernel_, Kernel) else self.kernel_
+        kernel = self.kernel_.resolved(X) if isinstance(self.kernel_, Kernel) else self.kernel_
         return replace(self, kernel=kernel, random_state=self._own_seed())
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:

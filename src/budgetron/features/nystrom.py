@@ -66,9 +66,9 @@ class Nystrom(FeatureMap):
         """The kernel that z(x)'z(x') stands for."""
         return Gaussian() if self.kernel is None else _check.instance(self, "kernel", self.kernel, Kernel)
 
-    def fitted(self, X: Any) -> Self:
+    def resolved(self, X: Any) -> Self:
         """The map with the kernel's parameters numbers, those left open taken from the rows X."""
-        return replace(self, kernel=self.kernel_.fitted(X), random_state=self._own_seed())
+        return replace(self, kernel=self.kernel_.resolved(X), random_state=self._own_seed())
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:  # noqa: ARG002
         """The native map; checks the description."""

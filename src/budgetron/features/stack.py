@@ -120,9 +120,9 @@ class Stack(FeatureMap):
         """The kernel of the first map that has one."""
         return next((m.kernel_ for m in self.maps if m.kernel_ is not None), None)
 
-    def fitted(self, X: Any) -> Self:
+    def resolved(self, X: Any) -> Self:
         """The maps with every parameter a number, those left open taken from the rows X."""
-        maps = tuple(m.fitted(X) for m in self._maps())
+        maps = tuple(m.resolved(X) for m in self._maps())
         return type(self)(*maps, random_state=self._own_seed())
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:

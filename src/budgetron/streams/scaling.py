@@ -72,7 +72,7 @@ class Scaling(Transform):
             self._native = kind(X.shape[1])
         if not isinstance(self._native, kind):
             raise ValueError(f"{name}: dense and sparse rows cannot be mixed.")
-        if not self._native.fits(X.shape[1]):
+        if not self._native.is_consistent(X.shape[1]):
             raise ValueError(f"{name}: X has {X.shape[1]} columns, unlike the rows before.")
         return X
 
