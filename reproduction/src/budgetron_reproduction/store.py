@@ -36,9 +36,7 @@ class Store:
     """A file of outcomes, one line of JSON for each run. Lines that are cut short are ignored.
 
     >>> import os, tempfile
-    >>> from budgetron.progress import Progress
-    from budgetron_reproduction.cases import Outcome
-    from budgetron_reproduction.files import write
+    >>> from budgetron_reproduction.cases import Outcome
     >>> from budgetron_reproduction.store import Job, Store
     >>> path = os.path.join(tempfile.mkdtemp(), "runs.jsonl")
     >>> job = Job({"dataset": "german", "permutation": 0}, lambda: Outcome(30.0, 0.01))
