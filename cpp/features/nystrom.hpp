@@ -129,7 +129,9 @@ class Nystrom final : public FeatureMap {
 
   bool is_consistent(std::size_t) const override {
     const std::size_t n = candidates_->size();
-    if (!basis_->is_consistent(basis_->size()) || !candidates_->is_consistent(n) || !span_.is_consistent(basis_->size())) return false;
+    if (!basis_->is_consistent(basis_->size()) || !candidates_->is_consistent(n) ||
+        !span_.is_consistent(basis_->size()))
+      return false;
     if (settled_ == 0) return A_.empty() && basis_->size() <= std::min(n, most_);
     return settled_ == 1 && n > 0 && A_.size() % n == 0 && A_.size() / n <= rank_ && basis_->size() == 0;
   }

@@ -84,7 +84,8 @@ NewArray<double> scores(const Learner& learner, const BoundRows& X) {
 // the update are written.
 template <class T>
 bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& scores) {
-  if (scores.size() != learner.outputs()) throw nb::value_error("learn_one: scores must have one place for every output.");
+  if (scores.size() != learner.outputs())
+    throw nb::value_error("learn_one: scores must have one place for every output.");
   const T* const values = aligned(x);
   double* const out = aligned(scores);
   nb::gil_scoped_release free;
@@ -97,7 +98,8 @@ bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& 
 // The same without learning.
 template <class T>
 bool score_one(const Learner& learner, const Array1<T>& x, const Writable1& scores) {
-  if (scores.size() != learner.outputs()) throw nb::value_error("score_one: scores must have one place for every output.");
+  if (scores.size() != learner.outputs())
+    throw nb::value_error("score_one: scores must have one place for every output.");
   const T* const values = aligned(x);
   double* const out = aligned(scores);
   nb::gil_scoped_release free;
