@@ -14,8 +14,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 _turns: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 _models: WeakSet[Any] = WeakSet()
-_making = threading.Lock()  # held while one of the two above grows
-_forking = threading.Lock()  # held by the thread that forks
+_growing = threading.Lock()  # held while one of the two above grows, and during a fork: no model is new then
 _held: list[Any] = []  # the native models that it holds
 
 
@@ -23,21 +22,20 @@ def turn(owner: Any) -> Any:
     """The lock of an object, made when it is first asked for."""
     lock = _turns.get(owner)
     if lock is None:
-        with _making:
+        with _growing:
             lock = _turns.setdefault(owner, threading.RLock())
     return lock
 
 
 def watch(model: Any) -> None:
     """From now on a fork waits for this model."""
-    with _making:
+    with _growing:
         _models.add(model)
 
 
 def _before_fork() -> None:
-    _forking.acquire()
-    with _making:
-        _held.extend(model._native for model in _models)
+    _growing.acquire()
+    _held.extend(model._native for model in _models)
     for native in _held:
         native.hold()
 
@@ -46,16 +44,16 @@ def _after_fork_in_parent() -> None:
     for native in _held:
         native.release()
     _held.clear()
-    _forking.release()
+    _growing.release()
 
 
 def _after_fork_in_child() -> None:
-    global _making, _forking
+    global _growing
     for native in _held:
         native.renew()
     _held.clear()
     _turns.clear()  # their owners were threads that are not here
-    _making, _forking = threading.Lock(), threading.Lock()
+    _growing = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
