@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 _turns: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 _models: WeakSet[Any] = WeakSet()
-_growing = threading.Lock()  # held while one of the two above grows, and during a fork: no model is new then
+_growing = threading.Lock()  # held while one of these two grows, and during a fork: no model is new then
 _held: list[Any] = []  # the native models that it holds
 
 

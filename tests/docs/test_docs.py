@@ -10,7 +10,11 @@ import budgetron
 from budgetron import algorithms
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("reproduction/*.md"))]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("reproduction/*.md")),
+]
 WALKS = [ROOT / "docs" / "from_paper_to_code.md", ROOT / "docs" / "write_your_own_budget.md"]
 NOUNS = {  # whose members stand on which page
     budgetron.Kernel: "kernels.md",
