@@ -9,10 +9,10 @@
 #include <memory>
 #include <vector>
 
-#include "budgets/budgets.hpp"
 #include "linalg/cholesky.hpp"
 #include "linalg/gram.hpp"
 #include "linalg/inverse_factor.hpp"
+#include "model/budget.hpp"
 #include "model/expansion.hpp"
 #include "state/random.hpp"
 

@@ -8,9 +8,9 @@
 #include <memory>
 #include <vector>
 
-#include "budgets/budgets.hpp"
 #include "linalg/cholesky.hpp"
 #include "linalg/eigen.hpp"
+#include "model/budget.hpp"
 #include "model/expansion.hpp"
 
 namespace budgetron {

@@ -10,10 +10,10 @@
 #include <limits>
 #include <vector>
 
-#include "budgets/budgets.hpp"
 #include "linalg/gram.hpp"
 #include "linalg/inverse_factor.hpp"
 #include "linalg/neighbours.hpp"
+#include "model/budget.hpp"
 #include "model/expansion.hpp"
 
 namespace budgetron {
@@ -89,7 +89,9 @@ class SwapNearest final : public Budget {
     K_.fields(io);
     neighbours_.fields(io);
   }
-  bool is_consistent(std::size_t n) const override { return n <= budget_ && K_.is_consistent(n) && neighbours_.is_consistent(n); }
+  bool is_consistent(std::size_t n) const override {
+    return n <= budget_ && K_.is_consistent(n) && neighbours_.is_consistent(n);
+  }
   bool solves() const override { return true; }
 
  private:

@@ -68,7 +68,9 @@ class DoubleUpdating final : public ExpansionLearner {
     io.field("dual.changes", changes_);
   }
 
-  bool is_consistent(std::size_t n) const override { return f_.is_consistent(n) && dual_.is_consistent(n) && maintenance_->is_consistent(n); }
+  bool is_consistent(std::size_t n) const override {
+    return f_.is_consistent(n) && dual_.is_consistent(n) && maintenance_->is_consistent(n);
+  }
 
  protected:
   bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) override {

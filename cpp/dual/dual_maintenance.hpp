@@ -164,7 +164,9 @@ class DualNearest final : public RowsOfGram {
     RowsOfGram::fields(io);
     neighbours_.fields(io);
   }
-  bool is_consistent(std::size_t n) const override { return RowsOfGram::is_consistent(n) && neighbours_.is_consistent(n); }
+  bool is_consistent(std::size_t n) const override {
+    return RowsOfGram::is_consistent(n) && neighbours_.is_consistent(n);
+  }
 
  protected:
   Departure choose(const DualVariables& dual, std::span<double> b) override {

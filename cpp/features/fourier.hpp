@@ -19,7 +19,7 @@
 #include "features/feature_map.hpp"
 #include "features/frequencies.hpp"
 #include "simd/loops.hpp"
-#include "support/block_ahead.hpp"
+#include "support/row_block.hpp"
 
 namespace budgetron {
 

@@ -112,7 +112,7 @@ class Mapped final : public Learner {
   bool learn(const Stretch& row, Vector z, Vector f, double y, double weight) {
     Question question = task_->ask(f, y, map_->squared_norm(row[0], z), weight);
     question.round.t = t_ + 1;
-    if (!moderate_square(question.round.kxx) || !rule_->ask(question.round)) return false;
+    if (!moderate_square(question.round.kxx) || !rule_->propose(question.round)) return false;
     ++t_;
     if (map_->learns()) {
       std::vector<Change> changes;
@@ -120,12 +120,12 @@ class Mapped final : public Learner {
       adopt(changes);
       z_.resize(w_.size());
       map_->transform(row, z_);
-      rule_->step(question, z_, w_);
+      rule_->commit(question, z_, w_);
       changes.clear();
       map_->after_step(changes);
       adopt(changes);
     } else {
-      rule_->step(question, z, w_);
+      rule_->commit(question, z, w_);
     }
     w_.end_round();
     return true;

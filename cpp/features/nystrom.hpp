@@ -20,6 +20,7 @@
 #include "linalg/eigen.hpp"
 #include "linalg/limits.hpp"
 #include "model/kernels.hpp"
+#include "support/backend.hpp"
 #include "support/support_set.hpp"
 
 namespace budgetron {
@@ -67,7 +68,7 @@ class Nystrom final : public FeatureMap {
     if (selection_->over_before(candidates_->size(), steps)) settle(changes);
     if (settled_) return;
     const std::size_t held = candidates_->size();
-    if (held == 0) lay_out(layout_for(x, features_));
+    if (held == 0) lay_out(backend->layout_for(x, features_));
     const double norm = candidates_->norm(x);
     if (held < most_ && !selection_->takes_dependent() && depends(x, norm)) return;
     const auto place = selection_->place(held, steps);
@@ -120,8 +121,12 @@ class Nystrom final : public FeatureMap {
     io.field("nystrom.A", A_);
     selection_->fields(io);
     span_.fields(io);
-    io.field("nystrom.layout", layout_);
-    if (io.restoring()) lay_out(layout_ == 0 ? Layout::FeatureMajor : Layout::InvertedIndex);
+    Counter layout = saved_number(layout_);
+    io.field("nystrom.layout", layout);
+    if (io.restoring()) {
+      layout_known_ = layout_from(layout).has_value();
+      lay_out(layout_from(layout).value_or(layout_));
+    }
     Prefixed basis(io, "nystrom.basis."), candidates(io, "nystrom.candidates.");
     basis_->fields(basis);
     candidates_->fields(candidates);
@@ -129,7 +134,10 @@ class Nystrom final : public FeatureMap {
 
   bool is_consistent(std::size_t) const override {
     const std::size_t n = candidates_->size();
-    if (!basis_->is_consistent(basis_->size()) || !candidates_->is_consistent(n) || !span_.is_consistent(basis_->size())) return false;
+    if (!layout_known_) return false;
+    if (!basis_->is_consistent(basis_->size()) || !candidates_->is_consistent(n) ||
+        !span_.is_consistent(basis_->size()))
+      return false;
     if (settled_ == 0) return A_.empty() && basis_->size() <= std::min(n, most_);
     return settled_ == 1 && n > 0 && A_.size() % n == 0 && A_.size() / n <= rank_ && basis_->size() == 0;
   }
@@ -137,10 +145,10 @@ class Nystrom final : public FeatureMap {
  private:
   // Kernels are made in double precision whatever the rows are: K is solved with.
   std::unique_ptr<SupportSet> points_like_the_first() const {
-    return kernel_->support_set(static_cast<Layout>(layout_), features_, Precision::Double);
+    return backend->support_set(layout_, kernel_->reduction(), Precision::Double, features_);
   }
   void lay_out(Layout layout) {
-    layout_ = static_cast<Counter>(layout);
+    layout_ = layout;
     basis_ = points_like_the_first();
     candidates_ = points_like_the_first();
   }
@@ -207,12 +215,13 @@ class Nystrom final : public FeatureMap {
   std::shared_ptr<const Kernel> kernel_;
   std::shared_ptr<LandmarkSelection> selection_;
   std::size_t most_, rank_, features_;
-  Counter layout_ = 0;                      // of the points, by the first of them
-  std::unique_ptr<SupportSet> basis_;       // independent rows, until the map is made
-  Span span_;                               // of them
-  std::unique_ptr<SupportSet> candidates_;  // in the end: the landmarks
-  Counter settled_ = 0;                     // 1 once the map is made
-  std::vector<double> A_;                   // D_r^(-1/2) V_r', rank x landmarks
+  Layout layout_ = backend->initial_layout();  // of the points, chosen by the first of them
+  bool layout_known_ = true;                   // false: the file named an unknown layout
+  std::unique_ptr<SupportSet> basis_;          // independent rows, until the map is made
+  Span span_;                                  // of them
+  std::unique_ptr<SupportSet> candidates_;     // in the end: the landmarks
+  Counter settled_ = 0;                        // 1 once the map is made
+  std::vector<double> A_;                      // D_r^(-1/2) V_r', rank x landmarks
 };
 
 }  // namespace budgetron

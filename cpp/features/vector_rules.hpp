@@ -25,11 +25,11 @@ class VectorRule : public Part {
   // Begins with weights of that shape; with none if the rule is about to be restored.
   virtual void begin(std::size_t /*outputs*/, std::size_t /*features*/) {}
   // A round begins; false, and nothing changed, if its step would be beyond the limits.
-  virtual bool ask(const Round&) = 0;
+  virtual bool propose(const Round&) = 0;
   // Whether it makes a step.
   virtual bool steps() const = 0;
   // Takes the step, if any, and whatever else the round asks for.
-  virtual void step(const Question&, Vector z, Weights& w) = 0;
+  virtual void commit(const Question&, Vector z, Weights& w) = 0;
   // The coordinates have changed, and w with them; what is known of new ones starts afresh.
   virtual void change(const Change&, Weights& /*w*/) {}
 };
@@ -39,12 +39,12 @@ class Along final : public VectorRule {
  public:
   explicit Along(std::shared_ptr<Rule> rule) : rule_(std::move(rule)) {}
 
-  bool ask(const Round& round) override {
+  bool propose(const Round& round) override {
     step_ = rule_->propose(round);
     return step_.possible(round);
   }
   bool steps() const override { return step_.beta != 0; }
-  void step(const Question& question, Vector z, Weights& w) override {
+  void commit(const Question& question, Vector z, Weights& w) override {
     rule_->commit(question.round, step_);
     w.shrink(step_.shrink);
     w.divide_by(step_.divisor);
@@ -72,12 +72,12 @@ void each_output(const Direction& v, Use use) {
 // Rules of the gradient l'(f) v z of a loss.
 class OfGradient : public VectorRule {
  public:
-  bool ask(const Round& r) final {
+  bool propose(const Round& r) final {
     slope_ = r.weight * loss_->slope(r.fx, r.y);
     return moderate(slope_) && moderate_square(slope_ * slope_ * r.kxx);
   }
   bool steps() const final { return slope_ != 0; }
-  void step(const Question& question, Vector z, Weights& w) final {
+  void commit(const Question& question, Vector z, Weights& w) final {
     if (!steps()) return;
     each_output(question.v, [&](std::size_t c, double v) { descend(c, slope_ * v, z, w[c]); });
   }
@@ -214,14 +214,14 @@ class AROW : public VectorRule {
   AROW(double r, std::shared_ptr<Covariance> sigma) : r_(r), sigma_(std::move(sigma)) {}
 
   void begin(std::size_t outputs, std::size_t) final { sigma_->begin(outputs); }
-  bool ask(const Round& round) final {
+  bool propose(const Round& round) final {
     gap_ = gap(round);
     weight_ = round.weight;
     const double q = weight_ / r_;
     return moderate(gap_) && moderate(q) && moderate_square(q * round.kxx);
   }
   bool steps() const final { return gap_ != 0; }
-  void step(const Question& question, Vector z, Weights& w) final {
+  void commit(const Question& question, Vector z, Weights& w) final {
     if (!steps()) return;
     double conf = 0;
     each_output(question.v, [&](std::size_t c, double) { conf += sigma_->confidence(c, z); });

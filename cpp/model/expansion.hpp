@@ -19,6 +19,7 @@
 #include "model/tasks.hpp"
 #include "simd/vectors.hpp"
 #include "state/fields.hpp"
+#include "support/backend.hpp"
 #include "support/support_set.hpp"
 
 namespace budgetron {
@@ -50,7 +51,7 @@ class Expansion final : public Part {
         coefficients_(outputs),
         features_(features),
         precision_(precision) {
-    lay_out(Layout::FeatureMajor);
+    lay_out(layout_);
   }
 
   std::size_t size() const { return births_.size(); }
@@ -107,7 +108,7 @@ class Expansion final : public Part {
   }
 
   void append(const Term& term) {
-    if (size() == 0) lay_out(layout_for(term.x, features_));
+    if (size() == 0) choose_layout(term.x);
     support_->append(term.x, term.row.norm);
     births_.push_back(born_++);
     selves_.push_back(term.row.kxx);
@@ -235,9 +236,12 @@ class Expansion final : public Part {
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(alpha_) + bytes_of(coefficients_) + bytes_of(row_) + bytes_of(selves_) +
                kernel_->bytes());
-    Counter layout = layout_;
+    Counter layout = saved_number(layout_);
     io.field("support.layout", layout);
-    if (io.restoring()) lay_out(layout == 0 ? Layout::FeatureMajor : Layout::InvertedIndex);
+    if (io.restoring()) {
+      layout_known_ = layout_from(layout).has_value();
+      lay_out(layout_from(layout).value_or(layout_));
+    }
     support_->fields(io);
     if (io.restoring() && support_->is_consistent(support_->size())) remake_selves();
     if (average_) average_->fields(io);
@@ -251,15 +255,19 @@ class Expansion final : public Part {
 
   bool is_consistent(std::size_t n) const override {
     const auto right = [n](const auto& row) { return row.size() == n; };
-    return right(births_) && std::all_of(alpha_.begin(), alpha_.end(), right) && support_->is_consistent(n) &&
-           (!average_ || average_->is_consistent(n)) && births_differ();
+    return layout_known_ && right(births_) && std::all_of(alpha_.begin(), alpha_.end(), right) &&
+           support_->is_consistent(n) && (!average_ || average_->is_consistent(n)) && births_differ();
   }
 
  private:
   void lay_out(Layout layout) {
-    if (support_ && layout_ == static_cast<Counter>(layout)) return;
-    layout_ = static_cast<Counter>(layout);
-    support_ = kernel_->support_set(layout, features_, precision_);
+    layout_ = layout;
+    support_ = backend->support_set(layout, kernel_->reduction(), precision_, features_);
+  }
+
+  // The first support vector decides the layout.
+  void choose_layout(const Row& x) {
+    if (const Layout layout = backend->layout_for(x, features_); layout != layout_) lay_out(layout);
   }
 
   void remake_selves() {
@@ -331,7 +339,7 @@ class Expansion final : public Part {
   }
 
   std::shared_ptr<const Kernel> kernel_;
-  Counter layout_ = 0;
+  Layout layout_ = backend->initial_layout();
   std::unique_ptr<SupportSet> support_;
   std::vector<std::vector<double>> alpha_;  // outputs x n
   std::vector<Counter> births_;
@@ -339,6 +347,7 @@ class Expansion final : public Part {
   Counter born_ = 0;
   double divisor_ = 1;
   bool norm_kept_ = false;
+  bool layout_known_ = true;          // false: the model file names an unknown layout
   Counter norm_age_ = 0;              // updates since the norm was made anew
   double norm2_ = 0;                  // |sum_i alpha_i k(s_i,.)|^2, if kept
   std::vector<double> coefficients_;  // about to enter, one per output

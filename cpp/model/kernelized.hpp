@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "budgets/budgets.hpp"
+#include "model/budget.hpp"
 #include "model/learner.hpp"
 #include "model/rules.hpp"
 #include "model/tasks.hpp"
@@ -32,7 +32,9 @@ class Kernelized final : public ExpansionLearner {
     budget_->fields(io);
   }
 
-  bool is_consistent(std::size_t n) const override { return f_.is_consistent(n) && rule_->is_consistent(n) && budget_->is_consistent(n); }
+  bool is_consistent(std::size_t n) const override {
+    return f_.is_consistent(n) && rule_->is_consistent(n) && budget_->is_consistent(n);
+  }
 
  protected:
   bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) override {

@@ -4,54 +4,30 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <span>
 
 #include "linalg/limits.hpp"
 #include "simd/vectors.hpp"
-#include "support/block_ahead.hpp"
-#include "support/feature_major.hpp"
-#include "support/inverted_index.hpp"
+#include "state/fields.hpp"
+#include "support/backend.hpp"
 #include "support/reduced.hpp"
-#include "support/support_set.hpp"
 
 namespace budgetron {
-
-enum class Precision { Single, Double };
-
-// How support vectors are kept: an inverted index where there are thousands of columns and few of them in use.
-enum class Layout : Counter { FeatureMajor, InvertedIndex };
-
-// By the first support vector.
-inline Layout layout_for(const Row& x, std::size_t features) {
-  const auto wide = [&](std::size_t nonzeros) { return features > 2048 && 16 * nonzeros < features; };
-  const bool inverted = std::visit([&](const auto& row) { return row.sparse && wide(row.size()); }, x);
-  return inverted ? Layout::InvertedIndex : Layout::FeatureMajor;
-}
 
 // As a finish: from reductions of (x, s_i) to k(s_i, x).
 class Kernel : public Finish {
  public:
-  virtual std::unique_ptr<SupportSet> support_set(Layout, std::size_t features, Precision) const = 0;
+  virtual ReductionKind reduction() const = 0;
   // k(x, x) from the norm of x.
   virtual double self(double norm) const = 0;
   virtual Bytes bytes() const = 0;
 };
 
-template <class T>
-std::unique_ptr<SupportSet> make_support_set(Layout layout, std::size_t features, const Reduction<T>& reduction) {
-  if (layout == Layout::InvertedIndex) return std::make_unique<InvertedIndex<T>>(features, reduction);
-  return std::make_unique<FeatureMajor<T>>(features, reduction);
-}
-
 // Kernels of the dot product.
 template <class Derived>
 class OfDotProduct : public Kernel {
  public:
-  std::unique_ptr<SupportSet> support_set(Layout layout, std::size_t features, Precision precision) const override {
-    if (precision == Precision::Single) return make_support_set(layout, features, dot_product<float>());
-    return make_support_set(layout, features, dot_product<double>());
-  }
+  ReductionKind reduction() const override { return ReductionKind::DotProduct; }
   Bytes bytes() const override { return sizeof(Derived); }
 };
 
@@ -59,10 +35,7 @@ class OfDotProduct : public Kernel {
 template <class Derived>
 class OfL1Distance : public Kernel {
  public:
-  std::unique_ptr<SupportSet> support_set(Layout layout, std::size_t features, Precision precision) const override {
-    if (precision == Precision::Single) return make_support_set(layout, features, l1_distance<float>());
-    return make_support_set(layout, features, l1_distance<double>());
-  }
+  ReductionKind reduction() const override { return ReductionKind::L1Distance; }
   Bytes bytes() const override { return sizeof(Derived); }
 };
 

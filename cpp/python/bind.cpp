@@ -6,6 +6,8 @@
 
 #include "linalg/eigen.hpp"
 #include "simd/instruction_sets.hpp"
+#include "support/backend.hpp"
+#include "support/host.hpp"
 
 namespace budgetron {
 namespace {
@@ -34,6 +36,11 @@ void find_loops() {
                            names + ".");
 }
 
+void find_backend() {
+  static const Host host;
+  backend = &host;
+}
+
 }  // namespace
 }  // namespace budgetron
 
@@ -41,6 +48,7 @@ NB_MODULE(_core, m) {
   using namespace budgetron;
   find_lapack();
   find_loops();
+  find_backend();
   m.def("instruction_set", [] { return loops->name; }, "The one in use.");
   m.def("instruction_sets", &instruction_sets, "Those that run here, the widest first.");
   bind_learners(m);

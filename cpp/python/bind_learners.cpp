@@ -6,10 +6,12 @@
 #include <optional>
 #include <shared_mutex>
 
-#include "budgets/budgets.hpp"
+#include "budgets/forget.hpp"
 #include "budgets/maintenance.hpp"
 #include "budgets/merge.hpp"
 #include "budgets/project.hpp"
+#include "budgets/removal.hpp"
+#include "budgets/sampling.hpp"
 #include "budgets/swap.hpp"
 #include "dual/double_updating.hpp"
 #include "dual/dual_maintenance.hpp"
@@ -22,6 +24,7 @@
 #include "model/rules.hpp"
 #include "model/tasks.hpp"
 #include "python/bind.hpp"
+#include "support/backend.hpp"
 
 namespace budgetron {
 namespace {
@@ -84,7 +87,8 @@ NewArray<double> scores(const Learner& learner, const BoundRows& X) {
 // the update are written.
 template <class T>
 bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& scores) {
-  if (scores.size() != learner.outputs()) throw nb::value_error("learn_one: scores must have one place for every output.");
+  if (scores.size() != learner.outputs())
+    throw nb::value_error("learn_one: scores must have one place for every output.");
   const T* const values = aligned(x);
   double* const out = aligned(scores);
   nb::gil_scoped_release free;
@@ -97,7 +101,8 @@ bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& 
 // The same without learning.
 template <class T>
 bool score_one(const Learner& learner, const Array1<T>& x, const Writable1& scores) {
-  if (scores.size() != learner.outputs()) throw nb::value_error("score_one: scores must have one place for every output.");
+  if (scores.size() != learner.outputs())
+    throw nb::value_error("score_one: scores must have one place for every output.");
   const T* const values = aligned(x);
   double* const out = aligned(scores);
   nb::gil_scoped_release free;
@@ -162,7 +167,7 @@ NewArray<double> dual_coef(const ExpansionLearner& learner) {
 
 // k(x, z) for all rows x of X and z of Z.
 NewArray<double> kernel_matrix(const Kernel& kernel, const BoundRows& X, const BoundRows& Z, std::size_t features) {
-  const auto support = kernel.support_set(Layout::FeatureMajor, features, Precision::Double);
+  const auto support = backend->support_set(backend->initial_layout(), kernel.reduction(), Precision::Double, features);
   for (std::size_t j = 0; j < Z.rows.size(); ++j) support->append(Z.rows[j], support->norm(Z.rows[j]));
   std::vector<double> out, k(support->padded());
   const auto rows = support->ahead(X.rows, 64);

@@ -12,43 +12,9 @@
 
 #include "input/rows.hpp"
 #include "support/feature_major.hpp"
+#include "support/row_block.hpp"
 
 namespace budgetron {
-
-// Dense rows laid out feature-major, with rows of zeros up to whole lanes.
-template <class T>
-class RowBlock {
- public:
-  template <class U>
-  void take(const DenseRows<U>& rows, std::size_t first, std::size_t count) {
-    stride_ = (count + single_lanes - 1) / single_lanes * single_lanes;
-    values_.resize(stride_ * rows.columns);
-    if (count < stride_) std::fill(values_.begin(), values_.end(), T{0});
-    for (std::size_t a = 0; a < count; a += lanes)
-      transpose(rows.values + (first + a) * rows.columns, std::min(lanes, count - a), rows.columns, &values_[a]);
-  }
-
-  std::size_t stride() const { return stride_; }
-  const T* from(std::size_t a) const { return values_.data() + a; }
-
- private:
-  template <class U>
-  void transpose(const U* x, std::size_t rows, std::size_t columns, T* out) const {
-    if (rows < lanes) return transpose_some(x, rows, columns, out);
-    if constexpr (std::is_same_v<U, double> && std::is_same_v<T, double>)
-      return loops->transpose(x, columns, out, stride_);
-    for (std::size_t j = 0; j < columns; ++j, out += stride_)
-      for (std::size_t a = 0; a < lanes; ++a) out[a] = static_cast<T>(x[a * columns + j]);
-  }
-  template <class U>
-  void transpose_some(const U* x, std::size_t rows, std::size_t columns, T* out) const {
-    for (std::size_t a = 0; a < rows; ++a)
-      for (std::size_t j = 0; j < columns; ++j) out[j * stride_ + a] = static_cast<T>(x[a * columns + j]);
-  }
-
-  std::size_t stride_ = 0;
-  std::vector<T> values_;  // columns x stride
-};
 
 template <class T, class U>
 class BlockAhead final : public Ahead {
