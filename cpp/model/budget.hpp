@@ -9,8 +9,8 @@ namespace budgetron {
 class Budget : public Part {
  public:
   virtual void insert(Expansion& f, const Term& term) = 0;
-  // Whether it solves systems of the kernel matrix: the rounding of single precision would be magnified by their
-  // condition, so kernels are then computed in double.
+  // Whether it solves linear systems of the kernel matrix. Their condition number would magnify single-precision
+  // rounding, so kernels are then computed in double.
   virtual bool solves() const { return false; }
 };
 

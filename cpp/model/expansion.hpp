@@ -1,5 +1,5 @@
-// f = sum_i alpha_i k(s_i, .): support vectors with one coefficient row per output. Places (slots) stay where they are
-// when a support vector is replaced; births tell which is the oldest.
+// f = sum_i alpha_i k(s_i, .): support vectors with one row of coefficients per output. A support vector keeps its slot
+// while others are replaced. `births` orders support vectors by age.
 #pragma once
 
 #include <algorithm>
@@ -24,14 +24,14 @@
 
 namespace budgetron {
 
-// The kernel row of an example: k_i = k(s_i, x) for the support vectors as they are now.
+// The kernel row of an example: k_i = k(s_i, x) for the current support vectors.
 struct KernelRow {
   Vector k;
   double kxx;
-  double norm;  // of x, as the kernel's reduction defines it
+  double norm;  // norm of x, as defined by the kernel's reduction
 };
 
-// What is offered to a budget: beta v k(x,.), with what the round already knows about it.
+// The term beta v k(x,.) that a budget inserts, with what the round already knows about it.
 struct Term {
   const Row& x;
   const KernelRow& row;
@@ -66,17 +66,17 @@ class Expansion final : public Part {
   // f_c(x) for every output c.
   void scores(Vector k, std::span<double> f) const {
     for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(alpha_[c], k);
-    if (divisor_ == 1) return;  // nearly always, and a division takes as long as a small dot product
+    if (divisor_ == 1) return;  // the usual case; a division takes as long as a small dot product
     for (double& score : f) score /= divisor_;
   }
 
-  // From now on the average of f over the rounds is kept; there must be none yet.
+  // Starts to keep the average of f; must be called before the first round.
   void keep_average(double suffix) { average_.emplace(outputs(), suffix); }
   void end_round() {
     if (average_) average_->add_round(alpha_, divisor_);
   }
 
-  // What the learner puts out for prediction: the average where one is kept, else f. Coefficients, and their divisor.
+  // The coefficients used for prediction, and their divisor: those of the average if one is kept, else those of f.
   Vector output(std::size_t c) const { return average_ ? average_->sum(c) : Vector(alpha_[c]); }
   double output_divisor() const { return average_ ? std::max(average_->rounds(), 1.0) : divisor_; }
   void output_scores(Vector k, std::span<double> f) const {
@@ -92,18 +92,18 @@ class Expansion final : public Part {
     norm2_ *= factor * factor;
   }
 
-  // From now on |f|^2 is kept; f must be 0.
+  // Starts to keep |f|^2; f must be 0.
   void keep_norm() { norm_kept_ = true; }
-  // |f|^2, where it is kept.
+  // |f|^2; valid only if it is kept.
   double squared_norm() const { return norm2_ / (divisor_ * divisor_); }
-  // Coefficients were changed in place, in no way that the norm could follow: it is made anew before it is asked for.
+  // Invalidates the cached norm; it is recomputed on next use. Call it after writing coefficients in place.
   void forget_norm() { norm_age_ = size(); }
 
-  // The nearest point of the ball |f| <= radius.
+  // Projects f onto the ball |f| <= radius.
   void pull_into_ball(double radius) {
     if (!norm_kept_) return;
     if (++norm_age_ > size() || !moderate_square(norm2_)) remake_norm();
-    if (!moderate_square(norm2_)) norm2_ = 0, forget_norm();  // only where the kernel is indefinite
+    if (!moderate_square(norm2_)) norm2_ = 0, forget_norm();  // happens only if the kernel is indefinite
     if (squared_norm() > radius * radius) shrink(radius / std::sqrt(squared_norm()));
   }
 
@@ -118,10 +118,9 @@ class Expansion final : public Part {
     enter(size() - 1, term.row.k, term.row.kxx);
   }
 
-  // Below, what would make a coefficient larger than the limits (limits.hpp) is left out: the share that is not taken
-  // over is dropped.
+  // The methods below never let a coefficient exceed the limits (limits.hpp): a share that would is dropped.
 
-  // The term takes the place of support vector i, and with it a share of the coefficients that stood there.
+  // Replaces support vector i by the term, which also receives a share of the coefficients of i.
   void replace(std::size_t i, const Term& term, double share = 0) {
     for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = term.coefficient(c) + share * alpha_[c][i];
     if (!possible(term.row.kxx)) {
@@ -136,7 +135,7 @@ class Expansion final : public Part {
     enter(i, term.row.k, term.row.kxx);
   }
 
-  // Support vector i goes, and z takes the place of j with a share u of the coefficients of i and v of those of j.
+  // Replaces support vector j by z, with coefficients u alpha_i + v alpha_j, and removes i.
   void merge(std::size_t i, std::size_t j, const Row& z, double u, double v) {
     for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = u * alpha_[c][i] + v * alpha_[c][j];
     if (!possible(1))
@@ -156,7 +155,7 @@ class Expansion final : public Part {
     remove(i);
   }
 
-  // A share of the coefficients of support vector i is added to those of j.
+  // Adds a share of the coefficients of support vector i to those of j.
   void lend(std::size_t i, std::size_t j, double share) {
     if (average_) average_->lend(i, j, share);
     for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = share * alpha_[c][i] + alpha_[c][j];
@@ -166,13 +165,13 @@ class Expansion final : public Part {
     enter(j, row_, self(j));
   }
 
-  // The same in the average alone, where one is kept.
+  // The same in the average only, if one is kept.
   void lend_in_average(std::size_t i, std::size_t j, double share) {
     if (average_) average_->lend(i, j, share);
   }
 
-  // Support vector i goes, its part written on all others by shares (of which that of i does not count): the orthogonal
-  // projection on their span, from which k(s_i,.) has the squared distance given.
+  // Removes support vector i and replaces its term by its orthogonal projection onto the span of the others; shares[i]
+  // is ignored. distance2 is the squared distance of k(s_i,.) from that span.
   void project_out(std::size_t i, Vector shares, double distance2) {
     if (average_) average_->project_out(i, shares);
     if (!moderate(largest(i) * largest_of(shares))) return remove(i);
@@ -185,13 +184,13 @@ class Expansion final : public Part {
     take_out(i);
   }
 
-  // The last support vector moves to place i.
+  // Removes support vector i; the last one moves to its slot.
   void remove(std::size_t i) {
     vanish(i);
     take_out(i);
   }
 
-  // alpha += beta v (x) d, d such that sum_j d_j k(s_j,.) is a projection P k(x,.) that leaves f as it is.
+  // alpha += factor beta v (x) d, where sum_j d_j k(s_j,.) = P k(x,.) for a projection P with P f = f.
   void spread(const Term& term, double factor, Vector d) {
     if (!moderate(term.beta * factor * largest_of(d))) return;
     if (norm_kept_) add_to_norm(term.beta * factor, term, dot(term.row.k, d));
@@ -215,13 +214,13 @@ class Expansion final : public Part {
     k.resize(size());
   }
 
-  // The sum of squares of the coefficients of every support vector.
+  // The sum of squares of the coefficients of each support vector.
   void squares(std::vector<double>& out) const {
     out.assign(size(), 0.0);
     for (const auto& row : alpha_) loops->add_squares(row.data(), out.data(), size());
   }
 
-  // Of the coefficients of support vector i: the largest in size, and the sum of squares.
+  // The largest absolute value, and the sum of squares, of the coefficients of support vector i.
   double largest(std::size_t i) const {
     double most = 0;
     for (const auto& row : alpha_) most = std::max(most, std::fabs(row[i]));
@@ -275,13 +274,13 @@ class Expansion final : public Part {
     for (std::size_t i = 0; i < selves_.size(); ++i) selves_[i] = kernel_->self(support_->norm(i));
   }
 
-  // Whether the coefficients put aside are within the limits, where k(s,s) is kii.
+  // Whether the pending coefficients are within the limits, given k(s,s) = kii.
   bool possible(double kii) const {
     return std::all_of(coefficients_.begin(), coefficients_.end(),
                        [&](double a) { return moderate(a) && moderate_square(a * a * kii); });
   }
 
-  // The coefficients put aside are added at place i, k being the kernel row of what stands there.
+  // Adds the pending coefficients at slot i; k is the kernel row of its support vector.
   void enter(std::size_t i, Vector k, double kii) {
     for (std::size_t c = 0; c < outputs(); ++c) {
       const double coefficient = coefficients_[c];
@@ -297,7 +296,7 @@ class Expansion final : public Part {
            (sorted.empty() || sorted.back() < born_);
   }
 
-  // The coefficients at place i become 0.
+  // Sets the coefficients at slot i to 0.
   void vanish(std::size_t i) {
     if (norm_kept_) kernel_row(i, row_);
     for (auto& row : alpha_) {
@@ -306,7 +305,7 @@ class Expansion final : public Part {
     }
   }
 
-  // The last support vector moves to place i, which has no coefficients.
+  // Removes slot i, whose coefficients are 0; the last support vector moves there.
   void take_out(std::size_t i) {
     if (average_) average_->take_out(i);
     support_->remove(i);
@@ -320,7 +319,7 @@ class Expansion final : public Part {
     }
   }
 
-  // |f|^2 from the kernel itself, once in as many updates as there are support vectors.
+  // Recomputes |f|^2 from the kernel; done once per size() updates.
   void remake_norm() {
     norm_age_ = 0;
     norm2_ = 0;
@@ -330,7 +329,7 @@ class Expansion final : public Part {
     }
   }
 
-  // |f + beta v g|^2 for g with <f, g> = f(x) and |g|^2 = P.
+  // Updates the norm to |f + beta v g|^2, for g with <f, g> = f(x) and |g|^2 = P.
   void add_to_norm(double beta, const Term& term, double P) {
     for (std::size_t c = 0; c < outputs(); ++c) {
       const double coefficient = beta * term.v[c];
@@ -348,9 +347,9 @@ class Expansion final : public Part {
   double divisor_ = 1;
   bool norm_kept_ = false;
   bool layout_known_ = true;          // false: the model file names an unknown layout
-  Counter norm_age_ = 0;              // updates since the norm was made anew
+  Counter norm_age_ = 0;              // updates since the norm was last recomputed
   double norm2_ = 0;                  // |sum_i alpha_i k(s_i,.)|^2, if kept
-  std::vector<double> coefficients_;  // about to enter, one per output
+  std::vector<double> coefficients_;  // pending coefficients, one per output
   std::vector<double> row_;
   std::size_t features_;
   Precision precision_;

@@ -1,4 +1,4 @@
-// k(x, s) from one reduction over features and the norms.
+// Kernels: k(x, s) from one reduction over features and the norms of x and s.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace budgetron {
 
-// As a finish: from reductions of (x, s_i) to k(s_i, x).
+// Maps reductions of (x, s_i) to k(s_i, x).
 class Kernel : public Finish {
  public:
   virtual ReductionKind reduction() const = 0;
@@ -23,7 +23,7 @@ class Kernel : public Finish {
   virtual Bytes bytes() const = 0;
 };
 
-// Kernels of the dot product.
+// Kernels computed from the dot product.
 template <class Derived>
 class OfDotProduct : public Kernel {
  public:
@@ -31,7 +31,7 @@ class OfDotProduct : public Kernel {
   Bytes bytes() const override { return sizeof(Derived); }
 };
 
-// Kernels of the L1 distance.
+// Kernels computed from the L1 distance.
 template <class Derived>
 class OfL1Distance : public Kernel {
  public:
@@ -39,7 +39,7 @@ class OfL1Distance : public Kernel {
   Bytes bytes() const override { return sizeof(Derived); }
 };
 
-// Kernels whose numbers come one by one from <x, s>, in double precision.
+// Kernels computed from <x, s> number by number, in double precision.
 template <class Derived>
 class OneByOne : public OfDotProduct<Derived> {
  public:
@@ -58,7 +58,7 @@ class OneByOne : public OfDotProduct<Derived> {
   }
 };
 
-// As a float; what is too large for one is the largest there is, so that gamma 0 = 0.
+// gamma as a float. Overflow gives the largest float instead of infinity, so that gamma * 0 = 0.
 inline float single(double gamma) {
   return static_cast<float>(std::min(gamma, static_cast<double>(std::numeric_limits<float>::max())));
 }
@@ -103,7 +103,7 @@ class Polynomial final : public OneByOne<Polynomial> {
   Polynomial(double gamma, double coef0, int degree) : gamma_(gamma), coef0_(coef0), degree_(degree) {}
   double of(double product) const {
     const double base = gamma_ * product + coef0_;
-    if (degree_ > 100) return std::pow(base, degree_);  // a loop over a degree of billions would never end
+    if (degree_ > 100) return std::pow(base, degree_);  // the loop would take too long for a degree of billions
     double power = 1;
     for (int i = 0; i < degree_; ++i) power *= base;
     return power;

@@ -1,4 +1,4 @@
-// Which of the compiled tables of loops this processor can run.
+// Selects a table of loops that this processor can run.
 #pragma once
 
 #include <string_view>
@@ -14,7 +14,7 @@ extern const Loops loops_avx2;
 extern const Loops loops_avx512;
 #endif
 
-// Those that run here, the widest first.
+// The tables that run on this processor, widest first.
 inline std::vector<const Loops*> available_loops() {
   std::vector<const Loops*> found;
 #if defined(__x86_64__)
@@ -26,7 +26,8 @@ inline std::vector<const Loops*> available_loops() {
   return found;
 }
 
-// Picks the table of that name, or the widest if the name is empty; false if it does not run here.
+// Selects the table of that name, or the widest one if the name is empty. Returns false if this processor cannot run
+// it.
 inline bool choose_loops(std::string_view name) {
   for (const Loops* candidate : available_loops())
     if (name.empty() || name == candidate->name) {

@@ -1,5 +1,5 @@
-// The seam between models and the place where their numbers live. A backend creates support sets, and a support set
-// computes kernel rows, one by one or for a block of rows. Nothing above this file names a memory layout's classes.
+// The seam between models and the memory that holds their numbers. A backend creates support sets; a support set
+// computes kernel rows, one at a time or for a block of rows. Nothing above this room knows where the numbers live.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@ enum class Precision { Single, Double };
 // The reduction over features that a kernel is computed from: <x, s> or |x - s|_1.
 enum class ReductionKind { DotProduct, L1Distance };
 
-// How support vectors are stored. Model files hold these numbers: add new ones, never renumber.
+// How support vectors are stored. Model files contain these numbers: add new ones, never renumber.
 enum class Layout : Counter { FeatureMajor = 0, InvertedIndex = 1 };
 
-// The number that a model file holds for a layout.
+// The number of a layout in model files.
 inline Counter saved_number(Layout layout) { return static_cast<Counter>(layout); }
 
-// The layout that a model file names; empty if the number is unknown, as in a file of a later version.
+// The layout of a number in a model file; empty if the number is unknown, for example in a file of a later version.
 inline std::optional<Layout> layout_from(Counter number) {
   for (const Layout layout : {Layout::FeatureMajor, Layout::InvertedIndex})
     if (number == saved_number(layout)) return layout;

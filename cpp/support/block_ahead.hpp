@@ -1,6 +1,6 @@
-// Looking ahead over a block of dense rows: one register-tiled product gives the reductions of the whole block with the
-// support vectors as they are when it begins; while it is walked, only the columns of support vectors that changed are
-// made again, for the rows that are left. Row by row gives the same bits.
+// Computes reductions for a block of dense rows ahead of time: one register-tiled product covers the whole block, with
+// the support vectors as they are at its start. While the block is processed, only the columns of changed support
+// vectors are recomputed, for the remaining rows. The results equal those of row-by-row computation bit for bit.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,9 @@ class BlockAhead final : public Ahead {
   }
 
  private:
-  // A changed column costs half a block of reductions where a row costs n, so a block of n/4 rows loses little even
-  // where every row changes the support set. Short blocks are not worth their overhead.
+  // Recomputing a changed column costs half a block of reductions on average, a row costs n. A block of n/4 rows
+  // therefore loses little even if every row changes the support set. Blocks below `lanes` rows are not worth the
+  // overhead.
   std::size_t worthwhile(std::size_t i) const {
     const std::size_t most = std::min({length_, support_.size() / 4, rows_.size() - i});
     return most < lanes ? 0 : most < single_lanes ? most : most / single_lanes * single_lanes;
@@ -54,8 +55,8 @@ class BlockAhead final : public Ahead {
     seen_ = support_.changes();
   }
 
-  // Columns that changed since they were last seen, for row a of the block and those after it. The reduction is
-  // symmetric, so here the rows take the part of the support vectors.
+  // Recomputes the columns of changed support vectors, for row a of the block and later rows. The reduction is
+  // symmetric, so here the rows take the role of the support vectors.
   void follow(std::size_t a) {
     a = a / lanes_of<T> * lanes_of<T>;
     column_.resize(x_.stride());
@@ -75,10 +76,10 @@ class BlockAhead final : public Ahead {
   std::size_t length_;
   std::size_t begin_ = 0, end_ = 0;  // the rows of the block
   RowBlock<T> x_;
-  std::vector<T> norms_;    // of the rows
-  std::size_t stride_ = 0;  // of r: room for a support vector more with every row
+  std::vector<T> norms_;    // norms of the rows
+  std::size_t stride_ = 0;  // stride of r_, with room for one new support vector per row
   std::vector<T> r_;        // rows x stride
-  Counter seen_ = 0;        // the changes that r follows
+  Counter seen_ = 0;        // r_ includes changes up to this one
   std::vector<T> s_, column_;
 };
 

@@ -11,7 +11,7 @@
 
 namespace budgetron {
 
-// Dense rows laid out feature-major, with rows of zeros up to whole lanes.
+// Dense rows in feature-major order, padded with rows of zeros to a multiple of the lane count.
 template <class T>
 class RowBlock {
  public:
