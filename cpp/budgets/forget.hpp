@@ -15,9 +15,9 @@
 
 namespace budgetron {
 
-// The self-tuned Forgetron (Dekel et al. 2008): when over the budget, everything shrinks by phi and the oldest goes.
-// psi(phi) = q (sigma phi)^2 + 2 sigma phi (1 - phi mu) bounds what that costs; phi is the largest value in (0, 1] with
-// psi(phi) <= 15/32 M - Q, M the mistakes and Q the sum of psi so far.
+// The self-tuned Forgetron (Dekel et al. 2008). When over the budget, all coefficients are scaled by phi and the oldest
+// support vector is removed. psi(phi) = q (sigma phi)^2 + 2 sigma phi (1 - phi mu) bounds the cost of this. phi is the
+// largest value in (0, 1] with psi(phi) <= 15/32 M - Q, where M counts the mistakes and Q sums psi so far.
 class Forget final : public Budget {
  public:
   explicit Forget(std::size_t budget) : budget_(budget) {}
@@ -38,9 +38,9 @@ class Forget final : public Budget {
     const double a = q * sigma * sigma - 2 * sigma * mu;
     const auto psi = [&](double phi) { return a * phi * phi + 2 * sigma * phi; };
     const double slack = 15.0 / 32.0 * static_cast<double>(M_) - Q_;
-    if (psi(1) > slack && slack <= 0) return;  // no phi: only where the prediction was right
+    if (psi(1) > slack && slack <= 0) return;  // no phi exists; happens only if the prediction was right
     const double phi = psi(1) <= slack ? 1 : slack / (sigma + std::sqrt(sigma * sigma + a * slack));
-    if (!(phi > 0) || !moderate_square(psi(phi))) return;  // coefficients so large that their squares are no numbers
+    if (!(phi > 0) || !moderate_square(psi(phi))) return;  // the squares of the coefficients overflow
     assert(phi <= 1);
     Q_ += psi(phi);
     f.replace(oldest, term);
@@ -61,8 +61,8 @@ class Forget final : public Budget {
   std::vector<double> k_;
 };
 
-// The Forgetron as in the program of Lu et al. 2016: where psi(phi) = 15/32 M - Q has two positive roots, phi is the
-// larger one, which is above 1. With several classes, mu and q are those of the oldest one's own class.
+// The Forgetron as in the program of Lu et al. 2016. If psi(phi) = 15/32 M - Q has two positive roots, phi is the
+// larger one, which exceeds 1. With several classes, mu and q use only the class of the oldest support vector.
 class ForgetLargerRoot final : public Budget {
  public:
   explicit ForgetLargerRoot(std::size_t budget) : budget_(budget) {}
@@ -89,7 +89,7 @@ class ForgetLargerRoot final : public Budget {
       phi = a < 0 ? -(sigma + root) / a : slack / (sigma + root);
       psi = slack;
     }
-    if (!(phi > 0) || !std::isfinite(phi)) return;  // no phi, or coefficients whose squares are not finite
+    if (!(phi > 0) || !std::isfinite(phi)) return;  // no phi exists, or squares of coefficients overflow
     Q_ += psi;
     f.replace(oldest, term);
     f.shrink(phi);

@@ -13,7 +13,7 @@
 
 namespace budgetron {
 
-// Every term is kept.
+// Keeps every term.
 class Unbounded final : public Budget {
  public:
   void insert(Expansion& f, const Term& term) override { f.append(term); }
@@ -72,8 +72,8 @@ class RemoveOldest final : public Budget {
   std::size_t budget_;
 };
 
-// When over the budget, the support vector goes that is best classified without itself (Crammer et al. 2003):
-// argmax_i y_i (f(s_i) - alpha_i k(s_i,s_i)), f with the new term, which is a candidate too; the oldest on ties.
+// When over the budget, removes the support vector that is best classified without itself (Crammer et al. 2003):
+// argmax_i y_i (f(s_i) - alpha_i k(s_i,s_i)), the oldest on ties. f includes the new term, which is a candidate too.
 class RemoveRedundant final : public Budget {
  public:
   explicit RemoveRedundant(std::size_t budget) : budget_(budget) {}
@@ -102,7 +102,7 @@ class RemoveRedundant final : public Budget {
   bool is_consistent(std::size_t n) const override { return n <= budget_ && K_.is_consistent(n); }
 
  private:
-  // y_i (f(s_i) - alpha_i k(s_i,s_i)), y_i the signs of the coefficients of s_i.
+  // y_i (f(s_i) - alpha_i k(s_i,s_i)), where y_i are the signs of the coefficients of s_i.
   double margin(const Expansion& f, const Term& term, std::size_t i) const {
     double m = 0;
     for (std::size_t c = 0; c < f.outputs(); ++c) {
@@ -113,7 +113,7 @@ class RemoveRedundant final : public Budget {
     return m;
   }
 
-  // The same of the new term: what f gives at x without it.
+  // The same for the new term: y f(x) without it.
   static double margin(const Expansion& f, const Term& term) {
     double m = 0;
     for (std::size_t c = 0; c < f.outputs(); ++c) m += sign(term.coefficient(c)) * dot(f.alpha(c), term.row.k);

@@ -15,8 +15,8 @@
 
 namespace budgetron {
 
-// BOGD (Zhao et al. 2012): when full, drop i drawn from p and rescale the others by 1/(1 - p_i), which leaves f right
-// on average; then cap the coefficients (Eq. 10).
+// BOGD (Zhao et al. 2012): when full, draws i from p, removes it and rescales the others by 1/(1 - p_i), which keeps
+// the expectation of f. Then the coefficients are clamped to the cap (Eq. 10).
 class Sample : public Budget {
  public:
   Sample(std::size_t budget, double cap, Counter seed) : budget_(budget), cap_(cap), random_(seed) {}
@@ -27,7 +27,7 @@ class Sample : public Budget {
     for (std::size_t c = 0; c < f.outputs(); ++c) {
       const double alpha = f.alpha(c)[dropped];
       rescale(f.alpha(c), std::min(cap_ * f.divisor(), largest_cap));
-      f.alpha(c)[dropped] = alpha;  // it goes as it is
+      f.alpha(c)[dropped] = alpha;  // removed unscaled
     }
     f.forget_norm();
     f.replace(dropped, term);
@@ -37,12 +37,12 @@ class Sample : public Budget {
   bool is_consistent(std::size_t n) const final { return n <= budget_; }
 
  protected:
-  // A cap above is no cap: squares of coefficients, times k(x,x), must stay far from overflow.
+  // The largest effective cap: squares of coefficients times k(x,x) must not overflow.
   static constexpr double largest_cap = 1e70;
 
-  // Draws one from p.
+  // Draws a support vector from p.
   virtual std::size_t draw(const Expansion& f, Random& random) = 0;
-  // alpha_i <- alpha_i / (1 - p_i), kept within the cap.
+  // alpha_i <- alpha_i / (1 - p_i), clamped to the cap.
   virtual void rescale(std::span<double> alpha, double cap) const = 0;
 
  private:
@@ -68,8 +68,9 @@ class SampleUniform final : public Sample {
   }
 };
 
-// BOGD as in the program of Lu et al. 2016: when full, drop a uniform one and rescale the others as above. After every
-// update, if a coefficient exceeds the cap, the whole vector is scaled down until none does, the new one included.
+// BOGD as in the program of Lu et al. 2016: when full, removes one drawn uniformly and rescales the others as above.
+// After every update, if a coefficient exceeds the cap, all coefficients, including the new one, are scaled down until
+// none does.
 class SampleUniformScaled final : public Budget {
  public:
   SampleUniformScaled(std::size_t budget, double cap, Counter seed) : budget_(budget), cap_(cap), random_(seed) {}
@@ -99,8 +100,7 @@ class SampleUniformScaled final : public Budget {
   Random random_;
 };
 
-// BOGD++: p_i = 1 - s |alpha_i| sqrt(k(s_i,s_i)), s = (B-1) / sum_j |alpha_j| sqrt(k(s_j,s_j)) (Eq. 16), negative ones
-// set to 0.
+// BOGD++: p_i = max(0, 1 - s |alpha_i| sqrt(k(s_i,s_i))), s = (B-1) / sum_j |alpha_j| sqrt(k(s_j,s_j)) (Eq. 16).
 class SampleByWeight final : public Sample {
  public:
   using Sample::Sample;
@@ -122,7 +122,8 @@ class SampleByWeight final : public Sample {
   }
 
  private:
-  // The first index at which the sum of p exceeds `left`; where rounding took it, the last with a chance.
+  // The first index at which the cumulative sum of p exceeds `left`. If rounding leaves none, the last index with p >
+  // 0.
   std::size_t find(double left) const {
     std::size_t i = 0;
     for (; i < p_.size() && left >= p_[i]; ++i) left -= p_[i];
@@ -132,7 +133,7 @@ class SampleByWeight final : public Sample {
     return i;
   }
 
-  std::vector<double> p_;  // times the total
+  std::vector<double> p_;  // p_i times total_
   double total_ = 1;
 };
 

@@ -1,4 +1,4 @@
-// The module: what it finds on this machine, and its parts.
+// The module: finds LAPACK, the loops and the backend, and binds the parts.
 #include "python/bind.hpp"
 
 #include <cstdlib>
@@ -12,7 +12,7 @@
 namespace budgetron {
 namespace {
 
-// LAPACK as SciPy ships it.
+// Takes LAPACK from SciPy.
 void find_lapack() {
   const nb::object capsule = nb::module_::import_("scipy.linalg.cython_lapack").attr("__pyx_capi__")["dsyevd"];
   void* pointer = PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
@@ -26,7 +26,7 @@ std::vector<std::string> instruction_sets() {
   return names;
 }
 
-// The loops of the widest instruction set there is, or of the one that BUDGETRON_ISA names.
+// Selects the widest instruction set available, or the one that BUDGETRON_ISA names.
 void find_loops() {
   const char* wanted = std::getenv("BUDGETRON_ISA");
   if (choose_loops(wanted == nullptr ? "" : wanted)) return;

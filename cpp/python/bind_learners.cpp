@@ -1,5 +1,5 @@
-// The border to Python: rows, kernels, rules, budgets and learners; the interpreter lock is released while rows are
-// walked. No arithmetic here.
+// Bindings: rows, kernels, rules, budgets and learners. The interpreter lock is released while rows are processed. No
+// arithmetic here.
 #include <algorithm>
 #include <mutex>
 #include <numeric>
@@ -45,7 +45,7 @@ void begin(Learner& learner) {
   learner.begin();
 }
 
-// Restores a learner that was just built.
+// Restores a newly built learner.
 void restore(Learner& learner, nb::dict state) {
   Restore io(std::move(state));
   learner.fields(io);
@@ -67,7 +67,7 @@ std::size_t run(Learner& learner, const BoundRows& X, const Array1<double>& y, s
   return done;
 }
 
-// For a fork: waits until nobody uses the learner, and keeps everybody from it.
+// Before a fork: waits until no thread uses the learner, and locks it.
 void hold(const Learner& learner) {
   nb::gil_scoped_release free;
   learner.guard().lock();
@@ -83,8 +83,8 @@ NewArray<double> scores(const Learner& learner, const BoundRows& X) {
   return array(std::move(out), {X.rows.size(), learner.outputs()});
 }
 
-// One row. False, and nothing changed, where its squared norm or its scores are not finite; else the scores made before
-// the update are written.
+// Learns one row and writes the scores before the update. Returns false, with nothing changed, if the squared norm or a
+// score is not finite.
 template <class T>
 bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& scores) {
   if (scores.size() != learner.outputs())
@@ -98,7 +98,7 @@ bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& 
   return learner.run(row, {&y, 1}, {}, {out, scores.size()}) == 1;
 }
 
-// The same without learning.
+// Scores one row.
 template <class T>
 bool score_one(const Learner& learner, const Array1<T>& x, const Writable1& scores) {
   if (scores.size() != learner.outputs())
@@ -127,7 +127,7 @@ std::size_t size(const Learner& learner) {
   return learner.size();
 }
 
-// Places, oldest support vector first.
+// Slots by age, oldest support vector first.
 std::vector<std::size_t> by_age(const Expansion& f) {
   std::vector<std::size_t> places(f.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
