@@ -8,8 +8,26 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#if !defined(__cpp_lib_to_chars)
+#include <clocale>
+#include <cstdlib>
+#if defined(__APPLE__) || defined(__FreeBSD__)
+#include <xlocale.h>
+#endif
+#endif
 
 namespace budgetron {
+
+// Parses the unsigned number in [first, last), correctly rounded; false if from_chars finds it out of range.
+inline bool parse(const char* first, const char* last, double& value) {
+#if defined(__cpp_lib_to_chars)
+  return std::from_chars(first, last, value).ec == std::errc();
+#else  // libc++ before version 20 has no from_chars for doubles
+  static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
+  value = strtod_l(std::string(first, last).c_str(), nullptr, c_locale);
+  return true;
+#endif
+}
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -44,8 +62,7 @@ inline bool rounded(const Digits& digits, double& value) {
   if (digits.significant() == digits.last || digits.magnitude() < -400) return true;
   if (digits.magnitude() > 400) return false;
   const auto read = [&](const char* first, const char* last) {
-    const auto error = std::from_chars(first, last, value).ec;
-    if (error == std::errc()) return std::isfinite(value);
+    if (parse(first, last, value)) return std::isfinite(value);
     value = 0;
     return digits.magnitude() < 0;
   };

@@ -109,7 +109,7 @@ struct Turned {
 
 BUDGETRON_INLINE Turned<Doubles> turn_back(Doubles x) {
   const Doubles shifted = fused(x, all(0x1.45f306dc9c883p-1), all(0x1.8p52)), n = shifted - 0x1.8p52;
-#if defined(__FMA__) || defined(__ARM_NEON)
+#if defined(__FMA__) || defined(__aarch64__)
   const Doubles t = fused(n, all(-0x1.1a62633145c07p-54), fused(n, all(-0x1.921fb54442d18p+0), x));
   return {shifted, fused(n, all(0x1.f1976b7ed8fbcp-110), t)};
 #else
@@ -121,7 +121,7 @@ BUDGETRON_INLINE Turned<Doubles> turn_back(Doubles x) {
 
 BUDGETRON_INLINE Turned<Singles> turn_back(Singles x) {
   const Singles shifted = fused(x, all_singles(0x1.45f306p-1f), all_singles(0x1.8p23f)), n = shifted - 0x1.8p23f;
-#if defined(__FMA__) || defined(__ARM_NEON)
+#if defined(__FMA__) || defined(__aarch64__)
   const Singles t = fused(n, all_singles(0x1.777a5cp-25f), fused(n, all_singles(-0x1.921fb6p+0f), x));
   return {shifted, fused(n, all_singles(0x1.ee59dap-50f), t)};
 #else

@@ -9,17 +9,21 @@
 namespace budgetron {
 
 extern const Loops loops_baseline;
-#if defined(__x86_64__)
+#if defined(BUDGETRON_HAS_AVX2)
 extern const Loops loops_avx2;
+#endif
+#if defined(BUDGETRON_HAS_AVX512)
 extern const Loops loops_avx512;
 #endif
 
 // The tables that run on this processor, widest first.
 inline std::vector<const Loops*> available_loops() {
   std::vector<const Loops*> found;
-#if defined(__x86_64__)
+#if defined(BUDGETRON_HAS_AVX512)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     found.push_back(&loops_avx512);
+#endif
+#if defined(BUDGETRON_HAS_AVX2)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back(&loops_avx2);
 #endif
   found.push_back(&loops_baseline);

@@ -25,7 +25,7 @@ constexpr std::size_t run = put_aside<T> ? single_run : 256;  // features per ru
 // The tile holds rows x groups registers of sums; the remaining registers hold support vectors.
 #if defined(__AVX512F__)
 constexpr std::size_t tile_rows = 8, tile_groups = 3;
-#elif defined(__AVX__) || defined(__ARM_NEON)
+#elif defined(__AVX__) || defined(__aarch64__)
 constexpr std::size_t tile_rows = 4, tile_groups = 3;
 #else
 constexpr std::size_t tile_rows = 4, tile_groups = 2;

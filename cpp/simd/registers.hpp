@@ -7,7 +7,7 @@
 #include <cstring>
 #if defined(__x86_64__)
 #include <immintrin.h>
-#elif defined(__ARM_NEON)
+#elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
 
@@ -53,7 +53,7 @@ BUDGETRON_INLINE Doubles fused(Doubles a, Doubles b, Doubles c) {
   return _mm512_fmadd_pd(a, b, c);
 #elif defined(__FMA__)
   return _mm256_fmadd_pd(a, b, c);
-#elif defined(__ARM_NEON)
+#elif defined(__aarch64__)
   return vfmaq_f64(c, a, b);
 #else
   return a * b + c;
@@ -65,7 +65,7 @@ BUDGETRON_INLINE Singles fused(Singles a, Singles b, Singles c) {
   return _mm512_fmadd_ps(a, b, c);
 #elif defined(__FMA__)
   return _mm256_fmadd_ps(a, b, c);
-#elif defined(__ARM_NEON)
+#elif defined(__aarch64__)
   return vfmaq_f32(c, a, b);
 #else
   return a * b + c;
@@ -73,7 +73,7 @@ BUDGETRON_INLINE Singles fused(Singles a, Singles b, Singles c) {
 }
 
 BUDGETRON_INLINE double fused(double a, double b, double c) {
-#if defined(__FMA__) || defined(__ARM_NEON)
+#if defined(__FMA__) || defined(__aarch64__)
   return __builtin_fma(a, b, c);
 #else
   return a * b + c;
@@ -81,7 +81,7 @@ BUDGETRON_INLINE double fused(double a, double b, double c) {
 }
 
 BUDGETRON_INLINE float fused(float a, float b, float c) {
-#if defined(__FMA__) || defined(__ARM_NEON)
+#if defined(__FMA__) || defined(__aarch64__)
   return __builtin_fmaf(a, b, c);
 #else
   return a * b + c;
