@@ -104,7 +104,8 @@ $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
 	touch $@
 
 $(VENV)/.developed: $(VENV)/bin/python $(SOURCES) $(REPRODUCTION)
-	$(BIN)/pip install --quiet '.[test,lint]' ./reproduction
+	$(BIN)/pip install --quiet --config-settings=cmake.define.BUDGETRON_WERROR=ON '.[test,lint]'
+	$(BIN)/pip install --quiet ./reproduction
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.benched: $(VENV)/bin/python $(SOURCES)

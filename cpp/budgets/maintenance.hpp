@@ -1,6 +1,6 @@
-// Budget maintenance of stochastic gradient descent (Wang, Crammer & Vucetic 2012; Le et al. 2016): a new term is
-// appended, and when there are more than B support vectors one step of maintenance takes away the smallest, p = argmin
-// |alpha_i|^2 k(s_i,s_i).
+// Budget maintenance of stochastic gradient descent (Wang, Crammer & Vucetic 2012; Le et al. 2016). A new term is
+// appended. If there are then more than B support vectors, one step of maintenance removes the smallest term, p =
+// argmin |alpha_i|^2 k(s_i,s_i).
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 #include <memory>
 #include <vector>
 
-#include "budgets/budgets.hpp"
 #include "linalg/cholesky.hpp"
 #include "linalg/gram.hpp"
 #include "linalg/inverse_factor.hpp"
+#include "model/budget.hpp"
 #include "model/expansion.hpp"
 #include "state/random.hpp"
 
@@ -26,12 +26,12 @@ class Maintained : public Budget {
     if (admit(f, term) && over(f)) maintain(f);
   }
 
-  // Appends the term, unless it can be written on the support vectors that are there; whether it was appended.
+  // Appends the term, unless it lies in the span of the support vectors; returns whether it was appended.
   virtual bool admit(Expansion& f, const Term& term) {
     f.append(term);
     return true;
   }
-  // One support vector goes.
+  // Removes one support vector.
   virtual void maintain(Expansion& f) = 0;
 
   bool over(const Expansion& f) const { return f.size() > budget_; }
@@ -52,7 +52,7 @@ class Maintained : public Budget {
   std::size_t budget_;
 };
 
-// The smallest goes.
+// Removes the smallest term.
 class RemoveSmallest final : public Maintained {
  public:
   using Maintained::Maintained;
@@ -60,8 +60,8 @@ class RemoveSmallest final : public Maintained {
   void fields(Fields& io) override { io.scratch(sizeof *this); }
 };
 
-// The smallest is projected on the span of all others: with Q = K^-1 the shares are -Q_pi / Q_pp and the squared
-// distance 1/Q_pp. A new vector that lies in the span already is projected on it and never appended.
+// Projects the smallest term onto the span of all others. With Q = K^-1 the shares are -Q_pi / Q_pp and the squared
+// distance is 1/Q_pp. A new vector that already lies in the span is projected onto it and never appended.
 class ProjectSmallest final : public Maintained {
  public:
   using Maintained::Maintained;
@@ -97,7 +97,7 @@ class ProjectSmallest final : public Maintained {
   std::vector<double> shares_;
 };
 
-// The smallest is projected on the span of its nearest neighbours in feature space (Le et al. 2016, Sec. 6.2.2).
+// Projects the smallest term onto the span of its nearest neighbours in feature space (Le et al. 2016, Sec. 6.2.2).
 class ProjectNearest final : public Maintained {
  public:
   ProjectNearest(std::size_t budget, std::size_t neighbours) : Maintained(budget), neighbours_(neighbours) {}
@@ -126,8 +126,9 @@ class ProjectNearest final : public Maintained {
   bool is_consistent(std::size_t n) const override { return K_.is_consistent(n); }
 
  private:
-  // The span of the nearest to p, passing over those that add nothing to it. What is left of every support vector
-  // outside the span is kept beside it (a partial Cholesky factor of K), so the work is the same for all rows.
+  // Builds the span of the nearest neighbours of p, skipping those that are already in it. left_ holds the part of
+  // every support vector outside the span (from a partial Cholesky factor of K), so the cost does not depend on the
+  // rows.
   void span_neighbours(const Expansion& f, std::size_t p, Span& span) {
     members_.clear();
     coordinates_.clear();
@@ -145,7 +146,7 @@ class ProjectNearest final : public Maintained {
     }
   }
 
-  // The nearest to p of those outside the span, oldest on ties.
+  // The nearest to p outside the span, oldest on ties.
   std::size_t nearest_outside(const Expansion& f, std::size_t p) const {
     const Vector k = K_[p], kjj = K_.diagonal();
     std::size_t best = none;
@@ -158,9 +159,9 @@ class ProjectNearest final : public Maintained {
     return best;
   }
 
-  // j joins the span: one more coordinate of every support vector in it, and so much less outside.
+  // Adds j to the span: every support vector gets one more coordinate, and left_ shrinks accordingly.
   void take_away(std::size_t j) {
-    if (members_.size() + 1 == neighbours_) return;  // nobody will ask
+    if (members_.size() + 1 == neighbours_) return;  // left_ is not used again
     const std::size_t n = K_.size(), first = coordinates_.size();
     coordinates_.insert(coordinates_.end(), K_[j].begin(), K_[j].end());
     const auto row = std::span(coordinates_).subspan(first);
@@ -180,13 +181,13 @@ class ProjectNearest final : public Maintained {
   std::size_t neighbours_;
   Gram K_;
   std::vector<std::size_t> members_;
-  std::vector<double> coordinates_;  // of every support vector along every member, one member after the other
-  std::vector<double> left_;         // of k(s_i,s_i) outside the span of the members
+  std::vector<double> coordinates_;  // members x n: the coordinate of every support vector along each member
+  std::vector<double> left_;         // the part of k(s_i,s_i) outside the span of the members
   std::vector<double> k_;
 };
 
-// The inner maintenance, with probability min(beta/t, 1) only: f may then grow beyond the budget (NBSGD; Le et al.
-// 2016, Alg. 3).
+// Applies the inner maintenance with probability min(beta/t, 1), so f may exceed the budget (NBSGD; Le et al. 2016,
+// Alg. 3).
 class Sometimes final : public Budget {
  public:
   Sometimes(std::shared_ptr<Maintained> inner, double beta, Counter seed)

@@ -1,7 +1,7 @@
-// Merging for the Gaussian kernel (Wang, Crammer & Vucetic 2012): the smallest, i, and a partner j become one vector
-// z = h s_i + (1-h) s_j with coefficient alpha_z = alpha_i kap^((1-h)^2) + alpha_j kap^(h^2), kap = k(s_i,s_j), where h
-// is the argmax of m kap^((1-h)^2) + (1-m) kap^(h^2), m = |alpha_i| / (|alpha_i| + |alpha_j|). The partner is the
-// cheapest in |alpha_i|^2 + |alpha_j|^2 + 2 alpha_i alpha_j kap - |alpha_z|^2, among those of the same sign.
+// Merging for the Gaussian kernel (Wang, Crammer & Vucetic 2012). The smallest term i and a partner j become one vector
+// z = h s_i + (1-h) s_j with coefficient alpha_z = alpha_i kap^((1-h)^2) + alpha_j kap^(h^2), where kap = k(s_i,s_j). h
+// is the argmax of m kap^((1-h)^2) + (1-m) kap^(h^2), with m = |alpha_i| / (|alpha_i| + |alpha_j|). The partner is the
+// one of the same sign with the lowest cost |alpha_i|^2 + |alpha_j|^2 + 2 alpha_i alpha_j kap - |alpha_z|^2.
 #pragma once
 
 #include <algorithm>
@@ -14,32 +14,34 @@
 
 namespace budgetron {
 
-// The best h for m <= 1/2 and L = log kap. It lies in [0, 1/2], where the slope of the objective falls through 0 once.
+// The best h for m <= 1/2 and L = log kap. It lies in [0, 1/2], where the slope of the objective changes sign once.
 class BestMerge {
  public:
   static double h(double m, double L) {
-    if (L == 0) return 0.5;    // one point: any h
-    if (L < lowest) return 0;  // so far apart that nothing of s_i remains
+    if (L == 0) return 0.5;    // the two points are equal: any h will do
+    if (L < lowest) return 0;  // so far apart that s_i contributes nothing
     return refine(m, L, look_up(m, std::exp(L / 4)));
   }
 
-  // From the table alone, to about 1e-3; q = kap^(1/4).
+  // From the table only, accurate to about 1e-3; q = kap^(1/4).
   static double look_up(double m, double q) {
     const Table& table = the_table();
     const double a = std::min(2 * m, 1.0) * (cells - 1), b = q * (cells - 1);
-    const auto cell = [](double x) { return x > 0 ? std::min(static_cast<std::size_t>(x), cells - 2) : 0; };  // NaN: 0
+    const auto cell = [](double x) {
+      return x > 0 ? std::min(static_cast<std::size_t>(x), cells - 2) : 0;
+    };  // NaN gives 0
     const std::size_t i = cell(a), j = cell(b);
     const double u = a - static_cast<double>(i), v = b - static_cast<double>(j);
     return (1 - u) * ((1 - v) * table[i][j] + v * table[i][j + 1]) +
            u * ((1 - v) * table[i + 1][j] + v * table[i + 1][j + 1]);
   }
 
-  // Newton's method from a guess, kept inside the bracket that the sign of the slope leaves.
+  // Newton's method from a guess, safeguarded by the bracket that the sign of the slope gives.
   static double refine(double m, double L, double h) {
     double low = 0, high = 0.5;
     for (int i = 0; i < 100; ++i) {
       const double a = m * std::exp(L * (1 - h) * (1 - h)), b = (1 - m) * std::exp(L * h * h);
-      const double slope = a * (1 - h) - b * h;  // of the objective, over -2 L > 0
+      const double slope = a * (1 - h) - b * h;  // slope of the objective divided by -2 L > 0
       const double bend = -a * (1 + 2 * L * (1 - h) * (1 - h)) - b * (1 + 2 * L * h * h);
       (slope > 0 ? low : high) = h;
       double next = h - slope / bend;
@@ -55,7 +57,7 @@ class BestMerge {
   static constexpr double lowest = -700;
   using Table = std::array<std::array<double, cells>, cells>;
 
-  // Over 2 m and kap^(1/4), on [0, 1] each.
+  // A grid over 2 m and kap^(1/4), each in [0, 1].
   static const Table& the_table() {
     static const Table table = [] {
       Table made{};
@@ -71,7 +73,7 @@ class BestMerge {
   }
 };
 
-// log k = -gamma |x - s|^2 of the Gaussian kernel.
+// log k(x, s) = -gamma |x - s|^2 for the Gaussian kernel.
 class Logarithms final : public Finish {
  public:
   explicit Logarithms(double gamma) : gamma_(gamma) {}
@@ -84,7 +86,7 @@ class Logarithms final : public Finish {
     for (std::size_t j = 0; j < x.r.size(); ++j) {
       const T distance2 = (x.norm + x.norms[j]) - 2 * x.r[j];
       const double L_j = -gamma_ * std::max(static_cast<double>(distance2), 0.0);
-      L[j] = std::max(L_j, std::numeric_limits<double>::lowest());  // -inf times h = 0 is no number
+      L[j] = std::max(L_j, std::numeric_limits<double>::lowest());  // avoids -inf * 0 = NaN
     }
   }
 
@@ -110,8 +112,8 @@ class Merge final : public Maintained {
   }
 
  private:
-  // How far a cost from the table may be off, in units of |alpha_i|^2, with room to spare. Coefficients of several
-  // outputs need not be aligned: h is then not where the cost is flat, and an error in h tells more.
+  // An upper bound on the error of a cost from the table, in units of |alpha_i|^2. With several outputs the
+  // coefficients need not be parallel. The cost is then not stationary at h, so an error in h has a larger effect.
   static double coarse(const Expansion& f) { return f.outputs() == 1 ? 1e-3 : 2e-2; }
 
   // L_j = log k(s_i, s_j) = -gamma |s_i - s_j|^2.
@@ -126,7 +128,7 @@ class Merge final : public Maintained {
     return sum;
   }
 
-  // Those whose coefficients point the same way.
+  // The support vectors whose coefficients have a positive dot product with those of i.
   void find_partners(const Expansion& f, std::size_t i) {
     partners_.clear();
     for (std::size_t j = 0; j < f.size(); ++j)
@@ -141,7 +143,7 @@ class Merge final : public Maintained {
     return ii * (1 - u * u) + jj * (1 - v * v) + 2 * ij * (kap - u * v);
   }
 
-  // The costs of all partners, h from the table.
+  // The costs of all partners, with h from the table.
   void coarse_costs(const Expansion& f, std::size_t i) {
     const double ii = f.squared(i);
     const std::size_t n = partners_.size(), padded = whole_lanes<double>(n);
@@ -166,7 +168,7 @@ class Merge final : public Maintained {
     }
   }
 
-  // Of those that may be it, the cheapest with the exact h; the oldest on ties.
+  // The cheapest partner by the exact h, among those whose table cost may be the lowest; the oldest on ties.
   std::size_t cheapest(const Expansion& f, std::size_t i, double least_coarse) {
     const double ii = f.squared(i);
     std::size_t best = partners_[0];
@@ -195,8 +197,8 @@ class Merge final : public Maintained {
 
   double gamma_;
   std::vector<double> L_;              // of all support vectors
-  std::vector<std::size_t> partners_;  // places
-  std::vector<double> cost_, u_, v_;   // one for each partner
+  std::vector<std::size_t> partners_;  // slots
+  std::vector<double> cost_, u_, v_;   // one per partner
 };
 
 }  // namespace budgetron

@@ -1,5 +1,5 @@
-// Budgets that write a new term on the support vectors that are there: f + beta P k(x,.) in place of f + beta k(x,.), P
-// the projection onto their span (Orabona et al. 2008; with a rank-r span, NOGD of Lu et al. 2016).
+// Budgets that project a new term onto the span of the support vectors: f + beta P k(x,.) instead of f + beta k(x,.),
+// where P is the projection (Orabona et al. 2008; with a rank-r span, NOGD of Lu et al. 2016).
 #pragma once
 
 #include <algorithm>
@@ -8,14 +8,14 @@
 #include <memory>
 #include <vector>
 
-#include "budgets/budgets.hpp"
 #include "linalg/cholesky.hpp"
 #include "linalg/eigen.hpp"
+#include "model/budget.hpp"
 #include "model/expansion.hpp"
 
 namespace budgetron {
 
-// How near k(x,.) must be to the span to be projected although there is room.
+// How close k(x,.) must be to the span to be projected although the budget is not full.
 class Threshold {
  public:
   virtual ~Threshold() = default;
@@ -31,7 +31,7 @@ class FixedThreshold final : public Threshold {
   double eta_;
 };
 
-// Eq. 13: the nearest that keeps the progress of the mistake bound, U bounding the competitor's norm.
+// Eq. 13: the largest threshold that keeps the progress of the mistake bound; U bounds the competitor's norm.
 class ProgressThreshold final : public Threshold {
  public:
   explicit ProgressThreshold(double U) : U_(U) {}
@@ -44,7 +44,8 @@ class ProgressThreshold final : public Threshold {
   double U_;
 };
 
-// Projectron, Algorithm 2: project what is near, or when full; append the rest. A vector in the span is never appended.
+// Projectron, Algorithm 2: a term is projected if it is close to the span or the budget is full, and appended
+// otherwise. A vector in the span is never appended.
 class Project : public Budget {
  public:
   Project(std::size_t budget, std::shared_ptr<const Threshold> threshold)
@@ -80,7 +81,7 @@ class Project : public Budget {
   std::shared_ptr<const Threshold> threshold_;
 };
 
-// Projectron++, Sec. 4.1: margin errors, 0 < y f < 1, are projected too, as far as tau = min(l/P, 1), where that is
+// Projectron++, Sec. 4.1: margin errors, 0 < y f < 1, are also projected, with step tau = min(l/P, 1), if that makes
 // progress.
 class ProjectPlus final : public Project {
  public:
@@ -111,8 +112,8 @@ class ProjectPlus final : public Project {
   double U_;
 };
 
-// NOGD: f is exact until the budget is full; at the first update after that the span is cut to the r leading
-// eigenvectors of K = V D V', once and for all: alpha <- V V' alpha, and from then on d = V D^-1 V' k.
+// NOGD: f is exact until the budget is full. At the first update after that, the span is reduced once to the r leading
+// eigenvectors of K = V D V': alpha <- V V' alpha, and from then on d = V D^-1 V' k.
 class ProjectLowRank final : public Budget {
  public:
   ProjectLowRank(std::size_t budget, std::size_t rank) : budget_(budget), rank_(rank) {}
@@ -147,7 +148,7 @@ class ProjectLowRank final : public Budget {
       f.kernel_row(i, k);
       K.insert(K.end(), k.begin(), k.end());
     }
-    if (!symmetric_eigen(K, eigenvalues)) return;  // no cut yet: the next update tries again
+    if (!symmetric_eigen(K, eigenvalues)) return;  // not reduced yet: the next update tries again
     for (std::size_t r = n; r-- > n - rank_ && eigenvalues[r] > in_the_span * eigenvalues[n - 1];) {
       D.push_back(eigenvalues[r]);
       V.insert(V.end(), K.begin() + static_cast<std::ptrdiff_t>(r * n),
@@ -165,8 +166,8 @@ class ProjectLowRank final : public Budget {
   }
 
   std::size_t budget_, rank_;
-  Counter cut_ = 0;            // 1 once the span is cut
-  std::vector<double> V_, D_;  // leading eigenvectors one after the other, and their eigenvalues
+  Counter cut_ = 0;            // 1 once the span is reduced
+  std::vector<double> V_, D_;  // leading eigenvectors, concatenated, and their eigenvalues
   std::vector<double> d_;
 };
 

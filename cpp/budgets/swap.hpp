@@ -1,8 +1,8 @@
-// Budgeted Passive-Aggressive (Wang & Vucetic 2010): when full, the new vector t takes the place of one support vector
-// r, whose part alpha_r k(s_r,.) is written as well as can be on a set V that contains t. Of all r the one is taken
-// that minimises |f_new - f|^2 / 2 + C hinge(f_new at x). Because t is in V, what is lost of k(s_r,.) is orthogonal to
-// k(x,.): f_new(x) and the hinge are the same for every r, and the best r is the one with the least |alpha_r|^2 times
-// its squared distance to the span of V.
+// Budgeted Passive-Aggressive (Wang & Vucetic 2010). When full, the new vector t replaces one support vector r, whose
+// term alpha_r k(s_r,.) is projected onto the span of a set V that contains t. r minimises |f_new - f|^2 / 2 + C
+// hinge(f_new at x). Because t is in V, the lost part of k(s_r,.) is orthogonal to k(x,.): f_new(x) and the hinge loss
+// are the same for every r. The best r is therefore the one with the smallest |alpha_r|^2 times its squared distance to
+// the span of V.
 #pragma once
 
 #include <algorithm>
@@ -10,19 +10,18 @@
 #include <limits>
 #include <vector>
 
-#include "budgets/budgets.hpp"
 #include "linalg/gram.hpp"
 #include "linalg/inverse_factor.hpp"
 #include "linalg/neighbours.hpp"
+#include "model/budget.hpp"
 #include "model/expansion.hpp"
 
 namespace budgetron {
 
-// A squared distance that comes out of a difference of numbers as large as `size`: what is below rounding is not a
-// distance.
+// A squared distance computed as a difference of numbers of this size, bounded below by its rounding error.
 inline double no_less_than_rounding(double distance2, double size) { return std::max(distance2, 1e-15 * size); }
 
-// The place r with the least |alpha_r|^2 distance2(r), lowest on ties.
+// The slot r with the smallest |alpha_r|^2 distance2(r), lowest on ties.
 template <class Distance2>
 std::size_t cheapest(const Expansion& f, Distance2 distance2) {
   std::size_t best = 0;
@@ -32,7 +31,7 @@ std::size_t cheapest(const Expansion& f, Distance2 distance2) {
   return best;
 }
 
-// The place of the least number, lowest on ties.
+// The slot of the smallest number, lowest on ties.
 inline std::size_t first_least(Vector cost) {
   const double least = loops->least(cost.data(), cost.size());
   const auto found = std::find(cost.begin(), cost.end(), least);
@@ -99,7 +98,7 @@ class SwapNearest final : public Budget {
     double on_t, on_nearest, distance2;
   };
 
-  // k(s_r,.) on V: K_V^-1 k_{r,V}, and its squared distance to the span of V.
+  // The projection of k(s_r,.) onto V, K_V^-1 k_{r,V}, and its squared distance to the span of V.
   Share share(const Term& term, std::size_t r) const {
     const Vector k = term.row.k;
     const double ktt = term.row.kxx, krt = k[r], krr = K_[r][r];
@@ -120,8 +119,9 @@ class SwapNearest final : public Budget {
   Neighbours neighbours_;
 };
 
-// BPA-P: V = everything but r. With Q the inverse of the Gram matrix of all support vectors and t, the squared distance
-// is 1/Q_rr and the share on i is -Q_ri / Q_rr. A t that lies in the span needs no place: it is projected.
+// BPA-P: V = everything except r. With Q the inverse of the Gram matrix of all support vectors and t, the squared
+// distance is 1/Q_rr and the share of i is -Q_ri / Q_rr. If t lies in the span of the support vectors, it is projected
+// and replaces nothing.
 class SwapProject final : public Budget {
  public:
   explicit SwapProject(std::size_t budget) : budget_(budget) {}

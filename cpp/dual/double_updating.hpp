@@ -1,6 +1,6 @@
-// Double updating (Zhao, Hoi & Jin 2011) and its budgeted form (Zhao & Hoi 2012, Algorithm 1): a new example that has a
-// loss gets a weight, and the support vector that contradicts it most gets its own weight corrected in the same step,
-// both so that the dual objective D = sum g_i - |f|^2 / 2 rises as far as the two can make it.
+// Double updating (Zhao, Hoi & Jin 2011) and its budgeted form (Zhao & Hoi 2012, Algorithm 1). A new example with a
+// loss gets a weight. In the same step the weight of the support vector that conflicts with it most is corrected. The
+// two weights maximise the dual objective D = sum g_i - |f|^2 / 2.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace budgetron {
 
-// g l + d l_b - kxx g^2 / 2 - kbb d^2 / 2 - w g d, over 0 <= g <= C and lo <= d <= hi.
+// Maximises g l + d l_b - kxx g^2 / 2 - kbb d^2 / 2 - w g d over 0 <= g <= C and lo <= d <= hi.
 struct PairProblem {
   double l, l_b, kxx, kbb, w;
   double C, lo, hi;
@@ -29,8 +29,8 @@ struct PairProblem {
 
   double rise(Answer a) const { return a.g * l + a.d * l_b - (kxx * a.g * a.g + kbb * a.d * a.d) / 2 - w * a.g * a.d; }
 
-  // The best: the top of the parabola if it is inside, else the best point on the four edges. Covers Eq. 1, also where
-  // that has no case.
+  // The maximiser: the vertex of the paraboloid if it is feasible, else the best point of the four edges. Covers Eq. 1,
+  // and the cases that Eq. 1 omits.
   Answer solve() const {
     const double det = kxx * kbb - w * w;
     if (det > in_the_span * kxx * kbb) {
@@ -52,7 +52,7 @@ class DoubleUpdating final : public ExpansionLearner {
  public:
   DoubleUpdating(std::shared_ptr<const Kernel> kernel, double C, double rho,
                  std::shared_ptr<DualMaintenance> maintenance, std::size_t features)
-      : ExpansionLearner(std::move(kernel), features, Precision::Double, 1),  // it solves for pairs that may be alike
+      : ExpansionLearner(std::move(kernel), features, Precision::Double, 1),  // pairs may be nearly identical
         C_(C),
         rho_(rho),
         maintenance_(std::move(maintenance)),
@@ -76,7 +76,7 @@ class DoubleUpdating final : public ExpansionLearner {
   bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) override {
     const double C = weight * C_;
     if (!moderate(C) || !moderate_square(C * C * row.kxx)) return false;
-    if (loss(y, f[0]) == 0 || row.kxx <= 0) return true;  // no step along k(x,.) = 0 can help
+    if (loss(y, f[0]) == 0 || row.kxx <= 0) return true;  // if k(x,.) = 0 no step can help
     const bool full = dual_.size() == maintenance_->budget();
     const Newcomer t{x, row, y, C, full ? make_room() : dual_.size()};
     const double l = loss(y, dot(f_.alpha(0), row.k));
@@ -90,7 +90,7 @@ class DoubleUpdating final : public ExpansionLearner {
   }
 
  private:
-  // The new example, and the place that it takes if it gets a weight: a vacant one, or the next.
+  // The new example, and its slot if it gets a weight: a vacant slot, or the next one.
   struct Newcomer {
     const Row& x;
     const KernelRow& row;
@@ -99,10 +99,10 @@ class DoubleUpdating final : public ExpansionLearner {
   };
 
   static double loss(double y, double fx) { return clear_loss(1 - y * fx, std::fabs(fx)); }
-  // Whether the margin of s_i is at most 1; above by no more than rounding is 1.
+  // Whether the margin of s_i is at most 1, up to rounding.
   bool within_margin(std::size_t i) const { return clear_loss(dual_.m(i) - 1, std::fabs(dual_.m(i))) == 0; }
 
-  // One support vector loses its weight; its place.
+  // Sets the weight of one support vector to 0; returns its slot.
   std::size_t make_room() {
     const Departure gone = maintenance_->make_room(dual_);
     D_ += gone.ascent;
@@ -110,7 +110,7 @@ class DoubleUpdating final : public ExpansionLearner {
     return gone.j;
   }
 
-  // The weight of the newcomer, whose loss is l; that of the one it contradicts most is changed.
+  // The weight of the new example, whose loss is l. Also changes the weight of the most conflicting support vector.
   double update(const Newcomer& t, double l) {
     const double kxx = t.row.kxx;
     const std::size_t b = conflicting(t);
@@ -127,8 +127,8 @@ class DoubleUpdating final : public ExpansionLearner {
     return g;
   }
 
-  // The support vector that contradicts the newcomer most: margin at most 1, and the smallest w = y y_b k(x, s_b),
-  // oldest on ties; none if w is not below 0 and at most -rho.
+  // The support vector that conflicts most with the new example: margin at most 1 and the smallest w = y y_b k(x, s_b),
+  // oldest on ties. `none` unless w < 0 and w <= -rho.
   std::size_t conflicting(const Newcomer& t) const {
     std::size_t b = none;
     double least = std::min(-rho_, -std::numeric_limits<double>::denorm_min());
@@ -156,13 +156,13 @@ class DoubleUpdating final : public ExpansionLearner {
     dual_.change(t.place, g, k_);
   }
 
-  // A vacant place that is not taken goes.
+  // Removes a vacant slot that is not used.
   void leave(std::size_t place) {
     dual_.remove(place);
     maintenance_->removed(place);
   }
 
-  // The margins made anew, before rounding has added up.
+  // Recomputes the margins before rounding errors accumulate.
   void refresh() {
     for (std::size_t i = 0; i < dual_.size(); ++i) dual_.refresh(i, maintenance_->row(dual_, i));
     changes_ = 0;
@@ -173,10 +173,10 @@ class DoubleUpdating final : public ExpansionLearner {
   double C_, rho_;
   std::shared_ptr<DualMaintenance> maintenance_;
   DualVariables dual_;
-  std::vector<double> k_;  // the kernel row of x against itself too
-  double D_ = 0;           // the dual objective, as every step states its change
-  double DA_ = 0;          // of that, what maintenance did: the sum of DA in Theorem 2
-  Counter changes_ = 0;    // since the margins were last made anew
+  std::vector<double> k_;  // kernel row of x, including k(x,x)
+  double D_ = 0;           // the dual objective, summed from the change of every step
+  double DA_ = 0;          // the part of D_ due to maintenance: the sum of DA in Theorem 2
+  Counter changes_ = 0;    // since the margins were last recomputed
 };
 
 }  // namespace budgetron

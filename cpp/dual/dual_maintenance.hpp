@@ -1,6 +1,6 @@
-// Keeping double updating within a budget (Zhao & Hoi 2012, Section 3): one support vector j goes, and others may take
-// over some of its part, g_i += b_i. Of all j the one goes for which the dual objective
-// D = sum g_i - |f|^2 / 2 changes best, by
+// Budget maintenance of double updating (Zhao & Hoi 2012, Section 3). One support vector j is removed, and the others
+// may absorb part of its weight, g_i += b_i. The j with the largest change of the dual objective D = sum g_i - |f|^2 /
+// 2 is removed. The change is
 //   DA = -sum Dg_i + sum Dg_i m_i - |Df|^2 / 2,   Dg_j = g_j,  Dg_i = -b_i,  Df = sum Dg_i y_i k(s_i,.)     (Eq. 4)
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace budgetron {
 
-// Who goes, and the DA that goes with it.
+// The support vector that is removed, and its DA.
 struct Departure {
   std::size_t j;
   double ascent;
@@ -31,21 +31,21 @@ class DualMaintenance : public Part {
 
   std::size_t budget() const { return budget_; }
 
-  // k(s_i,.) at every support vector, valid until the next call.
+  // The kernel row of s_i with all support vectors, valid until the next call.
   virtual Vector row(const DualVariables& dual, std::size_t i) = 0;
 
-  // A new support vector was appended, or entered place j where one had gone: its k(x,.) at all the others (and at that
-  // one).
+  // A new support vector was appended, or replaced the vacant slot j. k is its kernel row with all others (and with the
+  // old one at j).
   virtual void appended(Vector k, double kxx) = 0;
   virtual void replaced(std::size_t j, Vector k, double kxx) = 0;
-  // Place j, where one had gone, was given up; the last one moved there.
+  // The vacant slot j was removed; the last support vector moved there.
   virtual void removed(std::size_t j) = 0;
 
-  // One support vector goes: others take over, and its weight is 0.
+  // Chooses the support vector to remove, lets the others absorb its weight, and sets its weight to 0.
   Departure make_room(DualVariables& dual) {
     b_.assign(dual.size(), 0.0);
     Departure gone = choose(dual, b_);
-    if (!moderate_square(gone.ascent) || !moderate(b_)) {  // beyond the limits: nobody takes over anything
+    if (!moderate_square(gone.ascent) || !moderate(b_)) {  // beyond the limits: plain removal
       b_.assign(dual.size(), 0.0);
       gone.ascent = ascent_of_removal(dual, gone.j);
     }
@@ -62,10 +62,10 @@ class DualMaintenance : public Part {
   bool is_consistent(std::size_t n) const override { return n <= budget_; }
 
  protected:
-  // The j that goes, and what the others take over, b, given as zeros.
+  // Chooses j and writes b_i, the weight that each i absorbs; b is all zeros on entry.
   virtual Departure choose(const DualVariables& dual, std::span<double> b) = 0;
 
-  // DA when nobody takes over anything (Eq. 7).
+  // DA of plain removal (Eq. 7).
   static double ascent_of_removal(const DualVariables& dual, std::size_t j) {
     const double g = dual.g(j);
     return -g * (1 - dual.m(j)) - g * g * dual.f().self(j) / 2;
@@ -79,7 +79,7 @@ class DualMaintenance : public Part {
   std::vector<double> b_;
 };
 
-// Kernel rows are computed when needed: O(n d) time, and no n x n matrix.
+// Computes kernel rows on demand: O(n d) time, no n x n matrix.
 class RowsOnDemand : public DualMaintenance {
  public:
   using DualMaintenance::DualMaintenance;
@@ -99,7 +99,7 @@ class RowsOnDemand : public DualMaintenance {
   std::vector<double> k_;
 };
 
-// Kernel rows are read from the Gram matrix, which is kept.
+// Stores the Gram matrix and reads kernel rows from it.
 class RowsOfGram : public DualMaintenance {
  public:
   using DualMaintenance::DualMaintenance;
@@ -117,7 +117,7 @@ class RowsOfGram : public DualMaintenance {
   Gram K_;
 };
 
-// No budget: nobody ever goes.
+// No budget: nothing is removed.
 class DualUnbounded final : public RowsOnDemand {
  public:
   DualUnbounded() : RowsOnDemand(std::numeric_limits<std::size_t>::max()) {}
@@ -129,7 +129,7 @@ class DualUnbounded final : public RowsOnDemand {
   }
 };
 
-// Removal (Eq. 6, 7): nobody takes over anything.
+// Removal (Eq. 6, 7): the others absorb nothing.
 class DualRemoval final : public RowsOnDemand {
  public:
   using RowsOnDemand::RowsOnDemand;
@@ -141,7 +141,7 @@ class DualRemoval final : public RowsOnDemand {
   }
 };
 
-// Nearest neighbour (Eq. 13, 14): the support vector nearest to s_j in feature space takes over what it can.
+// Nearest neighbour (Eq. 13, 14): the support vector nearest to s_j in feature space absorbs what its box allows.
 class DualNearest final : public RowsOfGram {
  public:
   using RowsOfGram::RowsOfGram;
@@ -173,7 +173,7 @@ class DualNearest final : public RowsOfGram {
     if (dual.size() == 1) return {0, ascent_of_removal(dual, 0)};
     prepare(dual);
     const Vector alpha = dual.f().alpha(0);
-    ascents_.resize(dual.size());  // all of them first: a loop without a branch
+    ascents_.resize(dual.size());  // computed first, in a loop without branches
     for (std::size_t i = 0; i < dual.size(); ++i) ascents_[i] = take_over(alpha, i).ascent;
     const std::size_t j = dual.best([&](std::size_t i) { return ascents_[i]; });
     const TakeOver best = take_over(alpha, j);
@@ -187,7 +187,8 @@ class DualNearest final : public RowsOfGram {
     double c, ascent;
   };
 
-  // In the signed c_i = b_i y_i and alpha_i = g_i y_i: the box of c_i, y_i (1 - m_i), and DA of mere removal.
+  // Signed variables c_i = b_i y_i and alpha_i = g_i y_i: the box of c_i, the slope y_i (1 - m_i), and DA of plain
+  // removal.
   void prepare(const DualVariables& dual) {
     for (auto* values : {&low_, &high_, &slope_, &removal_}) values->resize(dual.size());
     for (std::size_t i = 0; i < dual.size(); ++i) {
@@ -199,11 +200,11 @@ class DualNearest final : public RowsOfGram {
     }
   }
 
-  // What the nearest neighbour n of j takes over, c = alpha_j k_jn / k_nn clipped, and DA then.
+  // What the nearest neighbour n of j absorbs, c = clamp(alpha_j k_jn / k_nn), and the resulting DA.
   TakeOver take_over(Vector alpha, std::size_t j) const {
     const std::size_t n = neighbours_.nearest(j);
     const double knn = K_.diagonal()[n], on_n = alpha[j] * neighbours_.kernel(j);
-    const double share = knn == 1 ? on_n : on_n / knn;  // a division takes as long as all the rest
+    const double share = knn == 1 ? on_n : on_n / knn;  // the division would take half of the time
     const double c = knn > 0 ? std::max(low_[n], std::min(high_[n], share)) : 0;
     return {c, removal_[j] + c * (slope_[n] + on_n - c * knn / 2)};
   }

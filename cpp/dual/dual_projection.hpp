@@ -1,4 +1,4 @@
-// Maintenance that writes the part of the support vector j that goes on all the others (Zhao & Hoi 2012, Section 3.2):
+// Maintenance that projects the removed support vector j onto all others (Zhao & Hoi 2012, Section 3.2):
 //   min |g_j y_j k(s_j,.) - sum_i b_i y_i k(s_i,.)|^2,  b_i in [-g_i, C_i - g_i]     (Eq. 8)
 // Below, c_i = b_i y_i.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace budgetron {
 
-// DA when the others take over b.
+// DA if the others absorb b.
 inline double ascent_of(const DualVariables& dual, const Gram& K, std::size_t j, Vector b, std::vector<double>& c) {
   const double g = dual.g(j);
   double linear = -g * (1 - dual.m(j));
@@ -33,7 +33,7 @@ inline double ascent_of(const DualVariables& dual, const Gram& K, std::size_t j,
   return linear - Df2 / 2;
 }
 
-// Eq. 8 for one j, to optimality.
+// Solves Eq. 8 exactly for one j.
 class ExactShares {
  public:
   // b for every i, 0 at j; valid until the next call.
@@ -61,7 +61,7 @@ class ExactShares {
   std::vector<double> q_, lo_, hi_, b_;
 };
 
-// Exact projection: Eq. 8 solved for every j.
+// Exact projection: solves Eq. 8 for every j.
 class DualProjection final : public RowsOfGram {
  public:
   using RowsOfGram::RowsOfGram;
@@ -84,7 +84,7 @@ class DualProjection final : public RowsOfGram {
   std::vector<double> c_;
 };
 
-// The paper's remark: j is chosen as if it were only removed (Eq. 7), then Eq. 8 is solved for it.
+// The paper's remark: chooses j by plain removal (Eq. 7), then solves Eq. 8 for it.
 class DualRemovalThenProjection final : public RowsOfGram {
  public:
   using RowsOfGram::RowsOfGram;
@@ -106,24 +106,24 @@ class DualRemovalThenProjection final : public RowsOfGram {
   std::vector<double> c_;
 };
 
-// The inverse Gram matrix Q over a basis of the support vectors: those that do not lie in the span of the others of it.
-// Q follows by rank-one updates, each from a factor of it, and is made anew from that after as many as it has rows.
+// The inverse Gram matrix Q over a basis of the support vectors, i.e. a linearly independent subset. Q is updated by
+// rank-one changes taken from a factor, and rebuilt from the factor every size() updates.
 class Basis {
  public:
-  // Whether the support vector at a place takes part, and where it stands in the basis then.
+  // Whether the support vector at a slot is in the basis, and its index in the basis.
   bool holds(std::size_t place) const { return stand_[place] != outside; }
   std::size_t stand(std::size_t place) const { return static_cast<std::size_t>(stand_[place]); }
   std::size_t place(std::size_t stand) const { return static_cast<std::size_t>(place_[stand]); }
   std::size_t size() const { return place_.size(); }
   const SquareMatrix& Q() const { return Q_; }
 
-  // The support vector at the last place of K is new.
+  // The support vector in the last slot of K is new.
   void appended(const Gram& K) {
     stand_.push_back(outside);
     try_to_enter(K, K.size() - 1);
   }
 
-  // The one at place j goes, before it leaves K. Those that only it kept out come in.
+  // Slot j is about to leave K. Support vectors that were dependent only because of it enter the basis.
   void removing(const Gram& K, std::size_t j) {
     if (!holds(j)) return;
     find_kept_out(K, j);
@@ -131,10 +131,10 @@ class Basis {
     for (const std::size_t i : kept_out_) try_to_enter(K, i);
   }
 
-  // Then another one is there in K,
+  // After `removing`: slot j of K holds another support vector.
   void replaced(const Gram& K, std::size_t j) { try_to_enter(K, j); }
 
-  // or the last one of K moved there.
+  // After `removing`: slot j was removed and the last support vector moved there.
   void removed(std::size_t j) {
     const std::size_t last = stand_.size() - 1;
     if (holds(last)) place_[stand(last)] = j;
@@ -142,7 +142,7 @@ class Basis {
     stand_.pop_back();
   }
 
-  // k(s_j,.) of a j outside on the basis, and the squared norm of what is lost of it.
+  // The projection of k(s_j,.) onto the basis, for j outside it, and the squared norm of the lost part.
   struct Look {
     Vector d;
     double lost;
@@ -172,7 +172,7 @@ class Basis {
  private:
   static constexpr Counter outside = std::numeric_limits<Counter>::max();
 
-  // Without j, the squared distance of an i outside to the span of the basis grows by d_j^2 / Q_jj.
+  // Finds the i outside the basis that become independent without j: their squared distance grows by d_j^2 / Q_jj.
   void find_kept_out(const Gram& K, std::size_t j) {
     kept_out_.clear();
     const Vector Qj = Q_[stand(j)];
@@ -228,17 +228,17 @@ class Basis {
 
   InverseFactor factor_;
   SquareMatrix Q_;
-  std::vector<Counter> stand_;  // of every place
-  std::vector<Counter> place_;  // of everyone in the basis
-  Counter changes_ = 0;         // since Q was last made anew
+  std::vector<Counter> stand_;  // slot -> index in the basis, or outside
+  std::vector<Counter> place_;  // index in the basis -> slot
+  Counter changes_ = 0;         // since Q was last rebuilt
   std::vector<double> k_, q_;
   std::vector<std::size_t> kept_out_;
 };
 
-// Approximate projection (Eq. 9, 11): solved without the box, then clipped to it. With Q = K^-1 over all of a basis, j
-// included, the shares are c_i = -g_j y_j Q_ij / Q_jj and what is lost before clipping, g_j^2 / Q_jj, is orthogonal to
-// all k(s_i,.): a clipping by e loses e'Ke more. So DA without the latter bounds DA from above, and e'Ke is computed
-// only for those j whose bound reaches the best DA found.
+// Approximate projection (Eq. 9, 11): solved without the box, then clipped to it. With Q = K^-1 over the basis, j
+// included, the shares are c_i = -g_j y_j Q_ij / Q_jj. The loss before clipping, g_j^2 / Q_jj, is orthogonal to all
+// k(s_i,.), so a clipping by e adds e'Ke. DA without e'Ke is therefore an upper bound on DA, and e'Ke is computed only
+// for those j whose bound reaches the best DA found.
 class DualProjectionClipped final : public RowsOfGram {
  public:
   using RowsOfGram::RowsOfGram;
@@ -288,13 +288,13 @@ class DualProjectionClipped final : public RowsOfGram {
       const double lost = share(dual, j);
       bound_[j] = -dual.g(j) * (1 - dual.m(j)) - lost / 2;
       for (std::size_t i = 0; i < dual.size(); ++i) bound_[j] += b_[i] * (1 - dual.m(i));
-      if (std::isnan(bound_[j])) bound_[j] = -std::numeric_limits<double>::infinity();  // which no sort survives
+      if (std::isnan(bound_[j])) bound_[j] = -std::numeric_limits<double>::infinity();  // NaN would break the sort
     }
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::sort(order_.begin(), order_.end(), [&](auto i, auto j) { return bound_[i] > bound_[j]; });
   }
 
-  // b = the clipped shares, e = what clipping did to c; returns what is lost before clipping.
+  // b = clipped shares, e = change of c by clipping; returns the loss before clipping.
   double share(const DualVariables& dual, std::size_t j) {
     b_.assign(dual.size(), 0.0);
     e_.assign(dual.size(), 0.0);
@@ -307,13 +307,13 @@ class DualProjectionClipped final : public RowsOfGram {
     }
     const Vector Qj = basis_.Q()[basis_.stand(j)];
     const double Qjj = Qj[basis_.stand(j)];
-    if (Qjj <= 0) return g * g * K_[j][j];  // rounding has eaten the inverse here: nobody takes over
+    if (Qjj <= 0) return g * g * K_[j][j];  // Q lost all digits here: plain removal
     clip(dual, Qj, -g * dual.y(j) / Qjj);
     b_[j] = e_[j] = 0;
     return g * g / Qjj;
   }
 
-  // Shares c = factor v over the basis.
+  // Sets b and e for the shares c = factor v over the basis.
   void clip(const DualVariables& dual, Vector v, double factor) {
     for (std::size_t s = 0; s < basis_.size(); ++s) {
       const std::size_t i = basis_.place(s);
@@ -324,8 +324,8 @@ class DualProjectionClipped final : public RowsOfGram {
     }
   }
 
-  // Whether e'Ke, at most (sum |e_i| |k(s_i,.)|)^2, can change the bound at all. Where kernels are next to nothing and
-  // all bounds tie, it would be computed for every j.
+  // Whether e'Ke, at most (sum |e_i| |k(s_i,.)|)^2, can change the bound. Without this check, e'Ke would be computed
+  // for every j if all kernel values are tiny and all bounds tie.
   bool clipping_matters(double bound) const {
     double most = 0;
     for (std::size_t i = 0; i < e_.size(); ++i) most += std::fabs(e_[i]) * std::sqrt(K_.diagonal()[i]);

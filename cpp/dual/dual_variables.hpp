@@ -1,6 +1,5 @@
-// The dual variables of f = sum_i g_i y_i k(s_i,.): weights g_i in [0, C_i], labels y_i, and the margins
-// m_i = y_i f(s_i), kept up to date in O(n) for every weight that changes. The weights live in the expansion,
-// alpha_i = g_i y_i.
+// The dual variables of f = sum_i g_i y_i k(s_i,.): weights g_i in [0, C_i], labels y_i, and margins m_i = y_i f(s_i).
+// The margins are updated in O(n) for every changed weight. The weights are stored in the expansion, alpha_i = g_i y_i.
 #pragma once
 
 #include <algorithm>
@@ -25,11 +24,11 @@ class DualVariables {
   double m(std::size_t i) const { return y_[i] * F_[i]; }
   bool older(std::size_t i, std::size_t j) const { return f_.births()[i] < f_.births()[j]; }
 
-  // How far g_i can go: [lo_i, hi_i] = [-g_i, C_i - g_i].
+  // The allowed change of g_i: [lo_i, hi_i] = [-g_i, C_i - g_i].
   double lo(std::size_t i) const { return -g(i); }
   double hi(std::size_t i) const { return C_[i] - g(i); }
 
-  // The place with the largest ascent, oldest on ties.
+  // The slot with the largest ascent, oldest on ties.
   template <class Ascent>
   std::size_t best(Ascent ascent) const {
     std::size_t best = 0;
@@ -39,7 +38,7 @@ class DualVariables {
     return best;
   }
 
-  // g_i += d, within its box; k is the kernel row of s_i.
+  // g_i += d, clamped to [0, C_i]; k is the kernel row of s_i.
   void change(std::size_t i, double d, Vector k) {
     double& alpha = f_.alpha(0)[i];
     const double before = alpha;
@@ -47,12 +46,12 @@ class DualVariables {
     add(alpha - before, k, F_);
   }
 
-  // In the average of f too, i takes over of j's part as much as b is of g_j.
+  // Moves the share b / g_j of j's part of the average to i.
   void hand_over_average(std::size_t j, std::size_t i, double b) {
     if (g(j) > 0) f_.lend_in_average(j, i, b * y_[i] / f_.alpha(0)[j]);
   }
 
-  // A new one, with weight 0 and fx = f(x), at place i, which is vacant or the next.
+  // Adds a support vector with weight 0 and fx = f(x) at slot i, which is vacant or the next one.
   void enter(std::size_t i, const Term& term, double y, double C, double fx) {
     if (i == size()) {
       f_.append(term);
@@ -65,7 +64,7 @@ class DualVariables {
     F_[i] = fx;
   }
 
-  // The last one moves to place j.
+  // Removes slot j; the last support vector moves there.
   void remove(std::size_t j) {
     f_.remove(j);
     for (auto* values : {&y_, &C_, &F_}) {
@@ -74,7 +73,7 @@ class DualVariables {
     }
   }
 
-  // m_i made anew; k is the kernel row of s_i.
+  // Recomputes m_i; k is the kernel row of s_i.
   void refresh(std::size_t i, Vector k) { F_[i] = dot(f_.alpha(0), k); }
 
   void fields(Fields& io) {

@@ -1,5 +1,5 @@
-// What second-order rules keep of the rows they have seen: for every output a covariance matrix Sigma, which starts as
-// a multiple of the identity and shrinks along every observation.
+// The state of second-order rules: a covariance matrix Sigma per output, which starts as a multiple of the identity and
+// shrinks along every observation.
 #pragma once
 
 #include <algorithm>
@@ -17,30 +17,30 @@
 
 namespace budgetron {
 
-// An observation of less precision than this counts as one of this: 1/q must be finite.
+// The smallest precision q of an observation; smaller ones are raised to it, because 1/q must be finite.
 inline constexpr double least_precision = 1e-300;
 
 class Covariance : public Part {
  public:
   explicit Covariance(double start) : start_(start) {}
-  // Begins with so many outputs; memory for the features is taken with the first observation.
+  // Starts with this many outputs; memory for features is allocated at the first observation.
   virtual void begin(std::size_t outputs) = 0;
-  // z'Sigma_c z, to be asked before the observation of z.
+  // z'Sigma_c z; must be called before the observation of z.
   virtual double confidence(std::size_t c, Vector z) = 0;
-  // Whether an observation of precision q along the z just asked about, and a step of `factor` Sigma_c z, keep to the
-  // limits.
+  // Whether an observation of precision q along the z of the last `confidence` call, and a step of `factor` Sigma_c z,
+  // stay within the limits.
   virtual bool possible(std::size_t c, double q, double factor) = 0;
-  // An observation of precision q along z: Sigma_c^-1 += q z z'. Sigma_c z before it, and after.
+  // Observes z with precision q: Sigma_c^-1 += q z z'. Writes Sigma_c z before and after the observation.
   virtual void observe(std::size_t c, Vector z, double q, std::span<double> before, std::span<double> after) = 0;
-  // New coordinates start afresh.
+  // Adapts to changed coordinates; new ones start with the initial variance.
   virtual void change(const Change&) = 0;
 
  protected:
   double start_;
 };
 
-// All of it, O(m^2), as Sigma = U D U' with U unit upper triangular: the update of Bierman (1977) keeps D positive
-// whatever is rounded, where the difference Sigma - beta Sigma z z'Sigma does not.
+// The full matrix, O(m^2), as Sigma = U D U' with U unit upper triangular. The update of Bierman (1977) keeps D
+// positive despite rounding; the difference Sigma - beta Sigma z z'Sigma does not.
 class FullCovariance final : public Covariance {
  public:
   using Covariance::Covariance;
@@ -67,8 +67,8 @@ class FullCovariance final : public Covariance {
     return conf;
   }
 
-  // From a bound on the numbers of U that is followed from step to step: O(m). It may be far too large after many of
-  // them; where it says no, it is made anew, so that the answer depends on U alone.
+  // Uses an upper bound on |U| that is updated at every step in O(m). After many steps the bound may be far too large;
+  // if it exceeds the limit, it is recomputed from U, so the answer depends on U alone.
   bool possible(std::size_t c, double q, double factor) override {
     if (bounded(c, q, factor)) return true;
     most_[c] = 0;
@@ -79,7 +79,7 @@ class FullCovariance final : public Covariance {
     most_[c] = next_bound_[c];
     const std::vector<double>& f = f_[c];
     std::vector<double>& D = D_[c];
-    std::fill(before.begin(), before.end(), 0.0);  // grows to Sigma z, column by column
+    std::fill(before.begin(), before.end(), 0.0);  // becomes Sigma z, column by column
     old_.resize(D.size());
     double last = 1 / q;
     for (std::size_t j = 0; j < D.size(); ++j) {
@@ -130,11 +130,11 @@ class FullCovariance final : public Covariance {
  private:
   static constexpr double largest_in_U = 1e70;
 
-  // The same by the bound as it is; what it will be after the observation is put aside.
+  // The same with the current bound; stores the bound after the observation in next_bound_.
   bool bounded(std::size_t c, double q, double factor) {
     const std::vector<double>&f = f_[c], &D = D_[c];
     if (most_[c] == 0) most_[c] = std::max(largest_of(U_[c]), 1.0);
-    double last = 1 / q, sum = 0, growth = 0;  // sum: of |v|
+    double last = 1 / q, sum = 0, growth = 0;  // sum of |v|
     for (std::size_t j = 0; j < D.size(); ++j) {
       const double v = D[j] * f[j], more = std::fabs(f[j]) / last * sum;
       growth = more <= growth ? growth : more;
@@ -146,10 +146,10 @@ class FullCovariance final : public Covariance {
   }
 
   static std::size_t start_of(std::size_t j) { return j * (j - (j > 0 ? 1 : 0)) / 2; }
-  // What stands above the diagonal in column j.
+  // The part of column j above the diagonal.
   std::span<double> column(std::size_t c, std::size_t j) { return std::span(U_[c]).subspan(start_of(j), j); }
 
-  // New coordinates at a place, which nothing is known of.
+  // Inserts new, independent coordinates at `at`.
   void insert(std::size_t c, std::size_t at, std::size_t added) {
     const std::size_t m = D_[c].size() + added;
     std::vector<double> U;
@@ -169,7 +169,7 @@ class FullCovariance final : public Covariance {
   // Sigma after the change, row by row.
   std::vector<double> kept(std::size_t c, const Change& change) const {
     const std::size_t before = D_[c].size(), m = before - change.removed + change.added;
-    const auto old = [&](std::size_t i) {  // the place of coordinate i before the change; none if it is new
+    const auto old = [&](std::size_t i) {  // index of coordinate i before the change; `before` if it is new
       return i < change.at ? i : i < change.at + change.added ? before : i - change.added + change.removed;
     };
     std::vector<double> S(m * m);
@@ -207,15 +207,15 @@ class FullCovariance final : public Covariance {
   }
 
   std::vector<std::vector<double>>
-      U_;  // outputs x what is above the diagonal, column by column; empty before the first step
+      U_;  // outputs x strict upper triangle, column by column; empty before the first step
   std::vector<std::vector<double>> D_;  // outputs x m
   std::vector<std::vector<double>> f_;  // outputs x m
-  std::vector<double> most_;            // outputs: a bound on the numbers of U, 1 among them; 0 where it is not known
-  std::vector<double> next_bound_;      // the same after the observation that was asked about
+  std::vector<double> most_;            // outputs: upper bound on |U|, at least 1; 0 if unknown
+  std::vector<double> next_bound_;      // the same after the pending observation
   std::vector<double> old_;
 };
 
-// Its diagonal: O(m).
+// The diagonal only: O(m).
 class DiagonalCovariance final : public Covariance {
  public:
   using Covariance::Covariance;
@@ -260,8 +260,8 @@ class DiagonalCovariance final : public Covariance {
   }
 
  private:
-  std::vector<std::vector<double>> sigma_;  // outputs x features; empty before the first
-  std::vector<double> reach_;               // outputs: the largest of Sigma z
+  std::vector<std::vector<double>> sigma_;  // outputs x features; empty before the first step
+  std::vector<double> reach_;               // outputs: the largest |Sigma z|
 };
 
 }  // namespace budgetron

@@ -1,4 +1,4 @@
-// Explicit features z(x) in place of a kernel: z(x)'z(x') is k(x,x'), or close to it.
+// Explicit features z(x) instead of a kernel: z(x)'z(x') equals or approximates k(x,x').
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace budgetron {
 
-// A stretch of rows.
+// Rows first .. last of a batch.
 struct Stretch {
   const Rows& rows;
   std::size_t first, last;
@@ -24,14 +24,14 @@ struct Stretch {
   Row operator[](std::size_t i) const { return rows[first + i]; }
 };
 
-// A map that learns changes its coordinates: those from `at` on, as many as `removed`, give way to `added` new ones.
-// A function w'z of the old coordinates is, or is best approximated by, one whose new weights are T times the weights
-// that go (T is added x removed).
+// A change of the coordinates of a map that learns: `removed` coordinates from `at` on are replaced by `added` new
+// ones. A function w'z keeps its values, or is best approximated, if its new weights are T times the removed ones (T is
+// added x removed).
 struct Change {
   std::size_t at = 0, removed = 0, added = 0;
   std::vector<double> T;
 
-  // In place, on the weights of one function.
+  // Applies the change to the weights of one function.
   void apply(std::vector<double>& w) const {
     const Vector gone = Vector(w).subspan(at, removed);
     std::vector<double> come(added);
@@ -39,7 +39,7 @@ struct Change {
     replace_in(w, come);
   }
 
-  // The stretch that goes, replaced by the numbers given.
+  // Replaces the removed entries by the given numbers.
   void replace_in(std::vector<double>& w, Vector come) const {
     assert(at + removed <= w.size() && come.size() == added);
     const auto begin = w.begin() + static_cast<std::ptrdiff_t>(at);
@@ -49,36 +49,35 @@ struct Change {
 
 class FeatureMap : public Part {
  public:
-  // How many features there are now.
+  // The current number of features.
   virtual std::size_t size() const = 0;
-  // z(x) of every row, one after the other.
+  // z(x) of every row, concatenated.
   virtual void transform(const Stretch& rows, std::span<double> Z) const = 0;
-  // |z|^2, where a row that is learned is part of the space.
+  // |z|^2, or k(x,x) while learning a row adds it to the space.
   virtual double squared_norm(const Row&, Vector z) const { return dot(z, z); }
 
-  // A new map makes at once what its first row would need; a restored one waits for that row.
+  // A new map allocates here what its first row needs; a restored map waits for that row.
   virtual void begin() {}
-  // Rows that are learned from: what they need is made ready, and kept.
+  // Prepares the map for rows that will be learned, and keeps the result.
   virtual void prepare(const Stretch&) {}
-  // What was made ready since `begin_preparing` is forgotten: the map is what it was then.
+  // forget_prepared undoes all `prepare` calls since begin_preparing.
   virtual void begin_preparing() {}
   virtual void forget_prepared() {}
-  // Whether the map still learns from the rows. If so, it is told of every one, before the weights take their step
-  // (`steps` says whether there is one) and after; what it changes in its coordinates goes into changes.
+  // Whether the map still learns from the rows. If so, before_step and after_step are called for every row, around the
+  // step of the weights (`steps` says whether there is one). They append changes of coordinates to `changes`.
   virtual bool learns() const { return false; }
   virtual void before_step(const Row&, bool /*steps*/, std::vector<Change>&) {}
   virtual void after_step(std::vector<Change>&) {}
-  // No more rows will come: the coordinates are what they will be.
+  // Fixes the coordinates; no more rows will be learned by the map.
   virtual void settle(std::vector<Change>&) {}
 
-  // The points that the map is made of, where there are any, as rows of dense numbers; and what is to be multiplied
-  // with their kernel row to make z, size() x landmarks().
+  // The landmarks of the map, if any, as dense rows, and the matrix A (size() x landmarks()) with z = A k(x).
   virtual std::size_t landmarks() const { return 0; }
   virtual void landmark(std::size_t, std::span<double>) const {}
   virtual std::vector<double> from_kernel_row() const { return {}; }
 };
 
-// The inputs themselves, times a scale, and a constant 1 behind them where it is asked for.
+// The input, scaled, with an optional constant 1 appended.
 class Identity final : public FeatureMap {
  public:
   Identity(std::size_t features, double scale, bool constant)
@@ -103,7 +102,7 @@ class Identity final : public FeatureMap {
   bool constant_;
 };
 
-// Maps side by side.
+// Concatenates the features of several maps.
 class Stack final : public FeatureMap {
  public:
   explicit Stack(std::vector<std::shared_ptr<FeatureMap>> maps) : maps_(std::move(maps)) {}
@@ -172,7 +171,7 @@ class Stack final : public FeatureMap {
   }
 
  private:
-  // Tells every map, and moves what it changes to where its coordinates stand.
+  // Calls tell for every map that learns, and shifts its changes to its position in z.
   template <class Tell>
   void each(std::vector<Change>& changes, Tell tell) {
     std::size_t at = 0;

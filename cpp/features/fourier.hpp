@@ -1,5 +1,5 @@
 // Random Fourier features (Rahimi & Recht 2007; Lu et al. 2016, Sec. 4.1): z(x) = (sin(u_1'x) .. sin(u_D'x), cos(u_1'x)
-// .. cos(u_D'x)) / sqrt(D), the frequencies u_i being drawn from the spectral density of the kernel.
+// .. cos(u_D'x)) / sqrt(D), with frequencies u_i drawn from the spectral density of the kernel.
 #pragma once
 
 #include <algorithm>
@@ -19,14 +19,15 @@
 #include "features/feature_map.hpp"
 #include "features/frequencies.hpp"
 #include "simd/loops.hpp"
-#include "support/block_ahead.hpp"
+#include "support/row_block.hpp"
 
 namespace budgetron {
 
-// The numbers u_ij of the columns that have appeared, each column's side by side: memory grows with the columns seen,
-// not with those there might be. A row of another precision is converted first, as if it had come in this one.
+// Stores the frequencies u_ij of the columns seen so far, each column contiguous. Memory grows with the columns seen,
+// not with the number of columns. A row of the other precision is first converted, as if it had been passed in this
+// one.
 //
-// The columns that have appeared are the state. A restored map draws their numbers when it first needs them.
+// The state is the list of columns seen. A restored map draws their frequencies on first use.
 template <class T>
 class Fourier final : public FeatureMap {
  public:
@@ -45,7 +46,7 @@ class Fourier final : public FeatureMap {
     for (std::size_t i = 0; i < rows.size(); ++i) std::visit([&](const auto& row) { see(row); }, rows[i]);
   }
 
-  // Columns come behind those that are there; only a first dense row puts them in another order.
+  // New columns are appended; only the first dense row changes the order.
   void begin_preparing() override {
     known_before_ = columns();
     places_before_.reset();
@@ -54,7 +55,7 @@ class Fourier final : public FeatureMap {
     if (places_before_) {
       places_ = *std::exchange(places_before_, std::nullopt);
       all_ = false;
-      drawn_ = false;  // in the order of before
+      drawn_ = false;  // must be drawn again in the old order
     }
     std::erase_if(places_, [&](const auto& column) { return column.second >= known_before_; });
     if (drawn()) U_.resize(columns() * stride_);
@@ -76,7 +77,7 @@ class Fourier final : public FeatureMap {
     }
   }
 
-  // The columns that have appeared, in their order; their numbers are drawn again.
+  // Saves the columns seen, in order; their frequencies are drawn again.
   void fields(Fields& io) override {
     io.scratch(sizeof *this + frequencies_->bytes() + (drawn() ? bytes_of(U_) : 0) +
                places_.size() * 4 * sizeof(std::size_t));
@@ -103,14 +104,14 @@ class Fourier final : public FeatureMap {
     U_.clear();
   }
 
-  // How many columns have appeared.
+  // The number of columns seen.
   std::size_t columns() const { return all_ ? features_ : places_.size(); }
   bool all_columns() const { return columns() == features_; }
   bool in_order() const { return places_.empty(); }
-  // Whether the numbers of all columns that have appeared are there.
+  // Whether the frequencies of all columns seen have been drawn.
   bool drawn() const { return drawn_.load(std::memory_order_acquire); }
 
-  // A dense row shows all columns; they then lie in order.
+  // A dense row contains all columns; they are then stored in order.
   template <class V>
   void see(const DenseRow<V>&) {
     if (all_) return;
@@ -144,8 +145,8 @@ class Fourier final : public FeatureMap {
     return all;
   }
 
-  // Draws the numbers of all columns that have appeared, if they are not there yet. A sparse row does without where
-  // there are very many of them; false then.
+  // Draws the frequencies of all columns seen, if not done yet. For a sparse row this is skipped if there are very many
+  // columns; returns false then.
   template <class AnyRow>
   bool drawn_for(const AnyRow&) const {
     constexpr std::size_t most = std::size_t{1} << 25;
@@ -155,14 +156,14 @@ class Fourier final : public FeatureMap {
     for (const auto& [j, place] : places_) draw(j, U.data() + place * stride_);
     if (all_)
       for (std::size_t j = 0; j < features_; ++j) draw(j, U.data() + j * stride_);
-    const std::lock_guard lock(guard_);  // of threads that predict at once, the first one's numbers are kept
+    const std::lock_guard lock(guard_);  // if several threads predict at once, the first result is kept
     if (drawn()) return true;
     U_ = std::move(U);
     drawn_.store(true, std::memory_order_release);
     return true;
   }
 
-  // Column j, if it is there.
+  // The frequencies of column j, or null if they are not stored.
   const T* column(std::size_t j) const {
     if (!drawn()) return nullptr;
     if (all_) return U_.data() + j * stride_;
@@ -181,7 +182,7 @@ class Fourier final : public FeatureMap {
     std::transform(u.begin(), u.end(), out, [](double v) { return static_cast<T>(v); });
   }
 
-  // u_i'x for all components and rows: dense rows in one product, sparse ones over their nonzeros.
+  // u_i'x for all components and rows: one product for dense rows, a sum over nonzeros for sparse rows.
   template <class V>
   void multiply(const DenseRows<V>& view, const Stretch& rows, std::span<T> angles) const {
     RowBlock<T> x;
@@ -204,7 +205,7 @@ class Fourier final : public FeatureMap {
     }
   }
 
-  // The same where the columns lie in the order they came: sums of floats are put aside after each run of columns.
+  // The same for columns stored in order of appearance. Float sums restart after each run of columns.
   void add_up(const SparseRow<T>& row, std::span<T> r) const {
     constexpr bool single = std::is_same_v<T, float>;
     std::vector<T> sums(stride_);
@@ -234,15 +235,15 @@ class Fourier final : public FeatureMap {
 
   std::size_t features_, D_, stride_;
   std::shared_ptr<const Frequencies> frequencies_;
-  const Fourier* known_ = nullptr;                       // whose columns need not be drawn again
-  bool all_ = false;                                     // all columns have appeared, and lie in order
-  std::unordered_map<std::size_t, std::size_t> places_;  // of the columns, where they do not lie in order
-  bool sound_ = true;                                    // the columns that were restored are possible ones
+  const Fourier* known_ = nullptr;                       // source of columns that are already drawn
+  bool all_ = false;                                     // all columns were seen and are stored in order
+  std::unordered_map<std::size_t, std::size_t> places_;  // slot of each column, unless stored in order
+  bool sound_ = true;                                    // the restored columns are valid
   mutable std::mutex guard_;
   mutable std::atomic<bool> drawn_ = true;
   mutable std::vector<T> U_;      // columns() x stride_, if drawn
-  std::size_t known_before_ = 0;  // columns, when preparing began
-  // The places then, where a dense row has put the columns in order since.
+  std::size_t known_before_ = 0;  // number of columns at begin_preparing
+  // places_ at begin_preparing, if a dense row has replaced it since.
   std::optional<std::unordered_map<std::size_t, std::size_t>> places_before_;
 };
 

@@ -1,4 +1,4 @@
-// Where the frequencies u_1 .. u_D of a Fourier map come from: one number per component for every column of the input.
+// Sources of the frequencies u_1 .. u_D of a Fourier map: one number per component for every input column.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +20,14 @@ class Frequencies {
  public:
   virtual ~Frequencies() = default;
   virtual std::size_t components() const = 0;
-  // Makes at once what the first column would need.
+  // Computes now what the first column needs.
   virtual void begin() const {}
-  // Column j of all components.
+  // The entries of all components for column j.
   virtual void column(std::size_t j, std::span<double> u) const = 0;
   virtual Bytes bytes() const = 0;
 };
 
-// The quantile function of the standard normal law (Wichura 1988, AS 241), to about 1e-15.
+// The quantile function of the standard normal distribution (Wichura 1988, AS 241), accurate to about 1e-15.
 inline double normal_quantile(double p) {
   const auto ratio = [](double t, const double (&a)[8], const double (&b)[8]) {
     double above = a[7], below = b[7];
@@ -76,8 +76,8 @@ inline double normal_quantile(double p) {
   return q < 0 ? -tail : tail;
 }
 
-// Drawn from a counter-based generator keyed by (seed, column): the numbers of a column do not depend on which columns
-// came before it, nor on whether any did.
+// Drawn from a counter-based generator keyed by (seed, column), so a column's numbers do not depend on which columns
+// came before.
 class DrawnFrequencies : public Frequencies {
  public:
   DrawnFrequencies(std::size_t components, double scale, Counter seed)
@@ -115,7 +115,7 @@ class CauchyFrequencies final : public DrawnFrequencies {
   double quantile(double p) const override { return std::tan(std::numbers::pi * (p - 0.5)); }
 };
 
-// Given as a matrix, columns x components, which is made when it is first needed.
+// A given matrix, columns x components, computed on first use.
 class GivenFrequencies final : public Frequencies {
  public:
   GivenFrequencies(std::size_t components, std::function<std::vector<double>()> make)

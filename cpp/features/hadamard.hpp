@@ -1,6 +1,6 @@
-// Fourier features with structured frequencies (Le, Sarlos & Smola 2013, "Fastfood"): blocks S H G P H B / sqrt(d) of
-// diagonals S, G, B, a permutation P and the Walsh-Hadamard transform H, d a power of 2. Every row of a block has
-// exactly the normal law; D frequencies cost O(D log d) and 4 D numbers.
+// Fourier features with structured frequencies (Le, Sarlos & Smola 2013, "Fastfood"): blocks S H G P H B / sqrt(d) with
+// diagonal S, G, B, a permutation P and the Walsh-Hadamard transform H; d is a power of 2. Every row of a block is
+// exactly normally distributed. D frequencies cost O(D log d) time and 4 D numbers.
 #pragma once
 
 #include <cmath>
@@ -17,14 +17,14 @@ namespace budgetron {
 
 class HadamardFourier final : public FeatureMap {
  public:
-  // Signs, permutation, normals and scales of all blocks, one block after the other.
+  // Signs, permutation, normals and scales of all blocks, concatenated.
   struct Blocks {
     std::vector<double> B;
     std::vector<Counter> P;
     std::vector<double> G, S;
   };
 
-  // Width is the d of the blocks, which are made when they are first needed.
+  // `width` is the d of the blocks, which are computed on first use.
   HadamardFourier(std::size_t components, std::size_t width, std::function<Blocks()> make)
       : D_(components), d_(width), blocks_(std::move(make)) {}
 
@@ -35,7 +35,8 @@ class HadamardFourier final : public FeatureMap {
 
   void transform(const Stretch& rows, std::span<double> Z) const override {
     const Blocks& blocks = blocks_.get();
-    std::vector<double> x(d_), v(d_), angles(blocks.S.size() + lanes);  // the sines are made in whole lanes
+    std::vector<double> x(d_), v(d_),
+        angles(blocks.S.size() + lanes);  // padded, because sine_cosine works on whole lanes
     for (std::size_t i = 0; i < rows.size(); ++i) {
       std::fill(x.begin(), x.end(), 0.0);
       std::visit([&](const auto& row) { row.each([&](std::size_t j, auto value) { x[j] = value; }); }, rows[i]);

@@ -1,4 +1,4 @@
-// Which rows of a stream become the landmarks of a Nystrom map.
+// Selects the rows of a stream that become the landmarks of a Nystrom map.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,14 @@ namespace budgetron {
 
 class LandmarkSelection : public Part {
  public:
-  // Where a row goes among the candidates, of which there are `held` (that place: behind them), if anywhere.
+  // The slot for a row among `held` candidates (slot `held` appends it), or nothing if the row is not selected.
   virtual std::optional<std::size_t> place(std::size_t held, bool steps) = 0;
-  // Whether a row that adds nothing to the span of those before it may be one.
+  // Whether a row in the span of the earlier ones may be selected.
   virtual bool takes_dependent() const { return false; }
-  // Whether the candidates are all there, before a round that is about to make a step or not, and after a round.
+  // Whether the selection is complete, asked before a round (`steps`: whether it makes a step) and after it.
   virtual bool over_before(std::size_t /*held*/, bool /*steps*/) const { return false; }
   virtual bool over_after(std::size_t /*held*/) const { return false; }
-  // The candidates to be kept, K being their Gram matrix; at most n of them.
+  // The indices of the candidates to keep; K is their Gram matrix.
   virtual std::vector<std::size_t> choose(const std::vector<double>& /*K*/, std::size_t held) {
     std::vector<std::size_t> all(held);
     std::iota(all.begin(), all.end(), std::size_t{0});
@@ -32,7 +32,7 @@ class LandmarkSelection : public Part {
   }
 };
 
-// The first rows, whatever they are.
+// The first rows of the stream.
 class FirstRows final : public LandmarkSelection {
  public:
   explicit FirstRows(std::size_t landmarks) : landmarks_(landmarks) {}
@@ -46,7 +46,7 @@ class FirstRows final : public LandmarkSelection {
   std::size_t landmarks_;
 };
 
-// The first rows that make a step; the map is made at the next step after they are full (NOGD, Lu et al. 2016,
+// The first rows that make a step. The map is built at the next step after they are complete (NOGD, Lu et al. 2016,
 // Algorithm 2).
 class FirstSteps final : public LandmarkSelection {
  public:
@@ -62,7 +62,7 @@ class FirstSteps final : public LandmarkSelection {
   std::size_t landmarks_;
 };
 
-// A uniform sample of the rows of a window, kept by reservoir sampling (Vitter's algorithm R).
+// A uniform sample of the rows of a window, by reservoir sampling (Vitter's algorithm R).
 class Reservoir final : public LandmarkSelection {
  public:
   Reservoir(std::size_t landmarks, std::size_t window, Counter seed)
@@ -86,8 +86,8 @@ class Reservoir final : public LandmarkSelection {
   Random random_;
 };
 
-// A sample of the rows of a window, without replacement, by their ridge leverage scores l_i = (K (K + lam I)^-1)_ii
-// with lam the sum of the eigenvalues beyond the rank, over the rank (Alaoui & Mahoney 2015; Musco & Musco 2017).
+// A sample of the rows of a window, without replacement, weighted by ridge leverage scores l_i = (K (K + lam I)^-1)_ii.
+// lam is the sum of the eigenvalues beyond the rank, divided by the rank (Alaoui & Mahoney 2015; Musco & Musco 2017).
 class ByLeverage final : public LandmarkSelection {
  public:
   ByLeverage(std::size_t landmarks, std::size_t rank, std::size_t window, Counter seed)
@@ -99,7 +99,7 @@ class ByLeverage final : public LandmarkSelection {
     std::vector<std::size_t> chosen = LandmarkSelection::choose(K, held);
     if (held <= landmarks_) return chosen;
     const std::vector<double> l = leverage(K, held);
-    std::vector<double> keys(held);  // Efraimidis & Spirakis 2006: the largest log(u) / l
+    std::vector<double> keys(held);  // weighted sampling keeps the largest log(u) / l (Efraimidis & Spirakis 2006)
     for (std::size_t i = 0; i < held; ++i) keys[i] = std::log(random_.uniform() + 0x1p-54) / std::max(l[i], 1e-300);
     std::stable_sort(chosen.begin(), chosen.end(), [&](auto a, auto b) { return keys[a] > keys[b]; });
     chosen.resize(landmarks_);
@@ -115,7 +115,7 @@ class ByLeverage final : public LandmarkSelection {
  private:
   std::vector<double> leverage(std::vector<double> V, std::size_t n) const {
     std::vector<double> D(n), l(n, 1.0);
-    if (!symmetric_eigen(V, D)) return l;  // all alike
+    if (!symmetric_eigen(V, D)) return l;  // equal scores
     const std::size_t tail = n - std::min(rank_, n - 1);
     const double lam = std::max(std::accumulate(D.begin(), D.begin() + static_cast<std::ptrdiff_t>(tail), 0.0), 0.0) /
                            static_cast<double>(rank_) +

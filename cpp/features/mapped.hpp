@@ -1,5 +1,5 @@
-// A rule on explicit features: f(x) = w'z(x), and w steps. The features of a whole block of rows are made at once, then
-// the rows are walked one after the other.
+// A learner on explicit features: f(x) = w'z(x). Features are computed for a block of rows at once, then the rows are
+// learned one after the other.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class Mapped final : public Learner {
   const FeatureMap& map() const { return *map_; }
   const Weights& weights() const { return w_; }
   std::size_t size() const override { return map_->landmarks(); }
-  // Output c written on the kernel rows of the landmarks: the coefficients of f_c = sum_i alpha_i k(s_i,.).
+  // Output c as an expansion over the landmarks: the coefficients of f_c = sum_i alpha_i k(s_i,.).
   std::vector<double> dual(std::size_t c) const {
     const std::vector<double> A = map_->from_kernel_row();
     std::vector<double> alpha(size());
@@ -105,14 +105,15 @@ class Mapped final : public Learner {
       if (weights.empty() || weights[i] != 0) map_->prepare({rows, i, i + 1});
   }
 
-  // So many rows that their features stay in the cache.
+  // The number of rows whose features fit in the cache.
   std::size_t ahead() const { return std::clamp<std::size_t>(32768 / std::max<std::size_t>(w_.size(), 1), 1, 32); }
 
-  // One round, z = z(x) and f = f(x) before it; false, and nothing changed, if the step would be beyond the limits.
+  // One round; z = z(x) and f = f(x) before the update. Returns false, with nothing changed, if the step exceeds the
+  // limits.
   bool learn(const Stretch& row, Vector z, Vector f, double y, double weight) {
     Question question = task_->ask(f, y, map_->squared_norm(row[0], z), weight);
     question.round.t = t_ + 1;
-    if (!moderate_square(question.round.kxx) || !rule_->ask(question.round)) return false;
+    if (!moderate_square(question.round.kxx) || !rule_->propose(question.round)) return false;
     ++t_;
     if (map_->learns()) {
       std::vector<Change> changes;
@@ -120,12 +121,12 @@ class Mapped final : public Learner {
       adopt(changes);
       z_.resize(w_.size());
       map_->transform(row, z_);
-      rule_->step(question, z_, w_);
+      rule_->commit(question, z_, w_);
       changes.clear();
       map_->after_step(changes);
       adopt(changes);
     } else {
-      rule_->step(question, z, w_);
+      rule_->commit(question, z, w_);
     }
     w_.end_round();
     return true;

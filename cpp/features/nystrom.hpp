@@ -1,9 +1,9 @@
 // The Nystrom map (Williams & Seeger 2001; Lu et al. 2016, Sec. 4.2): with K = V D V' the Gram matrix of the landmarks,
 // z(x) = D_r^(-1/2) V_r' k(x) for the r leading eigenpairs.
 //
-// The landmarks come from the stream. Until they are all there, the coordinates are those of the orthonormal basis that
-// the rows make in the order they come: nothing is lost of a function on them, and a new row adds a coordinate. Then
-// the map is made, once and for all, and a function is projected on its span.
+// The landmarks come from the stream. Until the selection is complete, the coordinates are those of the orthonormal
+// basis that Gram-Schmidt makes of the rows: a new row adds a coordinate, and functions are represented exactly. Then
+// the map is built once, and functions are projected onto its span.
 #pragma once
 
 #include <algorithm>
@@ -20,6 +20,7 @@
 #include "linalg/eigen.hpp"
 #include "linalg/limits.hpp"
 #include "model/kernels.hpp"
+#include "support/backend.hpp"
 #include "support/support_set.hpp"
 
 namespace budgetron {
@@ -67,7 +68,7 @@ class Nystrom final : public FeatureMap {
     if (selection_->over_before(candidates_->size(), steps)) settle(changes);
     if (settled_) return;
     const std::size_t held = candidates_->size();
-    if (held == 0) lay_out(layout_for(x, features_));
+    if (held == 0) lay_out(backend->layout_for(x, features_));
     const double norm = candidates_->norm(x);
     if (held < most_ && !selection_->takes_dependent() && depends(x, norm)) return;
     const auto place = selection_->place(held, steps);
@@ -92,7 +93,7 @@ class Nystrom final : public FeatureMap {
     A_.clear();
     for (std::size_t r = n; r-- > n - std::min(rank_, n) && D[r] > in_the_span * D[n - 1];)
       for (std::size_t i = 0; i < n; ++i) A_.push_back(V[r * n + i] / std::sqrt(D[r]));
-    if (A_.empty()) return candidates_.swap(basis_);  // all of them 0: none is any use, and the basis is empty
+    if (A_.empty()) return candidates_.swap(basis_);  // all landmarks have k(x,x) = 0: discard them, the basis is empty
     changes.push_back(from_basis());
     settled_ = 1;
     basis_ = points_like_the_first();
@@ -120,8 +121,12 @@ class Nystrom final : public FeatureMap {
     io.field("nystrom.A", A_);
     selection_->fields(io);
     span_.fields(io);
-    io.field("nystrom.layout", layout_);
-    if (io.restoring()) lay_out(layout_ == 0 ? Layout::FeatureMajor : Layout::InvertedIndex);
+    Counter layout = saved_number(layout_);
+    io.field("nystrom.layout", layout);
+    if (io.restoring()) {
+      layout_known_ = layout_from(layout).has_value();
+      lay_out(layout_from(layout).value_or(layout_));
+    }
     Prefixed basis(io, "nystrom.basis."), candidates(io, "nystrom.candidates.");
     basis_->fields(basis);
     candidates_->fields(candidates);
@@ -129,6 +134,7 @@ class Nystrom final : public FeatureMap {
 
   bool is_consistent(std::size_t) const override {
     const std::size_t n = candidates_->size();
+    if (!layout_known_) return false;
     if (!basis_->is_consistent(basis_->size()) || !candidates_->is_consistent(n) ||
         !span_.is_consistent(basis_->size()))
       return false;
@@ -137,12 +143,12 @@ class Nystrom final : public FeatureMap {
   }
 
  private:
-  // Kernels are made in double precision whatever the rows are: K is solved with.
+  // Kernels are always computed in double precision, because systems of K are solved.
   std::unique_ptr<SupportSet> points_like_the_first() const {
-    return kernel_->support_set(static_cast<Layout>(layout_), features_, Precision::Double);
+    return backend->support_set(layout_, kernel_->reduction(), Precision::Double, features_);
   }
   void lay_out(Layout layout) {
-    layout_ = static_cast<Counter>(layout);
+    layout_ = layout;
     basis_ = points_like_the_first();
     candidates_ = points_like_the_first();
   }
@@ -193,7 +199,7 @@ class Nystrom final : public FeatureMap {
     candidates_ = std::move(kept);
   }
 
-  // From weights in the coordinates of the basis to those of the projection: <g, phi_r> = sum_i A_ri g(s_i).
+  // Maps weights in coordinates of the basis to coordinates of the projection: <g, phi_r> = sum_i A_ri g(s_i).
   Change from_basis() const {
     const std::size_t n = candidates_->size(), b = basis_->size(), r = A_.size() / n;
     Change change{0, b, r, std::vector<double>(r * b)};
@@ -209,12 +215,13 @@ class Nystrom final : public FeatureMap {
   std::shared_ptr<const Kernel> kernel_;
   std::shared_ptr<LandmarkSelection> selection_;
   std::size_t most_, rank_, features_;
-  Counter layout_ = 0;                      // of the points, by the first of them
-  std::unique_ptr<SupportSet> basis_;       // independent rows, until the map is made
-  Span span_;                               // of them
-  std::unique_ptr<SupportSet> candidates_;  // in the end: the landmarks
-  Counter settled_ = 0;                     // 1 once the map is made
-  std::vector<double> A_;                   // D_r^(-1/2) V_r', rank x landmarks
+  Layout layout_ = backend->initial_layout();  // chosen by the first landmark
+  bool layout_known_ = true;                   // false: the model file names an unknown layout
+  std::unique_ptr<SupportSet> basis_;          // linearly independent rows; empty once the map is built
+  Span span_;                                  // span of basis_
+  std::unique_ptr<SupportSet> candidates_;     // the landmarks, once the map is built
+  Counter settled_ = 0;                        // 1 once the map is built
+  std::vector<double> A_;                      // D_r^(-1/2) V_r', rank x landmarks
 };
 
 }  // namespace budgetron

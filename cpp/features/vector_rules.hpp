@@ -1,5 +1,6 @@
-// How weights of explicit features step: along z by as much as a scalar rule says, or by a vector of its own, which a
-// feature space allows and a kernel does not.
+// Rules for the weights of explicit features. A step goes along z, with the length of a scalar rule, or along a vector
+// of the rule's own, which needs an explicit feature space. As with scalar rules, a step is proposed and then
+// committed.
 #pragma once
 
 #include <algorithm>
@@ -22,29 +23,29 @@ namespace budgetron {
 
 class VectorRule : public Part {
  public:
-  // Begins with weights of that shape; with none if the rule is about to be restored.
+  // Starts with weights of this shape; with 0 features if the rule is about to be restored.
   virtual void begin(std::size_t /*outputs*/, std::size_t /*features*/) {}
-  // A round begins; false, and nothing changed, if its step would be beyond the limits.
-  virtual bool ask(const Round&) = 0;
-  // Whether it makes a step.
+  // Computes the step of a round; returns false, with nothing changed in the model, if it exceeds the limits.
+  virtual bool propose(const Round&) = 0;
+  // Whether the proposed step is nonzero.
   virtual bool steps() const = 0;
-  // Takes the step, if any, and whatever else the round asks for.
-  virtual void step(const Question&, Vector z, Weights& w) = 0;
-  // The coordinates have changed, and w with them; what is known of new ones starts afresh.
+  // Takes the proposed step, if any, and updates the rule's state.
+  virtual void commit(const Question&, Vector z, Weights& w) = 0;
+  // The coordinates have changed, and w with them; state of new coordinates is reset.
   virtual void change(const Change&, Weights& /*w*/) {}
 };
 
-// beta z, beta from a scalar rule.
+// A step beta z, with beta from a scalar rule.
 class Along final : public VectorRule {
  public:
   explicit Along(std::shared_ptr<Rule> rule) : rule_(std::move(rule)) {}
 
-  bool ask(const Round& round) override {
+  bool propose(const Round& round) override {
     step_ = rule_->propose(round);
     return step_.possible(round);
   }
   bool steps() const override { return step_.beta != 0; }
-  void step(const Question& question, Vector z, Weights& w) override {
+  void commit(const Question& question, Vector z, Weights& w) override {
     rule_->commit(question.round, step_);
     w.shrink(step_.shrink);
     w.divide_by(step_.divisor);
@@ -62,29 +63,29 @@ class Along final : public VectorRule {
   Step step_;
 };
 
-// The outputs that a step enters, each with the sign it enters with.
+// Calls use(c, sign) for every output c that a step changes.
 template <class Use>
 void each_output(const Direction& v, Use use) {
   use(v.plus, 1.0);
   if (v.lifted()) use(static_cast<std::size_t>(v.minus), -1.0);
 }
 
-// Rules of the gradient l'(f) v z of a loss.
+// Rules that use the gradient l'(f) v z of a loss.
 class OfGradient : public VectorRule {
  public:
-  bool ask(const Round& r) final {
+  bool propose(const Round& r) final {
     slope_ = r.weight * loss_->slope(r.fx, r.y);
     return moderate(slope_) && moderate_square(slope_ * slope_ * r.kxx);
   }
   bool steps() const final { return slope_ != 0; }
-  void step(const Question& question, Vector z, Weights& w) final {
+  void commit(const Question& question, Vector z, Weights& w) final {
     if (!steps()) return;
     each_output(question.v, [&](std::size_t c, double v) { descend(c, slope_ * v, z, w[c]); });
   }
 
  protected:
   explicit OfGradient(std::shared_ptr<const Loss> loss) : loss_(std::move(loss)) {}
-  // One output with gradient slope z.
+  // Updates one output with gradient slope * z.
   virtual void descend(std::size_t c, double slope, Vector z, std::span<double> w) = 0;
 
  private:
@@ -154,7 +155,7 @@ class OnlineNewton final : public OfGradient {
   std::vector<double> before_, after_;   // A^-1 z
 };
 
-// Coin betting, a bet per coordinate and no step size (Orabona & Tommasi 2017, Algorithm 2).
+// Coin betting with one bet per coordinate and no step size (Orabona & Tommasi 2017, Algorithm 2).
 class CoinBetting final : public OfGradient {
  public:
   CoinBetting(std::shared_ptr<const Loss> loss, double alpha) : OfGradient(std::move(loss)), alpha_(alpha) {}
@@ -162,7 +163,7 @@ class CoinBetting final : public OfGradient {
   void begin(std::size_t outputs, std::size_t features) override {
     for (auto* rows : {&L_, &G_, &reward_, &theta_, &start_}) rows->assign(outputs, std::vector<double>(features));
   }
-  // New coordinates start betting from the weights they come with.
+  // New coordinates start betting at their current weights.
   void change(const Change& change, Weights& w) override {
     const std::vector<double> fresh(change.added);
     for (auto* rows : {&L_, &G_, &reward_, &theta_})
@@ -208,20 +209,20 @@ class CoinBetting final : public OfGradient {
 };
 
 // Adaptive regularisation of weights (Crammer, Kulesza & Dredze 2009): with conf = z'Sigma z and beta = 1/(conf + r),
-// w += beta l y Sigma z, Sigma -= beta Sigma z z'Sigma, where l = max(0, 1 - y f) > 0. A weight divides r.
+// if l = max(0, 1 - y f) > 0 then w += beta l y Sigma z and Sigma -= beta Sigma z z'Sigma. A weight divides r.
 class AROW : public VectorRule {
  public:
   AROW(double r, std::shared_ptr<Covariance> sigma) : r_(r), sigma_(std::move(sigma)) {}
 
   void begin(std::size_t outputs, std::size_t) final { sigma_->begin(outputs); }
-  bool ask(const Round& round) final {
+  bool propose(const Round& round) final {
     gap_ = gap(round);
     weight_ = round.weight;
     const double q = weight_ / r_;
     return moderate(gap_) && moderate(q) && moderate_square(q * round.kxx);
   }
   bool steps() const final { return gap_ != 0; }
-  void step(const Question& question, Vector z, Weights& w) final {
+  void commit(const Question& question, Vector z, Weights& w) final {
     if (!steps()) return;
     double conf = 0;
     each_output(question.v, [&](std::size_t c, double) { conf += sigma_->confidence(c, z); });
@@ -244,7 +245,7 @@ class AROW : public VectorRule {
   bool is_consistent(std::size_t features) const final { return sigma_->is_consistent(features); }
 
  private:
-  // By how much f is to be moved; 0 for no step.
+  // The desired change of f; 0 for no step.
   virtual double gap(const Round& round) const { return round.y * std::max(0.0, 1 - round.y * round.fx); }
 
   double r_;
@@ -253,8 +254,8 @@ class AROW : public VectorRule {
   std::vector<double> before_, after_;  // Sigma z
 };
 
-// For targets (Vaits & Crammer 2011): w += beta (y - f) Sigma z outside the dead zone; with none it is recursive least
-// squares.
+// For regression (Vaits & Crammer 2011): w += beta (y - f) Sigma z if |y - f| > epsilon. With epsilon = 0 this is
+// recursive least squares.
 class AROWRegression final : public AROW {
  public:
   AROWRegression(double r, double epsilon, std::shared_ptr<Covariance> sigma)

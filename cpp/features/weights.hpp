@@ -1,4 +1,4 @@
-// f_c(x) = w_c'z(x) / divisor for every output c: the weights of explicit features.
+// The weights of explicit features: f_c(x) = w_c'z(x) / divisor for every output c.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class Weights {
  public:
   explicit Weights(std::size_t outputs) : w_(outputs) {}
 
-  // All of them 0, and no rounds yet.
+  // Sets all weights to 0; no rounds yet.
   void begin(std::size_t features) {
     for (auto& row : w_) row.assign(features, 0.0);
     if (average_) average_->each([&](std::vector<double>& sums) { sums.assign(features, 0.0); });
@@ -45,7 +45,7 @@ class Weights {
     add(beta, z, w_[v.plus]);
     if (v.lifted()) add(-beta, z, w_[static_cast<std::size_t>(v.minus)]);
   }
-  // The nearest point of the ball |f| <= radius.
+  // Projects f onto the ball |f| <= radius.
   void pull_into_ball(double radius) {
     if (!std::isfinite(radius)) return;
     double norm2 = 0;
@@ -59,12 +59,12 @@ class Weights {
     if (average_) average_->each([&](std::vector<double>& sums) { change.apply(sums); });
   }
 
-  // From now on the average of f over the rounds is kept; there must be none yet.
+  // Starts to keep the average of f; must be called before the first round.
   void keep_average(double suffix) { average_.emplace(outputs(), suffix); }
   void end_round() {
     if (average_) average_->add_round(w_, divisor_);
   }
-  // What is put out for prediction: the average where one is kept, else w; to be divided by its divisor.
+  // The weights used for prediction, and their divisor: those of the average if one is kept, else w.
   Vector output(std::size_t c) const { return average_ ? average_->sum(c) : Vector(w_[c]); }
   double output_divisor() const { return average_ ? std::max(average_->rounds(), 1.0) : divisor_; }
   void output_scores(Vector z, std::span<double> f) const {

@@ -1,5 +1,5 @@
-// Decimal numbers from text, correctly rounded. Text ends with a byte that belongs to no number (a newline, say), so
-// that no end has to be looked out for.
+// Parses decimal numbers, correctly rounded. The text must end with a byte that cannot be part of a number (such as a
+// newline), so that the parser needs no end pointer.
 #pragma once
 
 #include <algorithm>
@@ -8,15 +8,33 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#if !defined(__cpp_lib_to_chars)
+#include <clocale>
+#include <cstdlib>
+#if defined(__APPLE__) || defined(__FreeBSD__)
+#include <xlocale.h>
+#endif
+#endif
 
 namespace budgetron {
 
+// Parses the unsigned number in [first, last), correctly rounded; false if from_chars finds it out of range.
+inline bool parse(const char* first, const char* last, double& value) {
+#if defined(__cpp_lib_to_chars)
+  return std::from_chars(first, last, value).ec == std::errc();
+#else  // libc++ before version 20 has no from_chars for doubles
+  static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
+  value = strtod_l(std::string(first, last).c_str(), nullptr, c_locale);
+  return true;
+#endif
+}
+
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The digits of a number without its sign: value = 0.d1 d2 d3 ... x 10^magnitude, d1 > 0.
+// An unsigned number: value = 0.d1 d2 d3 ... x 10^magnitude with d1 > 0.
 struct Digits {
   const char* first;
-  const char* last;  // end of the digits, a point among them
+  const char* last;  // end of the digits, which may include a decimal point
   const char* end;   // end of the exponent
   std::int64_t exponent;
 
@@ -30,7 +48,7 @@ struct Digits {
     return exponent + (d1 < point ? point - d1 : point + 1 - d1);
   }
 
-  // The same number with a short exponent; readers of text give up counting somewhere above 2^16.
+  // The same number with a short exponent, because std::from_chars overflows on exponents above about 2^16.
   std::string scientific() const {
     std::string text = "0.";
     std::copy_if(significant(), last, std::back_inserter(text), is_digit);
@@ -38,14 +56,13 @@ struct Digits {
   }
 };
 
-// Any number of digits; false if it is too large for a double. Too small is 0.
+// Parses any number of digits; false if the value overflows a double. Underflow gives 0.
 inline bool rounded(const Digits& digits, double& value) {
   value = 0;
   if (digits.significant() == digits.last || digits.magnitude() < -400) return true;
   if (digits.magnitude() > 400) return false;
   const auto read = [&](const char* first, const char* last) {
-    const auto error = std::from_chars(first, last, value).ec;
-    if (error == std::errc()) return std::isfinite(value);
+    if (parse(first, last, value)) return std::isfinite(value);
     value = 0;
     return digits.magnitude() < 0;
   };
@@ -54,9 +71,9 @@ inline bool rounded(const Digits& digits, double& value) {
   return read(text.data(), text.data() + text.size());
 }
 
-// An exponent such as e-7, if one is there.
+// Parses an exponent such as e-7, if there is one.
 inline const char* read_exponent(const char* p, std::int64_t& exponent) {
-  constexpr std::int64_t enough = 1'000'000'000'000'000;  // more than there are digits in any text
+  constexpr std::int64_t enough = 1'000'000'000'000'000;  // larger than the number of digits of any text
   if (*p != 'e' && *p != 'E') return p;
   const char* q = p + 1;
   const bool negative = *q == '-';
@@ -72,9 +89,9 @@ inline const char* read_digits(const char* p, std::uint64_t& w) {
   return p;
 }
 
-// The number that begins at p, such as -1, +.5, 3. or 1.5e3; returns its end, or null if no finite number begins there.
-// Up to 19 digits w and a small power of ten are both exact doubles, so that one operation rounds correctly (Clinger
-// 1990); whatever else there is goes the long way.
+// Parses the number that begins at p, such as -1, +.5, 3. or 1.5e3. Returns its end, or null if no finite number begins
+// there. An integer w of at most 19 digits and 2^53 and a power of ten up to 1e22 are exact doubles, so one operation
+// rounds correctly (Clinger 1990). Other numbers take the slow path.
 inline const char* read_decimal(const char* p, double& value) {
   static constexpr double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                       1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};

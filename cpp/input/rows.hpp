@@ -1,5 +1,4 @@
-// Rows of input as they lie in the caller's memory: dense or compressed sparse, single or double precision, never
-// copied.
+// Views of input rows in the caller's memory: dense or compressed sparse, single or double precision, never copied.
 #pragma once
 
 #include <cmath>
@@ -29,7 +28,7 @@ struct DenseRow {
   }
 };
 
-// Nonzeros in order of their columns.
+// Nonzeros, sorted by column.
 template <class T>
 struct SparseRow {
   static constexpr bool sparse = true;
@@ -67,7 +66,7 @@ struct SparseRows {
   static constexpr bool sparse = true;
   const T* values;
   const std::int32_t* indices;
-  const std::int64_t* starts;  // size() + 1 of them
+  const std::int64_t* starts;  // length size() + 1
   std::size_t rows, columns;
 
   std::size_t size() const { return rows; }
@@ -76,7 +75,7 @@ struct SparseRows {
   }
 };
 
-// Many rows, of any of the four kinds.
+// A batch of rows of any of the four kinds.
 class Rows {
  public:
   using View = std::variant<DenseRows<float>, DenseRows<double>, SparseRows<float>, SparseRows<double>>;
@@ -94,16 +93,16 @@ class Rows {
   View view_;
 };
 
-// Whether squares of numbers with this sum may be added up once more: |x - s|^2 = |x|^2 + |s|^2 - 2<x, s>.
+// Whether |x|^2 is small enough that |x - s|^2 = |x|^2 + |s|^2 - 2<x, s> cannot overflow.
 template <class T>
 bool not_too_large(T squares) {
   return std::isfinite(8 * squares);
 }
 
-// Whether the squared norm of a row is far enough from overflow in the given precision.
+// Whether the squared norm of a row is far enough from overflow in precision T.
 template <class T, class Value>
 bool squares(const Value* x, std::size_t count) {
-  T sums[8] = {};  // side by side: one sum would wait for itself
+  T sums[8] = {};  // eight accumulators, to shorten the dependency chain
   std::size_t i = 0;
   for (; i + 8 <= count; i += 8)
     for (std::size_t k = 0; k < 8; ++k) sums[k] += static_cast<T>(x[i + k]) * static_cast<T>(x[i + k]);
@@ -115,7 +114,8 @@ bool squares(const Value* x, std::size_t count) {
 template <class T>
 std::size_t first_too_large(const Rows& rows) {
   if constexpr (std::is_same_v<T,
-                               double>)  // where the squares of all numbers have a finite sum, those of each row have
+                               double>)  // if the squares of the whole batch have a finite sum, so have those of each
+                                         // row
     if (const auto* all = std::get_if<DenseRows<double>>(&rows.view())) {
       const Vector numbers(all->values, all->rows * all->columns);
       if (not_too_large(dot(numbers, numbers))) return rows.size();

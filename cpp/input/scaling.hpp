@@ -1,7 +1,7 @@
-// Columns brought to one scale as rows go by: a row is scaled by the rows before it, and then counted. A column that
-// has shown no scale yet gives 0.
+// Running scaling of columns. A row is scaled by the statistics of the rows before it, and then added to them. A column
+// without a scale so far (constant, or all zeros) gives 0.
 //
-// Each column is summed in the order of the rows, so results do not depend on how a stream is cut into blocks.
+// Each column is summed in row order, so results do not depend on how a stream is split into blocks.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace budgetron {
 
-// (x - mean) / deviation, for dense rows (Welford 1962).
+// (x - mean) / standard deviation, for dense rows (Welford 1962).
 class Moments {
  public:
   explicit Moments(std::size_t columns) : mean_(columns), squares_(columns) {}
@@ -31,7 +31,7 @@ class Moments {
   void fields(Fields& io) {
     io.field("rows", rows_);
     io.field("mean", mean_);
-    io.field("squares", squares_);  // about the mean
+    io.field("squares", squares_);  // sums of squares about the mean
   }
   bool is_consistent(std::size_t columns) const { return mean_.size() == columns && squares_.size() == columns; }
 
@@ -104,14 +104,14 @@ class Largest {
   std::vector<double> largest_;
 };
 
-// Writes the rows, scaled, to `out`: as many numbers as the rows hold. RowKind is DenseRow<T> or SparseRow<T>.
+// Writes the scaled rows to `out`, one number per stored value. RowKind is DenseRow<T> or SparseRow<T>.
 template <class RowKind, class Scale, class T>
 void scale_rows(const Scale& scale, const Rows& rows, T* out) {
   for (std::size_t i = 0; i < rows.size(); ++i)
     std::get<RowKind>(rows[i]).each([&](std::size_t j, double x) { *out++ = static_cast<T>(scale.scaled(j, x)); });
 }
 
-// The same, and counts every row once it is scaled.
+// The same; after scaling, each row is added to the statistics.
 template <class RowKind, class Scale, class T>
 void scale_and_count(Scale& scale, const Rows& rows, T* out) {
   for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -1,7 +1,7 @@
-// Rows as svmlight and LIBSVM write them: "label index:value index:value ... # comment", one a line.
+// Parses the svmlight / LIBSVM format: one row a line, "label index:value index:value ... # comment".
 //
-// Text comes in pieces of any size. Nothing is guessed: the first thing that is not such a row is the end of it, with
-// its place, and the rows before it stay.
+// Text may arrive in pieces of any size. The parser is strict: it stops at the first malformed token and reports its
+// position. The rows before it stay available.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ enum class Fault { Label, SeveralLabels, Query, Pair, Range, Order, Value };
 
 struct Problem {
   Fault fault;
-  std::size_t line, column;  // from 1; the column counts bytes
+  std::size_t line, column;  // 1-based; the column counts bytes
   std::string found;
 };
 
@@ -36,7 +36,7 @@ struct LabelledRows {
 
 class SvmlightParser {
  public:
-  // Indices as written run from `first` to `last`.
+  // Indices in the text run from `first` to `last`.
   SvmlightParser(std::int64_t first, std::int64_t last) : first_(first), last_(last), largest_(first - 1) {
     assert(first >= 0 && last - first < INT32_MAX);
   }
@@ -57,14 +57,14 @@ class SvmlightParser {
     if (!problem_) tail_.assign(piece.substr(whole));
   }
 
-  // The last line need not end with a newline.
+  // The last line may lack a newline.
   void finish() {
     if (!tail_.empty()) feed("\n");
   }
 
   std::size_t ready() const { return labels_.size() - taken_; }
   const std::optional<Problem>& problem() const { return problem_; }
-  // As many as the largest index of all rows so far asks for.
+  // The number of columns that the largest index so far implies.
   std::int64_t columns() const { return largest_ - first_ + 1; }
 
   LabelledRows take(std::size_t n) {
@@ -93,7 +93,7 @@ class SvmlightParser {
     return p;
   }
 
-  // Moves what was not taken to the front.
+  // Moves the rows that were not taken to the front.
   void forget_taken() {
     if (taken_ == 0) return;
     const std::size_t gone = starts_[taken_], kept = nonzeros_ - gone;
@@ -106,7 +106,7 @@ class SvmlightParser {
     taken_ = 0;
   }
 
-  // Lines that all end with a newline.
+  // Parses whole lines; all of them end with a newline.
   void lines(std::string_view text) {
     const char* p = text.data();
     const char* const end = p + text.size();
@@ -119,7 +119,7 @@ class SvmlightParser {
     }
   }
 
-  // " 1:1" is the shortest pair.
+  // Reserves space for a line: the shortest pair, " 1:1", has four bytes.
   void make_room(std::size_t bytes) {
     const std::size_t most = nonzeros_ + bytes / 4 + 1;
     if (data_.size() >= most) return;
@@ -127,7 +127,7 @@ class SvmlightParser {
     indices_.resize(data_.size());
   }
 
-  // Takes the row of one line in, unless it has a problem.
+  // Parses one line and stores its row, unless it is malformed.
   std::optional<Problem> row(const char* const begin) {
     const char* p = skip_blanks(begin);
     if (ends_line(p)) return {};
@@ -189,16 +189,16 @@ class SvmlightParser {
   const std::int64_t first_, last_;
   std::int64_t largest_;
   std::size_t line_ = 0;
-  std::string tail_;  // a line whose end is still to come
+  std::string tail_;  // an incomplete line
   std::optional<Problem> problem_;
 
-  // The rows; room is made for a whole line at a time, nonzeros_ counts what is used of it.
+  // The parsed rows. Space is reserved for a whole line at a time; nonzeros_ counts the part in use.
   std::vector<double> data_;
   std::vector<std::int32_t> indices_;
   std::size_t nonzeros_ = 0;
   std::vector<std::size_t> starts_{0};
   std::vector<double> labels_;
-  std::size_t taken_ = 0;  // rows that were handed out
+  std::size_t taken_ = 0;  // rows already handed out
 };
 
 }  // namespace budgetron

@@ -1,7 +1,9 @@
-// min x'Qx / 2 - q'x over lo <= x <= hi, Q positive semidefinite. First a primal-dual active-set method (Hintermueller,
-// Ito & Kunisch 2002), which mostly ends after a few rounds but may cycle; then, where it did not end, a primal
-// active-set method (as BVLS, Stark & Parker 1995), which frees one variable at a time, never goes uphill and cannot
-// cycle. A free variable whose column lies in the span of the free ones before it (within 1e-10) is left where it is.
+// min x'Qx / 2 - q'x over lo <= x <= hi, with Q positive semidefinite.
+//
+// The first method is a primal-dual active-set method (Hintermueller, Ito & Kunisch 2002). It usually converges in a
+// few rounds, but it may cycle. If it has not converged, a primal active-set method takes over (as BVLS, Stark & Parker
+// 1995): it frees one variable at a time, never increases the objective and cannot cycle. A free variable whose column
+// lies in the span of the earlier free ones (within 1e-10) keeps its value.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +18,8 @@
 
 namespace budgetron {
 
-// The Cholesky factor of a part of a positive semidefinite matrix: of the rows and columns offered, those that are not
-// in the span of the ones before.
+// The Cholesky factor of a submatrix of a positive semidefinite matrix. Indices that are offered but lie in the span of
+// the earlier ones are skipped.
 class PartFactor {
  public:
   void clear() {
@@ -25,13 +27,13 @@ class PartFactor {
     L_.clear();
   }
 
-  // Offers place i of Q; false if it is in the span.
+  // Offers index i of Q; returns false if its column is in the span.
   bool offer(const Gram& Q, std::size_t i) {
     const std::size_t n = places_.size();
     v_.resize(n);
     for (std::size_t p = 0; p < n; ++p) v_[p] = (Q[i][places_[p]] - dot(row(p).first(p), v_)) / row(p)[p];
     const double delta2 = Q[i][i] - dot(v_, v_);
-    if (!(delta2 > in_the_span * Q[i][i])) return false;  // also where it is no number
+    if (!(delta2 > in_the_span * Q[i][i])) return false;  // also if delta2 is NaN
     places_.push_back(i);
     L_.insert(L_.end(), v_.begin(), v_.end());
     L_.push_back(std::sqrt(delta2));
@@ -55,7 +57,7 @@ class PartFactor {
   Vector row(std::size_t p) const { return {L_.data() + p * (p + 1) / 2, p + 1}; }
 
   std::vector<std::size_t> places_;
-  std::vector<double> L_;  // lower triangle, rows one after the other
+  std::vector<double> L_;  // lower triangle, row after row
   std::vector<double> v_;
 };
 
@@ -70,7 +72,7 @@ class BoxQP {
     return finish(lo, hi);
   }
 
-  // Straight to the method that cannot cycle.
+  // Skips the primal-dual method.
   Vector solve_by_descent(const Gram& Q, Vector q, Vector lo, Vector hi) {
     start(q.size(), lo, hi);
     descend(Q, q, lo, hi);
@@ -100,7 +102,7 @@ class BoxQP {
     return x_;
   }
 
-  // z = the minimiser over the free variables with the others where they are.
+  // z = the minimiser over the free variables, with all others fixed.
   void minimise_free(const Gram& Q, Vector q) {
     factor_.clear();
     for (std::size_t i = 0; i < x_.size(); ++i)
@@ -112,7 +114,7 @@ class BoxQP {
     factor_.solve(z_);
   }
 
-  // slope = Qx - q; returns how large it must be to be more than rounding.
+  // slope = Qx - q; returns the threshold below which a slope counts as rounding error.
   double find_slope(const Gram& Q, Vector q) {
     Q.multiply(x_, slope_);
     double scale = 0;
@@ -123,13 +125,13 @@ class BoxQP {
     return 1e-12 * scale;
   }
 
-  // How much could be gained per unit by freeing i.
+  // The decrease of the objective per unit if i is freed.
   double pull(std::size_t i, Vector lo, Vector hi) const {
     if (side_[i] == Side::Free || lo[i] == hi[i]) return 0;
     return side_[i] == Side::Lower ? -slope_[i] : slope_[i];
   }
 
-  // One round of the primal-dual method; true if nothing changed sides, which is optimality.
+  // One round of the primal-dual method; true if no variable changed sides, i.e. x is optimal.
   bool sweep(const Gram& Q, Vector q, Vector lo, Vector hi) {
     for (std::size_t i = 0; i < x_.size(); ++i)
       x_[i] = side_[i] == Side::Lower ? lo[i] : side_[i] == Side::Upper ? hi[i] : std::clamp(0.0, lo[i], hi[i]);
@@ -165,7 +167,7 @@ class BoxQP {
     }
   }
 
-  // From x towards z until the first bound, which is then held; true if z was reached.
+  // Moves x towards z up to the first bound, which then becomes active; true if z was reached.
   bool move(Vector lo, Vector hi) {
     double t = 1;
     std::size_t hit = x_.size();

@@ -1,5 +1,5 @@
-// The span of k(s_1,.) .. k(s_n,.), kept as the Cholesky factor of the Gram matrix, K = L L', row by row. Solving with
-// L is stable where an explicit inverse is not, and costs the same O(n^2).
+// The span of k(s_1,.) .. k(s_n,.), stored as the Cholesky factor of the Gram matrix, K = L L', row by row. Solving
+// with L is numerically stable, unlike an explicit inverse, and also costs O(n^2).
 #pragma once
 
 #include <algorithm>
@@ -13,28 +13,28 @@
 
 namespace budgetron {
 
-// Below this share of k(x,x), |delta|^2 is not clearly above rounding: x counts as already in the span.
+// If |delta|^2 is below this fraction of k(x,x), it may be rounding error: x counts as lying in the span.
 inline constexpr double in_the_span = 1e-10;
 
 class Span {
  public:
-  // Looks at k(x,.) from the span: afterwards d = K^-1 k, P = k'd = |P k(x,.)|^2 and delta2 = kxx - P are known.
+  // Projects k(x,.) onto the span: computes d = K^-1 k, P = k'd = |P k(x,.)|^2 and delta2 = kxx - P.
   void look(Vector k, double kxx) {
     measure(k, kxx);
     d_ = v_;
     loops->solve_upper(L_.data(), inverse_.data(), k.size(), d_.data());
   }
 
-  // The same without d, which is the half of the work.
+  // The same without d, at half the cost.
   void measure(Vector k, double kxx) {
     v_.resize(k.size());
     solve(k, v_);
     P_ = dot(v_, v_);
     delta2_ = kxx - P_;
-    inside_ = !(delta2_ > in_the_span * kxx);  // also where it is no number
+    inside_ = !(delta2_ > in_the_span * kxx);  // also if delta2 is NaN
   }
 
-  // v = L^-1 k: the coordinates of P k(x,.) in the orthonormal basis that the vectors make in their order.
+  // v = L^-1 k: the coordinates of P k(x,.) in the orthonormal basis that Gram-Schmidt makes of the vectors.
   void solve(Vector k, std::span<double> v) const {
     loops->solve_lower(L_.data(), inverse_.data(), k.data(), k.size(), v.data());
   }
@@ -44,7 +44,7 @@ class Span {
   double delta() const { return std::sqrt(std::max(0.0, delta2_)); }
   bool inside() const { return inside_; }
 
-  // The vector looked at joins; it must not be inside.
+  // Appends the vector that was last projected; it must not lie in the span.
   void append() {
     assert(!inside_);
     L_.insert(L_.end(), v_.begin(), v_.end());
@@ -69,8 +69,8 @@ class Span {
  private:
   Vector row(std::size_t i) const { return {L_.data() + i * (i + 1) / 2, i + 1}; }
 
-  std::vector<double> L_;        // lower triangle, rows one after the other
-  std::vector<double> inverse_;  // of the diagonal of L
+  std::vector<double> L_;        // lower triangle, row after row
+  std::vector<double> inverse_;  // reciprocals of the diagonal of L
   std::vector<double> v_;        // L^-1 k
   std::vector<double> d_;
   double P_ = 0, delta2_ = 0;

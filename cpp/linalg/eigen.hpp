@@ -1,4 +1,4 @@
-// The eigendecomposition of a symmetric matrix, by LAPACK's dsyevd. The routine is handed in once, when the module is
+// Eigendecomposition of a symmetric matrix by LAPACK's dsyevd. The pointer to the routine is set when the module is
 // loaded.
 #pragma once
 
@@ -15,9 +15,9 @@ using Dsyevd = void (*)(char* jobz, char* uplo, int* n, double* a, int* lda, dou
                         int* iwork, int* liwork, int* info);
 inline Dsyevd dsyevd = nullptr;
 
-// On entry A is symmetric, n x n; on return row i of A is the eigenvector of the i-th eigenvalue, in ascending order.
-// False if the iteration did not converge, or if A has something in it that is not a finite number: LAPACK may then
-// leave its arrays.
+// On entry A is symmetric, n x n. On return row i of A is the eigenvector of the i-th eigenvalue, in ascending order.
+// Returns false if the iteration did not converge, or if A has a NaN or infinite entry, for which LAPACK may write out
+// of bounds.
 inline bool symmetric_eigen(std::span<double> A, std::span<double> eigenvalues) {
   assert(dsyevd != nullptr && A.size() == eigenvalues.size() * eigenvalues.size());
   if (!std::all_of(A.begin(), A.end(), [](double a) { return std::isfinite(a); })) return false;

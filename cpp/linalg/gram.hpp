@@ -1,4 +1,5 @@
-// The Gram matrix K of the support vectors, K_ij = k(s_i, s_j), following them as they come, go and are replaced.
+// The Gram matrix K of the support vectors, K_ij = k(s_i, s_j), updated as support vectors are appended, removed and
+// replaced.
 #pragma once
 
 #include <algorithm>
@@ -20,13 +21,13 @@ class SquareMatrix {
   std::span<double> operator[](std::size_t i) { return {values_.data() + i * stride_, size()}; }
   Vector operator[](std::size_t i) const { return {values_.data() + i * stride_, size()}; }
 
-  // One more row and column, to be written.
+  // Adds a row and a column, uninitialised.
   void make_room() {
     if (size() == stride_) widen(next(stride_));
     ++n_;
   }
 
-  // One more row and column, of zeros.
+  // Adds a row and a column of zeros.
   void grow() {
     make_room();
     for (std::size_t i = 0; i < size(); ++i) (*this)[i][size() - 1] = (*this)[size() - 1][i] = 0;
@@ -34,7 +35,7 @@ class SquareMatrix {
 
   void drop_last() { --n_; }
 
-  // Row and column i go, the last ones move there.
+  // Removes row and column i; the last ones move there.
   void remove(std::size_t i) {
     const std::size_t last = size() - 1;
     for (std::size_t j = 0; j < last; ++j) (*this)[i][j] = (*this)[j][i] = (*this)[last][j];
@@ -58,7 +59,8 @@ class SquareMatrix {
   bool finite() const { return all_finite(values_); }
 
  private:
-  // 16, 24, 40, 72 ..., never a large power of 2: the numbers of one column would then share few cache lines.
+  // 16, 24, 40, 72 ..., never a large power of 2, because then the entries of one column would compete for few cache
+  // lines.
   static std::size_t next(std::size_t stride) { return stride == 0 ? 16 : 2 * stride - 8; }
 
   void widen(std::size_t stride) {
@@ -89,13 +91,13 @@ class Gram {
     write(size() - 1, k, kxx);
   }
 
-  // k still holds the value of the support vector that goes at place i.
+  // k[i] still holds the kernel value with the support vector that is replaced.
   void replace(std::size_t i, Vector k, double kxx) {
     assert(k.size() == size());
     write(i, k, kxx);
   }
 
-  // The last support vector moves to place i.
+  // Removes support vector i; the last one moves to its slot.
   void remove(std::size_t i) {
     K_.remove(i);
     diagonal_[i] = diagonal_.back();

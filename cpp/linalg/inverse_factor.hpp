@@ -1,7 +1,7 @@
 // K^-1 = W'W under append, remove and swap, O(n^2) each. An explicit inverse under rank-one updates (Orabona et al.
-// 2008, Eq. 11) loses cond(K) digits, and on rows of one or two features soon all of them; a factor loses half as many,
-// and removal is an orthogonal reflection. K is kept beside it: when a solution's residual shows drift, the factor is
-// made anew.
+// 2008, Eq. 11) loses log10 cond(K) digits, and soon all of them on rows of one or two features. A factor loses half as
+// many, and removal is an orthogonal reflection. K itself is stored too: if the residual of a solution shows drift, the
+// factor is recomputed.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class InverseFactor {
  public:
   std::size_t size() const { return K_.size(); }
 
-  // Looks at k(x,.) from the span: d = K^-1 k and delta2 = kxx - k'd.
+  // Projects k(x,.) onto the span: d = K^-1 k and delta2 = kxx - k'd.
   void look(Vector k, double kxx) {
     assert(k.size() == size());
     solve(k, kxx);
@@ -34,19 +34,19 @@ class InverseFactor {
   double delta2() const { return delta2_; }
   bool inside() const { return inside_; }
 
-  // x, just looked at, joins: W gets the row (-d, 1) / delta.
+  // Appends the x that was last projected: W gets the row (-d, 1) / delta.
   void append(Vector k, double kxx) {
     K_.append(k, kxx);
     append_row();
   }
 
-  // r goes, the last one moves to its place.
+  // Removes r; the last one moves to its slot.
   void remove(std::size_t r) {
     K_.remove(r);
     remove_column(r);
   }
 
-  // x, just looked at, takes the place of r.
+  // Replaces r by the x that was last projected.
   void swap(std::size_t r, Vector k, double kxx) {
     K_.replace(r, k, kxx);
     append_row();
@@ -73,14 +73,14 @@ class InverseFactor {
   }
   bool is_consistent(std::size_t n) const {
     if (!K_.is_consistent(n) || !W_.is_consistent(n)) return false;
-    const Vector kii = K_.diagonal();  // one with k(x,x) = 0 lies in every span
+    const Vector kii = K_.diagonal();  // a vector with k(x,x) = 0 lies in every span
     return std::all_of(kii.begin(), kii.end(), [](double k) { return k > 0; });
   }
 
  private:
   static constexpr double drift = 1e-8;
-  // Removals cost digits that appending alone does not: on streams of one and two features coefficients stay below 1e4
-  // with this tolerance, reached 1e8 with 1e-7, and with that of Span nothing is left of f.
+  // Removals lose digits, appending alone does not. With this tolerance coefficients stay below 1e4 on streams of one
+  // and two features; with 1e-7 they reached 1e8, and with that of Span nothing is left of f.
   static constexpr double in_the_span = 1e-6;
 
   void solve(Vector k, double kxx) {
@@ -89,13 +89,13 @@ class InverseFactor {
     d_.assign(k.size(), 0.0);
     for (std::size_t i = 0; i < k.size(); ++i) add(v_[i], W_[i].first(k.size()), d_);
     delta2_ = kxx - dot(v_, v_);
-    inside_ = !(delta2_ > in_the_span * kxx && joins());  // also where it is no number
+    inside_ = !(delta2_ > in_the_span * kxx && joins());  // also if delta2 is NaN
   }
 
-  // Whether K^-1, x joining it, stays within the limits: its diagonal grows by d^2 / delta2, and by 1 / delta2.
+  // Whether K^-1 stays within the limits if x is appended: its diagonal grows by d^2 / delta2 and by 1 / delta2.
   bool joins() const { return moderate_square((dot(d_, d_) + 1) / delta2_); }
 
-  // The largest error of K d = k, relative to the largest k.
+  // The largest error of K d = k, relative to the largest entry of k.
   double residual(Vector k) const {
     double most = 0, scale_of_k = 0;
     for (std::size_t i = 0; i < size(); ++i) {
@@ -115,7 +115,7 @@ class InverseFactor {
     ++changes_;
   }
 
-  // A reflection of the rows sends column r to the last row, which then goes with it.
+  // Reflects the rows so that column r is nonzero only in the last row, then drops both.
   void remove_column(std::size_t r) {
     const std::size_t n = W_.size(), last = n - 1;
     std::vector<double>& h = reflection_;
@@ -133,7 +133,7 @@ class InverseFactor {
     ++changes_;
   }
 
-  // From K, row by row; a vector that meanwhile is in the span of the others counts as just outside.
+  // Recomputes W from K, row by row. A vector that is now in the span of the others counts as just outside it.
   void rebuild() {
     W_ = {};
     for (std::size_t i = 0; i < size(); ++i) {
@@ -148,7 +148,7 @@ class InverseFactor {
 
   Gram K_;
   SquareMatrix W_;
-  Counter changes_ = 0;  // since the factor was last made anew
+  Counter changes_ = 0;  // since the factor was last recomputed
   std::vector<double> v_, d_, reflection_;
   double delta2_ = 0;
   bool inside_ = true;

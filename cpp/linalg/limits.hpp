@@ -1,6 +1,5 @@
-// How large the numbers of a model may become. A step that would make one larger is refused before anything changes, or
-// left out where it is a budget's; what is then done with such numbers (products of two, sums over a stream) cannot
-// overflow.
+// Upper limits for the numbers of a model. A step that would exceed them is refused before anything changes; a budget
+// skips its own operation instead. Products of two such numbers, and sums over a stream, then cannot overflow.
 #pragma once
 
 #include <algorithm>
@@ -14,15 +13,15 @@ namespace budgetron {
 inline constexpr double largest = 1e150;
 // Squared norms of steps and of explicit features.
 inline constexpr double largest_square = 1e250;
-// Kernel values below are rounded to few digits, or to 0: k(x,x) below counts as 0, and x as a row of zeros.
+// Smaller kernel values lose digits or underflow. k(x,x) below this counts as 0, and x as a row of zeros.
 inline constexpr double least_self = 1e-290;
 
-// All of these are false for what is no number.
+// All of these return false for NaN.
 inline bool moderate(double v) { return std::fabs(v) <= largest; }
 inline bool moderate(Vector v) {
   return std::all_of(v.begin(), v.end(), [](double x) { return moderate(x); });
 }
-// No number of v is larger in size; infinite, or no number, where one of them is or its square overflows.
+// An upper bound on the absolute values of v. Infinite or NaN if v has such a number or a square overflows.
 inline double largest_of(Vector v) { return std::sqrt(dot(v, v)); }
 inline bool moderate_square(double v) { return std::fabs(v) <= largest_square; }
 

@@ -1,7 +1,9 @@
-// The nearest neighbour in feature space of every support vector, kept up to date as support vectors come, go and are
-// replaced. One support vector may be the nearest of all others, so replacing it may send everyone searching. Places
-// are therefore cut into groups of 64, and everyone's nearest within each group is kept too: a search looks at one
-// group, and then at the nearest of every group.
+// The nearest neighbour of every support vector in feature space, updated as support vectors are appended, removed and
+// replaced.
+//
+// One support vector may be the nearest of all others, so replacing it may start a search for every one. Slots are
+// therefore split into groups of 64, and the nearest within each group is stored for every support vector. A search
+// then scans one group and the nearest of every group.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +19,12 @@ namespace budgetron {
 
 class Neighbours {
  public:
-  // Of two or more support vectors: the nearest to i, lowest place on ties, and its kernel with i.
+  // The nearest neighbour of i, the lowest slot on ties, and its kernel value with i. Needs two or more support
+  // vectors.
   std::size_t nearest(std::size_t i) const { return static_cast<std::size_t>(nearest_[i]); }
   double kernel(std::size_t i) const { return kernel_[i]; }
 
-  // Place t of K is new, appended or replaced.
+  // Slot t of K was appended or replaced.
   void changed(const Gram& K, std::size_t t) {
     const bool known = grouped_ == nearest_.size();
     resize(K.size());
@@ -32,7 +35,7 @@ class Neighbours {
     begin(K, t);
   }
 
-  // Place j is gone from K; the support vector that was last is there now.
+  // Slot j was removed from K; the last support vector moved there.
   void removed(const Gram& K, std::size_t j) {
     const bool known = grouped_ == nearest_.size();
     const std::size_t last = K.size();
@@ -63,7 +66,7 @@ class Neighbours {
   }
 
  private:
-  static constexpr std::size_t width = 64;  // places in a group
+  static constexpr std::size_t width = 64;  // slots in a group
 
   struct Near {
     double distance = std::numeric_limits<double>::infinity();
@@ -74,7 +77,7 @@ class Neighbours {
     }
   };
 
-  // Infinite where the numbers are too large to tell.
+  // Infinite if it overflows to NaN.
   static double squared_distance(const Gram& K, std::size_t i, std::size_t j) {
     const double d = K.diagonal()[i] + K.diagonal()[j] - 2 * K[i][j];
     return d == d ? d : std::numeric_limits<double>::infinity();
@@ -86,6 +89,8 @@ class Neighbours {
     kernel_.resize(n);
     groups_.resize((n + width - 1) / width);
     for (auto& group : groups_) group.resize(n);
+    lost_.reserve(nearest_.capacity());  // every nearest may be lost at once; memory then stays flat
+    best_.reserve(nearest_.capacity());
     grouped_ = n;
     lost_.reserve(n);  // at once, so that the memory of a full budget stays the same
     best_.reserve(n);
@@ -96,18 +101,18 @@ class Neighbours {
   }
 
   void set(const Gram& K, std::size_t i, const Near& near) {
-    nearest_[i] = near.place < K.size() ? near.place : 0;  // there is only one support vector
+    nearest_[i] = near.place < K.size() ? near.place : 0;  // if there is only one support vector
     distance_[i] = near.distance;
     kernel_[i] = K[i][nearest(i)];
   }
 
-  // Everything of i, from K.
+  // Recomputes all entries of i from K.
   void begin(const Gram& K, std::size_t i) {
     for (std::size_t g = 0; g < groups_.size(); ++g) groups_[g][i] = search(K, i, g);
     set(K, i, best(i));
   }
 
-  // Of i, now that place t is new.
+  // Updates the entries of i after slot t has changed.
   void follow(const Gram& K, std::size_t i, std::size_t t) {
     Near& near = groups_[t / width][i];
     const Near now{squared_distance(K, i, t), t};
@@ -123,14 +128,14 @@ class Neighbours {
       set(K, i, near);
   }
 
-  // Of i, now that the last place is gone from K.
+  // Updates the entries of i after the last slot was removed from K.
   void forget_last(const Gram& K, std::size_t i, std::size_t last) {
     if (const std::size_t g = last / width; g < groups_.size() && groups_[g][i].place == last)
       groups_[g][i] = search(K, i, g);
     if (nearest_[i] == last) set(K, i, best(i));
   }
 
-  // The nearest to i in a group.
+  // The nearest to i within a group.
   static Near search(const Gram& K, std::size_t i, std::size_t g) {
     const std::size_t first = g * width, n = std::min(width, K.size() - first);
     const double *k = K[i].data() + first, *kjj = K.diagonal().data() + first, kii = K.diagonal()[i];
@@ -143,13 +148,13 @@ class Neighbours {
     return {least, first + static_cast<std::size_t>(found - d.begin())};
   }
 
-  // Where no distance of the n places from `first` on is finite.
+  // The result if none of the n slots from `first` on has a finite distance.
   static Near first_other(std::size_t i, std::size_t first, std::size_t n) {
     const std::size_t place = first == i ? first + 1 : first;
     return place < first + n ? Near{std::numeric_limits<double>::infinity(), place} : Near{};
   }
 
-  // The nearest of those that lost theirs: group by group, so that memory is read in order.
+  // Finds new nearest neighbours for the support vectors in lost_, group by group, so that memory is read in order.
   void settle(const Gram& K) {
     best_.assign(lost_.size(), {});
     for (const auto& group : groups_)
@@ -159,7 +164,7 @@ class Neighbours {
     lost_.clear();
   }
 
-  // The nearest to i of all groups.
+  // The nearest to i over all groups.
   Near best(std::size_t i) const {
     Near best;
     for (const auto& group : groups_)
@@ -170,10 +175,10 @@ class Neighbours {
   std::vector<Counter> nearest_;
   std::vector<double> distance_;
   std::vector<double> kernel_;
-  std::vector<std::vector<Near>> groups_;  // of every group, the nearest in it to every i; not saved
-  std::vector<std::size_t> lost_;          // whose nearest is no longer the nearest
-  std::vector<Near> best_;                 // of those
-  std::size_t grouped_ = 0;                // how many support vectors the groups know of
+  std::vector<std::vector<Near>> groups_;  // groups x n: the nearest to every i within the group; not saved
+  std::vector<std::size_t> lost_;          // support vectors that need a new nearest neighbour
+  std::vector<Near> best_;                 // the new nearest of each entry of lost_
+  std::size_t grouped_ = 0;                // number of support vectors in groups_
 };
 
 }  // namespace budgetron

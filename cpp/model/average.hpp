@@ -1,6 +1,6 @@
-// The average of f over the rounds, or over the last share of them, kept as one more row of coefficients per output:
-// O(n) a round. What becomes of a support vector in f becomes of it in the average: its part is lent, projected, merged
-// or dropped with it.
+// The average of f over all rounds, or over a suffix of them, stored as one more row of coefficients per output: O(n) a
+// round. Whatever happens to a support vector in f (lent, projected, merged, removed) also happens to its part of the
+// average.
 #pragma once
 
 #include <cmath>
@@ -15,17 +15,17 @@ namespace budgetron {
 
 class Average {
  public:
-  // suffix in (0, 1]: the share of the rounds, counted from the last, that must be in the average. A stream does not
-  // know its length, so two sums are kept, the younger taking over from the older when it covers enough: what is
-  // averaged is at least the last share of the rounds, and at most 1 - (1 - suffix)^2 of them.
+  // suffix in (0, 1]: the fraction of rounds, counted from the last, that the average must cover. The length of a
+  // stream is unknown, so two sums are kept; the younger replaces the older when it covers enough rounds. The average
+  // then covers at least the suffix, and at most 1 - (1 - suffix)^2 of the rounds.
   Average(std::size_t outputs, double suffix) : suffix_(suffix), older_(outputs), younger_(outputs) {}
 
-  // The rounds in the average.
+  // The number of rounds in the average.
   double rounds() const { return static_cast<double>(t_ - older_start_); }
   // The coefficients of output c, summed over the rounds.
   Vector sum(std::size_t c) const { return older_[c]; }
 
-  // Changes every row of sums alike.
+  // Applies a change to every row of sums.
   template <class Change>
   void each(Change change) {
     for (auto& sums : older_) change(sums);
@@ -35,7 +35,7 @@ class Average {
   void append() {
     each([](std::vector<double>& sums) { sums.push_back(0); });
   }
-  // The last place moves to i.
+  // Removes slot i; the last slot moves there.
   void take_out(std::size_t i) {
     each([i](std::vector<double>& sums) {
       sums[i] = sums.back();
@@ -56,7 +56,7 @@ class Average {
     });
   }
 
-  // One more round, f being sum_i alpha_i k(s_i,.) / divisor.
+  // Adds a round with f = sum_i alpha_i k(s_i,.) / divisor.
   void add_round(const std::vector<std::vector<double>>& alpha, double divisor) {
     ++t_;
     for (std::size_t c = 0; c < alpha.size(); ++c) {
@@ -83,7 +83,7 @@ class Average {
   }
 
  private:
-  // A share of a sum; nothing, if it would be beyond the limits.
+  // share * sum, or 0 if that exceeds the limits.
   static double part(double sum, double share) { return moderate_square(share * sum) ? share * sum : 0; }
 
   void take_over() {
@@ -95,7 +95,7 @@ class Average {
 
   double suffix_;
   Counter t_ = 0;                                     // rounds so far
-  Counter older_start_ = 0, younger_start_ = 0;       // the rounds before the first in each sum
+  Counter older_start_ = 0, younger_start_ = 0;       // rounds before the start of each sum
   std::vector<std::vector<double>> older_, younger_;  // outputs x n
 };
 

@@ -1,5 +1,5 @@
-// f = sum_i alpha_i k(s_i, .): support vectors with one coefficient row per output. Places (slots) stay where they are
-// when a support vector is replaced; births tell which is the oldest.
+// f = sum_i alpha_i k(s_i, .): support vectors with one row of coefficients per output. A support vector keeps its slot
+// while others are replaced. `births` orders support vectors by age.
 #pragma once
 
 #include <algorithm>
@@ -19,18 +19,19 @@
 #include "model/tasks.hpp"
 #include "simd/vectors.hpp"
 #include "state/fields.hpp"
+#include "support/backend.hpp"
 #include "support/support_set.hpp"
 
 namespace budgetron {
 
-// The kernel row of an example: k_i = k(s_i, x) for the support vectors as they are now.
+// The kernel row of an example: k_i = k(s_i, x) for the current support vectors.
 struct KernelRow {
   Vector k;
   double kxx;
-  double norm;  // of x, as the kernel's reduction defines it
+  double norm;  // norm of x, as defined by the kernel's reduction
 };
 
-// What is offered to a budget: beta v k(x,.), with what the round already knows about it.
+// The term beta v k(x,.) that a budget inserts, with what the round already knows about it.
 struct Term {
   const Row& x;
   const KernelRow& row;
@@ -50,7 +51,7 @@ class Expansion final : public Part {
         coefficients_(outputs),
         features_(features),
         precision_(precision) {
-    lay_out(Layout::FeatureMajor);
+    lay_out(layout_);
   }
 
   std::size_t size() const { return births_.size(); }
@@ -65,17 +66,17 @@ class Expansion final : public Part {
   // f_c(x) for every output c.
   void scores(Vector k, std::span<double> f) const {
     for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(alpha_[c], k);
-    if (divisor_ == 1) return;  // nearly always, and a division takes as long as a small dot product
+    if (divisor_ == 1) return;  // the usual case; a division takes as long as a small dot product
     for (double& score : f) score /= divisor_;
   }
 
-  // From now on the average of f over the rounds is kept; there must be none yet.
+  // Starts to keep the average of f; must be called before the first round.
   void keep_average(double suffix) { average_.emplace(outputs(), suffix); }
   void end_round() {
     if (average_) average_->add_round(alpha_, divisor_);
   }
 
-  // What the learner puts out for prediction: the average where one is kept, else f. Coefficients, and their divisor.
+  // The coefficients used for prediction, and their divisor: those of the average if one is kept, else those of f.
   Vector output(std::size_t c) const { return average_ ? average_->sum(c) : Vector(alpha_[c]); }
   double output_divisor() const { return average_ ? std::max(average_->rounds(), 1.0) : divisor_; }
   void output_scores(Vector k, std::span<double> f) const {
@@ -85,29 +86,35 @@ class Expansion final : public Part {
   double divisor() const { return divisor_; }
   void divide_by(double divisor) { divisor_ = divisor; }
 
+  // Whether the coefficients stay within the limits when they are multiplied by the factor.
+  bool can_grow(double factor) const {
+    return factor <= 1 || std::all_of(alpha_.begin(), alpha_.end(),
+                                      [&](const auto& row) { return moderate(factor * largest_of(row)); });
+  }
+
   void shrink(double factor) {
     if (factor == 1) return;
     for (auto& row : alpha_) scale(factor, row);
-    norm2_ *= factor * factor;
+    if (norm_kept_) norm2_ *= factor * factor;
   }
 
-  // From now on |f|^2 is kept; f must be 0.
+  // Starts to keep |f|^2; f must be 0.
   void keep_norm() { norm_kept_ = true; }
-  // |f|^2, where it is kept.
+  // |f|^2; valid only if it is kept.
   double squared_norm() const { return norm2_ / (divisor_ * divisor_); }
-  // Coefficients were changed in place, in no way that the norm could follow: it is made anew before it is asked for.
+  // Invalidates the cached norm; it is recomputed on next use. Call it after writing coefficients in place.
   void forget_norm() { norm_age_ = size(); }
 
-  // The nearest point of the ball |f| <= radius.
+  // Projects f onto the ball |f| <= radius.
   void pull_into_ball(double radius) {
     if (!norm_kept_) return;
     if (++norm_age_ > size() || !moderate_square(norm2_)) remake_norm();
-    if (!moderate_square(norm2_)) norm2_ = 0, forget_norm();  // only where the kernel is indefinite
+    if (!moderate_square(norm2_)) norm2_ = 0, forget_norm();  // happens only if the kernel is indefinite
     if (squared_norm() > radius * radius) shrink(radius / std::sqrt(squared_norm()));
   }
 
   void append(const Term& term) {
-    if (size() == 0) lay_out(layout_for(term.x, features_));
+    if (size() == 0) choose_layout(term.x);
     support_->append(term.x, term.row.norm);
     births_.push_back(born_++);
     selves_.push_back(term.row.kxx);
@@ -117,10 +124,9 @@ class Expansion final : public Part {
     enter(size() - 1, term.row.k, term.row.kxx);
   }
 
-  // Below, what would make a coefficient larger than the limits (limits.hpp) is left out: the share that is not taken
-  // over is dropped.
+  // The methods below never let a coefficient exceed the limits (limits.hpp): a share that would is dropped.
 
-  // The term takes the place of support vector i, and with it a share of the coefficients that stood there.
+  // Replaces support vector i by the term, which also receives a share of the coefficients of i.
   void replace(std::size_t i, const Term& term, double share = 0) {
     for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = term.coefficient(c) + share * alpha_[c][i];
     if (!possible(term.row.kxx)) {
@@ -135,7 +141,7 @@ class Expansion final : public Part {
     enter(i, term.row.k, term.row.kxx);
   }
 
-  // Support vector i goes, and z takes the place of j with a share u of the coefficients of i and v of those of j.
+  // Replaces support vector j by z, with coefficients u alpha_i + v alpha_j, and removes i.
   void merge(std::size_t i, std::size_t j, const Row& z, double u, double v) {
     for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = u * alpha_[c][i] + v * alpha_[c][j];
     if (!possible(1))
@@ -155,7 +161,7 @@ class Expansion final : public Part {
     remove(i);
   }
 
-  // A share of the coefficients of support vector i is added to those of j.
+  // Adds a share of the coefficients of support vector i to those of j.
   void lend(std::size_t i, std::size_t j, double share) {
     if (average_) average_->lend(i, j, share);
     for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = share * alpha_[c][i] + alpha_[c][j];
@@ -165,13 +171,13 @@ class Expansion final : public Part {
     enter(j, row_, self(j));
   }
 
-  // The same in the average alone, where one is kept.
+  // The same in the average only, if one is kept.
   void lend_in_average(std::size_t i, std::size_t j, double share) {
     if (average_) average_->lend(i, j, share);
   }
 
-  // Support vector i goes, its part written on all others by shares (of which that of i does not count): the orthogonal
-  // projection on their span, from which k(s_i,.) has the squared distance given.
+  // Removes support vector i and replaces its term by its orthogonal projection onto the span of the others; shares[i]
+  // is ignored. distance2 is the squared distance of k(s_i,.) from that span.
   void project_out(std::size_t i, Vector shares, double distance2) {
     if (average_) average_->project_out(i, shares);
     if (!moderate(largest(i) * largest_of(shares))) return remove(i);
@@ -184,13 +190,13 @@ class Expansion final : public Part {
     take_out(i);
   }
 
-  // The last support vector moves to place i.
+  // Removes support vector i; the last one moves to its slot.
   void remove(std::size_t i) {
     vanish(i);
     take_out(i);
   }
 
-  // alpha += beta v (x) d, d such that sum_j d_j k(s_j,.) is a projection P k(x,.) that leaves f as it is.
+  // alpha += factor beta v (x) d, where sum_j d_j k(s_j,.) = P k(x,.) for a projection P with P f = f.
   void spread(const Term& term, double factor, Vector d) {
     if (!moderate(term.beta * factor * largest_of(d))) return;
     if (norm_kept_) add_to_norm(term.beta * factor, term, dot(term.row.k, d));
@@ -214,13 +220,13 @@ class Expansion final : public Part {
     k.resize(size());
   }
 
-  // The sum of squares of the coefficients of every support vector.
+  // The sum of squares of the coefficients of each support vector.
   void squares(std::vector<double>& out) const {
     out.assign(size(), 0.0);
     for (const auto& row : alpha_) loops->add_squares(row.data(), out.data(), size());
   }
 
-  // Of the coefficients of support vector i: the largest in size, and the sum of squares.
+  // The largest absolute value, and the sum of squares, of the coefficients of support vector i.
   double largest(std::size_t i) const {
     double most = 0;
     for (const auto& row : alpha_) most = std::max(most, std::fabs(row[i]));
@@ -235,9 +241,12 @@ class Expansion final : public Part {
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(alpha_) + bytes_of(coefficients_) + bytes_of(row_) + bytes_of(selves_) +
                kernel_->bytes());
-    Counter layout = layout_;
+    Counter layout = saved_number(layout_);
     io.field("support.layout", layout);
-    if (io.restoring()) lay_out(layout == 0 ? Layout::FeatureMajor : Layout::InvertedIndex);
+    if (io.restoring()) {
+      layout_known_ = layout_from(layout).has_value();
+      lay_out(layout_from(layout).value_or(layout_));
+    }
     support_->fields(io);
     if (io.restoring() && support_->is_consistent(support_->size())) remake_selves();
     if (average_) average_->fields(io);
@@ -251,15 +260,19 @@ class Expansion final : public Part {
 
   bool is_consistent(std::size_t n) const override {
     const auto right = [n](const auto& row) { return row.size() == n; };
-    return right(births_) && std::all_of(alpha_.begin(), alpha_.end(), right) && support_->is_consistent(n) &&
-           (!average_ || average_->is_consistent(n)) && births_differ();
+    return layout_known_ && right(births_) && std::all_of(alpha_.begin(), alpha_.end(), right) &&
+           support_->is_consistent(n) && (!average_ || average_->is_consistent(n)) && births_differ();
   }
 
  private:
   void lay_out(Layout layout) {
-    if (support_ && layout_ == static_cast<Counter>(layout)) return;
-    layout_ = static_cast<Counter>(layout);
-    support_ = kernel_->support_set(layout, features_, precision_);
+    layout_ = layout;
+    support_ = backend->support_set(layout, kernel_->reduction(), precision_, features_);
+  }
+
+  // The first support vector decides the layout.
+  void choose_layout(const Row& x) {
+    if (const Layout layout = backend->layout_for(x, features_); layout != layout_) lay_out(layout);
   }
 
   void remake_selves() {
@@ -267,13 +280,13 @@ class Expansion final : public Part {
     for (std::size_t i = 0; i < selves_.size(); ++i) selves_[i] = kernel_->self(support_->norm(i));
   }
 
-  // Whether the coefficients put aside are within the limits, where k(s,s) is kii.
+  // Whether the pending coefficients are within the limits, given k(s,s) = kii.
   bool possible(double kii) const {
     return std::all_of(coefficients_.begin(), coefficients_.end(),
                        [&](double a) { return moderate(a) && moderate_square(a * a * kii); });
   }
 
-  // The coefficients put aside are added at place i, k being the kernel row of what stands there.
+  // Adds the pending coefficients at slot i; k is the kernel row of its support vector.
   void enter(std::size_t i, Vector k, double kii) {
     for (std::size_t c = 0; c < outputs(); ++c) {
       const double coefficient = coefficients_[c];
@@ -289,7 +302,7 @@ class Expansion final : public Part {
            (sorted.empty() || sorted.back() < born_);
   }
 
-  // The coefficients at place i become 0.
+  // Sets the coefficients at slot i to 0.
   void vanish(std::size_t i) {
     if (norm_kept_) kernel_row(i, row_);
     for (auto& row : alpha_) {
@@ -298,7 +311,7 @@ class Expansion final : public Part {
     }
   }
 
-  // The last support vector moves to place i, which has no coefficients.
+  // Removes slot i, whose coefficients are 0; the last support vector moves there.
   void take_out(std::size_t i) {
     if (average_) average_->take_out(i);
     support_->remove(i);
@@ -312,7 +325,7 @@ class Expansion final : public Part {
     }
   }
 
-  // |f|^2 from the kernel itself, once in as many updates as there are support vectors.
+  // Recomputes |f|^2 from the kernel; done once per size() updates.
   void remake_norm() {
     norm_age_ = 0;
     norm2_ = 0;
@@ -322,7 +335,7 @@ class Expansion final : public Part {
     }
   }
 
-  // |f + beta v g|^2 for g with <f, g> = f(x) and |g|^2 = P.
+  // Updates the norm to |f + beta v g|^2, for g with <f, g> = f(x) and |g|^2 = P.
   void add_to_norm(double beta, const Term& term, double P) {
     for (std::size_t c = 0; c < outputs(); ++c) {
       const double coefficient = beta * term.v[c];
@@ -331,7 +344,7 @@ class Expansion final : public Part {
   }
 
   std::shared_ptr<const Kernel> kernel_;
-  Counter layout_ = 0;
+  Layout layout_ = backend->initial_layout();
   std::unique_ptr<SupportSet> support_;
   std::vector<std::vector<double>> alpha_;  // outputs x n
   std::vector<Counter> births_;
@@ -339,9 +352,10 @@ class Expansion final : public Part {
   Counter born_ = 0;
   double divisor_ = 1;
   bool norm_kept_ = false;
-  Counter norm_age_ = 0;              // updates since the norm was made anew
+  bool layout_known_ = true;          // false: the model file names an unknown layout
+  Counter norm_age_ = 0;              // updates since the norm was last recomputed
   double norm2_ = 0;                  // |sum_i alpha_i k(s_i,.)|^2, if kept
-  std::vector<double> coefficients_;  // about to enter, one per output
+  std::vector<double> coefficients_;  // pending coefficients, one per output
   std::vector<double> row_;
   std::size_t features_;
   Precision precision_;

@@ -1,5 +1,4 @@
-// The row source behind the step: the kernel rows of a batch against a support set that changes while the batch is
-// walked.
+// Kernel rows of a batch with a support set that changes while the batch is processed.
 #pragma once
 
 #include <memory>
@@ -15,7 +14,7 @@ class KernelRows {
   KernelRows(const Rows& rows, const Expansion& f, std::size_t look_ahead)
       : rows_(rows), f_(f), look_ahead_(look_ahead) {}
 
-  // Row i against the support vectors as they are now. The numbers are valid until the next call.
+  // The kernel row of row i with the current support vectors, valid until the next call.
   KernelRow at(std::size_t i) {
     if (support_ != &f_.support()) begin();
     k_.resize(support_->padded());
@@ -24,7 +23,7 @@ class KernelRows {
   }
 
  private:
-  // With a support set that is new: the first support vector says how it is laid out.
+  // Starts with a new support set: the first support vector may have changed its layout.
   void begin() {
     support_ = &f_.support();
     ahead_ = support_->ahead(rows_, look_ahead_);

@@ -1,11 +1,11 @@
-// The one step that every support-vector algorithm of the papers shares:
-//   (shrink, beta) = rule(f(x), y, k(x,x));   f <- shrink f;   beta v k(x,.) enters f through the budget
-// SGD adds two things to it: one divisor for all coefficients, and a ball that f stays in.
+// The step that all support-vector algorithms share:
+//   (shrink, beta) = rule(f(x), y, k(x,x));   f <- shrink f;   the budget inserts beta v k(x,.) into f
+// SGD adds a common divisor of all coefficients and a ball that f stays in.
 #pragma once
 
 #include <memory>
 
-#include "budgets/budgets.hpp"
+#include "model/budget.hpp"
 #include "model/learner.hpp"
 #include "model/rules.hpp"
 #include "model/tasks.hpp"

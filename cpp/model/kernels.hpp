@@ -1,72 +1,45 @@
-// k(x, s) from one reduction over features and the norms.
+// Kernels: k(x, s) from one reduction over features and the norms of x and s.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <span>
 
 #include "linalg/limits.hpp"
 #include "simd/vectors.hpp"
-#include "support/block_ahead.hpp"
-#include "support/feature_major.hpp"
-#include "support/inverted_index.hpp"
+#include "state/fields.hpp"
+#include "support/backend.hpp"
 #include "support/reduced.hpp"
-#include "support/support_set.hpp"
 
 namespace budgetron {
 
-enum class Precision { Single, Double };
-
-// How support vectors are kept: an inverted index where there are thousands of columns and few of them in use.
-enum class Layout : Counter { FeatureMajor, InvertedIndex };
-
-// By the first support vector.
-inline Layout layout_for(const Row& x, std::size_t features) {
-  const auto wide = [&](std::size_t nonzeros) { return features > 2048 && 16 * nonzeros < features; };
-  const bool inverted = std::visit([&](const auto& row) { return row.sparse && wide(row.size()); }, x);
-  return inverted ? Layout::InvertedIndex : Layout::FeatureMajor;
-}
-
-// As a finish: from reductions of (x, s_i) to k(s_i, x).
+// Maps reductions of (x, s_i) to k(s_i, x).
 class Kernel : public Finish {
  public:
-  virtual std::unique_ptr<SupportSet> support_set(Layout, std::size_t features, Precision) const = 0;
+  virtual ReductionKind reduction() const = 0;
   // k(x, x) from the norm of x.
   virtual double self(double norm) const = 0;
   virtual Bytes bytes() const = 0;
 };
 
-template <class T>
-std::unique_ptr<SupportSet> make_support_set(Layout layout, std::size_t features, const Reduction<T>& reduction) {
-  if (layout == Layout::InvertedIndex) return std::make_unique<InvertedIndex<T>>(features, reduction);
-  return std::make_unique<FeatureMajor<T>>(features, reduction);
-}
-
-// Kernels of the dot product.
+// Kernels computed from the dot product.
 template <class Derived>
 class OfDotProduct : public Kernel {
  public:
-  std::unique_ptr<SupportSet> support_set(Layout layout, std::size_t features, Precision precision) const override {
-    if (precision == Precision::Single) return make_support_set(layout, features, dot_product<float>());
-    return make_support_set(layout, features, dot_product<double>());
-  }
+  ReductionKind reduction() const override { return ReductionKind::DotProduct; }
   Bytes bytes() const override { return sizeof(Derived); }
 };
 
-// Kernels of the L1 distance.
+// Kernels computed from the L1 distance.
 template <class Derived>
 class OfL1Distance : public Kernel {
  public:
-  std::unique_ptr<SupportSet> support_set(Layout layout, std::size_t features, Precision precision) const override {
-    if (precision == Precision::Single) return make_support_set(layout, features, l1_distance<float>());
-    return make_support_set(layout, features, l1_distance<double>());
-  }
+  ReductionKind reduction() const override { return ReductionKind::L1Distance; }
   Bytes bytes() const override { return sizeof(Derived); }
 };
 
-// Kernels whose numbers come one by one from <x, s>, in double precision.
+// Kernels computed from <x, s> number by number, in double precision.
 template <class Derived>
 class OneByOne : public OfDotProduct<Derived> {
  public:
@@ -85,7 +58,7 @@ class OneByOne : public OfDotProduct<Derived> {
   }
 };
 
-// As a float; what is too large for one is the largest there is, so that gamma 0 = 0.
+// gamma as a float. Overflow gives the largest float instead of infinity, so that gamma * 0 = 0.
 inline float single(double gamma) {
   return static_cast<float>(std::min(gamma, static_cast<double>(std::numeric_limits<float>::max())));
 }
@@ -130,7 +103,7 @@ class Polynomial final : public OneByOne<Polynomial> {
   Polynomial(double gamma, double coef0, int degree) : gamma_(gamma), coef0_(coef0), degree_(degree) {}
   double of(double product) const {
     const double base = gamma_ * product + coef0_;
-    if (degree_ > 100) return std::pow(base, degree_);  // a loop over a degree of billions would never end
+    if (degree_ > 100) return std::pow(base, degree_);  // the loop would take too long for a degree of billions
     double power = 1;
     for (int i = 0; i < degree_; ++i) power *= base;
     return power;

@@ -1,4 +1,4 @@
-// A rule on a space, learning row by row.
+// The interface of a learner, and the base class of learners with a kernel expansion.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace budgetron {
 
-// Shared by readers, held alone by a writer, who does not wait for readers that came after.
+// A reader-writer lock. A writer does not wait for readers that arrive after it.
 class Guard {
  public:
   void lock() {
@@ -33,7 +33,7 @@ class Guard {
     readers_.lock_shared();
   }
   void unlock_shared() { readers_.unlock_shared(); }
-  // In a process that was just forked: who else held or awaited the guard does not exist here.
+  // Resets the lock in a forked process, where the threads that held it no longer exist.
   void renew() { new (this) Guard; }
 
  private:
@@ -44,29 +44,29 @@ class Guard {
 class Learner : public Part {
  public:
   virtual std::size_t outputs() const = 0;
-  // How many support vectors, or landmarks, the model has now.
+  // The current number of support vectors or landmarks.
   virtual std::size_t size() const = 0;
-  // A learner that was just built begins or is restored; until then it takes no memory for features.
+  // Called once on a new learner that is not restored. Memory for features is allocated here or by restoring.
   virtual void begin() {}
-  // Whether restored fields fit together.
+  // Whether restored fields are consistent.
   virtual bool consistent() const = 0;
-  // Predict with the average of f over the last share of the rounds; to be asked for before the first.
+  // Predict with the average of f over the given suffix of the rounds. Must be called before the first round.
   virtual void keep_average(double suffix) = 0;
-  // Learns the rows one after the other and writes the scores made before each update (rows x outputs). Rows of weight
-  // 0 are scored and otherwise skipped. Stops before a row whose scores or step are beyond the limits (limits.hpp), and
-  // that row has changed nothing; returns how many rows were done.
+  // Learns the rows in order and writes the scores before each update (rows x outputs). A row of weight 0 is scored but
+  // not learned. Stops before a row whose scores or step exceed the limits (limits.hpp); that row changes nothing.
+  // Returns the number of rows done.
   virtual std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) = 0;
   // f(x) for every row (rows x outputs).
   virtual void scores(const Rows& rows, std::span<double> out) const = 0;
   Guard& guard() const { return guard_; }
-  // How many rows `run` has done since the learner was built.
+  // The number of rows that `run` has done since the learner was built.
   std::atomic<Counter> rows_done = 0;
 
  private:
   mutable Guard guard_;
 };
 
-// A learner whose f is a kernel expansion: it walks the rows, and what it does with one is its step.
+// A learner whose f is a kernel expansion. It iterates over the rows; `learn` is the step of one row.
 class ExpansionLearner : public Learner {
  public:
   std::size_t outputs() const final { return f_.outputs(); }
@@ -74,7 +74,7 @@ class ExpansionLearner : public Learner {
   bool consistent() const final { return is_consistent(f_.size()); }
   const Expansion& expansion() const { return f_; }
   void keep_average(double suffix) final { f_.keep_average(suffix); }
-  // How many rows may be looked at before their turn; that changes the speed and not one bit of the model.
+  // The number of rows to compute ahead of time. It affects speed only, not one bit of the model.
   std::size_t look_ahead = 64;
 
   std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) final {
@@ -102,7 +102,7 @@ class ExpansionLearner : public Learner {
   ExpansionLearner(std::shared_ptr<const Kernel> kernel, std::size_t features, Precision precision, std::size_t outputs)
       : f_(std::move(kernel), features, precision, outputs) {}
 
-  // One round, f = f(x) before it; false, and nothing changed, if the step would be beyond the limits.
+  // One round; f = f(x) before the update. Returns false, with nothing changed, if the step exceeds the limits.
   virtual bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) = 0;
 
   Expansion f_;

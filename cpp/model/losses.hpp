@@ -1,4 +1,4 @@
-// l(f, y) and its slope in f. At a kink the slope is 0, so that nothing is learned from what is just good enough.
+// Losses l(f, y) and their slopes in f. At a kink the slope is 0: an example exactly at the margin is not learned from.
 #pragma once
 
 #include <algorithm>
@@ -68,7 +68,7 @@ class EpsilonInsensitive final : public Loss {
   double epsilon_;
 };
 
-// Another loss, none within the tube |y - f| <= epsilon.
+// Another loss, set to 0 within the tube |y - f| <= epsilon.
 class OutsideTube final : public Loss {
  public:
   OutsideTube(std::shared_ptr<const Loss> loss, double epsilon) : loss_(std::move(loss)), epsilon_(epsilon) {}

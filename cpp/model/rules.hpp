@@ -1,5 +1,5 @@
-// How far to step: (shrink, beta) = rule(f(x), y, k(x,x)). A weight multiplies the loss of its example. A step is first
-// proposed and then committed, so that a learner may refuse it before anything has changed.
+// Rules: (shrink, beta) = rule(f(x), y, k(x,x)). A weight multiplies the loss of its example. A step is first proposed
+// (const) and then committed, so that a learner can refuse it before anything changes.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@ namespace budgetron {
 struct Step {
   double shrink = 1;
   double beta = 0;
-  double divisor = 1;                                       // f is what its coefficients say, divided by this
-  double radius = std::numeric_limits<double>::infinity();  // of the ball that f is pulled back into after an update
-  double own = 0;                                           // by how much a number of the rule's own changes
+  double divisor = 1;                                       // common divisor of all coefficients of f
+  double radius = std::numeric_limits<double>::infinity();  // of the ball that f is projected onto after an update
+  double own = 0;                                           // change of the rule's own parameter
 
-  // Whether it keeps to the limits, so that a learner may take it.
+  // Whether the step is within the limits, so that a learner may take it.
   bool possible(const Round& r) const {
     return moderate(beta) && moderate_square(beta * beta * r.kxx) && moderate(own);
   }
@@ -30,9 +30,9 @@ struct Step {
 class Rule : public Part {
  public:
   virtual Step propose(const Round&) const = 0;
-  // The step proposed for the round is taken.
+  // Called when the proposed step is taken.
   virtual void commit(const Round&, const Step&) {}
-  // Whether some step has a radius.
+  // Whether steps may have a finite radius.
   virtual bool keeps_to_a_ball() const { return false; }
 };
 
@@ -47,7 +47,7 @@ class Perceptron final : public Rule {
   double eta_;
 };
 
-// The same where the margin is small: beta = eta y when y f(x) <= margin.
+// The same for small margins: beta = eta y if y f(x) <= margin.
 class MarginPerceptron final : public Rule {
  public:
   MarginPerceptron(double eta, double margin) : eta_(eta), margin_(margin) {}
@@ -58,7 +58,7 @@ class MarginPerceptron final : public Rule {
   double eta_, margin_;
 };
 
-// For targets: beta = eta sign(r) outside the dead zone, r = y - f(x).
+// For regression: beta = eta sign(r) if |r| > epsilon, r = y - f(x).
 class PerceptronRegression final : public Rule {
  public:
   PerceptronRegression(double eta, double epsilon) : eta_(eta), epsilon_(epsilon) {}
@@ -72,11 +72,11 @@ class PerceptronRegression final : public Rule {
   double eta_, epsilon_;
 };
 
-// A loss this small, against the numbers it is the difference of, is rounding: a step that mended the loss at x leaves
-// it so.
+// Returns l, or 0 if l is rounding error relative to the numbers it is a difference of. Without this, a step that has
+// just removed the loss at x would be followed by another.
 inline double clear_loss(double l, double scale) { return l > 1e-12 * std::max(1.0, scale) ? l : 0; }
 
-// PA-I: beta = y min(C, l / kxx), l the hinge loss. No step along k(x,.) = 0 can help.
+// PA-I: beta = y min(C, l / kxx), l the hinge loss. If kxx = 0, k(x,.) = 0 and no step can help.
 class PassiveAggressive final : public Rule {
  public:
   explicit PassiveAggressive(double C) : C_(C) {}
@@ -90,7 +90,7 @@ class PassiveAggressive final : public Rule {
   double C_;
 };
 
-// For targets: l = max(0, |r| - epsilon), beta = sign(r) min(C, l / kxx).
+// For regression: l = max(0, |r| - epsilon), beta = sign(r) min(C, l / kxx).
 class PassiveAggressiveRegression final : public Rule {
  public:
   PassiveAggressiveRegression(double C, double epsilon) : C_(C), epsilon_(epsilon) {}
@@ -117,7 +117,7 @@ class OGD final : public Rule {
   double eta_, lam_;
 };
 
-// For targets: the same, with no step while |y - f(x)| <= epsilon.
+// For regression: the same, without a step while |y - f(x)| <= epsilon.
 class OGDRegression final : public Rule {
  public:
   OGDRegression(std::shared_ptr<const Loss> loss, double eta, double lam, double epsilon)
@@ -134,8 +134,9 @@ class OGDRegression final : public Rule {
   double epsilon_;
 };
 
-// Stochastic gradient descent with the step 1/(lam t), NBSGD paper Algorithm 1: f <- (t-1)/t f - l'(f(x))/(lam t)
-// k(x,.). The coefficients are kept as -l'/lam over one divisor t, so that those of equal slope stay exactly equal.
+// Stochastic gradient descent with step size 1/(lam t), NBSGD paper Algorithm 1: f <- (t-1)/t f - l'(f(x))/(lam t)
+// k(x,.). Coefficients are stored as -l'/lam with the common divisor t, so that terms of equal slope keep exactly equal
+// coefficients.
 class SGD final : public Rule {
  public:
   SGD(std::shared_ptr<const Loss> loss, double lam) : loss_(std::move(loss)), lam_(lam) {}
@@ -149,8 +150,8 @@ class SGD final : public Rule {
   double lam_;
 };
 
-// The same, f pulled back into the ball |f| <= y_max / sqrt(lam) after every update, y_max the largest |y| so far
-// (Algorithm 3, lines 15-17, for the squared loss and lam <= 1).
+// The same, with f projected onto the ball |f| <= y_max / sqrt(lam) after every update, where y_max is the largest |y|
+// so far (Algorithm 3, lines 15-17, for the squared loss and lam <= 1).
 class SGDInBall final : public Rule {
  public:
   SGDInBall(std::shared_ptr<const Loss> loss, double lam) : sgd_(std::move(loss), lam), lam_(lam) {}
@@ -173,7 +174,8 @@ class SGDInBall final : public Rule {
   double y_max_ = 0;
 };
 
-// NORMA for regression (Kivinen et al. 2004): the width of the tube follows the share nu of examples outside it.
+// NORMA for regression (Kivinen et al. 2004): the width of the tube adapts so that a fraction nu of examples lies
+// outside.
 class NORMA final : public Rule {
  public:
   NORMA(double eta, double nu, double lam, double epsilon) : eta_(eta), nu_(nu), lam_(lam), epsilon_(epsilon) {}

@@ -1,5 +1,5 @@
-// How labels are read: the scalar question that a round puts to the rule, and the coefficient rows that the answer
-// enters. Multi-class is a lift of the scalar rules: one coefficient row per class over one shared support set.
+// Tasks: how a label becomes a scalar question for the rule, and which rows of coefficients the answer enters.
+// Multi-class lifts the scalar rules: one row of coefficients per class over one shared support set.
 #pragma once
 
 #include <cassert>
@@ -11,18 +11,17 @@
 
 namespace budgetron {
 
-// What a rule is told of one round.
+// What a rule knows about one round.
 struct Round {
   double fx;     // f(x)
   double y;      // label -1 or +1, or the target
   double kxx;    // k(x, x), in the lifted space
-  bool mistake;  // the prediction was wrong (regression: not exact; the rule's dead zone decides)
+  bool mistake;  // the prediction was wrong (regression: not exact; the rule applies its own epsilon)
   double weight;
-  Counter t = 0;  // the number of the round, from 1
+  Counter t = 0;  // the round's number, from 1
 };
 
-// The direction v in which a term beta v k(x,.) enters the coefficient rows: +1 at `plus`, and -1 at `minus` where
-// there is one.
+// The direction v of a term beta v k(x,.): +1 at `plus`, -1 at `minus` (if not negative), 0 elsewhere.
 struct Direction {
   std::size_t plus = 0;
   std::ptrdiff_t minus = -1;
@@ -56,7 +55,7 @@ class Binary final : public Task {
 };
 
 // y in {0 .. classes-1}; the prediction is the argmax, lowest index on ties. With s the best wrong class, the rule is
-// asked about f_y - f_s with label +1 and the squared norm of (e_y - e_s) k(x,.).
+// asked about f_y - f_s with label +1, and kxx is the squared norm of (e_y - e_s) k(x,.).
 class Multiclass final : public Task {
  public:
   explicit Multiclass(std::size_t classes) : classes_(classes) {}

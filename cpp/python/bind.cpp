@@ -1,4 +1,4 @@
-// The module: what it finds on this machine, and its parts.
+// The module: finds LAPACK, the loops and the backend, and binds the parts.
 #include "python/bind.hpp"
 
 #include <cstdlib>
@@ -6,11 +6,13 @@
 
 #include "linalg/eigen.hpp"
 #include "simd/instruction_sets.hpp"
+#include "support/backend.hpp"
+#include "support/host.hpp"
 
 namespace budgetron {
 namespace {
 
-// LAPACK as SciPy ships it.
+// Takes LAPACK from SciPy.
 void find_lapack() {
   const nb::object capsule = nb::module_::import_("scipy.linalg.cython_lapack").attr("__pyx_capi__")["dsyevd"];
   void* pointer = PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
@@ -24,7 +26,7 @@ std::vector<std::string> instruction_sets() {
   return names;
 }
 
-// The loops of the widest instruction set there is, or of the one that BUDGETRON_ISA names.
+// Selects the widest instruction set available, or the one that BUDGETRON_ISA names.
 void find_loops() {
   const char* wanted = std::getenv("BUDGETRON_ISA");
   if (choose_loops(wanted == nullptr ? "" : wanted)) return;
@@ -34,6 +36,11 @@ void find_loops() {
                            names + ".");
 }
 
+void find_backend() {
+  static const Host host;
+  backend = &host;
+}
+
 }  // namespace
 }  // namespace budgetron
 
@@ -41,6 +48,7 @@ NB_MODULE(_core, m) {
   using namespace budgetron;
   find_lapack();
   find_loops();
+  find_backend();
   m.def("instruction_set", [] { return loops->name; }, "The one in use.");
   m.def("instruction_sets", &instruction_sets, "Those that run here, the widest first.");
   bind_learners(m);

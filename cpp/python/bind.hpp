@@ -1,4 +1,4 @@
-// What all files of the border to Python share: arrays in, arrays out, and the fields of parts as named arrays.
+// Shared by all binding files: arrays in, arrays out, and the fields of parts as named arrays.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -35,7 +35,7 @@ using Writable1 = nb::ndarray<double, nb::shape<-1>, nb::c_contig, nb::device::c
 template <class T>
 using NewArray = nb::ndarray<nb::numpy, T>;
 
-// The numbers of an array that came from Python. Python copies what is not aligned; this is the last line of defence.
+// The data of an array from Python. The Python side copies unaligned arrays; this check is the last defence.
 template <class T, class... Kind>
 T* aligned(const nb::ndarray<T, Kind...>& a) {
   if (reinterpret_cast<std::uintptr_t>(a.data()) % alignof(T) != 0)
@@ -45,7 +45,7 @@ T* aligned(const nb::ndarray<T, Kind...>& a) {
 
 inline Vector view(const Array1<double>& v) { return {aligned(v), v.size()}; }
 
-// A new NumPy array that owns the numbers.
+// A new NumPy array that owns its data.
 template <class T>
 NewArray<T> array(std::vector<T> values, std::initializer_list<std::size_t> shape) {
   auto* owned = new std::vector<T>(std::move(values));
@@ -53,7 +53,7 @@ NewArray<T> array(std::vector<T> values, std::initializer_list<std::size_t> shap
   return NewArray<T>(owned->data(), shape, owner);
 }
 
-// Rows that live in NumPy arrays, which are kept alive with them.
+// Rows in NumPy arrays, and references that keep the arrays alive.
 struct BoundRows {
   Rows rows;
   std::vector<nb::object> alive;
@@ -88,7 +88,7 @@ class Save final : public Fields {
 class Restore final : public Fields {
  public:
   explicit Restore(nb::dict state) : state_(std::move(state)) {}
-  // To be called after the walk: refuses fields that it did not ask for.
+  // Refuses fields that were not restored; call it after the walk.
   void finish() const {
     std::set<std::string> unknown;
     for (const auto item : state_)
@@ -110,7 +110,7 @@ class Restore final : public Fields {
     if (!nb::try_cast(state_[name], values, false)) refuse(name, "is of the wrong type");
     used_.insert(name);
     std::vector<T> out(values.size());
-    if (!out.empty()) std::memcpy(out.data(), values.data(), out.size() * sizeof(T));  // aligned or not
+    if (!out.empty()) std::memcpy(out.data(), values.data(), out.size() * sizeof(T));  // works for unaligned data
     return out;
   }
   template <class T>
@@ -139,7 +139,7 @@ inline nb::dict arrays(State state) {
   return out;
 }
 
-// The parts of the module, each in a file of its own. Kernels and learners come first: the others build on them.
+// One function per binding file. Kernels and learners are bound first, because the others use them.
 void bind_learners(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_streams(nb::module_& m);

@@ -1,4 +1,4 @@
-// The border to Python: feature maps, vector rules and the learner on them. No arithmetic here.
+// Bindings: feature maps, vector rules and the learner on them. No arithmetic here.
 #include <algorithm>
 #include <memory>
 #include <shared_mutex>
@@ -44,7 +44,7 @@ NewArray<double> coef(const Mapped& learner) {
   return array(std::move(out), {learner.outputs(), m});
 }
 
-// The coefficients on the kernel rows of the landmarks, one row per output.
+// Coefficients over the landmarks, one row per output.
 NewArray<double> landmark_coef(const Mapped& learner) {
   std::vector<double> out;
   {
@@ -81,7 +81,7 @@ NewArray<double> transform(const FeatureMap& map, const BoundRows& X) {
   return array(std::move(Z), {X.rows.size(), map.size()});
 }
 
-// The map sees the rows as a stream on which every one makes a step, and is then made of what it has seen.
+// Fits a map on its own: every row counts as a step, then the map is settled.
 void fit(FeatureMap& map, const BoundRows& X) {
   nb::gil_scoped_release free;
   map.begin();
@@ -101,7 +101,7 @@ std::shared_ptr<FeatureMap> fourier(std::size_t features, std::shared_ptr<const 
   return std::make_shared<Fourier<double>>(features, std::move(frequencies));
 }
 
-// `make` is called when the numbers are first needed, by a thread that does not hold the interpreter's lock.
+// `make` is called on first use, by a thread that does not hold the interpreter's lock.
 std::shared_ptr<Frequencies> given_frequencies(std::size_t columns, std::size_t components, nb::callable make) {
   return std::make_shared<GivenFrequencies>(components, [columns, components, make = std::move(make)] {
     nb::gil_scoped_acquire held;
@@ -126,7 +126,7 @@ void make_hadamard(HadamardFourier* self, std::size_t components, std::size_t wi
   });
 }
 
-// Frequencies of the first columns, columns x components.
+// The frequencies of the first columns, columns x components.
 NewArray<double> frequency_matrix(const Frequencies& frequencies, std::size_t columns) {
   const std::size_t D = frequencies.components();
   std::vector<double> U(columns * D);

@@ -1,15 +1,17 @@
-// The border to Python: rows, kernels, rules, budgets and learners; the interpreter lock is released while rows are
-// walked. No arithmetic here.
+// Bindings: rows, kernels, rules, budgets and learners. The interpreter lock is released while rows are processed. No
+// arithmetic here.
 #include <algorithm>
 #include <mutex>
 #include <numeric>
 #include <optional>
 #include <shared_mutex>
 
-#include "budgets/budgets.hpp"
+#include "budgets/forget.hpp"
 #include "budgets/maintenance.hpp"
 #include "budgets/merge.hpp"
 #include "budgets/project.hpp"
+#include "budgets/removal.hpp"
+#include "budgets/sampling.hpp"
 #include "budgets/swap.hpp"
 #include "dual/double_updating.hpp"
 #include "dual/dual_maintenance.hpp"
@@ -22,6 +24,7 @@
 #include "model/rules.hpp"
 #include "model/tasks.hpp"
 #include "python/bind.hpp"
+#include "support/backend.hpp"
 
 namespace budgetron {
 namespace {
@@ -42,7 +45,7 @@ void begin(Learner& learner) {
   learner.begin();
 }
 
-// Restores a learner that was just built.
+// Restores a newly built learner.
 void restore(Learner& learner, nb::dict state) {
   Restore io(std::move(state));
   learner.fields(io);
@@ -64,7 +67,7 @@ std::size_t run(Learner& learner, const BoundRows& X, const Array1<double>& y, s
   return done;
 }
 
-// For a fork: waits until nobody uses the learner, and keeps everybody from it.
+// Before a fork: waits until no thread uses the learner, and locks it.
 void hold(const Learner& learner) {
   nb::gil_scoped_release free;
   learner.guard().lock();
@@ -80,8 +83,8 @@ NewArray<double> scores(const Learner& learner, const BoundRows& X) {
   return array(std::move(out), {X.rows.size(), learner.outputs()});
 }
 
-// One row. False, and nothing changed, where its squared norm or its scores are not finite; else the scores made before
-// the update are written.
+// Learns one row and writes the scores before the update. Returns false, with nothing changed, if the squared norm or a
+// score is not finite.
 template <class T>
 bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& scores) {
   if (scores.size() != learner.outputs())
@@ -95,7 +98,7 @@ bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& 
   return learner.run(row, {&y, 1}, {}, {out, scores.size()}) == 1;
 }
 
-// The same without learning.
+// Scores one row.
 template <class T>
 bool score_one(const Learner& learner, const Array1<T>& x, const Writable1& scores) {
   if (scores.size() != learner.outputs())
@@ -124,7 +127,7 @@ std::size_t size(const Learner& learner) {
   return learner.size();
 }
 
-// Places, oldest support vector first.
+// Slots by age, oldest support vector first.
 std::vector<std::size_t> by_age(const Expansion& f) {
   std::vector<std::size_t> places(f.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
@@ -164,7 +167,7 @@ NewArray<double> dual_coef(const ExpansionLearner& learner) {
 
 // k(x, z) for all rows x of X and z of Z.
 NewArray<double> kernel_matrix(const Kernel& kernel, const BoundRows& X, const BoundRows& Z, std::size_t features) {
-  const auto support = kernel.support_set(Layout::FeatureMajor, features, Precision::Double);
+  const auto support = backend->support_set(backend->initial_layout(), kernel.reduction(), Precision::Double, features);
   for (std::size_t j = 0; j < Z.rows.size(); ++j) support->append(Z.rows[j], support->norm(Z.rows[j]));
   std::vector<double> out, k(support->padded());
   const auto rows = support->ahead(X.rows, 64);

@@ -1,5 +1,4 @@
-// The border to Python: pieces of the core that have an oracle of their own, for tests and benchmarks. No arithmetic
-// here.
+// Bindings: parts of the core that tests and benchmarks check on their own. No arithmetic here.
 #include <algorithm>
 
 #include "linalg/box_qp.hpp"
@@ -27,7 +26,7 @@ NewArray<float> exponentials_single(const Array1<float>& x) {
   return array(std::move(out), {x.size()});
 }
 
-// Two rows: the sines and the cosines.
+// Two rows: sines and cosines.
 NewArray<double> sines_cosines(const Array1<double>& x) {
   std::vector<double> r(aligned(x), aligned(x) + x.size()), out(2 * x.size());
   r.resize((x.size() + lanes - 1) / lanes * lanes);
@@ -43,7 +42,7 @@ NewArray<double> sines_cosines_single(const Array1<float>& x) {
   return array(std::move(out), {2, x.size()});
 }
 
-// The Gram matrix Q whose numbers a square array holds.
+// The Gram matrix in a square array.
 Gram gram(const Matrix<double>& Q) {
   Gram out;
   for (std::size_t i = 0; i < Q.shape(0); ++i) {
@@ -66,7 +65,7 @@ NewArray<double> box_qp(const Matrix<double>& Q, const Array1<double>& q, const 
   return array(std::vector<double>(x.begin(), x.end()), {n});
 }
 
-// The products of all rows of X with all rows of S, both feature-major, as the kernels of float or double compute them.
+// The dot products of all rows of X with all rows of S, both feature-major, in the precision of T.
 template <class T>
 NewArray<T> products(const Matrix<T>& X, const Matrix<T>& S) {
   if (X.shape(0) != S.shape(0) || X.shape(1) % lanes_of<T> != 0 || S.shape(1) % lanes_of<T> != 0)

@@ -1,4 +1,4 @@
-// The border to Python: the svmlight reader and running scales. No arithmetic here.
+// Bindings: the svmlight parser and running scaling. No arithmetic here.
 #include <algorithm>
 #include <tuple>
 
@@ -9,8 +9,8 @@
 namespace budgetron {
 namespace {
 
-// Pieces and blocks are small: the interpreter lock is kept while they are read or scaled, and guards the object.
-// Python has checked that rows fit.
+// Pieces and blocks are small, so the interpreter lock is kept; it also guards the object. Python has checked that rows
+// have the right number of columns.
 void feed(SvmlightParser& parser, const nb::bytes& piece) { parser.feed({piece.c_str(), piece.size()}); }
 
 std::tuple<NewArray<double>, NewArray<std::int32_t>, NewArray<std::int64_t>, NewArray<double>> take(

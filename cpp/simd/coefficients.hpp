@@ -1,4 +1,4 @@
-// Loops of budgets over one number per support vector.
+// Loops over one number per support vector, used by budgets.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace budgetron {
 namespace {
 
-// Calls use(i) for whole registers and one(i) for what is left.
+// Calls use(i) for each whole register and one(i) for each remaining number.
 template <class Use, class One>
 BUDGETRON_INLINE void each(std::size_t n, Use use, One one) {
   std::size_t i = 0;
@@ -36,7 +36,7 @@ BUDGETRON_INLINE Doubles roots(Doubles v) {
 #endif
 }
 
-// out = sqrt(a b); their sum
+// out = sqrt(a b); returns the sum of out.
 double geometric_means(const double* a, const double* b, std::size_t n, double* out) {
   Doubles sums{};
   double sum = 0;
@@ -51,7 +51,7 @@ double geometric_means(const double* a, const double* b, std::size_t n, double* 
   return sum + sum_of(sums);
 }
 
-// p <- max(0, 1 - s p); their sum
+// p <- max(0, 1 - s p); returns the sum of p.
 double chances(double s, double* p, std::size_t n) {
   Doubles sums{};
   double sum = 0;
@@ -68,14 +68,14 @@ double chances(double s, double* p, std::size_t n) {
 
 BUDGETRON_INLINE Doubles within(double cap, Doubles v) { return at_most(cap, at_least(-cap, v)); }
 
-// alpha <- c alpha, kept within the cap
+// alpha <- clamp(c alpha, -cap, cap)
 void scale_within(double c, double cap, double* alpha, std::size_t n) {
   each(
       n, [&](std::size_t i) { store(alpha + i, within(cap, c * load(alpha + i))); },
       [&](std::size_t i) { alpha[i] = std::clamp(c * alpha[i], -cap, cap); });
 }
 
-// alpha <- alpha / (1 - p / total), kept within the cap
+// alpha <- clamp(alpha / (1 - p / total), -cap, cap)
 void rescale(const double* p, double total, double cap, double* alpha, std::size_t n) {
   each(
       n, [&](std::size_t i) { store(alpha + i, within(cap, load(alpha + i) * (total / (total - load(p + i))))); },
@@ -89,7 +89,7 @@ void swap_costs(const double* a, const double* b, const double* k, double kxx, s
       [&](std::size_t i) { out[i] = a[i] * (b[i] - k[i] * k[i] / kxx); });
 }
 
-// The least of all that are numbers; infinity if there is none.
+// The smallest number of v, ignoring NaN; infinity if v is empty or all NaN.
 double least(const double* v, std::size_t n) {
   Doubles lows = all(std::numeric_limits<double>::infinity());
   double low = std::numeric_limits<double>::infinity();

@@ -1,4 +1,5 @@
-// exp, sin and cos over a register, to 2 ulp, in both precisions: a reduction of the argument and a polynomial.
+// exp, sin and cos of a register to 2 ulp, in single and double precision. Each reduces its argument to a short
+// interval and evaluates a polynomial there.
 #pragma once
 
 #include <array>
@@ -12,13 +13,13 @@
 namespace budgetron {
 namespace {
 
-// exp by x = n log 2 + r, |r| <= log(2)/2, a polynomial in r, and a scaling by 2^n in two halves so that results below
-// the normal range are right as well. Arguments up to 709, and 88 in single precision.
+// exp(x): x = n log 2 + r with |r| <= log(2)/2, then a polynomial in r, then scaling by 2^n. The scaling is done in two
+// halves, so that subnormal results are correct. Arguments are at most 709 (88 in single precision).
 [[maybe_unused]] BUDGETRON_INLINE Doubles power_of_two(Doubles whole) {
   return reinterpret_cast<Doubles>(reinterpret_cast<Words>(whole + (0x1.8p52 + 1023.0)) << 52);
 }
 
-// p 2^n. (The forms with a full mask: those without make GCC 12 warn of its own header.)
+// p 2^n. The masked intrinsics are used because GCC 12 warns about its own header for the unmasked ones.
 BUDGETRON_INLINE Doubles times_power(Doubles p, Doubles n) {
 #if defined(__AVX512F__)
   return _mm512_maskz_scalef_pd(0xff, p, n);
@@ -32,7 +33,7 @@ BUDGETRON_INLINE Doubles exponential(Doubles x) {
   x = at_least(-746.0, x);
   const Doubles n = fused(x, all(0x1.71547652b82fep0), all(0x1.8p52)) - 0x1.8p52;
   const Doubles r = fused(n, all(-0x1.a39ef35793c76p-33), fused(n, all(-0x1.62e42fee00000p-1), x));
-  const Doubles r2 = r * r, r4 = r2 * r2;  // sum r^i / i!, in pairs so that few products wait for each other
+  const Doubles r2 = r * r, r4 = r2 * r2;  // sum of r^i / i!, in pairs to shorten the dependency chain
   const auto pair = [&](double first, double second) { return fused(r, all(second), all(first)); };
   const Doubles a = fused(r2, pair(1.0 / 24, 1.0 / 120), pair(0.5, 1.0 / 6));
   const Doubles b = fused(r2, pair(1.0 / 40320, 1.0 / 362880), pair(1.0 / 720, 1.0 / 5040));
@@ -63,9 +64,9 @@ BUDGETRON_INLINE Singles exponential(Singles x) {
   return times_power(1.0f + fused(r2, fused(r2 * r2, pair(1.0f / 720, 1.0f / 5040), a), r), n);
 }
 
-// exp(-gamma t) for t > 0 (and 1 for t <= 0) as 2^(c t), c t = n + f, |f| <= 1/2: c t - n is rounded once, so that this
-// is as near as the rounding of gamma t lets exp come, with fewer operations. The polynomial is (2^f - 1) / f where f
-// has the Chebyshev nodes.
+// exp(-gamma t) for t > 0, and 1 for t <= 0, computed as 2^(c t) with c t = n + f, |f| <= 1/2. c t - n is rounded once,
+// so the result is as accurate as exp(gamma t) with gamma t rounded, in fewer operations. The polynomial interpolates
+// (2^f - 1) / f at the Chebyshev nodes.
 struct Decay {
   explicit Decay(Rate<double> gamma) : c(gamma.c), limit(gamma.limit) {}
 
@@ -100,18 +101,18 @@ struct SingleDecay {
   float c, limit;
 };
 
-// sin and cos by x = n pi/2 + r, |r| <= pi/4, and polynomials in r. Pi/2 comes in pieces, so that x minus the first
-// times n is exact; where products are not fused, pieces are so short that every product is, and what differences round
-// off is carried on. That is good for |x| up to a limit.
+// sin and cos: x = n pi/2 + r with |r| <= pi/4, then polynomials in r. pi/2 is split into pieces, so that x - n piece_1
+// is exact. Without fused multiply-add the pieces are short enough that every product is exact, and rounding errors of
+// the differences are carried along. Accurate for |x| up to largest_angle.
 template <class Register>
 struct Turned {
-  Register shifted;  // its last bits are those of n
+  Register shifted;  // the low bits hold n
   Register r;
 };
 
 BUDGETRON_INLINE Turned<Doubles> turn_back(Doubles x) {
   const Doubles shifted = fused(x, all(0x1.45f306dc9c883p-1), all(0x1.8p52)), n = shifted - 0x1.8p52;
-#if defined(__FMA__) || defined(__ARM_NEON)
+#if defined(__FMA__) || defined(__aarch64__)
   const Doubles t = fused(n, all(-0x1.1a62633145c07p-54), fused(n, all(-0x1.921fb54442d18p+0), x));
   return {shifted, fused(n, all(0x1.f1976b7ed8fbcp-110), t)};
 #else
@@ -123,7 +124,7 @@ BUDGETRON_INLINE Turned<Doubles> turn_back(Doubles x) {
 
 BUDGETRON_INLINE Turned<Singles> turn_back(Singles x) {
   const Singles shifted = fused(x, all_singles(0x1.45f306p-1f), all_singles(0x1.8p23f)), n = shifted - 0x1.8p23f;
-#if defined(__FMA__) || defined(__ARM_NEON)
+#if defined(__FMA__) || defined(__aarch64__)
   const Singles t = fused(n, all_singles(0x1.777a5cp-25f), fused(n, all_singles(-0x1.921fb6p+0f), x));
   return {shifted, fused(n, all_singles(0x1.ee59dap-50f), t)};
 #else
@@ -139,7 +140,7 @@ constexpr float largest_single_angle = 0x1.8p12f;
 __extension__ using Wide = unsigned __int128;
 __extension__ using SignedWide = __int128;
 
-// 2/pi, 64 bits a word, the first one before the point.
+// 2/pi in words of 64 bits; the first word is the integer part.
 constexpr std::uint64_t two_over_pi[] = {
     0x0000000000000000u, 0xa2f9836e4e441529u, 0xfc2757d1f534ddc0u, 0xdb6295993c439041u, 0xfe5163abdebbc561u,
     0xb7246e3a424dd2e0u, 0x06492eea09d1921cu, 0xfe1deb1cb129a73eu, 0xe88235f52ebb4484u, 0xe99c7026b45f7e41u,
@@ -175,7 +176,8 @@ inline OneTurned turn_far_back(double x) {
       (Wide{m * window[0]} << 64) + Wide{m} * window[1] + (Wide{m} * window[2] >> 64);
   const auto n = static_cast<int>((turns + (Wide{1} << 125)) >> 126);
   const auto rest = static_cast<SignedWide>(turns - (static_cast<Wide>(n) << 126));
-  const auto top = static_cast<std::int64_t>(rest >> 64);  // in two words: the C library's conversion is slow
+  const auto top = static_cast<std::int64_t>(
+      rest >> 64);  // converted in two words, because the C library's conversion from 128 bits is slow
   const double high = static_cast<double>(top);
   const double low = static_cast<double>(top - static_cast<std::int64_t>(high)) +
                      0x1p-63 * static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(rest) >> 1));
@@ -195,7 +197,7 @@ BUDGETRON_INLINE Turned<Doubles> turn_far_back(const double* x) {
   return turned;
 }
 
-// scale sin(x) and scale cos(x)
+// sine = scale sin(x), cosine = scale cos(x)
 BUDGETRON_INLINE void sine_cosine(Turned<Doubles> x, Doubles scale, Doubles& sine, Doubles& cosine) {
   const auto [shifted, r] = x;
   const Doubles r2 = r * r, r4 = r2 * r2, scaled = scale * r;

@@ -1,4 +1,4 @@
-// Which of the compiled tables of loops this processor can run.
+// Selects a table of loops that this processor can run.
 #pragma once
 
 #include <string_view>
@@ -9,24 +9,29 @@
 namespace budgetron {
 
 extern const Loops loops_baseline;
-#if defined(__x86_64__)
+#if defined(BUDGETRON_HAS_AVX2)
 extern const Loops loops_avx2;
+#endif
+#if defined(BUDGETRON_HAS_AVX512)
 extern const Loops loops_avx512;
 #endif
 
-// Those that run here, the widest first.
+// The tables that run on this processor, widest first.
 inline std::vector<const Loops*> available_loops() {
   std::vector<const Loops*> found;
-#if defined(__x86_64__)
+#if defined(BUDGETRON_HAS_AVX512)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     found.push_back(&loops_avx512);
+#endif
+#if defined(BUDGETRON_HAS_AVX2)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back(&loops_avx2);
 #endif
   found.push_back(&loops_baseline);
   return found;
 }
 
-// Picks the table of that name, or the widest if the name is empty; false if it does not run here.
+// Selects the table of that name, or the widest one if the name is empty. Returns false if this processor cannot run
+// it.
 inline bool choose_loops(std::string_view name) {
   for (const Loops* candidate : available_loops())
     if (name.empty() || name == candidate->name) {

@@ -1,4 +1,4 @@
-// The loops themselves, compiled once for every instruction set, which BUDGETRON_ISA names.
+// The loops, compiled once for every instruction set. BUDGETRON_ISA names the instruction set.
 #include "simd/loops.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 static_assert(lanes % width == 0);
 
-// A register of floats as doubles.
+// Stores a register of floats as doubles.
 BUDGETRON_INLINE void widen(double* p, Singles v) {
   const Halves halves = in_two(v);
   store(p, as_doubles(halves.first));
@@ -52,11 +52,11 @@ void exponential_singles(float* r, std::size_t n) {
   for (std::size_t i = 0; i < n; i += 2 * width) store(r + i, exponential(load_singles(r + i)));
 }
 
-// Whether some angle is too large for the fast way.
+// Whether an angle is too large for the fast argument reduction.
 template <class T>
 bool any_large(const T* r, std::size_t n, T limit) {
   constexpr std::size_t step = Lanes<T>::width;
-  typename Lanes<T>::Register most{}, other{};  // two, so that few wait for each other
+  typename Lanes<T>::Register most{}, other{};  // two accumulators, to shorten the dependency chain
   std::size_t i = 0;
   for (; i + step < n; i += 2 * step) {
     most = larger(absolute(Lanes<T>::load(r + i)), most);
@@ -66,7 +66,7 @@ bool any_large(const T* r, std::size_t n, T limit) {
   return any(larger(most, other) > Lanes<T>::all(limit));
 }
 
-// Angle by angle, however large.
+// One angle at a time, of any size.
 template <class T>
 void sine_cosine_one_by_one(const T* r, double scale, std::size_t n, double* sine, double* cosine) {
   for (std::size_t i = 0; i < n; i += width) {
@@ -128,9 +128,9 @@ void hadamard(double* v, std::size_t n) {
 }
 
 #if defined(__AVX512F__)
-// The same of eight columns, in registers.
+// Transposes eight rows of eight columns in registers.
 BUDGETRON_INLINE void transpose_square(const double* x, std::size_t columns, double* out, std::size_t out_stride) {
-  Doubles pairs[8];  // columns 0 2 4 6 of two rows side by side, and columns 1 3 5 7
+  Doubles pairs[8];  // columns 0 2 4 6 of two rows interleaved, then columns 1 3 5 7
   for (std::size_t a = 0; a < 8; a += 2) {
     const Doubles even = load(x + a * columns), odd = load(x + (a + 1) * columns);
     pairs[a] = _mm512_maskz_unpacklo_pd(0xff, even, odd);
@@ -154,7 +154,7 @@ void transpose(const double* x, std::size_t columns, double* out, std::size_t ou
   std::size_t j = 0;
 #if defined(__AVX512F__)
   for (; j + 8 <= columns; j += 8) transpose_square(x + j, columns, out + j * out_stride, out_stride);
-  if (j < columns && columns >= 8) {  // the last eight, some of them once more
+  if (j < columns && columns >= 8) {  // the last eight columns; some are written twice
     j = columns - 8;
     return transpose_square(x + j, columns, out + j * out_stride, out_stride);
   }
@@ -163,7 +163,7 @@ void transpose(const double* x, std::size_t columns, double* out, std::size_t ou
     for (std::size_t a = 0; a < lanes; ++a) out[j * out_stride + a] = x[a * columns + j];
 }
 
-// Sums run over four times eight lanes, whatever the width of a register.
+// The sum runs over 4 x 8 lanes on every instruction set, whatever its register width.
 double dot(const double* a, const double* b, std::size_t n) {
   constexpr std::size_t registers = lanes / width;
   Doubles sums[4][registers] = {};

@@ -1,5 +1,5 @@
-// The tight loops, one table of them per instruction set; the best that the processor has is picked when the module is
-// loaded. Within one instruction set a result depends on the numbers alone: every sum has a fixed order.
+// The inner loops, as one table per instruction set. The widest table that the processor supports is selected when the
+// module is loaded. Every sum has a fixed order, so within one instruction set the result depends only on the input.
 #pragma once
 
 #include <algorithm>
@@ -10,16 +10,16 @@
 
 namespace budgetron {
 
-// A nonzero of a column: of which support vector.
+// One nonzero of a column: the slot of its support vector, and its value.
 template <class T>
 struct Listed {
   std::uint32_t slot;
   T value;
 };
 
-// One reduction over features, r_ab of (x_a, s_b), for rows x_a and support vectors s_b. Each is summed in order of the
-// features with the same operations, whichever function makes it. Support vectors, and rows where there are several,
-// are feature-major: features x stride. Counts of support vectors n, and of rows in norms, are whole lanes.
+// A reduction r_ab over the features of rows x_a and support vectors s_b. All functions of the table sum in feature
+// order with the same operations, so they give the same bits. Support vectors, and blocks of rows, are feature-major:
+// features x stride. n, and the number of rows in `norms`, are multiples of the lane count.
 template <class T>
 struct Reduction {
   T (*norm)(const T* x, std::size_t columns);
@@ -27,15 +27,15 @@ struct Reduction {
   void (*norms)(const T* x, std::size_t x_stride, std::size_t rows, std::size_t columns, T* norms);
   void (*block)(const T* x, std::size_t x_stride, std::size_t rows, std::size_t columns, const T* s, std::size_t stride,
                 std::size_t n, T* r, std::size_t r_stride);
-  // Of a sparse x only the nonzeros are visited; norms are those of the support vectors.
+  // x is sparse: only its nonzeros are visited. `norms` belongs to the support vectors.
   void (*sparse)(const T* x, const std::int32_t* indices, std::size_t nonzeros, const T* s, std::size_t stride,
                  std::size_t n, const T* norms, T* r);
-  // The same from the nonzeros of the support vectors in the columns where x has its own; r is 0 at first.
+  // The same, from the lists of nonzeros of the columns in which x is nonzero. r must be 0 on entry.
   void (*listed)(const T* x, const std::int32_t* indices, std::span<const std::span<const Listed<T>>> lists, T norm,
                  const T* norms, std::span<T> r);
 };
 
-// exp(-gamma t) as 2^(c t), where t is cut at a limit beyond which that is 0.
+// The constants for exp(-gamma t) = 2^(c t). t is clamped at `limit`, beyond which the result is 0.
 template <class T>
 struct Rate {
   explicit Rate(T gamma)
@@ -53,48 +53,50 @@ struct Loops {
   // |x - s|_1 = sum_j |x_j - s_j|, with norm |x|_1.
   Reduction<float> l1_distance_single;
   Reduction<double> l1_distance_double;
-  // k = exp(-gamma max(norm + norms - 2 r, 0)), k = exp(-gamma max(r, 0)) and r <- exp(r); exp of arguments up to 709,
-  // to 2 ulp; n is a whole number of lanes.
+  // gaussian: k = exp(-gamma max(norm + norms - 2 r, 0)). laplacian: k = exp(-gamma max(r, 0)). exponential: r <-
+  // exp(r), for arguments up to 709. All are accurate to 2 ulp, and n is a multiple of the lane count.
   void (*gaussian)(const double* r, const double* norms, double norm, Rate<double> gamma, std::size_t n, double* k);
   void (*gaussian_single)(const float* r, const float* norms, float norm, Rate<float> gamma, std::size_t n, double* k);
   void (*laplacian)(const double* r, Rate<double> gamma, std::size_t n, double* k);
   void (*laplacian_single)(const float* r, Rate<float> gamma, std::size_t n, double* k);
   void (*exponential)(double* r, std::size_t n);
-  void (*exponential_single)(float* r, std::size_t n);  // whole lanes of floats; arguments up to 88
-  // sin and cos of r, times scale, to 2 ulp; r is padded to whole lanes (of floats: twice as many).
+  void (*exponential_single)(float* r, std::size_t n);  // n: multiple of single_lanes; arguments up to 88
+  // scale sin(r) and scale cos(r), to 2 ulp. r is padded to a multiple of the lane count (single_lanes for floats).
   void (*sine_cosine)(const double* r, double scale, std::size_t n, double* sine, double* cosine);
   void (*sine_cosine_single)(const float* r, float scale, std::size_t n, double* sine, double* cosine);
-  // The Walsh-Hadamard transform of n numbers in place, n a power of 2.
+  // In-place Walsh-Hadamard transform; n is a power of 2.
   void (*hadamard)(double* v, std::size_t n);
-  // Eight rows of the same length, turned into columns: out is columns x out_stride.
+  // Transposes eight rows; out is columns x out_stride.
   void (*transpose)(const double* x, std::size_t columns, double* out, std::size_t out_stride);
   double (*dot)(const double* a, const double* b, std::size_t n);
-  // y += c x, y += x^2, and y *= c
+  // add: y += c x. add_squares: y += x^2. scale: y *= c.
   void (*add)(double c, const double* x, double* y, std::size_t n);
   void (*add_single)(float c, const float* x, float* y, std::size_t n);
   void (*add_squares)(const double* x, double* y, std::size_t n);
   void (*scale)(double c, double* y, std::size_t n);
-  // out = sqrt(a b) and p <- max(0, 1 - s p), both with the sum; alpha <- c alpha and alpha <- alpha / (1 - p / total),
-  // both within the cap; out = a (b - k^2 / kxx); and the least number of all.
+  // geometric_means: out = sqrt(a b), returns the sum. chances: p <- max(0, 1 - s p), returns the sum. scale_within:
+  // alpha <- c alpha, clamped to the cap. rescale: alpha <- alpha / (1 - p / total), clamped to the cap. swap_costs:
+  // out = a (b - k^2 / kxx). least: the smallest number.
   double (*geometric_means)(const double* a, const double* b, std::size_t n, double* out);
   double (*chances)(double s, double* p, std::size_t n);
   void (*scale_within)(double c, double cap, double* alpha, std::size_t n);
   void (*rescale)(const double* p, double total, double cap, double* alpha, std::size_t n);
   void (*swap_costs)(const double* a, const double* b, const double* k, double kxx, std::size_t n, double* out);
   double (*least)(const double* v, std::size_t n);
-  // v = L^-1 k and d <- L'^-1 d, L lower triangular, its rows one after the other, the inverse of its diagonal beside.
+  // solve_lower: v = L^-1 k. solve_upper: d <- L'^-1 d. L is lower triangular, stored row after row; `inverse` holds
+  // the reciprocals of its diagonal.
   void (*solve_lower)(const double* L, const double* inverse, const double* k, std::size_t n, double* v);
   void (*solve_upper)(const double* L, const double* inverse, std::size_t n, double* d);
 };
 
-// Numbers come in groups of this many; buffers over support vectors are padded to it.
+// Buffers over support vectors are padded to a multiple of this many doubles.
 inline constexpr std::size_t lanes = 8;
-inline constexpr std::size_t single_lanes = 16;  // the same of floats
-// Sums of floats over features are put aside after each run of so many columns.
+inline constexpr std::size_t single_lanes = 16;  // the same for floats
+// Float sums over features restart after every run of this many columns; the partial sums are added up separately.
 inline constexpr std::size_t single_run = 128;
 template <class T>
 inline constexpr std::size_t lanes_of = sizeof(T) == sizeof(float) ? single_lanes : lanes;
-// n rounded up to whole lanes.
+// n rounded up to a multiple of the lane count.
 template <class T>
 constexpr std::size_t whole_lanes(std::size_t n) {
   return (n + lanes_of<T> - 1) / lanes_of<T> * lanes_of<T>;

@@ -1,6 +1,6 @@
-// The one reduction over features, of many rows with many support vectors at once. Every sum runs in order of the
-// features with the same operations, whichever loop makes it: a row alone, a block of rows or a sparse row. Sums of
-// floats are put aside after each run of 128 features, so that long rows keep their accuracy.
+// Reductions over features, of many rows with many support vectors at once. Every sum runs in feature order with the
+// same operations, so a single row, a block of rows and a sparse row give the same bits. Float sums restart after every
+// 128 features, and the partial sums are added up, so that long rows stay accurate.
 #pragma once
 
 #include <algorithm>
@@ -20,17 +20,17 @@ namespace {
 template <class T>
 constexpr bool put_aside = sizeof(T) == sizeof(float);
 template <class T>
-constexpr std::size_t run = put_aside<T> ? single_run : 256;  // features; of doubles one sum goes on over all runs
+constexpr std::size_t run = put_aside<T> ? single_run : 256;  // features per run; doubles keep one sum across runs
 
-// Rows times registers of sums; what is left of the registers holds the support vectors.
+// The tile holds rows x groups registers of sums; the remaining registers hold support vectors.
 #if defined(__AVX512F__)
 constexpr std::size_t tile_rows = 8, tile_groups = 3;
-#elif defined(__AVX__) || defined(__ARM_NEON)
+#elif defined(__AVX__) || defined(__aarch64__)
 constexpr std::size_t tile_rows = 4, tile_groups = 3;
 #else
 constexpr std::size_t tile_rows = 4, tile_groups = 2;
 #endif
-constexpr std::size_t row_groups = 8;  // registers of sums where there is one row
+constexpr std::size_t row_groups = 8;  // registers of sums for a single row
 
 struct DotProduct {
   template <class V>
@@ -59,7 +59,7 @@ struct DotProduct {
   }
 };
 
-// Where x_j = 0 the term is |s_j|: a sparse x starts from |s|_1 and corrects at its nonzeros.
+// Where x_j = 0 the term is |s_j|, so a sparse x starts from |s|_1 and corrects the terms of its nonzeros.
 struct L1Distance {
   template <class V>
   static BUDGETRON_INLINE V dense(V x, V s, V sum) {
@@ -87,7 +87,7 @@ struct L1Distance {
   }
 };
 
-// The features of one run, for one tile; r goes on from the runs before.
+// One tile over the features of one run; continues the sums in r unless it is the first run.
 template <class R, std::size_t rows, std::size_t groups, class T>
 BUDGETRON_INLINE void tile(const T* x, std::size_t x_stride, std::size_t columns, const T* s, std::size_t stride,
                            bool first, T* r, std::size_t r_stride) {
@@ -108,7 +108,7 @@ BUDGETRON_INLINE void tile(const T* x, std::size_t x_stride, std::size_t columns
     }
 }
 
-// A strip of support vectors against all rows: whole tiles, then row by row.
+// A strip of support vectors against all rows: whole tiles first, then single rows.
 template <class R, std::size_t groups, class T>
 void strip(const T* x, std::size_t x_stride, std::size_t rows, std::size_t columns, const T* s, std::size_t stride,
            bool first, T* r, std::size_t r_stride) {
@@ -118,8 +118,8 @@ void strip(const T* x, std::size_t x_stride, std::size_t rows, std::size_t colum
   for (; a < rows; ++a) tile<R, 1, groups>(x + a, x_stride, columns, s, stride, first, r + a * r_stride, r_stride);
 }
 
-// Covers n support vectors: use.template operator()<groups>(b) does those from b on that fill that many registers. Few
-// registers are few sums that wait for themselves, so what is left goes in halves.
+// Covers n support vectors: use.template operator()<groups>(b) handles the `groups` registers that start at b. The
+// remainder is covered by halving `groups`, because few registers mean long dependency chains.
 template <std::size_t groups, class T, class Use>
 BUDGETRON_INLINE void cover(std::size_t n, Use use, std::size_t b = 0) {
   constexpr std::size_t step = groups * Lanes<T>::width;
@@ -127,7 +127,7 @@ BUDGETRON_INLINE void cover(std::size_t n, Use use, std::size_t b = 0) {
   if constexpr (groups > 1) cover<groups / 2, T>(n, use, b);
 }
 
-// r_ab = the reduction of (x_a, s_b); both sides are feature-major, so one row is a block of stride 1.
+// r_ab = reduction of (x_a, s_b). Both sides are feature-major, so a single row is a block of stride 1.
 template <class R, class T>
 void block(const T* x, std::size_t x_stride, std::size_t rows, std::size_t columns, const T* s, std::size_t stride,
            std::size_t n, T* r, std::size_t r_stride) {
@@ -163,7 +163,7 @@ void norms(const T* x, std::size_t x_stride, std::size_t rows, std::size_t colum
   }
 }
 
-// Calls use(begin, end) for the nonzeros that lie in one run, run after run; of doubles there is but one.
+// Calls use(begin, end) for the nonzeros of each run of columns in turn; doubles have a single run.
 template <class T, class Use>
 BUDGETRON_INLINE void each_run(const std::int32_t* indices, std::size_t nonzeros, Use use) {
   if (!put_aside<T>) return use(std::size_t{0}, nonzeros);
@@ -224,7 +224,7 @@ void sparse(const T* x, const std::int32_t* indices, std::size_t nonzeros, const
   for (std::size_t k = 0; k < n; ++k) r[k] += R::absent(norms[k]);
 }
 
-// Where x and s share no column the reduction is that of the norms, `apart`; the lists correct it.
+// If x and s share no column, the reduction is apart(|x|, |s|); the lists add the correction for shared columns.
 template <class R, class T>
 void listed(const T* x, const std::int32_t* indices, std::span<const std::span<const Listed<T>>> lists, T norm,
             const T* norms, std::span<T> r) {

@@ -1,5 +1,5 @@
-// One register of the instruction set that is compiled for: numbers side by side, and what is done with them. A product
-// and a sum are fused where it says so, if the instruction set can, so that equal operations round alike.
+// A register of the instruction set that this file is compiled for, and its operations. `fused` is one rounding if the
+// instruction set has fused multiply-add, so that equal operations round alike.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 #include <cstring>
 #if defined(__x86_64__)
 #include <immintrin.h>
-#elif defined(__ARM_NEON)
+#elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
 
 namespace budgetron {
-namespace {  // every instruction set has its own
+namespace {  // internal linkage: each instruction set gets its own copy
 
 #define BUDGETRON_INLINE inline __attribute__((always_inline))
 
@@ -26,12 +26,12 @@ constexpr std::size_t width = 2;
 
 using Doubles = double __attribute__((vector_size(width * sizeof(double))));
 using Words = std::uint64_t __attribute__((vector_size(width * sizeof(double))));
-using Singles = float __attribute__((vector_size(2 * width * sizeof(float))));  // as many as fit
+using Singles = float __attribute__((vector_size(2 * width * sizeof(float))));  // fills the register
 using HalfWords = std::uint32_t __attribute__((vector_size(2 * width * sizeof(float))));
 
-// A register of floats in two.
+// A register of floats, split in two halves.
 struct Halves {
-  using Floats = float __attribute__((vector_size(width * sizeof(float))));  // as many as there are doubles
+  using Floats = float __attribute__((vector_size(width * sizeof(float))));  // one float per double of a register
   Floats first, second;
 };
 BUDGETRON_INLINE Halves in_two(Singles v) {
@@ -47,13 +47,13 @@ BUDGETRON_INLINE Doubles as_doubles(Halves::Floats v) {
 #endif
 }
 
-// a b + c, rounded once where the instruction set can.
+// a b + c, rounded once if the instruction set has fused multiply-add.
 BUDGETRON_INLINE Doubles fused(Doubles a, Doubles b, Doubles c) {
 #if defined(__AVX512F__)
   return _mm512_fmadd_pd(a, b, c);
 #elif defined(__FMA__)
   return _mm256_fmadd_pd(a, b, c);
-#elif defined(__ARM_NEON)
+#elif defined(__aarch64__)
   return vfmaq_f64(c, a, b);
 #else
   return a * b + c;
@@ -65,7 +65,7 @@ BUDGETRON_INLINE Singles fused(Singles a, Singles b, Singles c) {
   return _mm512_fmadd_ps(a, b, c);
 #elif defined(__FMA__)
   return _mm256_fmadd_ps(a, b, c);
-#elif defined(__ARM_NEON)
+#elif defined(__aarch64__)
   return vfmaq_f32(c, a, b);
 #else
   return a * b + c;
@@ -73,7 +73,7 @@ BUDGETRON_INLINE Singles fused(Singles a, Singles b, Singles c) {
 }
 
 BUDGETRON_INLINE double fused(double a, double b, double c) {
-#if defined(__FMA__) || defined(__ARM_NEON)
+#if defined(__FMA__) || defined(__aarch64__)
   return __builtin_fma(a, b, c);
 #else
   return a * b + c;
@@ -81,7 +81,7 @@ BUDGETRON_INLINE double fused(double a, double b, double c) {
 }
 
 BUDGETRON_INLINE float fused(float a, float b, float c) {
-#if defined(__FMA__) || defined(__ARM_NEON)
+#if defined(__FMA__) || defined(__aarch64__)
   return __builtin_fmaf(a, b, c);
 #else
   return a * b + c;
@@ -103,7 +103,7 @@ BUDGETRON_INLINE Singles load_singles(const float* p) {
 BUDGETRON_INLINE void store(double* p, Doubles v) { std::memcpy(p, &v, sizeof v); }
 BUDGETRON_INLINE void store(float* p, Singles v) { std::memcpy(p, &v, sizeof v); }
 
-// The same number everywhere.
+// v in every lane.
 BUDGETRON_INLINE Doubles all(double v) { return v - Doubles{}; }
 BUDGETRON_INLINE Singles all_singles(float v) { return v - Singles{}; }
 
@@ -117,7 +117,7 @@ BUDGETRON_INLINE Singles absolute(Singles v) {
 BUDGETRON_INLINE double absolute(double v) { return __builtin_fabs(v); }
 BUDGETRON_INLINE float absolute(float v) { return __builtin_fabsf(v); }
 
-// A register of numbers of one precision.
+// The register type of one precision.
 template <class T>
 struct Lanes;
 template <>
@@ -135,7 +135,7 @@ struct Lanes<float> {
   static BUDGETRON_INLINE Singles all(float v) { return all_singles(v); }
 };
 
-// Whether a comparison holds somewhere.
+// Whether the mask is set in any lane.
 template <class Mask>
 BUDGETRON_INLINE bool any(Mask mask) {
 #if defined(__AVX512F__)
@@ -150,7 +150,7 @@ BUDGETRON_INLINE bool any(Mask mask) {
 #endif
 }
 
-// No less than a; what is no number stays so.
+// max(a, v); NaN in v propagates.
 BUDGETRON_INLINE Doubles at_least(double a, Doubles v) {
 #if defined(__AVX512F__)
   return _mm512_maskz_max_pd(0xff, all(a), v);
@@ -166,7 +166,7 @@ BUDGETRON_INLINE Singles at_least(float a, Singles v) {
 #endif
 }
 
-// No more than a; what is no number stays so.
+// min(a, v); NaN in v propagates.
 BUDGETRON_INLINE Doubles at_most(double a, Doubles v) {
 #if defined(__AVX512F__)
   return _mm512_maskz_min_pd(0xff, all(a), v);
@@ -182,7 +182,7 @@ BUDGETRON_INLINE Singles at_most(float a, Singles v) {
 #endif
 }
 
-// The larger of the two, place by place.
+// max(a, b) per lane; if a is NaN, b.
 BUDGETRON_INLINE Doubles larger(Doubles a, Doubles b) {
 #if defined(__AVX512F__)
   return _mm512_maskz_max_pd(0xff, a, b);

@@ -1,5 +1,5 @@
-// Solving with a lower triangle L whose rows lie one after the other, row i with i + 1 numbers. Eight unknowns are
-// solved for at a time, so that few steps wait for each other; what they mean for the others is a pass over registers.
+// Solves with a lower triangle L that is stored row after row, row i with i + 1 numbers. Eight unknowns are solved at a
+// time to shorten the dependency chain; their effect on the other unknowns is one vectorised pass.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ constexpr std::size_t at_once = 8;
 
 BUDGETRON_INLINE const double* triangle_row(const double* L, std::size_t i) { return L + i * (i + 1) / 2; }
 
-// r_a -= <row a, v> over the first `columns`
+// r_a -= <row a, v> over the first `columns` numbers
 BUDGETRON_INLINE void subtract_products(const double* const* rows, const double* v, std::size_t columns, double* r) {
   Doubles sums[at_once] = {};
   for (std::size_t j = 0; j < columns; j += width)
@@ -22,7 +22,7 @@ BUDGETRON_INLINE void subtract_products(const double* const* rows, const double*
   for (std::size_t a = 0; a < at_once; ++a) r[a] -= sum_of(sums[a]);
 }
 
-// The triangle of the unknowns i .. i + count among themselves, where count is a constant if there are eight of them.
+// Solves the small triangle of unknowns i .. i + count. If count is eight, it is a compile-time constant.
 BUDGETRON_INLINE void small_lower(const double* const* rows, std::size_t i, std::size_t count, const double* inverse,
                                   double* r) {
 #pragma GCC unroll 8
@@ -43,7 +43,7 @@ BUDGETRON_INLINE void small_upper(const double* const* rows, std::size_t i, std:
   }
 }
 
-// The rows i .. i + count, and the first of them again up to eight; the numbers that belong to them, and zeros.
+// Rows i .. i + count of L, padded to eight with copies of the first, and their right-hand sides, padded with zeros.
 struct Eight {
   Eight(const double* L, const double* from, std::size_t i, std::size_t count) {
     for (std::size_t a = 0; a < at_once; ++a) rows[a] = triangle_row(L, i + (a < count ? a : 0));
@@ -73,7 +73,7 @@ void solve_lower(const double* L, const double* inverse, const double* k, std::s
   x.put(v + i, n - i);
 }
 
-// d -= L' r, for the first i numbers and eight rows
+// d -= L' r, for the first i numbers and eight rows of L
 BUDGETRON_INLINE void subtract_rows(const Eight& x, std::size_t i, double* d) {
   for (std::size_t j = 0; j < i; j += width) {
     Doubles sum = load(d + j);

@@ -1,4 +1,4 @@
-// Rows of doubles and what is done with them.
+// Vectors of doubles and their operations.
 #pragma once
 
 #include <cassert>

@@ -1,4 +1,4 @@
-// What a part of a model consists of, told once: the same walk saves it, restores it and measures it.
+// A part of a model lists its state once, in `fields`. The same walk saves, restores and measures it.
 #pragma once
 
 #include <algorithm>
@@ -25,9 +25,9 @@ class Fields {
   virtual void field(const char* name, std::vector<Counter>& values) = 0;
   // Working memory: measured only.
   virtual void scratch(Bytes) {}
-  // Whether fields are being written to, so that what is derived from them must be derived anew.
+  // Whether this walk writes the fields. If so, values derived from the fields must be recomputed.
   virtual bool restoring() const { return false; }
-  // Whether they are only measured, so that what is not kept as one vector need not be made into one.
+  // Whether this walk only measures. If so, state that is not stored as one vector need not be copied into one.
   virtual bool measuring() const { return false; }
 };
 
@@ -44,7 +44,7 @@ class Measure final : public Fields {
   Bytes bytes = 0;
 };
 
-// The fields of one of several like parts: a prefix makes their names unique.
+// Prefixes all field names, so that several parts of the same kind can be saved side by side.
 class Prefixed final : public Fields {
  public:
   Prefixed(Fields& io, std::string prefix) : io_(io), prefix_(std::move(prefix)) {}
@@ -73,14 +73,15 @@ bool all_finite(const std::vector<T>& v) {
   return std::all_of(v.begin(), v.end(), [](T x) { return std::isfinite(x); });
 }
 
-// A piece of a model that has a state of its own.
+// A piece of a model with its own state.
 class Part {
  public:
   virtual ~Part() = default;
-  // Walks over everything the part keeps: its fields, its working memory, and its own size as an object.
+  // Visits everything the part keeps: its fields, its working memory, and its own size as an object.
   virtual void fields(Fields&) = 0;
-  // Whether restored fields fit together and with n support vectors. They may come from a file that anyone wrote: what
-  // passes here must never lead outside an array, break an assertion or keep a loop from ending, whatever the numbers.
+  // Whether restored fields are consistent with each other and with n support vectors. Model files are untrusted:
+  // fields that pass must never cause an out-of-bounds access, a failed assertion or an endless loop, whatever their
+  // numbers.
   virtual bool is_consistent(std::size_t) const { return true; }
 };
 

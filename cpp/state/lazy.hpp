@@ -1,4 +1,4 @@
-// A value that is made when it is first asked for.
+// A value that is computed on first use.
 #pragma once
 
 #include <atomic>
@@ -8,8 +8,8 @@
 
 namespace budgetron {
 
-// Threads may share it. No lock is held while the value is made, since that may need Python's lock: two threads that
-// ask at once may both make the value, and the first one is kept.
+// Thread-safe. No lock is held during the computation, because it may need Python's lock. Two threads that ask at once
+// may both compute the value; the first result is kept.
 template <class T>
 class Lazy {
  public:
@@ -20,7 +20,7 @@ class Lazy {
     return value_;
   }
 
-  // The value if it was made, else null.
+  // The value if it has been computed, else null.
   const T* peek() const { return made_.load(std::memory_order_acquire) ? &value_ : nullptr; }
 
  private:

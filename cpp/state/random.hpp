@@ -1,6 +1,6 @@
-// Philox4x64-10 (Salmon et al., SC 2011): the n-th number is a function of (seed, n), so the whole state is two
-// integers and a seed means the same on every machine. The stream is that of numpy.random.Philox(key=seed + (stream <<
-// 64)).
+// Philox4x64-10 (Salmon et al., SC 2011). The n-th number is a function of (seed, n), so the whole state is two
+// integers, and a seed gives the same numbers on every machine. The stream equals numpy.random.Philox(key=seed +
+// (stream << 64)).
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace budgetron {
 
 class Random {
  public:
-  // Streams of one seed are as independent as those of different seeds.
+  // Different streams of one seed are as independent as different seeds.
   explicit Random(Counter seed, Counter stream = 0) : seed_(seed), stream_(stream) {}
 
   // Uniform on [0, 1), 53 bits.

@@ -1,6 +1,6 @@
-// Looking ahead over a block of dense rows: one register-tiled product gives the reductions of the whole block with the
-// support vectors as they are when it begins; while it is walked, only the columns of support vectors that changed are
-// made again, for the rows that are left. Row by row gives the same bits.
+// Computes reductions for a block of dense rows ahead of time: one register-tiled product covers the whole block, with
+// the support vectors as they are at its start. While the block is processed, only the columns of changed support
+// vectors are recomputed, for the remaining rows. The results equal those of row-by-row computation bit for bit.
 #pragma once
 
 #include <algorithm>
@@ -12,43 +12,9 @@
 
 #include "input/rows.hpp"
 #include "support/feature_major.hpp"
+#include "support/row_block.hpp"
 
 namespace budgetron {
-
-// Dense rows laid out feature-major, with rows of zeros up to whole lanes.
-template <class T>
-class RowBlock {
- public:
-  template <class U>
-  void take(const DenseRows<U>& rows, std::size_t first, std::size_t count) {
-    stride_ = (count + single_lanes - 1) / single_lanes * single_lanes;
-    values_.resize(stride_ * rows.columns);
-    if (count < stride_) std::fill(values_.begin(), values_.end(), T{0});
-    for (std::size_t a = 0; a < count; a += lanes)
-      transpose(rows.values + (first + a) * rows.columns, std::min(lanes, count - a), rows.columns, &values_[a]);
-  }
-
-  std::size_t stride() const { return stride_; }
-  const T* from(std::size_t a) const { return values_.data() + a; }
-
- private:
-  template <class U>
-  void transpose(const U* x, std::size_t rows, std::size_t columns, T* out) const {
-    if (rows < lanes) return transpose_some(x, rows, columns, out);
-    if constexpr (std::is_same_v<U, double> && std::is_same_v<T, double>)
-      return loops->transpose(x, columns, out, stride_);
-    for (std::size_t j = 0; j < columns; ++j, out += stride_)
-      for (std::size_t a = 0; a < lanes; ++a) out[a] = static_cast<T>(x[a * columns + j]);
-  }
-  template <class U>
-  void transpose_some(const U* x, std::size_t rows, std::size_t columns, T* out) const {
-    for (std::size_t a = 0; a < rows; ++a)
-      for (std::size_t j = 0; j < columns; ++j) out[j * stride_ + a] = static_cast<T>(x[a * columns + j]);
-  }
-
-  std::size_t stride_ = 0;
-  std::vector<T> values_;  // columns x stride
-};
 
 template <class T, class U>
 class BlockAhead final : public Ahead {
@@ -67,8 +33,9 @@ class BlockAhead final : public Ahead {
   }
 
  private:
-  // A changed column costs half a block of reductions where a row costs n, so a block of n/4 rows loses little even
-  // where every row changes the support set. Short blocks are not worth their overhead.
+  // Recomputing a changed column costs half a block of reductions on average, a row costs n. A block of n/4 rows
+  // therefore loses little even if every row changes the support set. Blocks below `lanes` rows are not worth the
+  // overhead.
   std::size_t worthwhile(std::size_t i) const {
     const std::size_t most = std::min({length_, support_.size() / 4, rows_.size() - i});
     return most < lanes ? 0 : most < single_lanes ? most : most / single_lanes * single_lanes;
@@ -88,8 +55,8 @@ class BlockAhead final : public Ahead {
     seen_ = support_.changes();
   }
 
-  // Columns that changed since they were last seen, for row a of the block and those after it. The reduction is
-  // symmetric, so here the rows take the part of the support vectors.
+  // Recomputes the columns of changed support vectors, for row a of the block and later rows. The reduction is
+  // symmetric, so here the rows take the role of the support vectors.
   void follow(std::size_t a) {
     a = a / lanes_of<T> * lanes_of<T>;
     column_.resize(x_.stride());
@@ -109,10 +76,10 @@ class BlockAhead final : public Ahead {
   std::size_t length_;
   std::size_t begin_ = 0, end_ = 0;  // the rows of the block
   RowBlock<T> x_;
-  std::vector<T> norms_;    // of the rows
-  std::size_t stride_ = 0;  // of r: room for a support vector more with every row
+  std::vector<T> norms_;    // norms of the rows
+  std::size_t stride_ = 0;  // stride of r_, with room for one new support vector per row
   std::vector<T> r_;        // rows x stride
-  Counter seen_ = 0;        // the changes that r follows
+  Counter seen_ = 0;        // r_ includes changes up to this one
   std::vector<T> s_, column_;
 };
 

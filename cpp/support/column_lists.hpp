@@ -1,5 +1,5 @@
-// For every column that has one, the list of its nonzeros: an open-addressing table, so that memory goes with the
-// nonzeros and not with the number of columns.
+// The nonzeros of each column, as lists in an open-addressing hash table. Memory grows with the nonzeros, not with the
+// number of columns.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ class ColumnLists {
  public:
   using List = std::vector<Listed<T>>;
 
-  // The nonzeros of a column, in no order.
+  // The nonzeros of a column, unsorted.
   std::span<const Listed<T>> operator[](std::int32_t column) const {
     if (cells_.empty()) return {};
     return cells_[place(column)].list;
   }
 
-  // Room for so many columns, in lists that are empty yet.
+  // Makes an empty table with room for this many columns.
   void reserve(std::size_t columns) {
     std::size_t capacity = 64;
     while (capacity < 2 * (columns + 1)) capacity *= 2;
@@ -62,7 +62,7 @@ class ColumnLists {
     List list;
   };
 
-  // Where the column is, or would be.
+  // The cell of the column, or the empty cell where it would be inserted.
   std::size_t place(std::int32_t column) const {
     const std::size_t mask = cells_.size() - 1;
     std::size_t at = (static_cast<std::uint64_t>(column) * multiplier() >> 32) & mask;
@@ -70,7 +70,7 @@ class ColumnLists {
     return at;
   }
 
-  // Another one in every process: no file can name columns that all have the same place.
+  // The hash multiplier is random in every process, so that no file can contain columns that all collide.
   static std::uint64_t multiplier() {
     static const std::uint64_t drawn = [] {
       std::random_device device;
@@ -85,7 +85,7 @@ class ColumnLists {
     return list[i];
   }
 
-  // Room for twice the columns that are in use; those that are no longer go.
+  // Grows to at least twice the columns in use; columns with empty lists are dropped.
   void grow() {
     std::size_t live = 0, capacity = 64;
     for (const Cell& cell : cells_) live += !cell.list.empty();
@@ -96,7 +96,7 @@ class ColumnLists {
       if (!cell.list.empty()) cells_[place(cell.column)] = std::move(cell);
   }
 
-  std::vector<Cell> cells_;  // a power of 2
+  std::vector<Cell> cells_;  // the size is a power of 2
   std::size_t used_ = 0;
 };
 

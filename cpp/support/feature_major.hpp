@@ -1,6 +1,6 @@
-// Support vectors feature-major: the values of feature j of all support vectors lie side by side, so that one row costs
-// a fused pass over the support vectors per feature with no horizontal sums, and a sparse x touches only its nonzero
-// features.
+// Support vectors in feature-major order: the values of feature j of all support vectors are contiguous. A row then
+// costs one fused pass over the support vectors per feature, without horizontal sums, and a sparse row visits only its
+// nonzero features.
 #pragma once
 
 #include <algorithm>
@@ -47,12 +47,12 @@ class FeatureMajor final : public SupportSet {
 
   std::unique_ptr<Ahead> ahead(const Rows&, std::size_t length) const override;
 
-  // Reductions of a feature-major block of rows.
+  // The reductions of a feature-major block of rows.
   void reduce(const T* x, std::size_t x_stride, std::size_t rows, T* r, std::size_t r_stride) const {
     reduction_.block(x, x_stride, rows, features_, values_.data(), stride_, padded(), r, r_stride);
   }
 
-  // How many changes there were, and which was the last at place i.
+  // The number of changes so far, and the number of the last change of slot i.
   Counter changes() const { return changes_; }
   Counter changed(std::size_t i) const { return changed_[i]; }
 
@@ -103,7 +103,7 @@ class FeatureMajor final : public SupportSet {
   }
 
  private:
-  // Hands x to use; a row of the other precision is converted first, as if it had come in this one.
+  // Calls use(x). A row of the other precision is first converted, as if it had been passed in this one.
   template <class Use>
   static auto as_stored(const Row& x, Use use) {
     return std::visit(
@@ -122,8 +122,8 @@ class FeatureMajor final : public SupportSet {
   T norm_of(const DenseRow<T>& x) const { return reduction_.norm(x.values, x.columns); }
   T norm_of(const SparseRow<T>& x) const { return reduction_.sparse_norm(x.values, x.indices, x.nonzeros); }
 
-  // Dot products of a row that is mostly zeros are the same to the last bit over its nonzeros alone; false if it is
-  // not.
+  // If at least half of s is zero, computes its dot products over the nonzeros only, which gives the same bits. Returns
+  // false otherwise.
   bool finish_sparse(const std::vector<T>& s, T norm, const Finish& kernel, std::span<double> k) const {
     constexpr std::size_t worthwhile = 64;  // features
     if (features_ < worthwhile || &reduction_ != &dot_product<T>()) return false;
@@ -166,7 +166,8 @@ class FeatureMajor final : public SupportSet {
     for (std::size_t j = 0; j < features_; ++j) values_[j * stride_ + i] = 0;
   }
 
-  // Strides are 16, 48, 112 ..., never a power of 2: values of one support vector would then share few cache lines.
+  // Strides are 16, 48, 112 ..., never a power of 2, because then the values of one support vector would compete for
+  // few cache lines.
   void widen(std::size_t stride) {
     std::vector<T> wider(features_ * stride);
     for (std::size_t j = 0; j < features_; ++j)
@@ -183,9 +184,9 @@ class FeatureMajor final : public SupportSet {
   Counter n_ = 0;
   std::size_t stride_ = 0;
   std::vector<T> values_;  // features x stride
-  std::vector<T> norms_;   // stride of them
+  std::vector<T> norms_;   // length stride_
   Counter changes_ = 0;
-  std::vector<Counter> changed_;  // stride of them
+  std::vector<Counter> changed_;  // length stride_
 };
 
 }  // namespace budgetron

@@ -1,5 +1,5 @@
-// Support vectors of wide sparse rows: every one as its nonzeros, and for every column the list of those that are not
-// zero there. A row meets only the support vectors that share a column with it.
+// Support vectors of wide sparse rows. Each is stored as its nonzeros; for every column there is a list of the support
+// vectors that are nonzero there. A row visits only the support vectors that share a column with it.
 #pragma once
 
 #include <algorithm>
@@ -83,7 +83,7 @@ class InvertedIndex final : public SupportSet {
   bool is_consistent(std::size_t n) const override { return size() == n; }
 
  private:
-  // A row's nonzeros, in order of their columns.
+  // The nonzeros of a row, sorted by column.
   struct Nonzeros {
     std::vector<std::int32_t> indices;
     std::vector<T> values;
@@ -109,7 +109,7 @@ class InvertedIndex final : public SupportSet {
   };
 
   struct Saved {
-    std::vector<Counter> sizes, columns;  // of every support vector, one after the other
+    std::vector<Counter> sizes, columns;  // of all support vectors, concatenated
     std::vector<T> values, norms;
   };
 
@@ -155,7 +155,8 @@ class InvertedIndex final : public SupportSet {
     return out;
   }
 
-  // What does not fit together restores nothing, which then does not fit the rest.
+  // Restores nothing if the fields are malformed; the size then disagrees with the other parts, and the model is
+  // refused.
   void restore(const Saved& saved) {
     if (!sound(saved)) return;
     vectors_.resize(saved.sizes.size());
@@ -193,7 +194,7 @@ class InvertedIndex final : public SupportSet {
   std::size_t features_;
   const Reduction<T>& reduction_;
   std::vector<Nonzeros> vectors_;
-  std::vector<T> norms_;  // padded() of them or more
+  std::vector<T> norms_;  // length padded() or more
   ColumnLists<T> lists_;
 };
 

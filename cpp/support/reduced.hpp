@@ -1,4 +1,4 @@
-// What a kernel is made of: the reductions over features of one x with all support vectors, and the norms.
+// The input of a kernel: the reductions of one x with all support vectors, and the norms.
 #pragma once
 
 #include <span>
@@ -7,12 +7,12 @@ namespace budgetron {
 
 template <class T>
 struct Reduced {
-  std::span<const T> r;      // of (x, s_i); whole lanes
-  std::span<const T> norms;  // of s_i; as many
-  T norm;                    // of x
+  std::span<const T> r;      // reductions of (x, s_i), padded
+  std::span<const T> norms;  // norms of s_i, padded
+  T norm;                    // norm of x
 };
 
-// From reductions to numbers, one for each support vector; out has room for whole lanes of them.
+// Maps reductions to one number per support vector; `out` has room for the padded count.
 class Finish {
  public:
   virtual ~Finish() = default;

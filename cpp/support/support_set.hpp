@@ -1,5 +1,4 @@
-// The support vectors s_1 .. s_n, and the one reduction over features that a kernel needs of (x, s_i), for all i at
-// once.
+// The support vectors s_1 .. s_n, and kernel rows k_i = finish(reduce(x, s_i)) for all i at once.
 #pragma once
 
 #include <memory>
@@ -11,35 +10,35 @@
 
 namespace budgetron {
 
-// The kernel rows of a batch of rows, one after the other, while the support set changes.
+// Kernel rows of a batch, one after the other, while the support set changes.
 class Ahead {
  public:
   virtual ~Ahead() = default;
-  // Row i against the support vectors as they are now; its norm.
+  // Kernel row of row i with the current support vectors; returns the norm of the row.
   virtual double kernel_row(std::size_t i, const Finish&, std::span<double> k) = 0;
 };
 
 class SupportSet : public Part {
  public:
   virtual std::size_t size() const = 0;
-  // How many numbers a buffer for one row over the support vectors must hold (size() rounded up to whole lanes).
+  // The length of a buffer for one kernel row: size() rounded up to a multiple of the lane count.
   virtual std::size_t padded() const = 0;
   virtual double norm(const Row&) const = 0;
   virtual double norm(std::size_t i) const = 0;
-  // k_i = what is made of the reduction of (x, s_i); k has room for padded() numbers. The norm of x.
+  // k[i] = finish(reduce(x, s_i)); k has room for padded() numbers. Returns the norm of x.
   virtual double kernel_row(const Row& x, const Finish&, std::span<double> k) const = 0;
   virtual void kernel_row(std::size_t i, const Finish&, std::span<double> k) const = 0;
-  // The same for many rows; at most `length` of them are looked at before it is their turn.
+  // The same for a batch of rows; at most `length` rows are computed ahead of time.
   virtual std::unique_ptr<Ahead> ahead(const Rows&, std::size_t length) const = 0;
   virtual void append(const Row& x, double norm) = 0;
   virtual void replace(std::size_t i, const Row& x, double norm) = 0;
-  // The last one moves to place i.
+  // Removes support vector i; the last one moves to its slot.
   virtual void remove(std::size_t i) = 0;
-  // Support vector i as dense numbers.
+  // Writes support vector i as a dense row.
   virtual void copy(std::size_t i, std::span<double> out) const = 0;
 };
 
-// Nothing is looked at before its turn.
+// Computes each row when it is asked for.
 class RowByRow final : public Ahead {
  public:
   RowByRow(const Rows& rows, const SupportSet& support) : rows_(rows), support_(support) {}

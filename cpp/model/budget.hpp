@@ -1,0 +1,17 @@
+// The interface of a budget: how a new term enters f.
+#pragma once
+
+#include "model/expansion.hpp"
+#include "state/fields.hpp"
+
+namespace budgetron {
+
+class Budget : public Part {
+ public:
+  virtual void insert(Expansion& f, const Term& term) = 0;
+  // Whether it solves linear systems of the kernel matrix. Their condition number would magnify single-precision
+  // rounding, so kernels are then computed in double.
+  virtual bool solves() const { return false; }
+};
+
+}  // namespace budgetron
