@@ -16,6 +16,7 @@ from budgetron import (
     SGD,
     Averaged,
     CoinBetting,
+    ForgetLargerRoot,
     Gaussian,
     Identity,
     Kernelized,
@@ -23,7 +24,9 @@ from budgetron import (
     Linear,
     Logistic,
     Mapped,
+    MarginPerceptron,
     Merge,
+    OneByOne,
     OnlineClassifier,
     OnlineNewton,
     OnlineRegressor,
@@ -169,3 +172,12 @@ def test_fuzzing_finds_nothing():
     )
     assert run.returncode == 0, run.stdout + run.stderr
     assert "inputs 0 to 149" in run.stdout
+
+
+def test_the_forgetron_of_the_larger_root_keeps_to_the_limits():
+    """The root is 2.5e160: f would grow by as much, so the step is left out."""
+    model = OneByOne(Kernelized(Linear(), MarginPerceptron(margin=0.0), ForgetLargerRoot(1)), 1)
+    for x in (1e-80, -1e-81):
+        model.learn_one(np.array([x]), 1)
+    assert all(np.isfinite(values).all() for values in model.state().values())
+    assert np.abs(model.dual_coef()).max() < 1e150

@@ -54,7 +54,8 @@ def test_headers_of_one_processor_stay_in_simd():
 
 
 def test_wrong_directions_are_noticed():
-    text = '#include <vector>\n#include "model/budget.hpp"\n#  include "budgets/removal.hpp"\n#include "loose.hpp"\n'
+    text = '#include <vector>\n#include "model/budget.hpp"\n#  include "budgets/removal.hpp"\n'
+    text += '#include "loose.hpp"\n'
     assert against_the_order("python", text) == ["loose.hpp"]
     assert against_the_order("dual", text) == ["budgets/removal.hpp", "loose.hpp"]
     assert against_the_order("simd", text) == ["model/budget.hpp", "budgets/removal.hpp", "loose.hpp"]
