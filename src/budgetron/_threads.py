@@ -1,8 +1,8 @@
-"""What lets threads share an estimator, and lets a process fork while one of them learns.
+"""Locks: several threads may share an estimator, and a process may fork while a thread learns.
 
-* ``turn(estimator)`` is the lock that calls which learn hold, so that they take turns.
-* A native model has a lock of its own, held while rows are walked. A fork waits until it is free, a tenth
-  of a second at most. So the child gets a model between two rows. In the child all locks are new.
+* ``learning_lock(estimator)`` is held by every call that learns, so that such calls run one at a time.
+* Each native model also has its own lock, held while it learns rows. A fork waits for these locks, at most
+  a tenth of a second. So the child process gets models that have learned whole rows. Its locks are new.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ import threading
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
-_turns: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # one for each estimator
 _models: WeakSet[Any] = WeakSet()
-_making = threading.Lock()  # held while one of the two above grows
+_adding = threading.Lock()  # held while an entry is added to _locks or _models
 _forking = threading.Lock()  # held by the thread that forks
-_held: list[Any] = []  # the native models that it holds
+_held: list[Any] = []  # the native models whose locks the forking thread holds
 
 
-def turn(owner: Any) -> Any:
-    """The lock of an object, made when it is first asked for."""
-    lock = _turns.get(owner)
+def learning_lock(estimator: Any) -> Any:
+    """The lock of an estimator, created on first use."""
+    lock = _locks.get(estimator)
     if lock is None:
-        with _making:
-            lock = _turns.setdefault(owner, threading.RLock())
+        with _adding:
+            lock = _locks.setdefault(estimator, threading.RLock())
     return lock
 
 
 def watch(model: Any) -> None:
-    """From now on a fork waits for this model."""
-    with _making:
+    """Register a model: forks wait for its lock from now on."""
+    with _adding:
         _models.add(model)
 
 
 def _before_fork() -> None:
     _forking.acquire()
-    with _making:
+    with _adding:
         _held.extend(model._native for model in _models)
     for native in _held:
         native.hold()
@@ -50,12 +50,12 @@ def _after_fork_in_parent() -> None:
 
 
 def _after_fork_in_child() -> None:
-    global _making, _forking
+    global _adding, _forking
     for native in _held:
         native.renew()
     _held.clear()
-    _turns.clear()  # their owners were threads that are not here
-    _making, _forking = threading.Lock(), threading.Lock()
+    _locks.clear()  # held by threads that do not exist in the child
+    _adding, _forking = threading.Lock(), threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

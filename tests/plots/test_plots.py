@@ -124,9 +124,9 @@ def test_a_given_ax_is_drawn_on_and_returned():
 
 
 def test_pictures_come_from_what_was_kept_of_a_comparison(tmp_path):
-    kept = json.loads(json.dumps(comparison("a", "b").as_dict()))
+    by_budget = json.loads(json.dumps(comparison("a", "b").as_dict()))
     path = tmp_path / "picture.png"
-    plots.overview(Comparison.from_dict(kept)).savefig(path)
+    plots.overview(Comparison.from_dict(by_budget)).savefig(path)
     assert pyplot.imread(path).std() > 0.05
 
 
