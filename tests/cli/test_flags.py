@@ -73,11 +73,11 @@ def test_losses_and_maintenances():
         ),
         ("ogd", {"eta": "x"}, "--eta: expected a number, got 'x'."),
         ("ogd", {"loss": "hinges"}, "--loss: there is no 'hinges'; did you mean hinge?"),
-        ("ogd", {"kernel": "cubic"}, "--kernel: there is no 'cubic'; there are: gaussian, "),
+        ("ogd", {"kernel": "cubic"}, "--kernel: there is no 'cubic'; expected one of gaussian, "),
         ("ogd", {"sigma": "0"}, "gaussian: sigma must be above 0, got 0.0."),
         ("ogd", {"gamma": "-1"}, "Gaussian: gamma must be above 0, got -1.0."),
         ("ogd", {"gamma": "wide"}, "--gamma: expected a number or scale or auto, got 'wide'."),
-        ("ogd", {"gamma": "1", "sigma": "1"}, "--sigma and --gamma are two ways to say one thing"),
+        ("ogd", {"gamma": "1", "sigma": "1"}, "--sigma and --gamma exclude each other"),
         ("ogd", {"degree": "2"}, "--degree is not for the kernel gaussian, which takes --gamma, --sigma."),
         (
             "bsgd",
@@ -108,7 +108,7 @@ def test_several_algorithms_share_flags():
 
 @pytest.mark.parametrize(
     ("word", "message"),
-    [("forgetorn", "did you mean forgetron?"), ("svm", "there are: bduol, bogd,")],
+    [("forgetorn", "did you mean forgetron?"), ("svm", "expected one of bduol, bogd,")],
 )
 def test_unknown_algorithms(word, message, capsys):
     code, out, err = called(capsys, "run", word, "-", *COLUMNS)
