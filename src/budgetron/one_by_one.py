@@ -123,4 +123,4 @@ class OneByOne(Model):
             norm = 8 * np.dot(x, x)
         if not np.isfinite(norm):
             raise ValueError("x is too large: its squared norm overflows.")
-        raise ValueError(f"x has a score that is not finite, and the model is unchanged: {advice}.")
+        raise ValueError(f"x gives a score that is not finite, and the model is unchanged: {advice}.")

@@ -104,7 +104,7 @@ def test_a_shorter_file_cannot_go_on(rows, tmp_path, capsys):
         (["--standardise"], "the file has steps"),
         (["--delay", "2"], "the file has the delay 0, the command line 2;"),
         (["--classes", "0,1,7"], "with other --classes"),
-        (["--features", "9"], "with --features 9: its rows have 4"),
+        (["--features", "9"], "with --features 9: the file has 4"),
         (["--regression"], "the file has an OnlineClassifier, the command line OnlineRegressor;"),
     ],
 )

@@ -132,7 +132,7 @@ def test_known_sets_are_as_wide_as_they_are_known_to_be(folder):
 
 
 def test_what_is_missing_is_said_with_how_to_get_it(folder):
-    with pytest.raises(DataError, match=rf"w7a.train.svm .* is not in {folder}; .*fetch\('w7a'\) down"):
+    with pytest.raises(DataError, match=rf"w7a.train.svm .* is not in {folder}: .*fetch\('w7a'\) down"):
         datasets.load("w7a")
     with pytest.raises(DataError, match=r'get spambase.data of "Spambase" from UCI \(https://.*as svm'):
         datasets.load("spambase")
@@ -166,7 +166,7 @@ def test_the_folder_is_given_or_named_by_the_environment_or_the_cache(tmp_path, 
     assert "mine" not in datasets.names()
     with pytest.raises(DataError, match="is not in the catalogue and has no file"):
         datasets.load("mine")
-    with pytest.raises(DataError, match=rf"is not in {given}; "):
+    with pytest.raises(DataError, match=rf"is not in {given}: "):
         datasets.load("w7a", folder=given)
     monkeypatch.delenv("BUDGETRON_DATA")
     assert datasets.files("everywhere") == [cached / "everywhere.svm"]
@@ -275,7 +275,7 @@ def test_a_download_that_fails_is_a_sentence(folder, page, monkeypatch):
 
 
 def test_only_svmlight_text_is_downloaded(folder):
-    with pytest.raises(DataError, match=rf'fetch: casp .*; get CASP.csv of "Physico.* to {folder}, as svm'):
+    with pytest.raises(DataError, match=rf'fetch: casp .*: get CASP.csv of "Physico.* to {folder} as svm'):
         datasets.fetch("casp")
 
 

@@ -87,7 +87,7 @@ def test_rows_in_a_block_are_checked(kind, tmp_path):
 def test_arrays_are_checked():
     with pytest.raises(ValueError, match="X must have two dimensions, got 1"):
         streams.from_arrays([1.0, 2.0])
-    with pytest.raises(ValueError, match=r"X has 50 rows, y has shape \(49,\)"):
+    with pytest.raises(ValueError, match=r"y must have 50 labels, as X has rows, got shape \(49,\)"):
         streams.from_arrays(X, Y[:-1])
     assert [b.y for b in streams.from_arrays(X, rows=30)] == [None, None]
 
@@ -173,7 +173,7 @@ def test_a_pipe_gives_rows_as_they_come():
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_named_pipe(tmp_path):
     os.mkfifo(tmp_path / "rows")
-    with pytest.raises(ValueError, match="n_features must be given"):
+    with pytest.raises(ValueError, match="is a pipe, which needs n_features"):
         streams.from_svmlight(tmp_path / "rows")
     threading.Thread(target=(tmp_path / "rows").write_bytes, args=[TEXT], daemon=True).start()
     got, _ = rows_of(streams.from_svmlight(tmp_path / "rows", n_features=4))

@@ -37,11 +37,11 @@ def test_csv_with_other_marks_and_chosen_columns():
     [
         (
             b"a,y\n1,1\n,1\n",
-            r"stream, row 1 \(the first is 0\), column 'a': expected a finite value, got a missing or infinite one\.$",
+            r"stream, row 1 \(the first is 0\), column 'a': expected a finite value",
         ),
         (
             b"a,y\n1,1\n2,\n",
-            r"stream, row 1 \(the first is 0\), column 'y': expected a finite value, got a missing or infinite one\.$",
+            r"stream, row 1 \(the first is 0\), column 'y': expected a finite value",
         ),
         (b"a,y\n1,1\ninf,1\n", r"row 1 \(the first is 0\), column 'a'"),
         (b"a,y\n1,1\nx,1\n", r"stream: .*invalid value 'x'"),
@@ -52,16 +52,16 @@ def test_csv_with_other_marks_and_chosen_columns():
         (b"", r"stream: there is no column 'y' among: \.$"),
         (
             b"a,y\n1,u\n2,\n",
-            r"row 1 \(the first is 0\), column 'y': expected a finite value, got a missing or infinite one\.$",
+            r"row 1 \(the first is 0\), column 'y': expected a finite value",
         ),
         (
             b"a,y\n1,\n2,u\n",
-            r"row 0 \(the first is 0\), column 'y': expected a finite value, got a missing or infinite one\.$",
+            r"row 0 \(the first is 0\), column 'y': expected a finite value",
         ),
         (b"a,y\n1,NA\n2,1\n", r"row 0 \(the first is 0\), column 'y'"),
         (b"a,y\n1,nan\n2,1\n", r"row 0 \(the first is 0\), column 'y'"),
         (b"a,y\n1,inf\n2,1\n", r"row 0 \(the first is 0\), column 'y'"),
-        (b"a,y\n1,1\n2,9007199254740993\n", r"row 1 .*: expected a label below 2\^53 in size"),
+        (b"a,y\n1,1\n2,9007199254740993\n", r"row 1 .*: expected a label below 2\^53"),
         (b"y\n1\n2\n", r"stream: there are no columns of features, expected one or more\.$"),
     ],
 )
@@ -88,7 +88,7 @@ def test_large_whole_numbers_are_no_labels(tmp_path):
         {"a": [1.0, 2.0], "i": [1, -(2**53) - 1], "f": [1.0, 1e300], "s": ["9" * 20, "8" * 20]}
     )
     parquet.write_table(table, tmp_path / "t")
-    with pytest.raises(DataError, match=r"t, row 1 .*, column 'i': expected a label below 2\^53 in size"):
+    with pytest.raises(DataError, match=r"t, row 1 .*, column 'i': expected a label below 2\^53"):
         list(streams.from_parquet(tmp_path / "t", target="i", features=["a"]))
     for target, last in (("f", 1e300), ("s", "8" * 20)):
         [block] = streams.from_parquet(tmp_path / "t", target=target, features=["a"])

@@ -296,7 +296,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
         scores = model.scores(X if self._needs_no_checks(X) else self._rows(X, reset=False))
         if not np.isfinite(scores).all():
             row = int(np.argmin(np.isfinite(scores).all(axis=1)))
-            raise ValueError(f"Row {row} of X has a score that is not finite: scale the features.")
+            raise ValueError(f"Row {row} of X gives a score that is not finite: scale the features.")
         return scores
 
     def __sizeof__(self) -> int:
