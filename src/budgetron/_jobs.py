@@ -1,4 +1,4 @@
-"""Jobs in threads."""
+"""Run jobs in a pool of threads."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ T = TypeVar("T")
 def results(
     owner: str, jobs: Sequence[Callable[[], T]], n_jobs: int, stop: Callable[[], None] = lambda: None
 ) -> list[T]:
-    """What the jobs return, in their order, from ``n_jobs`` threads; -1 is one for each processor.
+    """Run the jobs in ``n_jobs`` threads (-1: one per processor) and return their results in order.
 
-    If a job fails or the wait is interrupted, jobs that have not begun are dropped, and ``stop`` is called
-    to end those that have.
+    If a job fails or the wait is interrupted, jobs that have not started are cancelled, and ``stop`` is
+    called to end the running ones.
     """
     threads = _check.threads(owner, n_jobs)
     if threads == 1:

@@ -1,4 +1,4 @@
-"""Rows of input handed to the native core without a copy."""
+"""Pass input rows to the native core without copying them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Matrix = Any
 
 
 def aligned(a: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The array itself where its layout suits native loads, else a copy."""
+    """The array itself if it is C-contiguous and aligned, else such a copy."""
     return np.require(a, requirements=["C", "A"])
 
 
 def canonical(X: Matrix) -> Matrix:
-    """X itself where its layout suits the core; else a copy in order (the caller's is not touched).
+    """X itself if its layout suits the core, else a copy with that layout. The caller's X is not changed.
 
-    The indices of a sparse X are always copied, and the copy is checked: another thread that changes X
-    meanwhile cannot lead the core outside its arrays.
+    The indices of a sparse X are always copied, and the copy is checked. So a thread that changes X at the
+    same time cannot make the core read outside its arrays.
     """
     if not sparse.issparse(X):
         return aligned(X)
     view = type(X)((aligned(X.data), X.indices.copy(), X.indptr.copy()), shape=X.shape, copy=False)
-    view.check_format(full_check=True)  # which may cut off what no row refers to
+    view.check_format(full_check=True)  # may drop entries after the last row
     if view.has_canonical_format:
         return view
     view = view.copy()
@@ -38,30 +38,33 @@ def canonical(X: Matrix) -> Matrix:
 
 
 def views(X: Matrix) -> Callable[[slice], _core.Rows]:
-    """A function from a slice of rows to the native view of them."""
+    """A function that takes a slice of rows and returns a native view of them."""
     if not sparse.issparse(X):
-        return lambda cut: _core.dense(X[cut])
+        return lambda rows: _core.dense(X[rows])
     indices = X.indices.astype(np.int32, copy=False)
     indptr = X.indptr.astype(np.int64, copy=False)
-    return lambda cut: _core.sparse(X.data, indices, indptr[cut.start : cut.stop + 1], X.shape[1])
+    return lambda rows: _core.sparse(X.data, indices, indptr[rows.start : rows.stop + 1], X.shape[1])
 
 
 def whole(X: Matrix) -> _core.Rows:
-    """All rows of X in one piece."""
+    """A native view of all rows of X."""
     return views(X)(slice(0, X.shape[0]))
 
 
 def precision(dtype: npt.DTypeLike) -> _core.Precision:
-    """The native name of a precision."""
+    """The native precision of a dtype."""
     return _core.Precision.Single if np.dtype(dtype) == np.float32 else _core.Precision.Double
 
 
 def first_too_large(X: Matrix, dtype: npt.DTypeLike) -> int:
-    """The first row whose squared norm is within a factor of 8 of overflow; else how many there are."""
+    """The index of the first row whose squared norm is NaN, or above 1/8 of the largest finite number.
+
+    If there is no such row, the number of rows.
+    """
     return _core.first_too_large(whole(X), precision(dtype))
 
 
 def refuse_too_large(X: Matrix, row: int) -> None:
-    """One sentence where ``row``, as `first_too_large` gives it, is one of X."""
+    """Raise an error if ``row``, a result of `first_too_large`, is a row of X."""
     if row < X.shape[0]:
         raise ValueError(f"Row {row} of X is too large: its squared norm overflows.")

@@ -1,8 +1,8 @@
-"""What lets threads share an estimator, and lets a process fork while one of them learns.
+"""Locks: several threads may share an estimator, and a process may fork while a thread learns.
 
-* ``turn(estimator)`` is the lock that calls which learn hold, so that they take turns.
-* A native model has a lock of its own, held while rows are walked. A fork waits until it is free, a tenth
-  of a second at most. So the child gets a model between two rows. In the child all locks are new.
+* ``learning_lock(estimator)`` is held by every call that learns, so that such calls run one at a time.
+* Each native model also has its own lock, held while it learns rows. A fork waits for these locks, at most
+  a tenth of a second. So the child process gets models that have learned whole rows. Its locks are new.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ import threading
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
-_turns: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # one for each estimator
 _models: WeakSet[Any] = WeakSet()
-_growing = threading.Lock()  # held while one of these two grows, and during a fork: no model is new then
-_held: list[Any] = []  # the native models that it holds
+_adding = threading.Lock()  # held while _locks or _models grows, and during a fork: a new model would be unheld
+_held: list[Any] = []  # the native models whose locks the forking thread holds
 
 
-def turn(owner: Any) -> Any:
-    """The lock of an object, made when it is first asked for."""
-    lock = _turns.get(owner)
+def learning_lock(estimator: Any) -> Any:
+    """The lock of an estimator, created on first use."""
+    lock = _locks.get(estimator)
     if lock is None:
-        with _growing:
-            lock = _turns.setdefault(owner, threading.RLock())
+        with _adding:
+            lock = _locks.setdefault(estimator, threading.RLock())
     return lock
 
 
 def watch(model: Any) -> None:
-    """From now on a fork waits for this model."""
-    with _growing:
+    """Register a model: forks wait for its lock from now on."""
+    with _adding:
         _models.add(model)
 
 
 def _before_fork() -> None:
-    _growing.acquire()
+    _adding.acquire()
     _held.extend(model._native for model in _models)
     for native in _held:
         native.hold()
@@ -44,16 +44,16 @@ def _after_fork_in_parent() -> None:
     for native in _held:
         native.release()
     _held.clear()
-    _growing.release()
+    _adding.release()
 
 
 def _after_fork_in_child() -> None:
-    global _growing
+    global _adding
     for native in _held:
         native.renew()
     _held.clear()
-    _turns.clear()  # their owners were threads that are not here
-    _growing = threading.Lock()
+    _locks.clear()  # held by threads that do not exist in the child
+    _adding = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,4 +1,4 @@
-"""A first real job: ten learners over handwritten digits, in the online protocol.
+"""A demonstration: ten learners over handwritten digits, each row predicted and then learned.
 
 Run ``python -m budgetron.demo``.
 """
@@ -14,7 +14,7 @@ from budgetron.learners import Learner
 
 
 def learners(budget: int = 100) -> dict[str, Learner]:
-    """What competes: two learners without a budget, and eight that keep to one."""
+    """Two learners without a budget, and eight with one."""
     k = Gaussian.of_width(8)
     return {
         "perceptron": algorithms.perceptron(k),

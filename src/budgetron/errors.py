@@ -1,11 +1,11 @@
-"""Errors that a caller may want to tell apart from other wrong values."""
+"""Errors that a caller may want to catch separately."""
 
 
 class DivergedError(ValueError):
-    """Learning stopped before a row whose score or step is not finite.
+    """Learning stopped at a row whose score or step is not finite.
 
-    The rows before it have been learned, and the model is exactly what it would be had it been given only
-    those. ``rows_learned`` says how many of this call's rows they are.
+    That row is not learned; the rows before it are. The model is the same as if the call had been given
+    only those rows. ``rows_learned`` is their number.
 
     Examples
     --------

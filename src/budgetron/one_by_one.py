@@ -1,4 +1,4 @@
-"""A learner at work on one row at a time, with next to nothing between Python and the native step."""
+"""OneByOne: a model that learns one row per call with little overhead."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from budgetron.learners import Floats, Learner, Model
 
 
 class OneByOne(Model):
-    """A model that takes single rows, for loops in which every microsecond counts.
+    """A model that learns one row per call, for loops in which every microsecond counts.
 
-    A step costs two microseconds beside the native work; ``partial_fit`` of an estimator with one row costs
-    ten times that. The model is the one that an estimator with the same learner, rows and seed has, bit for
-    bit. It pickles, and any number of threads may use it.
+    The overhead of a call is two microseconds; that of an estimator's ``partial_fit`` is ten times that.
+    The model is the same, bit for bit, as that of an estimator with the same learner, rows and seed. It can
+    be pickled and shared by threads.
 
     Parameters
     ----------
     learner : Learner
-        What learns. All its parameters must be numbers: ``learner.resolved(X)`` takes those left open,
-        such as ``gamma="scale"``, from rows.
+        The algorithm. Parameters such as ``gamma="scale"``, which are computed from rows, must be numbers
+        here: ``learner.resolved(X)`` computes them.
     n_features : int
-        The length of a row.
+        The number of columns.
     n_classes : int or None
-        Two classes have the labels -1 and +1, k of them 0 .. k-1; None is regression, with real targets.
+        2: the labels are -1 and +1. k > 2: the labels are 0 .. k-1. None: regression.
     dtype : float64 or float32
-        The type of the rows.
+        The dtype of the rows.
     seed : int
-        The seed of the budget's draws.
+        The seed of the budget's random choices.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class OneByOne(Model):
         for name, value in _check.instance(self, "learner", learner, Learner).get_params().items():
             if isinstance(value, str) and value in ("scale", "auto"):
                 raise ValueError(
-                    f"OneByOne: {name}={value!r} is taken from rows, and there are none yet; "
+                    f"OneByOne: {name}={value!r} is computed from rows, and there are none yet: "
                     "give a number, or learner.resolved(X)."
                 )
         super().__init__(
@@ -75,10 +75,11 @@ class OneByOne(Model):
         )
 
     def learn_one(self, x: npt.NDArray[Any], y: float) -> float | Floats:
-        """The score of x, and then learn it: a number for two labels or targets, else one per label.
+        """Learn x and return its score from before the update.
 
-        x is an array of ``n_features`` numbers of the model's dtype, side by side in memory. A row whose
-        score is not finite is refused with a ValueError, and the model stays as it was.
+        The score is a number for two classes or regression, else an array with one number per class. x is a
+        contiguous array of ``n_features`` numbers of the model's dtype. If its score is not finite, a
+        ValueError is raised and the model is unchanged.
         """
         scores = np.empty(self._native.outputs)
         if not self._native.learn_one(self._row(x), self.task.code(y), scores):
@@ -86,7 +87,7 @@ class OneByOne(Model):
         return scores if len(scores) > 1 else scores.item()
 
     def score_one(self, x: npt.NDArray[Any]) -> float | Floats:
-        """The score of x alone; of an ``Averaged`` learner, by the average."""
+        """The score of x, without learning it. An ``Averaged`` learner scores with its average."""
         scores = np.empty(self._native.outputs)
         if not self._native.score_one(self._row(x), scores):
             self._refuse(x, "scale the features")
@@ -98,7 +99,7 @@ class OneByOne(Model):
         return Labels(n_classes)
 
     def _row(self, x: Any) -> npt.NDArray[Any]:
-        """The row itself, where it is one."""
+        """Check the type, shape and layout of a row."""
         if (
             isinstance(x, np.ndarray)
             and x.dtype == self.dtype
@@ -108,7 +109,7 @@ class OneByOne(Model):
             return x if x.flags.aligned else x.copy()
         got = f"{x.dtype} of shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
         if got == f"{self.dtype} of shape ({self.n_features},)":
-            got += " with gaps in memory"
+            got += " that is not contiguous"
         raise ValueError(
             f"x must be a contiguous array of {self.dtype} and shape ({self.n_features},), got {got}: "
             f"numpy.ascontiguousarray(x, dtype=numpy.{self.dtype}) makes one."
@@ -122,4 +123,4 @@ class OneByOne(Model):
             norm = 8 * np.dot(x, x)
         if not np.isfinite(norm):
             raise ValueError("x is too large: its squared norm overflows.")
-        raise ValueError(f"x gives a score that is not finite, so the model was left as it was: {advice}.")
+        raise ValueError(f"x gives a score that is not finite, and the model is unchanged: {advice}.")

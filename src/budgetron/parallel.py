@@ -1,4 +1,4 @@
-"""Many models over the same rows at once."""
+"""Run several estimators over the same rows in parallel."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ def progressive_predict_many(
     orders: Sequence[npt.ArrayLike] | None = None,
     n_jobs: int | None = -1,
 ) -> list[npt.NDArray[Any]]:
-    """``progressive_predict`` of every estimator over the same rows, in threads.
+    """Call ``progressive_predict`` of each estimator on the same rows, in parallel threads.
 
-    Native passes hold no interpreter lock, so two models take two cores the time of one. X is shared; a
-    thread whose estimator has an order copies the rows in that order while it walks them.
+    The native code releases the interpreter lock, so on two cores two models take the time of one. X is
+    shared by all threads, except that each estimator with an order gets a reordered copy.
 
     Parameters
     ----------
     estimators : sequence of OnlineClassifier or OnlineRegressor
-        They learn in place, as if each were called alone: the results do not depend on ``n_jobs``.
+        Each learns the rows in place. The results do not depend on ``n_jobs``.
     X, y
-        Rows that can be indexed by an array (an array or a CSR matrix), and labels or targets.
+        The rows (an array, a DataFrame or a CSR matrix), and the labels or targets.
     orders : sequence of permutations, optional
-        In which order each estimator gets the rows; without it, all get them as they are.
+        The order of the rows for each estimator. By default all learn the rows in their given order.
     n_jobs : int or None
-        How many threads; -1 is one for each processor, None is 1.
+        The number of threads. -1 means one per processor, None means 1.
 
     Returns
     -------
     list of arrays
-        One per estimator, in their order. Every prediction stands where its row stands in X, whatever
-        the order, so ``(predictions != y).mean()`` is the share of mistakes.
+        The predictions of each estimator. They are in the order of the rows in X even if ``orders`` is
+        given, so ``(predictions != y).mean()`` is the rate of mistakes.
 
     Raises
     ------
     Exception
-        The first that an estimator raises. The others may have learned some or all of the rows.
+        The first error of an estimator. The other estimators may have learned some or all of the rows.
 
     Examples
     --------
@@ -68,23 +68,28 @@ def progressive_predict_many(
         raise ValueError(f"progressive_predict_many: X has {X.shape[0]} rows, y has {len(y)}.")
     _refuse_shared("are the same object", estimators)
     _refuse_shared("share one random_state", [estimator.random_state for estimator in estimators])
-    walks = [None] * len(estimators) if orders is None else _permutations(orders, len(estimators), len(y))
-    jobs = [partial(_walk, each, order, X, y) for each, order in zip(estimators, walks, strict=True)]
+    row_orders = (
+        [None] * len(estimators) if orders is None else _permutations(orders, len(estimators), len(y))
+    )
+    jobs = [
+        partial(_predict_in_order, each, order, X, y)
+        for each, order in zip(estimators, row_orders, strict=True)
+    ]
     return _jobs.results("progressive_predict_many", jobs, 1 if n_jobs is None else n_jobs)
 
 
-def _walk(estimator: Any, order: Order, X: Any, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _predict_in_order(estimator: Any, order: Order, X: Any, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if order is None:
         predictions: npt.NDArray[Any] = estimator.progressive_predict(X, y)
         return predictions
-    walked = estimator.progressive_predict(X.iloc[order] if hasattr(X, "iloc") else X[order], y[order])
-    predictions = np.empty_like(walked)
-    predictions[order] = walked
+    ordered = estimator.progressive_predict(X.iloc[order] if hasattr(X, "iloc") else X[order], y[order])
+    predictions = np.empty_like(ordered)
+    predictions[order] = ordered
     return predictions
 
 
 def _refuse_shared(how: str, parts: list[Any]) -> None:
-    """Threads that learn into one model, or draw from one generator, would do so in any order."""
+    """Refuse estimators that share a model or generator, since the threads would use it in random order."""
     seen: dict[int, int] = {}
     for i, part in enumerate(parts):
         if part is None or isinstance(part, Integral):

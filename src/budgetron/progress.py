@@ -1,4 +1,4 @@
-"""A bar that tells how far a long run is."""
+"""A progress bar."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Self, TextIO
 
 
 class Progress:
-    """A bar on the standard error for anything that takes longer than a second.
+    """A progress bar on the standard error, for work that takes longer than a second.
 
-    It is drawn only on a terminal, at most ten times a second, and erased at the end. Several threads may
-    advance it.
+    The bar is drawn only on a terminal and at most ten times a second. It is erased at the end. Several
+    threads may advance it.
 
     >>> from budgetron.progress import Progress
     >>> with Progress(total=3, label="reading") as progress:
@@ -23,13 +23,13 @@ class Progress:
     Parameters
     ----------
     total : int, optional
-        How much there is to do; without it the bar says how much is done.
+        The number of steps. Without it, the bar shows only how many are done.
     label : str
-        What is being done.
+        The text before the bar.
     file : text file, optional
-        Where to; the standard error.
+        Where the bar is drawn; by default the standard error.
     patience : float
-        The seconds before it appears.
+        The bar appears after this many seconds.
     """
 
     def __init__(
@@ -41,22 +41,22 @@ class Progress:
         self._file = sys.stderr if file is None else file
         self._terminal = self._file is not None and self._file.isatty()
         self._began = monotonic()
-        self._next = self._began + patience
+        self._next_draw = self._began + patience
         self._drawn = False
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def advance(self, by: int = 1) -> None:
-        """So much more is done."""
-        with self._turn:
+        """Add ``by`` finished steps."""
+        with self._lock:
             self.done += by
             now = monotonic()
-            if self._terminal and now >= self._next:
-                self._next = now + 0.1
+            if self._terminal and now >= self._next_draw:
+                self._next_draw = now + 0.1
                 self._draw(now - self._began)
 
     def close(self) -> None:
         """Erase the bar."""
-        with self._turn:
+        with self._lock:
             if self._drawn:
                 self._write("\r\x1b[K")
             self._terminal = self._drawn = False
@@ -69,11 +69,11 @@ class Progress:
 
     def _draw(self, seconds: float) -> None:
         columns = shutil.get_terminal_size().columns
-        text = self._share(seconds, columns) if self.total else f"{self.label} {self.done:,}"
+        text = self._bar(seconds, columns) if self.total else f"{self.label} {self.done:,}"
         self._write(f"\r{text.strip()[: columns - 1]}\x1b[K")
         self._drawn = True
 
-    def _share(self, seconds: float, columns: int) -> str:
+    def _bar(self, seconds: float, columns: int) -> str:
         assert self.total
         share = min(self.done / self.total, 1.0)
         left = f"{seconds * (1 - share) / share:,.0f} s left" if share else ""
@@ -87,5 +87,5 @@ class Progress:
         try:
             self._file.write(text)
             self._file.flush()
-        except OSError:  # a terminal that went away must not end the run
+        except OSError:  # a closed terminal must not end the run
             self._terminal = self._drawn = False

@@ -81,8 +81,8 @@ def test_targets(file, capsys):
     [
         (["compare"], 2, "the following arguments are required"),
         ([*ARGV], 2, "the following arguments are required: --data."),
-        ([*ARGV, "--data", "none"], 1, "none: there is no such file"),
-        ([*ARGV, "rbp", "--data", "FILE"], 2, "an algorithm was named twice."),
+        ([*ARGV, "--data", "none"], 1, "none: there is no file and no data set"),
+        ([*ARGV, "rbp", "--data", "FILE"], 2, "an algorithm is given twice: give each once."),
         ([*ARGV, "forgertron", "--data", "FILE"], 2, "did you mean forgetron?"),
         ([*ARGV, "duol", "--data", "FILE"], 2, "DoubleUpdating is defined for two classes."),
         (
@@ -96,7 +96,7 @@ def test_targets(file, capsys):
             "--figure: expected a name that ends with .png",
         ),
         ([*ARGV, "--data", "FILE", "--figure", "none/f.png"], 1, "cannot be written"),
-        ([*ARGV, "--data", "-"], 2, "--features must be given for a pipe"),
+        ([*ARGV, "--data", "-"], 2, "a pipe of svmlight text needs --features N"),
         ([*ARGV, "--data", "FILE", "--features", "1"], 3, "expected an index from 1 to 1"),
     ],
 )

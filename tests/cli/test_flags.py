@@ -16,14 +16,14 @@ from budgetron import (
     algorithms,
 )
 from budgetron.cli import learners
-from budgetron.cli.process import Usage
+from budgetron.cli.process import UsageError
 from tests.helpers.command import COLUMNS, called
 
 NEEDED = {"budget": "10", "rank": "5", "beta": "2"}
 
 
 def learner(name, **flags):
-    return learners.learners([name], flags)[name]
+    return learners.build([name], flags)[name]
 
 
 @pytest.mark.parametrize("name", algorithms.__all__)
@@ -31,7 +31,7 @@ def test_every_algorithm_takes_what_its_signature_says(name):
     function = getattr(algorithms, name)
     parameters = inspect.signature(function).parameters.values()
     own = {p.name for p in parameters} - {"kernel"}
-    assert own <= set(learners.taken(name))
+    assert own <= set(learners.parameters(name))
     needed = {p.name: NEEDED[p.name] for p in parameters if p.default is p.empty and p.name != "kernel"}
     expected = function(Gaussian(0.5), **{key: int(text) for key, text in needed.items()})
     assert learner(name, gamma="0.5", **needed) == expected
@@ -73,11 +73,11 @@ def test_losses_and_maintenances():
         ),
         ("ogd", {"eta": "x"}, "--eta: expected a number, got 'x'."),
         ("ogd", {"loss": "hinges"}, "--loss: there is no 'hinges'; did you mean hinge?"),
-        ("ogd", {"kernel": "cubic"}, "--kernel: there is no 'cubic'; there are: gaussian, "),
+        ("ogd", {"kernel": "cubic"}, "--kernel: there is no 'cubic'; expected one of gaussian, "),
         ("ogd", {"sigma": "0"}, "gaussian: sigma must be above 0, got 0.0."),
         ("ogd", {"gamma": "-1"}, "Gaussian: gamma must be above 0, got -1.0."),
         ("ogd", {"gamma": "wide"}, "--gamma: expected a number or scale or auto, got 'wide'."),
-        ("ogd", {"gamma": "1", "sigma": "1"}, "--sigma and --gamma are two ways to say one thing"),
+        ("ogd", {"gamma": "1", "sigma": "1"}, "--sigma and --gamma exclude each other"),
         ("ogd", {"degree": "2"}, "--degree is not for the kernel gaussian, which takes --gamma, --sigma."),
         (
             "bsgd",
@@ -92,21 +92,23 @@ def test_losses_and_maintenances():
     ],
 )
 def test_flags_that_do_not_fit(name, flags, message):
-    with pytest.raises(Usage) as caught:
+    with pytest.raises(UsageError) as caught:
         learner(name, **flags)
     assert str(caught.value).startswith(message)
 
 
 def test_several_algorithms_share_flags():
-    both = learners.learners(["ogd", "rbp"], {"budget": "9", "lam": "0.5"})
+    both = learners.build(["ogd", "rbp"], {"budget": "9", "lam": "0.5"})
     assert both == {"ogd": algorithms.ogd(Gaussian(), lam=0.5), "rbp": algorithms.rbp(Gaussian(), budget=9)}
-    with pytest.raises(Usage, match=r"--rank is not for ogd, rbp: ogd takes --eta.*; rbp takes --budget"):
-        learners.learners(["ogd", "rbp"], {"budget": "9", "rank": "2"})
+    with pytest.raises(
+        UsageError, match=r"--rank is not for ogd, rbp: ogd takes --eta.*; rbp takes --budget"
+    ):
+        learners.build(["ogd", "rbp"], {"budget": "9", "rank": "2"})
 
 
 @pytest.mark.parametrize(
     ("word", "message"),
-    [("forgetorn", "did you mean forgetron?"), ("svm", "there are: bduol, bogd,")],
+    [("forgetorn", "did you mean forgetron?"), ("svm", "expected one of bduol, bogd,")],
 )
 def test_unknown_algorithms(word, message, capsys):
     code, out, err = called(capsys, "run", word, "-", *COLUMNS)
@@ -115,7 +117,7 @@ def test_unknown_algorithms(word, message, capsys):
 
 
 def test_other_spellings_of_algorithms():
-    assert [learners.named(word) for word in ("projectron++", "bpa-nn", "RBP")] == [
+    assert [learners.algorithm_name(word) for word in ("projectron++", "bpa-nn", "RBP")] == [
         "projectron_pp",
         "bpa_nn",
         "rbp",

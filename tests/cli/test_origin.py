@@ -53,13 +53,13 @@ def test_names_on_one_side_only_are_told(model, tmp_path, capsys):
     svm = written(tmp_path / "rows.svm", N)
     ended = called(capsys, "predict", model, svm)
     assert ended.code == 0
-    assert ended.err == f"budgetron: only {model} names its columns: they are taken in their order.\n"
+    assert ended.err == f"budgetron: only {model} has column names: columns are matched by position.\n"
     assert ended.out == called(capsys, "predict", model, tmp_path / "train.csv").out
     assert run(capsys, svm, tmp_path / "bare").code == 0
     file = table(tmp_path / "other.csv")
     ended = called(capsys, "predict", tmp_path / "bare", file)
     assert ended.code == 0
-    assert ended.err == f"budgetron: only {file} names its columns: they are taken in their order.\n"
+    assert ended.err == f"budgetron: only {file} has column names: columns are matched by position.\n"
 
 
 # ---- resume
@@ -92,7 +92,7 @@ def test_other_rows_cannot_go_on(tmp_path, capsys):
         (tmp_path / "other.svm").write_bytes(text)
         ended = run(capsys, tmp_path / "other.svm", model, "--resume")
         assert ended.code == 3
-        assert "other.svm: its first 2500 rows are not those that the run has learned" in ended.err
+        assert "other.svm: the first 2500 rows differ from those that the run has learned" in ended.err
         assert model.read_bytes() == kept
     (tmp_path / "longer.svm").write_bytes(mine.read_bytes() * 2)
     assert run(capsys, tmp_path / "longer.svm", model, "--resume", "--block", "77").code == 0
@@ -102,8 +102,8 @@ def test_other_rows_cannot_go_on(tmp_path, capsys):
 
 def test_other_ways_to_read_cannot_go_on(model, tmp_path, capsys):
     for more, message in (
-        (["train.csv", "--target", "d"], "it has the target label, and asked for is d"),
-        (["rows.svm"], "it has the format csv, and asked for is svmlight"),
+        (["train.csv", "--target", "d"], "the file has the target label, the command line d;"),
+        (["rows.svm"], "the file has the format csv, the command line svmlight;"),
     ):
         written(tmp_path / "rows.svm", N)
         ended = run(capsys, tmp_path / more[0], model, "--resume", *more[1:])
@@ -121,7 +121,7 @@ def test_an_ended_run_with_rows_that_waited_cannot_be_lengthened(steps, tmp_path
     mine.write_bytes(mine.read_bytes() + b"1 1:0.5\n")
     ended = run(capsys, mine, model, "--resume", *steps)
     assert ended.code == 3
-    assert "has more than the 2500 rows that the run ended with" in ended.err
+    assert "has more rows than the 2500 that the run ended with" in ended.err
     assert model.read_bytes() == kept
 
 
@@ -161,7 +161,7 @@ def test_labels_that_would_break_a_line(label, tmp_path, capsys):
     argv = ["--target", "label", "--predictions", tmp_path / "out"]
     ended = run(capsys, tmp_path / "rows.parquet", tmp_path / "model", *argv)
     assert (ended.code, ended.out) == (3, "")
-    assert f"rows.parquet: the label {label!a} has a line end or another control" in ended.err
+    assert f"rows.parquet: the label {label!a} contains a line end or control" in ended.err
     assert not (tmp_path / "out").exists()
 
 
@@ -179,7 +179,7 @@ def test_a_model_and_predictions_in_one_file(tmp_path, capsys, monkeypatch):
     for place in ("model", "./model", "link"):
         ended = run(capsys, file, "model", "--predictions", place)
         assert ended.code == 2
-        assert "--save and --predictions are the same file, model: give each its own." in ended.err
+        assert "--save and --predictions are the same file, model: give two files." in ended.err
     assert not (tmp_path / "model").exists()
 
 

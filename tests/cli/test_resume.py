@@ -93,19 +93,19 @@ def test_a_shorter_file_cannot_go_on(rows, tmp_path, capsys):
     assert run(capsys, rows, model).code == 0
     ended = run(capsys, shorter, model, "--resume")
     assert ended.code == 3
-    assert "6500 rows cannot be skipped, there are only 100." in ended.err
+    assert "cannot skip 6500 rows, there are only 100." in ended.err
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--budget", "21"], "budget=RemoveRandom(budget=20)), and asked for is Kernelized("),
-        (["--seed", "4"], "it has the seed 3, and asked for is 4"),
-        (["--standardise"], "it has steps"),
-        (["--delay", "2"], "it has the delay 0, and asked for is 2"),
-        (["--classes", "0,1,7"], "with other labels"),
-        (["--features", "9"], "with --features 9: its rows have 4"),
-        (["--regression"], "it has an OnlineClassifier, and asked for is OnlineRegressor"),
+        (["--budget", "21"], "budget=RemoveRandom(budget=20)), the command line Kernelized("),
+        (["--seed", "4"], "the file has the seed 3, the command line 4;"),
+        (["--standardise"], "the file has steps"),
+        (["--delay", "2"], "the file has the delay 0, the command line 2;"),
+        (["--classes", "0,1,7"], "with other --classes"),
+        (["--features", "9"], "with --features 9: the file has 4"),
+        (["--regression"], "the file has an OnlineClassifier, the command line OnlineRegressor;"),
     ],
 )
 def test_other_flags_cannot_go_on(more, message, rows, tmp_path, capsys):
@@ -114,7 +114,7 @@ def test_other_flags_cannot_go_on(more, message, rows, tmp_path, capsys):
     kept = model.read_bytes()
     ended = run(capsys, rows, model, "--resume", *more)
     assert ended.code == 2
-    assert f"{model} cannot go on with " in ended.err
+    assert f"{model}: cannot resume with " in ended.err
     assert message in ended.err
     assert model.read_bytes() == kept
 
@@ -125,7 +125,7 @@ def test_files_that_hold_no_run(rows, tmp_path, capsys):
     model_files.load(model).save(tmp_path / "bare")
     ended = run(capsys, rows, tmp_path / "bare", "--resume")
     assert ended.code == 4
-    assert "holds a model, but no run" in ended.err
+    assert "has a model, but no run to resume" in ended.err
     (tmp_path / "text").write_text("no model")
     assert run(capsys, rows, tmp_path / "text", "--resume").code == 4
 
@@ -173,7 +173,7 @@ def test_predictions_that_are_not_there_cannot_go_on(rows, tmp_path, capsys):
     file.write_text("1\n2\n")
     ended = run(capsys, rows, model, "--resume", "--predictions", file)
     assert ended.code == 1
-    assert "has fewer than 6500 predictions" in ended.err
+    assert "expected the 6500 predictions of the run to resume, got fewer" in ended.err
     assert file.read_text() == "1\n2\n"
 
 
@@ -204,7 +204,7 @@ def test_a_signal_saves_a_checkpoint(number, rows, tmp_path, capsys):
     assert process.returncode == 128 + number
     rows_learned = model_files.read(model).extra["run"]["rows"]
     assert err.decode() == (
-        f"budgetron: stopped after {rows_learned} rows; {model} is saved, go on with --resume.\n"
+        f"budgetron: stopped after {rows_learned} rows; saved to {model}: continue with --resume.\n"
     )
     assert 2000 <= rows_learned <= 3500
     assert run(capsys, rows, model, "--resume").code == 0

@@ -181,10 +181,10 @@ def test_a_data_set_by_its_name(tmp_path, capsys, monkeypatch):
         ([*RBP, "FILE", "--bud", "3"], 2, "unrecognized arguments: --bud 3."),
         (["duol", "FILE"], 2, "DoubleUpdating is defined for two classes."),
         (["norma", "FILE"], 2, "NORMA"),
-        ([*RBP, "none.svm"], 1, "none.svm: there is no such file, and no data set of that name"),
+        ([*RBP, "none.svm"], 1, "none.svm: there is no file and no data set of that name"),
         ([*RBP, "."], 1, "expected a file, got a folder."),
-        ([*RBP, "-"], 2, "--classes (all labels there will be) or --regression must be given for a pipe."),
-        ([*RBP, "-", "--classes", "0,1"], 2, "--features must be given for a pipe of svmlight text"),
+        ([*RBP, "-"], 2, "a pipe needs --classes A,B,... (all labels) or --regression."),
+        ([*RBP, "-", "--classes", "0,1"], 2, "a pipe of svmlight text needs --features N"),
         ([*RBP, "FILE", "--classes", "1"], 2, "--classes: expected two or more different labels"),
         ([*RBP, "FILE", "--classes", "1,1"], 2, "--classes: expected two or more different labels"),
         (
@@ -198,15 +198,19 @@ def test_a_data_set_by_its_name(tmp_path, capsys, monkeypatch):
             2,
             "--features: expected a whole number of at least 1, got 'x'.",
         ),
-        ([*RBP, "FILE", "--zero-based", "--format", "csv"], 2, "--zero-based is for svmlight text"),
+        ([*RBP, "FILE", "--zero-based", "--format", "csv"], 2, "--zero-based is only for svmlight text"),
         ([*RBP, "FILE", "--shuffle", "0"], 2, "--shuffle: expected a whole number of at least 1, got '0'."),
         ([*RBP, "FILE", "--seed", "-1"], 2, "--seed: expected a whole number of at least 0, got '-1'."),
         ([*RBP, "FILE", "--standardise", "--min-max"], 2, "not allowed with argument"),
         ([*RBP, "FILE", "--classes", "0,1,2", "--regression"], 2, "not allowed with argument"),
         ([*RBP, "FILE", "--resume"], 2, "need --save MODEL"),
         ([*RBP, "FILE", "--checkpoint-every", "9"], 2, "need --save MODEL"),
-        ([*RBP, "FILE", "--json", "--predictions", "-"], 2, "cannot both have stdout"),
-        ([*RBP, "FILE", "--save", "FILE"], 2, "is the file that the rows are read from: write to another."),
+        ([*RBP, "FILE", "--json", "--predictions", "-"], 2, "both write to stdout"),
+        (
+            [*RBP, "FILE", "--save", "FILE"],
+            2,
+            "is the file that the rows are read from: write to another file.",
+        ),
         ([*RBP, "FILE", "--predictions", "."], 1, "cannot be written: it is a folder."),
         (["ogd", "FILE", "--eta", "1e308", "--loss", "squared"], 3, "gives a score that is not finite"),
     ],
@@ -222,11 +226,11 @@ def test_bad_input(argv, code, message, file, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"", "has no rows, expected two labels or more"),
-        (b"1 1:1\n1 2:1\n", "has only the label 1.0, expected two labels or more"),
+        (b"", "has no rows, expected two or more labels"),
+        (b"1 1:1\n1 2:1\n", "has only the label 1.0, expected two or more labels"),
         (b"1 1:1\n0 0:1\n", "line 2, column 3: expected an index from 1"),
         (b"1 1:1e200\n0 1:1\n", "rows 0 to 1 (the first is 0): Row 0 of X is too large"),
-        (b"\xfd7zXZ\x00 not really", "its compressed data is damaged or cut off"),
+        (b"\xfd7zXZ\x00 not really", "the compressed data is damaged or truncated"),
     ],
 )
 def test_bad_data(text, message, tmp_path, capsys):
@@ -252,7 +256,7 @@ def test_rows_without_labels(tmp_path, capsys):
     path.write_text("a,b\n1,2\n")
     ended = called(capsys, "run", *RBP, path)
     assert ended.code == 2
-    assert "name the column of labels by --target" in ended.err
+    assert "--target COLUMN, the column of labels, must be given" in ended.err
     ended = called(capsys, "run", *RBP, path, "--target", "c")
     assert ended.code == 3
     assert "there is no column 'c' among: a, b." in ended.err
@@ -323,7 +327,7 @@ def test_a_pipe_by_another_name_is_asked_for_what_a_pipe_must_be_told(tmp_path, 
     os.mkfifo(place)
     ended = called(capsys, "run", "rbp", place, "--budget", "3")
     assert ended.code == 2
-    assert "must be given for a pipe" in ended.err
+    assert "a pipe needs --classes" in ended.err
 
 
 # ---- how often a file is read
@@ -375,7 +379,7 @@ def test_a_file_is_read_once_if_the_flags_or_its_header_tell_what_must_be_known(
 def test_a_file_that_must_be_read_twice_says_why_if_asked(more, why, file, capsys, passes):
     ended = called(capsys, "run", *RBP, file, "--verbose", *more)
     assert ended.code == 0
-    assert ended.err == f"budgetron: {file} is read twice: the first time to find {why}.\n"
+    assert ended.err == f"budgetron: {file} is read twice, first to find {why}.\n"
     assert len(passes) == 2
     assert called(capsys, "run", *RBP, file, *more).err == ""  # which a script may read
 
@@ -388,10 +392,7 @@ def test_a_data_set_is_read_no_more_than_twice(tmp_path, capsys, monkeypatch, pa
     for name, sought in (("mine", "the number of columns (--features) and the"), ("german", "the")):
         passes.clear()
         ended = called(capsys, "run", *RBP, name, "--verbose")
-        assert (
-            ended.err
-            == f"budgetron: {name} is read twice: the first time to find {sought} labels (--classes).\n"
-        )
+        assert ended.err == f"budgetron: {name} is read twice, first to find {sought} labels (--classes).\n"
         assert len(passes) == 2
 
 
@@ -401,4 +402,4 @@ def test_a_table_without_a_column_of_targets(tmp_path, capsys):
     path.write_text("a,b\n1,2\n")
     ended = called(capsys, "run", *RBP, path, "--regression")
     assert ended.code == 2
-    assert "name the column of labels by --target" in ended.err
+    assert "--target COLUMN, the column of labels, must be given" in ended.err

@@ -132,7 +132,7 @@ def test_known_sets_are_as_wide_as_they_are_known_to_be(folder):
 
 
 def test_what_is_missing_is_said_with_how_to_get_it(folder):
-    with pytest.raises(DataError, match=rf"w7a.train.svm .* is not in {folder}; .*fetch\('w7a'\) down"):
+    with pytest.raises(DataError, match=rf"w7a.train.svm .* is not in {folder}: .*fetch\('w7a'\) down"):
         datasets.load("w7a")
     with pytest.raises(DataError, match=r'get spambase.data of "Spambase" from UCI \(https://.*as svm'):
         datasets.load("spambase")
@@ -141,7 +141,7 @@ def test_what_is_missing_is_said_with_how_to_get_it(folder):
     with pytest.raises(DataError, match="german has no part 'train'; it has whole"):
         datasets.load("german", "train")
     for name in ("nothing", "../german", ""):
-        with pytest.raises(DataError, match="is unknown and has no file"):
+        with pytest.raises(DataError, match="is not in the catalogue and has no file"):
             datasets.load(name)
 
 
@@ -164,9 +164,9 @@ def test_the_folder_is_given_or_named_by_the_environment_or_the_cache(tmp_path, 
     assert datasets.load("mine", folder=str(given))[0].shape == (1, 1)
     assert "mine" in datasets.names(folder=given)
     assert "mine" not in datasets.names()
-    with pytest.raises(DataError, match="is unknown and has no file"):
+    with pytest.raises(DataError, match="is not in the catalogue and has no file"):
         datasets.load("mine")
-    with pytest.raises(DataError, match=rf"is not in {given}; "):
+    with pytest.raises(DataError, match=rf"is not in {given}: "):
         datasets.load("w7a", folder=given)
     monkeypatch.delenv("BUDGETRON_DATA")
     assert datasets.files("everywhere") == [cached / "everywhere.svm"]
@@ -233,7 +233,7 @@ def test_fetch_downloads_checks_and_names_files(page):
         ("test", svmlight(2 * X, Y), "SHA-256"),
         ("train", TEXT + b"1 1:1\n", "has 51 rows, expected 50"),
         ("train", b"<html>gone</html>", "expected a label"),
-        ("test", bz2.compress(TEXT)[:-9], "damaged or cut off"),
+        ("test", bz2.compress(TEXT)[:-9], "damaged or truncated"),
     ],
 )
 def test_what_arrives_otherwise_is_refused_and_not_kept(folder, page, part, text, sentence):
@@ -252,7 +252,7 @@ def test_unverified_rows_are_taken_if_asked_for(page):
 
 def test_a_download_that_fails_is_a_sentence(folder, page, monkeypatch):
     (page / "binary" / "tiny").unlink()
-    with pytest.raises(DataError, match=r"fetch: file://.*/binary/tiny could not be downloaded"):
+    with pytest.raises(DataError, match=r"fetch: cannot download file://.*/binary/tiny"):
         datasets.fetch("tiny", page=page.as_uri())
 
     class Short:
@@ -275,7 +275,7 @@ def test_a_download_that_fails_is_a_sentence(folder, page, monkeypatch):
 
 
 def test_only_svmlight_text_is_downloaded(folder):
-    with pytest.raises(DataError, match=rf'fetch: casp .*; get CASP.csv of "Physico.* to {folder}, as svm'):
+    with pytest.raises(DataError, match=rf'fetch: casp .*: get CASP.csv of "Physico.* to {folder} as svm'):
         datasets.fetch("casp")
 
 

@@ -282,7 +282,7 @@ def test_a_missing_target_is_one_sentence():
     model = OnlineRegressor(bogd(K, budget=5))
     for call in (model.fit, model.partial_fit, model.progressive_predict):
         with pytest.raises(
-            ValueError, match=r"y must hold a finite number for every row, got none in row 1\."
+            ValueError, match=r"y must have a finite number in every row, got nan in row 1\."
         ):
             call(np.eye(2), [1.0, None])
         assert not hasattr(model, "_model")

@@ -129,7 +129,7 @@ def test_views_share_nothing_but_the_state():
     """What a reader pins is what it was, also after another fit."""
     X, y = data("binary", 60)
     model = estimator("binary", "rbp").fit(X, y)
-    now, was = model._now(), bits(model)
+    now, was = model._snapshot(), bits(model)
     model.fit(np.hstack([X, X]), np.where(y == 0, "x", "y"))
     assert bits(now) == was
     assert now.classes_.tolist() == [0, 1]

@@ -173,7 +173,7 @@ def test_a_learner_that_leaves_nothing_open_starts_at_once():
 
 
 BAD = {
-    "classes must be given for a stream": lambda: evaluate.prequential(
+    "a classifier that is not fitted needs classes": lambda: evaluate.prequential(
         classifier(), streams.from_arrays(X, BINARY)
     ),
     "classes are for a classifier": lambda: evaluate.prequential(regressor(), (X, TARGETS), classes=[0]),
@@ -294,7 +294,9 @@ def test_compare_tells_the_task_from_y_or_is_told():
     assert evaluate.compare(learner, (X, SEVERAL), **few).task == "classification"
     assert evaluate.compare(learner, (X, BINARY), task="regression", **few).records["ogd"][0][0].loss > 0
     assert evaluate.compare(learner, (X, BINARY), task="binary", **few).task == "classification"
-    with pytest.raises(ValueError, match="y has 2300 different whole numbers; give task="):
+    with pytest.raises(
+        ValueError, match="y has 2300 different whole numbers, which may be labels or targets: give task="
+    ):
         evaluate.compare(learner, (X, np.arange(2300)))
     with pytest.raises(ValueError, match="task must be 'classification' or 'regression', got 'guess'"):
         evaluate.compare(learner, (X, BINARY), task="guess")

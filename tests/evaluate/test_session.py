@@ -165,7 +165,7 @@ def test_a_finished_session_goes_on_only_if_nothing_had_waited():
         assert not session.over
         session.finish()
         assert session.over
-        with pytest.raises(DataError, match="the stream had ended"):
+        with pytest.raises(DataError, match="cannot feed rows after the end"):
             session.feed(halves[1])
 
 
@@ -235,7 +235,7 @@ def test_a_late_row_that_makes_the_learner_diverge():
 def test_a_block_that_is_not_learned_to_its_end():
     session = Session(estimator(NUMBERS, 0.5), classes=[-1, 1], every=10)
     assert next(session.feeding(Block(X, NUMBERS, 0))).rows == 10
-    with pytest.raises(ValueError, match="a block was not learned to its end"):
+    with pytest.raises(ValueError, match="an iteration was not finished"):
         session.state()
 
 
@@ -248,9 +248,9 @@ def test_a_text_label_of_no_class_is_not_saved_as_another():
 
 
 BAD = {
-    "session: classes must be given for a stream": lambda: Session(OnlineClassifier()),
+    "session: a classifier that is not fitted needs classes": lambda: Session(OnlineClassifier()),
     "classes are for a classifier": lambda: Session(OnlineRegressor(), classes=[0, 1]),
-    r"classes differ from those that the estimator knows, \[0, 1\]": lambda: Session(
+    r"classes differ from those of the fitted estimator, \[0, 1\]": lambda: Session(
         OnlineClassifier().fit(X, NUMBERS > 0).fit(X, (NUMBERS > 0).astype(int)), classes=[0, 2]
     ),
     "delay must be a whole number of at least 0, got 1.5": lambda: Session(OnlineRegressor(), delay=1.5),
@@ -272,13 +272,16 @@ EMPTIED = [{"what": streams.described(ShuffleBuffer(100)), "state": ShuffleBuffe
     ("change", "sentence"),
     [
         (lambda state: state.update(rows=-1), "rows -1, expected a count"),
-        (lambda state: state.update(delay=3), "its delay or its transforms are others"),
-        (lambda state: state.update(steps=[]), "its delay or its transforms are others"),
+        (lambda state: state.update(delay=3), "its delay or transforms differ"),
+        (lambda state: state.update(steps=[]), "its delay or transforms differ"),
         (lambda state: state.update(steps=None), "no list of steps"),
-        (lambda state: state["steps"][0].pop("state"), "without description or state"),
+        (lambda state: state["steps"][0].pop("state"), "without a description or a state"),
         (lambda state: state.update(drained=5, steps=EMPTIED), "no transform holds rows"),
-        (lambda state: state.update(mistakes=None, loss=1.0), "it counts mistakes where there are targets"),
-        (lambda state: state["waiting"].update(y=np.zeros(1)), "another number of columns, or of labels"),
+        (
+            lambda state: state.update(mistakes=None, loss=1.0),
+            "it is of a classifier where a regressor is expected",
+        ),
+        (lambda state: state["waiting"].update(y=np.zeros(1)), "an unexpected number of columns or labels"),
     ],
 )
 def test_states_of_other_sessions_are_refused(change, sentence):

@@ -124,9 +124,9 @@ def test_a_given_ax_is_drawn_on_and_returned():
 
 
 def test_pictures_come_from_what_was_kept_of_a_comparison(tmp_path):
-    kept = json.loads(json.dumps(comparison("a", "b").as_dict()))
+    by_budget = json.loads(json.dumps(comparison("a", "b").as_dict()))
     path = tmp_path / "picture.png"
-    plots.overview(Comparison.from_dict(kept)).savefig(path)
+    plots.overview(Comparison.from_dict(by_budget)).savefig(path)
     assert pyplot.imread(path).std() > 0.05
 
 
@@ -252,11 +252,9 @@ def test_what_has_no_boundary_in_the_plane_is_said_in_a_sentence():
     boundary = plots.decision_boundary
     with pytest.raises(NotFittedError, match=r"plots\.decision_boundary: the model is not fitted yet"):
         boundary(OnlineClassifier(), X, y)
-    with pytest.raises(ValueError, match="the model must be one of two features, got one of 4"):
+    with pytest.raises(ValueError, match="the model must have two features, got 4"):
         boundary(OnlineClassifier().fit(wide, y), X, y)
-    with pytest.raises(
-        ValueError, match=r"X must be rows of two features, got an array of shape \(200, 4\)"
-    ):
+    with pytest.raises(ValueError, match=r"X must have rows of two features, got shape \(200, 4\)"):
         boundary(model, wide, y)
     for number, said in ((np.inf, "inf"), (-np.inf, "-inf"), (np.nan, "nan")):
         bad = X.copy()
@@ -270,7 +268,7 @@ def test_what_has_no_boundary_in_the_plane_is_said_in_a_sentence():
             plots.learning(OnlineClassifier(), bad, y)
     with pytest.raises(ValueError, match="y must have a label for each of 200 rows"):
         boundary(model, X, y[:-1])
-    with pytest.raises(ValueError, match="y contains 2, which is no class of the model"):
+    with pytest.raises(ValueError, match="y contains 2, which is not a class of the model"):
         boundary(model, X, y + 1)
     with pytest.raises(TypeError, match=r"plots\.decision_boundary: model must be"):
         boundary(OnlineRegressor().fit(X, y), X, y)

@@ -128,7 +128,7 @@ def test_minmax_is_by_the_rows_before():
 @pytest.mark.parametrize("rows", [X, SPARSE], ids=["dense", "sparse"])
 def test_transform_learns_nothing(step, rows):
     scaling = step()
-    with pytest.raises(ValueError, match="transform needs rows to have gone by before"):
+    with pytest.raises(ValueError, match="transform needs statistics: call learn_transform first"):
         scaling.transform(rows)
     scaling.learn_transform(Block(rows[:30], None, 0))
     before = {key: np.array(value) for key, value in scaling.state().items()}
@@ -155,9 +155,9 @@ def test_bad_rows_leave_a_scaling_as_it_was(step):
     scaling.learn_transform(Block(X[:9], None, 0))
     before = scaling.state()
     for bad, sentence in [
-        (np.full((2, 5), np.nan), r"row 9 \(the first is 0\) is too large, or not finite"),
-        (np.array([[0] * 5, [1e200] * 5]), r"row 10 \(the first is 0\) is too large, or not finite"),
-        (np.zeros((1, 4)), "X has 4 columns, unlike the rows before"),
+        (np.full((2, 5), np.nan), r"row 9 \(the first is 0\) is too large or not finite"),
+        (np.array([[0] * 5, [1e200] * 5]), r"row 10 \(the first is 0\) is too large or not finite"),
+        (np.zeros((1, 4)), "X has 4 columns, but the rows before had another number"),
         (SPARSE, "dense and sparse rows cannot be mixed"),
     ]:
         with pytest.raises(ValueError, match=sentence):
@@ -170,7 +170,7 @@ def test_bad_rows_leave_a_scaling_as_it_was(step):
 
 def test_states_that_do_not_fit():
     step = Standardise()
-    with pytest.raises(ValueError, match="no state of it has the arrays"):
+    with pytest.raises(ValueError, match="not a state of this transform"):
         step.restore({"least": np.zeros(3)})
     with pytest.raises(ValueError, match="differ in length"):
         step.restore({"rows": np.ones(1), "mean": np.zeros(3), "squares": np.zeros(4)})
@@ -203,10 +203,10 @@ def test_labels_that_are_none():
     encode = EncodeLabels()
     encode.learn_transform(Block(X[:2], np.array(["a", "b"]), 0))
     for y in (np.array([1, "c"], dtype=object), np.array([1.0, 2.0])):
-        with pytest.raises(DataError, match="all texts or all numbers, got"):
+        with pytest.raises(DataError, match=r"all (texts|strings) or all numbers, got"):
             encode.learn_transform(Block(X[:2], y, 2))
     assert encode.seen.tolist() == ["a", "b"]
-    with pytest.raises(DataError, match=r"row 3 \(the first is 0\) has no label but nan"):
+    with pytest.raises(DataError, match=r"row 3 \(the first is 0\) has the label NaN"):
         EncodeLabels().learn_transform(Block(X[:2], np.array([1, np.nan]), 2))
 
 
@@ -217,7 +217,7 @@ def test_given_labels():
         DataError, match=r"row 6 \(the first is 0\) has the label 2.0, which is not in classes"
     ):
         encode.learn_transform(Block(X[:3], np.array([1.0, 2.0, 3.0]), 5))
-    with pytest.raises(ValueError, match="classes must differ"):
+    with pytest.raises(ValueError, match="classes has the same label twice"):
         EncodeLabels(classes=["a", "a"])
     with pytest.raises(ValueError, match="the stream has no labels"):
         encode.learn_transform(Block(X, None, 0))
@@ -267,7 +267,7 @@ def test_shuffling_is_checked():
             ShuffleBuffer(size, seed)
     step = ShuffleBuffer(3)
     step.learn_transform(Block(X, Y, 0))
-    with pytest.raises(ValueError, match="rows of different kinds cannot be mixed"):
+    with pytest.raises(ValueError, match="cannot mix dense and sparse rows"):
         step.learn_transform(Block(SPARSE, Y, 60))
 
 

@@ -37,11 +37,11 @@ def test_csv_with_other_marks_and_chosen_columns():
     [
         (
             b"a,y\n1,1\n,1\n",
-            r"stream, row 1 \(the first is 0\), column 'a': expected a finite value, got none\.$",
+            r"stream, row 1 \(the first is 0\), column 'a': expected a finite value",
         ),
         (
             b"a,y\n1,1\n2,\n",
-            r"stream, row 1 \(the first is 0\), column 'y': expected a finite value, got none\.$",
+            r"stream, row 1 \(the first is 0\), column 'y': expected a finite value",
         ),
         (b"a,y\n1,1\ninf,1\n", r"row 1 \(the first is 0\), column 'a'"),
         (b"a,y\n1,1\nx,1\n", r"stream: .*invalid value 'x'"),
@@ -50,12 +50,18 @@ def test_csv_with_other_marks_and_chosen_columns():
         (b"a,b\n1,1\n", r"stream: there is no column 'y' among: a, b\.$"),
         (b"a,a,y\n1,1,1\n", r"stream: there is more than one column 'a' among: a, a, y\.$"),
         (b"", r"stream: there is no column 'y' among: \.$"),
-        (b"a,y\n1,u\n2,\n", r"row 1 \(the first is 0\), column 'y': expected a finite value, got none\.$"),
-        (b"a,y\n1,\n2,u\n", r"row 0 \(the first is 0\), column 'y': expected a finite value, got none\.$"),
+        (
+            b"a,y\n1,u\n2,\n",
+            r"row 1 \(the first is 0\), column 'y': expected a finite value",
+        ),
+        (
+            b"a,y\n1,\n2,u\n",
+            r"row 0 \(the first is 0\), column 'y': expected a finite value",
+        ),
         (b"a,y\n1,NA\n2,1\n", r"row 0 \(the first is 0\), column 'y'"),
         (b"a,y\n1,nan\n2,1\n", r"row 0 \(the first is 0\), column 'y'"),
         (b"a,y\n1,inf\n2,1\n", r"row 0 \(the first is 0\), column 'y'"),
-        (b"a,y\n1,1\n2,9007199254740993\n", r"row 1 .*: expected a label below 2\^53 in size"),
+        (b"a,y\n1,1\n2,9007199254740993\n", r"row 1 .*: expected a label below 2\^53"),
         (b"y\n1\n2\n", r"stream: there are no columns of features, expected one or more\.$"),
     ],
 )
@@ -82,7 +88,7 @@ def test_large_whole_numbers_are_no_labels(tmp_path):
         {"a": [1.0, 2.0], "i": [1, -(2**53) - 1], "f": [1.0, 1e300], "s": ["9" * 20, "8" * 20]}
     )
     parquet.write_table(table, tmp_path / "t")
-    with pytest.raises(DataError, match=r"t, row 1 .*, column 'i': expected a label below 2\^53 in size"):
+    with pytest.raises(DataError, match=r"t, row 1 .*, column 'i': expected a label below 2\^53"):
         list(streams.from_parquet(tmp_path / "t", target="i", features=["a"]))
     for target, last in (("f", 1e300), ("s", "8" * 20)):
         [block] = streams.from_parquet(tmp_path / "t", target=target, features=["a"])
@@ -100,12 +106,12 @@ def test_parquet_types(tmp_path):
     [block] = streams.from_parquet(tmp_path / "t", target="s")
     np.testing.assert_array_equal(block.X, [[1, 1, 0.5], [2, 0, 1]])
     assert block.y.tolist() == ["u", "v"]
-    with pytest.raises(DataError, match="column 's' must hold numbers, it holds string"):
+    with pytest.raises(DataError, match="column 's' must hold numbers, got string"):
         list(streams.from_parquet(tmp_path / "t", target="i"))
     (tmp_path / "u").write_bytes(b"no table at all")
     with pytest.raises(DataError, match="Parquet magic bytes"):
         streams.from_parquet(tmp_path / "u")
-    with piped(TEXT, 10) as file, pytest.raises(ValueError, match="Parquet files are read from their end"):
+    with piped(TEXT, 10) as file, pytest.raises(ValueError, match="Parquet is read from its end"):
         streams.from_parquet(file)
 
 
@@ -122,7 +128,7 @@ def test_tables_need_pyarrow(monkeypatch, tmp_path):
 def test_csv_cut_off(pack):
     pytest.importorskip("pyarrow")
     packed = PACK[pack](b"x0,x1,x2,x3,label\n" + csv_text()[18:] * 2000)
-    with pytest.raises(DataError, match="damaged or cut off"):
+    with pytest.raises(DataError, match="damaged or truncated"):
         list(streams.from_csv(io.BytesIO(packed[: len(packed) // 2]), target="label"))
     whole = streams.from_csv(io.BytesIO(packed), target="label")
     assert sum(map(len, whole)) == 50 * 2000

@@ -1,4 +1,4 @@
-"""The command ``budgetron``: each of its commands is a module, and only the one asked for is loaded."""
+"""The command ``budgetron``. Each subcommand is a module; only the one in use is imported."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ COMMANDS = ("run", "predict", "compare", "inspect", "data", "demo")
 HELP = """\
 usage: budgetron COMMAND [ARGUMENTS]
 
-Nonlinear models that learn from a stream, in bounded memory and time.
+Learn nonlinear models from a stream, in bounded memory and time per row.
 
 learn
   run ALGORITHM FILE    predict each row, then learn it; save, checkpoint and resume
-  compare ALGORITHM...  several algorithms over random orders of the same rows
-  demo                  ten algorithms over handwritten digits
+  compare ALGORITHM...  run several algorithms over random orders of the same rows
+  demo                  compare ten algorithms on handwritten digits
 
 use
-  predict MODEL FILE    predictions of a saved model
-  inspect MODEL         what is in a model file; nothing in it is run
+  predict MODEL FILE    predict the rows of a file with a saved model
+  inspect MODEL         show the contents of a model file, without building the model
 
 data
-  data list             the data sets that are known by name
-  data describe NAME    what one of them is
-  data fetch NAME       download one, and check it
+  data list             list all data sets
+  data describe NAME    show the catalogue entry of a data set
+  data fetch NAME       download a data set and check its rows
 
-FILE is svmlight/LIBSVM text, CSV or Parquet, packed or not, a data set's name, or - for a pipe.
+FILE is an svmlight/LIBSVM, CSV or Parquet file (also compressed), the name of a data set, or - for a pipe.
 
 examples
   budgetron run rbp train.svm.xz --budget 100 --sigma 8 --save model
@@ -36,30 +36,30 @@ examples
   budgetron predict model test.svm > predictions
   budgetron compare rbp forgetron nogd --data german --budget 50 --rank 10 --sigma 8
 
-budgetron COMMAND --help says more. Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 failed,
-2 wrong usage, 3 bad data, 4 bad model file, 130 interrupted, 143 terminated.
+budgetron COMMAND --help lists all flags. Results go to stdout, messages to stderr. Exit codes: 0 success,
+1 failure, 2 wrong usage, 3 bad data, 4 bad model file, 130 interrupted, 143 terminated.
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; what it exits with."""
+    """Run one command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if argv is None:
-        _with_streams()
+        _replace_closed_streams()
     try:
         if argv is None:
-            _without_pandas(arguments)
+            _import_without_pandas(arguments)
         code = _command(arguments)
         sys.stdout.flush()
     except SystemExit as done:  # argparse, after --help
         return int(done.code or 0)
-    except BrokenPipeError:  # the reader of our output is gone, which is not an error
+    except BrokenPipeError:  # the reader of stdout has closed it, as head does
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
     except BaseException as error:
-        from budgetron.cli.process import told
+        from budgetron.cli.process import report_error
 
-        return told(error, arguments)
+        return report_error(error, arguments)
     return code
 
 
@@ -74,21 +74,21 @@ def _command(arguments: list[str]) -> int:
     elif name in COMMANDS:
         return int(import_module(f"budgetron.cli.commands.{name}").main(rest) or 0)
     else:
-        from budgetron.cli.process import Usage
+        from budgetron.cli.process import UsageError
 
-        raise Usage(f"there is no command {name!r}; there are: {', '.join(COMMANDS)}.")
+        raise UsageError(f"there is no command {name!r}; the commands are {', '.join(COMMANDS)}.")
     return 0
 
 
-def _with_streams() -> None:
-    """Where a shell closed stdout or stderr (``2>&-``), what is written there goes nowhere."""
+def _replace_closed_streams() -> None:
+    """Replace stdout and stderr by /dev/null if the shell closed them (``2>&-``)."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
 
 
-def _without_pandas(arguments: list[str]) -> None:
-    """Scikit-learn loads pandas where there is one: 60 MB and a third of a second, for nothing here."""
+def _import_without_pandas(arguments: list[str]) -> None:
+    """Keep scikit-learn from importing pandas, which would cost 60 MB and a third of a second."""
     if arguments[:1] and arguments[0] in COMMANDS and "pandas" not in sys.modules:
         sys.modules["pandas"] = None  # type: ignore[assignment]
         import_module("sklearn.base")

@@ -1,4 +1,4 @@
-"""What the commands' argument parsers share."""
+"""The argument parser of all commands, and readers of flag values."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import argparse
 import shutil
 from typing import Any, NoReturn
 
-from budgetron.cli.process import Usage
+from budgetron.cli.process import UsageError
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose complaints are `Usage`, and whose flags cannot be shortened."""
+    """An argument parser that raises `UsageError`. Flags cannot be abbreviated."""
 
     def __init__(self, command: str, usage: str, description: str, examples: str) -> None:
         super().__init__(
@@ -23,7 +23,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As ever; ``--classes -1,1`` is read as it is meant, though it looks like a flag to argparse."""
+        """Accept ``--classes -1,1``, which argparse would take for two flags."""
         if args is not None:
             args = list(args)
             for i in range(len(args) - 1, 0, -1):
@@ -32,19 +32,19 @@ class Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Never the pages of usage that argparse would print."""
-        raise Usage(f"{message}.")
+        """Raise instead of printing the whole usage, as argparse would."""
+        raise UsageError(f"{message}.")
 
 
 class Layout(argparse.RawDescriptionHelpFormatter):
-    """Help as wide as the terminal, up to a readable width."""
+    """Help text as wide as the terminal, at most 108 columns."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=26, width=min(shutil.get_terminal_size().columns, 108))
 
 
 def whole(least: int) -> Any:
-    """A reader of whole numbers of at least so much."""
+    """A function that reads a whole number of at least ``least``."""
 
     def read(text: str) -> int:
         try:
@@ -59,7 +59,7 @@ def whole(least: int) -> Any:
 
 
 def seed(text: str) -> int:
-    """A reader of seeds."""
+    """Read a seed: a whole number from 0 to 2^32 - 1."""
     value: int = whole(0)(text)
     if value >= 2**32:
         raise argparse.ArgumentTypeError(f"expected a whole number below 2^32, got {text!r}")

@@ -1,6 +1,6 @@
-"""A run as a file: the model, and beside it everything that is needed to continue as if never stopped.
+"""Save and resume a run: a model file that also has the state of the session.
 
-Times are not in it, so that a run that was stopped ends with the same bytes as one that was not.
+The file has no times, so a resumed run ends with the same bytes as one that was never stopped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scipy import sparse
 
 from budgetron import ModelFileError
 from budgetron.cli import input
-from budgetron.cli.process import Usage
+from budgetron.cli.process import UsageError
 from budgetron.evaluate import Session
 from budgetron.evaluate.session import check_state
 from budgetron.model_files import ModelFile
@@ -24,23 +24,22 @@ from budgetron.streams import Block, DataError, Stream, Transform, described, re
 
 
 class Checksum:
-    """Of rows and labels, however they are cut into blocks: one sum for each array."""
+    """CRC-32 sums of the rows and labels, one per array. They do not depend on the division into blocks."""
 
     def __init__(self, sums: list[int] | None = None) -> None:
         self.sums = [0, 0, 0, 0] if sums is None else sums
 
     def add(self, block: Block) -> None:
-        """Some more rows."""
+        """Add the rows of a block."""
         parts = [*_arrays_of(block.X), _label_bytes(block.y)]
         self.sums = [crc32(part, before) for part, before in zip(parts, self.sums, strict=True)]
 
 
 @dataclass
 class Origin:
-    """How rows are read, the names of the columns if there are some, and a checksum of those that went in.
+    """How the rows of a run were read, their column names (or None), and a checksum of them.
 
-    The name of the file is not in it: a run that began with a pipe may continue with a file of the same
-    rows.
+    The file name is not part of it: a run that started with a pipe may continue with a file.
     """
 
     form: str
@@ -50,39 +49,39 @@ class Origin:
     checksum: Checksum = field(default_factory=Checksum)
 
     @classmethod
-    def asked(cls, args: Namespace) -> Origin:
-        """What the arguments say, before a source is opened."""
-        form = input.form_asked(args.file, args)
+    def from_args(cls, args: Namespace) -> Origin:
+        """The origin that the command line gives, without column names and rows."""
+        form = input.format_of(args.file, args)
         return cls(form, None if form == "svmlight" else args.target, bool(args.zero_based))
 
     @classmethod
-    def revived(cls, said: Any) -> Origin:
-        """The origin that a model file has, checked."""
-        if not isinstance(said, dict) or set(said) != {
+    def from_dict(cls, data: Any) -> Origin:
+        """The origin in a model file, checked."""
+        if not isinstance(data, dict) or set(data) != {
             "form",
             "target",
             "zero_based",
             "columns",
             "checksum",
         }:
-            raise ValueError("it does not say where its rows come from")
-        columns, sums = said["columns"], said["checksum"]
+            raise ValueError("it does not say how its rows were read")
+        columns, sums = data["columns"], data["checksum"]
         if columns is not None and not (
             isinstance(columns, list) and all(isinstance(name, str) for name in columns)
         ):
-            raise ValueError("the names of its columns are not text")
+            raise ValueError("its column names are not strings")
         if not (isinstance(sums, list) and len(sums) == 4 and all(type(n) is int for n in sums)):
             raise ValueError("it has no checksum of its rows")
-        return cls(said["form"], said["target"], said["zero_based"], columns, Checksum(sums))
+        return cls(data["form"], data["target"], data["zero_based"], columns, Checksum(sums))
 
-    def said(self) -> dict[str, Any]:
-        """As a model file has it."""
+    def as_dict(self) -> dict[str, Any]:
+        """The origin as plain data, for a model file."""
         how = {"form": self.form, "target": self.target, "zero_based": self.zero_based}
         return how | {"columns": self.columns, "checksum": self.checksum.sums}
 
 
 def rows_after(source: Stream, entered: int, origin: Origin | None, name: str) -> Iterator[Block]:
-    """The rows after those that have entered. These are read again, to check that they are the same."""
+    """The rows after the first ``entered``. Those are read, too, to compare them with the checksum."""
     again, stop = Checksum(), 0
     for block in source:
         stop, at = block.stop, min(max(entered - block.start, 0), len(block))
@@ -90,94 +89,96 @@ def rows_after(source: Stream, entered: int, origin: Origin | None, name: str) -
             again.add(Block(block.X[:at], block.y[:at], block.start))
             if block.start + at == entered and origin is not None and again.sums != origin.checksum.sums:
                 raise DataError(
-                    f"{name}: its first {entered} rows are not those that the run has learned: continue "
-                    "with the same rows, or without --resume."
+                    f"{name}: the first {entered} rows differ from those that the run has learned: "
+                    "use the same rows, or start again without --resume."
                 )
         if at < len(block):
             yield Block(block.X[at:], block.y[at:], block.start + at) if at else block
     if stop < entered:
-        raise DataError(f"{name}: {entered} rows cannot be skipped, there are only {stop}.")
+        raise DataError(f"{name}: cannot skip {entered} rows, there are only {stop}.")
 
 
 def save(session: Session, origin: Origin, path: str) -> None:
-    """Write the run; if that fails, the file that was there before stays."""
-    session.estimator.save(path, extra={"run": session.state() | {"source": origin.said()}})
+    """Write the model and the state of the run. If this fails, an existing file is unchanged."""
+    session.estimator.save(path, extra={"run": session.state() | {"source": origin.as_dict()}})
 
 
 def restored(
-    file: ModelFile, asked: Any, transforms: list[Transform], origin: Origin, *, delay: int, **more: Any
+    file: ModelFile, new: Any, transforms: list[Transform], origin: Origin, *, delay: int, **more: Any
 ) -> tuple[Session, Origin]:
-    """The run in a model file; it must have the flags of the one that is asked for."""
-    said, known = _run_of(file), _origin_of(file)
+    """The run in a model file. Its flags must equal those of the command line."""
+    state, known = _run_of(file), _origin_of(file)
     estimator = file.estimator()
-    for what, there, wanted in (
-        ("an", type(estimator).__name__, type(asked).__name__),
-        ("the learner", estimator.learner, asked.learner),
-        ("the seed", estimator.random_state, asked.random_state),
-        ("the delay", said["delay"], delay),
-        ("steps", [step["what"] for step in said["steps"]], list(map(described, transforms))),
+    for what, saved, wanted in (
+        ("an", type(estimator).__name__, type(new).__name__),
+        ("the learner", estimator.learner, new.learner),
+        ("the seed", estimator.random_state, new.random_state),
+        ("the delay", state["delay"], delay),
+        ("steps", [step["what"] for step in state["steps"]], list(map(described, transforms))),
         ("the format", known.form, origin.form),
         ("the target", known.target, origin.target),
         ("--zero-based", known.zero_based, origin.zero_based),
     ):
-        if there != wanted:
-            raise Usage(
-                f"{file.path} cannot go on with other flags: it has {what} {there}, and asked for is "
-                f"{wanted}; repeat those of its run, or do without --resume."
+        if saved != wanted:
+            raise UsageError(
+                f"{file.path}: cannot resume with other flags: the file has {what} {saved}, the command "
+                f"line {wanted}; repeat the flags of the run, or omit --resume."
             )
     session = Session(estimator, transforms, delay=delay, **more)
     try:
-        session.restore(said)
-    except Exception as error:  # whatever a forged file can lead to
+        session.restore(state)
+    except Exception as error:  # a forged file may lead to any error
         raise _unusable(file, error) from error
     return session, known
 
 
 def columns_of(file: ModelFile) -> list[str] | None:
-    """The names of the columns that the model in a file has learned from, if they had some."""
+    """The names of the columns that the model has learned from; None if they had no names."""
     run = file.extra.get("run")
     return _origin_of(file).columns if isinstance(run, dict) and "source" in run else None
 
 
 def transforms_of(file: ModelFile) -> list[Transform]:
-    """The transforms that rows passed before the model in a file learned them, but for buffers."""
+    """The transforms of the run in a model file, without shuffle buffers."""
     if "run" not in file.extra:
         return []
-    kept = []
+    transforms = []
     try:
         for part in _run_of(file)["steps"]:
             transform = revived(part["what"])
             if hasattr(transform, "transform"):
                 transform.restore(part["state"])
-                kept.append(transform)
+                transforms.append(transform)
     except ModelFileError:
         raise
     except Exception as error:
         raise _unusable(file, error) from error
-    return kept
+    return transforms
 
 
 def _run_of(file: ModelFile) -> dict[str, Any]:
-    said: Any = file.extra.get("run")
-    if not isinstance(said, dict):
-        raise ModelFileError(f"{file.path}: holds a model, but no run of budgetron run that could go on.")
+    state: Any = file.extra.get("run")
+    if not isinstance(state, dict):
+        raise ModelFileError(
+            f"{file.path}: has a model, but no run to resume: expected a file of budgetron run."
+        )
     try:
-        check_state(said)
+        check_state(state)
     except ValueError as error:
         raise _unusable(file, error) from error
-    return said
+    return state
 
 
 def _origin_of(file: ModelFile) -> Origin:
     try:
-        return Origin.revived(file.extra["run"].get("source"))
+        return Origin.from_dict(file.extra["run"].get("source"))
     except ValueError as error:
         raise _unusable(file, error) from error
 
 
 def _unusable(file: ModelFile, error: Exception) -> ModelFileError:
     why = str(error).rstrip(".") or type(error).__name__
-    return ModelFileError(f"{file.path}: holds no run that can go on: {why}.")
+    return ModelFileError(f"{file.path}: has no run that can be resumed: {why}.")
 
 
 def _arrays_of(X: Any) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Rows from what the command line names (a file, a data set, a pipe), and what they pass through."""
+"""Open the rows that the command line names (a file, a data set or a pipe), and their transforms."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ import numpy as np
 
 from budgetron import datasets, streams
 from budgetron.cli.arguments import Parser, whole
-from budgetron.cli.process import Usage, say
+from budgetron.cli.process import UsageError, say
 from budgetron.evaluate.session import stacked
 from budgetron.streams import Block, Stream, Transform
+from budgetron.streams._stream import too_few_rows
 from budgetron.streams.tables import TableStream
 
 ROWS = 1000
@@ -28,43 +29,45 @@ PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 
 def add_arguments(parser: Parser) -> Any:
-    """How the rows are to be read."""
+    """Add the flags for reading rows."""
     group = parser.add_argument_group("rows")
     group.add_argument(
         "--features",
         type=whole(1),
         metavar="N",
-        help="the number of columns of svmlight text; needed for a pipe",
+        help="the number of columns of svmlight text; required for a pipe",
     )
     group.add_argument(
-        "--format", metavar="F", choices=FORMS, help=f"{', '.join(FORMS)}, if the name does not tell"
+        "--format", metavar="F", choices=FORMS, help=f"{', '.join(FORMS)}; by default from the file name"
     )
-    group.add_argument("--target", metavar="COLUMN", help="the column of labels, in tables")
-    group.add_argument("--zero-based", action="store_true", help="svmlight indices count from 0")
+    group.add_argument("--target", metavar="COLUMN", help="the column of labels in a CSV or Parquet file")
+    group.add_argument("--zero-based", action="store_true", help="svmlight indices start at 0, not 1")
     return group
 
 
 def add_transforms(group: Any) -> None:
-    """What may be done to the rows."""
+    """Add the flags for transforms."""
     group.add_argument(
         "--shuffle", type=whole(1), metavar="SIZE", help="shuffle within a buffer of SIZE rows"
     )
     group.add_argument(
-        "--dense", action="store_true", help="make sparse rows dense, so that --standardise centres them"
+        "--dense",
+        action="store_true",
+        help="convert sparse rows to dense rows, so that --standardise centres them",
     )
     scaling = group.add_mutually_exclusive_group()
     scaling.add_argument(
         "--standardise",
         action="store_true",
-        help="scale each row to mean 0, variance 1 by the rows before it",
+        help="scale columns to mean 0 and variance 1, as measured on the rows before",
     )
     scaling.add_argument(
-        "--min-max", action="store_true", help="scale each row to 0 .. 1 by the rows before it"
+        "--min-max", action="store_true", help="scale columns to 0 .. 1, as measured on the rows before"
     )
 
 
 def transforms(args: Namespace) -> list[Transform]:
-    """The transforms that the flags ask for, in their order."""
+    """The transforms given by the flags, in the order in which they apply."""
     chosen: list[tuple[Any, Transform | None]] = [
         (args.shuffle, args.shuffle and streams.ShuffleBuffer(args.shuffle, args.seed)),
         (args.dense, streams.Dense()),
@@ -74,7 +77,7 @@ def transforms(args: Namespace) -> list[Transform]:
     return [transform for wanted, transform in chosen if wanted and transform is not None]
 
 
-def opened(
+def open_stream(
     what: str,
     args: Namespace,
     *,
@@ -82,58 +85,56 @@ def opened(
     features: int | None = None,
     names: list[str] | None = None,
 ) -> Stream:
-    """The stream of what was named; ``features`` takes precedence over the arguments.
+    """The stream of a file, data set or pipe. ``features`` overrides ``--features``.
 
-    Of a table ``names`` are the columns, in this order; all but the target if not given.
+    ``names`` are the columns to read from a table, in this order; by default all but the target.
     """
-    if named(what):
+    if is_data_set(what):
         return _data_set(what, rows, features)
     if what != "-" and not os.path.exists(what):
         raise FileNotFoundError(
-            f"{what}: there is no such file, and no data set of that name (see budgetron data list)."
+            f"{what}: there is no file and no data set of that name (see budgetron data list)."
         )
     if what == "-" and sys.stdin is None:
-        raise Usage("- is a pipe, and the standard input is closed.")
-    form = form_asked(what, args)
+        raise UsageError("- reads the standard input, which is closed.")
+    form = format_of(what, args)
     if form == "svmlight":
         columns = args.features if features is None else features
-        if columns is None and piped(what):
-            raise Usage(
-                "--features must be given for a pipe of svmlight text: how many columns there will be."
-            )
+        if columns is None and is_pipe(what):
+            raise UsageError("a pipe of svmlight text needs --features N, the number of columns.")
         return streams.from_svmlight(what, columns, rows=rows, zero_based=args.zero_based)
     for flag in ("features", "zero_based"):
         if getattr(args, flag):
-            raise Usage(f"--{flag.replace('_', '-')} is for svmlight text, and {what} is {form}.")
+            raise UsageError(f"--{flag.replace('_', '-')} is only for svmlight text, but {what} is {form}.")
     if form == "parquet":
         return streams.from_parquet(what, args.target, names, rows=rows)
     return streams.from_csv(what, args.target, names, rows=rows, delimiter="\t" if form == "tsv" else ",")
 
 
-def labelled(what: str, args: Namespace, **more: Any) -> Stream:
-    """As `opened`, but a table must have a column of labels."""
-    stream = opened(what, args, **more)
+def open_labelled(what: str, args: Namespace, **more: Any) -> Stream:
+    """As `open_stream`, but a table must have a column of labels."""
+    stream = open_stream(what, args, **more)
     if isinstance(stream, TableStream) and stream.target is None:
-        raise Usage(f"{what} has rows without labels: name the column of labels by --target.")
+        raise UsageError(f"{what}: --target COLUMN, the column of labels, must be given for a table.")
     return stream
 
 
 def names_of(stream: Stream) -> list[str] | None:
-    """The names of the columns, if they have some."""
+    """The names of the columns; None if they have no names."""
     return list(stream.features) if isinstance(stream, TableStream) else None
 
 
-def piped(what: str) -> bool:
-    """Whether it can be read only once: ``-``, or a path that is no regular file, such as ``<(...)``."""
+def is_pipe(what: str) -> bool:
+    """Whether it can be read only once: ``-``, or a path such as ``<(...)`` that is not a regular file."""
     return what == "-" or (os.path.exists(what) and not os.path.isfile(what) and not os.path.isdir(what))
 
 
-def named(what: str) -> bool:
-    """Whether it is a data set's name; a file of that name takes precedence."""
-    return what != "-" and not os.path.exists(what) and known(what)
+def is_data_set(what: str) -> bool:
+    """Whether it is the name of a data set, and there is no file of that name."""
+    return what != "-" and not os.path.exists(what) and exists(what)
 
 
-def known(name: str) -> bool:
+def exists(name: str) -> bool:
     """Whether there is a data set of that name."""
     try:
         datasets.describe(name)
@@ -142,15 +143,15 @@ def known(name: str) -> bool:
     return True
 
 
-def form_asked(what: str, args: Namespace) -> str:
-    """The format that was given, or that of the name; svmlight if neither tells."""
+def format_of(what: str, args: Namespace) -> str:
+    """The format given by ``--format``, or else by the file name; svmlight by default."""
     path = PurePath(what)
     path = path.with_suffix("") if path.suffix in PACKED else path
     return str(args.format or FORMATS.get(path.suffix, "svmlight"))
 
 
 class Parts(Stream):
-    """Several streams, one after the other."""
+    """Several streams, concatenated."""
 
     def __init__(self, parts: list[Stream], n_features: int) -> None:
         self.parts, self.rows, self.columns = parts, parts[0].rows, n_features
@@ -169,7 +170,7 @@ class Parts(Stream):
                     yield Block(block.X[at:], block.y[at:], start + at)
                 start += len(block)
         if start < self.first:
-            raise streams.DataError(f"{self.first} rows cannot be skipped, there are only {start}.")
+            raise too_few_rows("the data set", self.first, start)
 
 
 def _data_set(name: str, rows: int, features: int | None) -> Stream:
@@ -183,51 +184,53 @@ def _data_set(name: str, rows: int, features: int | None) -> Stream:
 
 @dataclass(frozen=True)
 class Survey:
-    """What a file was found to hold: rows, columns, and the different labels, sorted."""
+    """The number of rows and columns of a file, and its different labels, sorted."""
 
     rows: int
     features: int
     labels: list[Any]
 
 
-def surveyed(what: str, args: Namespace, *, labels: bool) -> Survey | None:
-    """One pass over a file for what a learner must know before the first row; None if it is known already.
+def survey(what: str, args: Namespace, *, labels: bool) -> Survey | None:
+    """Read a file once to find its number of columns and, if ``labels``, its labels.
 
-    The number of columns is known of a table and of the data sets in the catalogue, else by ``--features``.
-    The labels (if asked for) are never known.
+    Returns None if nothing needs to be found: ``labels`` is false, and the number of columns is given by
+    ``--features``, the header of a table, or the catalogue.
     """
-    wide = WIDEST if _width_is_open(what, args) else None
-    if piped(what) or not (wide or labels):
+    columns_limit = WIDEST if _columns_unknown(what, args) else None
+    if is_pipe(what) or not (columns_limit or labels):
         return None
-    stream = labelled(what, args, features=wide)
+    stream = open_labelled(what, args, features=columns_limit)
     if (args.verbose or sys.stderr.isatty()) and what != "synthetic":
-        sought = ["the number of columns (--features)"] * bool(wide) + ["the labels (--classes)"] * labels
-        say(f"{what} is read twice: the first time to find {' and '.join(sought)}.")
+        sought = ["the number of columns (--features)"] * bool(columns_limit) + [
+            "the labels (--classes)"
+        ] * labels
+        say(f"{what} is read twice, first to find {' and '.join(sought)}.")
     rows, features, seen = 0, 1, set()
     for block in stream:
         rows += len(block)
-        if wide and block.X.nnz:
+        if columns_limit and block.X.nnz:
             features = max(features, int(block.X.indices.max()) + 1)
         if labels:
             seen |= set(np.unique(block.y).tolist())
             if len(seen) > MOST_LABELS:
-                raise Usage(
+                raise UsageError(
                     f"{what} has more than {MOST_LABELS} different labels: give --regression if they "
-                    "are targets, or name them by --classes."
+                    "are targets, or list them with --classes."
                 )
-    return Survey(rows, features if wide else stream.n_features, sorted(seen))
+    return Survey(rows, features if columns_limit else stream.n_features, sorted(seen))
 
 
-def _width_is_open(what: str, args: Namespace) -> bool:
-    """Whether only the rows themselves tell how many columns there are."""
-    if named(what):
+def _columns_unknown(what: str, args: Namespace) -> bool:
+    """Whether the number of columns must be found by reading the rows."""
+    if is_data_set(what):
         return what != "synthetic" and datasets.describe(what).columns is None
-    return form_asked(what, args) == "svmlight" and args.features is None
+    return format_of(what, args) == "svmlight" and args.features is None
 
 
-def loaded(what: str, args: Namespace) -> tuple[Any, Any]:
-    """All rows and labels, in memory."""
-    blocks = list(labelled(what, args, rows=50_000))
+def load(what: str, args: Namespace) -> tuple[Any, Any]:
+    """Load all rows and labels into memory."""
+    blocks = list(open_labelled(what, args, rows=50_000))
     if not blocks:
-        raise streams.DataError(f"{what}: there are no rows.")
+        raise streams.DataError(f"{what}: has no rows.")
     return stacked([(block.X, block.y) for block in blocks])

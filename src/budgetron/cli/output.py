@@ -1,4 +1,4 @@
-"""What commands print: tables for people, one JSON document for programs, and predictions as lines."""
+"""The output of commands: a text table, a JSON document, or predictions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WIDTH = 12
 
 
 class Table:
-    """A line for each record of a run; on stderr if stdout has the predictions."""
+    """Prints a line per record, to stderr if the predictions go to stdout."""
 
     def __init__(self, args: Namespace, resumed: int) -> None:
         self._resumed = resumed
@@ -27,9 +27,9 @@ class Table:
         self._rows = -1
 
     def add(self, record: Record) -> None:
-        """One more line, after the head if it is the first."""
+        """Print a line; the header before the first one."""
         if sys.stderr.isatty():
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # the progress line, if there is one
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # erases the progress line
         if self._rows < 0:
             measures = ("mse",) if self._regression else ("mistakes", "mistakes %")
             print(_line(["rows", *measures, "support", "KiB", "seconds", "rows/s"]), file=self._file)
@@ -37,12 +37,12 @@ class Table:
         print(self._cells(record), file=self._file, flush=True)
 
     def finish(self, session: Session) -> None:
-        """The last record, unless it is there already."""
+        """Print the last record, unless it has been printed."""
         if self._rows < session.rows:
             self.add(session.record())
 
     def _cells(self, record: Record) -> str:
-        """The seconds are those since a run was resumed."""
+        """The cells of a line. The seconds do not include the time before a resume."""
         speed = f"{(record.rows - self._resumed) / record.seconds:.0f}" if record.seconds else "-"
         rate = f"{record.rate:.6g}" if record.mistakes is None else f"{100 * record.rate:.2f}"
         measures = [rate] if record.mistakes is None else [str(record.mistakes), rate]
@@ -51,7 +51,7 @@ class Table:
 
 
 class Document:
-    """One JSON document of a run, at its end."""
+    """Prints one JSON document at the end of the run."""
 
     def __init__(self, args: Namespace, resumed: int) -> None:
         self._args = args
@@ -59,14 +59,14 @@ class Document:
         self._records: list[Record] = []
 
     def add(self, record: Record) -> None:
-        """Kept until the end."""
+        """Store a record for the end."""
         self._records.append(record)
 
     def finish(self, session: Session) -> None:
-        """Print it."""
+        """Print the document."""
         model: Any = session.estimator
         last = session.record()
-        said = {
+        result = {
             "algorithm": self._args.algorithm,
             "learner": repr(model.learner_),
             "source": self._args.file,
@@ -79,14 +79,14 @@ class Document:
             "saved": self._args.save,
             "records": [record.as_dict() for record in self._records],
         }
-        print(document(said))
+        print(document(result))
 
 
 class Predictions:
-    """Where predictions go: a file, ``-`` for stdout, or nowhere for None.
+    """Writes predictions to a file, to stdout (``-``), or nowhere (None).
 
-    A resumed run continues after the line of the last row learned. Later lines, which a killed run wrote,
-    are removed.
+    A resumed run continues after the line of the last learned row. Later lines of an interrupted run are
+    removed.
     """
 
     def __init__(self, place: str | None, learned: int) -> None:
@@ -96,30 +96,30 @@ class Predictions:
         self._own = place not in (None, "-")
 
     def write(self, predictions: Any) -> None:
-        """Some more."""
+        """Write predictions, one per line."""
         if self._file is not None:
             self._file.write(lines(predictions))
 
     def sync(self) -> None:
-        """On disk, before a checkpoint says that they were made."""
+        """Write everything to disk, so that a checkpoint never has more rows than the file."""
         if self._file is not None:
             self._file.flush()
         if self._own:
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Close a file that is ours."""
+        """Close the file, but not stdout."""
         if self._own:
             self._file.close()
 
 
 def document(value: Any) -> str:
-    """The value as JSON, the keys in the order they have."""
+    """The value as indented JSON."""
     return json.dumps(value, indent=2, allow_nan=False, default=_plain)
 
 
 def label(value: Any) -> str:
-    """A label as files have it: whole numbers without a point."""
+    """A label as text; whole numbers have no decimal point."""
     if not isinstance(value, float | np.floating):
         return str(value)
     number = float(value)
@@ -127,26 +127,24 @@ def label(value: Any) -> str:
 
 
 def lines(values: Iterable[Any]) -> str:
-    """One label to a line."""
+    """The labels, one per line."""
     return "".join(f"{label(value)}\n" for value in values)
 
 
 def pairs(rows: Iterable[tuple[str, Any]]) -> str:
-    """Names and values, in two columns."""
-    kept = [(name, str(value)) for name, value in rows]
-    width = max(len(name) for name, _ in kept)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in kept)
+    """Names and values in two columns."""
+    texts = [(name, str(value)) for name, value in rows]
+    width = max(len(name) for name, _ in texts)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in texts)
 
 
 def _cut(place: str, learned: int) -> Any:
-    """The file, opened after its first lines; the others are removed."""
+    """Open a file and remove all lines after the first ``learned`` ones."""
     file = open(place, "r+")  # noqa: SIM115
     for _ in range(learned):
         if not file.readline().endswith("\n"):
             file.close()
-            raise SaveError(
-                f"{place}: has fewer than {learned} predictions, which the resumed run has made."
-            )
+            raise SaveError(f"{place}: expected the {learned} predictions of the run to resume, got fewer.")
     file.seek(file.tell())
     file.truncate()
     return file

@@ -1,4 +1,4 @@
-"""The process: messages, exit codes, and signals that ask it to stop."""
+"""Messages, exit codes and signals of the process."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FAILED, USAGE, BAD_DATA, BAD_MODEL = 1, 2, 3, 4
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
-class Usage(Exception):
-    """The command was called wrongly; the message says how, and what to do."""
+class UsageError(Exception):
+    """Wrong usage of the command. The message says what is wrong and what to do."""
 
 
 class Interrupted(BaseException):
-    """A signal asked to stop, and what had to be saved was saved."""
+    """The run ended after a signal, and was saved if possible."""
 
     def __init__(self, signal: int, message: str) -> None:
         super().__init__(message)
@@ -30,12 +30,12 @@ class Interrupted(BaseException):
 
 
 def say(sentence: str) -> None:
-    """A message on stderr; names and labels from outside in it cannot command the terminal."""
+    """Print a message on stderr, with control characters escaped."""
     print(f"budgetron: {printable(sentence)}", file=sys.stderr)
 
 
-def told(error: BaseException, arguments: list[str]) -> int:
-    """Says what happened, and returns the exit code. Re-raises errors it does not recognise."""
+def report_error(error: BaseException, arguments: list[str]) -> int:
+    """Print the message of an error and return the exit code. Re-raises unexpected errors."""
     code, sentence = _code(error), str(error)
     if code is None:
         raise error
@@ -51,8 +51,8 @@ def told(error: BaseException, arguments: list[str]) -> int:
 
 
 def _code(error: BaseException) -> int | None:
-    if isinstance(error, Usage):
-        return USAGE  # without loading what follows
+    if isinstance(error, UsageError):
+        return USAGE  # before the imports below, which are slow
     if isinstance(error, Interrupted):
         return 128 + error.signal
     from budgetron import ModelFileError
@@ -71,18 +71,18 @@ def _code(error: BaseException) -> int | None:
 
 
 class Stopped(BaseException):
-    """Raised while waiting for rows."""
+    """Raised by a signal while the process waits for rows."""
 
 
 class Signals:
-    """Inside the context a signal is kept in ``asked``; a second one ends the process as usual.
+    """A context in which SIGINT and SIGTERM set ``received``. A second signal ends the process.
 
-    A signal that comes while rows are waited for ends the wait. One that comes while a block is learned
-    waits until the model and its counts agree.
+    A signal that arrives while the process waits for rows ends the wait. If it arrives while a block is
+    learned, the block is learned to its end first.
     """
 
     def __init__(self) -> None:
-        self.asked: int | None = None
+        self.received: int | None = None
         self._waiting = False
         self._before: dict[int, Any] = {}
 
@@ -95,12 +95,12 @@ class Signals:
             signal.signal(number, handler)
 
     def waiting(self, blocks: Iterable[T]) -> Iterator[T]:
-        """The blocks, until a signal comes; a read that may never return does not hold it up."""
+        """Yield the blocks until a signal arrives. A signal interrupts a read that blocks."""
         source = iter(blocks)
         try:
-            while self.asked is None:
+            while self.received is None:
                 self._waiting = True
-                if self.asked is not None:  # it came between the two lines above
+                if self.received is not None:  # the signal arrived between the two lines above
                     return
                 block = next(source, None)
                 self._waiting = False
@@ -113,10 +113,10 @@ class Signals:
             self._waiting = False
 
     def _take(self, number: int, _: FrameType | None) -> None:
-        if self.asked is not None:
+        if self.received is not None:
             self.__exit__()
             signal.raise_signal(number)
             return
-        self.asked = number
+        self.received = number
         if self._waiting:
             raise Stopped

@@ -1,8 +1,8 @@
-"""The data sets of the papers by name, and any other that lies in the data folder.
+"""The data sets of the papers by name, and all other data sets in the data folder.
 
-Files are svmlight text, plain or packed: ``NAME.svm``, ``NAME.train.svm.xz``, ``NAME.test.svm.gz`` ...
-They are looked for in the folder given as ``folder=``, else in the one that ``BUDGETRON_DATA`` names, else
-in the user's cache, where `fetch` puts its downloads. A file whose name no paper uses is a data set too.
+Files are svmlight text, compressed or not: ``NAME.svm``, ``NAME.train.svm.xz``, ``NAME.test.svm.gz``, ...
+The data folder is the argument ``folder=``, else the environment variable ``BUDGETRON_DATA``, else the
+user's cache. `fetch` downloads files into it. Any other file with such a name is a data set, too.
 
 >>> from budgetron import datasets
 >>> print(datasets.describe("cod-rna"))  # doctest: +ELLIPSIS

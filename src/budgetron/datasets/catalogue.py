@@ -1,4 +1,4 @@
-"""What is known of the data sets of the papers."""
+"""The catalogue of the data sets of the papers."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ UCI = "https://archive.ics.uci.edu/"
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set: where it comes from, what it is, how the papers prepare it and which use it.
+    """A data set: its source, its size, how the papers prepare it, and which papers use it.
 
     Attributes
     ----------
     name : str
-        What it is called here; ``also`` are names that papers use.
+        Its name in this package; ``also`` are the other names that papers use.
     task : str or None
-        "binary", "multiclass" or "regression"; None where nothing is known but the file.
+        "binary", "multiclass" or "regression"; None if it is not in the catalogue.
     columns, classes : int or None
-        The number of features, to be given when a part is read, and of labels.
+        The number of features and the number of different labels.
     parts : tuple of str
-        The parts that the online tables of the papers run over; "whole" is a file of no part.
+        The parts used by the papers' online experiments: "train", "test", or "whole" for a single file.
     rows : dict
-        Part to its number of rows.
+        The number of rows of each part.
     source, page : str
-        Whose page it is on, and what it is called there.
+        The collection that has it, and its name there.
     files : dict
-        Part to the name of its file there.
+        The file name of each part there.
     digests : dict
-        Part to the SHA-256 of its rows; parts without one are unverified.
+        The SHA-256 of the rows of each part, if known.
     preparation : str
-        What the papers do to the rows.
+        How the papers prepare the rows.
     papers : tuple of str
-        The papers, by key, and their tables.
+        The keys of the papers that use it, with the numbers of their tables.
     note : str
-        What else to know.
+        Further remarks.
     """
 
     name: str
@@ -63,13 +63,13 @@ class DataSet:
 
     @property
     def size(self) -> int | None:
-        """The rows of all its ``parts``; None if that is not known."""
+        """The number of rows of all ``parts``; None if it is not known."""
         known = all(part in self.rows for part in self.parts) and self.parts
         return sum(self.rows[part] for part in self.parts) if known else None
 
     @property
     def address(self) -> str:
-        """The page to start from, where it is one of the two large collections."""
+        """The web page of the collection, if it is LIBSVM or UCI; else empty."""
         return {"LIBSVM": LIBSVM, "UCI": UCI}.get(self.source, "")
 
     def __str__(self) -> str:
@@ -79,7 +79,8 @@ class DataSet:
             "parts": ", ".join(f"{part} {rows:,}" for part, rows in self.rows.items()),
             "tables run over": " + ".join(self.parts),
             "preparation": self.preparation,
-            "here": ", ".join(str(path.name) for path in found().get(self.name, {}).values()) or "no file",
+            "local files": ", ".join(str(path.name) for path in found().get(self.name, {}).values())
+            or "none",
             "note": self.note,
         }
         return "\n".join([self._headline(), *(f"  {key}: {text}" for key, text in lines.items() if text)])
@@ -87,16 +88,16 @@ class DataSet:
     def _headline(self) -> str:
         counts = {"rows": self.size, "columns": self.columns, "classes": self.classes}
         known = [f"{count:,} {what}" for what, count in counts.items() if count is not None]
-        return f"{self.name}: " + ", ".join([self.task or "nothing known but its file", *known])
+        return f"{self.name}: " + ", ".join([self.task or "not in the catalogue", *known])
 
 
 def names(*, folder: Folder = None) -> list[str]:
-    """All data sets: those of the papers, and those with a file in the data folder."""
+    """The names of all data sets: those of the papers, and those with a file in the data folder."""
     return sorted({*_catalogue(), *found(folder)})
 
 
 def describe(name: str, *, folder: Folder = None) -> DataSet:
-    """What is known of a data set; ``print`` shows it in lines.
+    """The catalogue entry of a data set, to be printed or read.
 
     >>> from budgetron import datasets
     >>> datasets.describe("a9a").columns, datasets.describe("adult9").name
@@ -108,7 +109,7 @@ def describe(name: str, *, folder: Folder = None) -> DataSet:
             return entry
     if name in found(folder):
         return DataSet(str(name))
-    raise DataError(f"datasets: {name!r} is unknown and has no file; names() lists what there is.")
+    raise DataError(f"datasets: {name!r} is not in the catalogue and has no file: see datasets.names().")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Data sets from the network into the data folder."""
+"""Download data sets into the data folder."""
 
 from __future__ import annotations
 
@@ -25,36 +25,35 @@ def fetch(
     verify: bool = True,
     folder: Folder = None,
 ) -> list[Path]:
-    """Download the files of a data set that are not there yet, and check them; where they are now.
+    """Download the missing files of a data set, check their rows, and return the paths of all its files.
 
-    They go to the folder that ``BUDGETRON_DATA`` names, else to the user's cache, under the names that
-    `load` looks for. A file is there in full or not at all. Its rows are compared with the SHA-256 that is
-    known of them; for parts without one, only their number is. What is known comes from copies that are
-    said to be as public, not from downloads.
+    The files are named so that `load` finds them. A failed download leaves no file. The rows are compared
+    with the SHA-256 in the catalogue, or only counted if it has none. These SHA-256 were computed from
+    copies that are said to equal the public files, not from the public files themselves.
 
     Parameters
     ----------
     name : str
         A data set of the papers.
     part : str, optional
-        "train", "test" or "whole"; by default all that there are.
+        "train", "test" or "whole"; by default all parts.
     page : str
-        Where the LIBSVM data page is, or a copy of it.
+        The address of the LIBSVM data page or of a mirror.
     verify : bool
-        Whether a file of other rows is refused.
+        Whether to refuse a file with unexpected rows.
     folder : path, optional
-        Where the files go, in place of the folder that ``BUDGETRON_DATA`` names or the user's cache.
+        The data folder; by default ``BUDGETRON_DATA`` or the user's cache.
     """
     entry = describe(name, folder=folder)
     parts = (part,) if part else tuple(entry.files) or entry.parts
-    here, target = found(folder).get(entry.name, {}), data_folder(folder)
-    return [here.get(each) or _fetched(entry, each, page, verify, target) for each in parts]
+    local, target = found(folder).get(entry.name, {}), data_folder(folder)
+    return [local.get(each) or _fetched(entry, each, page, verify, target) for each in parts]
 
 
 def _fetched(entry: DataSet, part: str, page: str, verify: bool, folder: Path) -> Path:
     if entry.source != "LIBSVM" or part not in entry.files:
         how = how_to_get(entry, part, f"to {folder}")
-        raise DataError(f"fetch: {entry.name} ({part}) is nowhere as svmlight text; {how}.")
+        raise DataError(f"fetch: {entry.name} ({part}) cannot be downloaded as svmlight text: {how}.")
     remote = PurePosixPath(entry.files[part])
     packed = remote.suffix if remote.suffix in (".bz2", ".xz", ".gz") else ""
     middle = "" if part == "whole" else f".{part}"
@@ -78,9 +77,9 @@ def _download(url: str, path: Path) -> None:
             with Progress(size or None, f"downloading {url.rpartition('/')[2]}") as progress:
                 _copy(answer, file, progress)
         if size and progress.done != size:
-            raise OSError(f"{progress.done} of {size} bytes arrived")
+            raise OSError(f"only {progress.done} of {size} bytes arrived")
     except (OSError, HTTPException) as error:
-        raise DataError(f"fetch: {url} could not be downloaded ({error}).") from error
+        raise DataError(f"fetch: cannot download {url} ({error}).") from error
 
 
 def _copy(answer: IO[bytes], file: IO[bytes], progress: Progress) -> None:
@@ -90,12 +89,12 @@ def _copy(answer: IO[bytes], file: IO[bytes], progress: Progress) -> None:
 
 
 def _verify(entry: DataSet, part: str, path: Path) -> None:
-    """Refuse rows that are not the known ones."""
+    """Refuse rows that differ from those in the catalogue."""
     X, y = read(path, entry.columns)
     what = f"fetch: {entry.name} ({part})"
-    instead = "verify=False takes it all the same"
+    instead = "verify=False accepts them"
     if X.shape[0] != entry.rows[part]:
         raise DataError(f"{what} has {X.shape[0]} rows, expected {entry.rows[part]}; {instead}.")
     known = entry.digests.get(part)
     if known and (got := digest(X, y, entry.task)) != known:
-        raise DataError(f"{what} has other rows than expected: SHA-256 {got}, not {known}; {instead}.")
+        raise DataError(f"{what} has unexpected rows: expected SHA-256 {known}, got {got}; {instead}.")

@@ -1,4 +1,4 @@
-"""Data sets from their files into memory."""
+"""Load data sets into memory."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ Rows = tuple[Matrix, npt.NDArray[np.float64]]
 
 
 def load(name: str, part: str | None = None, *, folder: folders.Folder = None) -> Rows:
-    """The rows (CSR) and labels of a data set, as they are in its files.
+    """The rows (CSR) and labels of a data set, unchanged.
 
-    Without ``part`` these are the rows that the online tables of the papers run over: for a9a the training
-    part and then the test part, for cod-rna the test part. Of a data set that no paper uses it is the file
-    of no part, or all parts there are. ``part`` is "train", "test", or "whole" for a file of no part.
-    ``folder`` is where the files lie, in place of the folder that ``BUDGETRON_DATA`` names or the user's
-    cache.
+    ``part`` is "train", "test" or "whole" (a single file). By default, the rows are those of the papers'
+    online experiments: for a9a the training part followed by the test part, for cod-rna the test part. Of a
+    data set that is not in the catalogue, the default is the single file, or else all parts. ``folder`` is
+    the data folder; by default ``BUDGETRON_DATA`` or the user's cache.
 
     >>> from budgetron import datasets
     >>> X, y = datasets.load("synthetic")
@@ -41,14 +40,14 @@ def load(name: str, part: str | None = None, *, folder: folders.Folder = None) -
 
 
 def files(name: str, part: str | None = None, *, folder: folders.Folder = None) -> list[Path]:
-    """The files that `load` reads, in this order; for streams of what is too large to load."""
+    """The files that `load` reads, in order. Use them to stream data that does not fit into memory."""
     entry = describe(name, folder=folder)
-    here = folders.found(folder).get(entry.name, {})
-    parts = (part,) if part else entry.parts or _all_parts(here)
+    local = folders.found(folder).get(entry.name, {})
+    parts = (part,) if part else entry.parts or _all_parts(local)
     for each in parts:
-        if each not in here:
-            raise DataError(_missing(entry, each, here, folders.data_folder(folder)))
-    return [here[each] for each in parts]
+        if each not in local:
+            raise DataError(_missing(entry, each, local, folders.data_folder(folder)))
+    return [local[each] for each in parts]
 
 
 def read(path: Path, columns: int | None = None) -> Rows:
@@ -57,10 +56,10 @@ def read(path: Path, columns: int | None = None) -> Rows:
 
 
 def digest(X: Matrix, y: Any, task: str | None = None) -> str:
-    """SHA-256 of rows and labels, however the text was written that they come from.
+    """A SHA-256 of the rows and labels. It does not depend on the formatting of the text.
 
-    It covers which columns of each row are not zero, their values as float64, and the labels; those of a
-    classification by their rank, since the same data set has -1 and +1 in one place and 1 and 2 in another.
+    It covers the nonzero columns of each row, their values as float64, and the labels. Class labels count
+    by their rank, since some copies of a data set have -1 and +1 where others have 1 and 2.
     """
     X = sparse.csr_matrix(X, dtype=np.float64, copy=True)
     X.sum_duplicates()
@@ -73,7 +72,7 @@ def digest(X: Matrix, y: Any, task: str | None = None) -> str:
 
 
 def synthetic(rows: int = 10_000, seed: int = 0) -> Rows:
-    """The two Gaussians of Orabona et al. 2008, Section 6, after Dekel et al. 2007; each seed is a draw.
+    """Random rows from two Gaussians, as in Orabona et al. 2008, Section 6, after Dekel et al. 2007.
 
     >>> from budgetron import datasets
     >>> X, y = datasets.synthetic(rows=500, seed=3)
@@ -98,25 +97,25 @@ def _widest(paths: list[Path]) -> int:
     return max(from_svmlight(path).n_features for path in paths)
 
 
-def _all_parts(here: dict[str, Path]) -> tuple[str, ...]:
-    if "whole" in here:
+def _all_parts(local: dict[str, Path]) -> tuple[str, ...]:
+    if "whole" in local:
         return ("whole",)
-    return tuple(part for part in ("train", "test") if part in here)
+    return tuple(part for part in ("train", "test") if part in local)
 
 
-def _missing(entry: DataSet, part: str, here: dict[str, Path], folder: Path) -> str:
-    known = (*entry.rows, *entry.parts, *here)
+def _missing(entry: DataSet, part: str, local: dict[str, Path], folder: Path) -> str:
+    known = (*entry.rows, *entry.parts, *local)
     if part not in known:
         return f"datasets: {entry.name} has no part {part!r}; it has {', '.join(dict.fromkeys(known))}."
     file = f"{entry.name}.svm" if part == "whole" else f"{entry.name}.{part}.svm"
     how = how_to_get(entry, part, f"to {folder}")
-    return f"datasets: {file} (or packed: .xz, .gz, .bz2, .zst) is not in {folder}; {how}."
+    return f"datasets: {file} (or .svm.xz, .svm.gz, .svm.bz2, .svm.zst) is not in {folder}: {how}."
 
 
 def how_to_get(entry: DataSet, part: str, where_to: str) -> str:
-    """What to do for a file, in a part of a sentence."""
+    """How to get a file, as the end of a sentence."""
     if entry.source == "LIBSVM" and part in entry.files:
         return f"budgetron.datasets.fetch({entry.name!r}) downloads it"
     what = f"{entry.files[part]} of " if part in entry.files else ""
     where = f" ({entry.address})" if entry.address else ""
-    return f'get {what}"{entry.page}" from {entry.source}{where} and write it {where_to}, as svmlight text'
+    return f'get {what}"{entry.page}" from {entry.source}{where} and write it {where_to} as svmlight text'

@@ -1,4 +1,4 @@
-"""The scikit-learn face: OnlineClassifier and OnlineRegressor."""
+"""The scikit-learn estimators: OnlineClassifier and OnlineRegressor."""
 
 from budgetron.estimators.classifier import OnlineClassifier
 from budgetron.estimators.regressor import OnlineRegressor

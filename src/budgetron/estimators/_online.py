@@ -1,4 +1,4 @@
-"""What both estimators share: the model, the rows it is given, and its attributes."""
+"""The base class of both estimators: the model, the checks of its input, and the fitted attributes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from budgetron import _check, model_files
 from budgetron._rows import Matrix, aligned, canonical, first_too_large, refuse_too_large
 from budgetron._tasks import Task
-from budgetron._threads import turn
+from budgetron._threads import learning_lock
 from budgetron.learners import Floats, Learner, Model
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows that passed every check, with labels as the core reads them."""
+    """Rows that passed every check, with labels encoded as the core reads them."""
 
     X: Matrix
     y: Floats
@@ -31,12 +31,12 @@ class Batch:
 class Online(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators.
 
-    Threads: calls that start or learn (``start``, ``fit``, ``partial_fit``, ``progressive_predict``) take
-    turns. All others may run beside them. Each sees the model, the labels and the column names of one fit,
-    never of two.
+    Threads: ``start``, ``fit``, ``partial_fit`` and ``progressive_predict`` run one at a time. All other
+    methods may run at the same time as one of these. Each call sees the model, the labels and the column
+    names of one fit, never a mixture of two.
 
-    To keep that promise, a fit works on a copy without fitted attributes, and `_install` replaces the
-    ``__dict__`` of this one in one assignment. Methods that read several attributes begin with `_now`.
+    How: ``fit`` works on an unfitted copy, and `_install` replaces this estimator's ``__dict__`` in one
+    assignment. Methods that read several attributes read them from a `_snapshot`.
     """
 
     learner: Learner | None
@@ -58,12 +58,12 @@ class Online(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Start afresh and learn the rows, ``epochs`` times; if that fails, nothing has changed."""
-        with turn(self):
-            fresh = self._unfitted()
+        """Discard the model and learn the rows ``epochs`` times. A failed call changes nothing."""
+        with learning_lock(self):
+            fresh = self._unfitted_copy()
             try:
                 batch = fresh._first_batch(X, y, sample_weight)
-                fresh._passes(batch)
+                fresh._run_epochs(batch)
             except BaseException as error:
                 error.rows_learned = 0  # type: ignore[attr-defined]
                 raise
@@ -82,53 +82,56 @@ class Online(BaseEstimator):  # type: ignore[misc]
 
     @property
     def dual_coef_(self) -> Floats:
-        """The coefficients: one row (binary, regression) or one per class, oldest vector first."""
+        """The coefficients, oldest support vector first.
+
+        The array has one row for two classes and for regression, else one row per class.
+        """
         return self._fitted_model().dual_coef()
 
     @property
     def coef_(self) -> Floats:
-        """The weights of the explicit features, one row per output, where the learner has such."""
+        """The weights of the explicit features, one row per output; only for learners on a feature map."""
         model = self._fitted_model()
         if not model.has_features:
-            raise AttributeError(f"coef_ needs a learner on explicit features, not {model.learner!r}.")
+            raise AttributeError(f"coef_ needs a learner on explicit features, got {model.learner!r}.")
         return model.coef()
 
     @property
     def memory_bytes_(self) -> int:
-        """The native memory that the model holds, in bytes."""
+        """The memory of the native model, in bytes."""
         return self._fitted_model().memory_bytes
 
     def save(self, path: model_files.Path, extra: Mapping[str, Any] | None = None) -> None:
-        """Write everything the estimator is to a file, from which :func:`budgetron.load` takes it up again.
+        """Write the estimator to a file that :func:`budgetron.load` reads.
 
-        The file is data alone, in the layout of safetensors, and the same estimator always gives the same
-        bytes. A file that is there already is replaced in one step: whatever fails, it is the old one or
-        the new one in full, and a failure is a :class:`~budgetron.SaveError`.
+        The file holds only data, in the safetensors format. Saving the same estimator twice writes the same
+        bytes. An existing file is replaced atomically: after a failure it is still the old file. Failures
+        raise :class:`~budgetron.SaveError`.
 
         Parameters
         ----------
         path : str or path
-            Where to.
+            The file to write.
         extra : dict, optional
-            What a run wants to keep beside the model: numbers, texts, None, arrays, and lists and dicts of
-            these. ``budgetron.model_files.read(path).extra`` gives it back.
+            Your own data to store with the model: numbers, strings, None, arrays, and lists and dicts of
+            these. ``budgetron.model_files.read(path).extra`` returns it.
         """
-        now = self._now()
-        now._fitted_model()
-        model_files.save(now, path, extra)
+        snapshot = self._snapshot()
+        snapshot._fitted_model()
+        model_files.save(snapshot, path, extra)
 
     def _default_learner(self) -> Learner:
         raise NotImplementedError
 
     def _batch(self, X: Any, y: Any, sample_weight: Any, *, first: bool, **labels: Any) -> Batch:
-        """The rows, checked; those of a first batch decide the columns and labels."""
+        """Check the rows. The first batch sets the number of columns and the labels."""
         raise NotImplementedError
 
     def _task(self) -> Task:
         raise NotImplementedError
 
-    def _certain_labels(self, y: Any, rows: int) -> Floats | None:
-        """Labels as the core reads them, if they would pass every check as they are."""
+    def _labels_without_checks(self, y: Any, rows: int) -> Floats | None:
+        """The encoded labels if y would pass every check unchanged; None if it might not."""
         raise NotImplementedError
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -140,27 +143,27 @@ class Online(BaseEstimator):  # type: ignore[misc]
         model: Model = self._model
         return model
 
-    def _now(self) -> Self:
-        """A view of the state as it is now, which a ``fit`` in another thread does not change."""
-        now = object.__new__(type(self))
-        now.__dict__ = self.__dict__
-        return now
+    def _snapshot(self) -> Self:
+        """The estimator with its present attributes, which a ``fit`` in another thread does not replace."""
+        snapshot = object.__new__(type(self))
+        snapshot.__dict__ = self.__dict__
+        return snapshot
 
-    def _unfitted(self) -> Self:
-        """A copy that has the parameters alone."""
+    def _unfitted_copy(self) -> Self:
+        """A copy with the parameters but no fitted attributes."""
         fresh = object.__new__(type(self))
         fresh.__dict__ = self.get_params(deep=False)
         return fresh
 
     def _install(self, fresh: Self) -> None:
-        """Replace everything that was learned by what ``fresh`` has learned."""
+        """Replace all fitted attributes by those of ``fresh``."""
         kept = {name: value for name, value in vars(self).items() if name not in model_files.ATTRIBUTES}
         self.__dict__ = vars(fresh) | kept
 
     def _start(self, X: Any, **labels: Any) -> Self:
-        """A new model for rows like these, which has learned nothing."""
-        with turn(self):
-            fresh = self._unfitted()
+        """Replace the model by a new one that has learned nothing; X sets its columns and ``gamma``."""
+        with learning_lock(self):
+            fresh = self._unfitted_copy()
             X = fresh._rows(X, reset=True)
             fresh.__dict__.update(labels)
             fresh._adopt(fresh._new_model(X, fresh._task(), None))
@@ -168,25 +171,25 @@ class Online(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _first_batch(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Batch:
-        """What is to be learned first, with a new model for it."""
+        """Check the first batch and build the model for it."""
         batch = self._batch(X, y, sample_weight, first=True, **more)
         self._adopt(self._new_model(batch.X, self._task(), batch.weights))
         return batch
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Floats:
-        """Learn the rows in order; the scores made before each update. The caller holds the turn.
+        """Learn the rows in order and return the score of each before its update.
 
-        If a row is refused, the rows before it are learned, as if only they had been given. If there are
-        none, a first call leaves the estimator unfitted.
+        The caller holds the `learning_lock`. If a row is refused, the rows before it stay learned. If a
+        first call refuses its first row, the estimator stays unfitted.
         """
         if self.__sklearn_is_fitted__():
-            if sample_weight is None and not more and self._certain(X):
-                labels = self._certain_labels(y, len(X))
+            if sample_weight is None and not more and self._needs_no_checks(X):
+                labels = self._labels_without_checks(y, len(X))
                 if labels is not None:
                     return self._model.learn(X, labels)
             batch = self._batch(X, y, sample_weight, first=False, **more)
             return self._model.learn(batch.X, batch.y, batch.weights)
-        fresh = self._unfitted()
+        fresh = self._unfitted_copy()
         batch = fresh._first_batch(X, y, sample_weight, **more)
         try:
             scores = fresh._model.learn(batch.X, batch.y, batch.weights)
@@ -204,7 +207,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
         return int(random.randint(2**31 - 1))
 
     def _rows(self, X: Any, *, reset: bool, **more: Any) -> Any:
-        """X (and y) checked, in the core's layout; rows too large to square are refused."""
+        """Check X (and y) and return it in the core's layout. Rows too large to square are refused."""
         with _check.in_range("X and y" if "y" in more else "X"):
             checked = validate_data(
                 self,
@@ -212,7 +215,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
                 reset=reset,
                 accept_sparse="csr",
                 dtype=(np.float64, np.float32),
-                ensure_all_finite=False,  # a row that is not finite has no finite norm
+                ensure_all_finite=False,  # _first_too_large finds NaN and infinity, too
                 **more,
             )
         X, y = checked if "y" in more else (checked, None)
@@ -228,11 +231,11 @@ class Online(BaseEstimator):  # type: ignore[misc]
         single = X.dtype == np.float32 or (not reset and self._model.dtype == np.float32)
         return first_too_large(X, np.float32 if single else np.float64)
 
-    def _certain(self, X: Any) -> bool:
-        """Whether rows for a model in mid-stream would pass every check as they are.
+    def _needs_no_checks(self, X: Any) -> bool:
+        """Whether X would pass every check unchanged, so that a fitted model may take it as it is.
 
-        The checks take ten times as long as a step; this takes as long as one. Where it says no, ``_rows``
-        finds out why, or makes the rows suit. A row that is not finite has no finite norm.
+        scikit-learn's checks of one row take ten times as long as learning it; this takes as long as
+        learning it. If the answer is no, ``_rows`` converts X or raises the error.
         """
         return (
             type(X) is np.ndarray
@@ -258,13 +261,13 @@ class Online(BaseEstimator):  # type: ignore[misc]
         if weights.shape != (X.shape[0],):
             raise ValueError(f"sample_weight has shape {weights.shape}, expected ({X.shape[0]},).")
         if (weights < 0).any():
-            raise ValueError(f"Negative values in sample_weight: {weights.min()}.")
+            raise ValueError(f"Negative values in sample_weight: expected 0 or more, got {weights.min()}.")
         return weights
 
     def _new_model(self, X: Matrix, task: Task, weights: Floats | None) -> Model:
         learner = self._default_learner() if self.learner is None else self.learner
-        seen = X if weights is None or not weights.any() else X[weights > 0]
-        learner = _check.instance(self, "learner", learner, Learner).resolved(seen)
+        weighted = X if weights is None or not weights.any() else X[weights > 0]
+        learner = _check.instance(self, "learner", learner, Learner).resolved(weighted)
         return Model(learner, task, X.shape[1], X.dtype, self._seed())
 
     def _adopt(self, model: Model) -> None:
@@ -275,11 +278,11 @@ class Online(BaseEstimator):  # type: ignore[misc]
         if gamma is not None:
             self.gamma_ = gamma
 
-    def _passes(self, batch: Batch) -> None:
-        """``epochs`` passes over the rows, each in a new order if ``shuffle``."""
+    def _run_epochs(self, batch: Batch) -> None:
+        """Learn the rows ``epochs`` times, each time in a new random order if ``shuffle``."""
         X, y, weights = batch.X, batch.y, batch.weights
         if weights is not None and not np.any(weights):
-            raise ValueError("Sample weights are all zero: there is nothing to fit.")
+            raise ValueError("All sample weights are zero: at least one must be above 0.")
         random = check_random_state(self.random_state)
         for _ in range(_check.count(self, "epochs", self.epochs)):
             if self.shuffle:
@@ -290,7 +293,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
 
     def _finite_scores(self, X: Any) -> Floats:
         model = self._fitted_model()
-        scores = model.scores(X if self._certain(X) else self._rows(X, reset=False))
+        scores = model.scores(X if self._needs_no_checks(X) else self._rows(X, reset=False))
         if not np.isfinite(scores).all():
             row = int(np.argmin(np.isfinite(scores).all(axis=1)))
             raise ValueError(f"Row {row} of X gives a score that is not finite: scale the features.")

@@ -1,4 +1,4 @@
-"""The classifier."""
+"""OnlineClassifier."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
 from budgetron import _check
 from budgetron._tasks import Labels
-from budgetron._threads import turn
+from budgetron._threads import learning_lock
 from budgetron.algorithms import bpa_p
 from budgetron.estimators._online import Batch, Online
 from budgetron.kernels import Gaussian
@@ -21,37 +21,37 @@ from budgetron.learners import Floats, Learner
 
 
 class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
-    """A classifier that learns from a stream, one example at a time, by any learner.
+    """A scikit-learn classifier that learns row by row, with any learner of this package.
 
     Parameters
     ----------
     learner : Learner, optional
-        What learns, for example ``forgetron(Gaussian(), budget=100)``. The default suits standardised
-        data: ``bpa_p(Gaussian(), budget=200)``.
+        The algorithm, for example ``forgetron(Gaussian(), budget=100)``. The default is
+        ``bpa_p(Gaussian(), budget=200)``, which suits standardised data.
     epochs : int
-        How many passes ``fit`` makes. ``fit`` is that many ``partial_fit`` on a new model.
+        The number of passes that ``fit`` makes over the rows.
     shuffle : bool
-        Whether ``fit`` takes the rows in a new random order in each pass. The other methods never
-        reorder rows.
+        Whether ``fit`` shuffles the rows before each pass. The other methods never reorder rows.
     random_state : int, RandomState or None
-        The seed of the budget's draws and of ``shuffle``.
+        The seed of the budget's random choices and of ``shuffle``.
 
     Attributes
     ----------
     classes_ : array
-        The labels, sorted; the positive one of two is the second.
+        The labels, sorted. Of two classes, the second is the positive one.
     learner_ : Learner
-        The learner with every parameter a number.
+        The learner in use, with every parameter resolved to a number.
     gamma_ : float
-        The kernel's gamma, where it has one.
+        The kernel's gamma, if the kernel has one.
     n_support_, support_vectors_, dual_coef_, memory_bytes_
-        The model as it is now.
+        The present state of the model.
 
     Notes
     -----
-    A sample weight multiplies the loss of its example; weight 0 leaves the model exactly as it was.
-    Any cutting of the same rows into batches gives the same model, bit for bit; only gamma="scale" is
-    taken from the first batch.
+    A sample weight multiplies the loss of its row. A row of weight 0 does not change the model.
+
+    The same rows give the same model, bit for bit, however they are divided into batches. The one
+    exception is gamma="scale", which is computed from the first batch.
 
     Examples
     --------
@@ -66,16 +66,17 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     """
 
     def start(self, X: Any, classes: Any) -> Self:
-        """Start afresh from rows that decide what is open, such as gamma="scale"; learn nothing.
+        """Discard the model and prepare a new one from sample rows, without learning them.
 
-        The model is then ready for ``partial_fit`` and ``progressive_predict``.
+        The rows set the number of columns and parameters such as gamma="scale". Call ``partial_fit`` or
+        ``progressive_predict`` next.
 
         Parameters
         ----------
         X : rows
-            The first of those that are to be learned, as many as can be waited for.
+            Rows like those to be learned, for example the first 1000 of a stream.
         classes : labels
-            All labels there will be.
+            All labels of the stream.
 
         Examples
         --------
@@ -86,16 +87,16 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         >>> model.partial_fit([[0.5]], ["yes"]).n_support_
         1
         """
-        return self._start(X, classes_=_given(classes))
+        return self._start(X, classes_=_sorted_classes(classes))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the rows in order. ``classes``, all labels there will be, on the first call.
+        """Learn the rows in order. The first call needs ``classes``: all labels of the stream.
 
-        If the score or step of a row is not finite, the rows before it stay learned, and the
-        :class:`~budgetron.DivergedError` says how many in ``rows_learned``. Everything else is checked
-        before the first row, and a refusal changes nothing.
+        All input is checked before the first row is learned; an error in these checks changes nothing. If
+        later the score or step of a row is not finite, a :class:`~budgetron.DivergedError` is raised. The
+        rows before that row stay learned, and the error's ``rows_learned`` is their number.
         """
-        with turn(self):
+        with learning_lock(self):
             if classes is None and not self.__sklearn_is_fitted__():
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             self._learn_labels(X, y, classes, sample_weight)
@@ -104,35 +105,35 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     def progressive_predict(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> npt.NDArray[Any]:
-        """Predict each row, then learn it: the online protocol, in one native pass.
+        """Predict each row, then learn it (the online protocol); return the predictions.
 
-        Without ``classes``, the first call takes the set of labels from y.
+        If the first call has no ``classes``, the labels in y are the classes.
         """
-        with turn(self):
+        with learning_lock(self):
             return self._predictions(self._learn_labels(X, y, classes, sample_weight))
 
     def decision_function(self, X: Any) -> Floats:
-        """f(x): one number per row for two classes, one per class for more."""
-        now = self._now()
-        scores = now._finite_scores(X)
-        return scores.ravel() if len(now.classes_) == 2 else scores
+        """The scores: one per row for two classes, else one per row and class."""
+        snapshot = self._snapshot()
+        scores = snapshot._finite_scores(X)
+        return scores.ravel() if len(snapshot.classes_) == 2 else scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The labels: of two classes the second where f(x) >= 0; of more the one of the best score."""
-        now = self._now()
-        return now._predictions(now._finite_scores(X))
+        """The labels: the second of two classes if the score is >= 0, or the class of the highest score."""
+        snapshot = self._snapshot()
+        return snapshot._predictions(snapshot._finite_scores(X))
 
     @available_if(lambda self: self._probabilistic())  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of the classes, where the loss is :class:`~budgetron.Logistic`."""
+        """The class probabilities; only for learners with the :class:`~budgetron.Logistic` loss."""
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     @available_if(lambda self: self._probabilistic())  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Floats:
-        """Logarithms of :meth:`predict_proba`."""
-        now = self._now()
-        scores = now._finite_scores(X)
-        if len(now.classes_) == 2:
+        """The logarithms of :meth:`predict_proba`."""
+        snapshot = self._snapshot()
+        scores = snapshot._finite_scores(X)
+        if len(snapshot.classes_) == 2:
             scores = np.hstack([-scores, scores]) / 2
         return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
 
@@ -146,7 +147,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return True
 
     def _learn_labels(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Floats:
-        if self.__sklearn_is_fitted__() and self._certain_classes(classes):
+        if self.__sklearn_is_fitted__() and self._same_classes(classes):
             return self._learn(X, y, sample_weight)
         return self._learn(X, y, sample_weight, classes=classes)
 
@@ -156,8 +157,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         _check.one_kind("y", y)
         X, y = self._rows(X, y=y, reset=first)
         _check_labels(y)
-        known = self._known(y, classes, first)
-        weights, codes = self._weights(X, sample_weight), self._codes(y, known)
+        known = self._known_classes(y, classes, first)
+        weights, codes = self._weights(X, sample_weight), _codes(y, known)
         if first:
             self.classes_ = known
         return Batch(X, codes, weights)
@@ -168,20 +169,21 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__} needs at least two classes, got one class: {label!r}.")
         return Labels(len(self.classes_))
 
-    def _known(self, y: npt.NDArray[Any], classes: Any, first: bool) -> npt.NDArray[Any]:
-        """The labels there are: those of the first call, which a later one may repeat."""
-        given = None if classes is None else _given(classes)
+    def _known_classes(self, y: npt.NDArray[Any], classes: Any, first: bool) -> npt.NDArray[Any]:
+        """The classes of the first call. Later calls may repeat them, but not change them."""
+        given = None if classes is None else _sorted_classes(classes)
         if first:
-            return _labels_in(y) if given is None else given
+            return _unique(y) if given is None else given
         known: npt.NDArray[Any] = self.classes_
         if given is not None and not np.array_equal(given, known):
             raise ValueError(
-                f"classes={given.tolist()} differ from those of the first call, {known.tolist()}."
+                f"classes differ from those of the first call: expected {known.tolist()}, "
+                f"got {given.tolist()}."
             )
         return known
 
-    def _certain_classes(self, classes: Any) -> bool:
-        """Whether the classes of a later call are certainly none, or those of the first."""
+    def _same_classes(self, classes: Any) -> bool:
+        """Whether a later call has no classes or repeats the known ones; False if this is not certain."""
         if classes is None:
             return True
         if type(classes) is np.ndarray:
@@ -193,37 +195,10 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             and all(type(a) is type(b) and a == b for a, b in zip(classes, known, strict=True))
         )
 
-    def _certain_labels(self, y: Any, rows: int) -> Floats | None:
-        """The codes of labels that would pass every check as they are; None if that is not certain."""
-        known: npt.NDArray[Any] = self.classes_
-        if not (
-            type(y) is np.ndarray
-            and y.shape == (rows,)
-            and y.dtype.kind == known.dtype.kind
-            and y.dtype.kind in "iufbU"
-        ):
-            return None
-        codes = np.searchsorted(known, y)
-        if (known[np.minimum(codes, len(known) - 1)] != y).any():
-            return None
-        return self._as_read(codes, known)
-
-    def _codes(self, y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Floats:
-        """Labels as the core reads them: -1 and +1 for two classes, indices for more."""
-        if len(classes) == 2 and y.dtype.kind in "iubf":
-            plus = y == classes[1]
-            if (plus | (y == classes[0])).all():
-                return np.where(plus, 1.0, -1.0)
-        known = np.isin(y, classes)
-        if not known.all():
-            label = y[np.argmin(known)].tolist()
-            raise ValueError(f"y contains {label!r}, which is not among the classes {classes.tolist()}.")
-        return self._as_read(np.searchsorted(classes, y), classes)
-
-    @staticmethod
-    def _as_read(codes: npt.NDArray[np.intp], classes: npt.NDArray[Any]) -> Floats:
-        floats = codes.astype(np.float64)
-        return 2 * floats - 1 if len(classes) == 2 else floats
+    def _labels_without_checks(self, y: Any, rows: int) -> Floats | None:
+        if type(y) is np.ndarray and y.shape == (rows,):
+            return _quick_codes(y, self.classes_)
+        return None
 
     def _predictions(self, scores: Floats) -> npt.NDArray[Any]:
         if len(self.classes_) == 2:
@@ -234,26 +209,54 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return predictions
 
 
-def _given(classes: Any) -> npt.NDArray[Any]:
-    """The labels that a caller names, sorted."""
+def _quick_codes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Floats | None:
+    """The codes of labels of the same type as the classes; None if a type or label differs."""
+    if y.dtype.kind != classes.dtype.kind or y.dtype.kind not in "iufbU":
+        return None
+    indices = np.searchsorted(classes, y)
+    if (classes[np.minimum(indices, len(classes) - 1)] != y).any():
+        return None
+    return _codes_of(indices, classes)
+
+
+def _codes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Floats:
+    """The labels as the core reads them: -1 and +1 for two classes, else the index of the class."""
+    codes = _quick_codes(y, classes)
+    if codes is not None:
+        return codes
+    known = np.isin(y, classes)
+    if not known.all():
+        label = y[np.argmin(known)].tolist()
+        raise ValueError(f"y contains {label!r}, which is not among the classes {classes.tolist()}.")
+    return _codes_of(np.searchsorted(classes, y), classes)
+
+
+def _codes_of(indices: npt.NDArray[np.intp], classes: npt.NDArray[Any]) -> Floats:
+    codes = indices.astype(np.float64)
+    return 2 * codes - 1 if len(classes) == 2 else codes
+
+
+def _sorted_classes(classes: Any) -> npt.NDArray[Any]:
+    """The classes that a caller gives, checked and sorted."""
     if np.size(classes) == 0:
-        raise ValueError("classes is empty; it must name all labels there will be.")
+        raise ValueError("classes is empty: expected all labels of the stream.")
     _check.one_kind("classes", classes)
     _check.told_apart("classes", np.asarray(classes))
     return np.asarray(unique_labels(classes))
 
 
 def _check_labels(y: npt.NDArray[Any]) -> None:
-    """As scikit-learn checks them; whole numbers are labels without a further look."""
+    """Check labels as scikit-learn does, but without its slow path for whole numbers."""
     _check.told_apart("y", y)
     whole = y.dtype.kind in "iub" or (y.dtype.kind == "f" and bool((y == np.rint(y)).all()))
     if not (whole and y.ndim == 1):
         check_classification_targets(y)
 
 
-def _labels_in(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _unique(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The different labels in y, sorted."""
     if y.dtype.kind not in "iubf":
         return np.asarray(unique_labels(y))
     ends = np.array([y.min(), y.max()])
-    two = bool(((y == ends[0]) | (y == ends[1])).all())  # the usual case, and no sorting needed
+    two = bool(((y == ends[0]) | (y == ends[1])).all())  # the common case, found without sorting y
     return np.unique(ends if two else y)

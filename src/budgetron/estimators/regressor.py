@@ -1,4 +1,4 @@
-"""The regressor."""
+"""OnlineRegressor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 
 from budgetron._rows import aligned
 from budgetron._tasks import Targets
-from budgetron._threads import turn
+from budgetron._threads import learning_lock
 from budgetron.budgets import SwapProject
 from budgetron.estimators._online import Batch, Online
 from budgetron.kernels import Gaussian
@@ -18,13 +18,13 @@ from budgetron.rules import OGD
 
 
 class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
-    """A regressor that learns from a stream, one example at a time, by any learner.
+    """A scikit-learn regressor that learns row by row, with any learner of this package.
 
     Parameters
     ----------
     learner : Learner, optional
-        What learns, for example ``nogd(Gaussian(), budget=100, rank=20, eta=0.1)``. The default suits
-        standardised features: ``Kernelized(Gaussian(), OGD(eta=0.2), SwapProject(200))``.
+        The algorithm, for example ``nogd(Gaussian(), budget=100, rank=20, eta=0.1)``. The default is
+        ``Kernelized(Gaussian(), OGD(eta=0.2), SwapProject(200))``, which suits standardised features.
     epochs, shuffle, random_state
         As for :class:`OnlineClassifier`.
 
@@ -46,7 +46,9 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
     """
 
     def start(self, X: Any) -> Self:
-        """Start afresh from rows that decide what is open, such as gamma="scale"; learn nothing.
+        """Discard the model and prepare a new one from sample rows, without learning them.
+
+        The rows set the number of columns and parameters such as gamma="scale".
 
         Examples
         --------
@@ -58,19 +60,19 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         return self._start(X)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the rows in order; a row that is refused is treated as :class:`OnlineClassifier` does."""
-        with turn(self):
+        """Learn the rows in order. Errors are raised as by :meth:`OnlineClassifier.partial_fit`."""
+        with learning_lock(self):
             self._learn(X, y, sample_weight)
         return self
 
     def progressive_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
-        """Predict each row, then learn it: the online protocol, in one native pass."""
-        with turn(self):
+        """Predict each row, then learn it (the online protocol); return the predictions."""
+        with learning_lock(self):
             return self._learn(X, y, sample_weight).ravel()
 
     def predict(self, X: Any) -> Floats:
-        """f(x) for every row."""
-        return self._now()._finite_scores(X).ravel()
+        """The predicted target of each row."""
+        return self._snapshot()._finite_scores(X).ravel()
 
     def _default_learner(self) -> Learner:
         return Kernelized(Gaussian(), OGD(eta=0.2), SwapProject(200))
@@ -78,16 +80,16 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
     def _batch(self, X: Any, y: Any, sample_weight: Any, *, first: bool, **_: Any) -> Batch:
         X, y = self._rows(X, y=y, y_numeric=True, reset=first)
         targets = aligned(np.asarray(y, dtype=np.float64))
-        if not np.isfinite(targets).all():  # None, which scikit-learn lets pass
+        if not np.isfinite(targets).all():  # scikit-learn's checks accept None
             row = int(np.argmin(np.isfinite(targets)))
-            raise ValueError(f"y must hold a finite number for every row, got none in row {row}.")
+            raise ValueError(f"y must have a finite number in every row, got {targets[row]} in row {row}.")
         return Batch(X, targets, self._weights(X, sample_weight))
 
     def _task(self) -> Targets:
         return Targets()
 
-    def _certain_labels(self, y: Any, rows: int) -> Floats | None:
-        certain = (
+    def _labels_without_checks(self, y: Any, rows: int) -> Floats | None:
+        valid = (
             type(y) is np.ndarray
             and y.dtype == np.float64
             and y.shape == (rows,)
@@ -95,4 +97,4 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
             and y.flags.aligned
             and bool(np.isfinite(y).all())
         )
-        return y if certain else None
+        return y if valid else None

@@ -1,6 +1,6 @@
-"""How well learners do online: records of a run, and comparisons over random orders of the rows.
+"""Evaluate learners online: records of a run, and comparisons over random orders of the rows.
 
-What is read afterwards, by tables, plots or other programs, are records; never a live model.
+Tables and plots are made from these records, not from models.
 
 >>> from sklearn.datasets import load_breast_cancer
 >>> from budgetron import Gaussian, OnlineClassifier, evaluate, rbp

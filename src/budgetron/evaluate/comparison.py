@@ -1,4 +1,4 @@
-"""What a comparison of learners found, as records."""
+"""The results of a comparison of learners."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ Run = tuple[Record, ...]
 
 @dataclass(frozen=True)
 class Row:
-    """A learner in a comparison: means over the permutations.
+    """The results of one learner: means over the permutations.
 
     Attributes
     ----------
     name : str
-        The learner.
+        The name of the learner.
     mean, sd : float
-        Mistakes per row, or in regression the mean squared error: their mean over the permutations, and
-        their standard deviation (with n - 1; None for one permutation).
+        The mean and the standard deviation (with n - 1; None for one permutation) of the error over the
+        permutations. The error is mistakes per row, or in regression the mean squared error.
     p_value : float or None
-        Of the paired t-test against the best learner; None for that one and for one permutation.
+        The p-value of a paired t-test against the best learner; None for the best learner itself and for
+        one permutation.
     best : bool
-        Whether its mean is the least.
+        Whether the mean is the lowest.
     significant : bool
-        Whether it is worse than the best with p < 0.05.
+        Whether the learner is worse than the best with p < 0.05.
     support_vectors, seconds : float
-        At the end of the pass.
+        The number of support vectors at the end, and the processor time of the pass.
     """
 
     name: str
@@ -50,22 +51,22 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Learners over the same random orders of the same rows.
+    """The results of several learners over the same random orders of the same rows.
 
-    ``rows`` has the means, ``table()`` and ``markdown()`` print them, and ``records[name][i]`` is the run
-    of a learner over permutation i, as records. ``from_dict(comparison.as_dict())`` is the same comparison,
-    also after JSON.
+    ``rows`` has the means; ``table()`` and ``markdown()`` format them. ``records[name][i]`` has the records
+    of a learner's run over permutation i. ``as_dict()`` can be written as JSON, and ``from_dict`` reads it
+    back.
 
     Attributes
     ----------
     task : str
         "classification" or "regression".
     learners : dict
-        The learners as code, by name.
+        The repr of each learner, by name.
     records : dict
-        Name to runs, one for each permutation.
+        The runs of each learner, by name; one run per permutation.
     seed : int
-        Permutation i is that of ``numpy.random.default_rng(seed + i)``.
+        Permutation i comes from ``numpy.random.default_rng(seed + i)``.
     """
 
     task: str
@@ -75,18 +76,18 @@ class Comparison:
 
     @property
     def permutations(self) -> int:
-        """How many orders of the rows."""
+        """The number of orders of the rows."""
         return len(next(iter(self.records.values())))
 
     @property
     def rows(self) -> list[Row]:
-        """A row for each learner, in their order."""
+        """One `Row` per learner, in the given order."""
         means = {name: float(np.mean(_last(runs, "rate"))) for name, runs in self.records.items()}
         best = min(means, key=lambda name: means[name])
         return [self._row(name, means[name], best) for name in self.records]
 
     def table(self) -> str:
-        """The rows as aligned text."""
+        """The rows as a text table."""
         head, *lines = self._cells(plain=True)
         widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
         rule = "-" * (sum(widths) + 2 * len(widths) - 2)
@@ -94,13 +95,13 @@ class Comparison:
         return "\n".join([_aligned(head, widths), rule, *body, rule, self._key()])
 
     def markdown(self) -> str:
-        """The rows as a table in Markdown; the best, and those not told from it, in bold."""
+        """The rows as a Markdown table. Bold: the best, and those not significantly worse."""
         head, *lines = self._cells(plain=False)
         rule = ["---", *["---:"] * (len(head) - 1)]
         return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *lines])
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, as JSON takes it; ``rows`` is there for readers and follows from the rest."""
+        """Everything as plain data for JSON. ``rows`` is for the reader; `from_dict` ignores it."""
         runs = {name: [_columns(run) for run in runs] for name, runs in self.records.items()}
         return {
             "task": self.task,
@@ -111,10 +112,10 @@ class Comparison:
         }
 
     @classmethod
-    def from_dict(cls, kept: Mapping[str, Any]) -> Self:
-        """The comparison that `as_dict` was taken of."""
-        runs = {name: tuple(map(_records, runs)) for name, runs in kept["records"].items()}
-        return cls(kept["task"], dict(kept["learners"]), runs, kept["seed"])
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The comparison whose `as_dict` this is."""
+        runs = {name: tuple(map(_records, runs)) for name, runs in data["records"].items()}
+        return cls(data["task"], dict(data["learners"]), runs, data["seed"])
 
     def _row(self, name: str, mean: float, best: str) -> Row:
         runs, several = self.records[name], self.permutations > 1
@@ -151,25 +152,25 @@ class Comparison:
 
     def _key(self) -> str:
         if self.permutations == 1:
-            return "One order of the rows; nothing can be said about significance."
+            return "One order of the rows: no standard deviation and no test of significance."
         return (
             f"Mean and standard deviation over {self.permutations} permutations; seconds of one pass.\n"
-            f"* the best, and what a paired t-test does not tell from it (p >= {LEVEL})."
+            f"* the best, and those not significantly worse (paired t-test, p >= {LEVEL})."
         )
 
 
 def p_value(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
-    """Of the paired t-test; 1 for equal results, 0 for results that differ by the same everywhere."""
+    """The p-value of a paired t-test; 1 if a == b, and 0 if a - b is the same nonzero number everywhere."""
     difference = a - b
     if np.ptp(difference) <= 1e-12 * np.abs(a).max():
         return 1.0 if np.abs(difference).max() <= 1e-12 * np.abs(a).max() else 0.0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # differences that are nearly the same
+        warnings.simplefilter("ignore", RuntimeWarning)  # SciPy warns if the differences are nearly equal
         return float(ttest_rel(a, b).pvalue)
 
 
 def _last(runs: Sequence[Run], what: str) -> npt.NDArray[np.float64]:
-    """A number at the end of each run."""
+    """An attribute of the last record of each run."""
     return np.array([getattr(run[-1], what) for run in runs], dtype=np.float64)
 
 

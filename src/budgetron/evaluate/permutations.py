@@ -1,4 +1,4 @@
-"""Learners over the same random orders of the same rows."""
+"""Compare learners over the same random orders of the same rows."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from budgetron.progress import Progress
 from budgetron.streams import from_arrays
 
 POINTS = 25
-"""How many records a run has where nothing else is asked for ..."""
+"""The default number of records of a run ..."""
 FEWEST = 100
-"""... but not more often than after so many rows: each takes about half a millisecond."""
+"""... but at least this count rows lie between two records, since each takes half a millisecond."""
 LABELS = 100
-"""More different whole numbers than this are not taken for labels without being told so."""
+"""If y has more different whole numbers than this, the caller must say what they are."""
 
 TASKS = {
     "classification": "classification",
@@ -45,30 +45,29 @@ def compare(
     every: int | None = None,
     task: str | None = None,
 ) -> Comparison:
-    """Run learners over the same random orders of the rows, in the online protocol.
+    """Run each learner over the same random orders of the rows: predict each row, then learn it.
 
-    Permutation i is that of ``numpy.random.default_rng(seed + i)``, and the estimators on it have
-    ``random_state=i``.
+    Permutation i comes from ``numpy.random.default_rng(seed + i)``. Its estimators have ``random_state=i``.
 
     Parameters
     ----------
     learners : dict of name to Learner, or list of Learner
-        What competes; those of a list are called by their code.
+        The learners. Those of a list are by_name by their repr.
     data : pair (X, y)
-        All rows and their labels or targets.
+        The rows and their labels or targets.
     permutations : int
-        How many orders.
+        The number of orders.
     seed : int
-        The first of the seeds of the orders.
+        The seed of the first order.
     n_jobs : int
-        How many threads; -1 is one for each processor. The results are the same, only ``seconds`` may
-        suffer where threads wait for memory.
+        The number of threads; -1 means one per processor. It changes no result but ``seconds``, which may
+        rise when threads compete for memory.
     every : int, optional
-        The rows between two points of the curves; by default there are 25 points, 100 rows apart or more.
-        Each costs about half a millisecond, which counts: to measure the speed of fast learners on few
+        The number of rows between two records. By default a run has 25 records, at least 100 rows apart. A
+        record takes about half a millisecond, which is part of ``seconds``. To time fast learners on few
         rows, give the number of rows.
     task : "classification" or "regression", optional
-        What y is. By default texts and whole numbers are labels and other numbers are targets.
+        By default, strings and whole numbers are class labels, and other numbers are targets.
 
     Examples
     --------
@@ -84,22 +83,22 @@ def compare(
     forgetron  14.38 ± 0.81 *  0.3177             50.0   0...
     -----------------------------------------------------------
     Mean and standard deviation over 5 permutations; seconds of one pass.
-    * the best, and what a paired t-test does not tell from it (p >= 0.05).
+    * the best, and those not significantly worse (paired t-test, p >= 0.05).
     """
-    named = _named(learners)
+    by_name = _by_name(learners)
     orders = Orders.of(data, _check.whole("compare", "seed", seed), task, every)
     permutations = _check.count("compare", "permutations", permutations)
-    pairs = [(name, i) for i in range(permutations) for name in named]
+    pairs = [(name, i) for i in range(permutations) for name in by_name]
     with Progress(len(orders.y) * len(pairs), "comparing") as progress:
-        jobs = [partial(orders.run, name, named[name], i, progress.advance) for name, i in pairs]
+        jobs = [partial(orders.run, name, by_name[name], i, progress.advance) for name, i in pairs]
         runs = dict(zip(pairs, _jobs.results("compare", jobs, n_jobs, orders.stop), strict=True))
-    records = {name: tuple(runs[name, i] for i in range(permutations)) for name in named}
-    return Comparison(orders.task, {name: repr(named[name]) for name in named}, records, orders.seed)
+    records = {name: tuple(runs[name, i] for i in range(permutations)) for name in by_name}
+    return Comparison(orders.task, {name: repr(by_name[name]) for name in by_name}, records, orders.seed)
 
 
 @dataclass
 class Orders:
-    """Random orders of the same rows, and the runs of learners over them."""
+    """Random orders of the same rows; runs a learner over one of them."""
 
     X: Matrix
     y: Any
@@ -110,18 +109,18 @@ class Orders:
 
     @classmethod
     def of(cls, data: tuple[Any, Any], seed: int, task: str | None, every: int | None) -> Orders:
-        """The orders of a pair (X, y)."""
+        """Check the arguments of `compare`."""
         if not isinstance(data, tuple | list) or len(data) != 2:
             raise TypeError(f"compare: data must be a pair (X, y), got {type(data).__name__}.")
         rows = from_arrays(*data)
         X, y = rows.X, rows.y
         if y is None or not len(y):
             raise ValueError("compare: data must have rows and labels, got none.")
-        often = max(FEWEST, -(-len(y) // POINTS)) if every is None else every
-        return cls(X, y, task_of(y, task), seed, _check.count("compare", "every", often))
+        interval = max(FEWEST, -(-len(y) // POINTS)) if every is None else every
+        return cls(X, y, _task_of(y, task), seed, _check.count("compare", "every", interval))
 
     def run(self, name: str, learner: Learner, i: int, advance: Callable[[int], None]) -> Run:
-        """The records of a learner over the i-th order."""
+        """Run a learner over the i-th order and return the records."""
         order = np.random.default_rng(self.seed + i).permutation(len(self.y))
         estimator = ESTIMATORS[self.task](learner, random_state=i)
         records: list[Record] = []
@@ -140,13 +139,8 @@ class Orders:
         self.stopped = True
 
 
-def task_of(y: Any, task: str | None = None) -> str:
-    """What y is, "classification" or "regression": as told, else as it looks.
-
-    >>> from budgetron.evaluate.permutations import task_of
-    >>> task_of([0, 1, 1]), task_of([0.5, 1.0, 2.0]), task_of([1, 2, 3], "regression")
-    ('classification', 'regression', 'regression')
-    """
+def _task_of(y: Any, task: str | None = None) -> str:
+    """The given task, or else the one that fits y: "classification" or "regression"."""
     if task is not None:
         if task not in TASKS:
             raise ValueError(f"compare: task must be 'classification' or 'regression', got {task!r}.")
@@ -154,20 +148,21 @@ def task_of(y: Any, task: str | None = None) -> str:
     y = np.asarray(y)
     if y.dtype.kind == "f" and np.isfinite(y).all() and (y != np.round(y)).any():
         return "regression"
-    if y.dtype.kind in "iuf" and (many := len(np.unique(y))) > LABELS:
+    if y.dtype.kind in "iuf" and (count := len(np.unique(y))) > LABELS:
         raise ValueError(
-            f"compare: y has {many} different whole numbers; give task='regression' or 'classification'."
+            f"compare: y has {count} different whole numbers, which may be labels or targets: "
+            "give task='classification' or 'regression'."
         )
     return "classification"
 
 
-def _named(learners: Mapping[str, Learner] | Sequence[Learner]) -> dict[str, Learner]:
+def _by_name(learners: Mapping[str, Learner] | Sequence[Learner]) -> dict[str, Learner]:
     if isinstance(learners, Learner):
         learners = [learners]
     pairs = learners.items() if isinstance(learners, Mapping) else [(repr(each), each) for each in learners]
-    named = {str(name): _check.instance("compare", str(name), each, Learner) for name, each in pairs}
-    if not named:
-        raise ValueError("compare: learners is empty; give at least one.")
-    if len(named) < len(pairs):
-        raise ValueError("compare: two learners have the same name; give a dict of different names.")
-    return named
+    by_name = {str(name): _check.instance("compare", str(name), each, Learner) for name, each in pairs}
+    if not by_name:
+        raise ValueError("compare: learners is empty: expected at least one.")
+    if len(by_name) < len(pairs):
+        raise ValueError("compare: two learners have the same name: give a dict of different names.")
+    return by_name

@@ -1,4 +1,4 @@
-"""The online protocol over a stream: predict each row, then learn it."""
+"""prequential: the online protocol over a stream."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ def prequential(
     delay: int = 0,
     predictions: Callable[[Labels], object] | None = None,
 ) -> Iterator[Record]:
-    """Predict each row, then learn it; a `Record` after each ``every`` rows, and one at the end.
+    """Predict each row of a stream, then learn it. Yields a `Record` every ``every`` rows and at the end.
 
-    This is a `Session` over a whole stream: see there for ``gamma="scale"`` and for errors.
+    It runs a `Session` over the whole stream: see there for ``gamma="scale"`` and for errors.
 
     Parameters
     ----------
     estimator : OnlineClassifier or OnlineRegressor
-        What learns; one that has learned before goes on.
+        The estimator. If it is already fitted, it continues.
     stream : Stream, iterable of blocks, or pair (X, y)
-        The rows and their labels.
+        The rows and their labels or targets.
     every : int
-        The rows from one record to the next.
+        The number of rows between two records.
     classes : array, optional
-        All labels there will be. A pair (X, y) and a classifier that has learned before do without.
+        All labels of the stream. Not needed for a pair (X, y) or a fitted classifier.
     delay : int
-        The label of a row arrives so many rows later: with delay k, row t is predicted by a model that has
-        learned the rows before t - k. The labels that are still missing at the end are learned then, and a
-        last record shows it.
+        The label of a row arrives this many rows later. With delay k, row t is predicted by a model that
+        has learned the rows before t - k. The last ``delay`` rows are learned at the end, before the last
+        record.
     predictions : callable, optional
-        Gets all predictions, as arrays for some rows at a time.
+        A function that is called with each array of predictions.
 
     Examples
     --------

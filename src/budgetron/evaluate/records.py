@@ -1,4 +1,4 @@
-"""What is known of a run after some rows."""
+"""Record: the counts of a run after a number of rows."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Record:
-    """A run after some rows; ``Record(**record.as_dict())`` is the same record.
+    """The counts of a run after a number of rows. ``Record(**record.as_dict())`` is an equal record.
 
     Attributes
     ----------
     rows : int
-        How many rows have been predicted.
+        The number of rows predicted so far.
     mistakes : int or None
-        How many of them wrongly; None in regression.
+        The number of wrong predictions; None in regression.
     loss : float or None
-        The sum of their squared errors; None for labels.
+        The sum of the squared errors; None in classification.
     support_vectors : int
-        How many the model has now.
+        The present number of support vectors.
     seconds : float
-        The processor time spent learning so far, the checks of the rows included.
+        The processor time spent so far on checking, predicting and learning rows.
     memory_bytes : int
-        The native memory of the model.
+        The memory of the native model.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Record:
 
     @property
     def error(self) -> float:
-        """The mistakes, or in regression the sum of the squared errors."""
+        """The number of mistakes, or in regression the sum of the squared errors."""
         return float(self.loss if self.mistakes is None else self.mistakes)  # type: ignore[arg-type]
 
     @property
@@ -51,5 +51,5 @@ class Record:
         return self.error / self.rows
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields by name, as JSON takes them."""
+        """The fields as a dict, for JSON."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""The online loop: predict each row, then learn it. Every kind of run is a thin wrapper of `Session`."""
+"""Session, the online loop: predict each row, then learn it. All other kinds of run use it."""
 
 from __future__ import annotations
 
@@ -20,54 +20,57 @@ from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.evaluate.records import Record
 from budgetron.learners import Learner
 from budgetron.streams import Block, DataError, Transform, described
-from budgetron.streams._stream import passed
+from budgetron.streams._stream import transformed
 
 Estimator = OnlineClassifier | OnlineRegressor
 Labels = npt.NDArray[Any]
 
 HEAD = 1000
-"""How many rows decide what a learner leaves open, such as gamma="scale"."""
+"""The number of rows from which parameters such as gamma="scale" are computed."""
 PIECE = 1000
-"""How many rows come out of a buffer at a time when the stream is over."""
+"""The number of rows taken from a buffer at a time after the end of the stream."""
 Flushed = tuple[int, dict[str, Any], Block]
-"""The place of a transform that was flushed, its state from before, and the rows that came out."""
+"""The index of a flushed transform, its state before the flush, and the rows that it returned."""
 
 
 class Session:
-    """An estimator that predicts and learns a stream, block by block, and can stop after any block.
+    """Predict and learn a stream block by block. A session can be saved after any block and resumed.
 
-    How the rows are cut into blocks changes nothing. What a learner leaves open (``gamma="scale"``) is
-    taken from the first 1000 rows that come out of the transforms; a learner that leaves nothing open
-    starts with the first row. An estimator that has learned before goes on.
+    The results do not depend on how the rows are divided into blocks. ``gamma="scale"`` is computed from
+    the first 1000 rows after the transforms, so learning starts when these have arrived. With all
+    parameters given as numbers, learning starts at the first row. A fitted estimator continues.
 
-    An error ends the session. The model has then learned the rows before the refused one, which are
-    ``error.rows_learned`` rows of this session. Go on with a new session, or from an earlier `state`.
+    An error ends the session. The rows before the refused row are learned; ``error.rows_learned`` is their
+    number in this session. To continue, make a new session or restore an earlier `state`.
 
-    Rows that wait are not copied: do not change the arrays of a block after it was fed.
+    Rows held back are not copied: do not change the arrays of a block after `feed`.
 
     Parameters
     ----------
     estimator : OnlineClassifier or OnlineRegressor
-        What learns.
+        The estimator.
     transforms : sequence of Transform
-        What rows pass through first, such as ``streams.Standardise()``.
+        The transforms of the rows, such as ``streams.Standardise()``.
     classes : array, optional
-        All labels there will be. A classifier needs them unless it has learned before.
+        All labels of the stream. Needed for a classifier that is not fitted.
     delay : int
-        The label of a row arrives so many rows later: with delay k, row t is predicted by a model that has
-        learned the rows before t - k. At the end the labels that are still missing arrive together.
+        The label of a row arrives this many rows later. With delay k, row t is predicted by a model that
+        has learned the rows before t - k. At the end of the stream the remaining labels arrive at once.
     every : int or None
-        The rows from one record to the next; None for no record but the last.
+        The number of rows between two records; None for a record only at the end.
     predictions : callable, optional
-        Gets all predictions, as arrays for some rows at a time.
+        A function that is called with each array of predictions.
     name : str
-        What the messages of errors begin with.
+        The first words of error messages.
 
     Attributes
     ----------
-    entered, drained, rows : int
-        How many rows were fed; how many of those in a buffer were learned since the end; how many were
-        predicted.
+    entered : int
+        The number of rows fed.
+    drained : int
+        The number of rows taken from a buffer since the end of the stream.
+    rows : int
+        The number of rows predicted.
 
     Examples
     --------
@@ -79,7 +82,7 @@ class Session:
     []
     []
     []
-    >>> [record.rows for record in session.finish()]  # 1000 rows would have decided gamma="scale"
+    >>> [record.rows for record in session.finish()]  # gamma="scale" waits for 1000 rows or the end
     [50, 100, 120]
     """
 
@@ -110,90 +113,91 @@ class Session:
         self.mistakes: int | None = 0 if isinstance(estimator, OnlineClassifier) else None
         self.loss: float | None = None if isinstance(estimator, OnlineClassifier) else 0.0
         self.seconds = 0.0
-        self._head: list[Block] = []  # rows that wait until there are enough to start the model
-        self._waiting = Waiting(self.delay)
+        self._head: list[Block] = []  # the first rows, until there are enough to start the model
+        self._delayed = Delayed(self.delay)
         self._flushed: Flushed | None = None
         self._finished = False
         self._between_blocks = True
 
     @property
     def started(self) -> bool:
-        """Whether there is a model: rows came out of the transforms, and what was open is decided."""
+        """Whether the model exists, that is, the first rows have been learned."""
         return self.estimator.__sklearn_is_fitted__()
 
     @property
     def over(self) -> bool:
-        """Whether rows that waited were learned because the stream had ended, so that it cannot go on."""
+        """Whether held-back rows were learned at the end of the stream, so that no more rows can be fed."""
         return self._finished and (self.delay > 0 or bool(self._buffers()))
 
     @property
     def holding(self) -> bool:
-        """Whether rows wait in transforms, or for the start of the model; `drain` learns them."""
+        """Whether transforms hold back rows, or the model has not started; `drain` learns these rows."""
         return self._buffered() or bool(self._head)
 
     def feed(self, block: Block) -> list[Record]:
-        """Predict each row of the block, then learn it; the records that were due."""
+        """Predict each row of the block, then learn it. Returns the records of these rows."""
         return list(self.feeding(block))
 
     def feeding(self, block: Block) -> Iterator[Record]:
-        """As `feed`, but each record is given when it is due. Iterate to the end."""
+        """As `feed`, but yields each record when its row is learned. Iterate to the end."""
         if self.over:
-            raise DataError(f"{self.name}: the stream had ended, and rows that waited have been learned.")
+            raise DataError(f"{self.name}: cannot feed rows after the end: the held-back rows are learned.")
         self._enter_block()
         if block.y is None:
             raise DataError(f"{self.name}: row {block.start} (the first is 0) has no label.")
-        yield from self._learn(passed(block, self.transforms))
+        yield from self._learn(transformed(block, self.transforms))
         self.entered += len(block)
         self._between_blocks = True
 
     def drain(self) -> Iterator[Record]:
-        """The stream is over: learn the next 1000 rows that wait. Iterate to the end.
+        """After the end of the stream: learn the next 1000 held-back rows. Iterate to the end.
 
-        `finish` does this while there are some. Whoever wants to save or stop in between calls it while
-        `holding`.
+        `finish` calls it as long as there are such rows. To save or stop in between, call it yourself while
+        `holding` is true.
         """
         self._enter_block()
         self._finished = True
         if self._buffered():
             place, piece = self._next_piece()
-            yield from self._learn(passed(piece, self.transforms[place + 1 :]))
+            yield from self._learn(transformed(piece, self.transforms[place + 1 :]))
             self.drained += len(piece)
         elif self._head:
             yield from self._start()
         self._between_blocks = True
 
     def finish(self) -> list[Record]:
-        """The stream is over: learn what waits. The records that were due, and one of the end."""
+        """End the stream: learn all held-back rows. Returns their records and a last one."""
         return list(self.finishing())
 
     def finishing(self) -> Iterator[Record]:
-        """As `finish`, but each record is given when it is due. Iterate to the end."""
+        """As `finish`, but yields each record when its row is learned. Iterate to the end."""
         while self.holding:
             yield from self.drain()
         self._enter_block()
-        late, first = len(self._waiting), self.rows - len(self._waiting)
-        self._timed(partial(self._waiting.learn_all, self.estimator), first, late)
+        late, first = len(self._delayed), self.rows - len(self._delayed)
+        self._timed(partial(self._delayed.learn_all, self.estimator), first, late)
         self._flushed, self.drained, self._finished = None, 0, True
         self._between_blocks = True
         if self.rows and (late or self.every is None or self.rows % self.every):
             yield self.record()
 
     def record(self) -> Record:
-        """The run as it is now."""
+        """The present counts."""
         size, memory = self.estimator.n_support_, self.estimator.memory_bytes_
         return Record(self.rows, self.mistakes, self.loss, size, self.seconds, memory)
 
     def state(self) -> dict[str, Any]:
         """Everything but the estimator and the times, as plain data and arrays.
 
-        ``estimator.save(path, extra={"session": session.state()})`` keeps both in one file. After `restore`
-        a new session with that estimator and the same parameters goes on as if never stopped, bit for bit.
+        ``estimator.save(path, extra={"session": session.state()})`` writes both to one file. To resume,
+        make a session with that estimator and the same parameters, and call `restore`. It continues as if
+        it had never stopped, bit for bit.
         """
         self._refuse_inside_block()
         states = [transform.state() for transform in self.transforms]
         if self._flushed is not None:
             states[self._flushed[0]] = self._flushed[1]
-        kept = {
+        state = {
             "entered": self.entered,
             "drained": self.drained,
             "rows": self.rows,
@@ -204,18 +208,18 @@ class Session:
                 {"what": described(transform), "state": self._coded(state)}
                 for transform, state in zip(self.transforms, states, strict=True)
             ],
-            "waiting": self._coded(_arrays(self._waiting.pieces)),
+            "waiting": self._coded(_arrays(self._delayed.pieces)),
         }
         head = [(block.X, block.y) for block in self._head]
-        return kept | ({"head": self._coded(_arrays(head))} if head else {})
+        return state | ({"head": self._coded(_arrays(head))} if head else {})
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state. What is no state of such a session is refused; then make a new one."""
+        """Continue from a saved state. If this fails, the session is unusable: make a new one."""
         check_state(state)
-        if state["delay"] != self.delay or [s["what"] for s in state["steps"]] != self.described():
-            raise ValueError("its delay or its transforms are others")
+        if state["delay"] != self.delay or _descriptions(state) != list(map(described, self.transforms)):
+            raise ValueError("its delay or transforms differ from those of the session")
         if [type(state[name]) for name in ("mistakes", "loss")] != [type(self.mistakes), type(self.loss)]:
-            raise ValueError("it counts mistakes where there are targets, or the other way round")
+            raise ValueError("it is of a classifier where a regressor is expected, or the reverse")
         columns = self.estimator.n_features_in_ if self.started else None
         for transform, part in zip(self.transforms, state["steps"], strict=True):
             own = self._decoded(part["state"])
@@ -224,27 +228,23 @@ class Session:
         self.entered, self.drained, self.rows = state["entered"], state["drained"], state["rows"]
         self.mistakes, self.loss = state["mistakes"], state["loss"]
         waiting, head = self._decoded(state["waiting"]), self._decoded(state.get("head", {}))
-        self._waiting = Waiting(self.delay, [(_matrix(waiting, columns), waiting["y"])] if waiting else [])
+        self._delayed = Delayed(self.delay, [(_matrix(waiting, columns), waiting["y"])] if waiting else [])
         self._head = [Block(_matrix(head, columns), head["y"], 0)] if head else []
         if self.drained and not any(transform.held for transform in self.transforms):
-            raise ValueError("rows were drained, but no transform holds rows")
+            raise ValueError("it has drained rows, but no transform holds rows")
         self._flushed = self._flush() if self.drained else None
-        # In the middle of a stream the first buffer holds rows, and so does the queue for labels.
+        # Before the end of a stream, the first buffer holds rows and so does the queue of delayed rows.
         emptied = self.entered > 0 and any(buffer.held == 0 for buffer in self._buffers()[:1])
-        answered = self.rows > 0 and self.delay > 0 and not self._waiting.pieces
+        answered = self.rows > 0 and self.delay > 0 and not self._delayed.pieces
         self._finished = self.drained > 0 or emptied or answered
-
-    def described(self) -> list[dict[str, Any]]:
-        """The transforms as plain data."""
-        return [described(transform) for transform in self.transforms]
 
     def _buffers(self) -> list[Transform]:
         return [each for each in self.transforms if type(each).flush is not Transform.flush]
 
     def _refuse_inside_block(self) -> None:
         if not self._between_blocks:
-            why = "there was an error, or a block was not learned to its end"
-            raise ValueError(f"{self.name}: the session has ended: {why}.")
+            why = "an error occurred, or an iteration was not finished"
+            raise ValueError(f"{self.name}: the session has ended, because {why}: make a new one.")
 
     def _enter_block(self) -> None:
         self._refuse_inside_block()
@@ -261,10 +261,10 @@ class Session:
         return place, before, rest
 
     def _next_piece(self) -> tuple[int, Block]:
-        """Rows from the first transform that holds some, and its place.
+        """The next rows of the first transform that holds rows, and the index of that transform.
 
-        It is flushed at once, in an order that follows from its state. So until all its rows are learned,
-        the state from before the flush is kept, and how many rows have been drained.
+        The transform is flushed at once, in an order that depends on its state. Until all these rows are
+        learned, `state` saves its state before the flush and the number of rows drained.
         """
         if self._flushed is None or self.drained >= len(self._flushed[2]):
             self._flushed, self.drained = self._flush(), 0
@@ -280,11 +280,11 @@ class Session:
             yield from self._learn_pieces(block)
             return
         self._head.append(block)
-        if not self._leaves_open() or sum(map(len, self._head)) >= HEAD:
+        if not self._parameters_from_rows() or sum(map(len, self._head)) >= HEAD:
             yield from self._start()
 
-    def _leaves_open(self) -> bool:
-        """Whether a parameter of the learner is to be taken from the first rows."""
+    def _parameters_from_rows(self) -> bool:
+        """Whether a parameter of the learner is computed from the first rows."""
         learner = self.estimator.learner
         return not isinstance(learner, Learner) or bool(learner.resolved(np.zeros((1, 1))) != learner)
 
@@ -294,7 +294,7 @@ class Session:
         X, _ = stacked([(block.X, block.y) for block in head])
         classes = () if self.classes is None else (self.classes,)
         try:
-            self.estimator.start(X[: HEAD if self._leaves_open() else 1], *classes)
+            self.estimator.start(X[: HEAD if self._parameters_from_rows() else 1], *classes)
         except ValueError as error:
             raise self._refused(error, head[0].start, min(X.shape[0], HEAD), 0) from error
         for block in head:
@@ -306,7 +306,7 @@ class Session:
         while at < len(block):
             due = len(block) if self.every is None else self.every - self.rows % self.every
             X, y = block.X[at : at + due], block.y[at : at + due]
-            work = partial(self._waiting.predict_learn, self.estimator, X, y)
+            work = partial(self._delayed.predict_learn, self.estimator, X, y)
             predicted = self._timed(work, block.start + at, len(y))
             self._count(predicted, y)
             if self.predictions is not None:
@@ -316,8 +316,8 @@ class Session:
                 yield self.record()
 
     def _timed(self, work: Callable[[], Any], start: int, rows: int) -> Any:
-        """What the work on some rows gives; its time is counted, and its errors tell the rows."""
-        began, learned = thread_time(), self.rows - len(self._waiting)
+        """Call ``work``, add its processor time to ``seconds``, and name the rows in its errors."""
+        began, learned = thread_time(), self.rows - len(self._delayed)
         try:
             return work()
         except ValueError as error:
@@ -335,19 +335,19 @@ class Session:
         self.rows += len(y)
         if self.mistakes is not None:
             self.mistakes += int(np.count_nonzero(predicted != y))
-        else:  # summed in order, so that the cut does not show in the last bits
+        else:  # summed in order: blocks of other sizes give the same bits
             squares = np.square(predicted - y)
             self.loss = float(np.add.accumulate(np.concatenate([[self.loss], squares]))[-1])
 
-    def _known(self) -> npt.NDArray[Any]:
+    def _class_labels(self) -> npt.NDArray[Any]:
         labels = self.estimator.classes_ if self.started else np.unique(self.classes)
         return np.array(labels.tolist(), dtype=object)
 
     def _coded(self, rows: dict[str, Any]) -> dict[str, Any]:
-        """Model files hold no arrays of texts: text labels become class indices."""
+        """Replace string labels by class indices, since model files have no arrays of strings."""
         if "y" not in rows or rows["y"].dtype.kind not in "OU":
             return rows
-        known, y = self._known(), rows["y"].astype(object)
+        known, y = self._class_labels(), rows["y"].astype(object)
         if (other := ~np.isin(y, known)).any():
             label, names = y[other][0], known.tolist()
             raise DataError(f"{self.name}: y contains {label!r}, which is not among the classes {names}.")
@@ -358,15 +358,15 @@ class Session:
     def _decoded(self, rows: dict[str, Any]) -> dict[str, Any]:
         if "codes" not in rows:
             return rows
-        labels = self._known()[rows["codes"]]
+        labels = self._class_labels()[rows["codes"]]
         return {name: array for name, array in rows.items() if name != "codes"} | {"y": labels}
 
 
-class Waiting:
-    """The rows whose labels have not arrived: a label arrives ``delay`` rows after its row.
+class Delayed:
+    """The queue of rows whose labels have not arrived: a label arrives ``delay`` rows after its row.
 
-    A row of weight 0 is predicted and not learned. So each row goes in twice, now with weight 0 and again
-    when its label arrives, and one native pass takes both kinds in turns. Without a delay none waits.
+    A row of weight 0 is predicted but not learned. So each row is passed to the estimator twice: first with
+    weight 0, and again when its label arrives. One native call takes both kinds, interleaved.
     """
 
     def __init__(self, delay: int, pieces: Sequence[tuple[Matrix, Labels]] = ()) -> None:
@@ -377,13 +377,13 @@ class Waiting:
         return sum(len(y) for _, y in self.pieces)
 
     def predict_learn(self, estimator: Estimator, X: Matrix, y: Labels) -> Labels:
-        """The predictions of some rows, each made before the row whose label arrived then was learned."""
+        """Predict the rows, learn those whose labels arrive meanwhile, and return the predictions."""
         if not self.delay:
             return estimator.progressive_predict(X, y)
         n = len(y)
         self.pieces.append((X, y))
         X, y = stacked([(X, y), *self._take(max(0, len(self) - self.delay))])
-        late = np.arange(len(y) - n) + n - (len(y) - n)  # the row of X after which each one is due
+        late = np.arange(len(y) - n) + n - (len(y) - n)  # the row of X after which each label arrives
         order = np.argsort(np.concatenate([2 * np.arange(n), 2 * late + 1]))
         learned = order >= n
         try:
@@ -394,12 +394,12 @@ class Waiting:
         return np.asarray(predicted[~learned])
 
     def learn_all(self, estimator: Estimator) -> None:
-        """Learn the rows that wait."""
+        """Learn all rows in the queue."""
         if rest := self._take(len(self)):
             estimator.partial_fit(*stacked(rest))
 
     def _take(self, n: int) -> list[tuple[Matrix, Labels]]:
-        """The n rows that have waited longest, in pieces."""
+        """Remove the n oldest rows from the queue and return them, in pieces."""
         taken = []
         while n:
             X, y = self.pieces.popleft()
@@ -411,7 +411,7 @@ class Waiting:
 
 
 def stacked(pieces: Sequence[tuple[Matrix, Labels]]) -> tuple[Matrix, Labels]:
-    """Rows and labels that follow each other, in one piece."""
+    """Concatenate pieces of rows and labels."""
     if len(pieces) == 1:
         return pieces[0]
     rows = [X for X, _ in pieces]
@@ -420,22 +420,24 @@ def stacked(pieces: Sequence[tuple[Matrix, Labels]]) -> tuple[Matrix, Labels]:
 
 
 def _labels(estimator: Estimator, classes: Any, name: str) -> Any:
-    """All labels there will be, as far as the estimator needs to be told."""
+    """The classes that the estimator needs; None if it is a regressor or already knows them."""
     if isinstance(estimator, OnlineRegressor):
         if classes is not None:
-            raise ValueError(f"{name}: classes are for a classifier, the estimator is a regressor.")
+            raise ValueError(f"{name}: classes are for a classifier, got a regressor.")
         return None
     if not estimator.__sklearn_is_fitted__():
         if classes is None:
-            raise ValueError(f"{name}: classes must be given for a stream: all labels that it will have.")
+            raise ValueError(
+                f"{name}: a classifier that is not fitted needs classes: all labels of the stream."
+            )
         return classes
     known = estimator.classes_
     if classes is not None and not np.array_equal(np.unique(classes), known):
-        raise ValueError(f"{name}: classes differ from those that the estimator knows, {known.tolist()}.")
+        raise ValueError(f"{name}: classes differ from those of the fitted estimator, {known.tolist()}.")
     return None
 
 
-# ---- rows as arrays, and back
+# ---- the state of a session
 
 
 def _arrays(pieces: Sequence[tuple[Matrix, Labels]]) -> dict[str, Any]:
@@ -449,19 +451,23 @@ def _arrays(pieces: Sequence[tuple[Matrix, Labels]]) -> dict[str, Any]:
 
 
 def _matrix(rows: dict[str, Any], columns: int | None) -> Matrix:
-    """The rows, if there are some; checked, since native code will follow their indices."""
+    """The rows, or None. They are checked, since native code will use their indices."""
     X = rows.get("X")
     if "data" in rows:
         shape = (len(rows["indptr"]) - 1, int(rows["columns"][0]))
         X = sparse.csr_matrix((rows["data"], rows["indices"], rows["indptr"]), shape=shape)
         X.check_format(full_check=True)
     if X is not None and (X.shape[1] != (columns or X.shape[1]) or rows["y"].shape != (X.shape[0],)):
-        raise ValueError("its rows have another number of columns, or of labels")
+        raise ValueError("its rows have an unexpected number of columns or labels")
     return X
 
 
+def _descriptions(state: dict[str, Any]) -> list[dict[str, Any]]:
+    return [step["what"] for step in state["steps"]]
+
+
 def check_state(state: Any) -> None:
-    """Whether it looks like a state; what is in its arrays is checked as they are restored."""
+    """Check the keys and counts of a state. `Session.restore` checks its arrays."""
     if not isinstance(state, dict) or not isinstance(state.get("steps"), list):
         raise ValueError("it has no list of steps")
     for name in ("entered", "drained", "rows", "mistakes", "loss", "delay"):
@@ -471,4 +477,4 @@ def check_state(state: Any) -> None:
             raise ValueError(f"it has {name} {value!r}, expected a count")
     for part in state["steps"]:
         if not isinstance(part, dict) or not {"what", "state"} <= set(part):
-            raise ValueError("it has a step without description or state")
+            raise ValueError("it has a step without a description or a state")

@@ -1,7 +1,7 @@
-"""Pictures: of runs and comparisons from their records, and of classifiers of two features.
+"""Plots of runs and comparisons, and of classifiers of two features.
 
-Every function takes an optional ``ax`` and returns the one it drew on, but for `overview`, a figure, and
-`learning`, an animation. All need matplotlib: ``pip install 'budgetron[plot]'``.
+Every function takes an optional ``ax`` and returns the axes it drew on, with two exceptions: `overview`
+returns a figure, and `learning` an animation. All need matplotlib: ``pip install 'budgetron[plot]'``.
 
 >>> from sklearn.datasets import load_breast_cancer
 >>> from budgetron import Gaussian, evaluate, forgetron, plots, rbp

@@ -1,4 +1,4 @@
-"""A classifier of two features while it learns."""
+"""An animation of a classifier of two features while it learns."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from budgetron.estimators import OnlineClassifier
 from budgetron.evaluate import Record, prequential
 from budgetron.learners import Floats
 from budgetron.plots import style
-from budgetron.plots.boundary import Shot, View, draw, points, rows, stage
+from budgetron.plots.boundary import Shot, View, draw, points, rows, set_up_axes
 
 
 def learning(
     model: OnlineClassifier, X: Any, y: Any, ax: Any = None, *, every: int = 20, resolution: int = 150
 ) -> Any:
-    """An animation of the boundary and the support vectors while rows arrive, the mistakes in its title.
+    """Animate the boundary and the support vectors while the model learns. The title shows the mistakes.
 
-    The model predicts each row and then learns it, all of them in this call; the frames are kept, and can
-    be shown or saved as often as wanted. Rows that are new in a frame are stronger than the older ones.
+    In this call the model predicts and learns all rows. The frames are stored, so the animation can be
+    shown or saved more than once. Rows that are new in a frame are drawn stronger than older ones.
 
     Parameters
     ----------
     model : OnlineClassifier
-        Who learns; usually one that is not fitted yet.
+        The model; usually not fitted yet.
     X, y : arrays
-        The rows, of two features, in the order in which they arrive, and their labels.
+        The rows, with two features, in the order in which they are learned, and their labels.
     ax : matplotlib axes, optional
-        Where to draw; by default on new ones.
+        The axes to draw on; by default new ones.
     every : int
-        The rows from one frame to the next.
+        The number of rows between two frames.
     resolution : int
-        At so many places along each axis the model is asked.
+        The model is evaluated on a grid of resolution x resolution points.
 
     Returns
     -------
     matplotlib.animation.FuncAnimation
-        To be shown, or saved: ``learning(...).save("learning.gif", writer="pillow", fps=8)``.
+        Show it, or save it: ``learning(...).save("learning.gif", writer="pillow", fps=8)``.
 
     Examples
     --------
@@ -62,13 +62,13 @@ def learning(
     frames = [Frame(record, Shot.of("plots.learning", model, view)) for record in records]
     if ax is None:
         ax = pyplot.subplots(figsize=(4.8, 3.6), layout="constrained")[1]
-    film = Film(stage(ax, view), X, y, view, frames)
+    film = Film(set_up_axes(ax, view), X, y, view, frames)
     return FuncAnimation(ax.figure, film.show, frames=len(frames), interval=120)
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A run after some rows, and the model then."""
+    """The counts of a run after a number of rows, and the model at that time."""
 
     record: Record
     shot: Shot
@@ -76,7 +76,7 @@ class Frame:
 
 @dataclass
 class Film:
-    """The frames, and what the one that is shown has drawn."""
+    """The frames, and the artists of the frame that is shown."""
 
     ax: Any
     X: Floats
@@ -86,7 +86,7 @@ class Film:
     drawn: list[Any] = field(default_factory=list)
 
     def show(self, i: int) -> list[Any]:
-        """Frame i in place of the one that is there."""
+        """Replace the frame shown by frame i."""
         for artist in self.drawn:
             artist.remove()
         record, shot = self.frames[i].record, self.frames[i].shot

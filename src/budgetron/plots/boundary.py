@@ -1,4 +1,4 @@
-"""What a classifier of two features says where, and the support vectors that make it say so."""
+"""Plot the decision regions and the support vectors of a classifier of two features."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ from budgetron.learners import Floats
 from budgetron.plots import style
 
 FAINT, FULL = 0.10, 0.42
-"""How much colour a region has at the boundary, and where the margin is 1 or more."""
+"""The opacity of a region at the boundary, and where the margin is 1 or more."""
 
 
 def decision_boundary(
     model: OnlineClassifier, X: Any, y: Any, ax: Any = None, *, resolution: int = 200
 ) -> Any:
-    """The regions of the classes, the rows as small points, and the support vectors ringed.
+    """Plot the regions of the classes, the rows as small points, and the support vectors as rings.
 
-    A region has the colour of its class, stronger with the margin: with abs(f(x)) for two classes, with the
-    distance from the best score to the next for more. A support vector has the colour of the class that it
-    speaks for, and is the larger the larger its coefficient. A learner on explicit features has none.
+    A region has the colour of its class. The larger the margin, the stronger the colour: abs(f(x)) for two
+    classes, else the highest score minus the second highest. A support vector has the colour of the class
+    with its largest coefficient, and the larger the coefficient, the larger the ring. Learners on explicit
+    features have no support vectors.
 
     Parameters
     ----------
     model : OnlineClassifier
-        A fitted one, of two features.
+        A fitted classifier of two features.
     X, y : arrays
-        The rows to show with their labels; the picture is as wide as they are.
+        The rows to show and their labels. They set the limits of the axes.
     ax : matplotlib axes, optional
-        Where to draw; by default on new ones.
+        The axes to draw on; by default new ones.
     resolution : int
-        At so many places along each axis the model is asked.
+        The model is evaluated on a grid of resolution x resolution points.
 
     Examples
     --------
@@ -52,8 +53,10 @@ def decision_boundary(
     shot = Shot.of("plots.decision_boundary", model, view)
     if (unknown := ~np.isin(y, shot.classes)).any():
         label = y[unknown][0].tolist()
-        raise ValueError(f"plots.decision_boundary: y contains {label!r}, which is no class of the model.")
-    ax = stage(ax, view)
+        raise ValueError(
+            f"plots.decision_boundary: y contains {label!r}, which is not a class of the model."
+        )
+    ax = set_up_axes(ax, view)
     points(ax, X, y, shot.classes)
     draw(ax, shot, view)
     return _with_legend(ax)
@@ -61,7 +64,7 @@ def decision_boundary(
 
 @dataclass(frozen=True)
 class View:
-    """The part of the plane that is shown, and the places where a model is asked: the middles of pixels."""
+    """The part of the plane that is shown, and the grid of points where a model is evaluated."""
 
     low: Floats
     high: Floats
@@ -69,30 +72,30 @@ class View:
 
     @classmethod
     def around(cls, X: Floats, resolution: int) -> Self:
-        """A view of all rows, with some room."""
+        """A view of all rows, with a margin of 8 percent."""
         low, high = X.min(axis=0), X.max(axis=0)
         room = np.where(high > low, 0.08 * (high - low), 1.0)
         return cls(low - room, high + room, resolution)
 
     def ticks(self) -> tuple[Floats, Floats]:
-        """The places along each axis."""
+        """The coordinates of the grid along each axis: the centres of pixels."""
         middles = (np.arange(self.resolution) + 0.5) / self.resolution
         a, b = (low + middles * (high - low) for low, high in zip(self.low, self.high, strict=True))
         return a, b
 
-    def places(self) -> Floats:
-        """All places, the first feature running fastest."""
+    def points_of_grid(self) -> Floats:
+        """All points of the grid; the first feature changes fastest."""
         return np.stack(np.meshgrid(*self.ticks()), axis=-1).reshape(-1, 2)
 
     @property
     def extent(self) -> tuple[float, float, float, float]:
-        """The corners, as matplotlib wants them."""
+        """The limits (left, right, bottom, top), for matplotlib."""
         return float(self.low[0]), float(self.high[0]), float(self.low[1]), float(self.high[1])
 
 
 @dataclass(frozen=True)
 class Shot:
-    """A model as it is at one moment: its scores in a view, one for each class, and its support vectors."""
+    """A model at one moment: its scores on the grid of a view, one per class, and its support vectors."""
 
     classes: npt.NDArray[Any]
     scores: Floats
@@ -100,9 +103,9 @@ class Shot:
     coefficients: Floats
 
     @classmethod
-    def of(cls, who: str, model: Any, view: View) -> Self:
-        """The model now; one sentence if it is none that can be drawn."""
-        scores = _class_scores(fitted(who, model), view.places()).reshape(
+    def of(cls, caller: str, model: Any, view: View) -> Self:
+        """The present model. Raises an error if it cannot be drawn."""
+        scores = _class_scores(fitted(caller, model), view.points_of_grid()).reshape(
             view.resolution, view.resolution, -1
         )
         vectors = model.support_vectors_
@@ -110,27 +113,27 @@ class Shot:
         return cls(model.classes_, scores, vectors, _for_classes(model.dual_coef_))
 
     def lead(self, k: int) -> Floats:
-        """By how much class k is ahead of the others; half of it for two, which is f(x) or -f(x)."""
+        """The score of class k minus the highest other score; for two classes half of it, f(x) or -f(x)."""
         others = np.delete(self.scores, k, axis=2).max(axis=2)
         return np.asarray(self.scores[:, :, k] - others) / (2 if len(self.classes) == 2 else 1)
 
     def picture(self) -> Floats:
         """The colours of the regions."""
         n = len(self.classes)
-        best = self.scores[:, :, 1] >= 0 if n == 2 else self.scores.argmax(axis=2)  # as predict has it
+        best = self.scores[:, :, 1] >= 0 if n == 2 else self.scores.argmax(axis=2)  # as in predict
         margin = np.max([self.lead(k) for k in range(n)], axis=0)
         strength = (FAINT + (FULL - FAINT) * np.clip(margin, 0, 1))[:, :, None]
         return np.asarray(1 - strength * (1 - colours(n)[best.astype(int)]))
 
 
 def colours(n: int) -> Floats:
-    """The colours of n classes; from the eighth on they come round again."""
+    """The colours of n classes; the eighth class has the first colour again."""
     hexadecimal = [style.COLOURS[k % len(style.COLOURS)].lstrip("#") for k in range(n)]
     return np.array([list(bytes.fromhex(each)) for each in hexadecimal]) / 255
 
 
-def stage(ax: Any, view: View) -> Any:
-    """The axes of a view."""
+def set_up_axes(ax: Any, view: View) -> Any:
+    """Set the limits and labels of the axes of a view."""
     ax = style.axes(ax)
     ax.grid(False)
     ax.set(xlim=view.extent[:2], ylim=view.extent[2:], xlabel="first feature", ylabel="second feature")
@@ -140,7 +143,7 @@ def stage(ax: Any, view: View) -> Any:
 def points(
     ax: Any, X: Floats, y: npt.NDArray[Any], classes: npt.NDArray[Any], alpha: float = 0.45
 ) -> list[Any]:
-    """The rows as small points, those of each class in its colour."""
+    """Draw the rows as small points in the colours of their classes."""
     look = {"s": 9, "alpha": alpha, "linewidths": 0, "zorder": 2}
     return [
         ax.scatter(*X[y == label].T, color=colour, label=f"class {label}", **look)
@@ -149,7 +152,7 @@ def points(
 
 
 def draw(ax: Any, shot: Shot, view: View) -> list[Any]:
-    """The regions, the boundaries between them, and the support vectors; what was drawn."""
+    """Draw the regions, their boundaries and the support vectors. Returns the artists."""
     where = {"extent": view.extent, "origin": "lower", "aspect": "auto"}
     drawn = [ax.imshow(shot.picture(), interpolation="bilinear", zorder=0, **where)]
     for k in range(1 if len(shot.classes) == 2 else len(shot.classes)):
@@ -158,12 +161,12 @@ def draw(ax: Any, shot: Shot, view: View) -> list[Any]:
             look = {"colors": "#222222", "linewidths": 1.3, "zorder": 1}
             drawn.append(ax.contour(*view.ticks(), lead, levels=[0], **look))
     if len(shot.support_vectors):
-        drawn.append(_rings(ax, shot))
+        drawn.append(_draw_support_vectors(ax, shot))
     return drawn
 
 
 def _with_legend(ax: Any) -> Any:
-    """A legend in which faint points can be seen, and a ring has no class."""
+    """A legend with opaque points and a white ring for the support vectors."""
     for handle in style.with_legend(ax).get_legend().legend_handles:
         handle.set(alpha=1, sizes=[36])
         if handle.get_label() == "support vectors":
@@ -171,7 +174,7 @@ def _with_legend(ax: Any) -> Any:
     return ax
 
 
-def _rings(ax: Any, shot: Shot) -> Any:
+def _draw_support_vectors(ax: Any, shot: Shot) -> Any:
     size = np.abs(shot.coefficients).max(axis=0)
     face = colours(len(shot.classes))[shot.coefficients.argmax(axis=0)]
     return ax.scatter(
@@ -185,38 +188,36 @@ def _rings(ax: Any, shot: Shot) -> Any:
     )
 
 
-def fitted(who: str, model: Any) -> OnlineClassifier:
-    """A model that can be drawn, or one sentence."""
-    known: OnlineClassifier = _check.instance(who, "model", model, OnlineClassifier)
-    if not hasattr(known, "classes_"):
-        raise NotFittedError(f"{who}: the model is not fitted yet; call fit or partial_fit first.")
-    if known.n_features_in_ != 2:
-        raise ValueError(
-            f"{who}: the model must be one of two features, got one of {known.n_features_in_}."
-        )
-    return known
+def fitted(caller: str, model: Any) -> OnlineClassifier:
+    """The model, if it is a fitted classifier of two features."""
+    model = _check.instance(caller, "model", model, OnlineClassifier)
+    if not hasattr(model, "classes_"):
+        raise NotFittedError(f"{caller}: the model is not fitted yet; call fit or partial_fit first.")
+    if model.n_features_in_ != 2:
+        raise ValueError(f"{caller}: the model must have two features, got {model.n_features_in_}.")
+    return model
 
 
-def rows(who: str, X: Any, y: Any) -> tuple[Floats, npt.NDArray[Any]]:
-    """Rows of two features as an array, and their labels."""
+def rows(caller: str, X: Any, y: Any) -> tuple[Floats, npt.NDArray[Any]]:
+    """The rows as a dense array of two columns, and their labels."""
     X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != 2 or not len(X):
-        raise ValueError(f"{who}: X must be rows of two features, got an array of shape {X.shape}.")
+        raise ValueError(f"{caller}: X must have rows of two features, got shape {X.shape}.")
     if not (finite := np.isfinite(X)).all():
         row, column = np.argwhere(~finite)[0]
-        raise ValueError(f"{who}: X must be finite, got {X[row, column]} in row {row}, column {column}.")
+        raise ValueError(f"{caller}: X must be finite, got {X[row, column]} in row {row}, column {column}.")
     y = np.asarray(y)
     if y.shape != (len(X),):
-        raise ValueError(f"{who}: y must have a label for each of {len(X)} rows, got shape {y.shape}.")
+        raise ValueError(f"{caller}: y must have a label for each of {len(X)} rows, got shape {y.shape}.")
     return X, y
 
 
 def _class_scores(model: OnlineClassifier, X: Floats) -> Floats:
-    """One score for each class: of two, -f(x) and f(x)."""
+    """One score per class; for two classes, -f(x) and f(x)."""
     scores = model.decision_function(X)
     return np.stack([-scores, scores], axis=-1) if scores.ndim == 1 else scores
 
 
 def _for_classes(coefficients: Floats) -> Floats:
-    """One row of coefficients for each class."""
+    """One row of coefficients per class."""
     return np.vstack([-coefficients, coefficients]) if len(coefficients) == 1 else coefficients

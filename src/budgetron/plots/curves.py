@@ -1,4 +1,4 @@
-"""Curves of runs and comparisons, from their records."""
+"""Plot curves of runs and comparisons from their records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Source = Comparison | Mapping[str, Iterable[Record]] | Iterable[Record]
 
 @dataclass
 class Line:
-    """What a learner shows in a picture: a mean over x, and a standard deviation."""
+    """A curve: the mean and the standard deviation at each x."""
 
     name: str
     x: npt.NDArray[Any]
@@ -26,10 +26,10 @@ class Line:
 
 
 def error_against_rows(source: Source, ax: Any = None) -> Any:
-    """Mistakes in percent of the rows so far, or the mean squared error so far.
+    """Plot the mistakes in percent of the rows so far, or the mean squared error so far.
 
-    ``source`` is a `Comparison`, the records of a run, or the records of several by their names. The bands
-    are one standard deviation over the permutations.
+    ``source`` is a `Comparison`, the records of a run, or a dict of name to records. The bands show one
+    standard deviation over the permutations.
     """
     runs = _runs(source)
     scale, label = _measure(next(iter(runs.values()))[0][0].mistakes is not None)
@@ -39,7 +39,7 @@ def error_against_rows(source: Source, ax: Any = None) -> Any:
 
 
 def support_vectors_against_rows(source: Source, ax: Any = None) -> Any:
-    """How the models grow; ``source`` is as for `error_against_rows`."""
+    """Plot the number of support vectors; ``source`` is as for `error_against_rows`."""
     ax = curves(over_rows(source, "support_vectors"), ax, from_zero=True)
     ax.set(xlabel="rows", ylabel="support vectors")
     ax.yaxis.set_major_formatter("{x:,.0f}")
@@ -47,43 +47,43 @@ def support_vectors_against_rows(source: Source, ax: Any = None) -> Any:
 
 
 def error_against_budget(comparisons: Mapping[int, Comparison], ax: Any = None) -> Any:
-    """The error after the pass for several budgets, of each of which there is a comparison.
+    """Plot the error after the pass against the budget, from a dict of budget to `Comparison`.
 
-    A learner that is in only one of them, such as one without a budget, is a line across.
+    A learner that is in only one comparison, such as one without a budget, becomes a horizontal line.
     """
-    kept = _by_budget(comparisons)
-    scale, label = _measure(next(iter(kept.values())).task == "classification")
+    by_budget = _by_budget(comparisons)
+    scale, label = _measure(next(iter(by_budget.values())).task == "classification")
     lines = []
-    for name, rows in _rows(kept).items():
+    for name, rows in _rows(by_budget).items():
         lone = len(rows) == 1
-        budgets, values = list(kept if lone else rows), list(rows.values())
-        lines.append(_of_rows(name, budgets, values * len(kept) if lone else values, scale))
+        budgets, values = list(by_budget if lone else rows), list(rows.values())
+        lines.append(_of_rows(name, budgets, values * len(by_budget) if lone else values, scale))
     ax = curves(lines, ax, marked=True)
     ax.set_xscale("log", base=2)
-    ax.set_xticks(list(kept), [f"{budget:,}" for budget in kept])
+    ax.set_xticks(list(by_budget), [f"{budget:,}" for budget in by_budget])
     ax.minorticks_off()
     ax.set(xlabel="budget", ylabel=label)
     return ax
 
 
 def error_against_time(source: Comparison | Mapping[int, Comparison], ax: Any = None) -> Any:
-    """The error after the pass against the seconds that it took: best is at the lower left.
+    """Plot the error after the pass against its seconds. The best learners are at the lower left.
 
-    ``source`` is a `Comparison`, or one for each of several budgets, which a line connects.
+    ``source`` is a `Comparison`, or a dict of budget to `Comparison`. A line connects the budgets.
     """
-    kept = {0: source} if isinstance(source, Comparison) else _by_budget(source)
-    scale, label = _measure(next(iter(kept.values())).task == "classification")
+    by_budget = {0: source} if isinstance(source, Comparison) else _by_budget(source)
+    scale, label = _measure(next(iter(by_budget.values())).task == "classification")
     ax = style.axes(ax)
-    for (name, rows), look in zip(_rows(kept).items(), style.styles(), strict=False):
+    for (name, rows), look in zip(_rows(by_budget).items(), style.styles(), strict=False):
         line = _of_rows(name, [row.seconds for row in rows.values()], list(rows.values()), scale)
         ax.errorbar(line.x, line.mean, yerr=line.sd, label=name, elinewidth=1, markersize=6, **look)
-    _seconds(ax)
+    _scale_time_axis(ax)
     ax.set(xlabel="seconds", ylabel=label)
     return style.with_legend(ax)
 
 
 def overview(comparison: Comparison) -> Any:
-    """A figure of a comparison: error and support vectors against rows, and error against time."""
+    """A figure with three plots: error and support vectors against rows, and error against time."""
     figure, axes = style.pyplot().subplots(1, 3, figsize=(14, 4), layout="constrained")
     error_against_rows(comparison, axes[0])
     support_vectors_against_rows(comparison, axes[1])
@@ -92,7 +92,7 @@ def overview(comparison: Comparison) -> Any:
 
 
 def over_rows(source: Source, what: str = "rate", scale: float = 1.0) -> list[Line]:
-    """Any number of the records against rows, as lines for `curves`: "rate", "seconds", ..."""
+    """Lines for `curves`: an attribute of the records ("rate", "seconds", ...) against rows."""
     return [_over_rows(name, each, what, scale) for name, each in _runs(source).items()]
 
 
@@ -104,20 +104,20 @@ def curves(
     named: bool = True,
     from_zero: bool = False,
 ) -> Any:
-    """Any lines, as all pictures here draw theirs.
+    """Draw lines in the style of this package.
 
-    ``marked`` shows the points, ``from_zero`` starts the vertical axis there. Without ``named`` no names
-    stand beside the lines, for pictures of several axes that share a legend; a line without points takes a
-    colour and draws nothing.
+    ``marked`` draws a marker at each point. ``from_zero`` starts the vertical axis at 0. ``named=False``
+    omits the names beside the lines, for figures whose axes share a legend. A line without points draws
+    nothing, but uses up a colour.
     """
-    ax = _banded(style.axes(ax), list(lines), marked)
+    ax = _draw_lines(style.axes(ax), list(lines), marked)
     if from_zero:
         ax.set_ylim(bottom=0)
-    return _labelled(ax, list(lines)) if named else ax
+    return _label_ends(ax, list(lines)) if named else ax
 
 
-def _seconds(ax: Any) -> None:
-    """An axis of times: from 0, or logarithmic where they are far apart."""
+def _scale_time_axis(ax: Any) -> None:
+    """Scale the time axis: linear from 0, or logarithmic if the times differ by a factor of 10."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     low, high = ax.dataLim.intervalx
@@ -131,8 +131,8 @@ def _seconds(ax: Any) -> None:
     ax.xaxis.set_major_formatter("{x:g}")
 
 
-def _banded(ax: Any, lines: list[Line], marked: bool = False) -> Any:
-    """The lines, each in a band of one standard deviation."""
+def _draw_lines(ax: Any, lines: list[Line], marked: bool = False) -> Any:
+    """Draw each line, and around it a band of one standard deviation."""
     for line, look in zip(lines, style.styles(), strict=False):
         few = marked or len(line.x) == 1
         ax.plot(line.x, line.mean, markersize=5 if few else 0, label=line.name, **look)
@@ -144,33 +144,33 @@ def _banded(ax: Any, lines: list[Line], marked: bool = False) -> Any:
     return ax
 
 
-def _labelled(ax: Any, lines: list[Line]) -> Any:
-    """The names at the ends of the lines; in a legend where there are more of them than colours."""
+def _label_ends(ax: Any, lines: list[Line]) -> Any:
+    """Write the names at the ends of the lines, or in a legend if there are more lines than colours."""
     if len(lines) > len(style.COLOURS):
         return style.with_legend(ax)
     named = [(line, colour) for line, colour in zip(lines, style.COLOURS, strict=False) if _has_end(line)]
-    ax.get_ylim()  # the limits that the lines ask for are worked out when they are looked at
+    ax.get_ylim()  # makes matplotlib compute the limits
     to_axes = ax.transData + ax.transAxes.inverted()
     ends = [to_axes.transform((line.x[-1], line.mean[-1]))[1] for line, _ in named]
     height = ax.get_window_extent().height * 72 / ax.figure.dpi
-    for (line, colour), y in zip(named, _apart(ends, 12 / height), strict=True):
+    for (line, colour), y in zip(named, _spread(ends, 12 / height), strict=True):
         ax.annotate(line.name, (1.01, y), xycoords="axes fraction", color=colour, fontsize=9, va="center")
     return ax
 
 
 def _has_end(line: Line) -> bool:
-    """Whether there is a name to write and a place to write it."""
+    """Whether a line has a name, and a point to write it at."""
     return bool(line.name) and len(line.x) > 0
 
 
-def _apart(places: list[float], gap: float) -> list[float]:
-    """Places between 0 and 1, moved as little as it takes to have a gap between neighbours.
+def _spread(places: list[float], gap: float) -> list[float]:
+    """Move positions between 0 and 1 as little as possible, so that neighbours are ``gap`` apart.
 
-    >>> _apart([0.5, 0.5, 0.9, 1.0], 0.2)
+    >>> _spread([0.5, 0.5, 0.9, 1.0], 0.2)
     [0.4, 0.6, 0.8, 1.0]
     """
     order = np.argsort(places, kind="stable")
-    groups: list[tuple[float, int]] = []  # the middle of a group of neighbours, and how many they are
+    groups: list[tuple[float, int]] = []  # the middle and the size of each group of neighbours
     for place in np.asarray(places, dtype=float)[order]:
         middle, size = _inside(float(place), 1, gap), 1
         while groups and groups[-1][0] + (groups[-1][1] + size) / 2 * gap > middle:
@@ -184,7 +184,7 @@ def _apart(places: list[float], gap: float) -> list[float]:
 
 
 def _inside(middle: float, size: int, gap: float) -> float:
-    """The middle of a group that stays between 0 and 1."""
+    """The middle of a group, moved so that the group lies between 0 and 1."""
     half = (size - 1) / 2 * gap
     return max(min(middle, 1 - half), half)
 
@@ -194,7 +194,7 @@ def _measure(labels: bool) -> tuple[float, str]:
 
 
 def _runs(source: Source) -> dict[str, list[list[Record]]]:
-    """The runs of every learner by its name; a run of no name has the empty one."""
+    """The runs of each learner by name. The records of a single run have the empty name."""
     if isinstance(source, Comparison):
         return {name: [list(run) for run in runs] for name, runs in source.records.items()}
     named = source if isinstance(source, Mapping) else {"": source}
@@ -217,7 +217,7 @@ def _of_rows(name: str, x: list[Any], rows: list[Row], scale: float) -> Line:
 
 def _by_budget(comparisons: Mapping[int, Comparison]) -> dict[int, Comparison]:
     if not isinstance(comparisons, Mapping) or not comparisons:
-        raise ValueError("plots: expected a dict of budget to Comparison with at least one of them.")
+        raise ValueError("plots: expected a dict of budget to Comparison with at least one entry.")
     return dict(sorted(comparisons.items()))
 
 

@@ -1,4 +1,4 @@
-"""What all pictures have in common: colours, markers, axes, and where legends go."""
+"""The common style of all plots: colours, markers, axes and legends."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333")
-"""Okabe and Ito's, which the colour-blind tell apart."""
+"""The colours of Okabe and Ito, which colour-blind readers can distinguish."""
 DASHES = ((0, ()), (0, (5, 2)), (0, (1.5, 1.5)))
-"""What tells further lines apart, when the colours come round again."""
+"""The line styles: solid for the first seven lines, then dashed, then dotted."""
 MARKERS = "osD^vPX"
 
 
 def pyplot() -> Any:
-    """matplotlib.pyplot, or one sentence on how to get it."""
+    """matplotlib.pyplot. The error says how to install it."""
     try:
         import matplotlib.pyplot
     except ImportError:
@@ -25,7 +25,7 @@ def pyplot() -> Any:
 
 
 def axes(ax: Any) -> Any:
-    """The given axes or new ones, without what carries no information."""
+    """The given axes or new ones, in the style of this package."""
     if ax is None:
         ax = pyplot().subplots(figsize=(6.4, 4), layout="constrained")[1]
     ax.spines[["top", "right"]].set_visible(False)
@@ -35,7 +35,7 @@ def axes(ax: Any) -> Any:
 
 
 def styles() -> Iterator[dict[str, Any]]:
-    """A style for every line: all colours first, then all again with dashes and other markers."""
+    """The styles of the lines: all colours, then all colours again with dashes and other markers."""
     for i in count():
         markers, dashes = np.roll(list(MARKERS), i).tolist(), DASHES[i % len(DASHES)]
         for colour, marker in zip(COLOURS, markers, strict=True):
@@ -43,6 +43,6 @@ def styles() -> Iterator[dict[str, Any]]:
 
 
 def with_legend(ax: Any) -> Any:
-    """A legend beside the axes, where it covers nothing."""
+    """Put a legend to the right of the axes."""
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     return ax

@@ -1,7 +1,7 @@
-"""Rows in blocks: from arrays, files and pipes, through scaling, encoding and shuffling.
+"""Streams of rows from arrays, files and pipes, and transforms that scale, encode or shuffle them.
 
-A `Stream` is an iterable of blocks of rows. It can be iterated again if its source can be read again, and
-``stream.skip(n)`` is the same stream from row n on.
+A `Stream` is an iterable of blocks of rows. A stream from a file or an array can be iterated again; one
+from a pipe cannot. ``stream.skip(n)`` is the same stream without its first n rows.
 
 >>> from budgetron import OnlineClassifier, streams
 >>> stream = streams.from_arrays([[0.0], [1.0]] * 10, [0, 1] * 10, rows=8)

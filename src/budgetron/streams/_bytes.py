@@ -1,4 +1,4 @@
-"""Bytes from files and pipes, unpacked by what they begin with, whatever they are called."""
+"""Read bytes from files and pipes. The first bytes, not the file name, tell how they are compressed."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class Source:
-    """A path, a binary file object, or ``-`` for the standard input."""
+    """The bytes of a path, a binary file object, or ``-`` (the standard input)."""
 
     def __init__(self, what: Any) -> None:
         self.path: Path | None = None
-        self.again: bool  # whether it can be read from its beginning as often as wanted
+        self.rereadable: bool  # whether it can be read from the start more than once
         self._reading = 0
         if isinstance(what, str | os.PathLike) and os.fspath(what) != "-":
             self.path = Path(what)
@@ -36,51 +36,53 @@ class Source:
             mode = self.path.stat().st_mode
             if stat.S_ISDIR(mode):
                 raise IsADirectoryError(f"{self.name}: expected a file, got a folder.")
-            self.again = stat.S_ISREG(mode)
+            self.rereadable = stat.S_ISREG(mode)
             return
         self.file = sys.stdin.buffer if isinstance(what, str | os.PathLike) else what
         if not callable(getattr(self.file, "read", None)):
-            raise TypeError(f"expected a path, a binary file or '-', got {what!r}.")
+            raise TypeError(f"source: expected a path, a binary file or '-', got {what!r}.")
         self.name = printable(str(getattr(self.file, "name", "stream")))
-        self.again = bool(getattr(self.file, "seekable", lambda: False)())
-        self._origin = self.file.tell() if self.again else 0
+        self.rereadable = bool(getattr(self.file, "seekable", lambda: False)())
+        self._origin = self.file.tell() if self.rereadable else 0
 
     def pieces(self) -> Iterator[bytes]:
-        """All its bytes, unpacked."""
-        if self._reading and not self.again:
+        """All bytes, decompressed."""
+        if self._reading and not self.rereadable:
             raise DataError(f"{self.name}: a pipe can be read only once.")
         self._reading += 1
         if self.path is None:
-            yield from self._of_object(self._reading)
+            yield from self._object_pieces(self._reading)
         else:
             with self.path.open("rb") as file:
-                yield from self._unpacked(file)
+                yield from self._decompressed(file)
 
-    def _of_object(self, this: int) -> Iterator[bytes]:
-        if self.again:
+    def _object_pieces(self, this: int) -> Iterator[bytes]:
+        if self.rereadable:
             self.file.seek(self._origin)
-        for piece in self._unpacked(self.file):
+        for piece in self._decompressed(self.file):
             yield piece
-            if this != self._reading:  # it has one position, which was moved
+            if this != self._reading:  # a second reader has moved the position of the file
                 raise DataError(f"{self.name}: a file object cannot be read twice at once; give its path.")
 
-    def _unpacked(self, file: Any) -> Iterator[bytes]:
-        joined = Joined(file, self.name)
-        for magic, unpack in UNPACK.items():
-            if joined.head.startswith(magic):
-                yield from self._or_damaged(unpack(joined))
+    def _decompressed(self, file: Any) -> Iterator[bytes]:
+        peeked = Peeked(file, self.name)
+        for magic, decompress in DECOMPRESS.items():
+            if peeked.head.startswith(magic):
+                yield from self._raising_data_errors(decompress(peeked))
                 return
-        yield from joined.pieces()
+        yield from peeked.pieces()
 
-    def _or_damaged(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    def _raising_data_errors(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         try:
             yield from pieces
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-            raise DataError(f"{self.name}: its compressed data is damaged or cut off ({error}).") from error
+            raise DataError(
+                f"{self.name}: the compressed data is damaged or truncated ({error})."
+            ) from error
 
 
-class Joined:
-    """A file of which the first bytes have been looked at."""
+class Peeked:
+    """A file whose first bytes, ``head``, have been read and are returned again by `read` and `pieces`."""
 
     def __init__(self, file: Any, name: str) -> None:
         self._file = file
@@ -98,81 +100,81 @@ class Joined:
         return piece
 
     def read(self, n: int) -> bytes:
-        """As many bytes as asked for, fewer only at the end."""
+        """The next n bytes; fewer only at the end of the file."""
         got, self.head = self.head[:n], self.head[n:]
         while len(got) < n and (more := self._more(n - len(got))):
             got += more
         return got
 
     def pieces(self) -> Iterator[bytes]:
-        """All bytes, as soon as they are there."""
+        """All bytes, each piece as soon as it arrives."""
         yield self.head
         while piece := self._more(PIECE, "read1"):
             yield piece
 
 
-def _unpack_gzip(file: Joined) -> Iterator[bytes]:
-    unpacked = gzip.GzipFile(fileobj=file)  # type: ignore[call-overload]
-    while piece := unpacked.read1(PIECE):  # what came before damage is not lost
+def _decompress_gzip(file: Peeked) -> Iterator[bytes]:
+    decompressed = gzip.GzipFile(fileobj=file)  # type: ignore[call-overload]
+    while piece := decompressed.read1(PIECE):  # read1: data before a damaged block is still returned
         yield piece
 
 
-def _by_streams(start: Callable[[], Any]) -> Callable[[Joined], Iterator[bytes]]:
-    """Unpacks the compressed streams that a file consists of; anything else behind them is an error.
+def _decompressor(start: Callable[[], Any]) -> Callable[[Peeked], Iterator[bytes]]:
+    """A function that decompresses a file of one or more compressed streams.
 
-    ``start`` gives a decompressor with the methods that those of `bz2` and `lzma` share. `bz2.BZ2File` and
-    `lzma.LZMAFile` will not do: they ignore what follows the last stream.
+    ``start`` returns a new decompressor with the interface of those in `bz2` and `lzma`. `bz2.BZ2File` and
+    `lzma.LZMAFile` are not used, because they ignore invalid data after the last stream.
     """
 
-    def unpack(file: Joined) -> Iterator[bytes]:
+    def decompress(file: Peeked) -> Iterator[bytes]:
         packed = file.pieces()
         piece = next(packed)
         while piece:
             stream = start()
             while not stream.eof:
                 if stream.needs_input and not piece and not (piece := next(packed, b"")):
-                    raise EOFError("the last compressed stream does not end")
+                    raise EOFError("the last compressed stream is incomplete")
                 yield stream.decompress(piece, PIECE)
                 piece = b""
-            piece = _behind(stream.unused_data, packed)
+            piece = _after_padding(stream.unused_data, packed)
 
-    return unpack
+    return decompress
 
 
-def _behind(piece: bytes, packed: Iterator[bytes]) -> bytes:
-    """What follows a stream, without the zeros that some programs pad it with."""
+def _after_padding(piece: bytes, packed: Iterator[bytes]) -> bytes:
+    """The bytes after a stream, without the zeros that some programs add as padding."""
     while not (piece := piece.lstrip(b"\0")):
         if not (piece := next(packed, b"")):
             break
     return piece
 
 
-def _unpack_zstandard(file: Joined) -> Iterator[bytes]:
+def _decompress_zstandard(file: Peeked) -> Iterator[bytes]:
     try:
         from compression import zstd  # Python 3.14
     except ImportError:
-        zstd = _package()
+        zstd = _import_zstandard()
         start: Callable[[], Any] = lambda: _PackageStream(zstd)  # noqa: E731
     else:
         start = zstd.ZstdDecompressor
     try:
-        yield from _by_streams(start)(file)
+        yield from _decompressor(start)(file)
     except zstd.ZstdError as error:
         raise OSError(str(error)) from error
 
 
-def _package() -> Any:
+def _import_zstandard() -> Any:
     try:
         import zstandard
     except ImportError:
         raise ImportError(
-            "Reading zstandard files needs a package: pip install 'budgetron[zstd]'."
+            "Reading zstandard files needs the package zstandard: pip install 'budgetron[zstd]'."
         ) from None
     return zstandard
 
 
 class _PackageStream:
-    """A decompressor of the package zstandard, with the methods of Python's own."""
+    """A decompressor of the package zstandard with the interface of `bz2.BZ2Decompressor`."""
 
     needs_input = True
 
@@ -191,19 +193,19 @@ class _PackageStream:
         return bytes(self._stream.decompress(piece))
 
 
-UNPACK: dict[bytes, Callable[[Joined], Iterator[bytes]]] = {
-    b"\x1f\x8b": _unpack_gzip,
-    b"BZh": _by_streams(bz2.BZ2Decompressor),
-    b"\xfd7zXZ\x00": _by_streams(lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
-    ZSTANDARD: _unpack_zstandard,
+DECOMPRESS: dict[bytes, Callable[[Peeked], Iterator[bytes]]] = {
+    b"\x1f\x8b": _decompress_gzip,
+    b"BZh": _decompressor(bz2.BZ2Decompressor),
+    b"\xfd7zXZ\x00": _decompressor(lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
+    ZSTANDARD: _decompress_zstandard,
 }
 
 
 class Readable(io.RawIOBase):
-    """Pieces of text as a file, for those who want one.
+    """A file object over pieces of text, for pyarrow.
 
-    Each read has the end of a line in it, where the reader leaves room for that: pyarrow takes what one
-    read gives for a block, and refuses blocks without a line end. ``least`` makes reads longer.
+    pyarrow parses the result of each read as a block, and refuses a block without a line end. So each read
+    returns at least ``least`` bytes and at least one line end, if the caller's buffer has room for them.
     """
 
     def __init__(self, pieces: Iterator[bytes], least: int = 1) -> None:
@@ -212,15 +214,17 @@ class Readable(io.RawIOBase):
         self._left = memoryview(b"")
 
     def readable(self) -> bool:
-        """Yes."""
+        """Always true."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Some bytes; none at the end."""
+        """Fill the buffer with the next bytes and return their number; 0 at the end."""
         done, line_ends = 0, False
         while done < len(buffer) and not (line_ends and done >= self._least):
             if not self._left:
-                self._left = memoryview(next(filter(None, self._pieces), b""))  # empty is not the end
+                self._left = memoryview(
+                    next(filter(None, self._pieces), b"")
+                )  # an empty piece is not the end
                 if not self._left:
                     break
             n = min(len(buffer) - done, len(self._left))

@@ -1,4 +1,4 @@
-"""What every stream is: rows in blocks, from any row on, through transforms."""
+"""The base classes: blocks of rows, streams of blocks, and transforms of blocks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from budgetron._text import printable, shown
 
 
 class DataError(ValueError):
-    """Data that cannot be read, in one sentence; ``line`` and ``column`` count from 1, where known."""
+    """Data that cannot be read or learned. ``line`` and ``column``, if known, count from 1."""
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(printable(message))
@@ -24,7 +24,7 @@ class DataError(ValueError):
 
 @dataclass
 class Block:
-    """Rows that come together: X, their labels if they have some, and the number of the first (from 0)."""
+    """Consecutive rows of a stream: X, the labels y (or None), and the index of the first row, from 0."""
 
     X: Matrix
     y: Any
@@ -35,41 +35,42 @@ class Block:
 
     @property
     def stop(self) -> int:
-        """The number of the row after the last: ``stream.skip(block.stop)`` goes on behind this block."""
+        """The index after the last row: ``stream.skip(block.stop)`` continues after this block."""
         return self.start + len(self)
 
 
 class Transform(ABC):
-    """Something that blocks pass through, and that learns from them.
+    """A step that changes blocks and learns from them, such as scaling.
 
-    Each row is changed by the rows before it, and then counted. So any cutting of the same rows into blocks
-    gives the same rows, bit for bit. Its parameters are attributes of the same names.
+    Each row is transformed with what was learned from the rows before it, and then learned itself. So the
+    result does not depend on how the rows are divided into blocks. The constructor's parameters are
+    attributes of the same names.
     """
 
     @property
     def held(self) -> int:
-        """How many rows are inside: those that `flush` would give."""
+        """The number of rows held back, which `flush` would return."""
         return 0
 
     @abstractmethod
     def learn_transform(self, block: Block) -> Block:
-        """The rows that come out as the block goes in."""
+        """Learn the block, and return the transformed rows."""
 
     def flush(self) -> Block | None:
-        """The rows that are still inside when the stream ends."""
+        """Return the rows held back; called at the end of the stream."""
         return None
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
-        """All that was learned, as arrays."""
+        """Everything learned so far, as arrays."""
 
     @abstractmethod
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
 
 
 class Stream(ABC):
-    """An iterable of blocks; again and again, where the source can be read again."""
+    """An iterable of blocks. It can be iterated again unless its source is a pipe."""
 
     rows: int
     first: int = 0
@@ -83,13 +84,13 @@ class Stream(ABC):
         """The number of columns."""
 
     def skip(self, rows: int) -> Self:
-        """The same stream without its first rows: where a resumed run goes on."""
+        """The same stream without its first ``rows`` rows."""
         later = copy(self)
         later.first = self.first + _check.whole("skip", "rows", rows)
         return later
 
     def through(self, *transforms: Transform) -> Through:
-        """The stream after some transforms, in their order."""
+        """The stream with the transforms applied to each block, in order."""
         for transform in transforms:
             if not isinstance(transform, Transform):
                 raise TypeError(f"through: expected transforms, got {shown(transform)}.")
@@ -97,10 +98,10 @@ class Stream(ABC):
 
 
 class Through(Stream):
-    """A stream and the transforms that its blocks pass through.
+    """A stream whose blocks pass through transforms.
 
-    The transforms keep what they learned: a second iteration goes on with it. ``skip`` skips rows of the
-    source, which no transform sees; restore the transforms to what they were at that row.
+    The transforms keep what they learned: a second iteration continues with it. ``skip`` skips rows of the
+    source. The transforms do not see these rows, so restore their state at that row yourself.
     """
 
     def __init__(self, source: Stream, transforms: tuple[Transform, ...]) -> None:
@@ -114,22 +115,22 @@ class Through(Stream):
         return self.source.n_features
 
     def skip(self, rows: int) -> Self:
-        """The same transforms on the source without its first rows."""
+        """The same transforms, applied to the source without its first ``rows`` rows."""
         later = copy(self)
         later.source = self.source.skip(rows)
         return later
 
     def __iter__(self) -> Iterator[Block]:
         for block in self.source:
-            yield from _nonempty(passed(block, self.transforms))
+            yield from _nonempty(transformed(block, self.transforms))
         for i, transform in enumerate(self.transforms):
             rest = transform.flush()
             if rest is not None:
-                yield from _nonempty(passed(rest, self.transforms[i + 1 :]))
+                yield from _nonempty(transformed(rest, self.transforms[i + 1 :]))
 
 
-def passed(block: Block, transforms: Sequence[Transform]) -> Block:
-    """What comes out of the transforms as the block goes in."""
+def transformed(block: Block, transforms: Sequence[Transform]) -> Block:
+    """The block after all transforms."""
     for transform in transforms:
         block = transform.learn_transform(block)
     return block
@@ -139,6 +140,6 @@ def _nonempty(block: Block) -> tuple[Block, ...]:
     return (block,) if len(block) else ()
 
 
-def too_short(name: str, first: int, rows: int) -> DataError:
-    """More rows were to be skipped than there are."""
-    return DataError(f"{name}: {shown(first)} rows cannot be skipped, there are only {rows}.")
+def too_few_rows(name: str, first: int, rows: int) -> DataError:
+    """The error for skipping more rows than the stream has."""
+    return DataError(f"{name}: cannot skip {shown(first)} rows, there are only {rows}.")

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from budgetron import _check
 from budgetron._rows import Matrix
-from budgetron.streams._stream import Block, Stream, too_short
+from budgetron.streams._stream import Block, Stream, too_few_rows
 
 
 class ArrayStream(Stream):
@@ -27,14 +27,14 @@ class ArrayStream(Stream):
     def __iter__(self) -> Iterator[Block]:
         n = self.X.shape[0]
         if self.first > n:
-            raise too_short("from_arrays", self.first, n)
+            raise too_few_rows("from_arrays", self.first, n)
         for start in range(self.first, n, self.rows):
             cut = slice(start, start + self.rows)
             yield Block(self.X[cut], None if self.y is None else self.y[cut], start)
 
 
 def from_arrays(X: Any, y: Any = None, rows: int = 1000) -> ArrayStream:
-    """Rows of an array or a sparse matrix, ``rows`` at a time.
+    """A stream of the rows of an array or sparse matrix, in blocks of ``rows`` rows.
 
     >>> from budgetron import streams
     >>> [len(block) for block in streams.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 0], rows=2)]
@@ -47,5 +47,7 @@ def from_arrays(X: Any, y: Any = None, rows: int = 1000) -> ArrayStream:
         _check.one_kind("from_arrays: y", y)
         y = np.asarray(y)
         if y.ndim == 0 or len(y) != X.shape[0]:
-            raise ValueError(f"from_arrays: X has {X.shape[0]} rows, y has shape {y.shape}.")
+            raise ValueError(
+                f"from_arrays: y must have {X.shape[0]} labels, as X has rows, got shape {y.shape}."
+            )
     return ArrayStream(X, y, _check.count("from_arrays", "rows", rows))

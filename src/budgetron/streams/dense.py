@@ -1,4 +1,4 @@
-"""Sparse rows as dense ones."""
+"""Convert sparse rows to dense rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from budgetron.streams._stream import Block, Transform
 
 
 class Dense(Transform):
-    """Makes sparse rows dense, so that a transform after it scales them as dense rows.
+    """Converts sparse rows to dense rows, for example so that `Standardise` centres them.
 
     >>> from scipy.sparse import csr_matrix
     >>> from budgetron import streams
@@ -32,8 +32,8 @@ class Dense(Transform):
         return X.toarray() if sparse.issparse(X) else X
 
     def state(self) -> dict[str, Any]:
-        """Nothing is learned."""
+        """Empty: this transform learns nothing."""
         return {}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Nothing was learned."""
+        """Do nothing: this transform has no state."""

@@ -1,4 +1,4 @@
-"""Transforms as plain data: the name of the type and its parameters, without what was learned."""
+"""Convert transforms to plain data (type and parameters, not the learned state) and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS: dict[str, type[Transform]] = {
 
 
 def described(transform: Transform) -> dict[str, Any]:
-    """What a transform is, as plain data.
+    """The type and the parameters of a transform, as a dict.
 
     >>> from budgetron import streams
     >>> streams.described(streams.ShuffleBuffer(100, seed=3))
@@ -29,13 +29,15 @@ def described(transform: Transform) -> dict[str, Any]:
     }
 
 
-def revived(said: dict[str, Any]) -> Transform:
-    """A new transform of this description; only those of this package are known.
+def revived(description: dict[str, Any]) -> Transform:
+    """A new transform from the dict that `described` returned. Only this package's transforms are allowed.
 
     >>> from budgetron import streams
     >>> streams.revived({"type": "ShuffleBuffer", "size": 100, "seed": 3})
     ShuffleBuffer(size=100, seed=3)
     """
-    if not isinstance(said, dict) or said.get("type") not in KINDS:
-        raise ValueError(f"there is no transform of the description {said!r}")
-    return KINDS[said["type"]](**{name: value for name, value in said.items() if name != "type"})
+    if not isinstance(description, dict) or description.get("type") not in KINDS:
+        raise ValueError(f"there is no transform with the description {description!r}")
+    return KINDS[description["type"]](
+        **{name: value for name, value in description.items() if name != "type"}
+    )

@@ -1,4 +1,4 @@
-"""Labels as codes 0, 1, 2 ..."""
+"""Encode labels as 0, 1, 2 ..."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from budgetron import _check
 from budgetron.streams._stream import Block, DataError, Transform
 
-MIXED = "EncodeLabels: labels must be all texts or all numbers, got both."
+MIXED = "EncodeLabels: labels must be all strings or all numbers, got both."
 
 
 class EncodeLabels(Transform):
-    """Labels to codes: their places in ``classes``, or else in the order of their first appearance.
+    """Replaces labels by integer codes: their index in ``classes``, or in order of first appearance.
 
     >>> from budgetron import streams
     >>> encode = streams.EncodeLabels()
@@ -32,18 +32,18 @@ class EncodeLabels(Transform):
 
     @property
     def seen(self) -> Any:
-        """The labels in the order of their codes."""
+        """The labels seen so far (or all ``classes``), in the order of their codes."""
         return np.array(list(self._codes))
 
     def learn_transform(self, block: Block) -> Block:
-        """The block with codes for labels."""
+        """The block with its labels replaced by codes."""
         if block.y is None:
             raise ValueError("EncodeLabels: the stream has no labels.")
         try:
             _check.one_kind("EncodeLabels: y", block.y)
             _check.told_apart("EncodeLabels: y", np.asarray(block.y))
         except ValueError as error:
-            raise DataError(f"{error} The rows begin with row {block.start}.") from error
+            raise DataError(f"{error} The block starts at row {block.start}.") from error
         try:
             labels, first, inverse = np.unique(block.y, return_index=True, return_inverse=True)
         except TypeError:
@@ -53,7 +53,7 @@ class EncodeLabels(Transform):
             if names[i] not in known:
                 where = f"row {block.start + first[i]} (the first is 0)"
                 if names[i] != names[i]:
-                    raise DataError(f"EncodeLabels: {where} has no label but nan.")
+                    raise DataError(f"EncodeLabels: {where} has the label NaN.")
                 if self.classes is not None:
                     raise DataError(
                         f"EncodeLabels: {where} has the label {names[i]!r}, which is not in classes."
@@ -66,15 +66,15 @@ class EncodeLabels(Transform):
         return Block(block.X, codes[inverse.reshape(-1)], block.start)
 
     def decode(self, codes: Any) -> Any:
-        """The labels of some codes."""
+        """The labels for an array of codes."""
         return self.seen[np.asarray(codes)]
 
     def state(self) -> dict[str, Any]:
-        """The labels so far."""
+        """The labels seen so far."""
         return {"classes": self.seen}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         self._codes = _codes(state["classes"])
 
 
@@ -83,5 +83,5 @@ def _codes(labels: Any) -> dict[Any, int]:
     labels = np.asarray(labels).tolist()
     codes = {label: code for code, label in enumerate(labels)}
     if len(codes) < len(labels):
-        raise ValueError("EncodeLabels: classes must differ from one another.")
+        raise ValueError("EncodeLabels: classes has the same label twice.")
     return codes

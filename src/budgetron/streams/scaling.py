@@ -1,4 +1,4 @@
-"""Transforms that bring columns to one scale as rows go by."""
+"""Transforms that scale columns, with statistics of the rows seen so far."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from budgetron.streams._stream import Block, DataError, Transform
 
 
 class Scaling(Transform):
-    """Scales each row by the rows before it. A column that has shown no scale yet gives 0.
+    """Scales each row with statistics of the rows before it. A column that was constant so far becomes 0.
 
-    Dense rows and sparse rows are scaled differently, so a transform stays with the kind that it saw first.
+    Dense and sparse rows are scaled differently, so one transform cannot take both.
     """
 
     _dense: ClassVar[Any]
@@ -28,23 +28,25 @@ class Scaling(Transform):
         return f"{type(self).__name__}()"
 
     def learn_transform(self, block: Block) -> Block:
-        """The rows, each scaled by those before it; and count them."""
-        X = self._fitting(block.X, block.start)
+        """Scale each row with the statistics of the rows before it, then update the statistics."""
+        X = self._checked(block.X, block.start)
         return Block(self._scaled(X, self._native.scale_and_count), block.y, block.start)
 
     def transform(self, X: Matrix) -> Matrix:
-        """Rows scaled by all that was seen so far; nothing is learned."""
+        """Scale rows with the statistics of all rows seen so far, without updating them."""
         if self._native is None:
-            raise ValueError(f"{type(self).__name__}: transform needs rows to have gone by before.")
-        X = self._fitting(X, 0)
+            raise ValueError(
+                f"{type(self).__name__}: transform needs statistics: call learn_transform first."
+            )
+        X = self._checked(X, 0)
         return self._scaled(X, self._native.scale)
 
     def state(self) -> dict[str, Any]:
-        """The number of rows so far, and some numbers for every column; empty before the first row."""
+        """The number of rows so far and the statistics of each column; empty before the first row."""
         return {} if self._native is None else self._native.state()
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         for kind in (self._dense, self._sparse):
             native = kind(0)
             if set(native.state()) == set(state):
@@ -55,11 +57,13 @@ class Scaling(Transform):
                 self._native = native
                 return
         if state:
-            raise ValueError(f"{type(self).__name__}: no state of it has the arrays {sorted(state)}.")
+            raise ValueError(
+                f"{type(self).__name__}: not a state of this transform: arrays {sorted(state)}."
+            )
         self._native = None
 
-    def _fitting(self, X: Matrix, start: int) -> Matrix:
-        """X in the core's layout, fit for what was seen before."""
+    def _checked(self, X: Matrix, start: int) -> Matrix:
+        """X in the core's layout; its kind and width must be those of the rows before."""
         name = type(self).__name__
         kind = self._sparse if sparse.issparse(X) else self._dense
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
@@ -67,13 +71,13 @@ class Scaling(Transform):
             X = canonical(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
         row = _core.first_too_large(whole(X), _core.Precision.Double)
         if row < X.shape[0]:
-            raise DataError(f"{name}: row {start + row} (the first is 0) is too large, or not finite.")
+            raise DataError(f"{name}: row {start + row} (the first is 0) is too large or not finite.")
         if self._native is None:
             self._native = kind(X.shape[1])
         if not isinstance(self._native, kind):
             raise ValueError(f"{name}: dense and sparse rows cannot be mixed.")
         if not self._native.is_consistent(X.shape[1]):
-            raise ValueError(f"{name}: X has {X.shape[1]} columns, unlike the rows before.")
+            raise ValueError(f"{name}: X has {X.shape[1]} columns, but the rows before had another number.")
         return X
 
     @staticmethod
@@ -86,7 +90,7 @@ class Scaling(Transform):
 
 
 class Standardise(Scaling):
-    """Mean 0 and variance 1, by the running mean and variance of each column.
+    """Scales columns to mean 0 and variance 1, with the running mean and variance of each column.
 
     Sparse rows are divided by the running root mean square and not centred, so that 0 stays 0.
 
@@ -94,7 +98,7 @@ class Standardise(Scaling):
     >>> from budgetron import streams
     >>> X = np.array([[1.0], [3.0], [4.0]])
     >>> [block] = streams.from_arrays(X).through(streams.Standardise())
-    >>> block.X  # (4 - 2) / 1: the third row by the first two
+    >>> block.X  # the third row is (4 - 2) / 1: mean and deviation of the first two
     array([[0.],
            [0.],
            [2.]])
@@ -105,10 +109,10 @@ class Standardise(Scaling):
 
 
 class MinMax(Scaling):
-    """To the range from 0 to 1, by the least and the largest value of each column so far.
+    """Scales columns to the range 0 to 1, with the smallest and largest value of each column so far.
 
-    What lies outside all that came before lands outside. Sparse rows are divided by the largest absolute
-    value, so that 0 stays 0.
+    A new smallest or largest value becomes less than 0 or more than 1. Sparse rows are divided by the
+    largest absolute value, so that 0 stays 0.
     """
 
     _dense = _core.Range

@@ -1,4 +1,4 @@
-"""Rows in another order, within bounded memory."""
+"""Shuffle a stream in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from budgetron.streams._stream import Block, Transform
 
 
 class ShuffleBuffer(Transform):
-    """A buffer of ``size`` rows: a row that enters when it is full takes the place of one drawn at random.
+    """A buffer of ``size`` rows. When it is full, each new row replaces one chosen at random.
 
-    At the end of the stream what is left comes in random order. The order depends on the seed and the rows
-    alone, not on the blocks. Each block that enters moves the whole buffer once: let blocks not be much
-    smaller than it. ``entered`` counts the rows of the stream that went in: where a resumed run goes on.
+    The replaced row leaves the buffer. At the end of the stream the remaining rows leave in random order.
+    The order depends only on the seed and the rows, not on the blocks. Each block copies the whole buffer
+    once, so blocks should not be much smaller than the buffer. ``entered`` is the number of rows that went
+    in; a resumed run continues there.
 
     >>> import numpy as np
     >>> from budgetron import streams
@@ -44,11 +45,11 @@ class ShuffleBuffer(Transform):
 
     @property
     def held(self) -> int:
-        """How many rows are in the buffer."""
+        """The number of rows in the buffer."""
         return 0 if self._held is None else len(self._held)
 
     def learn_transform(self, block: Block) -> Block:
-        """The rows that make room for those of the block."""
+        """Put the block into the buffer and return the rows that it replaces."""
         held = self.held
         fill = min(self.size - held, len(block))
         rows = block if self._held is None else _joined(self._held, block)
@@ -60,7 +61,7 @@ class ShuffleBuffer(Transform):
         return out
 
     def flush(self) -> Block | None:
-        """What is left, in random order."""
+        """Empty the buffer: the remaining rows, in random order."""
         if self._held is None:
             return None
         held, self._held = self._held, None
@@ -87,9 +88,9 @@ class ShuffleBuffer(Transform):
         return counts | rows | ({} if y is None else {"y": y})
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state of a buffer of the same size and seed."""
+        """Continue from a saved state of a buffer of the same size and seed."""
         if state["counts"].shape != (3,) or (state["counts"] < 0).any():
-            raise ValueError("ShuffleBuffer: the state has no counts.")
+            raise ValueError("ShuffleBuffer: the state must have three counts of at least 0.")
         X = state.get("X")
         if "data" in state:
             shape = (len(state["indptr"]) - 1, int(state["columns"][0]))
@@ -100,32 +101,34 @@ class ShuffleBuffer(Transform):
         self._held = None if X is None else Block(X.copy(), state.get("y"), 0)
 
     def _uniforms(self, n: int) -> Any:
-        """The next n numbers of the generator, which is a function of the seed and how many were drawn."""
+        """The next n random numbers; they depend only on the seed and on how many were drawn before."""
         philox = np.random.Philox(key=self.seed)
-        philox.advance(self._drawn // 4)  # which goes by fours
+        philox.advance(self._drawn // 4)  # one step of Philox makes four numbers
         numbers = np.random.Generator(philox).random(self._drawn % 4 + n)[self._drawn % 4 :]
         self._drawn += n
         return numbers
 
 
 def _swaps(uniforms: Any, size: int) -> tuple[Any, Any]:
-    """Which rows leave and which stay if rows size, size + 1 ... each take a place at random."""
+    """Which rows leave and which stay if rows size, size + 1, ... each replace a random one."""
     n = len(uniforms)
     places = (uniforms * size).astype(np.int64)
     new = size + np.arange(n)
-    # Who leaves place p is whoever took it last, or row p itself.
+    # The row that leaves place p is the last one put there, or row p itself.
     by_place = np.argsort(places, kind="stable")
     again = places[by_place[1:]] == places[by_place[:-1]]
     leaving = places.copy()
     leaving[by_place[1:][again]] = new[by_place[:-1][again]]
     staying = np.arange(size)
-    staying[places] = new  # the last one of a place wins
+    staying[places] = new  # of several assignments to a place, the last one counts
     return leaving, staying
 
 
 def _joined(a: Block, b: Block) -> Block:
     if sparse.issparse(a.X) != sparse.issparse(b.X) or (a.y is None) != (b.y is None):
-        raise ValueError("ShuffleBuffer: rows of different kinds cannot be mixed.")
+        raise ValueError(
+            "ShuffleBuffer: cannot mix dense and sparse rows, or rows with and without labels."
+        )
     X = sparse.vstack([a.X, b.X], format="csr") if sparse.issparse(a.X) else np.concatenate([a.X, b.X])
     return Block(X, None if a.y is None else np.concatenate([a.y, b.y]), 0)
 

@@ -9,10 +9,10 @@ from scipy import sparse
 
 from budgetron import _check, _core
 from budgetron.streams._bytes import Source
-from budgetron.streams._stream import Block, DataError, Stream, too_short
+from budgetron.streams._stream import Block, DataError, Stream, too_few_rows
 
 LARGEST = 2**31 - 2
-"""The largest index that a file may have."""
+"""The largest index allowed in a file."""
 
 EXPECTED = {
     _core.Fault.Label: "a label (a finite decimal number)",
@@ -36,7 +36,7 @@ class SvmlightStream(Stream):
 
     @property
     def n_features(self) -> int:
-        """The number of columns: as given, or else as the largest index in the file asks for."""
+        """The number of columns: as given, or else found by reading the file for its largest index."""
         if self._width is None:
             self._width = self._scan()
         return self._width
@@ -47,7 +47,9 @@ class SvmlightStream(Stream):
         for failure in _fed(parser, self.source):
             if parser.columns > width:
                 name = self.source.name
-                raise DataError(f"{name}: it has grown wider since it was first read; give n_features.")
+                raise DataError(
+                    f"{name}: the file has more columns than when it was first read; give n_features."
+                )
             skipped = min(parser.ready, max(self.first - at, 0))
             parser.drop(skipped)
             at += skipped
@@ -60,15 +62,15 @@ class SvmlightStream(Stream):
         if parser.problem is not None:
             raise self._refused(parser.problem)
         if at < self.first:
-            raise too_short(self.source.name, self.first, at)
+            raise too_few_rows(self.source.name, self.first, at)
 
     def skip(self, rows: int) -> Self:
-        """The same stream without its first rows; its width is found here, once for all of them."""
-        _ = self.n_features
+        """The same stream without its first ``rows`` rows."""
+        _ = self.n_features  # found here, once for all streams made by skip
         return super().skip(rows)
 
     def _scan(self) -> int:
-        """The width of the rows that can be read; what cannot is reported when its turn comes."""
+        """The number of columns up to the first error, which iteration will report."""
         parser = self._parser()
         for _ in _fed(parser, self.source):
             parser.drop(parser.ready)
@@ -97,7 +99,7 @@ class SvmlightStream(Stream):
 
 
 def _fed(parser: _core.SvmlightParser, source: Source) -> Iterator[DataError | bool | None]:
-    """Feeds all bytes; yields None after each piece, then True, or what made the bytes end early."""
+    """Feed all bytes to the parser. Yields None after each piece; at the end True, or the error."""
     try:
         for piece in source.pieces():
             parser.feed(piece)
@@ -120,18 +122,19 @@ def _block(parser: _core.SvmlightParser, rows: int, width: int, start: int) -> B
 def from_svmlight(
     source: Any, n_features: int | None = None, rows: int = 1000, zero_based: bool = False
 ) -> SvmlightStream:
-    r"""Rows (CSR) and labels of a svmlight or LIBSVM file, ``rows`` at a time.
+    r"""A stream of the rows (CSR) and labels of an svmlight or LIBSVM file, in blocks of ``rows`` rows.
 
-    ``source`` is a path, a binary file object, or ``"-"`` for the standard input. Files packed by gzip,
-    bzip2, xz or zstandard (before Python 3.14: ``budgetron[zstd]``) are known by their first bytes.
+    ``source`` is a path, a binary file object, or ``"-"`` for the standard input. Files compressed with
+    gzip, bzip2, xz or zstandard (before Python 3.14: ``budgetron[zstd]``) are recognised by their first
+    bytes.
 
-    A learner needs ``n_features``, the number of columns, before the first row. Where it is not given, the
-    file is read once more, at the start, for its largest index; a pipe cannot be, and it must be given.
+    ``n_features`` is the number of columns. If it is not given, the file is read twice, the first time to
+    find the largest index. A pipe cannot be read twice, so it needs ``n_features``.
 
-    A line is a label (a decimal number), perhaps ``qid:`` and a whole number, which are skipped, then
-    ``index:value`` with ascending indices from 1, or from 0 if ``zero_based``, and perhaps ``# a comment``.
-    Lines may be empty and may end with CR LF. All else raises `DataError` with line and column, after the
-    rows before it.
+    A line has a label (a decimal number), then pairs ``index:value`` with ascending indices. The first
+    index is 1, or 0 if ``zero_based``. ``qid:`` and a whole number after the label are ignored, and so is a
+    ``# comment`` at the end. Lines may be empty and may end with CR LF. Anything else raises a `DataError`
+    with line and column, after the rows before it were returned.
 
     >>> import io
     >>> from budgetron import streams
@@ -144,6 +147,6 @@ def from_svmlight(
     source = Source(source)
     if n_features is not None:
         n_features = _check.count("from_svmlight", "n_features", n_features)
-    elif not source.again:
-        raise ValueError(f"from_svmlight: n_features must be given for {source.name}, which is a pipe.")
+    elif not source.rereadable:
+        raise ValueError(f"from_svmlight: {source.name} is a pipe, which needs n_features.")
     return SvmlightStream(source, n_features, _check.count("from_svmlight", "rows", rows), bool(zero_based))

@@ -14,19 +14,19 @@ import numpy as np
 
 from budgetron import _check
 from budgetron.streams._bytes import LINE_END, Readable, Source
-from budgetron.streams._stream import Block, DataError, Stream, too_short
+from budgetron.streams._stream import Block, DataError, Stream, too_few_rows
 
 LARGEST = 2**53
-BLOCK = 1 << 20  # the bytes of CSV that are parsed at a time, unless lines are long
-MOST_NAMES = 20  # that a message lists
-LONGEST = 300  # characters that a message takes over from pyarrow
+BLOCK = 1 << 20  # the bytes of CSV parsed at a time, unless lines are long
+MOST_NAMES = 20  # column names listed in a message
+LONGEST = 300  # characters quoted from a pyarrow message
 BOM = b"\xef\xbb\xbf"
 
 
 class TableStream(Stream):
-    """Columns of numbers, and one of labels."""
+    """A table of numeric columns and, optionally, a column of labels."""
 
-    from_text = False  # where a double does not tell whether it was a whole number that had to be rounded
+    from_text = False  # if True, a label of 2^53 or more may have been rounded while it was parsed
 
     def __init__(
         self, source: Source, names: list[str], target: str | None, features: Any, rows: int
@@ -51,12 +51,12 @@ class TableStream(Stream):
 
     def __iter__(self) -> Iterator[Block]:
         at, batches = self._batches()
-        pieces: list[tuple[Any, Any]] = []  # rows that wait until they fill a block
+        pieces: list[tuple[Any, Any]] = []  # rows collected until they fill a block
         waiting = 0
         for batch in batches:
             X, y = self._arrays(batch, at)
             at += len(X)
-            new = min(len(X), max(at - self.first, 0))  # the others are skipped
+            new = min(len(X), max(at - self.first, 0))  # the rows before self.first are skipped
             if not new:
                 continue
             pieces.append((X[len(X) - new :], None if y is None else y[len(X) - new :]))
@@ -69,13 +69,13 @@ class TableStream(Stream):
                     yield Block(X[cut], None if y is None else y[cut], start + i)
                 pieces, waiting = [(X[whole:], None if y is None else y[whole:])], waiting - whole
         if at < self.first:
-            raise too_short(self.source.name, self.first, at)
+            raise too_few_rows(self.source.name, self.first, at)
         if waiting:
             yield Block(*_joined(pieces), at - waiting)
 
     @abstractmethod
     def _batches(self) -> tuple[int, Iterator[Any]]:
-        """Record batches, and the number of the row that the first of them begins with."""
+        """The index of the first row that is read, and an iterator of pyarrow record batches."""
 
     def _arrays(self, batch: Any, start: int) -> tuple[Any, Any]:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
@@ -99,14 +99,16 @@ class TableStream(Stream):
         return X, labels.to_numpy(zero_copy_only=False).astype(object)
 
     def _whole(self, labels: Any, kind: Any, start: int) -> Any:
-        """Labels that became doubles: from 2^53 on different whole numbers would become the same."""
+        """Refuse labels of 2^53 or more: as doubles, different whole numbers would become equal."""
         import pyarrow as pa
 
         large = np.abs(labels) >= LARGEST
         if large.any() and (self.from_text or not pa.types.is_floating(kind)):
             row = start + int(np.argmax(large))
             where = f"{self.source.name}, row {row} (the first is 0), column {self.target!r}"
-            raise DataError(f"{where}: expected a label below 2^53 in size, got one that would be rounded.")
+            raise DataError(
+                f"{where}: expected a label below 2^53, got a larger one, which would be rounded."
+            )
         return labels
 
     def _numbers(self, column: Any, name: str) -> Any:
@@ -116,7 +118,7 @@ class TableStream(Stream):
             kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
             if not any(is_kind(column.type) for is_kind in kinds):
                 raise DataError(
-                    f"{self.source.name}: column {name!r} must hold numbers, it holds {column.type}."
+                    f"{self.source.name}: column {name!r} must hold numbers, got {column.type}."
                 )
             column = column.cast(pa.float64(), safe=False)
         return column.to_numpy(zero_copy_only=False)
@@ -125,7 +127,7 @@ class TableStream(Stream):
         if missing.any():
             row = start + int(np.argmax(missing))
             where = f"{self.source.name}, row {row} (the first is 0), column {name!r}"
-            raise DataError(f"{where}: expected a finite value, got none.")
+            raise DataError(f"{where}: expected a finite value, got a missing or infinite one.")
 
 
 class CsvStream(TableStream):
@@ -138,7 +140,7 @@ class CsvStream(TableStream):
     ) -> None:
         self.delimiter = delimiter
         head = Head(source, delimiter)
-        self._unused = [] if source.again else [head]  # a pipe is looked at only once
+        self._unused = [] if source.rereadable else [head]  # a pipe can be read only once
         super().__init__(source, head.names, target, features, rows)
 
     def _batches(self) -> tuple[int, Iterator[Any]]:
@@ -150,10 +152,10 @@ class CsvStream(TableStream):
         if self.target is not None:
             types[self.target] = pa.float64() if head.is_number(self.target) else pa.string()
 
-        least = head.block if head.block > BLOCK else 1  # short rows of a pipe come as they arrive
+        least = head.block if head.block > BLOCK else 1  # 1: rows of a pipe are parsed as they arrive
 
         def read() -> Iterator[Any]:
-            with _sentence(self.source.name):
+            with _pyarrow_errors(self.source.name):
                 yield from arrow.open_csv(
                     pa.PythonFile(Readable(head.pieces, least), mode="r"),
                     read_options=arrow.ReadOptions(use_threads=False, block_size=head.block),
@@ -167,7 +169,7 @@ class CsvStream(TableStream):
 
 
 class Head:
-    """The first two lines of a CSV file that are not empty, and all its bytes."""
+    """The first two non-empty lines of a CSV file, and an iterator over all its bytes."""
 
     def __init__(self, source: Source, delimiter: str) -> None:
         pieces = source.pieces()
@@ -175,13 +177,13 @@ class Head:
         self.pieces = chain([head], pieces)
         self._delimiter = delimiter
         longest = max(map(len, self._lines), default=0)
-        # pyarrow refuses a line that is longer than a block; and a batch of few rows is slow.
+        # pyarrow refuses lines longer than a block, and is slow if a block has few rows.
         self.block = max(BLOCK, 4 * longest, min(64 * longest, 32 * BLOCK))
-        with _sentence(source.name):
+        with _pyarrow_errors(source.name):
             self.names = list(self._read(1).schema.names) if self._lines else []
 
     def is_number(self, name: str) -> bool:
-        """Whether the first row has a number in a column; nan is one, so that it is refused as such."""
+        """Whether the first row has a number in a column. NaN counts as one, and is refused later."""
         import pyarrow as pa
 
         try:
@@ -192,7 +194,7 @@ class Head:
         return True
 
     def _read(self, lines: int, types: dict[str, Any] | None = None) -> Any:
-        """A reader of the first line or two."""
+        """A pyarrow reader of the first one or two lines."""
         from pyarrow import csv as arrow
 
         return arrow.open_csv(
@@ -204,7 +206,7 @@ class Head:
 
 
 def _first_lines(pieces: Iterator[bytes]) -> tuple[bytes, list[bytes]]:
-    """The first two lines that are not empty, and all bytes that were taken for them."""
+    """All bytes read so far, and the first two non-empty lines in them."""
     head, lines = bytearray(), list[bytes]()
     start = searched = 0
     for piece in pieces:
@@ -216,7 +218,7 @@ def _first_lines(pieces: Iterator[bytes]) -> tuple[bytes, list[bytes]]:
             break
         searched = len(head)
     else:
-        lines += _line(head, start, len(head))  # the last line need not end
+        lines += _line(head, start, len(head))  # the last line may have no line end
     return bytes(head), lines[:2]
 
 
@@ -227,7 +229,7 @@ def _line(head: bytearray, start: int, end: int) -> list[bytes]:
 
 
 def _joined(pieces: list[tuple[Any, Any]]) -> tuple[Any, Any]:
-    """Rows and labels of all pieces, in one."""
+    """Concatenate the rows and labels of all pieces."""
     if len(pieces) == 1:
         return pieces[0]
     X = np.concatenate([X for X, _ in pieces])
@@ -247,7 +249,7 @@ class ParquetStream(TableStream):
         columns = [*self.features, *([] if self.target is None else [self.target])]
 
         def read() -> Iterator[Any]:
-            with _sentence(self.source.name):
+            with _pyarrow_errors(self.source.name):
                 yield from file.iter_batches(
                     batch_size=self.rows,
                     row_groups=range(group, len(sizes)),
@@ -265,34 +267,37 @@ def from_csv(
     rows: int = 1000,
     delimiter: str = ",",
 ) -> CsvStream:
-    """Rows of a CSV file whose first line names the columns; packed files and pipes as in `from_svmlight`.
+    """A stream of the rows of a CSV file. Its first line has the column names.
 
-    ``features`` are columns of numbers, by default all but the ``target``. If the target of the first row
-    is a number, all are, below 2^53 in size; else they are texts. Lines that are empty do not count.
+    ``source`` may be compressed or a pipe, as for `from_svmlight`. ``features`` are the names of numeric
+    columns; by default all but the ``target``. If the target in the first row is a number, all targets must
+    be numbers below 2^53; else they are strings. Empty lines are ignored.
     """
-    _need_arrow("from_csv")
+    _require_pyarrow("from_csv")
     return CsvStream(Source(source), target, features, _check.count("from_csv", "rows", rows), delimiter)
 
 
 def from_parquet(
     source: Any, target: str | None = None, features: Sequence[str] | None = None, rows: int = 1000
 ) -> ParquetStream:
-    """Rows of a Parquet file (a path or a seekable binary file), as `from_csv` reads them.
+    """A stream of the rows of a Parquet file, a path or a seekable binary file.
 
-    Skipping goes by row groups: what lies before is not read.
+    ``target`` and ``features`` are as for `from_csv`. ``skip`` does not read the row groups before its row.
     """
-    _need_arrow("from_parquet")
+    _require_pyarrow("from_parquet")
     from pyarrow import parquet
 
     source = Source(source)
-    if not source.again:
-        raise ValueError(f"from_parquet: {source.name} is a pipe; Parquet files are read from their end.")
-    with _sentence(source.name):
+    if not source.rereadable:
+        raise ValueError(
+            f"from_parquet: {source.name} is a pipe, expected a file: Parquet is read from its end."
+        )
+    with _pyarrow_errors(source.name):
         names = parquet.ParquetFile(source.path or source.file).schema_arrow.names
     return ParquetStream(source, names, target, features, _check.count("from_parquet", "rows", rows))
 
 
-def _need_arrow(who: str) -> None:
+def _require_pyarrow(who: str) -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
@@ -300,14 +305,16 @@ def _need_arrow(who: str) -> None:
 
 
 @contextmanager
-def _sentence(name: str) -> Iterator[None]:
-    """What pyarrow has to say, in the first line of it."""
+def _pyarrow_errors(name: str) -> Iterator[None]:
+    """Turn errors of pyarrow into a `DataError` with their first line."""
     import pyarrow as pa
 
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        said = str(error).splitlines()[0]
-        if "straddling object" in said:
-            said = "a line is too long: it has far more bytes than the first two."
-        raise DataError(f"{name}: {said if len(said) <= LONGEST else said[:LONGEST] + '...'}") from error
+        message = str(error).splitlines()[0]
+        if "straddling object" in message:
+            message = "a line is too long: it has many more bytes than the first two lines."
+        raise DataError(
+            f"{name}: {message if len(message) <= LONGEST else message[:LONGEST] + '...'}"
+        ) from error

@@ -14,7 +14,7 @@ from budgetron import SaveError, datasets
 from budgetron._tasks import Labels, Targets
 from budgetron.cli import input, learners, output
 from budgetron.cli.arguments import Parser, seed, whole
-from budgetron.cli.process import Usage, say
+from budgetron.cli.process import UsageError, say
 from budgetron.evaluate import Comparison, compare
 
 EXAMPLES = """\
@@ -25,41 +25,46 @@ EXAMPLES = """\
 
 
 def parser() -> Parser:
-    """The arguments."""
+    """The argument parser."""
     made = Parser(
         "compare",
         "ALGORITHM... --data FILE [FLAGS]",
-        "Each algorithm gets those of the flags that it takes. The rows are held in memory.",
+        "Run several algorithms over the same random orders of the rows, which are held in memory. Each\n"
+        "algorithm uses the flags that it has; a flag that none of them has is an error.",
         EXAMPLES,
     )
-    made.add_argument("algorithms", metavar="ALGORITHM", nargs="+", help="those listed below")
+    made.add_argument("algorithms", metavar="ALGORITHM", nargs="+", help="algorithms from the list below")
     made.add_argument(
-        "--data", metavar="FILE", required=True, help="a file, a data set's name, or - for a pipe"
+        "--data", metavar="FILE", required=True, help="a file, the name of a data set, or - for a pipe"
     )
     input.add_arguments(made)
     task = made.add_argument_group("task")
-    task.add_argument("--regression", action="store_true", help="labels are targets")
+    task.add_argument("--regression", action="store_true", help="the labels are real-valued targets")
     task.add_argument(
-        "--permutations", type=whole(1), default=20, metavar="N", help="orders; 20 if not given"
+        "--permutations", type=whole(1), default=20, metavar="N", help="the number of orders; default 20"
     )
     task.add_argument(
-        "--seed", type=seed, default=0, metavar="N", help="of the first order; 0 if not given"
+        "--seed", type=seed, default=0, metavar="N", help="the seed of the first order; default 0"
     )
     task.add_argument(
-        "--jobs", type=int, default=1, metavar="N", help="threads; -1 is one for each processor"
+        "--jobs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="the number of threads; -1 means one per processor; default 1",
     )
     results = made.add_argument_group("results")
     results.add_argument(
-        "--every", type=whole(1), metavar="N", help="rows between two points of the figure"
+        "--every", type=whole(1), metavar="N", help="the number of rows between two points of the figure"
     )
     results.add_argument(
         "--figure",
         metavar="FILE",
-        help="where error, support vectors and time are drawn (png, svg, pdf); compare.png if not given, "
-        "and if matplotlib is there",
+        help="plot error, support vectors and time to FILE (.png, .svg or .pdf); default compare.png, if "
+        "matplotlib is installed",
     )
-    results.add_argument("--no-figure", action="store_true", help="draw nothing")
-    results.add_argument("--json", action="store_true", help="one JSON document instead of a table")
+    results.add_argument("--no-figure", action="store_true", help="do not plot")
+    results.add_argument("--json", action="store_true", help="print a JSON document instead of a table")
     learners.add_flags(made)
     return made
 
@@ -67,12 +72,12 @@ def parser() -> Parser:
 def main(argv: list[str]) -> None:
     """Run the command."""
     args = parser().parse_intermixed_args(argv)
-    names = [learners.named(word) for word in args.algorithms]
+    names = [learners.algorithm_name(word) for word in args.algorithms]
     if len(set(names)) < len(names):
-        raise Usage("an algorithm was named twice.")
-    competing = learners.learners(names, learners.given(args))
+        raise UsageError("an algorithm is given twice: give each once.")
+    competing = learners.build(names, learners.given_flags(args))
     _check(args)
-    X, y = input.loaded(args.data, args)
+    X, y = input.load(args.data, args)
     regression = _regression(args, y)
     task = Targets() if regression else Labels(max(2, len(np.unique(y))))
     for learner in competing.values():
@@ -94,29 +99,29 @@ def main(argv: list[str]) -> None:
 
 def _check(args: Namespace) -> None:
     if args.jobs == 0 or args.jobs < -1:
-        raise Usage(f"--jobs: expected a whole number of at least 1, or -1, got {args.jobs}.")
+        raise UsageError(f"--jobs: expected a whole number of at least 1, or -1, got {args.jobs}.")
     if args.no_figure and args.figure is not None:
-        raise Usage("--figure and --no-figure exclude each other.")
+        raise UsageError("--figure and --no-figure exclude each other.")
     if not args.no_figure and args.figure is None and find_spec("matplotlib") is not None:
         args.figure = "compare.png"
     if args.figure is not None:
         if Path(args.figure).suffix not in (".png", ".svg", ".pdf"):
-            raise Usage(
+            raise UsageError(
                 f"--figure: expected a name that ends with .png, .svg or .pdf, got {args.figure!r}."
             )
         if Path(args.figure).is_dir() or not os.access(Path(args.figure).absolute().parent, os.W_OK):
             raise SaveError(
-                f"{args.figure}: cannot be written: a folder, or in one that is not there or not writable."
+                f"{args.figure}: cannot be written: it is a folder, or in one that is missing or read-only."
             )
         if find_spec("matplotlib") is None:
-            raise Usage("--figure needs matplotlib: pip install 'budgetron[plot]'.")
+            raise UsageError("--figure needs matplotlib: pip install 'budgetron[plot]'.")
 
 
 def _regression(args: Namespace, y: Any) -> bool:
-    if args.regression or input.named(args.data):
+    if args.regression or input.is_data_set(args.data):
         return bool(args.regression or datasets.describe(args.data).task == "regression")
     if len(np.unique(y)) > input.MOST_LABELS:
-        raise Usage(
+        raise UsageError(
             f"{args.data} has more than {input.MOST_LABELS} different labels: "
             "give --regression if they are targets."
         )

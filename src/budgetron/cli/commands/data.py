@@ -1,11 +1,11 @@
-"""``budgetron data``: the data sets that are known by name."""
+"""``budgetron data``: list, describe and download data sets."""
 
 from __future__ import annotations
 
 from budgetron import datasets
 from budgetron.cli.arguments import Parser
-from budgetron.cli.input import known
-from budgetron.cli.process import Usage
+from budgetron.cli.input import exists
+from budgetron.cli.process import UsageError
 from budgetron.streams import DataError
 
 EXAMPLES = """\
@@ -20,30 +20,31 @@ def main(argv: list[str]) -> None:
     made = Parser(
         "data",
         "list | describe NAME | fetch NAME",
-        "Data sets are looked for in the folder that BUDGETRON_DATA names, or else in the user's cache.",
+        "List, describe or download data sets. Their files are in the folder that the environment\n"
+        "variable BUDGETRON_DATA names, or else in the user's cache.",
         EXAMPLES,
     )
     made.add_argument(
-        "action", choices=["list", "describe", "fetch"], metavar="ACTION", help="list, describe, fetch"
+        "action", choices=["list", "describe", "fetch"], metavar="ACTION", help="list, describe or fetch"
     )
-    made.add_argument("name", nargs="?", metavar="NAME", help="a data set")
+    made.add_argument("name", nargs="?", metavar="NAME", help="the name of a data set")
     args = made.parse_args(argv)
     if (args.name is None) != (args.action == "list"):
-        raise Usage(
+        raise UsageError(
             "data list takes no name." if args.action == "list" else f"data {args.action} needs a name."
         )
     if args.action == "list":
         print(_list())
         return
-    if not known(args.name):
-        raise Usage(f"there is no data set {args.name!r}; budgetron data list says which there are.")
+    if not exists(args.name):
+        raise UsageError(f"there is no data set {args.name!r}; see budgetron data list.")
     print(datasets.describe(args.name) if args.action == "describe" else _fetched(args.name))
 
 
 def _list() -> str:
-    """All of them, and whether their rows are here."""
+    """A table of all data sets. "local" says whether the files are in the data folder."""
     entries = [datasets.describe(name) for name in datasets.names()]
-    rows = [("name", "task", "rows", "columns", "classes", "here"), *map(_row, entries)]
+    rows = [("name", "task", "rows", "columns", "classes", "local"), *map(_row, entries)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(
@@ -56,12 +57,12 @@ def _list() -> str:
 
 def _row(entry: datasets.DataSet) -> tuple[str, ...]:
     counts = ("" if n is None else str(n) for n in (entry.size, entry.columns, entry.classes))
-    return (entry.name, entry.task or "", *counts, "yes" if _here(entry.name) else "no")
+    return (entry.name, entry.task or "", *counts, "yes" if _is_local(entry.name) else "no")
 
 
-def _here(name: str) -> bool:
+def _is_local(name: str) -> bool:
     if name == "synthetic":
-        return True  # it is made, not read
+        return True  # generated, not read from a file
     try:
         return bool(datasets.files(name))
     except DataError:
@@ -71,5 +72,5 @@ def _here(name: str) -> bool:
 def _fetched(name: str) -> str:
     try:
         return "\n".join(map(str, datasets.fetch(name)))
-    except DataError as error:  # which is not about data of the user
+    except DataError as error:  # exit code 1, not the one for bad data of the user
         raise ConnectionError(str(error)) from error

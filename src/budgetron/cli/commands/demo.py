@@ -1,4 +1,4 @@
-"""``budgetron demo``: ten learners over handwritten digits."""
+"""``budgetron demo``: compare ten learners on handwritten digits."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from budgetron.cli.arguments import Parser, whole
 def main(argv: list[str]) -> None:
     """Run the command."""
     made = Parser(
-        "demo", "[--orders N]", "Ten learners over handwritten digits.", "  budgetron demo --orders 5\n"
+        "demo",
+        "[--orders N]",
+        "Compare ten learners on handwritten digits.",
+        "  budgetron demo --orders 5\n",
     )
     made.add_argument(
-        "--orders", type=whole(1), default=20, metavar="N", help="random orders; 20 if not given"
+        "--orders", type=whole(1), default=20, metavar="N", help="the number of random orders; default 20"
     )
     args = made.parse_args(argv)
     from budgetron.demo import main as demo

@@ -1,4 +1,4 @@
-"""``budgetron inspect``: what a model file says. It is read as data; no model is built from it."""
+"""``budgetron inspect``: show the contents of a model file, without building the model."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ def main(argv: list[str]) -> None:
     made = Parser(
         "inspect",
         "MODEL [--json]",
-        "What is in a model file: the learner, the labels, the run it comes from, and its arrays.",
+        "Show the contents of a model file: the learner, the labels, the run and the arrays.",
         "  budgetron inspect model\n  budgetron inspect model --json | jq .fitted\n",
     )
     made.add_argument("model", metavar="MODEL", help="a model file")
-    made.add_argument("--json", action="store_true", help="everything but the numbers in the arrays")
+    made.add_argument(
+        "--json",
+        action="store_true",
+        help="print a JSON document of everything but the numbers in the arrays",
+    )
     args = made.parse_args(argv)
     file = model_files.read(args.model)
     print(output.document(_document(file)) if args.json else _text(file))
@@ -32,8 +36,8 @@ def _document(file: ModelFile) -> dict[str, Any]:
         name: {"dtype": array.dtype.name, "shape": list(array.shape), "bytes": array.nbytes}
         for name, array in sorted(file.arrays.items())
     }
-    said = {key: file.description[key] for key in ("estimator", "fitted", "extra")}
-    return {"file": file.path, "budgetron_version": file.budgetron_version, **said, "arrays": arrays}
+    value = {key: file.description[key] for key in ("estimator", "fitted", "extra")}
+    return {"file": file.path, "budgetron_version": file.budgetron_version, **value, "arrays": arrays}
 
 
 def _text(file: ModelFile) -> str:
@@ -69,28 +73,28 @@ def _steps(run: dict[str, Any]) -> list[dict[str, Any]]:
     return [s for s in steps if isinstance(s, dict) and "what" in s] if isinstance(steps, list) else []
 
 
-def _classes(said: Any, file: ModelFile) -> str:
+def _classes(value: Any, file: ModelFile) -> str:
     labels = file.arrays.get("classes")
-    if said == "numbers" and labels is not None and labels.ndim == 1:
+    if value == "numbers" and labels is not None and labels.ndim == 1:
         return _cut(", ".join(output.label(value) for value in labels.tolist()))
-    if said == "text" and labels is not None:
+    if value == "text" and labels is not None:
         try:
             return _cut(", ".join(ascii(str(text))[1:-1] for text in model_files.from_code_points(labels)))
         except ValueError:
-            return "texts that cannot be read"
-    return _code(said)
+            return "strings that cannot be read"
+    return _code(value)
 
 
-def _code(said: Any) -> str:
-    """A description as the code that would write it, escaped, since a terminal obeys some characters."""
-    if isinstance(said, dict):
+def _code(value: Any) -> str:
+    """A description as Python code, with control characters escaped."""
+    if isinstance(value, dict):
         inner = ", ".join(
-            f"{ascii(key)[1:-1]}={_code(value)}" for key, value in said.items() if key != "type"
+            f"{ascii(key)[1:-1]}={_code(value)}" for key, value in value.items() if key != "type"
         )
-        return f"{ascii(said.get('type', 'dict'))[1:-1]}({inner})"
-    if isinstance(said, list):
-        return _cut("[" + ", ".join(map(_code, said[:LONGEST])) + "]")
-    return _cut(ascii(said))
+        return f"{ascii(value.get('type', 'dict'))[1:-1]}({inner})"
+    if isinstance(value, list):
+        return _cut("[" + ", ".join(map(_code, value[:LONGEST])) + "]")
+    return _cut(ascii(value))
 
 
 def _cut(text: str) -> str:

@@ -1,4 +1,4 @@
-"""``budgetron predict``: what a saved model says of rows."""
+"""``budgetron predict``: predict rows with a saved model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from budgetron import model_files
 from budgetron.cli import checkpoint, input, output
 from budgetron.cli.arguments import Parser, whole
-from budgetron.cli.process import Usage, say
+from budgetron.cli.process import UsageError, say
 from budgetron.cli.session import refuse_unprintable
 from budgetron.streams import Block, DataError
 
@@ -24,25 +24,27 @@ EXAMPLES = """\
 
 
 def parser() -> Parser:
-    """The arguments."""
+    """The argument parser."""
     made = Parser(
         "predict",
         "MODEL FILE [FLAGS]",
-        "Predictions on stdout, one line to a row. Rows are scaled as those that it has learned.",
+        "Print the predictions of a saved model, one line per row. Rows are scaled as in its run.",
         EXAMPLES,
     )
     made.add_argument("model", metavar="MODEL", help="a model file")
-    made.add_argument("file", metavar="FILE", help="a file, a data set's name, or - for a pipe")
+    made.add_argument("file", metavar="FILE", help="a file, the name of a data set, or - for a pipe")
     what = made.add_mutually_exclusive_group()
     what.add_argument(
-        "--scores", action="store_true", help="f(x) in place of labels; for more than two, one a class"
+        "--scores",
+        action="store_true",
+        help="print scores f(x) instead of labels; one per class for more than two classes",
     )
     what.add_argument(
-        "--proba", action="store_true", help="probabilities of the classes (models of the logistic loss)"
+        "--proba", action="store_true", help="print class probabilities (only for --loss logistic)"
     )
     rows = input.add_arguments(made)
     rows.add_argument(
-        "--block", type=whole(1), default=1000, metavar="N", help="rows at a time; 1000 if not given"
+        "--block", type=whole(1), default=1000, metavar="N", help="read N rows at a time; default 1000"
     )
     return made
 
@@ -54,20 +56,20 @@ def main(argv: list[str]) -> None:
     model, transforms = file.estimator(), checkpoint.transforms_of(file)
     columns = model.n_features_in_
     if args.features not in (None, columns):
-        raise Usage(f"--features {args.features}: {args.model} has learned from {columns} columns.")
+        raise UsageError(f"--features {args.features}: expected {columns}, as {args.model} has.")
     if not (args.scores or args.proba):
         refuse_unprintable(args.model, getattr(model, "classes_", ()))
     names = checkpoint.columns_of(file) or getattr(model, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
-    source = input.opened(args.file, args, rows=args.block, features=columns, names=names)
+    source = input.open_stream(args.file, args, rows=args.block, features=columns, names=names)
     if source.n_features != columns:
         raise DataError(f"{args.file}: has {source.n_features} columns of features, expected {columns}.")
     if (names is None) != (input.names_of(source) is None):
         which = args.file if names is None else args.model
-        say(f"only {which} names its columns: they are taken in their order.")
-    said = _said(model, args)
+        say(f"only {which} has column names: columns are matched by position.")
+    write_lines = _line_writer(model, args)
     for block in source:
-        sys.stdout.write(said(_scaled(block, transforms, args.file)))
+        sys.stdout.write(write_lines(_scaled(block, transforms, args.file)))
         sys.stdout.flush()
 
 
@@ -83,14 +85,14 @@ def _scaled(block: Block, transforms: list[Any], name: str) -> Block:
     return Block(X, block.y, block.start)
 
 
-def _said(model: Any, args: Namespace) -> Callable[[Block], str]:
-    """What turns a block into lines."""
+def _line_writer(model: Any, args: Namespace) -> Callable[[Block], str]:
+    """A function that turns a block into lines of output."""
     if args.scores:
         function = getattr(model, "decision_function", model.predict)
     elif args.proba:
         if not hasattr(model, "predict_proba"):
-            raise Usage(
-                f"--proba: {args.model} has no probabilities, which need a classifier of --loss logistic."
+            raise UsageError(
+                f"--proba: {args.model} has no probabilities; expected a classifier with --loss logistic."
             )
         function = model.predict_proba
     else:
@@ -108,6 +110,6 @@ def _said(model: Any, args: Namespace) -> Callable[[Block], str]:
 
 
 def _numbers(values: Any) -> str:
-    """A line to a row, tabs between numbers that read back as what they are."""
+    """One line per row, numbers separated by tabs and printed in full precision."""
     rows = np.asarray(values).reshape(len(values), -1).tolist()
     return "".join("\t".join(map(repr, row)) + "\n" for row in rows)

@@ -1,4 +1,4 @@
-"""``budgetron run``: one learner over a stream."""
+"""``budgetron run``: run one learner over a stream."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from budgetron._durable import obstacle
 from budgetron.cli import checkpoint, input, learners
 from budgetron.cli.arguments import Parser, seed, whole
 from budgetron.cli.output import Document, Predictions, Table
-from budgetron.cli.process import Interrupted, Signals, Usage
-from budgetron.cli.session import Run, planned
+from budgetron.cli.process import Interrupted, Signals, UsageError
+from budgetron.cli.session import Run, plan
 from budgetron.evaluate import Session
 from budgetron.progress import Progress
 from budgetron.streams import DataError
@@ -29,51 +29,60 @@ EXAMPLES = """\
 
 
 def parser() -> Parser:
-    """The arguments."""
+    """The argument parser."""
     made = Parser(
         "run",
         "ALGORITHM FILE [FLAGS]",
-        "Predict each row, then learn it. A file is read twice if the number of columns or the labels are\n"
-        "not known: give --features (svmlight) and --classes or --regression to read it once.",
+        "Predict each row, then learn it. A file is read twice if its number of columns or its labels are\n"
+        "not given: use --features (for svmlight) and --classes or --regression to read it once.",
         EXAMPLES,
     )
-    made.add_argument("algorithm", metavar="ALGORITHM", help="one of those listed below")
-    made.add_argument("file", metavar="FILE", help="a file, a data set's name, or - for a pipe")
+    made.add_argument("algorithm", metavar="ALGORITHM", help="an algorithm from the list below")
+    made.add_argument("file", metavar="FILE", help="a file, the name of a data set, or - for a pipe")
     rows = input.add_arguments(made)
     input.add_transforms(rows)
-    rows.add_argument(
-        "--block", type=whole(1), metavar="N", help="rows that are read at a time; 1000 if not given"
-    )
+    rows.add_argument("--block", type=whole(1), metavar="N", help="read N rows at a time; default 1000")
     rows.add_argument(
         "--verbose",
         action="store_true",
-        help="say on stderr if and why a file is read twice, as on a terminal",
+        help="report on stderr if a file is read twice, and why; on a terminal always",
     )
     task = made.add_argument_group("task")
     kind = task.add_mutually_exclusive_group()
-    kind.add_argument("--classes", metavar="A,B,...", help="all labels there will be; needed for a pipe")
-    kind.add_argument("--regression", action="store_true", help="labels are targets")
+    kind.add_argument("--classes", metavar="A,B,...", help="all labels; required for a pipe")
+    kind.add_argument("--regression", action="store_true", help="the labels are real-valued targets")
     task.add_argument(
-        "--delay", type=whole(0), default=0, metavar="N", help="the label of a row arrives N rows later"
+        "--delay",
+        type=whole(0),
+        default=0,
+        metavar="N",
+        help="the label of a row arrives N rows later; default 0",
     )
     task.add_argument(
-        "--seed", type=seed, default=0, metavar="N", help="seed of random choices; 0 if not given"
+        "--seed", type=seed, default=0, metavar="N", help="the seed of all random choices; default 0"
     )
     results = made.add_argument_group("results")
     results.add_argument(
-        "--every", type=whole(1), metavar="N", help="a line after every N rows, not only at the end"
+        "--every", type=whole(1), metavar="N", help="print a line every N rows, not only at the end"
     )
-    results.add_argument("--json", action="store_true", help="one JSON document instead of a table")
+    results.add_argument("--json", action="store_true", help="print a JSON document instead of a table")
     results.add_argument(
         "--predictions",
         metavar="FILE",
-        help="one to a line; - is stdout, and the table then goes to stderr",
+        help="write predictions, one per line; with - they go to stdout and the table to stderr",
     )
-    results.add_argument("--save", metavar="MODEL", help="write the model, and what --resume needs")
     results.add_argument(
-        "--checkpoint-every", type=whole(1), metavar="N", help="also save after every N rows, or a few more"
+        "--save", metavar="MODEL", help="write the model and the state of the run to a file"
     )
-    results.add_argument("--resume", action="store_true", help="continue from MODEL if it exists")
+    results.add_argument(
+        "--checkpoint-every",
+        type=whole(1),
+        metavar="N",
+        help="also save after the first block that ends N or more rows later",
+    )
+    results.add_argument(
+        "--resume", action="store_true", help="continue the run in MODEL, if the file exists"
+    )
     learners.add_flags(made)
     return made
 
@@ -81,9 +90,9 @@ def parser() -> Parser:
 def main(argv: list[str]) -> None:
     """Run the command."""
     args = parser().parse_args(argv)
-    args.algorithm = learners.named(args.algorithm)
+    args.algorithm = learners.algorithm_name(args.algorithm)
     _check(args)
-    run = planned(args)
+    run = plan(args)
     session, resumed = run.session, run.session.rows
     report = (Document if args.json else Table)(args, resumed)
     with closing(Predictions(args.predictions, resumed)) as predictions, Signals() as signals:
@@ -93,18 +102,18 @@ def main(argv: list[str]) -> None:
             progress.advance(resumed)
             ended = run.learn(signals, report.add, _between(args, session, save, progress))
         if not ended:
-            raise _interrupted(args, session, save, signals.asked or 0)
+            raise _interrupted(args, session, save, signals.received or 0)
         if session.rows == 0:
-            raise DataError(f"{args.file}: there are no rows.")
+            raise DataError(f"{args.file}: has no rows.")
         save()
     report.finish(session)
 
 
 def _check(args: Namespace) -> None:
     if args.save is None and (args.checkpoint_every or args.resume):
-        raise Usage("--checkpoint-every and --resume need --save MODEL, the file that they are about.")
+        raise UsageError("--checkpoint-every and --resume need --save MODEL.")
     if args.json and args.predictions == "-":
-        raise Usage("--json and --predictions - cannot both have stdout: give --predictions a file.")
+        raise UsageError("--json and --predictions - both write to stdout: give --predictions a file.")
     for place in (args.save, args.predictions):
         if place not in (None, "-"):
             _check_place(Path(place), args.file)
@@ -112,11 +121,11 @@ def _check(args: Namespace) -> None:
         raise SaveError(f"{args.save}: cannot be written: {why}.")
     places = [Path(place) for place in (args.save, args.predictions) if place not in (None, "-")]
     if len(places) == 2 and _same_file(*places):
-        raise Usage(f"--save and --predictions are the same file, {args.save}: give each its own.")
+        raise UsageError(f"--save and --predictions are the same file, {args.save}: give two files.")
 
 
 def _check_place(place: Path, file: str) -> None:
-    """Whether a file can go there, found out before the first row and not after the last."""
+    """Check before the first row that a file can be written."""
     folder = place.absolute().parent
     if not folder.is_dir():
         raise SaveError(f"{place}: cannot be written: there is no folder {folder}.")
@@ -124,7 +133,7 @@ def _check_place(place: Path, file: str) -> None:
         why = "it is a folder" if place.is_dir() else "its folder is not writable"
         raise SaveError(f"{place}: cannot be written: {why}.")
     if place.exists() and os.path.exists(file) and place.samefile(file):
-        raise Usage(f"{place} is the file that the rows are read from: write to another.")
+        raise UsageError(f"{place} is the file that the rows are read from: write to another file.")
 
 
 def _same_file(a: Path, b: Path) -> bool:
@@ -134,7 +143,7 @@ def _same_file(a: Path, b: Path) -> bool:
 def _between(
     args: Namespace, session: Session, save: Callable[[], object], progress: Progress
 ) -> Callable[[], None]:
-    """After each block: a checkpoint if enough rows have gone by, and the progress line."""
+    """A function to call after each block: it saves a checkpoint if due and updates the progress."""
     last = session.entered + session.drained
 
     def between() -> None:
@@ -149,7 +158,7 @@ def _between(
 
 
 def _save(args: Namespace, run: Run, predictions: Predictions) -> bool:
-    """Whether there was a model to save: before the first row is learned there is none."""
+    """Save the run. Returns False before the first row is learned, when there is no model yet."""
     if not run.session.started:
         return False
     predictions.sync()
@@ -161,7 +170,7 @@ def _save(args: Namespace, run: Run, predictions: Predictions) -> bool:
 def _interrupted(args: Namespace, session: Session, save: Callable[[], bool], signal: int) -> Interrupted:
     after = f"stopped after {session.rows} rows"
     if (args.checkpoint_every or args.resume) and save():
-        return Interrupted(signal, f"{after}; {args.save} is saved, go on with --resume.")
+        return Interrupted(signal, f"{after}; saved to {args.save}: continue with --resume.")
     return Interrupted(signal, f"{after}; nothing was saved.")
 
 
@@ -170,6 +179,6 @@ def _show(progress: Progress, session: Session) -> None:
         error = session.loss if session.mistakes is None else 100 * session.mistakes
         unit = "mse" if session.mistakes is None else "% mistakes"
         support = session.estimator.n_support_
-        rest = "" if progress.total else ", rows"  # where their number follows, and no bar
+        rest = "" if progress.total else ", rows"  # without a total, the number of rows follows
         progress.label = f"{(error or 0) / session.rows:.4g} {unit}, {support} support vectors{rest}"
     progress.advance(session.rows - progress.done)

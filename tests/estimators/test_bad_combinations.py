@@ -1,0 +1,140 @@
+"""Parts that do not fit together are refused, by name, when the model is built."""
+
+import numpy as np
+import pytest
+
+from budgetron import (
+    PA,
+    Gaussian,
+    Hinge,
+    Kernelized,
+    Laplacian,
+    Linear,
+    Logistic,
+    MarginPerceptron,
+    Merge,
+    OnlineClassifier,
+    OnlineRegressor,
+    Polynomial,
+    Project,
+    ProjectPlus,
+    SampleByWeight,
+    Sigmoid,
+    Swap,
+    SwapNearest,
+    SwapProject,
+    Unbounded,
+    algorithms,
+    bsgd,
+    ogd,
+    projectron,
+    rbp,
+)
+from tests.helpers.members import data, estimator, make
+from tests.helpers.refusals import refused, with_budget
+
+K = Gaussian(0.5)
+
+
+NOUNS = {
+    "kernel for rule": (Kernelized(K, K, Unbounded()), ["rule must be a Rule", "Gaussian"]),
+    "rule for kernel": (Kernelized(PA(), PA(), Unbounded()), ["kernel must be a Kernel", "PA"]),
+    "number for budget": (Kernelized(K, PA(), 50), ["budget must be a Budget", "50"]),
+    "class for budget": (Kernelized(K, PA(), Unbounded), ["budget must be a Budget"]),
+    "class for rule": (Kernelized(K, PA, Unbounded()), ["rule must be a Rule"]),
+    "class for kernel": (Kernelized(Gaussian, PA(), Unbounded()), ["kernel must be a Kernel"]),
+    "string for kernel": (Kernelized("rbf", PA(), Unbounded()), ["kernel must be a Kernel", "'rbf'"]),
+    "string for loss": (ogd(K, loss="hinge"), ["OGD", "loss must be a Loss", "'hinge'"]),
+    "class for loss": (ogd(K, loss=Hinge), ["OGD", "loss must be a Loss"]),
+    "string for learner": ("forgetron", ["learner must be a Learner", "'forgetron'"]),
+    "function for learner": (rbp, ["learner must be a Learner"]),
+    "kernel for learner": (Gaussian(), ["learner must be a Learner"]),
+}
+
+
+@pytest.mark.parametrize("mistake", NOUNS)
+def test_wrong_nouns(mistake):
+    """One noun in the place of another is refused by name."""
+    learner, culprits = NOUNS[mistake]
+    with refused(*culprits):
+        OnlineClassifier(learner).fit(*data("binary"))
+
+
+@pytest.mark.parametrize(
+    ("learner", "culprits"),
+    [
+        (ogd(K, loss=Hinge()), ["OGD", "Hinge", "Squared"]),
+        (ogd(K, loss=Logistic()), ["OGD", "Logistic", "Squared"]),
+        (make("projectron_pp"), ["ProjectPlus", "classification only"]),
+        (make("budget_perceptron"), ["RemoveRedundant", "classification only"]),
+        (projectron(K, U=1.0), ["Project", "U", "classification only"]),
+    ],
+    ids=str,
+)
+def test_for_labels_only(learner, culprits):
+    """What has no meaning for targets is refused by a regressor."""
+    with refused(*culprits):
+        OnlineRegressor(learner).fit(*data("regression"))
+
+
+def test_for_targets_only():
+    """NORMA is for regression."""
+    for task in ("binary", "multiclass"):
+        with refused("NORMA", "regression only"):
+            estimator(task, "norma").fit(*data(task))
+
+
+@pytest.mark.parametrize("kernel", [Sigmoid(0.1), Polynomial(0.5, -1.0, 2)], ids=repr)
+def test_indefinite_kernels(kernel):
+    """Budgets that need distances refuse kernels that have none, and the others learn with them."""
+    X, y = data("binary")
+    for spec in with_budget(5):
+        model = OnlineClassifier(Kernelized(kernel, MarginPerceptron(), spec))
+        if isinstance(spec, (Project, ProjectPlus, Swap, SwapNearest, SwapProject, SampleByWeight)):
+            with refused(type(spec).__name__, "positive semidefinite", repr(kernel)):
+                model.fit(X, y)
+        else:
+            assert np.isfinite(model.fit(X, y).decision_function(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("spec", "culprits"),
+    [
+        (Project(budget=5, rank=2, eta=0.1), ["rank", "eta"]),
+        (Project(rank=2), ["rank", "budget"]),
+        (Project(eta=0.1, U=1.0), ["eta and U"]),
+        (ProjectPlus(eta=0.1, U=1.0), ["eta and U"]),
+        (ProjectPlus(), ["budget", "eta", "U"]),
+        (Project(budget=5, rank=0), ["rank", "0"]),
+        (Project(budget=5, rank=2.0), ["rank", "2.0"]),
+    ],
+    ids=repr,
+)
+def test_parameters_that_exclude_each_other(spec, culprits):
+    """Thresholds and ranks go together only in some ways."""
+    with refused(type(spec).__name__, *culprits):
+        OnlineClassifier(Kernelized(K, MarginPerceptron(margin=1), spec)).fit(*data("binary"))
+
+
+@pytest.mark.parametrize("name", ["rule__step", "rules__eta", "kernel__gamma__x", "eta"])
+def test_unknown_parameter(name):
+    """A parameter that is not there is refused by name, with those that are."""
+    learner = ogd(K)
+    with refused("has no parameter", name.split("__")[-1]):
+        learner.set_params(**{name: 1})
+    assert learner == ogd(K)
+
+
+@pytest.mark.parametrize("name", algorithms.__all__)
+def test_arguments_by_keyword(name):
+    """All but the kernel is given by name."""
+    with pytest.raises(TypeError, match="positional"):
+        getattr(algorithms, name)(K, 5)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Laplacian(0.5), Polynomial(0.5)], ids=repr)
+def test_merging_is_for_the_gaussian_kernel(kernel):
+    """Another kernel has no point whose image is between two others: one sentence says so."""
+    learner = bsgd(kernel, budget=5, maintenance=Merge)
+    with pytest.raises(ValueError, match=r"^Merge: is defined for the Gaussian kernel only, got .*\.$"):
+        OnlineClassifier(learner).fit([[0.0], [1.0]], [0, 1])

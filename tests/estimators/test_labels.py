@@ -1,0 +1,107 @@
+"""Labels of every type, and class probabilities."""
+
+import numpy as np
+import pytest
+
+import budgetron
+from budgetron import (
+    Gaussian,
+    Logistic,
+    OnlineClassifier,
+    ogd,
+)
+from tests.helpers.members import (
+    classifiers,
+    data,
+    estimator,
+    make,
+    multiclass,
+    parameters,
+    same_state,
+)
+
+LABELS = {
+    "strings": np.array(["ham", "more ham", "spam"]),
+    "objects": np.array(["ham", "more ham", "spam"], dtype=object),
+    "negative": np.array([-7, -1, 3]),
+    "whole floats": np.array([1.0, 2.0, 5.0]),
+    "truth": np.array([False, True]),
+}
+
+
+@pytest.mark.parametrize("task", ["binary", "multiclass"])
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels(task, kind):
+    """Labels of any kind come back as they went in, sorted in ``classes_``."""
+    X, y = data(task)
+    y = np.minimum(y, len(LABELS[kind]) - 1)
+    named = LABELS[kind][: max(y) + 1]
+    expected = estimator(task, "forgetron").fit(X, y)
+    fitted = estimator(task, "forgetron").fit(X, named[y])
+    told = estimator(task, "forgetron").partial_fit(X, named[y].tolist(), classes=named[::-1].tolist())
+    for model in (fitted, told):
+        assert model.classes_.tolist() == named.tolist()
+        assert model.predict(X).tolist() == named[expected.predict(X)].tolist()
+        assert same_state(model, expected)
+        assert kind == "objects" or model.predict(X).dtype == named.dtype
+
+
+def test_labels_from_the_first_batch():
+    """progressive_predict without classes takes the labels of its y."""
+    X, y = data("multiclass")
+    model = estimator("multiclass", "rbp")
+    assert set(model.progressive_predict(X, y)) <= {0, 1, 2}
+    assert list(model.classes_) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", multiclass())
+def test_two_of_three_labels_seen(name):
+    """Labels that were announced may come late, or never."""
+    X, y = data("multiclass")
+    model = estimator("multiclass", name).partial_fit(X[y < 2], y[y < 2], classes=[0, 1, 2])
+    assert model.decision_function(X).shape == (len(y), 3)
+    assert model.partial_fit(X, y).predict(X).max() <= 2
+
+
+@pytest.mark.parametrize("task", ["binary", "multiclass"])
+@pytest.mark.parametrize("name", [name for name in classifiers() if "loss" in parameters(name)])
+def test_probabilities(task, name):
+    """Of the logistic loss, and of no other: they sum to 1 and say what the scores say."""
+    X, y = data(task)
+    assert not hasattr(estimator(task, name), "predict_proba")
+    model = estimator(task, make(name, loss=Logistic())).fit(X, y)
+    p, f = model.predict_proba(X), model.decision_function(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
+    if task == "binary":
+        np.testing.assert_allclose(p[:, 1], 1 / (1 + np.exp(-f)), rtol=1e-12)
+    else:
+        logarithms = model.predict_log_proba(X)
+        differences = logarithms[:, 1:] - logarithms[:, :1]
+        np.testing.assert_allclose(differences, f[:, 1:] - f[:, :1], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), p, rtol=1e-12)
+
+
+def test_no_probabilities_without_logistic():
+    """An estimator without the logistic loss has no predict_proba, and says why."""
+    X, y = data("binary")
+    for model in (OnlineClassifier(), OnlineClassifier(make("pa"))):
+        assert not hasattr(model.fit(X, y), "predict_proba")
+        with pytest.raises(AttributeError, match="predict_proba"):
+            model.predict_proba(X)
+
+
+def test_probabilities_are_of_the_model():
+    """Whether there are probabilities is told by the loss that was learned with."""
+    X, y = data("binary")
+    model = OnlineClassifier(ogd(Gaussian(0.5))).fit(X, y)
+    model.set_params(learner__rule__loss=Logistic())
+    assert not hasattr(model, "predict_proba")
+
+
+def test_extreme_probabilities():
+    """Scores far from 0 give probabilities of 0 and 1, with no warning."""
+    X = np.array([[-1e3], [1e3]])
+    model = OnlineClassifier(ogd(budgetron.Linear(), eta=1.0, loss=Logistic())).fit(X, [0, 1])
+    np.testing.assert_array_equal(model.predict_proba(X), [[1, 0], [0, 1]])
+    assert model.predict_log_proba(X).max() == 0

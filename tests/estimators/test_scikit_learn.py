@@ -1,0 +1,173 @@
+"""scikit-learn's contract: its own checks, cloning and pickling, parameters, searches and pipelines."""
+
+import copy
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from budgetron import (
+    Forget,
+    Gaussian,
+    Laplacian,
+    Logistic,
+    OnlineClassifier,
+    OnlineRegressor,
+    RemoveRandom,
+    bogd_pp,
+    bpa_p,
+    forgetron,
+    nogd,
+    ogd,
+    rbp,
+)
+from tests.helpers.members import (
+    TASKS,
+    bits,
+    cases,
+    data,
+    estimator,
+    same_state,
+    scores,
+    start,
+)
+
+each_case = pytest.mark.parametrize(("task", "name"), cases())
+each_task = pytest.mark.parametrize("task", TASKS)
+
+
+def expected_failures(_):
+    """The two checks that cannot hold, for every one of the estimators."""
+    reason = (
+        "a weight multiplies the loss of one presentation; it is not the same as repeating or removing "
+        "rows for nonlinear online updates"
+    )
+    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
+
+
+@parametrize_with_checks(
+    [
+        OnlineClassifier(),
+        OnlineClassifier(rbp(Gaussian(), budget=50)),
+        OnlineClassifier(forgetron(Gaussian(), budget=50), epochs=2, shuffle=True),
+        OnlineClassifier(ogd(Gaussian(), loss=Logistic())),
+        OnlineClassifier(nogd(Gaussian(), budget=40, rank=20, eta=0.5)),
+        OnlineRegressor(),
+        OnlineRegressor(rbp(Gaussian(), budget=150, eta=0.2)),
+        OnlineRegressor(bogd_pp(Gaussian(), budget=100), epochs=5, shuffle=True),
+        OnlineRegressor(bpa_p(Laplacian(), budget=50)),
+        OnlineRegressor(nogd(Gaussian(), budget=40, rank=20), epochs=2),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn(estimator, check):
+    """scikit-learn's contract holds, but for what a sample weight means."""
+    check(estimator)
+
+
+@each_case
+def test_clone(task, name):
+    """A clone has equal parameters in objects of its own, and no model."""
+    model = estimator(task, name).fit(*data(task))
+    copied = clone(model)
+    assert copied.get_params() == model.get_params()
+    assert copied.learner is not model.learner
+    assert copied.learner.kernel is not model.learner.kernel
+    assert not hasattr(copied, "_model")
+
+
+@each_case
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_stop_and_go_on(task, name, container, dtype):
+    """A model pickled or copied in mid-stream goes on as if it had never stopped."""
+    X, y = data(task)
+    X = container(X.astype(dtype))
+    model = start(estimator(task, name), task, X[:50], y[:50])
+    before = bits(model)
+    copies = [pickle.loads(pickle.dumps(model)), copy.deepcopy(model)]
+    model.partial_fit(X[50:], y[50:])
+    for other in copies:
+        assert bits(other) == before
+        other.partial_fit(X[50:], y[50:])
+        assert same_state(model, other)
+        assert scores(model, X).tobytes() == scores(other, X).tobytes()
+
+
+@each_task
+def test_pickle_after_set_params(task):
+    """Parameters set after fitting do not reach the model: its pickle is the model, not the wish."""
+    X, y = data(task)
+    model = estimator(task, rbp(Gaussian(0.5), budget=10)).fit(X, y)
+    expected, learner = scores(model, X), copy.deepcopy(model.learner_)
+    model.set_params(learner__kernel__gamma=5.0, learner__rule__eta=3.0, learner__budget__budget=4)
+    assert model.learner_ == learner
+    loaded = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(scores(loaded, X), expected)
+    assert same_state(model.partial_fit(X, y), loaded.partial_fit(X, y))
+
+
+def test_set_nested_params():
+    """Every part of a description is reached by its name, a part before what is inside it."""
+    model = OnlineClassifier(ogd(Gaussian(0.5)))
+    model.set_params(learner__rule__eta=0.3, learner__kernel__gamma=2.0, learner__budget=Forget(7))
+    assert (model.learner.rule.eta, model.learner.kernel.gamma) == (0.3, 2.0)
+    model.set_params(learner__budget__budget=5, learner__budget=RemoveRandom(9))
+    assert model.learner.budget == RemoveRandom(5)
+    assert model.get_params()["learner__budget__budget"] == 5
+
+
+def test_search_over_a_number():
+    """A grid search over a rule's parameter finds that a step of 0 size does not learn."""
+    X, y = data("regression", 150)
+    grid = {"learner__rule__eta": [1e-9, 0.2]}
+    search = GridSearchCV(OnlineRegressor(ogd(Gaussian(0.5))), grid, cv=3).fit(X, y)
+    assert search.best_params_ == {"learner__rule__eta": 0.2}
+    assert search.best_estimator_.learner_.rule.eta == 0.2
+
+
+def test_search_over_budgets():
+    """A grid search over whole budgets tries each of them."""
+    X, y = data("binary")
+    grid = {"learner__budget": [RemoveRandom(20), Forget(20), Forget(1)]}
+    model = OnlineClassifier(rbp(Gaussian(0.5), budget=5), random_state=0)
+    search = GridSearchCV(model, grid, cv=3).fit(X, y)
+    assert search.best_estimator_.learner_.budget == search.best_params_["learner__budget"]
+    assert search.best_params_["learner__budget"] in grid["learner__budget"]
+    assert len(set(search.cv_results_["mean_test_score"])) > 1
+
+
+def test_calibration():
+    """A fitted model can be calibrated as it stands."""
+    X, y = data("binary", 200)
+    model = estimator("binary", "nogd").fit(X[:100], y[:100])
+    calibrated = CalibratedClassifierCV(FrozenEstimator(model)).fit(X[100:], y[100:])
+    np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1)
+
+
+@each_case
+def test_pipeline_and_cross_validation(task, name):
+    """A pipeline with a scaler, scored by cross-validation."""
+    X, y = data(task)
+    values = cross_val_score(make_pipeline(StandardScaler(), estimator(task, name)), X, y, cv=3)
+    assert np.isfinite(values).all()
+
+
+@each_task
+@pytest.mark.parametrize("prefer", ["threads", "processes"])
+def test_parallel_cross_validation(task, prefer):
+    """The folds may be fitted side by side."""
+    X, y = data(task)
+    model = estimator(task, "rbp")
+    with joblib.parallel_config(backend="threading" if prefer == "threads" else "loky", n_jobs=2):
+        side_by_side = cross_val_score(model, X, y, cv=3)
+    np.testing.assert_array_equal(side_by_side, cross_val_score(model, X, y, cv=3))
