@@ -60,10 +60,12 @@ which: $(VENV)/.installed  ## which algorithm on which data: the table of the RE
 pictures: $(VENV)/.developed  ## the pictures of the README and the documentation
 	$(BIN)/python -m benchmarks.readme_pictures
 
-# The tests of the native code with the core built otherwise, in an environment of its own. Tests of the command line,
-# the papers, plots and documents are left out, and hypothesis draws fewer examples: `make coverage` says which native
-# lines the selection reaches, `make coverage NATIVE=tests` which all tests do.
-NATIVE := tests/model tests/features tests/estimators tests/files tests/streams
+# Tests with the core built in another way, in an environment of its own. The selection is small because instrumented
+# code is slow: every learner in every layout and precision (tests/files), the readers, the maps, the numerics.
+# `make coverage` reports the native lines that it reaches, `make coverage NATIVE=tests` those that all tests reach.
+NATIVE := tests/files tests/streams tests/features/test_mapped.py $(addprefix tests/model/test_, native.py kernels.py \
+  losses.py look_ahead.py wide_rows.py neighbours.py one_by_one.py extremes.py averaged.py) \
+  $(addprefix tests/estimators/test_, refused_rows.py threads.py arrays_from_outside.py)
 NATIVELY = HYPOTHESIS_PROFILE=few build/$(1)/bin/python -m pytest -n auto -p no:cacheprovider -m "not timing and not slow"
 define natively_built
 	$(PYTHON) -m venv --clear build/$(1)

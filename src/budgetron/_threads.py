@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 _locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # one for each estimator
 _models: WeakSet[Any] = WeakSet()
-_adding = threading.Lock()  # held while _locks or _models grows, and during a fork: a new model would be unheld
+_adding = threading.Lock()  # held while _locks or _models grows, and during a fork
 _held: list[Any] = []  # the native models whose locks the forking thread holds
 
 
@@ -34,7 +34,7 @@ def watch(model: Any) -> None:
 
 
 def _before_fork() -> None:
-    _adding.acquire()
+    _adding.acquire()  # a model created from now on would not be held
     _held.extend(model._native for model in _models)
     for native in _held:
         native.hold()
