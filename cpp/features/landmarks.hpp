@@ -101,7 +101,9 @@ class ByLeverage final : public LandmarkSelection {
     const std::vector<double> l = leverage(K, held);
     std::vector<double> keys(held);  // weighted sampling keeps the largest log(u) / l (Efraimidis & Spirakis 2006)
     for (std::size_t i = 0; i < held; ++i) keys[i] = std::log(random_.uniform() + 0x1p-54) / std::max(l[i], 1e-300);
-    std::stable_sort(chosen.begin(), chosen.end(), [&](auto a, auto b) { return keys[a] > keys[b]; });
+    std::sort(chosen.begin(), chosen.end(), [&](auto a, auto b) {
+      return keys[a] > keys[b] || (!(keys[b] > keys[a]) && a < b);  // the lower index on ties, and if all keys are NaN
+    });
     chosen.resize(landmarks_);
     std::sort(chosen.begin(), chosen.end());
     return chosen;
