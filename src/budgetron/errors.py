@@ -1,5 +1,7 @@
 """Errors that a caller may want to tell apart from other wrong values."""
 
+__all__ = ["DivergedError"]
+
 
 class DivergedError(ValueError):
     """Learning stopped before a row whose score or step is not finite.

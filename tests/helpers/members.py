@@ -33,7 +33,7 @@ from budgetron import (
     VectorRule,
     algorithms,
 )
-from budgetron._described import exported
+from budgetron._exports import exported
 from budgetron.kernels import Kernel
 from budgetron.learners import Learner
 
@@ -51,6 +51,7 @@ OF_PARTS = FILLED | {
     "maps": (Identity(), RandomFourier(Gaussian(0.5), 4)),
     "random_state": None,
 }
+BY_TYPE = {"int": 10, "float": 0.5}  # for required parameters that are not named above
 TASKS = ("binary", "multiclass", "regression")
 
 
@@ -61,8 +62,17 @@ def parameters(name: str) -> set[str]:
 
 def make(name: str, kernel: Kernel | None = None, **kwargs: Any) -> Learner:
     """The algorithm of that name on the kernel, with a small budget and rank where it takes them."""
-    filled = {key: value for key, value in FILLED.items() if key in parameters(name)}
-    return getattr(algorithms, name)(Gaussian(0.5) if kernel is None else kernel, **(filled | kwargs))
+    algorithm = getattr(algorithms, name)
+    filled = required(algorithm) | {k: v for k, v in FILLED.items() if k in parameters(name)} | kwargs
+    return algorithm(Gaussian(0.5) if kernel is None else kernel, **filled)
+
+
+def required(member: Any) -> dict[str, Any]:
+    """A small value for every number that a member has no default for."""
+    wanted = inspect.signature(member).parameters.values()
+    return {
+        p.name: BY_TYPE[p.annotation] for p in wanted if p.default is p.empty and p.annotation in BY_TYPE
+    }
 
 
 def budgeted() -> list[str]:
@@ -112,7 +122,7 @@ def parts(kind: type) -> list[Any]:
             continue
         hints = get_type_hints(cls)
         names = [field.name for field in dataclasses.fields(cls)]
-        found.append(cls(**{name: OF_PARTS[name] for name in names if name in OF_PARTS}))
+        found.append(cls(**required(cls) | {name: OF_PARTS[name] for name in names if name in OF_PARTS}))
         for name in names:
             if get_origin(hints[name]) is Literal:
                 part = found[-1]

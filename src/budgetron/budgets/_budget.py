@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Budget"]
+
 from dataclasses import dataclass
 
 from budgetron import _check, _core

@@ -7,11 +7,12 @@ coefficients of s_i.
 
 from __future__ import annotations
 
+__all__ = ["Maintained", "Merge", "ProjectSmallest", "RemoveSmallest", "Sometimes"]
+
 from dataclasses import dataclass
 
 from budgetron import _check, _core
 from budgetron.budgets._budget import Budget, BuildContext
-from budgetron.kernels import Gaussian
 
 
 class Maintained(Budget):
@@ -120,10 +121,10 @@ class Merge(Maintained):
 
     def build(self, context: BuildContext) -> _core.Maintained:
         """The native budget; checks the parameters and the kernel."""
-        kernel = context.kernel
-        if not isinstance(kernel, Gaussian) or isinstance(kernel.gamma, str):
-            raise ValueError(f"Merge: is defined for the Gaussian kernel only, got {kernel!r}.")
-        return _core.Merge(self._count(), kernel.gamma)
+        gamma = context.kernel.gaussian_gamma()
+        if gamma is None:
+            raise ValueError(f"Merge: is defined for the Gaussian kernel only, got {context.kernel!r}.")
+        return _core.Merge(self._count(), gamma)
 
 
 @dataclass

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Project", "ProjectPlus"]
+
 import math
 import sys
 from dataclasses import dataclass

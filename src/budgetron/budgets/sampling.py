@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["SampleByWeight", "SampleUniform", "SampleUniformScaled"]
+
 from dataclasses import dataclass
 
 from budgetron import _check, _core

@@ -8,6 +8,8 @@ same for every r, and the best r has the least abs(alpha_r)^2 times its squared 
 
 from __future__ import annotations
 
+__all__ = ["Swap", "SwapNearest", "SwapProject"]
+
 from dataclasses import dataclass
 
 from budgetron import _core
