@@ -90,10 +90,12 @@ class Kernelized(Learner):
         kernel = _check.instance(self, "kernel", self.kernel, Kernel)
         rule = _check.instance(self, "rule", self.rule, Rule)
         budget = _check.instance(self, "budget", self.budget, Budget)
+        context = BuildContext(kernel, rule, task, seed)
+        budget.check(context)
         return _core.Kernelized(
             kernel=kernel.build(),
             rule=task.rule(rule),
-            budget=budget.build(BuildContext(kernel, rule, task, seed)),
+            budget=budget.build(context),
             task=task.build(),
             features=n_features,
             precision=precision(dtype),

@@ -11,6 +11,7 @@ from __future__ import annotations
 __all__ = ["Swap", "SwapNearest", "SwapProject"]
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from budgetron import _core
 from budgetron.budgets._budget import Budget, BuildContext
@@ -37,11 +38,12 @@ class Swap(Budget):
     2
     """
 
+    needs_distances: ClassVar[bool] = True
+
     budget: int
 
-    def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters and the kernel."""
-        self._needs_geometry(context)
+    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
+        """The native budget; checks the parameters."""
         return _core.Swap(self._count())
 
 
@@ -68,11 +70,12 @@ class SwapNearest(Budget):
     2
     """
 
+    needs_distances: ClassVar[bool] = True
+
     budget: int
 
-    def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters and the kernel."""
-        self._needs_geometry(context)
+    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
+        """The native budget; checks the parameters."""
         return _core.SwapNearest(self._count())
 
 
@@ -99,9 +102,10 @@ class SwapProject(Budget):
     2
     """
 
+    needs_distances: ClassVar[bool] = True
+
     budget: int
 
-    def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters and the kernel."""
-        self._needs_geometry(context)
+    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
+        """The native budget; checks the parameters."""
         return _core.SwapProject(self._count())
