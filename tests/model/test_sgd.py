@@ -30,6 +30,7 @@ from budgetron import (
     SwapProject,
     Unbounded,
     _core,
+    algorithms,
     avm,
     bsgd,
     nbsgd,
@@ -37,7 +38,17 @@ from budgetron import (
 )
 from budgetron._tasks import Labels, Targets
 from budgetron.learners import Model
-from tests.model.test_reference import KERNELS, LOSSES, TASKS, labelled, native_scores, stream, streams
+from tests.helpers.members import filled
+from tests.model.test_reference import (
+    KERNELS,
+    LOSSES,
+    TASKS,
+    labelled,
+    native_scores,
+    seeded,
+    stream,
+    streams,
+)
 from tests.references import sgd as reference_sgd
 
 MAINTENANCES = {
@@ -70,6 +81,16 @@ def test_sgd_follows_the_reference(loss, task, lam):
     kernel, plain_kernel = KERNELS["gaussian"]
     model = reference_sgd.sgd(plain_kernel, TASKS[task], lam=lam, loss=plain)
     agree(task, sgd(kernel, lam=lam, loss=native), model, X, y)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("name", [name for name in algorithms.__all__ if hasattr(reference_sgd, name)])
+def test_every_algorithm_that_has_a_reference_follows_it(name, task):
+    X, y = stream(task, 500, 9)
+    kernel, plain_kernel = KERNELS["gaussian"]
+    settings = filled(getattr(algorithms, name)) | {"lam": 0.05}
+    model = getattr(reference_sgd, name)(plain_kernel, TASKS[task], **seeded(name, settings, reference_sgd))
+    agree(task, getattr(algorithms, name)(kernel, **settings), model, X, y)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
