@@ -1,7 +1,7 @@
 """AVM beside BSGD with merging, at equal numbers of support vectors: the error of one pass.
 
-``python -m benchmarks.approximation`` takes about three minutes. Both learners get the same grid of gamma and
-lambda, and the smallest error on the grid is printed. For each gamma and lambda, delta is found by bisection
+``python -m benchmarks.approximation`` takes about three minutes. Both learners get the same grid of gamma
+and lambda, and the smallest error on the grid is printed. For each pair, delta is found by bisection
 such that AVM ends with about the budget of support vectors on the first permutation.
 """
 
