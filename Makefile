@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -type f -not -name '*.pyc')
+SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -type f -not -name '*.pyc' -not -name '*.pyi')
 REPRODUCTION := reproduction/pyproject.toml $(shell find reproduction/src -type f -not -name '*.pyc')
 CPP := $(wildcard cpp/*/*.hpp cpp/*/*.cpp)
 
@@ -33,7 +33,7 @@ fuzz: $(VENV)/.developed  ## the svmlight reader on broken text, forged model fi
 surroundings:  ## the tests of HEAD in a private folder, as another user, in the background, and on a busy machine
 	.ci/surroundings
 
-lint: $(VENV)/.developed
+lint: stub
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -93,10 +93,10 @@ coverage:  ## which native lines the tests reach
 	$(call NATIVELY,covered) $(NATIVE)
 	build/covered/bin/python -m benchmarks.native_coverage --missing build/covered-objects
 
-# The core's type stub, from the built module.
+# The type stubs, which the build generates, beside the sources: mypy and editors look for them there.
 stub: $(VENV)/.developed
-	$(BIN)/pip install --quiet nanobind
-	$(BIN)/python -m nanobind.stubgen -q -m budgetron._core -o src/budgetron/_core.pyi
+	cd src/budgetron && for stub in $$(cd $(abspath $(VENV))/lib/python*/site-packages/budgetron && \
+	  find . -name '*.pyi'); do cp $(abspath $(VENV))/lib/python*/site-packages/budgetron/$$stub $$stub; done
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

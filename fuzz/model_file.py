@@ -54,11 +54,11 @@ from budgetron import (
     Sometimes,
     Squared,
     Stack,
-    _tensors,
     algorithms,
     model_files,
 )
 from budgetron import double_updating as dual
+from budgetron.serialization import tensors
 from tests.helpers import members
 
 SECONDS = 20  # that one input may take, loaded and used
@@ -176,20 +176,20 @@ def parts(file: bytes) -> tuple[dict[str, str], dict[str, Any]]:
     with tempfile.TemporaryFile() as opened:
         opened.write(file)
         opened.seek(0)
-        return _tensors.decode(opened, "corpus", lambda _: None)
+        return tensors.decode(opened, "corpus", lambda _: None)
 
 
 def _sealed(header: bytes, data: bytes) -> bytes:
     """The file of a forged header, with a checksum that is right."""
     header = len(header).to_bytes(8, "little") + header
-    said = _tensors._digest([header, data])
-    return header.replace(_tensors._NO_CHECKSUM.encode(), said.encode(), 1) + data
+    said = tensors._digest([header, data])
+    return header.replace(tensors._NO_CHECKSUM.encode(), said.encode(), 1) + data
 
 
 def _header(file: bytes, draw: random.Random) -> bytes:
     size = 8 + int.from_bytes(file[:8], "little")
     header = json.loads(file[8:size])
-    header["__metadata__"]["checksum"] = _tensors._NO_CHECKSUM
+    header["__metadata__"]["checksum"] = tensors._NO_CHECKSUM
     header = _tree(header, draw)
     data = file[size:] if draw.random() < 0.8 else file[size : size + draw.randrange(len(file) - size)]
     return _sealed(json.dumps(header).encode(), data)
@@ -201,7 +201,7 @@ def _description(file: bytes, draw: random.Random) -> bytes:
     for _ in range(draw.choice([1, 1, 2, 4])):
         said = _tree(said, draw)
     texts["description"] = json.dumps(said)
-    return b"".join(_tensors.encode(arrays, texts))
+    return b"".join(tensors.encode(arrays, texts))
 
 
 def _large(file: bytes, draw: random.Random) -> bytes:
@@ -215,7 +215,7 @@ def _large(file: bytes, draw: random.Random) -> bytes:
     if counts and draw.random() < 0.5:
         arrays[draw.choice(counts)] = np.array([draw.choice([1, *LARGE])], np.uint64)
     texts["description"] = json.dumps(said)
-    return b"".join(_tensors.encode(arrays, texts))
+    return b"".join(tensors.encode(arrays, texts))
 
 
 def _nested(file: bytes, draw: random.Random) -> bytes:
@@ -237,7 +237,7 @@ def _nested(file: bytes, draw: random.Random) -> bytes:
         for _ in range(depth):
             fitted["learner"] = {"type": "Averaged", "learner": fitted["learner"], "suffix": 1.0}
     texts["description"] = _dumped(said)
-    return b"".join(_tensors.encode(arrays, texts))
+    return b"".join(tensors.encode(arrays, texts))
 
 
 def _inner(name: str) -> str:
@@ -268,7 +268,7 @@ def _classes(file: bytes, draw: random.Random) -> bytes:
     for name in [name for name in arrays if name.endswith(".0")] if draw.random() < 0.7 else []:
         arrays |= {f"{name[:-1]}{c}": arrays[name] for c in range(count)}
     texts["description"] = json.dumps(said)
-    return b"".join(_tensors.encode(arrays, texts))
+    return b"".join(tensors.encode(arrays, texts))
 
 
 def _tree(tree: Any, draw: random.Random) -> Any:
@@ -305,7 +305,7 @@ def _state(file: bytes, draw: random.Random) -> bytes:
         arrays[name] = _array(arrays, name, draw)
     if draw.random() < 0.1:
         arrays.pop(draw.choice(sorted(arrays)))
-    return b"".join(_tensors.encode(arrays, texts))
+    return b"".join(tensors.encode(arrays, texts))
 
 
 def _array(arrays: dict[str, Any], name: str, draw: random.Random) -> Any:

@@ -6,6 +6,7 @@
 #include <optional>
 #include <shared_mutex>
 
+#include "budgets/approximate.hpp"
 #include "budgets/forget.hpp"
 #include "budgets/maintenance.hpp"
 #include "budgets/merge.hpp"
@@ -236,6 +237,7 @@ void bind_learners(nb::module_& m) {
 
   nb::class_<Budget>(m, "Budget");
   nb::class_<Unbounded, Budget>(m, "Unbounded").def(nb::init<>());
+  nb::class_<Approximate, Budget>(m, "Approximate").def(nb::init<double>(), "threshold"_a);
   nb::class_<Stop, Budget>(m, "Stop").def(nb::init<std::size_t>(), "budget"_a);
   nb::class_<RemoveRandom, Budget>(m, "RemoveRandom").def(nb::init<std::size_t, Counter>(), "budget"_a, "seed"_a);
   nb::class_<RemoveOldest, Budget>(m, "RemoveOldest").def(nb::init<std::size_t>(), "budget"_a);

@@ -50,7 +50,7 @@ def test_nothing_private_of_budgetron_is_used(path):
     "line",
     [
         "from budgetron import _check",
-        "from budgetron._durable import write",
+        "from budgetron._rows import whole",
         "from budgetron.estimators import _online",
         "import budgetron._core",
         "import budgetron as b; b._core",

@@ -12,6 +12,16 @@ the oldest on ties.
 
 from __future__ import annotations
 
+__all__ = [
+    "DoubleUpdating",
+    "DualMaintenance",
+    "DualNearest",
+    "DualProjection",
+    "DualProjectionClipped",
+    "DualRemoval",
+    "DualRemovalThenProjection",
+]
+
 from dataclasses import dataclass, replace
 from typing import Any, Self
 

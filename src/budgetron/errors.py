@@ -1,5 +1,7 @@
 """Errors that a caller may want to catch separately."""
 
+__all__ = ["DivergedError"]
+
 
 class DivergedError(ValueError):
     """Learning stopped at a row whose score or step is not finite.

@@ -1,19 +1,28 @@
-"""Kernels: k(x, z) from one reduction over the features, <x, z> or |x - z|_1, and the norms."""
+"""Kernels: k(x, z), computed from one sum over the features (<x, z> or |x - z|_1) and the norms.
+
+What an algorithm must know about a kernel beyond its values is a method here. A kernel without the property
+returns None, and the algorithm refuses it.
+"""
 
 from __future__ import annotations
 
+__all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "Sigmoid"]
+
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.special import ndtri
 from sklearn.utils import check_array
 
 from budgetron import _check, _core
 from budgetron._rows import canonical, whole
 from budgetron._spec import Spec
 
+Floats = npt.NDArray[np.float64]
 Gamma = float | Literal["scale", "auto"]
 
 
@@ -35,16 +44,32 @@ class Kernel(Spec):
         """Whether every Gram matrix of the kernel is positive semidefinite."""
         return True
 
+    def gaussian_gamma(self) -> float | None:
+        """Gamma, if the kernel is exp(-gamma |x - z|^2)."""
+        return None
+
+    def at_distance(self, delta: float) -> float | None:  # noqa: ARG002
+        """k(x, z) of rows at distance delta, if the kernel falls with a distance: Euclidean, or L1."""
+        return None
+
+    def frequencies(self, p: Floats) -> Floats | None:  # noqa: ARG002
+        """Random frequencies, if the kernel is shift-invariant, as :meth:`Spectrum.frequencies`."""
+        return None
+
+    def native_frequencies(self, count: int, seed: int) -> _core.Frequencies | None:  # noqa: ARG002
+        """The native generator of random frequencies, if there is one for the kernel."""
+        return None
+
     def resolved(self, X: Any) -> Self:  # noqa: ARG002
-        """The kernel with every parameter a number, those left open taken from the rows X."""
+        """The kernel with every parameter a number; open parameters are computed from the rows X."""
         return self
 
     def build(self) -> _core.Kernel:
         """The native kernel; checks the parameters."""
         raise NotImplementedError
 
-    def __call__(self, X: Any, Z: Any = None) -> npt.NDArray[np.float64]:
-        """The matrix of k(x, z) for all rows x of X and z of Z (of X itself without Z)."""
+    def __call__(self, X: Any, Z: Any = None) -> Floats:
+        """The matrix of k(x, z) for all rows x of X and z of Z; Z is X if it is not given."""
         with _check.in_range("X and Z"):
             X = canonical(check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32)))
             Z = X if Z is None else canonical(check_array(Z, accept_sparse="csr", dtype=np.float64))
@@ -57,7 +82,7 @@ class _WithGamma(Kernel):
     gamma: Gamma
 
     def resolved(self, X: Any) -> Self:
-        """The same with ``gamma`` a number: "scale" and "auto" are taken from the rows X."""
+        """The kernel with ``gamma`` a number; "scale" and "auto" are computed from the rows X."""
         if self.gamma == "scale":
             return replace(self, gamma=_scale(X))  # type: ignore[type-var]
         if self.gamma == "auto":
@@ -76,14 +101,14 @@ class _WithGamma(Kernel):
 class Gaussian(_WithGamma):
     """k(x, z) = exp(-gamma |x - z|^2).
 
-    The papers write a width sigma: gamma = 1 / (2 sigma^2), see :meth:`of_width`. Distances come from dot
-    products, as in scikit-learn: centre features that lie far from 0 compared with how much they vary.
+    The papers write a width sigma: gamma = 1 / (2 sigma^2), see :meth:`of_width`. Distances are computed
+    from dot products, as in scikit-learn. Centre a feature whose mean is large compared with its spread.
 
     Parameters
     ----------
     gamma : float, "scale" or "auto"
-        "scale" is 1 / (n_features * X.var()) and "auto" is 1 / n_features, as in scikit-learn; both
-        are taken from the first batch a model sees and stay.
+        "scale" is 1 / (n_features * X.var()) and "auto" is 1 / n_features, as in scikit-learn. Both are
+        computed from the first batch and do not change afterwards.
 
     Departs from the paper
     ----------------------
@@ -112,6 +137,22 @@ class Gaussian(_WithGamma):
         """The native kernel; checks the parameters."""
         return _core.Gaussian(self._gamma())
 
+    def gaussian_gamma(self) -> float:
+        """Gamma."""
+        return self._gamma()
+
+    def at_distance(self, delta: float) -> float:
+        """k(x, z) of rows at the Euclidean distance delta."""
+        return math.exp(-self._gamma() * delta * delta)
+
+    def frequencies(self, p: Floats) -> Floats:
+        """Random frequencies: each coordinate is normal with variance 2 gamma."""
+        return np.asarray(np.sqrt(2 * self._gamma()) * ndtri(p[:, :-1]))
+
+    def native_frequencies(self, count: int, seed: int) -> _core.Frequencies:
+        """The native generator of normal frequencies."""
+        return _core.NormalFrequencies(count, np.sqrt(2 * self._gamma()), seed)
+
 
 @dataclass
 class Laplacian(_WithGamma):
@@ -139,6 +180,18 @@ class Laplacian(_WithGamma):
         """The native kernel; checks the parameters."""
         return _core.Laplacian(self._gamma())
 
+    def at_distance(self, delta: float) -> float:
+        """k(x, z) of rows at the L1 distance delta."""
+        return math.exp(-self._gamma() * delta)
+
+    def frequencies(self, p: Floats) -> Floats:
+        """Random frequencies: each coordinate has the Cauchy distribution of scale gamma."""
+        return np.asarray(self._gamma() * np.tan(np.pi * (p[:, :-1] - 0.5)))
+
+    def native_frequencies(self, count: int, seed: int) -> _core.Frequencies:
+        """The native generator of Cauchy frequencies."""
+        return _core.CauchyFrequencies(count, self._gamma(), seed)
+
 
 @dataclass
 class Polynomial(_WithGamma):
@@ -149,7 +202,7 @@ class Polynomial(_WithGamma):
     gamma : float, "scale" or "auto"
         As for :class:`Gaussian`.
     coef0 : float
-        Positive semidefinite where at least 0.
+        The kernel is positive semidefinite if this is at least 0.
     degree : int
         A whole number above 0.
 
@@ -203,7 +256,7 @@ class Linear(Kernel):
 class Sigmoid(_WithGamma):
     """k(x, z) = tanh(gamma <x, z> + coef0).
 
-    Not positive semidefinite: budgets that project, swap or sample by weight refuse it.
+    The kernel is not positive semidefinite: budgets that project, swap or sample by weight refuse it.
 
     Parameters
     ----------
@@ -228,7 +281,7 @@ class Sigmoid(_WithGamma):
 
     @property
     def positive_semidefinite(self) -> bool:
-        """Whether every Gram matrix of the kernel is positive semidefinite: not so."""
+        """False: some Gram matrices have negative eigenvalues."""
         return False
 
     def build(self) -> _core.Kernel:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Averaged", "Kernelized", "Learner"]
+
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,12 +18,10 @@ from budgetron._rows import Matrix, precision, views
 from budgetron._spec import Spec
 from budgetron._tasks import Task
 from budgetron._threads import watch
-from budgetron.budgets import Budget
-from budgetron.budgets._budget import BuildContext
+from budgetron.budgets._budget import Budget, BuildContext
 from budgetron.errors import DivergedError
 from budgetron.kernels import Kernel
-from budgetron.losses import Logistic
-from budgetron.rules import Rule
+from budgetron.rules import Rule, probabilistic
 
 Floats = npt.NDArray[np.float64]
 
@@ -78,8 +78,8 @@ class Kernelized(Learner):
 
     @property
     def probabilistic(self) -> bool:
-        """Whether the rule's loss is the logistic one."""
-        return isinstance(getattr(self.rule, "loss", None), Logistic)
+        """Whether the rule's loss makes a score a probability."""
+        return probabilistic(self.rule)
 
     def resolved(self, X: Any) -> Self:
         """The learner with the kernel's parameters numbers, those left open taken from the rows X."""
@@ -90,10 +90,12 @@ class Kernelized(Learner):
         kernel = _check.instance(self, "kernel", self.kernel, Kernel)
         rule = _check.instance(self, "rule", self.rule, Rule)
         budget = _check.instance(self, "budget", self.budget, Budget)
+        context = BuildContext(kernel, rule, task, seed)
+        budget.check(context)
         return _core.Kernelized(
             kernel=kernel.build(),
             rule=task.rule(rule),
-            budget=budget.build(BuildContext(kernel, rule, task, seed)),
+            budget=budget.build(context),
             task=task.build(),
             features=n_features,
             precision=precision(dtype),

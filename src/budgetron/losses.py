@@ -1,10 +1,12 @@
-"""Losses: l(f, y) and its slope in f. At a kink the slope is 0.
+"""Losses: l(f, y) and its derivative in f, called the slope. At a kink the slope is 0.
 
-Losses of the margin y f are for labels; losses of the residual f - y are for targets, and for labels
--1 and +1 as well.
+A loss of the margin y f is for labels. A loss of the residual f - y is for targets, and also for the labels
+-1 and +1.
 """
 
 from __future__ import annotations
+
+__all__ = ["Absolute", "EpsilonInsensitive", "Hinge", "Logistic", "Loss", "Squared", "SquaredHinge"]
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,7 +19,11 @@ class Loss(Spec):
     """Base of the losses."""
 
     of_margin: ClassVar[bool] = False
-    """Whether the loss is one of y f, which has a meaning for labels only."""
+    """Whether the loss is a function of the margin y f, so for labels only."""
+    probabilistic: ClassVar[bool] = False
+    """Whether 1 / (1 + exp(-f)) estimates the probability of the label +1."""
+    in_ball: ClassVar[bool] = False
+    """Whether :class:`SGD` keeps f in a ball for this loss (Le et al. 2016, Algorithm 3, lines 15-17)."""
 
     def build(self) -> _core.Loss:
         """The native loss; checks the parameters."""
@@ -92,6 +98,7 @@ class Logistic(Loss):
     """
 
     of_margin: ClassVar[bool] = True
+    probabilistic: ClassVar[bool] = True
 
     def build(self) -> _core.Loss:
         """The native loss."""
@@ -112,6 +119,8 @@ class Squared(Loss):
     >>> Squared().value(1.0, 3.0), Squared().slope(1.0, 3.0)
     (2.0, -2.0)
     """
+
+    in_ball: ClassVar[bool] = True
 
     def build(self) -> _core.Loss:
         """The native loss."""
@@ -145,7 +154,7 @@ class EpsilonInsensitive(Loss):
     Parameters
     ----------
     epsilon : float
-        Half the width of the tube inside which nothing is lost.
+        Half the width of the tube inside which the loss is 0.
 
     Departs from the paper
     ----------------------

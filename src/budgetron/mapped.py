@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Mapped"]
+
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -9,10 +11,9 @@ import numpy.typing as npt
 
 from budgetron import _check, _core
 from budgetron._tasks import Task
-from budgetron.features import FeatureMap
+from budgetron.features._map import FeatureMap
 from budgetron.learners import Learner
-from budgetron.losses import Logistic
-from budgetron.rules import Rule
+from budgetron.rules import Rule, probabilistic
 from budgetron.vector_rules import VectorRule
 
 
@@ -53,8 +54,8 @@ class Mapped(Learner):
 
     @property
     def probabilistic(self) -> bool:
-        """Whether the rule's loss is the logistic one."""
-        return isinstance(getattr(self.rule, "loss", None), Logistic)
+        """Whether the rule's loss makes a score a probability."""
+        return probabilistic(self.rule)
 
     def resolved(self, X: Any) -> Self:
         """The learner with the map's parameters numbers, those left open taken from the rows X."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["progressive_predict_many"]
+
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral

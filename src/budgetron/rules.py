@@ -5,6 +5,8 @@ A rule has a form for labels and one for targets. The weight of an example multi
 
 from __future__ import annotations
 
+__all__ = ["NORMA", "OGD", "PA", "SGD", "MarginPerceptron", "Perceptron", "Rule"]
+
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -263,13 +265,19 @@ class SGD(Rule):
 
     def _build(self, loss: Loss) -> _core.Rule:
         lam = _check.positive(self, "lam", self.lam)
-        if isinstance(loss, Squared) and lam <= 1:
+        if loss.in_ball and lam <= 1:
             return _core.SGDInBall(loss.build(), lam)
         return _core.SGD(loss.build(), lam)
 
 
 class _WithLoss(Protocol):
     loss: Loss | None
+
+
+def probabilistic(rule: object) -> bool:
+    """Whether the rule has a loss that makes a score a probability."""
+    loss = getattr(rule, "loss", None)
+    return isinstance(loss, Loss) and loss.probabilistic
 
 
 def loss_for_labels(rule: _WithLoss) -> Loss:

@@ -6,6 +6,8 @@ weights of the right class, and with the opposite sign those of the best wrong o
 
 from __future__ import annotations
 
+__all__ = ["AROW", "AdaGrad", "CoinBetting", "OnlineNewton", "VectorRule"]
+
 from dataclasses import dataclass
 from typing import Literal
 

@@ -7,7 +7,6 @@ from budgetron import (
     OGD,
     PA,
     EpsilonInsensitive,
-    Forget,
     Gaussian,
     Kernelized,
     MarginPerceptron,
@@ -16,20 +15,17 @@ from budgetron import (
     Perceptron,
     Polynomial,
     ProjectPlus,
-    RemoveRandom,
     SampleByWeight,
     SampleUniform,
     Sigmoid,
-    Stop,
-    Swap,
     Unbounded,
     norma,
     ogd,
     projectron,
     rbp,
 )
-from tests.helpers.members import TASKS, data, estimator, make
-from tests.helpers.refusals import refused, with_budget
+from tests.helpers.members import TASKS, data, estimator, make, of_size
+from tests.helpers.refusals import refused
 
 K = Gaussian(0.5)
 each_task = pytest.mark.parametrize("task", TASKS)
@@ -40,16 +36,17 @@ each_task = pytest.mark.parametrize("task", TASKS)
 )
 def test_budget_is_a_count(budget):
     """A budget is a whole number above 0."""
-    for spec in with_budget(budget):
+    for spec in of_size(budget):
         with refused(type(spec).__name__, "budget", repr(budget)):
             OnlineClassifier(Kernelized(K, MarginPerceptron(), spec)).fit(*data("binary"))
 
 
 def test_budget_left_out():
     """A budget that needs a number says so."""
-    for kind in (Stop, RemoveRandom, Forget, Swap):
-        with refused(kind.__name__, "budget", "None"):
-            OnlineClassifier(Kernelized(K, Perceptron(), kind(None))).fit(*data("binary"))
+    for spec in of_size(None):
+        culprits = ["budget", "None"] if len(spec.get_params()) == 1 else ["budget"]
+        with refused(type(spec).__name__, *culprits):
+            OnlineClassifier(Kernelized(K, Perceptron(), spec)).fit(*data("binary"))
     with refused("Project", "budget", "eta", "U"):
         OnlineClassifier(projectron(K)).fit(*data("binary"))
 

@@ -17,7 +17,7 @@ from budgetron import (
 )
 from budgetron._spec import Spec
 from tests.helpers.members import (
-    FILLED,
+    filled,
     make,
 )
 
@@ -25,11 +25,11 @@ from tests.helpers.members import (
 def specs():
     """Every description there is: all algorithms, and every noun with its required parameters filled."""
     found = [make(name) for name in algorithms.__all__]
-    for member in map(budgetron.__dict__.get, budgetron.__all__):
+    for member in (getattr(budgetron, name) for name in budgetron.__all__):
         if dataclasses.is_dataclass(member) and not issubclass(member, budgetron.Learner):
             taken = inspect.signature(member).parameters.values()
             needed = [p.name for p in taken if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
-            found.append(member(**{name: FILLED[name] for name in needed}))
+            found.append(member(**{name: filled(member)[name] for name in needed}))
     return found
 
 

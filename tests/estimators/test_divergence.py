@@ -20,8 +20,8 @@ from budgetron import (
     Unbounded,
     ogd,
 )
-from tests.helpers.members import bits, data, estimator
-from tests.helpers.refusals import everything, refused, untouched, with_budget
+from tests.helpers.members import bits, data, estimator, of_size
+from tests.helpers.refusals import everything, refused, untouched
 
 K = Gaussian(0.5)
 
@@ -66,7 +66,7 @@ def test_divergence_in_fit():
 
 @pytest.mark.parametrize(
     "budget",
-    [*with_budget(3), Unbounded()],
+    [*of_size(3), Unbounded()],
     ids=repr,
 )
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(1.0, 0.0, 2)], ids=repr)

@@ -25,11 +25,11 @@ from budgetron import (
     SobolFourier,
     Spectrum,
     Stack,
-    _tensors,
     fogd,
     model_files,
     perceptron,
 )
+from budgetron.serialization import tensors
 from tests.helpers.members import estimator, fitted
 
 # The peak of the memory that loading takes, in bytes, and the seconds; the sentence if it is refused.
@@ -76,10 +76,10 @@ def forged(path, change, arrays=None):
     """The file with its description changed by a function, and arrays put in."""
     file = model_files.read(path)
     with open(path, "rb") as opened:
-        texts, _ = _tensors.decode(opened, str(path), lambda _: None)
+        texts, _ = tensors.decode(opened, str(path), lambda _: None)
     change(file.description["fitted"])
     texts["description"] = json.dumps(file.description)
-    path.write_bytes(b"".join(_tensors.encode(file.arrays | (arrays or {}), texts)))
+    path.write_bytes(b"".join(tensors.encode(file.arrays | (arrays or {}), texts)))
 
 
 def components(fitted):

@@ -22,11 +22,11 @@ from budgetron import (
     ProjectSmallest,
     Sometimes,
     Squared,
-    _tensors,
     load,
     model_files,
     rbp,
 )
+from budgetron.serialization import tensors
 from tests.helpers.members import cases, data, fitted, make
 
 
@@ -72,7 +72,7 @@ def parts(file, path):
     path.write_bytes(file)
     found = model_files.read(path)
     with open(path, "rb") as opened:
-        texts, _ = _tensors.decode(opened, str(path), lambda _: None)
+        texts, _ = tensors.decode(opened, str(path), lambda _: None)
     return texts, dict(found.arrays)
 
 
@@ -192,7 +192,7 @@ def test_other_formats_and_versions(small, path):
         ({"description": '{"a": 1e999}'}, "description that cannot be read"),
         ({"description": "[" * 100_000}, "nested too deeply"),
     ]:
-        assert sentence in refusal(path, b"".join(_tensors.encode(arrays, texts | change)))
+        assert sentence in refusal(path, b"".join(tensors.encode(arrays, texts | change)))
     numpy = pytest.importorskip("safetensors.numpy")
     assert "is not a model file" in refusal(path, numpy.save({"x": np.ones(3)}))
     assert "is not a model file" in refusal(path, numpy.save({"x": np.ones(3)}, {"format": "np"}))
@@ -268,7 +268,7 @@ def test_descriptions_that_are_forged(place, value, sentence, small, path):
         holder = holder[key]
     holder[last] = value
     texts["description"] = json.dumps(description)
-    assert sentence in refusal(path, b"".join(_tensors.encode(arrays, texts)))
+    assert sentence in refusal(path, b"".join(tensors.encode(arrays, texts)))
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_labels_that_are_forged(classes, small, path):
     """Input 1017462 of the fuzzer had some that no classifier takes."""
     texts, arrays = parts(small, path)
     arrays["classes"] = np.array(classes)
-    assert "its labels" in refusal(path, b"".join(_tensors.encode(arrays, texts)))
+    assert "its labels" in refusal(path, b"".join(tensors.encode(arrays, texts)))
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_labels_that_are_forged(classes, small, path):
 def test_extra_that_is_forged(extra, small, path):
     texts, arrays = parts(small, path)
     texts["description"] = json.dumps(json.loads(texts["description"]) | {"extra": extra})
-    path.write_bytes(b"".join(_tensors.encode(arrays, texts)))
+    path.write_bytes(b"".join(tensors.encode(arrays, texts)))
     load(path)
     with pytest.raises(ModelFileError, match="holds no model"):
         model_files.read(path).extra  # noqa: B018
@@ -315,7 +315,7 @@ def forged(file, **change):
         name = "state/" + name.replace("__", ".")
         value = value(arrays[name].copy()) if callable(value) else value
         new[name] = np.asarray(value, arrays[name].dtype)
-    return b"".join(_tensors.encode(arrays | new, texts))
+    return b"".join(tensors.encode(arrays | new, texts))
 
 
 def written(model, path):
@@ -394,7 +394,7 @@ def test_more_support_vectors_than_the_budget(path):
     model = fitted("binary", rbp(Gaussian(0.5), budget=5))
     texts, arrays = written(model, path)
     texts["description"] = texts["description"].replace('"budget":5', '"budget":4')
-    assert "do not fit together" in refusal(path, b"".join(_tensors.encode(arrays, texts)))
+    assert "do not fit together" in refusal(path, b"".join(tensors.encode(arrays, texts)))
 
 
 def learners():

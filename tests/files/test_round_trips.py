@@ -16,8 +16,8 @@ from tests.helpers.members import (
     combinations,
     data,
     estimator,
+    filled,
     make,
-    parameters,
     scores,
     start,
 )
@@ -93,16 +93,14 @@ def test_the_wide_layout_is_another_one():
     assert layouts == {"dense": 0, "csr": 0, "wide": 1}
 
 
-FLAGS = {"budget": 10, "rank": 4, "beta": 60}
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("task", "name"), cases())
 def test_a_run_is_resumed(task, name, layout, tmp_path, capsys, monkeypatch):
     X, y = stream(task, layout, n=60)
     rows, whole, model = tmp_path / "rows.svm", tmp_path / "whole", tmp_path / "model"
     rows.write_bytes(svmlight(X.toarray() if sparse.issparse(X) else X, y))
-    flags = [word for key in FLAGS if key in parameters(name) for word in (f"--{key}", FLAGS[key])]
+    settings = filled(getattr(algorithms, name))
+    flags = [word for key, value in settings.items() for word in (f"--{key}", value)]
     flags += ["--regression"] * (task == "regression") + ["--dense"] * (layout == "dense")
     argv = ["run", name, rows, "--gamma", "0.5", "--block", "20", *flags]
     assert called(capsys, *argv, "--save", whole).code == 0

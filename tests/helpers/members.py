@@ -30,10 +30,11 @@ from budgetron import (
     RemoveSmallest,
     Rule,
     Spectrum,
+    Unbounded,
     VectorRule,
     algorithms,
 )
-from budgetron._described import exported
+from budgetron._exports import exported
 from budgetron.kernels import Kernel
 from budgetron.learners import Learner
 
@@ -51,6 +52,7 @@ OF_PARTS = FILLED | {
     "maps": (Identity(), RandomFourier(Gaussian(0.5), 4)),
     "random_state": None,
 }
+BY_TYPE = {"int": 10, "float": 0.5}  # for required parameters that are not named above
 TASKS = ("binary", "multiclass", "regression")
 
 
@@ -61,8 +63,29 @@ def parameters(name: str) -> set[str]:
 
 def make(name: str, kernel: Kernel | None = None, **kwargs: Any) -> Learner:
     """The algorithm of that name on the kernel, with a small budget and rank where it takes them."""
-    filled = {key: value for key, value in FILLED.items() if key in parameters(name)}
-    return getattr(algorithms, name)(Gaussian(0.5) if kernel is None else kernel, **(filled | kwargs))
+    settings = filled(getattr(algorithms, name)) | kwargs
+    return getattr(algorithms, name)(Gaussian(0.5) if kernel is None else kernel, **settings)
+
+
+def filled(member: Any, values: dict[str, Any] = FILLED) -> dict[str, Any]:
+    """Small values for the parameters of a member: those named, and numbers that have no default."""
+    taken = inspect.signature(member).parameters.values()
+    needed = [p for p in taken if p.default is p.empty and p.annotation in BY_TYPE]
+    named = {p.name: values[p.name] for p in taken if p.name in values}
+    return {p.name: BY_TYPE[p.annotation] for p in needed} | named
+
+
+def of_size(budget: Any) -> list[Any]:
+    """Every budget that takes a largest number of support vectors, with that number."""
+    kinds = exported(Budget).values()
+    return [kind(budget) for kind in kinds if "budget" in inspect.signature(kind).parameters]
+
+
+def unbounded(learner: Any) -> Any:
+    """The learner without its budget."""
+    if isinstance(learner, DoubleUpdating):
+        return dataclasses.replace(learner, maintenance=None)
+    return dataclasses.replace(learner, budget=Unbounded())
 
 
 def budgeted() -> list[str]:
@@ -112,7 +135,7 @@ def parts(kind: type) -> list[Any]:
             continue
         hints = get_type_hints(cls)
         names = [field.name for field in dataclasses.fields(cls)]
-        found.append(cls(**{name: OF_PARTS[name] for name in names if name in OF_PARTS}))
+        found.append(cls(**filled(cls, OF_PARTS)))
         for name in names:
             if get_origin(hints[name]) is Literal:
                 part = found[-1]

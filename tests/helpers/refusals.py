@@ -6,19 +6,6 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from budgetron import (
-    Forget,
-    Project,
-    ProjectPlus,
-    RemoveOldest,
-    RemoveRandom,
-    SampleByWeight,
-    SampleUniform,
-    Stop,
-    Swap,
-    SwapNearest,
-    SwapProject,
-)
 from tests.helpers.members import bits, data, estimator, scores, start
 
 
@@ -62,10 +49,3 @@ def fitted(task):
 def learn(model, method, X, y, sample_weight=None):
     """Any of the methods that learn, on a fitted model."""
     return getattr(model, method)(X, y, sample_weight=sample_weight)
-
-
-def with_budget(budget):
-    """Every budget of that size."""
-    sized = (Stop, RemoveRandom, RemoveOldest, Forget, SampleUniform, SampleByWeight)
-    swapping = (Swap, SwapNearest, SwapProject, Project, ProjectPlus)
-    return [kind(budget) for kind in sized + swapping]

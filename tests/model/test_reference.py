@@ -91,9 +91,9 @@ def native_scores(task, learner, X, y, weights=None):
     return estimator._learn_labels(X, y, list(classes), weights), estimator
 
 
-def seeded(name, settings):
+def seeded(name, settings, module=reference):
     """The settings as the reference takes them."""
-    seed = {"seed": 7} if "seed" in inspect.signature(getattr(reference, name)).parameters else {}
+    seed = {"seed": 7} if "seed" in inspect.signature(getattr(module, name)).parameters else {}
     return settings | seed
 
 

@@ -4,13 +4,17 @@ from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 from budgetron import (
     SGD,
     Gaussian,
     Hinge,
     Kernelized,
+    Linear,
     Merge,
+    OnlineClassifier,
+    Polynomial,
     Project,
     ProjectSmallest,
     RemoveOldest,
@@ -26,13 +30,25 @@ from budgetron import (
     SwapProject,
     Unbounded,
     _core,
+    algorithms,
+    avm,
     bsgd,
     nbsgd,
     sgd,
 )
 from budgetron._tasks import Labels, Targets
 from budgetron.learners import Model
-from tests.model.test_reference import KERNELS, LOSSES, TASKS, native_scores, stream
+from tests.helpers.members import filled
+from tests.model.test_reference import (
+    KERNELS,
+    LOSSES,
+    TASKS,
+    labelled,
+    native_scores,
+    seeded,
+    stream,
+    streams,
+)
 from tests.references import sgd as reference_sgd
 
 MAINTENANCES = {
@@ -65,6 +81,69 @@ def test_sgd_follows_the_reference(loss, task, lam):
     kernel, plain_kernel = KERNELS["gaussian"]
     model = reference_sgd.sgd(plain_kernel, TASKS[task], lam=lam, loss=plain)
     agree(task, sgd(kernel, lam=lam, loss=native), model, X, y)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("name", [name for name in algorithms.__all__ if hasattr(reference_sgd, name)])
+def test_every_algorithm_that_has_a_reference_follows_it(name, task):
+    X, y = stream(task, 500, 9)
+    kernel, plain_kernel = KERNELS["gaussian"]
+    settings = filled(getattr(algorithms, name)) | {"lam": 0.05}
+    model = getattr(reference_sgd, name)(plain_kernel, TASKS[task], **seeded(name, settings, reference_sgd))
+    agree(task, getattr(algorithms, name)(kernel, **settings), model, X, y)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kernel", ["gaussian", "laplacian"])
+def test_avm_follows_the_reference(kernel, loss, task, seed):
+    native, plain = LOSSES[loss]
+    if task == "regression" and native.of_margin:
+        pytest.skip("a loss of the margin, for labels only")
+    X, y = stream(task, 500, seed)
+    weights = np.random.default_rng(seed).choice([0.0, 0.5, 1.0, 2.0], 500)
+    own, plain_kernel = KERNELS[kernel]
+    settings = {"delta": 1.5, "lam": 0.05} if kernel == "gaussian" else {"delta": 2.5, "lam": 0.05}
+    order = 2 if kernel == "gaussian" else 1
+    model = reference_sgd.avm(plain_kernel, TASKS[task], loss=plain, order=order, **settings)
+    agree(task, avm(own, loss=native, **settings), model, X, y, weights)
+    assert 10 < len(model.S) < 300
+
+
+@pytest.mark.parametrize("task", TASKS)
+@given(drawn=streams())
+@settings(max_examples=50, deadline=None)
+def test_avm_on_streams_with_duplicates_and_ties(task, drawn):
+    X, codes = drawn
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, len(X))
+    model = reference_sgd.avm(KERNELS["gaussian"][1], TASKS[task], delta=1.2, lam=0.05)
+    learner = avm(KERNELS["gaussian"][0], delta=1.2, lam=0.05)
+    agree(task, learner, model, X, labelled(task, codes), weights)
+
+
+def test_support_vectors_of_avm_are_farther_apart_than_delta():
+    X, y = stream("binary", 500, 0)
+    model = OnlineClassifier(avm(Gaussian(0.2), delta=1.5, lam=0.05)).fit(X, y)
+    S = model.support_vectors_
+    distances = np.linalg.norm(S[:, None] - S[None], axis=2) + 1e9 * np.eye(len(S))
+    assert distances.min() > 1.5
+
+
+def test_avm_of_a_tiny_delta_is_sgd_on_rows_that_differ():
+    X = np.random.default_rng(0).standard_normal((300, 4))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    one, other = (
+        native_scores("binary", learner, X, y)[0]
+        for learner in (avm(Gaussian(0.5), delta=1e-3, lam=0.05), sgd(Gaussian(0.5), lam=0.05))
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(0.5)], ids=repr)
+def test_avm_is_for_kernels_that_fall_with_the_distance(kernel):
+    with pytest.raises(ValueError, match=r"^Approximate: needs a kernel that falls .*, got .*\.$"):
+        OnlineClassifier(avm(kernel, delta=0.5)).fit([[0.0], [1.0]], [0, 1])
 
 
 @pytest.mark.parametrize("task", TASKS)

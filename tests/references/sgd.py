@@ -1,4 +1,4 @@
-"""SGD, BSGD and NBSGD (Le et al. 2016; Wang et al. 2012) written plainly from their equations.
+"""SGD, BSGD, NBSGD (Le et al. 2016; Wang et al. 2012) and AVM (Le et al. 2017) from their equations.
 
 With eta_t = 1 / (lam t), f_t = sum_i c_i k(s_i, .) / t, where c_i = -weight_i l'_i / lam is the same in
 every later round: the factor (t - 1) / t of f is the change of the divisor.
@@ -227,6 +227,20 @@ class Budget:
             self.maintain(m)
 
 
+class Approximate:
+    """AVM: a term within delta of a support vector is added to the nearest one, the oldest on ties."""
+
+    def __init__(self, delta: float, order: int) -> None:
+        self.delta, self.order = delta, order
+
+    def insert(self, m: SGD, x: Array, row: Array) -> None:
+        distances = [float(np.linalg.norm(x - s, self.order)) for s in m.S]
+        if distances and min(distances) <= self.delta:
+            m.c[int(np.argmin(distances))] += row
+        else:
+            m.append(x, row)
+
+
 # ---- the algorithms by name
 
 
@@ -244,6 +258,13 @@ def _maintenance(name: str, neighbours: int, gamma: float | None) -> Maintenance
 
 def sgd(kernel: Kernel, task: Task, *, lam: float, loss: Loss | None = None) -> SGD:
     return SGD(kernel, task, lam, loss, Budget())
+
+
+def avm(
+    kernel: Kernel, task: Task, *, delta: float, lam: float, loss: Loss | None = None, order: int = 2
+) -> SGD:
+    """Order is that of the norm which measures distances: 1 for the Laplacian kernel."""
+    return SGD(kernel, task, lam, loss, Approximate(delta, order))
 
 
 def bsgd(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["bduol", "duol"]
+
 from budgetron.double_updating import DoubleUpdating, DualMaintenance, DualNearest
 from budgetron.kernels import Kernel
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from budgetron.features import RandomFourier, Spectrum
+__all__ = ["fogd"]
+
+from budgetron.features.fourier import RandomFourier
+from budgetron.features.spectrum import Spectrum
 from budgetron.kernels import Kernel
 from budgetron.losses import Loss
 from budgetron.mapped import Mapped

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+__all__ = ["bogd", "bogd_pp", "nogd", "norma", "ogd"]
+
 from typing import Literal
 
 from budgetron import _check
-from budgetron.budgets import Project, SampleByWeight, SampleUniform, SampleUniformScaled, Unbounded
+from budgetron.budgets.projection import Project
+from budgetron.budgets.removal import Unbounded
+from budgetron.budgets.sampling import SampleByWeight, SampleUniform, SampleUniformScaled
 from budgetron.kernels import Kernel
 from budgetron.learners import Kernelized
 from budgetron.losses import Loss

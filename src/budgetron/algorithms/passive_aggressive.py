@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from budgetron.budgets import Swap, SwapNearest, SwapProject, Unbounded
+__all__ = ["bpa_nn", "bpa_p", "bpa_s", "pa"]
+
+from budgetron.budgets.removal import Unbounded
+from budgetron.budgets.swapping import Swap, SwapNearest, SwapProject
 from budgetron.kernels import Kernel
 from budgetron.learners import Kernelized
 from budgetron.rules import PA

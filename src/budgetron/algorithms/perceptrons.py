@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+__all__ = ["budget_perceptron", "forgetron", "perceptron", "projectron", "projectron_pp", "rbp", "stoptron"]
+
 from typing import Literal
 
 from budgetron import _check
-from budgetron.budgets import (
+from budgetron.budgets.projection import Project, ProjectPlus
+from budgetron.budgets.removal import (
     Forget,
     ForgetLargerRoot,
-    Project,
-    ProjectPlus,
     RemoveRandom,
     RemoveRedundant,
     Stop,

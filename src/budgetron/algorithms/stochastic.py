@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+__all__ = ["avm", "bsgd", "nbsgd", "sgd"]
+
 from collections.abc import Callable
 
-from budgetron.budgets import Budget, RemoveSmallest, Sometimes, Unbounded
+from budgetron.budgets._budget import Budget
+from budgetron.budgets.approximation import Approximate
+from budgetron.budgets.maintenance import RemoveSmallest, Sometimes
+from budgetron.budgets.removal import Unbounded
 from budgetron.kernels import Kernel
 from budgetron.learners import Kernelized
 from budgetron.losses import Loss
@@ -33,6 +38,34 @@ def sgd(kernel: Kernel, *, lam: float = 1e-3, loss: Loss | None = None) -> Kerne
     array([[-5.,  5.]])
     """
     return Kernelized(kernel, SGD(lam, loss), Unbounded())
+
+
+def avm(kernel: Kernel, *, delta: float, lam: float = 1e-3, loss: Loss | None = None) -> Kernelized:
+    """The approximation vector machine: SGD with support vectors farther apart than delta (Le et al. 2017).
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space: Gaussian or Laplacian.
+    delta : float
+        A step at a row within this distance of a support vector changes the coefficient of the nearest one;
+        see :class:`~budgetron.Approximate`. A larger delta leaves fewer support vectors.
+    lam, loss
+        See :class:`~budgetron.SGD`.
+
+    Departs from the paper
+    ----------------------
+    The prediction is that of the last f; for the paper's average write ``Averaged(avm(...))``. See also
+    :class:`~budgetron.Approximate` and :class:`~budgetron.SGD`.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, avm
+    >>> model = OnlineClassifier(avm(Gaussian(1.0), delta=0.5, lam=0.1))
+    >>> model.fit([[0.0], [1.0], [0.2], [0.7]], [0, 1, 0, 1]).n_support_
+    2
+    """
+    return Kernelized(kernel, SGD(lam, loss), Approximate(delta))
 
 
 def bsgd(

@@ -1,40 +1,5 @@
-"""Budgets: how a new term joins f, and what goes when there are more than B support vectors."""
+"""Budgets: how a new term joins f, and which support vector is removed when there are more than B."""
 
-from budgetron.budgets._budget import Budget
-from budgetron.budgets.maintenance import Maintained, Merge, ProjectSmallest, RemoveSmallest, Sometimes
-from budgetron.budgets.projection import Project, ProjectPlus
-from budgetron.budgets.removal import (
-    Forget,
-    ForgetLargerRoot,
-    RemoveOldest,
-    RemoveRandom,
-    RemoveRedundant,
-    Stop,
-    Unbounded,
-)
-from budgetron.budgets.sampling import SampleByWeight, SampleUniform, SampleUniformScaled
-from budgetron.budgets.swapping import Swap, SwapNearest, SwapProject
+from budgetron._exports import lazy
 
-__all__ = [
-    "Budget",
-    "Forget",
-    "ForgetLargerRoot",
-    "Maintained",
-    "Merge",
-    "Project",
-    "ProjectPlus",
-    "ProjectSmallest",
-    "RemoveOldest",
-    "RemoveRandom",
-    "RemoveRedundant",
-    "RemoveSmallest",
-    "SampleByWeight",
-    "SampleUniform",
-    "SampleUniformScaled",
-    "Sometimes",
-    "Stop",
-    "Swap",
-    "SwapNearest",
-    "SwapProject",
-    "Unbounded",
-]
+__getattr__, __dir__ = lazy(__name__)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+__all__ = ["Budget"]
+
 from dataclasses import dataclass
+from typing import ClassVar
 
 from budgetron import _check, _core
 from budgetron._spec import Spec
@@ -13,7 +16,7 @@ from budgetron.rules import Rule
 
 @dataclass(frozen=True)
 class BuildContext:
-    """What a budget is built beside: the kernel, the rule, the task, and the seed of its draws."""
+    """What a budget needs to know in order to be built; the seed is that of its random draws."""
 
     kernel: Kernel
     rule: Rule
@@ -24,18 +27,24 @@ class BuildContext:
 class Budget(Spec):
     """Base of the budgets: how a new term joins f."""
 
+    needs_distances: ClassVar[bool] = False
+    """Whether it measures distances in feature space, which only a positive semidefinite kernel has."""
+    appends_until_full: ClassVar[bool] = True
+    """Whether every new term becomes a support vector until the budget is full."""
+
+    def check(self, context: BuildContext) -> None:
+        """Refuse a kernel that the budget is not defined for."""
+        if self.needs_distances and not context.kernel.positive_semidefinite:
+            raise ValueError(
+                f"{type(self).__name__}: needs a positive semidefinite kernel, got {context.kernel!r}."
+            )
+
     def build(self, context: BuildContext) -> _core.Budget:
         """The native budget; checks the parameters and the context."""
         raise NotImplementedError
 
     def _count(self) -> int:
         return _check.count(self, "budget", getattr(self, "budget", None))
-
-    def _needs_geometry(self, context: BuildContext) -> None:
-        if not context.kernel.positive_semidefinite:
-            raise ValueError(
-                f"{type(self).__name__}: needs a positive semidefinite kernel, got {context.kernel!r}."
-            )
 
     def _needs_labels(self, context: BuildContext, why: str) -> None:
         if isinstance(context.task, Targets):

@@ -7,11 +7,13 @@ coefficients of s_i.
 
 from __future__ import annotations
 
+__all__ = ["Maintained", "Merge", "ProjectSmallest", "RemoveSmallest", "Sometimes"]
+
 from dataclasses import dataclass
+from typing import ClassVar
 
 from budgetron import _check, _core
 from budgetron.budgets._budget import Budget, BuildContext
-from budgetron.kernels import Gaussian
 
 
 class Maintained(Budget):
@@ -79,12 +81,13 @@ class ProjectSmallest(Maintained):
     2
     """
 
+    needs_distances: ClassVar[bool] = True
+
     budget: int
     neighbours: int | None = None
 
-    def build(self, context: BuildContext) -> _core.Maintained:
-        """The native budget; checks the parameters and the kernel."""
-        self._needs_geometry(context)
+    def build(self, context: BuildContext) -> _core.Maintained:  # noqa: ARG002
+        """The native budget; checks the parameters."""
         if self.neighbours is None:
             return _core.ProjectSmallest(self._count())
         neighbours = _check.count(self, "neighbours", self.neighbours)
@@ -120,10 +123,10 @@ class Merge(Maintained):
 
     def build(self, context: BuildContext) -> _core.Maintained:
         """The native budget; checks the parameters and the kernel."""
-        kernel = context.kernel
-        if not isinstance(kernel, Gaussian) or isinstance(kernel.gamma, str):
-            raise ValueError(f"Merge: is defined for the Gaussian kernel only, got {kernel!r}.")
-        return _core.Merge(self._count(), kernel.gamma)
+        gamma = context.kernel.gaussian_gamma()
+        if gamma is None:
+            raise ValueError(f"Merge: is defined for the Gaussian kernel only, got {context.kernel!r}.")
+        return _core.Merge(self._count(), gamma)
 
 
 @dataclass
@@ -163,4 +166,5 @@ class Sometimes(Budget):
                 f"Sometimes: inner must be RemoveSmallest, ProjectSmallest or Merge, got {self.inner!r}."
             )
         beta = _check.non_negative(self, "beta", self.beta)
+        self.inner.check(context)
         return _core.Sometimes(self.inner.build(context), beta, context.seed)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+__all__ = ["Project", "ProjectPlus"]
+
 import math
 import sys
 from dataclasses import dataclass
+from typing import ClassVar
 
 from budgetron import _check, _core
 from budgetron.budgets._budget import Budget, BuildContext
@@ -48,6 +51,8 @@ class Project(Budget):
     array([0., 1.])
     """
 
+    needs_distances: ClassVar[bool] = True
+
     budget: int | None = None
     rank: int | None = None
     eta: float | None = None
@@ -55,7 +60,6 @@ class Project(Budget):
 
     def build(self, context: BuildContext) -> _core.Budget:
         """The native budget; checks the parameters, the kernel and the task."""
-        self._needs_geometry(context)
         if self.rank is None:
             return _core.Project(_limit(self), _threshold(self, context))
         if self.budget is None or self.eta is not None or self.U is not None:
@@ -100,13 +104,15 @@ class ProjectPlus(Budget):
     2
     """
 
+    needs_distances: ClassVar[bool] = True
+    appends_until_full: ClassVar[bool] = False  # margin errors are projected
+
     budget: int | None = None
     eta: float | None = None
     U: float | None = None
 
     def build(self, context: BuildContext) -> _core.Budget:
         """The native budget; checks the parameters, the kernel and the task."""
-        self._needs_geometry(context)
         self._needs_labels(context, "a target has no margin error")
         return _core.ProjectPlus(_limit(self), _threshold(self, context), self._progress())
 

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+__all__ = [
+    "Forget",
+    "ForgetLargerRoot",
+    "RemoveOldest",
+    "RemoveRandom",
+    "RemoveRedundant",
+    "Stop",
+    "Unbounded",
+]
+
 from dataclasses import dataclass
 
 from budgetron import _core

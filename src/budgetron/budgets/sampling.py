@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+__all__ = ["SampleByWeight", "SampleUniform", "SampleUniformScaled"]
+
 from dataclasses import dataclass
+from typing import ClassVar
 
 from budgetron import _check, _core
 from budgetron.budgets._budget import Budget, BuildContext
@@ -111,11 +114,12 @@ class SampleByWeight(Budget):
     2
     """
 
+    needs_distances: ClassVar[bool] = True
+
     budget: int
     cap: float = 10.0
 
     def build(self, context: BuildContext) -> _core.Budget:
         """The native budget; checks the parameters and the kernel."""
-        self._needs_geometry(context)
         cap = _check.positive(self, "cap", self.cap) * context.task.unit(context.rule)
         return _core.SampleByWeight(self._count(), cap, context.seed)

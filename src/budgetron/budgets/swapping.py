@@ -8,7 +8,10 @@ same for every r, and the best r has the least abs(alpha_r)^2 times its squared 
 
 from __future__ import annotations
 
+__all__ = ["Swap", "SwapNearest", "SwapProject"]
+
 from dataclasses import dataclass
+from typing import ClassVar
 
 from budgetron import _core
 from budgetron.budgets._budget import Budget, BuildContext
@@ -35,11 +38,12 @@ class Swap(Budget):
     2
     """
 
+    needs_distances: ClassVar[bool] = True
+
     budget: int
 
-    def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters and the kernel."""
-        self._needs_geometry(context)
+    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
+        """The native budget; checks the parameters."""
         return _core.Swap(self._count())
 
 
@@ -66,11 +70,12 @@ class SwapNearest(Budget):
     2
     """
 
+    needs_distances: ClassVar[bool] = True
+
     budget: int
 
-    def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters and the kernel."""
-        self._needs_geometry(context)
+    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
+        """The native budget; checks the parameters."""
         return _core.SwapNearest(self._count())
 
 
@@ -97,9 +102,10 @@ class SwapProject(Budget):
     2
     """
 
+    needs_distances: ClassVar[bool] = True
+
     budget: int
 
-    def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters and the kernel."""
-        self._needs_geometry(context)
+    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
+        """The native budget; checks the parameters."""
         return _core.SwapProject(self._count())

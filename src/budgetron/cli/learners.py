@@ -15,10 +15,11 @@ import numpy as np
 from scipy import sparse
 
 from budgetron import _check, algorithms
-from budgetron._described import exported
+from budgetron._exports import exported
 from budgetron._spec import Spec
 from budgetron._tasks import Task
-from budgetron.budgets import Budget, Maintained
+from budgetron.budgets._budget import Budget
+from budgetron.budgets.maintenance import Maintained
 from budgetron.cli.arguments import Parser
 from budgetron.cli.process import UsageError
 from budgetron.kernels import Gaussian, Kernel, Laplacian

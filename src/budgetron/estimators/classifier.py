@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["OnlineClassifier"]
+
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from budgetron import _check
 from budgetron._tasks import Labels
 from budgetron._threads import learning_lock
-from budgetron.algorithms import bpa_p
+from budgetron.algorithms.passive_aggressive import bpa_p
 from budgetron.estimators._online import Batch, Online
 from budgetron.kernels import Gaussian
 from budgetron.learners import Floats, Learner

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["OnlineRegressor"]
+
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +12,7 @@ from sklearn.base import RegressorMixin
 from budgetron._rows import aligned
 from budgetron._tasks import Targets
 from budgetron._threads import learning_lock
-from budgetron.budgets import SwapProject
+from budgetron.budgets.swapping import SwapProject
 from budgetron.estimators._online import Batch, Online
 from budgetron.kernels import Gaussian
 from budgetron.learners import Floats, Kernelized, Learner

@@ -5,6 +5,8 @@ The maps differ in how the frequencies u_i are drawn from the spectral density o
 
 from __future__ import annotations
 
+__all__ = ["HadamardFourier", "OrthogonalFourier", "RandomFourier", "SobolFourier"]
+
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -15,8 +17,8 @@ from scipy.stats import qmc
 from budgetron import _check, _core
 from budgetron._rows import precision
 from budgetron.features._map import FeatureMap
-from budgetron.features.spectrum import Spectrum, spectrum
-from budgetron.kernels import Gaussian, Kernel, Laplacian
+from budgetron.features.spectrum import Spectrum
+from budgetron.kernels import Gaussian, Kernel
 
 Floats = npt.NDArray[np.float64]
 
@@ -53,12 +55,28 @@ class _Fourier(FeatureMap):
             )
         return components
 
+    def _law(self) -> Kernel | Spectrum:
+        """The kernel, checked: it must have random frequencies."""
+        kernel: Kernel | Spectrum = self.kernel_
+        if not isinstance(kernel, Spectrum):
+            _check.instance(self, "kernel", kernel, Kernel).build()
+        if kernel.frequencies(np.full((1, 2), 0.5)) is None:
+            raise ValueError(
+                f"{type(self).__name__}: needs a shift-invariant kernel (Gaussian, Laplacian or a "
+                f"Spectrum), got {kernel!r}."
+            )
+        return kernel
+
+    def _frequencies_at(self, p: Floats) -> Floats:
+        """The frequencies of the kernel for uniform numbers p, one column each."""
+        return np.ascontiguousarray(self.kernel_.frequencies(p).T)
+
     def _gamma(self) -> float:
-        """Gamma of the Gaussian kernel, which the map needs."""
-        if not isinstance(self.kernel_, Gaussian):
+        """Gamma of the kernel, which must be Gaussian."""
+        gamma = self.kernel_.gaussian_gamma() if isinstance(self.kernel_, Kernel) else None
+        if gamma is None:
             raise ValueError(f"{type(self).__name__}: needs a Gaussian kernel, got {self.kernel_!r}.")
-        self.kernel_.build()
-        return float(self.kernel_.gamma)
+        return gamma
 
 
 @dataclass
@@ -99,17 +117,13 @@ class RandomFourier(_Fourier):
     random_state: Any = None
 
     def _frequencies(self, D: int, d: int, seed: int) -> _core.Frequencies:
-        if isinstance(self.kernel_, Gaussian):
-            return _core.NormalFrequencies(D, np.sqrt(2 * self._gamma()), seed)
-        if isinstance(self.kernel_, Laplacian):
-            self.kernel_.build()
-            return _core.CauchyFrequencies(D, float(self.kernel_.gamma), seed)
-        law = spectrum(self, self.kernel_)
+        if (native := self._law().native_frequencies(D, seed)) is not None:
+            return native
 
         def make() -> Floats:
             columns = [_core.uniforms(seed, D, stream=j + 1) for j in range(d)]
             p = np.minimum(np.column_stack([*columns, _core.uniforms(seed, D)]) + 2.0**-54, 1 - 2.0**-53)
-            return np.ascontiguousarray(law.frequencies(p).T)
+            return self._frequencies_at(p)
 
         return _core.given_frequencies(d, D, make)
 
@@ -192,13 +206,13 @@ class SobolFourier(_Fourier):
             raise ValueError(
                 f"SobolFourier: at most {qmc.Sobol.MAXDIM - 1} input columns, got {d}; take RandomFourier."
             )
-        law = spectrum(self, self.kernel_)
+        self._law()  # raises if the kernel has no frequencies
 
         def make() -> Floats:
             points = qmc.Sobol(d + 1, rng=np.random.default_rng(seed))
             p = points.random_base2(max(1, int(np.ceil(np.log2(D)))))[:D]
             p = np.clip(p, 2.0**-54, 1 - 2.0**-53)
-            return np.ascontiguousarray(law.frequencies(p).T)
+            return self._frequencies_at(p)
 
         return _core.given_frequencies(d, D, make)
 

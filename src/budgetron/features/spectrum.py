@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Law", "Spectrum"]
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
-from scipy.special import ndtri
 
 from budgetron import _check
 from budgetron._spec import Spec
-from budgetron.kernels import Gaussian, Kernel, Laplacian
 
 Floats = npt.NDArray[np.float64]
 Quantile = Callable[[Floats], Any]
@@ -91,8 +91,11 @@ class Spectrum(Spec):
     coordinate: Law | Quantile | None = None
     radius: Law | Quantile | None = None
 
+    def native_frequencies(self, count: int, seed: int) -> None:
+        """None: there is no native generator of these frequencies."""
+
     def frequencies(self, p: Floats) -> Floats:
-        """Frequencies from numbers in (0, 1): one row each, the last column for the radius."""
+        """One frequency for each row of p, numbers in (0, 1); the last column is for the radius."""
         u = self._finite("coordinate", Law() if self.coordinate is None else self.coordinate, p[:, :-1])
         if self.radius is None:
             return u
@@ -105,23 +108,3 @@ class Spectrum(Spec):
         if u.shape != p.shape or not np.isfinite(u).all():
             raise ValueError(f"Spectrum: {name} must give a finite number for every number in (0, 1).")
         return u
-
-
-def spectrum(owner: object, kernel: Any) -> Spectrum:
-    """The spectral density of a kernel."""
-    if isinstance(kernel, Spectrum):
-        kernel.frequencies(np.full((1, 2), 0.5))  # says what is wrong with it
-        return kernel
-    if isinstance(kernel, Gaussian):
-        kernel.build()
-        scale = np.sqrt(2 * float(kernel.gamma))
-        return Spectrum(lambda p: scale * ndtri(p))
-    if isinstance(kernel, Laplacian):
-        kernel.build()
-        gamma = float(kernel.gamma)
-        return Spectrum(lambda p: gamma * np.tan(np.pi * (p - 0.5)))
-    _check.instance(owner, "kernel", kernel, Kernel)
-    raise ValueError(
-        f"{type(owner).__name__}: needs a shift-invariant kernel (Gaussian, Laplacian or a Spectrum), "
-        f"got {kernel!r}."
-    )

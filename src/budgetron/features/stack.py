@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Identity", "Stack"]
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self

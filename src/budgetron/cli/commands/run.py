@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 from budgetron import SaveError
-from budgetron._durable import obstacle
 from budgetron.cli import checkpoint, input, learners
 from budgetron.cli.arguments import Parser, seed, whole
 from budgetron.cli.output import Document, Predictions, Table
@@ -18,6 +17,7 @@ from budgetron.cli.process import Interrupted, Signals, UsageError
 from budgetron.cli.session import Run, plan
 from budgetron.evaluate import Session
 from budgetron.progress import Progress
+from budgetron.serialization.durable import obstacle
 from budgetron.streams import DataError
 
 EXAMPLES = """\

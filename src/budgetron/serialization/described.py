@@ -7,27 +7,16 @@ else can be named. Values are None, bool, int, float, str, lists and tuples of t
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import math
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from budgetron._exports import exported
 from budgetron._spec import Spec
 
 _DEEPEST = 32
-
-
-def exported(kind: type) -> dict[str, type]:
-    """The classes of that kind that ``budgetron`` exports, by name."""
-    package = importlib.import_module("budgetron")
-    members = {name: getattr(package, name) for name in package.__all__}
-    return {
-        name: member
-        for name, member in members.items()
-        if isinstance(member, type) and issubclass(member, kind)
-    }
 
 
 def describe(value: Any, where: str) -> Any:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from budgetron._described import plain
-from budgetron._tensors import Arrays, storable
+from budgetron.serialization.described import plain
+from budgetron.serialization.tensors import Arrays, storable
 
 
 def describe_extra(value: Any, where: str, arrays: dict[str, npt.NDArray[Any]]) -> Any:

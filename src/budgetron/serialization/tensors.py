@@ -8,6 +8,8 @@ counts as zeros itself. Sizes are checked against the length of the file before 
 
 from __future__ import annotations
 
+__all__ = ["ModelFileError"]
+
 import hashlib
 import json
 import os

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["SaveError"]
+
 import errno
 import os
 import stat

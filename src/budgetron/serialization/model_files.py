@@ -1,0 +1,291 @@
+"""Model files: all that a fitted estimator is, as data, so that it can go on as if it had never stopped.
+
+The layout is that of safetensors (``tensors.py``), so other programs can read the arrays. Nothing in a
+file is run, and nothing in it is believed before it is checked.
+"""
+
+from __future__ import annotations
+
+__all__ = ["load"]
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, is_classifier
+
+from budgetron._exports import exported
+from budgetron._tasks import Labels, Targets
+from budgetron.learners import Learner, Model
+from budgetron.serialization import durable, tensors
+from budgetron.serialization.described import describe, plain, revive
+from budgetron.serialization.extra import describe_extra, revive_extra
+from budgetron.serialization.tensors import ModelFileError
+
+Path = str | os.PathLike[str]
+
+FORMAT = "budgetron model"
+FORMAT_VERSION = 1
+
+_STATE, _CLASSES = "state/", "classes"
+_FITTED = {"learner", "dtype", "seed", "n_features_in", "feature_names_in", "classes"}
+ATTRIBUTES = {"_model", "learner_", "gamma_", "classes_", "n_features_in_", "feature_names_in_"}
+"""What a fitted estimator has beside its parameters."""
+_MOST_FEATURES = 2**31 - 1  # columns of sparse rows are counted in 32 bits
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """What a model file says: ``budgetron_version`` wrote it; the arrays are read-only."""
+
+    path: str
+    budgetron_version: str
+    description: dict[str, Any]
+    arrays: dict[str, npt.NDArray[Any]]
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """What was saved beside the model."""
+        extra: dict[str, Any] = self._checked(lambda: revive_extra(self.description["extra"], self.arrays))
+        return extra
+
+    def estimator(self) -> Any:
+        """The estimator, ready to go on."""
+        return self._checked(lambda: _revive_estimator(self.description, self.arrays))
+
+    def _checked(self, build: Any) -> Any:
+        try:
+            return build()
+        except Exception as error:
+            why = str(error).rstrip(".") or type(error).__name__
+            raise ModelFileError(f"{self.path}: holds no model that can be built: {why}.") from error
+
+
+def save(estimator: Any, path: Path, extra: Mapping[str, Any] | None = None) -> None:
+    """Write a fitted estimator, and what a run wants to keep beside it; see ``OnlineClassifier.save``."""
+    path = _place(path)
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    model: Model = estimator._model
+    description = {
+        "estimator": _describe_estimator(estimator),
+        "fitted": {
+            "learner": describe(model.learner, "learner_"),
+            "dtype": model.dtype.name,
+            "seed": model.seed,
+            "n_features_in": model.n_features,
+            "feature_names_in": _names(getattr(estimator, "feature_names_in_", None)),
+            "classes": _describe_classes(getattr(estimator, "classes_", None), arrays),
+        },
+        "extra": describe_extra({} if extra is None else extra, "extra", arrays),
+    }
+    arrays |= {_STATE + name: values for name, values in model.state().items()}
+    texts = {
+        "format": FORMAT,
+        "format_version": str(FORMAT_VERSION),
+        "budgetron_version": version("budgetron"),
+        "description": json.dumps(description, sort_keys=True, separators=(",", ":"), allow_nan=False),
+    }
+    durable.write(path, list(tensors.encode(arrays, texts)))
+
+
+def read(path: Path) -> ModelFile:
+    """What a model file says, checked as far as it can be without building the model.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from budgetron import Gaussian, OnlineClassifier, model_files, perceptron
+    >>> model = OnlineClassifier(perceptron(Gaussian(0.5))).fit([[0.0], [1.0]], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.safetensors")
+    ...     model.save(path, extra={"rows": 2})
+    ...     file = model_files.read(path)
+    >>> file.extra
+    {'rows': 2}
+    >>> file.arrays["state/expansion.alpha.0"]
+    array([-1.,  1.])
+    """
+    path = _place(path)
+    with open(path, "rb") as file:
+        texts, arrays = tensors.decode(file, path, _refuse_other_formats)
+    try:
+        description = tensors.parse_json(texts.get("description", ""))
+    except ValueError as error:
+        raise ModelFileError(f"{path}: has a description that cannot be read: {error}.") from None
+    if not isinstance(description, dict) or set(description) != {"estimator", "fitted", "extra"}:
+        raise ModelFileError(f"{path}: has a description without an estimator.")
+    return ModelFile(path, texts.get("budgetron_version", ""), description, arrays)
+
+
+def load(path: Path) -> Any:
+    """The estimator that a model file holds, which goes on learning as if it had never stopped.
+
+    Raises :class:`ModelFileError` where the file is damaged, or is none.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import budgetron
+    >>> from budgetron import Gaussian, OnlineClassifier, perceptron
+    >>> model = OnlineClassifier(perceptron(Gaussian(0.5))).fit([[0.0], [1.0]], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.safetensors")
+    ...     model.save(path)
+    ...     same = budgetron.load(path)
+    >>> same.predict([[0.9]])
+    array([1])
+    """
+    return read(path).estimator()
+
+
+def _place(path: Any) -> str:
+    place = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(place, str):
+        raise TypeError(f"path must be a str, or an os.PathLike that gives one, got {path!r}.")
+    if "\0" in place:
+        raise ValueError(f"path must not contain a null character, got {place!r}.")
+    return place
+
+
+def _refuse_other_formats(texts: dict[str, str]) -> str | None:
+    """Why this budgetron does not read a file with these texts, if it does not."""
+    if texts.get("format") != FORMAT:
+        return "is not a model file of budgetron"
+    number = texts.get("format_version", "")
+    if number != str(FORMAT_VERSION):
+        written, this = texts.get("budgetron_version", "?")[:50], version("budgetron")
+        return (
+            f"has model file format {number[:20]!r}, written by budgetron {written}; "
+            f"this is budgetron {this}, which reads format {FORMAT_VERSION}: update it"
+        )
+    return None
+
+
+# ---- the estimator
+
+
+def _describe_estimator(estimator: Any) -> dict[str, Any]:
+    kind = type(estimator)
+    if exported(BaseEstimator).get(kind.__name__) is not kind:
+        raise TypeError(
+            f"{kind.__name__} is not one of budgetron's estimators, so no model file can name it."
+        )
+    params = estimator.get_params(deep=False)
+    for name in vars(estimator):
+        if name not in ATTRIBUTES and name not in params:
+            raise TypeError(
+                f"{kind.__name__}: attribute {name!r} has no place in a model file; "
+                "delete it, or pass it in extra."
+            )
+    return {"type": kind.__name__} | {name: describe(value, name) for name, value in params.items()}
+
+
+def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> Any:
+    said, fitted = description["estimator"], description["fitted"]
+    if not isinstance(said, dict) or not isinstance(fitted, dict) or set(fitted) != _FITTED:
+        raise ValueError("its description has the wrong form")
+    name, params = said.get("type"), {key: value for key, value in said.items() if key != "type"}
+    kind: Any = exported(BaseEstimator).get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise ValueError(f"there is no estimator {str(name)[:100]!r}")
+    estimator = kind()
+    for param in params:
+        if param not in estimator.get_params(deep=False):
+            raise ValueError(f"{name} has no parameter {param[:100]!r}")
+    estimator.set_params(**{param: revive(value) for param, value in params.items()})
+    n_features = _natural(fitted, "n_features_in", 1, _MOST_FEATURES)
+    names = _revive_names(fitted["feature_names_in"], n_features)
+    classes = _revive_classes(fitted["classes"], arrays)
+    if is_classifier(estimator) != (classes is not None):
+        raise ValueError(f"{name} has the wrong kind of labels")
+    state = {key.removeprefix(_STATE): a for key, a in arrays.items() if key.startswith(_STATE)}
+    estimator._adopt(_revive_model(fitted, classes, n_features, state))
+    estimator.n_features_in_ = n_features
+    if names is not None:
+        estimator.feature_names_in_ = names
+    if classes is not None:
+        estimator.classes_ = classes
+    return estimator
+
+
+def _revive_model(
+    fitted: dict[str, Any], classes: npt.NDArray[Any] | None, n_features: int, state: tensors.Arrays
+) -> Model:
+    learner = revive(fitted["learner"])
+    if not isinstance(learner, Learner):
+        raise ValueError("there is no learner")
+    if fitted["dtype"] not in ("float32", "float64"):
+        raise ValueError("features are neither float32 nor float64")
+    if classes is not None and len(classes) > max(2, len(state)):
+        raise ValueError("there are more classes than arrays")  # before anything is made for each class
+    task = Targets() if classes is None else Labels(len(classes))
+    seed = _natural(fitted, "seed", 0, 2**64 - 1)
+    return Model.restored(learner, task, n_features, fitted["dtype"], seed, state)
+
+
+def _natural(said: dict[str, Any], name: str, least: int, most: int) -> int:
+    value = said[name]
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(f"{name} must be a whole number from {least} to {most}")
+    return value
+
+
+# ---- labels and names of features
+
+
+def _names(names: Any) -> list[str] | None:
+    return None if names is None else [str(plain(name, "feature_names_in_")) for name in names]
+
+
+def _revive_names(said: Any, n_features: int) -> npt.NDArray[Any] | None:
+    if said is None:
+        return None
+    if not _texts(said) or len(said) != n_features:
+        raise ValueError("there are not as many names of features as features")
+    return np.array(said, dtype=object)
+
+
+def _describe_classes(classes: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
+    """Numbers are an array; texts of one width an array of code points, other texts a list."""
+    if classes is None:
+        return None
+    if classes.dtype == object and _texts(classes.tolist()):
+        return classes.tolist()
+    text = classes.dtype.kind == "U"
+    kept = np.ascontiguousarray(classes).view(np.uint32).reshape(len(classes), -1) if text else classes
+    if not tensors.storable(kept):
+        raise TypeError(f"Labels of dtype {classes.dtype} have no place in a model file.")
+    arrays[_CLASSES] = kept
+    return "text" if text else "numbers"
+
+
+def _revive_classes(said: Any, arrays: tensors.Arrays) -> npt.NDArray[Any] | None:
+    if said is None:
+        return None
+    if _texts(said):
+        classes = np.array(said, dtype=object)
+    elif said not in ("numbers", "text") or _CLASSES not in arrays:
+        raise ValueError("its labels are of no known kind, or missing")
+    else:
+        classes = arrays[_CLASSES].copy() if said == "numbers" else from_code_points(arrays[_CLASSES])
+    if classes.ndim != 1 or len(classes) < 2 or not (classes[:-1] < classes[1:]).all():
+        raise ValueError("its labels must be at least two, sorted, each one once")
+    if classes.dtype.kind == "f" and not ((classes == np.floor(classes)) & (abs(classes) < 2.0**63)).all():
+        raise ValueError("its labels are not whole numbers that scikit-learn takes for labels")
+    return classes
+
+
+def from_code_points(points: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Texts that are kept as rows of code points."""
+    if points.dtype != np.uint32 or points.ndim != 2 or points.shape[1] == 0 or (points > 0x10FFFF).any():
+        raise ValueError("its labels are not code points")
+    return np.ascontiguousarray(points).view(f"<U{points.shape[1]}").ravel().astype(f"=U{points.shape[1]}")
+
+
+def _texts(values: Any) -> bool:
+    return isinstance(values, list) and all(type(value) is str for value in values)
