@@ -113,9 +113,8 @@ bool squares(const Value* x, std::size_t count) {
 // The first row whose squared norm is too large; rows.size() if there is none.
 template <class T>
 std::size_t first_too_large(const Rows& rows) {
-  if constexpr (std::is_same_v<T,
-                               double>)  // if the squares of the whole batch have a finite sum, so have those of each
-                                         // row
+  // If the squares of the whole batch have a finite sum, so have those of each row.
+  if constexpr (std::is_same_v<T, double>)
     if (const auto* all = std::get_if<DenseRows<double>>(&rows.view())) {
       const Vector numbers(all->values, all->rows * all->columns);
       if (not_too_large(dot(numbers, numbers))) return rows.size();

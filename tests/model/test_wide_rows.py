@@ -85,6 +85,18 @@ def test_state_that_does_not_fit_is_refused():
             native.restore(state | {name: spoil(state[name])})
 
 
+@pytest.mark.parametrize("learner", ["rbp", "nogd"])
+def test_an_unknown_layout_is_refused(learner):
+    """A file of a later version, say: its support vectors are not read as if they lay in a known way."""
+    X, y = stream("binary", 40)
+    model = start(estimator("binary", learner), "binary", X, y)._model
+    state = model.state()
+    [name] = [name for name in state if name.endswith(".layout")]
+    native = model.learner.build(model.task, WIDE, model.dtype, 0)
+    with pytest.raises(ValueError, match="do not fit together"):
+        native.restore(state | {name: state[name] + 2})
+
+
 def test_cuts_of_the_stream_do_not_matter():
     X, y = stream("binary")
     rows = sparse.csr_array(X)
