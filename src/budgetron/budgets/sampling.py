@@ -74,7 +74,7 @@ class SampleUniformScaled(Budget):
     >>> from budgetron import Gaussian, Kernelized, OGD, OnlineClassifier, SampleUniformScaled
     >>> learner = Kernelized(Gaussian(1.0), OGD(eta=0.5), SampleUniformScaled(budget=2, cap=1.0))
     >>> model = OnlineClassifier(learner, random_state=0)
-    >>> abs(model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).dual_coef_).max()
+    >>> float(abs(model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).dual_coef_).max())
     0.5
     """
 
