@@ -1,4 +1,4 @@
-"""Checks of parameters. Each failure is one sentence: what, which, expected, got."""
+"""Checks of parameters. An error is one sentence: owner, parameter, what is expected, what was given."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _name(owner: object) -> str:
 
 
 def finite(value: Any) -> bool:
-    """Whether it is a number that is finite as a double; 10**400 is not."""
+    """Whether the value is a number that is finite as a double; 10**400 is not."""
     try:
         return math.isfinite(value)
     except (OverflowError, TypeError):
@@ -87,7 +87,7 @@ def whole(owner: object, name: str, value: Any) -> int:
 
 
 def natural(owner: object, name: str, value: Any) -> int:
-    """A whole number that the generator takes as a seed."""
+    """A whole number that can be a seed of the generator."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < 2**64:
         raise ValueError(
             f"{_name(owner)}: {name} must be a whole number from 0 to 2^64 - 1, got {shown(value)}."
@@ -96,14 +96,14 @@ def natural(owner: object, name: str, value: Any) -> int:
 
 
 def instance(owner: object, name: str, value: Any, kind: type[T]) -> T:
-    """A description of the right noun."""
+    """An instance of the class."""
     if not isinstance(value, kind):
         raise TypeError(f"{_name(owner)}: {name} must be a {kind.__name__}, got {shown(value)}.")
     return value
 
 
 def one_of(owner: object, name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """One of a few words."""
+    """One of the choices."""
     if value not in choices:
         words = " or ".join(map(repr, choices))
         raise ValueError(f"{_name(owner)}: {name} must be {words}, got {value!r}.")
@@ -111,7 +111,7 @@ def one_of(owner: object, name: str, value: Any, choices: tuple[str, ...]) -> st
 
 
 def threads(owner: object, n_jobs: int) -> int:
-    """How many threads ``n_jobs`` asks for: -1 is one for each processor."""
+    """The number of threads for ``n_jobs``: -1 is one for each processor."""
     return (os.cpu_count() or 1) if n_jobs == -1 else count(owner, "n_jobs", n_jobs)
 
 
@@ -121,7 +121,7 @@ def one_kind(name: str, labels: Any) -> None:
         return
     try:
         kinds = set(map(type, labels))
-    except TypeError:  # not a sequence, as later checks say
+    except TypeError:  # not a sequence; later checks refuse it
         return
     if type(None) in kinds:
         row = next(i for i, label in enumerate(labels) if label is None)
@@ -133,7 +133,7 @@ def one_kind(name: str, labels: Any) -> None:
 
 
 def told_apart(name: str, labels: Any) -> None:
-    """An array of labels that are not rounded: floats of 2^53 or more may stand for different numbers."""
+    """Refuse float labels of 2^53 or more: rounding may have made different labels equal."""
     if labels.dtype.kind == "f" and (large := abs(labels) >= 2**53).any():
         raise ValueError(
             f"{name} must hold labels below 2^53 in size if they are floats, got {labels[large][0]!s}."
@@ -142,7 +142,7 @@ def told_apart(name: str, labels: Any) -> None:
 
 @contextmanager
 def in_range(name: str) -> Iterator[None]:
-    """One sentence where an array is made of numbers such as 10**400."""
+    """Turn the OverflowError of a number such as 10**400 into a ValueError of one sentence."""
     try:
         yield
     except OverflowError:

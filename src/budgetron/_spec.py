@@ -1,4 +1,4 @@
-"""Descriptions as plain dataclasses: what a user writes, compares, prints, copies and searches over."""
+"""Descriptions: dataclasses that a user writes, compares, prints, copies and searches over."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Spec:
     """A dataclass whose parameters can be read and set by name, nested ones as ``outer__inner``.
 
     The names and rules are scikit-learn's, so ``clone`` and ``GridSearchCV`` reach every part of a
-    description. Nothing is checked when a description is written; that happens when it is built.
+    description. Parameters are checked when a model is built, not when a description is written.
     """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -45,6 +45,6 @@ class Spec:
         for (
             first,
             values,
-        ) in parts_of.items():  # all at once: a part of a part comes before what is inside it
+        ) in parts_of.items():  # in one call, so that a nested part is set before its parameters
             getattr(self, first).set_params(**values)
         return self

@@ -1,4 +1,4 @@
-"""How labels are read: which native task, and which form of a rule, a learner is built for."""
+"""Tasks: how labels are read, and which form of a rule is used."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Labels:
         return _core.Binary() if self.n_classes == 2 else _core.Multiclass(self.n_classes)
 
     def code(self, y: float) -> float:
-        """The label itself, as the core reads it, where it is one."""
+        """The label as the core reads it; ValueError if it is not a label."""
         try:
             known = y in (-1, 1) if self.n_classes == 2 else (0 <= y < self.n_classes and y == int(y))
-        except (TypeError, ValueError):  # no number at all
+        except (TypeError, ValueError):  # not a number
             known = False
         if known:
             return float(y)
@@ -45,7 +45,7 @@ class Labels:
         return rule.for_labels()
 
     def unit(self, rule: Rule) -> float:
-        """The rule's step size, in which caps are counted."""
+        """The rule's step size, the unit of caps."""
         return rule.unit
 
 
@@ -58,7 +58,7 @@ class Targets:
         return _core.Regression()
 
     def code(self, y: float) -> float:
-        """The target itself, where it is finite."""
+        """The target; ValueError if it is not finite."""
         if _check.finite(y):
             return float(y)
         raise ValueError(f"The target y must be a finite number, got {shown(y)}.")
@@ -68,7 +68,7 @@ class Targets:
         return rule.for_targets()
 
     def unit(self, rule: Rule) -> float:
-        """The rule's step size, in which caps are counted."""
+        """The rule's step size, the unit of caps."""
         return rule.unit_for_targets
 
 

@@ -1,9 +1,9 @@
-"""Double updating: a new example and the support vector that contradicts it most are weighed together.
+"""Double updating: a new row and the support vector that contradicts it most are updated together.
 
-f = sum g_i y_i k(s_i,.) with weights g_i in [0, C], and every step makes the dual objective of the support
-vector machine, D = sum g_i - abs(f)^2 / 2, as large as the weights it touches can make it (Zhao, Hoi & Jin
-2011). With a budget, one support vector j goes before a step that finds it full. What it leaves may be
-taken over by others, g_i += b_i, and of all j the one goes with the largest change of D (Zhao & Hoi 2012),
+f = sum g_i y_i k(s_i,.) with weights g_i in [0, C], and every step maximises the dual objective of the
+support vector machine, D = sum g_i - abs(f)^2 / 2, over the weights that it updates (Zhao, Hoi & Jin 2011).
+With a full budget, one support vector j is removed before a step. Others may absorb its weight, g_i += b_i.
+The removed j is the one with the largest change of D (Zhao & Hoi 2012),
 
     DA = -sum Dg_i + sum Dg_i m_i - abs(Df)^2 / 2,   Dg_j = g_j,  Dg_i = -b_i,  m_i = y_i f(s_i)     (Eq. 4)
 
@@ -44,7 +44,7 @@ class DualMaintenance(Spec):
 
 @dataclass
 class DualRemoval(DualMaintenance):
-    """Nobody takes over anything: b = 0 (BDUOL_remo; Zhao & Hoi 2012, Eq. 6 and 7).
+    """No other support vector absorbs the removed weight: b = 0 (BDUOL_remo; Zhao & Hoi 2012, Eq. 6 and 7).
 
     Parameters
     ----------
@@ -72,10 +72,10 @@ class DualRemoval(DualMaintenance):
 
 @dataclass
 class DualProjection(DualMaintenance):
-    """All others take over what they can (BDUOL_proj; Zhao & Hoi 2012, Eq. 8).
+    """All others absorb the removed weight, within the box (BDUOL_proj; Zhao & Hoi 2012, Eq. 8).
 
-    b minimises abs(g_j y_j k(s_j,.) - sum b_i y_i k(s_i,.)) over b_i in [-g_i, C - g_i]; it is found for
-    every j, each by an active-set method in O(B^3) time and more: the best choice and the slowest.
+    b minimises abs(g_j y_j k(s_j,.) - sum b_i y_i k(s_i,.)) over b_i in [-g_i, C - g_i]; it is computed
+    for every j, each by an active-set method in at least O(B^3): the best choice and the slowest.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ class DualProjection(DualMaintenance):
 
     Departs from the paper
     ----------------------
-    A support vector that lies in the span of others as far as rounding tells (within 1e-10 k(s,s)) takes
-    over nothing where they can.
+    A support vector in the span of others, up to rounding (within 1e-10 k(s,s)), absorbs nothing if the
+    others can.
 
     Examples
     --------
@@ -104,9 +104,9 @@ class DualProjection(DualMaintenance):
 
 @dataclass
 class DualProjectionClipped(DualMaintenance):
-    """All others take over, as if there were no box, then clipped to it (BDUOL_appr; Eq. 9 and 11).
+    """All others absorb the weight as if there were no box, and are then clipped to it (BDUOL_appr).
 
-    Zhao & Hoi 2012. The inverse Gram matrix follows by rank-one updates, in O(B^2) each.
+    Zhao & Hoi 2012, Eq. 9 and 11. The inverse Gram matrix has rank-one updates, O(B^2) each.
 
     Parameters
     ----------
@@ -115,8 +115,8 @@ class DualProjectionClipped(DualMaintenance):
 
     Departs from the paper
     ----------------------
-    The inverse is that of a basis of the support vectors: one that lies in the span of the others of it
-    as far as rounding tells (within 1e-6 k(s,s)) takes over nothing.
+    The inverse is that of a basis of the support vectors. One in the span of that basis, up to rounding
+    (within 1e-6 k(s,s)), absorbs nothing.
 
     Examples
     --------
@@ -135,9 +135,10 @@ class DualProjectionClipped(DualMaintenance):
 
 @dataclass
 class DualNearest(DualMaintenance):
-    """The nearest neighbour of s_j in feature space takes over what it can (BDUOL_near; Eq. 13 and 14).
+    """The nearest neighbour of s_j in feature space absorbs its weight, within the box (BDUOL_near).
 
-    Zhao & Hoi 2012. Neighbours are remembered: O(B) time mostly, and O(B^2) memory for the Gram matrix.
+    Zhao & Hoi 2012, Eq. 13 and 14. Neighbours are stored: mostly O(B) time, and O(B^2) memory for the Gram
+    matrix.
 
     Parameters
     ----------
@@ -165,9 +166,9 @@ class DualNearest(DualMaintenance):
 
 @dataclass
 class DualRemovalThenProjection(DualMaintenance):
-    """The one that :class:`DualRemoval` would take is projected as by :class:`DualProjection`.
+    """The support vector of :class:`DualRemoval` is removed and projected as by :class:`DualProjection`.
 
-    The faster form that a remark in Section 3 of Zhao & Hoi 2012 proposes: one projection, not B.
+    A remark in Section 3 of Zhao & Hoi 2012 proposes this faster form: one projection instead of B.
 
     Parameters
     ----------
@@ -195,7 +196,7 @@ class DualRemovalThenProjection(DualMaintenance):
 
 @dataclass
 class DoubleUpdating(Learner):
-    """A new example and the support vector that contradicts it most get their weights together.
+    """A new row and the support vector that contradicts it most are updated together.
 
     Double updating online learning, DUOL (Zhao, Hoi & Jin 2011), and with a maintenance its budgeted form,
     BDUOL (Zhao & Hoi 2012, Algorithm 1). With l = 1 - y f(x) > 0: let b be the support vector of margin
@@ -215,13 +216,13 @@ class DoubleUpdating(Learner):
     rho : float
         How strongly a support vector must contradict to be updated too, 0 <= rho < 1.
     maintenance : DualMaintenance or None
-        Who goes when the budget is full; None has no budget.
+        What is done when the budget is full; None has no budget.
 
     Departs from the paper
     ----------------------
-    The problem of two variables is solved exactly, also where Eq. 1 has no case, and w = 0 is no
+    The problem of two variables is solved exactly, also where Eq. 1 has no case. w = 0 is not a
     contradiction. Eq. 2 prints l / k(x,x)^2 for a single update; it is l / k(x,x), as in Algorithm 1. A
-    loss or an excess of a margin over 1 below 1e-12 is 0, being rounding. Two classes only.
+    loss, or a margin minus 1, below 1e-12 is rounding and counts as 0. Two classes only.
 
     Examples
     --------
@@ -237,7 +238,7 @@ class DoubleUpdating(Learner):
     maintenance: DualMaintenance | None = None
 
     def resolved(self, X: Any) -> Self:
-        """The learner with the kernel's parameters numbers, those left open taken from the rows X."""
+        """The learner with a number for every parameter; open ones are computed from the rows X."""
         return replace(self, kernel=_check.instance(self, "kernel", self.kernel, Kernel).resolved(X))
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:  # noqa: ARG002

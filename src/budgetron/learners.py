@@ -1,4 +1,4 @@
-"""Learners: a rule on a space, as a description; and the model that a description is built into."""
+"""Learners, which are descriptions, and the model that is built from one."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Learner(Spec):
 
     @property
     def probabilistic(self) -> bool:
-        """Whether the loss says what a score means as a probability."""
+        """Whether a score can be read as a probability."""
         return False
 
     def resolved(self, X: Any) -> Self:
-        """The learner with every parameter a number, those left open taken from the rows X."""
+        """The learner with a number for every parameter; open ones are computed from the rows X."""
         raise NotImplementedError
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
@@ -82,7 +82,7 @@ class Kernelized(Learner):
         return probabilistic(self.rule)
 
     def resolved(self, X: Any) -> Self:
-        """The learner with the kernel's parameters numbers, those left open taken from the rows X."""
+        """The learner with a number for every parameter; open ones are computed from the rows X."""
         return replace(self, kernel=_check.instance(self, "kernel", self.kernel, Kernel).resolved(X))
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
@@ -106,21 +106,20 @@ class Kernelized(Learner):
 class Averaged(Learner):
     """Predict with the average of f over the rounds, or over the last share of them.
 
-    The inner learner learns as ever, and :meth:`~budgetron.OnlineClassifier.progressive_predict` gives its
-    own predictions; ``predict`` and ``decision_function`` use the average. Averaging all rounds is the
-    classical online-to-batch conversion, which Orabona et al. 2008 recommend; averaging the last share is
-    the output of Le et al. 2016, Algorithm 3.
+    The inner learner learns as without it, and :meth:`~budgetron.OnlineClassifier.progressive_predict`
+    gives its own predictions; ``predict`` and ``decision_function`` use the average. Averaging all rounds
+    is the classical online-to-batch conversion, which Orabona et al. 2008 recommend; averaging the last
+    share is the output of Le et al. 2016, Algorithm 3.
 
-    A round costs one addition per support vector. The exact average needs every support vector that ever
-    was. It is exact where none goes (unbounded learners, :class:`~budgetron.Project`,
-    :class:`~budgetron.Stop`); where a budget takes one away, the average stays within the budget as well,
-    and what is done to the part of that support vector in f is done to its part in the average: it is
-    lent to others, projected, merged or dropped.
+    A round costs one addition per support vector. The average is exact if no support vector is ever
+    removed (unbounded learners, :class:`~budgetron.Project`, :class:`~budgetron.Stop`). If a budget
+    removes one, its coefficient in the average is treated as the one in f: added to others, projected,
+    merged or dropped. So the average stays within the budget as well.
 
     Parameters
     ----------
     learner : Learner
-        What learns.
+        The learner whose f is averaged.
     suffix : float
         The share of the rounds to average over, counted from the last; 1 is all.
 
@@ -152,7 +151,7 @@ class Averaged(Learner):
         return self.learner.probabilistic
 
     def resolved(self, X: Any) -> Self:
-        """The learner with the inner one's parameters numbers, those left open taken from the rows X."""
+        """The learner with a number for every parameter; open ones are computed from the rows X."""
         return replace(self, learner=_check.instance(self, "learner", self.learner, Learner).resolved(X))
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
@@ -169,10 +168,10 @@ class Averaged(Learner):
 
 
 class Model:
-    """A learner at work: the native model, and a copy of the description it was built from.
+    """The native model, and a copy of the description it was built from.
 
-    Rows are handed over in blocks of about a tenth of a second, so that an interrupt is answered soon;
-    how they are cut does not change the model by one bit.
+    Rows are passed on in blocks that take about a tenth of a second, so that an interrupt is handled soon.
+    The size of the blocks does not change the model by one bit.
     """
 
     def __init__(
@@ -217,7 +216,7 @@ class Model:
         return scores
 
     def _blocks(self, X: Matrix) -> Iterator[tuple[slice, _core.Rows]]:
-        """X cut into blocks of about a tenth of a second, longer or shorter as the last one tells."""
+        """X cut into blocks of about a tenth of a second; the time of a block sets the size of the next."""
         if X.shape[1] != self.n_features:
             raise ValueError(f"The model was built for {self.n_features} features, X has {X.shape[1]}.")
         if self.dtype == np.float32:

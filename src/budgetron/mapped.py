@@ -21,15 +21,15 @@ from budgetron.vector_rules import VectorRule
 class Mapped(Learner):
     """The rules of the papers on f(x) = w'z(x), z an explicit feature map (Lu et al. 2016, Algorithm 1).
 
-    (shrink, beta) = rule(f(x), y, |z|^2);  w <- shrink * w + beta z(x): time and memory are those of the
-    map, whatever the stream. A :class:`VectorRule` steps in a direction of its own instead.
+    (shrink, beta) = rule(f(x), y, |z|^2);  w <- shrink * w + beta z(x): time and memory do
+    not grow with the stream. A :class:`VectorRule` steps in a direction of its own instead.
 
     Parameters
     ----------
     features : FeatureMap
         The space.
     rule : Rule or VectorRule
-        How far to step, or where to.
+        How far to step, and for a VectorRule also in which direction.
 
     Departs from the paper
     ----------------------
@@ -49,7 +49,7 @@ class Mapped(Learner):
 
     @property
     def kernel(self) -> Any:
-        """The kernel that the map stands for, if any."""
+        """The kernel that the map approximates, if any."""
         return getattr(self.features, "kernel_", None)
 
     @property
@@ -58,7 +58,7 @@ class Mapped(Learner):
         return probabilistic(self.rule)
 
     def resolved(self, X: Any) -> Self:
-        """The learner with the map's parameters numbers, those left open taken from the rows X."""
+        """The learner with a number for every parameter; open ones are computed from the rows X."""
         features = _check.instance(self, "features", self.features, FeatureMap)
         return replace(self, features=features.resolved(X))
 

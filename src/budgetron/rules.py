@@ -25,7 +25,7 @@ class Rule(Spec):
 
     @property
     def unit_for_targets(self) -> float:
-        """The same in regression."""
+        """The unit in regression."""
         return self.unit
 
     def for_labels(self) -> _core.Rule:
@@ -92,8 +92,8 @@ class MarginPerceptron(Perceptron):
     """Step when the margin is small: beta = eta y where y f(x) <= margin.
 
     With margin 0 this is the Forgetron's rule (Dekel et al. 2008), which also steps at f(x) = 0; with
-    margin 1 it is that of the Projectron++ (Orabona et al. 2008, Sec. 4.1), whose budget decides what
-    becomes of a correct prediction. For targets it is :class:`Perceptron`.
+    margin 1 it is that of the Projectron++ (Orabona et al. 2008, Sec. 4.1), whose budget treats a right
+    prediction in its own way. For targets it is :class:`Perceptron`.
 
     Parameters
     ----------
@@ -137,9 +137,9 @@ class PA(Rule):
 
     Departs from the paper
     ----------------------
-    Where k(x,x) <= 0 no step is made: none could lower the loss. A loss that is rounding (below 1e-12 of
-    max(1, abs(f(x))), or of the target) counts as 0, or a row seen twice would become a second support
-    vector of no weight.
+    If k(x,x) <= 0 no step is made, because none can lower the loss. A loss below 1e-12 of max(1,
+    abs(f(x))), or of the target, is rounding and counts as 0. Otherwise a row seen twice would become a
+    second support vector with a coefficient near 0.
 
     Examples
     --------
@@ -237,7 +237,7 @@ class SGD(Rule):
 
     Departs from the paper
     ----------------------
-    y_max is the largest abs(y) seen so far, since a stream does not tell its largest beforehand.
+    y_max is the largest abs(y) seen so far, because the largest of the stream is not known.
 
     Examples
     --------
@@ -308,7 +308,7 @@ class NORMA(Rule):
     eta : float
         The step size.
     nu : float
-        The share of examples to be left outside the tube.
+        The share of rows that stays outside the tube.
     lam : float
         The weight of the regulariser; eta * lam must stay below 1.
     epsilon : float
@@ -316,7 +316,7 @@ class NORMA(Rule):
 
     Departs from the paper
     ----------------------
-    r is taken with the f(x) of before the shrink, as in the programs of Lu et al. 2016.
+    r uses f(x) before the shrink, as in the programs of Lu et al. 2016.
 
     Examples
     --------

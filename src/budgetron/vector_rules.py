@@ -1,7 +1,7 @@
 """Rules that step in a direction of their own: second-order and adaptive ones, for explicit features only.
 
-They are beyond the five papers. Multi-class is the same lift as for the scalar rules: a step enters the
-weights of the right class, and with the opposite sign those of the best wrong one.
+They are not in the five papers. Multi-class is as for the other rules: a step is added to the weights of
+the right class, and subtracted from those of the wrong class with the largest score.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class AdaGrad(_OfGradient):
     epsilon : float
         The dead zone for targets: no step while abs(y - f(x)) <= epsilon.
     delta : float
-        Keeps the first steps from being as large as the later ones; 0 is the paper's.
+        A larger delta makes the first steps smaller; the paper has 0.
 
     Departs from the paper
     ----------------------
-    Beyond the five papers; of its own (the diagonal form), nowhere.
+    Not in the five papers. From its own paper (the diagonal form), nowhere.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class AROW(VectorRule):
     Parameters
     ----------
     r : float
-        How much one example counts for little: the noise in it.
+        Regularisation: a larger r makes smaller updates.
     covariance : "full" or "diagonal"
         All of Sigma, O(m^2) a step for m features, or its diagonal, O(m).
     epsilon : float
@@ -102,8 +102,8 @@ class AROW(VectorRule):
 
     Departs from the paper
     ----------------------
-    Beyond the five papers. In multi-class every class has a Sigma of its own; conf is the sum of those of
-    the two classes, and each Sigma takes in the example as if alone. A sample weight divides r.
+    Not in the five papers. In multi-class every class has a Sigma of its own; conf is the sum of those of
+    the two classes, and each Sigma is updated as if it were the only one. A sample weight divides r.
 
     Examples
     --------
@@ -137,8 +137,8 @@ class OnlineNewton(_OfGradient):
     eta : float
         The step size, the paper's 1 / gamma.
     loss : Loss, optional
-        None is :class:`Hinge` for labels and :class:`Squared` for targets; the theory asks for one that
-        curves, such as :class:`Logistic`.
+        None is :class:`Hinge` for labels and :class:`Squared` for targets; the theory needs a curved one,
+        such as :class:`Logistic`.
     delta : float
         A starts as delta times the identity, the paper's epsilon. Steps are about as long as 1 / gradient:
         scale targets that are far from 1, or raise eta.
@@ -149,7 +149,7 @@ class OnlineNewton(_OfGradient):
 
     Departs from the paper
     ----------------------
-    Beyond the five papers; without the projection back into a given set, and in multi-class every class
+    Not in the five papers; without the projection back into a given set, and in multi-class every class
     has an A of its own.
 
     Examples
@@ -183,14 +183,14 @@ class CoinBetting(_OfGradient):
     loss : Loss, optional
         None is :class:`Hinge` for labels and :class:`Squared` for targets.
     alpha : float
-        Holds the first bets back: none moves a weight by more than 1/alpha.
+        A larger alpha makes the first bets smaller: none moves a weight by more than 1/alpha.
     epsilon : float
         The dead zone for targets.
 
     Departs from the paper
     ----------------------
-    Beyond the five papers; of its own, nowhere. Where a Nystrom map makes new coordinates, betting starts
-    afresh from the weights they come with.
+    Not in the five papers. From its own paper, nowhere. When a Nystrom map replaces its coordinates,
+    betting starts again from the projected weights.
 
     Examples
     --------

@@ -18,8 +18,7 @@ from budgetron import (
 from budgetron.cli import learners
 from budgetron.cli.process import UsageError
 from tests.helpers.command import COLUMNS, called
-
-NEEDED = {"budget": "10", "rank": "5", "beta": "2"}
+from tests.helpers.members import filled
 
 
 def learner(name, **flags):
@@ -32,9 +31,9 @@ def test_every_algorithm_takes_what_its_signature_says(name):
     parameters = inspect.signature(function).parameters.values()
     own = {p.name for p in parameters} - {"kernel"}
     assert own <= set(learners.parameters(name))
-    needed = {p.name: NEEDED[p.name] for p in parameters if p.default is p.empty and p.name != "kernel"}
-    expected = function(Gaussian(0.5), **{key: int(text) for key, text in needed.items()})
-    assert learner(name, gamma="0.5", **needed) == expected
+    values = filled(function)
+    flags = {key: str(value) for key, value in values.items()}
+    assert learner(name, gamma="0.5", **flags) == function(Gaussian(0.5), **values)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +107,7 @@ def test_several_algorithms_share_flags():
 
 @pytest.mark.parametrize(
     ("word", "message"),
-    [("forgetorn", "did you mean forgetron?"), ("svm", "expected one of bduol, bogd,")],
+    [("forgetorn", "did you mean forgetron?"), ("lasso", "there are: avm, bduol,")],
 )
 def test_unknown_algorithms(word, message, capsys):
     code, out, err = called(capsys, "run", word, "-", *COLUMNS)

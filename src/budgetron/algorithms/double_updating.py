@@ -50,10 +50,11 @@ def bduol(
     C, rho : float
         See :class:`~budgetron.DoubleUpdating`.
     maintenance : class
-        Who goes when the budget is full, and who takes over: :class:`~budgetron.DualRemoval`,
-        :class:`~budgetron.DualNearest`, :class:`~budgetron.DualProjectionClipped`,
-        :class:`~budgetron.DualRemovalThenProjection` or :class:`~budgetron.DualProjection`. Nearest is
-        the fastest, the exact projection the slowest by far.
+        Which support vector is removed, and which others absorb its weight:
+        :class:`~budgetron.DualRemoval`, :class:`~budgetron.DualNearest`,
+        :class:`~budgetron.DualProjectionClipped`, :class:`~budgetron.DualRemovalThenProjection` or
+        :class:`~budgetron.DualProjection`. Nearest is the fastest, the exact projection the slowest by
+        far.
 
     Departs from the paper
     ----------------------

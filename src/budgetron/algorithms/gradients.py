@@ -50,7 +50,7 @@ def ogd(
 def norma(
     kernel: Kernel, *, eta: float = 0.1, nu: float = 0.5, lam: float = 0.0, epsilon: float = 0.1
 ) -> Kernelized:
-    """NORMA for regression (Kivinen et al. 2004): gradient steps with a tube that tunes itself.
+    """NORMA for regression (Kivinen et al. 2004): gradient steps with a tube whose width adapts.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ def bogd(
         The paper's gamma, see :class:`~budgetron.SampleUniform`.
     reading : {"definition", "program"}
         What the cap does. "definition" is the paper's: it clips each coefficient by itself,
-        :class:`~budgetron.SampleUniform`. "program" is that of the program of Lu et al. 2016, with which
-        their Table 5 was printed: it scales all of them down together,
+        :class:`~budgetron.SampleUniform`. "program" is that of the program of Lu et al. 2016, which
+        computed their Table 5: it scales all of them down together,
         :class:`~budgetron.SampleUniformScaled`.
 
     Departs from the paper
@@ -167,7 +167,7 @@ def nogd(
     """Nystrom online gradient descent (Lu et al. 2016, Algorithm 2).
 
     Kernel OGD until the budget is full; then the rank-r Nystrom map of those support vectors, here in
-    its equal form of a projection on the leading eigenvectors of their Gram matrix.
+    the equivalent form of a projection on the leading eigenvectors of their Gram matrix.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def nogd(
     Departs from the paper
     ----------------------
     The switch happens at the first update after the budget is full, and eigenvalues below 1e-10 of the
-    largest are left out; see :class:`~budgetron.Project`.
+    largest are dropped; see :class:`~budgetron.Project`.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from budgetron.rules import PA
 
 
 def pa(kernel: Kernel, *, C: float = 1.0, epsilon: float = 0.1) -> Kernelized:
-    """Passive-Aggressive PA-I (Crammer et al. 2006): the smallest step that mends the loss, at most C.
+    """Passive-Aggressive PA-I (Crammer et al. 2006): the smallest step that makes the loss 0, at most C.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def pa(kernel: Kernel, *, C: float = 1.0, epsilon: float = 0.1) -> Kernelized:
 
 
 def bpa_s(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1) -> Kernelized:
-    """Budgeted PA, simple (Wang & Vucetic 2010): the new vector alone makes up for the one that goes.
+    """Budgeted PA, simple (Wang & Vucetic 2010): only the new vector absorbs the removed one.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ def bpa_s(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1) 
 
 
 def bpa_nn(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1) -> Kernelized:
-    """Budgeted PA, nearest neighbour: the new vector and the neighbour of the one that goes make up.
+    """Budgeted PA, nearest neighbour: the new vector and one neighbour absorb the removed one.
 
-    Wang & Vucetic 2010.
+    Wang & Vucetic 2010. The neighbour is the one nearest to the removed support vector.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def bpa_nn(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1)
 
 
 def bpa_p(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1) -> Kernelized:
-    """Budgeted PA, projection (Wang & Vucetic 2010): all that stay make up for the one that goes.
+    """Budgeted PA, projection (Wang & Vucetic 2010): all others absorb the removed one.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def perceptron(kernel: Kernel, *, eta: float | None = None, epsilon: float = 0.1
     kernel : Kernel
         The space.
     eta, epsilon : float
-        Step and dead zone, see :class:`~budgetron.Perceptron`; they matter for targets only.
+        Step size and dead zone, see :class:`~budgetron.Perceptron`; they matter for targets only.
 
     Departs from the paper
     ----------------------
@@ -71,7 +71,7 @@ def stoptron(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: 
 
 
 def rbp(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float = 0.1) -> Kernelized:
-    """The Randomized Budget Perceptron: a random support vector goes (Cesa-Bianchi et al. 2006).
+    """The Randomized Budget Perceptron: a random support vector is removed (Cesa-Bianchi et al. 2006).
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def forgetron(
     epsilon: float = 0.1,
     reading: Literal["definition", "program"] = "definition",
 ) -> Kernelized:
-    """The self-tuned Forgetron: shrink, and forget the oldest (Dekel et al. 2008).
+    """The self-tuned Forgetron: shrink, and remove the oldest (Dekel et al. 2008).
 
     Updates when y f(x) <= 0, so also at f(x) = 0; see :class:`~budgetron.Forget`.
 
@@ -115,11 +115,11 @@ def forgetron(
     budget : int
         The largest number of support vectors, B.
     eta, epsilon : float
-        Step and dead zone, see :class:`~budgetron.Perceptron`; the paper has eta = 1, and another one
+        Step size and dead zone, see :class:`~budgetron.Perceptron`. The paper has eta = 1; another eta
         changes how far f shrinks.
     reading : {"definition", "program"}
         How phi is computed. "definition" is the paper's, with phi in (0, 1]: :class:`~budgetron.Forget`.
-        "program" is that of the program of Lu et al. 2016, with which their tables were printed; phi can
+        "program" is that of the program of Lu et al. 2016, which computed their tables; phi can
         exceed 1: :class:`~budgetron.ForgetLargerRoot`.
 
     Departs from the paper
@@ -139,7 +139,7 @@ def forgetron(
 
 
 def budget_perceptron(kernel: Kernel, *, budget: int, eta: float | None = None) -> Kernelized:
-    """The Budget Perceptron: the most redundant goes (Crammer et al. 2003). Classification only.
+    """The Budget Perceptron: the most redundant one is removed (Crammer et al. 2003). Classification only.
 
     Parameters
     ----------
@@ -173,23 +173,24 @@ def projectron(
     step: float | None = None,
     epsilon: float = 0.1,
 ) -> Kernelized:
-    """The Projectron (Orabona et al. 2008, Algorithm 2): mistakes near the span are projected on it.
+    """The Projectron (Orabona et al. 2008); ``eta`` is the projection threshold, ``step`` the step size.
 
-    Give ``budget`` to append until it is full and project from then on, ``eta`` for a fixed threshold,
-    or ``U`` for the threshold of Eq. 13.
+    Algorithm 2 of the paper. A wrongly predicted row whose distance to the span of the support vectors is
+    at most eta is projected on the span. Give ``budget`` to append until the budget is full and project
+    from then on, ``eta`` for a fixed threshold, or ``U`` for the threshold of Eq. 13.
 
     Parameters
     ----------
     kernel : Kernel
         The space.
     budget, eta, U
-        See :class:`~budgetron.Project`.
+        See :class:`~budgetron.Project`; eta is the threshold, as in the paper.
     step, epsilon : float
-        The Perceptron's ``eta`` and dead zone, see :class:`~budgetron.Perceptron`.
+        Step size and dead zone: ``eta`` and ``epsilon`` of :class:`~budgetron.Perceptron`.
 
     Departs from the paper
     ----------------------
-    Points in the span as far as rounding tells are always projected; see :class:`~budgetron.Project`.
+    Points in the span, up to rounding, are always projected; see :class:`~budgetron.Project`.
 
     Examples
     --------
@@ -208,9 +209,9 @@ def projectron_pp(
     eta: float | None = None,
     U: float | None = None,
 ) -> Kernelized:
-    """The Projectron++ (Orabona et al. 2008, Sec. 4.1): margin errors are projected as well.
+    """The Projectron++ (Orabona et al. 2008, Sec. 4.1); ``eta`` is the projection threshold.
 
-    Classification only. The arguments are those of :func:`projectron`.
+    Margin errors are projected as well. Classification only. The arguments are those of :func:`projectron`.
 
     Parameters
     ----------
@@ -221,7 +222,7 @@ def projectron_pp(
 
     Departs from the paper
     ----------------------
-    See :class:`~budgetron.ProjectPlus`: where U is not given it follows from the budget or from eta.
+    See :class:`~budgetron.ProjectPlus`: if U is not given, it is computed from the budget or from eta.
 
     Examples
     --------

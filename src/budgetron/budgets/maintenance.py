@@ -1,8 +1,8 @@
-"""Budget maintenance of stochastic gradient descent: append, and when over the budget the smallest goes.
+"""Budget maintenance of stochastic gradient descent: append; over the budget, remove the smallest term.
 
 The smallest is p = argmin abs(alpha_i)^2 k(s_i,s_i), the new one included, the oldest on ties (Le et al.
-2016, Eq. 5); what becomes of its part is the choice here. In multi-class abs(alpha_i) is the norm of the
-coefficients of s_i.
+2016, Eq. 5). The budgets differ in how they make up for the removed term. In multi-class abs(alpha_i) is
+the norm of the coefficients of s_i.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Maintained(Budget):
 
 @dataclass
 class RemoveSmallest(Maintained):
-    """The smallest goes, and its part with it (Le et al. 2016, Sec. 6.1).
+    """The smallest term is removed, and nothing makes up for it (Le et al. 2016, Sec. 6.1).
 
     Parameters
     ----------
@@ -61,16 +61,15 @@ class ProjectSmallest(Maintained):
     budget : int
         The largest number of support vectors, B.
     neighbours : int, optional
-        Project on that many nearest in feature space only (Sec. 6.2.2; the paper has 4). None is the
-        exact projection on all others, O(B^2) a step.
+        Project only on this many nearest neighbours in feature space (Sec. 6.2.2; 4 in the paper). None is
+        the exact projection on all others, O(B^2) a step.
 
     Departs from the paper
     ----------------------
-    Exact: a new point that lies in the span of the support vectors as far as rounding tells (within
-    1e-6 k(x,x)) is projected on it and never appended. In place of K^-1 a factor of it is kept under
-    append and remove (the paper's rank-two updates of K^-1 lose too many digits), and made anew when its
-    residual drifts.
-    Neighbours: one that adds nothing to the span of nearer ones is passed over.
+    Exact: a new point in the span of the support vectors, up to rounding (within 1e-6 k(x,x)), is
+    projected on it and never appended. A factor of K^-1 is updated instead of K^-1 itself, because the
+    paper's rank-two updates lose too many digits; the factor is recomputed when its residual grows.
+    Neighbours: a neighbour in the span of nearer ones is skipped.
 
     Examples
     --------
@@ -98,8 +97,8 @@ class ProjectSmallest(Maintained):
 class Merge(Maintained):
     """The smallest and a partner become one (Wang, Crammer & Vucetic 2012). Gaussian kernel only.
 
-    z = h s_i + (1-h) s_j with the h that keeps most of both, and the partner that loses least, among
-    those of the same sign; where there is none, the smallest goes.
+    z = h s_i + (1-h) s_j, with the h and the partner s_j that change f least. Only support vectors whose
+    coefficient has the same sign can be partners. If there is none, the smallest is removed.
 
     Parameters
     ----------
@@ -108,7 +107,7 @@ class Merge(Maintained):
 
     Departs from the paper
     ----------------------
-    h comes from a table refined by Newton's method in place of a golden section search. In multi-class
+    h comes from a table, refined by Newton's method, instead of a golden section search. In multi-class
     "the same sign" is a positive product of the coefficients, and h is that of their norms.
 
     Examples
@@ -131,17 +130,16 @@ class Merge(Maintained):
 
 @dataclass
 class Sometimes(Budget):
-    """The inner maintenance with probability min(beta/t, 1) only (NBSGD; Le et al. 2016, Algorithm 3).
+    """The inner maintenance, with probability min(beta/t, 1) (NBSGD; Le et al. 2016, Algorithm 3).
 
-    f grows beyond the inner budget, the more slowly the larger beta is: the number of support vectors
-    follows the data.
+    The number of support vectors grows beyond the inner budget. A larger beta makes it grow more slowly.
 
     Parameters
     ----------
     inner : RemoveSmallest, ProjectSmallest or Merge
-        What one step of maintenance does.
+        The maintenance that is done.
     beta : float
-        0 never maintains; at least as much as there are rounds always does.
+        0: maintenance is never done. At least the number of rounds: it is always done.
 
     Departs from the paper
     ----------------------

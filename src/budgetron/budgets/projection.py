@@ -1,4 +1,4 @@
-"""Budgets that write a new term on the support vectors that are there."""
+"""Budgets that project a new term on the span of the support vectors."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ class Project(Budget):
     Parameters
     ----------
     budget : int, optional
-        The largest number of support vectors, B; without it the threshold alone bounds them.
+        The largest number of support vectors, B. None: only the threshold bounds their number.
     rank : int, optional
         NOGD (Lu et al. 2016): append until the budget is full, then cut the span once to the ``rank``
         leading eigenvectors of K and project on those.
     eta : float, optional
-        The threshold. 0 is the Perceptron, with points already in the span folded in.
+        The threshold. 0 is the Perceptron, except that points in the span are projected.
     U : float, optional
         A bound on the competitor's norm, which sets the threshold of every round by Eq. 13:
         (2 l - k'd - 0.5) / (2 U), l the hinge loss. Classification only.
 
     Departs from the paper
     ----------------------
-    A point with abs(delta)^2 <= 1e-10 k(x,x) is in the span as far as rounding tells and is always
-    projected; the authors' program divides by abs(delta)^2 and fails on duplicates. K^-1 k is solved by
+    A point with abs(delta)^2 <= 1e-10 k(x,x) counts as in the span and is always projected; the authors'
+    program divides by abs(delta)^2 and fails on duplicates. K^-1 k is solved by
     a growing Cholesky factor, not by the explicit inverse of Eq. 11. Multi-class uses k(x,x) and k'd
     of one class, as the published experiments do. With ``rank``, eigenvalues below 1e-10 of the
-    largest are left out.
+    largest are dropped.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Project(Budget):
         if self.rank is None:
             return _core.Project(_limit(self), _threshold(self, context))
         if self.budget is None or self.eta is not None or self.U is not None:
-            raise ValueError("Project: rank goes with budget alone, without eta and U.")
+            raise ValueError("Project: rank needs budget, and excludes eta and U.")
         rank, budget = _check.count(self, "rank", self.rank), self._count()
         if rank > budget:
             raise ValueError(f"Project: rank ({rank}) exceeds budget ({budget}).")
@@ -79,7 +79,7 @@ class ProjectPlus(Budget):
     """:class:`Project`, and margin errors are projected too (Orabona et al. 2008, Sec. 4.1).
 
     On 0 < y f(x) < 1, with l the hinge loss and P = k'd: tau = min(l / P, 1), and alpha += tau y d if
-    tau (2 l - tau P - 2 U abs(delta)) >= 0, that is, if it is progress. Goes with
+    tau (2 l - tau P - 2 U abs(delta)) >= 0, that is, if it is progress. To be used with
     :class:`~budgetron.MarginPerceptron` of margin 1. Classification only.
 
     Parameters
@@ -117,7 +117,7 @@ class ProjectPlus(Budget):
         return _core.ProjectPlus(_limit(self), _threshold(self, context), self._progress())
 
     def _progress(self) -> float:
-        """U as the test of progress reads it."""
+        """U in the test of progress."""
         if self.U is not None:
             return _check.positive(self, "U", self.U)
         if self.budget is not None:
@@ -126,7 +126,7 @@ class ProjectPlus(Budget):
 
 
 def _limit(spec: Project | ProjectPlus) -> int:
-    """The native budget: the largest number there is where the threshold alone bounds it."""
+    """The native budget; without a budget, the largest integer."""
     if spec.budget is None and spec.eta is None and spec.U is None:
         raise ValueError(f"{type(spec).__name__}: give a budget, or a threshold by eta or U.")
     return sys.maxsize if spec.budget is None else spec._count()
@@ -138,6 +138,6 @@ def _threshold(spec: Project | ProjectPlus, context: BuildContext) -> _core.Thre
         eta = 0.0 if spec.eta is None else _check.non_negative(spec, "eta", spec.eta)
         return _core.FixedThreshold(eta)
     if spec.eta is not None:
-        raise ValueError(f"{name}: eta and U are two ways to set one threshold; give one of them.")
-    spec._needs_labels(context, "Eq. 13 of U is about mistakes, so take eta or budget")
+        raise ValueError(f"{name}: eta and U both set the threshold; give one of them.")
+    spec._needs_labels(context, "the threshold of U (Eq. 13) needs labels, so give eta or budget")
     return _core.ProgressThreshold(_check.positive(spec, "U", spec.U))

@@ -1,4 +1,4 @@
-"""Budgets that drop a support vector, or the new term."""
+"""Budgets that remove a support vector, or ignore the new term."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from budgetron.budgets._budget import Budget, BuildContext
 
 @dataclass
 class Unbounded(Budget):
-    """Every term is kept: the parents of the budgeted algorithms.
+    """Every term becomes a support vector: no budget.
 
     Departs from the paper
     ----------------------
@@ -107,8 +107,8 @@ class RemoveOldest(Budget):
 
     Departs from the paper
     ----------------------
-    In no paper by itself. With :class:`~budgetron.OGD` it is what the published multi-class and
-    regression experiments of Lu et al. 2016 call BOGD.
+    In no paper by itself. With :class:`~budgetron.OGD` it is the BOGD of the published multi-class and
+    regression experiments of Lu et al. 2016.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class RemoveOldest(Budget):
 
 @dataclass
 class RemoveRedundant(Budget):
-    """When over the budget, the support vector goes that is best classified without itself.
+    """When over the budget, the support vector that is best classified without itself is removed.
 
     That is argmax_i y_i (f(s_i) - alpha_i k(s_i,s_i)), the new one included, the oldest on ties
     (Budget Perceptron; Crammer, Kandola & Singer 2003). Classification only.
@@ -139,7 +139,7 @@ class RemoveRedundant(Budget):
 
     Departs from the paper
     ----------------------
-    Multi-class reads y_i as the signs of the coefficients of s_i.
+    In multi-class y_i is the sign of each coefficient of s_i.
 
     Examples
     --------
@@ -160,11 +160,11 @@ class RemoveRedundant(Budget):
 
 @dataclass
 class Forget(Budget):
-    """When over the budget, everything shrinks by phi and the oldest support vector goes.
+    """When over the budget, f shrinks by phi and the oldest support vector is removed.
 
-    The self-tuned Forgetron (Dekel, Shalev-Shwartz & Singer 2008). With sigma = abs(alpha_1) and
-    mu = y_1 f(s_1) of the oldest, psi(phi) = (sigma phi)^2 + 2 sigma phi (1 - phi mu) bounds what the
-    removal costs, and phi is the largest value in (0, 1] with psi(phi) <= 15/32 M - Q, M the mistakes
+    The self-tuned Forgetron (Dekel, Shalev-Shwartz & Singer 2008). With sigma = abs(alpha_1) and mu = y_1
+    f(s_1) of the oldest, psi(phi) = (sigma phi)^2 + 2 sigma phi (1 - phi mu) bounds the cost of the
+    removal, and phi is the largest value in (0, 1] with psi(phi) <= 15/32 M - Q, M the number of mistakes
     and Q the sum of psi so far.
 
     Parameters
@@ -176,8 +176,8 @@ class Forget(Budget):
     ----------------------
     The paper assumes k(x,x) <= 1 and labels: here the first term of psi carries the squared norm of
     the oldest term's direction, k(s_1,s_1) (twice that in multi-class), and y_1 is the sign of its
-    coefficient. M counts mistakes, so an update at f(x) = 0 whose prediction happened to be right does
-    not add to it; if no phi exists then, the new term is left out.
+    coefficient. M counts mistakes, so an update at f(x) = 0 with a right prediction does not add to
+    it; if no phi exists then, the new term is ignored.
 
     Examples
     --------
@@ -196,7 +196,7 @@ class Forget(Budget):
 
 @dataclass
 class ForgetLargerRoot(Budget):
-    """As :class:`Forget`, but phi is the larger root where psi(phi) = 15/32 M - Q has two.
+    """As :class:`Forget`, but phi is the larger root if psi(phi) = 15/32 M - Q has two.
 
     This is how the program of Lu et al. 2016 computes phi, and how the Forgetron of their tables was run.
     If psi(1) is within the bound, phi = 1. Otherwise, and if mu is large, there are two positive roots. The
@@ -210,8 +210,8 @@ class ForgetLargerRoot(Budget):
 
     Departs from the paper
     ----------------------
-    In the root, as said above. With more than two classes, mu = f_c(s_1) with c the oldest one's own class,
-    and the first term of psi carries k(s_1,s_1). Otherwise as :class:`Forget`.
+    In the choice of the root. With more than two classes, mu = f_c(s_1), where c is the class of the oldest
+    support vector, and the first term of psi has the factor k(s_1,s_1). Otherwise as :class:`Forget`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Budgets that drop a support vector at random and make up for it: f stays right on average."""
+"""Budgets that remove a random support vector and rescale the others: the expectation of f is unchanged."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from budgetron.budgets._budget import Budget, BuildContext
 
 @dataclass
 class SampleUniform(Budget):
-    """When full, drop a uniform one and scale the others by 1 / (1 - 1/B) (BOGD; Zhao et al. 2012).
+    """When full, remove one drawn uniformly, scale the others by 1 / (1 - 1/B) (BOGD; Zhao et al. 2012).
 
-    Then every coefficient is cut to at most cap * eta in size (Eq. 10) and the new term appended.
+    Then every coefficient is clipped to at most cap * eta in size (Eq. 10), and the new term is appended.
 
     Parameters
     ----------
     budget : int
         The largest number of support vectors, B.
     cap : float
-        The paper's gamma: the largest coefficient, counted in the rule's step size eta (C for
+        The paper's gamma: the largest coefficient, in units of the rule's step size eta (C for
         :class:`~budgetron.PA`).
 
     Departs from the paper
     ----------------------
     The paper clips each coefficient, and so does this; the program of Lu et al. 2016 scales the whole
-    vector, see :class:`SampleUniformScaled`. The new term itself is not clipped, which Eq. 7 would do; with
-    hinge or logistic loss and a cap of at least 1 there is nothing to clip.
+    vector, see :class:`SampleUniformScaled`. Eq. 7 would also clip the new term; here it is not clipped.
+    With the hinge or logistic loss and a cap of at least 1 this makes no difference.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class SampleUniformScaled(Budget):
 
 @dataclass
 class SampleByWeight(Budget):
-    """As :class:`SampleUniform`, with small terms more likely to go (BOGD++; Zhao et al. 2012, Eq. 16).
+    """As :class:`SampleUniform`, but small terms are removed more often (BOGD++; Zhao et al. 2012, Eq. 16).
 
     p_i = 1 - s abs(alpha_i) sqrt(k(s_i,s_i)), s = (B-1) / sum_j abs(alpha_j) sqrt(k(s_j,s_j)).
 
@@ -102,7 +102,7 @@ class SampleByWeight(Budget):
 
     Departs from the paper
     ----------------------
-    As :class:`SampleUniform`. A p_i below 0 is set to 0 and p made to sum to 1 again; in multi-class
+    As :class:`SampleUniform`. A p_i below 0 is set to 0 and p is normalised again; in multi-class
     abs(alpha_i) is the norm of the coefficients of s_i.
 
     Examples
@@ -120,6 +120,6 @@ class SampleByWeight(Budget):
     cap: float = 10.0
 
     def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters and the kernel."""
+        """The native budget; checks the parameters."""
         cap = _check.positive(self, "cap", self.cap) * context.task.unit(context.rule)
         return _core.SampleByWeight(self._count(), cap, context.seed)

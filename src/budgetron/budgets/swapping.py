@@ -1,9 +1,9 @@
-"""Budgets that put the new vector in the place of the support vector that is missed least.
+"""Budgets in which the new vector replaces the support vector whose removal changes f least.
 
-When full, the new vector t takes the place of one support vector r, whose part alpha_r k(s_r,.) is
-written as well as can be on a set V that contains t. Of all r the one is taken that minimises
-abs(f_new - f)^2 / 2 + C hinge(f_new at x) (Wang & Vucetic 2010). Because t is in V, f_new(x) is the
-same for every r, and the best r has the least abs(alpha_r)^2 times its squared distance to the span of V.
+When full, the new vector t replaces one support vector r. The term alpha_r k(s_r,.) is projected on the
+span of a set V that contains t. The r is the one that minimises abs(f_new - f)^2 / 2 + C hinge(f_new at
+x) (Wang & Vucetic 2010). Because t is in V, f_new(x) is the same for every r, and the best r has the
+least abs(alpha_r)^2 times its squared distance to the span of V.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from budgetron.budgets._budget import Budget, BuildContext
 
 @dataclass
 class Swap(Budget):
-    """V = {t}: t inherits alpha_r k(s_r,x) / k(x,x) (BPA-S; Wang & Vucetic 2010).
+    """V = {t}: the coefficient of t grows by alpha_r k(s_r,x) / k(x,x) (BPA-S; Wang & Vucetic 2010).
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ class SwapNearest(Budget):
 
     Departs from the paper
     ----------------------
-    Where t and the neighbour coincide as far as rounding tells, V = {t}. A squared distance below the
-    rounding of the numbers it is a difference of counts as that rounding: with a budget above the rank of
-    the data, the choice would otherwise fall on the worst.
+    If t and the neighbour coincide up to rounding, V = {t}. A squared distance is a difference; if it is
+    below the rounding error of its terms, it is replaced by that error. Otherwise, with a budget above the
+    rank of the data, rounding would choose r.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class SwapNearest(Budget):
 
 @dataclass
 class SwapProject(Budget):
-    """V = everything but r: the exact projection (BPA-P; Wang & Vucetic 2010).
+    """V = all support vectors but r, and t: the exact projection (BPA-P; Wang & Vucetic 2010).
 
     Parameters
     ----------
@@ -90,9 +90,9 @@ class SwapProject(Budget):
 
     Departs from the paper
     ----------------------
-    A t that lies in the span of the support vectors as far as rounding tells (within 1e-6 k(x,x))
-    needs no place and is projected. A factor of the inverse Gram matrix follows every swap, and is made
-    anew when its residual drifts.
+    A t in the span of the support vectors, up to rounding (within 1e-6 k(x,x)), is projected and replaces
+    none. A factor of the inverse Gram matrix is updated at every swap, and recomputed when its residual
+    grows.
 
     Examples
     --------

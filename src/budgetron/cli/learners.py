@@ -177,12 +177,20 @@ def _kernel(flags: Mapping[str, str]) -> Kernel:
 
 def _meaning(name: str) -> str:
     """The help text of a flag, with the allowed names."""
-    about = MEANINGS.get(name, "")
+    about = MEANINGS.get(name) or _documented(name)
     hints = {
         parameters(algorithm)[name] for algorithm in algorithms.__all__ if name in parameters(algorithm)
     }
     names = sorted({member for hint in hints for member in members(hint)})
     return f"{about}{': ' if about and names else ''}{', '.join(names)}"
+
+
+def _documented(name: str) -> str:
+    """The first clause about a parameter in the docstring of an algorithm."""
+    texts = (inspect.getdoc(getattr(algorithms, algorithm)) or "" for algorithm in algorithms.__all__)
+    found = (re.search(rf"^{name} : .*\n((?:    .*\n)+)", text, re.MULTILINE) for text in texts)
+    said = next((match[1] for match in found if match), "")
+    return re.split(r"[.;](?:\s|$)", " ".join(said.split()))[0].replace("%", "%%")
 
 
 def _add(group: Any, name: str, about: str) -> None:

@@ -1,4 +1,4 @@
-"""What all feature maps share: the description, and the scikit-learn transformer."""
+"""The base of the feature maps: the description, and the scikit-learn transformer."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
 
     @property
     def kernel_(self) -> Any:
-        """The kernel that z(x)'z(x') stands for, if there is one."""
+        """The kernel that z(x)'z(x') approximates, if there is one."""
         return getattr(self, "kernel", None)
 
     def resolved(self, X: Any) -> Self:  # noqa: ARG002
-        """The map with every parameter a number, those left open taken from the rows X."""
+        """The map with a number for every parameter; open ones are computed from the rows X."""
         return self
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
@@ -45,7 +45,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
         native.fit(whole(X))
         self._n_features, self._dtype, self._seed_used = X.shape[1], X.dtype, seed
         self.map_ = fitted
-        self._native: Any = native  # last, and ready: other threads may be using the one before
+        self._native: Any = native  # set last: other threads may be using the old one
         return self
 
     def transform(self, X: Any) -> npt.NDArray[np.floating[Any]]:
@@ -77,7 +77,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
         return int(check_random_state(own).randint(2**31 - 1))
 
     def _own_seed(self) -> int | None:
-        """The map's own seed as a number, if it has one; for descriptions in which nothing is open."""
+        """The map's own seed as a number, if it has one; for resolved descriptions."""
         return None if getattr(self, "random_state", None) is None else self._seed(None)
 
     @property

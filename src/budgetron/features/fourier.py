@@ -30,11 +30,11 @@ class _Fourier(FeatureMap):
 
     @property
     def kernel_(self) -> Any:
-        """The kernel that z(x)'z(x') stands for."""
+        """The kernel that z(x)'z(x') approximates."""
         return Gaussian() if self.kernel is None else self.kernel
 
     def resolved(self, X: Any) -> Self:
-        """The map with the kernel's parameters numbers, those left open taken from the rows X."""
+        """The map with a number for every parameter; open ones are computed from the rows X."""
         kernel = self.kernel_.resolved(X) if isinstance(self.kernel_, Kernel) else self.kernel_
         return replace(self, kernel=kernel, random_state=self._own_seed())
 
@@ -84,8 +84,8 @@ class RandomFourier(_Fourier):
     """Independent frequencies (Rahimi & Recht 2007; Lu et al. 2016, Sec. 4.1).
 
     The frequencies of an input column come from a generator keyed by the seed and the column, when the
-    column first appears: on sparse streams no number is stored for columns that never do, and the map is
-    the same whatever order they arrive in.
+    column first appears: columns that never appear in a sparse stream take no memory, and the order in
+    which columns appear does not change the map.
 
     Parameters
     ----------
@@ -132,8 +132,8 @@ class RandomFourier(_Fourier):
 class OrthogonalFourier(_Fourier):
     """Frequencies in orthogonal blocks, of lower variance (Yu et al. 2016, "Orthogonal random features").
 
-    Every d of them are the rows of a random orthogonal matrix, each with a length of its own, such that a
-    single one has the law it has in :class:`RandomFourier`.
+    Each block of d frequencies is a random orthogonal matrix with rescaled rows. A single frequency has the
+    same distribution as in :class:`RandomFourier`.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class OrthogonalFourier(_Fourier):
 
     Departs from the paper
     ----------------------
-    Beyond the five papers; of its own, nowhere.
+    Not in the five papers. From its own paper, nowhere.
 
     Examples
     --------
@@ -177,8 +177,8 @@ class OrthogonalFourier(_Fourier):
 class SobolFourier(_Fourier):
     """Quasi-random frequencies from a scrambled Sobol sequence (Avron et al. 2016).
 
-    They fill the spectral density more evenly than independent ones: the error falls faster with D while
-    there are few input columns.
+    They fill the spectral density more evenly than independent ones. With few input columns, the error
+    falls faster with D.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ class SobolFourier(_Fourier):
 
     Departs from the paper
     ----------------------
-    Beyond the five papers; of its own, nowhere.
+    Not in the five papers. From its own paper, nowhere.
 
     Examples
     --------
@@ -222,7 +222,7 @@ class HadamardFourier(_Fourier):
     """Structured frequencies for wide inputs, O(D log d) instead of O(D d) (Le, Sarlos & Smola 2013).
 
     Blocks of Walsh-Hadamard transforms and random diagonals, whose width is d rounded up to a power of 2,
-    stand for the matrix of frequencies ("Fastfood"); a single one has the law it has in
+    stand for the matrix of frequencies ("Fastfood"); a single frequency has the same distribution as in
     :class:`RandomFourier`.
 
     Parameters
@@ -234,7 +234,7 @@ class HadamardFourier(_Fourier):
 
     Departs from the paper
     ----------------------
-    Beyond the five papers; of its own, nowhere.
+    Not in the five papers. From its own paper, nowhere.
 
     Examples
     --------

@@ -18,16 +18,16 @@ from budgetron.kernels import Gaussian, Kernel
 class Nystrom(FeatureMap):
     """z(x) = D_r^(-1/2) V_r' k(x), K = V D V' the Gram matrix of the landmarks (Lu et al. 2016, Sec. 4.2).
 
-    The landmarks come from the stream. Until they are all there a learner works in the exact span of the
-    rows kept so far, one coordinate more with each; then the map is made, once and for all, and the model
-    projected on it. The adaptive state of a vector rule (a covariance, say) starts afresh there.
+    The landmarks come from the stream. Until all are chosen, a learner works in the exact span of the
+    rows kept so far, with one coordinate for each. Then the map is computed once, and the model is
+    projected on it. The adaptive state of a vector rule (for example a covariance) starts again there.
 
     Parameters
     ----------
     kernel : Kernel, optional
         The kernel that z(x)'z(x') estimates, positive semidefinite; None is ``Gaussian()``.
     landmarks : int
-        How many rows the map is made of, B.
+        The number of landmarks, B.
     rank : int, optional
         How many leading eigenvectors are kept, r; at most ``landmarks``, and all of them if None.
     selection : "first", "steps", "uniform" or "leverage"
@@ -42,8 +42,7 @@ class Nystrom(FeatureMap):
     Departs from the paper
     ----------------------
     The paper takes the support vectors of the first updates as landmarks ("steps"); the other choices are
-    ours, and skip rows that add nothing to those before them. Eigenvalues below 1e-10 of the largest are
-    left out.
+    ours, and skip rows in the span of earlier ones. Eigenvalues below 1e-10 of the largest are dropped.
 
     Examples
     --------
@@ -65,11 +64,11 @@ class Nystrom(FeatureMap):
 
     @property
     def kernel_(self) -> Kernel:
-        """The kernel that z(x)'z(x') stands for."""
+        """The kernel that z(x)'z(x') approximates."""
         return Gaussian() if self.kernel is None else _check.instance(self, "kernel", self.kernel, Kernel)
 
     def resolved(self, X: Any) -> Self:
-        """The map with the kernel's parameters numbers, those left open taken from the rows X."""
+        """The map with a number for every parameter; open ones are computed from the rows X."""
         return replace(self, kernel=self.kernel_.resolved(X), random_state=self._own_seed())
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:  # noqa: ARG002

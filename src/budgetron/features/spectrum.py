@@ -1,4 +1,4 @@
-"""Shift-invariant kernels by their spectral density: what Fourier maps draw frequencies from."""
+"""Shift-invariant kernels by their spectral density, from which Fourier maps draw frequencies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Law(Spec):
     parameters : tuple
         Its shape parameters, location and scale, in the order of ``scipy.stats``.
     power : float
-        What a number of that law is raised to.
+        The exponent: a number of the distribution is raised to it.
 
     Departs from the paper
     ----------------------
@@ -48,7 +48,7 @@ class Law(Spec):
     power: float = 1.0
 
     def __call__(self, p: Any) -> Floats:
-        """The number of that law that goes with p in (0, 1)."""
+        """The quantile of p in (0, 1)."""
         family = getattr(stats, str(self.name), None)
         if not isinstance(family, stats.rv_continuous):
             raise ValueError(f"Law: name must be that of a distribution in scipy.stats, got {self.name!r}.")
@@ -58,27 +58,27 @@ class Law(Spec):
 
 @dataclass
 class Spectrum(Spec):
-    """The law of a frequency u: any shift-invariant kernel k(x, z) = E[cos(u'(x - z))] (Bochner).
+    """The distribution of a frequency u: any shift-invariant kernel k(x, z) = E[cos(u'(x - z))] (Bochner).
 
-    The coordinates of u are independent and of one law, given by its quantile function, all multiplied by
-    one radius, of a law of its own. So every radial kernel can be had from normal coordinates, and every
-    product of one-dimensional kernels from a radius of 1.
+    The coordinates of u are independent with one distribution, and all are multiplied by one random
+    radius. Both are given by their quantile functions. Normal coordinates give every radial kernel, and a
+    radius of 1 gives every product of one-dimensional kernels.
 
     Parameters
     ----------
     coordinate : Law or callable, optional
         The quantile function of a coordinate, from an array of numbers in (0, 1), such as a
-        :class:`Law`; None is the standard normal law.
+        :class:`Law`; None is the standard normal distribution.
     radius : Law or callable, optional
         The quantile function of the common factor; None is 1.
 
     Departs from the paper
     ----------------------
-    Nowhere: Rahimi & Recht 2007, Theorem 1, by inversion of the law.
+    Nowhere: Rahimi & Recht 2007, Theorem 1, by inversion of the distribution.
 
     Examples
     --------
-    A Matern kernel of smoothness 3/2 is a normal law over the root of a gamma law:
+    A Matern kernel of smoothness 3/2 has normal coordinates over the root of a gamma variable:
 
     >>> import numpy as np
     >>> from budgetron import Law, RandomFourier, Spectrum

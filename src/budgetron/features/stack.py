@@ -19,7 +19,7 @@ from budgetron.features._map import FeatureMap
 class Identity(FeatureMap):
     """The inputs themselves, times a scale, and a constant 1: z(x) = (scale x, 1).
 
-    Beside random features in a :class:`Stack` it helps a lot while those are few.
+    In a :class:`Stack` with few random features it lowers the error a lot.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Identity(FeatureMap):
 
     Departs from the paper
     ----------------------
-    Beyond the five papers.
+    Not in the five papers.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Stack(FeatureMap):
 
     Departs from the paper
     ----------------------
-    Beyond the five papers.
+    Not in the five papers.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class Stack(FeatureMap):
         return next((m.kernel_ for m in self.maps if m.kernel_ is not None), None)
 
     def resolved(self, X: Any) -> Self:
-        """The maps with every parameter a number, those left open taken from the rows X."""
+        """The maps with a number for every parameter; open ones are computed from the rows X."""
         maps = tuple(m.resolved(X) for m in self._maps())
         return type(self)(*maps, random_state=self._own_seed())
 

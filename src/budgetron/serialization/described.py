@@ -1,7 +1,7 @@
 """Descriptions as JSON and back: ``Gaussian(0.5)`` is ``{"type": "Gaussian", "gamma": 0.5}``.
 
-Types are looked up among what ``budgetron`` exports, and parameters among the fields of the type; nothing
-else can be named. Values are None, bool, int, float, str, lists and tuples of these, and descriptions.
+Types are looked up among the exports of ``budgetron``, and parameters among the fields of the type. A file
+can name nothing else. Values are None, bool, int, float, str, lists and tuples of these, and descriptions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DEEPEST = 32
 
 
 def describe(value: Any, where: str) -> Any:
-    """The value as JSON has it; ``where`` is for the message if it is none of those above."""
+    """The value as JSON; TypeError, which names ``where``, for any other type."""
     if isinstance(value, Spec):
         name = type(value).__name__
         if _members().get(name) is not type(value):
@@ -37,7 +37,7 @@ def describe(value: Any, where: str) -> Any:
 
 
 def plain(value: Any, where: str) -> Any:
-    """None, a bool, an int, a finite float or a str; NumPy's become Python's if the value is the same."""
+    """None, a bool, an int, a finite float or a str; NumPy scalars are converted if that loses nothing."""
     if isinstance(value, np.generic) and value.item() == value:
         value = value.item()
     if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
@@ -46,7 +46,7 @@ def plain(value: Any, where: str) -> Any:
 
 
 def revive(said: Any, depth: int = 0) -> Any:
-    """The value that JSON describes; ValueError where it describes none."""
+    """The value that the JSON describes; ValueError if it is invalid."""
     if depth > _DEEPEST:
         raise ValueError("its description is nested too deeply")
     if isinstance(said, list):

@@ -1,4 +1,4 @@
-"""Writing a file so that at any moment, whatever fails, the old one or the new one is there in full."""
+"""Atomic writes: at any moment, even after a crash, either the old file or the new one is complete."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-# What file systems say that have no second names, or no locks; they do without.
+# Errors of file systems without hard links, or without locks; these steps are then skipped.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 
 
 class SaveError(OSError):
-    """A file could not be written; what was there before is as it was."""
+    """A file could not be written; the old file is unchanged."""
 
 
 def write(path: str, pieces: Iterable[bytes | memoryview]) -> None:
-    """Put the pieces in the place of the file, on disk when this returns; links are followed.
+    """Replace the file by the pieces, which are on disk when this returns; links are followed.
 
-    They go to a neighbour first, ``.name.partial``, which then takes the file's name. A process that is
-    killed may leave that one behind (and ``.name.previous``, the old file under a second name); the next
-    ``write`` of the same file takes them over. Only regular files are replaced.
+    The pieces are written to ``.name.partial`` first, which is then renamed to the file. A process that is
+    killed may leave that file behind (and ``.name.previous``, a second name of the old file); the next
+    ``write`` of the same file reuses them. Only regular files are replaced.
     """
     given, path = path, os.path.realpath(path)
     try:
@@ -39,7 +39,7 @@ def write(path: str, pieces: Iterable[bytes | memoryview]) -> None:
 
 
 def obstacle(path: str) -> str | None:
-    """Why no file can take the place of what is at the path, if none can; links are followed."""
+    """Why the path cannot be replaced by a file, or None; links are followed."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -77,18 +77,18 @@ def _replace(path: str, pieces: Iterable[bytes | memoryview]) -> None:
 
 
 def _claim(partial: str) -> int:
-    """The neighbour opened, for this process alone."""
+    """The partial file, opened and locked by this process."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         file = os.open(partial, flags, 0o666)
     except OSError:
-        _refuse_foreign(partial)  # what stands in the way says more than the error
+        _refuse_foreign(partial)  # a more precise message, if it applies
         raise
     try:
         _refuse_foreign(partial, os.fstat(file))
         if _locked(file) and os.path.samestat(os.fstat(file), os.stat(partial)):
             return file
-    except FileNotFoundError:  # the other one has just renamed it
+    except FileNotFoundError:  # another process has just renamed it
         pass
     except BaseException:
         os.close(file)
@@ -105,7 +105,7 @@ def _same(a: str, b: str) -> bool:
 
 
 def _refuse_foreign(neighbour: str, found: os.stat_result | None = None) -> None:
-    """Refuse a neighbour that no ``write`` of this user can have left behind; ``found`` is what it is."""
+    """Refuse a file that a ``write`` of this user cannot have left behind; ``found`` is its status."""
     try:
         found = os.lstat(neighbour) if found is None else found
     except FileNotFoundError:
@@ -117,7 +117,7 @@ def _refuse_foreign(neighbour: str, found: os.stat_result | None = None) -> None
 
 
 def _locked(file: int) -> bool:
-    import fcntl  # not there on Windows, where the rest of the package works
+    import fcntl  # missing on Windows, where the rest of the package works
 
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -141,7 +141,7 @@ def _fill(file: int, path: str, pieces: Iterable[bytes | memoryview]) -> None:
 
 
 def _keep(path: str, previous: str) -> Callable[[], None]:
-    """The old file gets a second name; what brings it back after it was replaced."""
+    """Give the old file a second name; returns a function that restores it."""
     with suppress(FileNotFoundError):
         os.unlink(previous)
     try:
@@ -151,7 +151,7 @@ def _keep(path: str, previous: str) -> Callable[[], None]:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        return lambda: None  # the new one, which is complete, stays
+        return lambda: None  # the new file, which is complete, stays
     return lambda: os.replace(previous, path)
 
 

@@ -1,4 +1,4 @@
-"""What a run keeps beside its model, as JSON and arrays: an array is said as ``{"$array": name}``."""
+"""The extra data of a model file as JSON and arrays: an array is written as ``{"$array": name}``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from budgetron.serialization.tensors import Arrays, storable
 
 
 def describe_extra(value: Any, where: str, arrays: dict[str, npt.NDArray[Any]]) -> Any:
-    """The value as JSON has it; arrays in it join ``arrays``, under names that begin with ``where``."""
+    """The value as JSON; its arrays are added to ``arrays``, under names that begin with ``where``."""
     if isinstance(value, Mapping):
         for key in value:
             if type(key) is not str or key.startswith("$"):

@@ -1,7 +1,7 @@
-"""Model files: all that a fitted estimator is, as data, so that it can go on as if it had never stopped.
+"""Model files: everything that a fitted estimator holds, as data, so that it can continue to learn.
 
-The layout is that of safetensors (``tensors.py``), so other programs can read the arrays. Nothing in a
-file is run, and nothing in it is believed before it is checked.
+The layout is that of safetensors (``tensors.py``), so other programs can read the arrays. No code in a
+file is run, and all data are checked before use.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ FORMAT_VERSION = 1
 _STATE, _CLASSES = "state/", "classes"
 _FITTED = {"learner", "dtype", "seed", "n_features_in", "feature_names_in", "classes"}
 ATTRIBUTES = {"_model", "learner_", "gamma_", "classes_", "n_features_in_", "feature_names_in_"}
-"""What a fitted estimator has beside its parameters."""
+"""The attributes of a fitted estimator that are not parameters."""
 _MOST_FEATURES = 2**31 - 1  # columns of sparse rows are counted in 32 bits
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """What a model file says: ``budgetron_version`` wrote it; the arrays are read-only."""
+    """The content of a model file; ``budgetron_version`` wrote it, and the arrays are read-only."""
 
     path: str
     budgetron_version: str
@@ -50,12 +50,12 @@ class ModelFile:
 
     @property
     def extra(self) -> dict[str, Any]:
-        """What was saved beside the model."""
+        """The extra data that were saved with the model."""
         extra: dict[str, Any] = self._checked(lambda: revive_extra(self.description["extra"], self.arrays))
         return extra
 
     def estimator(self) -> Any:
-        """The estimator, ready to go on."""
+        """The estimator, ready to continue."""
         return self._checked(lambda: _revive_estimator(self.description, self.arrays))
 
     def _checked(self, build: Any) -> Any:
@@ -67,7 +67,7 @@ class ModelFile:
 
 
 def save(estimator: Any, path: Path, extra: Mapping[str, Any] | None = None) -> None:
-    """Write a fitted estimator, and what a run wants to keep beside it; see ``OnlineClassifier.save``."""
+    """Write a fitted estimator and extra data; see ``OnlineClassifier.save``."""
     path = _place(path)
     arrays: dict[str, npt.NDArray[Any]] = {}
     model: Model = estimator._model
@@ -94,7 +94,7 @@ def save(estimator: Any, path: Path, extra: Mapping[str, Any] | None = None) -> 
 
 
 def read(path: Path) -> ModelFile:
-    """What a model file says, checked as far as it can be without building the model.
+    """The content of a model file, checked as far as possible without building the model.
 
     Examples
     --------
@@ -123,9 +123,9 @@ def read(path: Path) -> ModelFile:
 
 
 def load(path: Path) -> Any:
-    """The estimator that a model file holds, which goes on learning as if it had never stopped.
+    """The estimator in a model file; it continues to learn where it stopped.
 
-    Raises :class:`ModelFileError` where the file is damaged, or is none.
+    Raises :class:`ModelFileError` if the file is damaged or is not a model file.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def _place(path: Any) -> str:
 
 
 def _refuse_other_formats(texts: dict[str, str]) -> str | None:
-    """Why this budgetron does not read a file with these texts, if it does not."""
+    """Why a file with these texts is refused, or None."""
     if texts.get("format") != FORMAT:
         return "is not a model file of budgetron"
     number = texts.get("format_version", "")
@@ -222,7 +222,7 @@ def _revive_model(
     if fitted["dtype"] not in ("float32", "float64"):
         raise ValueError("features are neither float32 nor float64")
     if classes is not None and len(classes) > max(2, len(state)):
-        raise ValueError("there are more classes than arrays")  # before anything is made for each class
+        raise ValueError("there are more classes than arrays")  # before memory is allocated for each class
     task = Targets() if classes is None else Labels(len(classes))
     seed = _natural(fitted, "seed", 0, 2**64 - 1)
     return Model.restored(learner, task, n_features, fitted["dtype"], seed, state)
@@ -251,7 +251,7 @@ def _revive_names(said: Any, n_features: int) -> npt.NDArray[Any] | None:
 
 
 def _describe_classes(classes: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
-    """Numbers are an array; texts of one width an array of code points, other texts a list."""
+    """Numbers are stored as an array, texts of one width as code points, other texts as a list."""
     if classes is None:
         return None
     if classes.dtype == object and _texts(classes.tolist()):
@@ -281,7 +281,7 @@ def _revive_classes(said: Any, arrays: tensors.Arrays) -> npt.NDArray[Any] | Non
 
 
 def from_code_points(points: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Texts that are kept as rows of code points."""
+    """The texts that are stored as rows of code points."""
     if points.dtype != np.uint32 or points.ndim != 2 or points.shape[1] == 0 or (points > 0x10FFFF).any():
         raise ValueError("its labels are not code points")
     return np.ascontiguousarray(points).view(f"<U{points.shape[1]}").ravel().astype(f"=U{points.shape[1]}")

@@ -1,9 +1,9 @@
-"""The layout of a model file, which is that of safetensors: named arrays, and texts that go with them.
+"""The layout of a model file, which is that of safetensors: named arrays, and texts as metadata.
 
-Eight bytes say how long the header is (little-endian); the header is JSON, ``__metadata__`` with the texts
-and one entry per array with its dtype, shape and place; the arrays follow, one after the other. The same
-arrays and texts always give the same bytes. One of the texts is a checksum of the whole file, in which it
-counts as zeros itself. Sizes are checked against the length of the file before anything is made of them.
+The first eight bytes are the length of the header (little-endian). The header is JSON: ``__metadata__``
+holds the texts, and each array has an entry with its dtype, shape and offsets. The arrays follow. The
+same arrays and texts always give the same bytes. One text is a checksum of the whole file, computed with
+zeros in its place. Sizes are checked against the length of the file before memory is allocated.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NO_CHECKSUM = "sha256:" + 64 * "0"
 
 
 class ModelFileError(ValueError):
-    """A file that is not a model file, or is damaged, or says what no model file says."""
+    """A file that is not a model file, is damaged, or has an invalid description."""
 
     def __init__(self, message: str) -> None:
         super().__init__(printable(message))
@@ -92,7 +92,7 @@ def _digest(pieces: Iterable[bytes | memoryview]) -> str:
 
 @dataclass(frozen=True)
 class _Entry:
-    """Where an array lies among the data, and what it is."""
+    """An array: its name, type and offsets in the data."""
 
     name: str
     dtype: np.dtype[Any]
@@ -104,9 +104,9 @@ class _Entry:
 def decode(
     file: BinaryIO, path: str, objection: Callable[[dict[str, str]], str | None]
 ) -> tuple[dict[str, str], dict[str, npt.NDArray[Any]]]:
-    """The texts and the arrays of an open file, everything checked; ``path`` is for the messages.
+    """The texts and the arrays of an open file, all checked; ``path`` is for error messages.
 
-    ``objection`` says of the texts why they are not those of a file to go on with, if they are not.
+    ``objection`` gets the texts and returns why the file is refused, or None.
     """
 
     def refused(why: str) -> ModelFileError:
@@ -138,7 +138,7 @@ def decode(
 
 
 def parse_json(text: bytes | str) -> Any:
-    """What the JSON says; ValueError where it is none, says a thing twice or has numbers without end."""
+    """The parsed JSON; ValueError if it is invalid, has a duplicate key or an infinite number."""
     try:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError:
@@ -166,7 +166,7 @@ def _finite(text: str) -> float:
 def _parse(header: bytes, refused: Callable[[str], ModelFileError]) -> tuple[dict[str, str], list[_Entry]]:
     try:
         found = parse_json(header)
-    except ValueError:  # also what is not UTF-8
+    except ValueError:  # includes text that is not UTF-8
         raise refused("is not a model file, or its header is damaged") from None
     texts: Any = found.pop(_METADATA, None) if isinstance(found, dict) else None
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
@@ -195,7 +195,7 @@ def _entry(name: str, said: Any, refused: Callable[[str], ModelFileError]) -> _E
 
 
 def _naturals(values: Any) -> bool:
-    """Whether these are a few sizes."""
+    """Whether the value is a list of at most 8 sizes."""
     if not isinstance(values, list) or len(values) > 8:
         return False
     return all(type(v) is int and 0 <= v < 2**48 for v in values)
