@@ -28,7 +28,7 @@ def forked(argv):
 
 
 def ended(child):
-    """Whether the child has ended. It must have succeeded or been killed."""
+    """Wait for the child. Returns whether it succeeded; else it must have been killed."""
     status = os.waitpid(child, 0)[1]
     if os.WIFSIGNALED(status):
         assert os.WTERMSIG(status) == signal.SIGKILL

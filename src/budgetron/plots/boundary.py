@@ -190,12 +190,12 @@ def _draw_support_vectors(ax: Any, shot: Shot) -> Any:
 
 def fitted(caller: str, model: Any) -> OnlineClassifier:
     """The model, if it is a fitted classifier of two features."""
-    model = _check.instance(caller, "model", model, OnlineClassifier)
-    if not hasattr(model, "classes_"):
+    checked: OnlineClassifier = _check.instance(caller, "model", model, OnlineClassifier)
+    if not hasattr(checked, "classes_"):
         raise NotFittedError(f"{caller}: the model is not fitted yet; call fit or partial_fit first.")
-    if model.n_features_in_ != 2:
-        raise ValueError(f"{caller}: the model must have two features, got {model.n_features_in_}.")
-    return model
+    if checked.n_features_in_ != 2:
+        raise ValueError(f"{caller}: the model must have two features, got {checked.n_features_in_}.")
+    return checked
 
 
 def rows(caller: str, X: Any, y: Any) -> tuple[Floats, npt.NDArray[Any]]:
