@@ -1,1 +1,1 @@
-"""Speed beside peers, and the table and pictures of the README: ``python -m benchmarks.NAME``."""
+"""Benchmarks against other libraries, and the table and pictures of the README. Run ``benchmarks.NAME``."""

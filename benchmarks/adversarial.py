@@ -1,12 +1,14 @@
-"""Rows made to be slow beside ordinary ones: what a step costs for every budget and learner.
+"""The cost of a step on rows designed to be slow, for every budget and learner.
 
-No input may make a step cost more than a small constant times the ordinary one. Run ``make adversarial``.
+No rows may make a step cost more than a small constant times the baseline. Run ``make adversarial``.
 
-Ordinary rows have labels that nothing explains; sparse rows are compared with sparse ones. Each model first
-fills its budget with rows of the stream that is then measured. A stream is measured in two ways:
-microseconds a row, and microseconds an update. An update is a row that changes the model: its cost is that
-of learning a block of rows less that of scoring them, shared among the updates, plus that of scoring one
-row. Where fewer than one row in ten is an update, only the cost a row says something. Processor time.
+The baseline is a stream of ordinary rows with random labels, dense or sparse like the stream under test.
+Each model first fills its budget with rows of the stream. Two costs are measured, in processor time:
+
+* microseconds per row;
+* microseconds per update, a row that changes the model: the time of learning a block of rows minus that of
+  scoring them, divided by the number of updates, plus the time of scoring one row. It is not used if fewer
+  than one row in ten is an update.
 """
 
 from __future__ import annotations
@@ -33,20 +35,20 @@ GAMMA = 1 / (2 * D)
 
 @dataclass(frozen=True)
 class Stream:
-    """Rows and labels, and the kernel they are for."""
+    """Rows and labels, and the kernel to use with them."""
 
     X: Any
     y: np.ndarray
     kernel: Kernel
 
 
-ORDINARY = ("ordinary", "ordinary, sparse")  # what dense and sparse rows are compared with
+ORDINARY = ("ordinary", "ordinary, sparse")  # the baselines of dense and sparse rows
 Maker = Callable[[int, np.random.Generator], Stream]
 MAKERS: dict[str, Maker] = {}
 
 
 def maker(name: str) -> Callable[[Maker], Maker]:
-    """Enter a function that makes n rows under its name."""
+    """Register a function that makes n rows."""
 
     def enter(make: Maker) -> Maker:
         MAKERS[name] = make
@@ -56,7 +58,7 @@ def maker(name: str) -> Callable[[Maker], Maker]:
 
 
 def coins(n: int, r: np.random.Generator) -> np.ndarray:
-    """Labels that nothing explains."""
+    """Random labels."""
     return r.choice([-1.0, 1.0], n)
 
 
@@ -66,7 +68,7 @@ def dense(X: np.ndarray, y: np.ndarray) -> Stream:
 
 
 def one_hot(values: np.ndarray) -> sparse.csr_matrix:
-    """Row i has its one number in column i: all rows are orthogonal."""
+    """Orthogonal rows: row i has one nonzero, in column i."""
     n = len(values)
     return sparse.csr_matrix((values, np.arange(n), np.arange(n + 1)), (n, max(n, WIDE)))
 
@@ -171,7 +173,7 @@ def wide(columns: np.ndarray, r: np.random.Generator) -> Stream:
     return Stream(X, coins(n, r), Gaussian(GAMMA))
 
 
-@maker("ordinary, sparse")  # as words in texts: the column of rank j comes up with a chance of 1/j
+@maker("ordinary, sparse")  # like words in texts: column j is used with probability proportional to 1/j
 def _texts(n, r):
     heat = np.log(1 - r.random((n, WIDE), dtype=np.float32)) * np.arange(1, WIDE + 1, dtype=np.float32)
     return wide(np.sort(np.argpartition(-heat, D, axis=1)[:, :D], axis=1), r)
@@ -189,7 +191,7 @@ def _columns(n, r):
 
 @maker(
     "growing hubs"
-)  # the shortest of orthogonal rows is nearest to all others, and the cheapest to give up
+)  # the shortest of orthogonal rows is the nearest to all others and the cheapest to remove
 def _hubs(n, r):
     return Stream(one_hot(np.sqrt(np.linspace(0.1, 0.9, n))), coins(n, r), Linear())
 
@@ -234,7 +236,7 @@ def learners() -> dict[str, tuple[Make, float]]:
 
 
 def mapped() -> dict[str, tuple[Make, float]]:
-    """Learners on explicit features: as many components or landmarks as the budget says."""
+    """Learners on explicit features, with ``budget`` components or landmarks."""
     fourier = lambda k, B: bt.RandomFourier(k, B // 2)  # noqa: E731
     return {
         "fogd": (lambda k, B: algorithms.fogd(k, components=B // 2), 1.0),
@@ -252,7 +254,7 @@ def _named(name: str, kernel: Kernel, budget: int, **settings: Any) -> Learner:
 
 @dataclass(frozen=True)
 class Cost:
-    """Microseconds a row and an update (NaN where updates are too rare), and the share of updates."""
+    """Microseconds per row and per update (NaN if updates are too rare), and the rate of updates."""
 
     row: float
     update: float
@@ -260,7 +262,7 @@ class Cost:
 
 
 def measure(make: Make, margin: float, stream: Stream, budget: int, seconds: float) -> Cost | None:
-    """The cost of a learner on a stream once its budget is full; None if a step takes too long to tell."""
+    """The cost of a learner on a stream once its budget is full; None if a step takes too long."""
     model = OneByOne(make(stream.kernel, budget), stream.X.shape[1])
     fill = min(3 * budget, stream.X.shape[0] // 2)
     began = process_time()
@@ -289,14 +291,14 @@ def measure(make: Make, margin: float, stream: Stream, budget: int, seconds: flo
 def compare(
     make: Make, margin: float, budget: int, seconds: float, names: list[str]
 ) -> Iterator[tuple[str, Cost, Cost, float]]:
-    """Of every stream that the learner takes: its name, the ordinary cost, its own, and their ratio."""
+    """For every stream that suits the learner: its name, the baseline cost, its cost, and their ratio."""
     costs: dict[str, Cost] = {}
     for what in names:
         r = np.random.default_rng(0)
         stream = MAKERS[what](6 * budget + 2048, r)
         try:
             cost = measure(make, margin, stream, budget, seconds)
-        except ValueError:  # not for this kernel, or numbers too large for this learner
+        except ValueError:  # the kernel does not suit the learner, or the numbers are too large
             continue
         if cost is None:
             if what in ORDINARY:

@@ -1,13 +1,16 @@
-"""Which algorithm should I use: error, speed and memory on three data sets, into the README.
+"""The README's table "which algorithm should I use": error, speed and memory on three data sets.
 
-All learners get the same rows, the same kernel and the same budget. A data set is put in a random order
-once; its first 10,000 rows are for choosing: they scale the features, and of a small grid each learner
-takes the step that errs least on them, at the width of the kernel at which the learners err least on
-average. Then they are put away, and up to 100,000 others are run over in three orders. Times are those of
-the processor.
+All learners get the same rows, the same kernel and the same budget. Each data set is shuffled once. Its
+first 10,000 rows are for tuning:
 
-Run ``python benchmarks/which.py``; it takes some minutes. With names of data sets (``cod-rna w8a letter``)
-it runs over these, prints, and leaves the README alone.
+* they set the scaling of the features;
+* each learner takes the step from a small grid with the lowest error on them;
+* the width of the kernel is the one with the lowest mean error of all learners.
+
+The results come from up to 100,000 other rows, in three orders. Times are processor times.
+
+Run ``python -m benchmarks.algorithm_table``; it takes some minutes. With names of data sets (``cod-rna w8a
+letter``) it prints their results and does not change the README.
 """
 
 from __future__ import annotations
@@ -34,14 +37,14 @@ README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- make which writes from here -->", "<!-- to here -->"
 BUDGET, FOURIER, CHOOSING, MEASURED, ORDERS = 200, 100, 10_000, 100_000, 3
 WIDTHS = (0.25, 0.5, 1.0)
-"""Widths of the kernel, as shares of the median distance between rows."""
+"""The widths of the kernel to try, as multiples of the median distance between rows."""
 
 Data = tuple[Any, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Study:
-    """A data set, how its features are scaled, and what kind of data it is."""
+    """A data set, the scaling of its features, and a description of it."""
 
     name: str
     scaler: BaseEstimator
@@ -53,18 +56,18 @@ STUDIES = (
     Study("a9a", FunctionTransformer(), "123 indicators of a census, sparse, 2 classes"),
     Study("covtype", StandardScaler(), "54 features of a map, 7 classes"),
 )
-"""Those of the README."""
+"""The data sets of the README."""
 MORE = (
     Study("cod-rna", StandardScaler(), "8 features of a genome, 2 classes"),
     Study("w8a", FunctionTransformer(), "300 indicators of words, sparse, 2 classes"),
     Study("letter", StandardScaler(), "16 features of printed letters, 26 classes"),
 )
-"""Whether what the README says holds elsewhere."""
+"""Other data sets, to check the README's advice."""
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """An algorithm: its learner for a kernel and a step, the name of the step, and those to choose from."""
+    """An algorithm: a function from kernel and step to learner, the name of the step, and its values."""
 
     name: str
     make: Callable[..., Learner]
@@ -72,7 +75,7 @@ class Contestant:
     grid: tuple[float, ...] = ()
 
     def learners(self, kernel: Gaussian) -> dict[float | None, Learner]:
-        """The learners to choose from, by their steps."""
+        """The learners to choose from, by step."""
         steps = self.grid or (None,)
         return {
             step: self.make(kernel) if step is None else self.make(kernel, **{self.step: step})
@@ -81,12 +84,12 @@ class Contestant:
 
 
 def untouched(kernel: Gaussian) -> Learner:  # noqa: ARG001
-    """What an estimator takes by default."""
+    """The default learner of an estimator."""
     return algorithms.bpa_p(Gaussian(), budget=200)
 
 
 def linear(kernel: Gaussian, r: float) -> Learner:  # noqa: ARG001
-    """What needs no kernel: AROW on the inputs."""
+    """AROW on the inputs, without a kernel."""
     return Mapped(Identity(), AROW(r))
 
 
@@ -96,12 +99,12 @@ def fourier(kernel: Gaussian, r: float) -> Learner:
 
 
 def stacked(kernel: Gaussian, r: float) -> Learner:
-    """AROW on random Fourier features beside the inputs."""
+    """AROW on the inputs and random Fourier features together."""
     return Mapped(Stack(RandomFourier(kernel, FOURIER), Identity()), AROW(r))
 
 
 def contestants() -> list[Contestant]:
-    """What competes; the Perceptrons have no step to choose."""
+    """The algorithms of the table. The Perceptrons have no step to choose."""
     steps, r = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), (0.01, 0.1, 1.0, 10.0, 100.0)
     budgeted: dict[str, Any] = {
         name: partial(getattr(algorithms, name), budget=BUDGET)
@@ -133,7 +136,7 @@ def contestants() -> list[Contestant]:
 
 
 def split(study: Study) -> tuple[Data, Data]:
-    """The rows for choosing and those that are measured, scaled by the former."""
+    """The rows for tuning and the rows for the results, both scaled with statistics of the former."""
     X, y = datasets.load(study.name)
     order = np.random.default_rng(0).permutation(len(y))
     head, tail = order[:CHOOSING], order[CHOOSING : CHOOSING + MEASURED]
@@ -145,7 +148,7 @@ def split(study: Study) -> tuple[Data, Data]:
 
 @dataclass(frozen=True)
 class Choice:
-    """A kernel, and for each contestant its step, its learner and its error on the rows for choosing."""
+    """A kernel, and for each algorithm its best step, its learner and its error on the tuning rows."""
 
     share: float
     kernel: Gaussian
@@ -159,7 +162,7 @@ class Choice:
 
 
 def choose(data: Data, all_contestants: list[Contestant], widths: Iterable[float] = WIDTHS) -> Choice:
-    """The width at which the contestants err least on average, each with its best step."""
+    """The width with the lowest mean error of all algorithms, each with its best step."""
     X = data[0]
     median = float(np.median(pdist(X[:500].toarray() if sparse.issparse(X) else X[:500])))
     choices = (_best_steps(data, all_contestants, share, share * median) for share in widths)
@@ -183,7 +186,7 @@ def _best_steps(data: Data, all_contestants: list[Contestant], share: float, wid
 
 
 def cells(result: Comparison) -> dict[str, list[str]]:
-    """Name to error in percent, microseconds a row in the quickest order, and KiB; the least error bold."""
+    """For each algorithm: error in percent (lowest in bold), least microseconds per row, and KiB."""
     least = f"{100 * min(row.mean for row in result.rows):.1f}"
     found = {}
     for row in result.rows:
@@ -200,7 +203,7 @@ def cells(result: Comparison) -> dict[str, list[str]]:
 
 
 def table(columns: dict[str, dict[str, list[str]]]) -> str:
-    """The table in Markdown: a line for each contestant, three numbers for each data set."""
+    """The table in Markdown: a line per algorithm, three numbers per data set."""
     heads = [each for name in columns for each in (f"{name}: error %", "µs a row", "KiB")]
     lines = [["algorithm", *heads], ["---", *["---:"] * len(heads)]]
     for name in next(iter(columns.values())):
@@ -209,13 +212,13 @@ def table(columns: dict[str, dict[str, list[str]]]) -> str:
 
 
 def written(text: str, block: str) -> str:
-    """The text with the block between the two marks."""
+    """The text with the block inserted between the two marks."""
     before, rest = text.split(BEGIN)
     return f"{before}{BEGIN}\n\n{block}\n\n{END}{rest.split(END)[1]}"
 
 
 def measured(study: Study, all_contestants: list[Contestant]) -> tuple[str, dict[str, list[str]]]:
-    """What was chosen on a data set, and the cells of its columns."""
+    """The parameters chosen on a data set, and the cells of its columns."""
     choosing, rows = split(study)
     choice = choose(choosing, all_contestants)
     scaled = "as it is" if isinstance(study.scaler, FunctionTransformer) else "standardised"
@@ -226,7 +229,7 @@ def measured(study: Study, all_contestants: list[Contestant]) -> tuple[str, dict
 
 
 def main(names: list[str]) -> None:
-    """Choose, measure and print; without names, write what was found into the README."""
+    """Tune, measure and print. Without names, write the table into the README."""
     columns, settings = {}, []
     for study in [each for each in (*STUDIES, *MORE) if each.name in names] if names else STUDIES:
         chosen, columns[study.name] = measured(study, contestants())
@@ -241,5 +244,5 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    with threadpool_limits(1):  # LAPACK in nogd, whose threads would wait for each other on the clock
+    with threadpool_limits(1):  # the threads of LAPACK in nogd would add waiting time
         main(sys.argv[1:])

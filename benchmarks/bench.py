@@ -1,4 +1,4 @@
-"""The library beside its peers on the same rows, in one run on one thread: ``make bench``.
+"""The library against others on the same rows, in one run on one thread: ``make bench``.
 
 Prints the tables, and writes them to build/bench.json with pictures beside it. Times are the least of
 several runs that take turns; nothing is asserted.
@@ -28,7 +28,7 @@ FOLDER = Path(__file__).parents[1] / "build"
 
 
 def contest(data: rows.Data, seconds_for_vw: float) -> list[dict[str, Any]]:
-    """Us and the peers over the same rows: microseconds per row, mistakes, on how many rows."""
+    """The library and others on the same rows: microseconds per row, mistakes, number of rows."""
     X, y = data.dense, data.y
     mine, theirs = ours.contestants(X, y), peers.contestants(X, y)
     times = take_turns({name: run for name, (_, run) in (mine | theirs).items()})
@@ -50,7 +50,7 @@ def contest(data: rows.Data, seconds_for_vw: float) -> list[dict[str, Any]]:
 
 
 def print_contest(lines: list[dict[str, Any]], name: str, X: Any) -> None:
-    """The table, with every time beside ours of the same kind."""
+    """The table; each time is also shown relative to ours of the same kind."""
     base = next(line["us"] for line in lines if line["name"].startswith("rbp"))
     print(f"\n{name}, {X.shape[1]} features, Gaussian kernel of width 8, one thread")
     print(f"{'':<40}{'rows':>7}{'us/row':>10}{'this / rbp':>12}{'mistakes':>10}")
@@ -62,7 +62,7 @@ def print_contest(lines: list[dict[str, Any]], name: str, X: Any) -> None:
 
 
 def print_growth(sheets: list[growth.Growth]) -> None:
-    """Costs and slopes."""
+    """Print costs and slopes."""
     print("\nHow cost grows")
     for sheet in sheets:
         print(f"\n{sheet.what:<40}" + "".join(f"{v:>9}" for v in sheet.values) + "    slope  upper half")
@@ -73,14 +73,14 @@ def print_growth(sheets: list[growth.Growth]) -> None:
 
 
 def print_overhead(times: dict[str, float]) -> None:
-    """Microseconds of one call."""
+    """Print the microseconds of one call."""
     print("\nOne call from Python with one row, 22 features, B=20, microseconds")
     for name, us in times.items():
         print(f"{name:<40}{us:>10.2f}")
 
 
 def ask(*data: rows.Data) -> list[asked.Answer]:
-    """Print every answer as it comes."""
+    """Print each result as soon as it is measured."""
     print("\nWhat was asked")
     answers = []
     for answer in asked.answers(*data):
@@ -94,7 +94,7 @@ def ask(*data: rows.Data) -> list[asked.Answer]:
 
 
 def main() -> None:
-    """Everything."""
+    """Run all benchmarks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--vw-seconds", type=float, default=30, help="time limit of Vowpal Wabbit")
     options = parser.parse_args()

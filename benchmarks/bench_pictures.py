@@ -1,4 +1,4 @@
-"""The tables as pictures."""
+"""Plots of the benchmark tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OURS, PEERS = "#1b6ca8", "#c9c9c9"
 
 
 def bars(lines: list[dict[str, Any]], title: str, path: Path) -> None:
-    """Microseconds per row, on a logarithmic scale, the fastest on top."""
+    """Plot microseconds per row on a logarithmic scale, the fastest on top."""
     lines = sorted((line for line in lines if line["us"] > 0), key=lambda line: -line["us"])
     least, most, rows = lines[-1]["us"], lines[0]["us"], max(line["rows"] for line in lines)
     figure, axes = plt.subplots(figsize=(9.5, 0.3 * len(lines) + 1.4), layout="constrained")
@@ -49,7 +49,7 @@ def _label(line: dict[str, Any], most: int) -> str:
 
 
 def curves(sheets: list[Growth], path: Path) -> None:
-    """Cost against what grows, both logarithmic, with the slope over the upper half in the legend."""
+    """Plot cost against size, both logarithmic. The legend has the slope over the upper half."""
     figure, grid = plt.subplots(2, 2, figsize=(10, 7.5), layout="constrained")
     for axes, sheet in zip(grid.flat, sheets, strict=True):
         slopes = sheet.slopes()

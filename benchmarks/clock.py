@@ -1,4 +1,4 @@
-"""Times of several runs that take turns, so that a noisy machine treats them alike.
+"""Measure several runs in turns, so that noise of the machine affects all of them.
 
 Processor time: on one thread and an idle machine it is the time of the clock, and on a busy one it leaves
 out what others use. Only threads are measured by the clock.
@@ -14,13 +14,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Times:
-    """The least seconds of every run, and what it returned."""
+    """The least seconds of each run, and its result."""
 
     seconds: dict[str, float]
     results: dict[str, Any]
 
     def ratio(self, slow: str, fast: str) -> float:
-        """How many times one run takes the time of another."""
+        """The time of one run divided by that of another."""
         return self.seconds[slow] / self.seconds[fast]
 
 
@@ -29,7 +29,7 @@ def take_turns(
     seconds: float = 1.0,
     clock: Callable[[], float] = process_time,
 ) -> Times:
-    """Every run once, then every run again, until each had three turns and so many seconds, or 40 turns."""
+    """Repeat all runs in turns: at least 3 turns and ``seconds`` for each run, at most 40 turns."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     results = {}
     for turn in range(40):

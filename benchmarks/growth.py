@@ -1,4 +1,4 @@
-"""How cost grows with the budget, the features, the nonzeros and the rows: slopes in log-log."""
+"""How the cost grows with the budget, the features, the nonzeros and the rows: log-log slopes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = ("rbp", "bogd", "forgetron")
 
 @dataclass(frozen=True)
 class Growth:
-    """The cost at every value of what grows; one series for each learner."""
+    """The cost at each size; one series per learner."""
 
     what: str
     unit: str
@@ -27,7 +27,7 @@ class Growth:
     costs: dict[str, list[float]]
 
     def slopes(self) -> dict[str, tuple[float, float]]:
-        """Of each series: the slope over all values, and over the upper half of them."""
+        """The slope of each series, over all sizes and over the upper half of them."""
         x = np.log(self.values)
         half = len(x) // 2
         return {
@@ -37,7 +37,7 @@ class Growth:
 
 
 def ready(what: Learner, X: Any, y: np.ndarray) -> Callable[[], Any]:
-    """A pass of a model that has seen the rows before, so that its budget is full."""
+    """A second pass over the same rows, so that the budget is full."""
     model = OneByOne(what, X.shape[1])
     model.learn(X, y)
     return lambda: model.learn(X, y)
@@ -49,7 +49,7 @@ def series(
     rows: Callable[[int], tuple[Any, np.ndarray]],
     budget: Callable[[int], int],
 ) -> Growth:
-    """Every learner at every value, taking turns, with a full budget."""
+    """Measure every learner at every size, in turns, with a full budget."""
     runs, counts = {}, {}
     for value in values:
         X, y = rows(value)
@@ -62,7 +62,7 @@ def series(
 
 
 def measure() -> Iterator[Growth]:
-    """The four of them."""
+    """All four measurements."""
     X, y = noise(8000, 22)
     yield series(
         "budget B (22 features)", [25, 50, 100, 200, 400, 800, 1600], lambda _: (X, y), lambda B: B

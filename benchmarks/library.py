@@ -1,4 +1,4 @@
-"""The library's learners, as the benchmarks run them."""
+"""The runs of this library in the benchmarks."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ D = 400  # Fourier frequencies
 
 
 def learner(name: str, **settings: Any) -> Learner:
-    """An algorithm by its name, on the Gaussian kernel of width 8."""
+    """The algorithm of that name with a Gaussian kernel of width 8."""
     return getattr(algorithms, name)(Gaussian(GAMMA), **settings)
 
 
 def mistakes(what: Learner, X: Any, y: np.ndarray) -> float:
-    """The share of mistakes of one progressive pass of an estimator."""
+    """The rate of mistakes of one ``progressive_predict`` call of an estimator."""
     predictions = OnlineClassifier(what, random_state=0).progressive_predict(X, y)
     return float(np.mean(predictions != y))
 
 
 def row_by_row(what: Learner, X: np.ndarray, y: np.ndarray) -> float:
-    """The same, still in one native pass, but without looking ahead."""
+    """The same in one native call, but without look-ahead."""
     model = OneByOne(what, X.shape[1], dtype=X.dtype)
     model._native.look_ahead = 1
     return float(np.mean(np.where(model.learn(X, y).ravel() >= 0, 1, -1) != y))
 
 
 def by_handle(what: Learner, X: np.ndarray, y: np.ndarray) -> float:
-    """The same, one call from Python for every row."""
+    """The same with one ``learn_one`` call per row."""
     model = OneByOne(what, X.shape[1], dtype=X.dtype)
     return sum((model.learn_one(x, t) >= 0) != (t > 0) for x, t in zip(X, y, strict=True)) / len(X)
 
 
 def by_estimator(what: Learner, X: np.ndarray, y: np.ndarray) -> float:
-    """The same through ``progressive_predict`` of an estimator with one row at a time."""
+    """The same with one ``progressive_predict`` call per row."""
     model = OnlineClassifier(what, random_state=0)
     model.partial_fit(X[:1], y[:1], classes=[-1.0, 1.0])
     wrong = [model.progressive_predict(X[i : i + 1], y[i : i + 1])[0] != y[i] for i in range(1, len(X))]
@@ -48,7 +48,7 @@ def by_estimator(what: Learner, X: np.ndarray, y: np.ndarray) -> float:
 
 
 def contestants(X: np.ndarray, y: np.ndarray) -> dict[str, tuple[int, Callable[[], float]]]:
-    """Name, number of rows and run of everything of ours in the table."""
+    """Name, number of rows and run of each of our entries in the table."""
     single = X.astype(np.float32)
     budgeted = ("rbp", "forgetron", "projectron", "bpa_s", "bpa_nn", "bogd", "bogd_pp")
     table = {f"{name}, B=100": learner(name, budget=100) for name in budgeted}

@@ -1,4 +1,4 @@
-"""Which native lines some run of the tests reached, from the counts that gcov left. Run ``make coverage``.
+"""The native lines that the tests reached, from the counts of gcov. Run ``make coverage``.
 
 python -m benchmarks.native_coverage FOLDER [--missing], FOLDER being that of the objects.
 """
@@ -15,7 +15,7 @@ SOURCES = Path(__file__).resolve().parents[1] / "cpp"
 
 
 def counts(folder: Path) -> dict[str, dict[int, int]]:
-    """How often each line of each file ran, over all objects: a header is part of many."""
+    """How often each line of each file ran, summed over all object files that include it."""
     lines: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for data in sorted(folder.resolve().rglob("*.gcda")):
         text = subprocess.run(

@@ -1,4 +1,4 @@
-"""One pass of the library against the same loop in plain NumPy, in one run: ratios, not seconds.
+"""One pass of this library against the same loop in plain NumPy: ratios, not seconds.
 
 Run ``make bench``.
 """
@@ -24,7 +24,7 @@ from budgetron import (
 
 
 def stream(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of two noisy classes that no linear function tells apart."""
+    """Rows of two noisy classes that are not linearly separable."""
     r = np.random.default_rng(seed)
     X = r.standard_normal((n, d))
     f = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + 0.3 * r.standard_normal(n)
@@ -32,7 +32,7 @@ def stream(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def plain_rbp(X: np.ndarray, y: np.ndarray, gamma: float, budget: int) -> int:
-    """The Randomized Budget Perceptron as one would write it in NumPy; its mistakes."""
+    """A Randomized Budget Perceptron in plain NumPy. Returns its mistakes."""
     r = np.random.default_rng(0)
     S, norms, alpha = np.empty((budget, X.shape[1])), np.empty(budget), np.empty(budget)
     n = mistakes = 0
@@ -48,7 +48,7 @@ def plain_rbp(X: np.ndarray, y: np.ndarray, gamma: float, budget: int) -> int:
 
 
 def seconds(function, repeat: int = 3) -> tuple[float, int]:
-    """The least time of several runs, and what the function returned."""
+    """The least time of several runs, and the result of the function."""
     times = []
     for _ in range(repeat):
         start = process_time()
@@ -58,7 +58,7 @@ def seconds(function, repeat: int = 3) -> tuple[float, int]:
 
 
 def native(name: str, X: np.ndarray, y: np.ndarray, gamma: float, **settings: object) -> int:
-    """One progressive pass of an algorithm; its mistakes."""
+    """One progressive pass of an algorithm. Returns its mistakes."""
     model = OnlineClassifier(getattr(algorithms, name)(Gaussian(gamma), **settings), random_state=0)
     return int(np.sum(model.progressive_predict(X, y) != y))
 
@@ -85,7 +85,7 @@ def main() -> None:
 def maintenance(
     X: np.ndarray, y: np.ndarray, gamma: float, budget: int = 500, repeat: int = 3
 ) -> dict[str, float]:
-    """Print what maintenance costs at a budget of 500, and return the ratios to removal."""
+    """Print the cost of maintenance at a budget of 500. Returns the ratios to random removal."""
     nearest = partial(ProjectSmallest, neighbours=4)
     kinds = {"removal": RemoveSmallest, "nearest": nearest, "merging": Merge, "exact": ProjectSmallest}
     times = {}
@@ -101,7 +101,7 @@ def maintenance(
 
 
 def double_updating(X: np.ndarray, y: np.ndarray, gamma: float, budget: int) -> None:
-    """Print what double updating costs beside the Randomized Budget Perceptron."""
+    """Print the cost of double updating relative to the Randomized Budget Perceptron."""
     plain, _ = seconds(lambda: native("rbp", X, y, gamma, budget=budget))
     print(f"\nbduol, budget {budget}")
     print(f"{'':<20}{'us/example':>12}{'this / rbp':>20}")

@@ -1,4 +1,4 @@
-"""What one call from Python with one row costs, beside the same call of others. Microseconds."""
+"""Microseconds of one call with one row, for this library and others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from budgetron import OneByOne, OnlineClassifier
 
 
 def measure(budget: int = 20, d: int = 22, n: int = 1000) -> dict[str, float]:
-    """One step (a prediction where it says so) at a small budget; the others have linear models."""
+    """Microseconds per call at a small budget. The other libraries use linear models."""
     X, y = noise(n, d)
     what = learner("rbp", budget=budget)
     handle, model = OneByOne(what, d), OnlineClassifier(what, random_state=0)

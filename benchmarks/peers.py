@@ -1,4 +1,4 @@
-"""What else there is on PyPI, and plain NumPy: each predicts a row (or a batch) before it learns it."""
+"""Other libraries on PyPI, and plain NumPy. Each predicts a row (or a batch) before it learns it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks.numpy_loop import plain_rbp
 
 
 def plain_bogd(X: np.ndarray, y: np.ndarray, budget: int, eta: float = 0.1, cap: float = 1.0) -> int:
-    """Bounded OGD with uniform sampling as one would write it in NumPy; its mistakes."""
+    """Bounded OGD with uniform sampling in plain NumPy. Returns its mistakes."""
     r = np.random.default_rng(0)
     S, norms, alpha = np.empty((budget, X.shape[1])), np.empty(budget), np.empty(budget)
     n = mistakes = 0
@@ -34,7 +34,7 @@ def plain_bogd(X: np.ndarray, y: np.ndarray, budget: int, eta: float = 0.1, cap:
 
 
 def features(transformer: Any, X: np.ndarray, y: np.ndarray, batch: int) -> float:
-    """scikit-learn's SGDClassifier on explicit features, a batch at a time; its share of mistakes."""
+    """scikit-learn's SGDClassifier on explicit features, in batches. Returns its rate of mistakes."""
     transformer.fit(X[:1000])
     model = SGDClassifier(learning_rate="constant", eta0=0.5, alpha=0.0, random_state=0)
     model.partial_fit(transformer.transform(X[:1]), y[:1], classes=[-1, 1])
@@ -47,7 +47,7 @@ def features(transformer: Any, X: np.ndarray, y: np.ndarray, batch: int) -> floa
 
 
 def sampler() -> RBFSampler:
-    """As many features as we have frequencies."""
+    """RBFSampler with as many components as we have Fourier frequencies."""
     return RBFSampler(gamma=GAMMA, n_components=D, random_state=0)
 
 
@@ -64,7 +64,7 @@ def river_features(rows: list[dict[int, float]], y: np.ndarray) -> float:
 
 
 def contestants(X: np.ndarray, y: np.ndarray) -> dict[str, tuple[int, Callable[[], float]]]:
-    """Name, number of rows and run of every peer but Vowpal Wabbit, which has a process of its own."""
+    """Name, number of rows and run of each library but Vowpal Wabbit, which runs in its own process."""
     few, fewer, n = 2000, 200, len(X)
     nystroem = partial(Nystroem, gamma=GAMMA, n_components=100, random_state=0)
     single = X.astype(np.float32)

@@ -1,4 +1,4 @@
-"""The ratios that were asked for, each measured by runs that take turns."""
+"""The speed ratios that the project promises, each measured by runs that take turns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from budgetron import OnlineClassifier, _core, progressive_predict_many
 
 @dataclass(frozen=True)
 class Answer:
-    """A ratio, and the bound that was asked for: at least, or at most."""
+    """A measured ratio and the promised bound, a minimum or a maximum."""
 
     what: str
     value: float
@@ -29,12 +29,12 @@ class Answer:
 
     @property
     def met(self) -> bool:
-        """Whether the ratio keeps the bound."""
+        """Whether the ratio is within the bound."""
         return self.value >= self.wanted if self.at_least else self.value <= self.wanted
 
 
 def against_numpy(data: Data) -> Iterator[Answer]:
-    """The library and the same loop in NumPy."""
+    """The library against the same loop in NumPy."""
     X, y = data.dense, data.y
     for budget, wanted in ((100, 25), (1000, 6)):
         runs = {
@@ -49,7 +49,7 @@ def against_numpy(data: Data) -> Iterator[Answer]:
 
 
 def precision(data: Data) -> Iterator[Answer]:
-    """Single precision beside double, and the look-ahead beside row by row, at a budget of 1000."""
+    """Single against double precision, and look-ahead against row by row, at a budget of 1000."""
     X, y, rbp = data.dense, data.y, learner("rbp", budget=1000)
     single = X.astype(np.float32)
     runs = {
@@ -65,7 +65,7 @@ def precision(data: Data) -> Iterator[Answer]:
 
 
 def sparse_rows(data: Data) -> Iterator[Answer]:
-    """The same rows as CSR and dense."""
+    """The same rows as CSR and as a dense array."""
     X, y = data.dense, data.y
     for name, budget in (("rbp", 100), ("bogd", 100), ("rbp", 1000)):
         what = learner(name, budget=budget)
@@ -75,7 +75,7 @@ def sparse_rows(data: Data) -> Iterator[Answer]:
 
 
 def among_learners(data: Data) -> Iterator[Answer]:
-    """What the other budgets cost beside removal at random."""
+    """The other budgets against random removal."""
     X, y = data.dense, data.y
     names = ("rbp", "forgetron", "bpa_s", "projectron", "bogd", "bogd_pp")
     times = take_turns({n: partial(mistakes, learner(n, budget=100), X, y) for n in names})
@@ -86,7 +86,7 @@ def among_learners(data: Data) -> Iterator[Answer]:
 
 
 def fourier(data: Data) -> Iterator[Answer]:
-    """FOGD beside RBFSampler + SGDClassifier."""
+    """FOGD against RBFSampler + SGDClassifier."""
     X, y, fogd, few = data.dense, data.y, learner("fogd", components=D, eta=0.5), 1000
     single = X.astype(np.float32)
     runs = {
@@ -105,7 +105,7 @@ def fourier(data: Data) -> Iterator[Answer]:
 
 
 def more_rows(data: Data) -> Iterator[Answer]:
-    """Twice the rows, on a budget that is full from the start of both."""
+    """Twice the rows, with a budget that is full from the start."""
     X, y = data.dense, data.y
     half, rbp = len(y) // 2, learner("rbp", budget=100)
     models = {"half": OnlineClassifier(rbp, random_state=0), "all": OnlineClassifier(rbp, random_state=0)}
@@ -122,7 +122,7 @@ def more_rows(data: Data) -> Iterator[Answer]:
 
 
 def products() -> Iterator[Answer]:
-    """The block product beside NumPy's, which is the BLAS it came with."""
+    """The block product against NumPy's, which uses its BLAS."""
     r = np.random.default_rng(0)
     for d in (123, 300):
         for kind, ours in ((np.float64, _core.products), (np.float32, _core.products_single)):
@@ -138,8 +138,8 @@ def products() -> Iterator[Answer]:
 
 
 def threads() -> Iterator[Answer]:
-    """Two models in two threads beside one; and what the machine gives two threads of NumPy just now."""
-    X, y = noise(100_000, 50)  # a tenth of a second: threads take a while to start
+    """Two models in two threads against one; and the same for NumPy, as the machine's present limit."""
+    X, y = noise(100_000, 50)  # takes a tenth of a second, much longer than starting a thread
     angles = np.linspace(0, 1, 100_000)
 
     def run(count: int) -> None:
@@ -158,7 +158,7 @@ def threads() -> Iterator[Answer]:
 
 
 def answers(ijcnn1: Data, a9a: Data, w8a: Data) -> Iterator[Answer]:
-    """All of them, in the order in which they were asked."""
+    """Measure all ratios."""
     yield from against_numpy(ijcnn1)
     yield from precision(a9a)
     yield from precision(ijcnn1)

@@ -1,6 +1,6 @@
-"""The pictures of the README and the documentation, from data that everyone has.
+"""The pictures of the README and the documentation, from scikit-learn's data sets.
 
-Run ``python benchmarks/pictures.py``; they go to docs/pictures.
+Run ``python -m benchmarks.readme_pictures``; the pictures are written to docs/pictures.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from budgetron.plots.style import COLOURS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 DIGITS = Gaussian.of_width(8)
-"""A width that suits the digits, whose pixels go from 0 to 16."""
+"""A kernel width for the digits, whose pixels are 0 to 16."""
 ORDERS = 20
 
 
 def main() -> None:
-    """Make all of them."""
+    """Draw all pictures."""
     FOLDER.mkdir(exist_ok=True)
     save(error_against_rows(), "error_against_rows.png")
     save(error_against_budget(), "error_against_budget.png")
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def error_against_rows() -> Any:
-    """How the error falls, with the Perceptron that has no budget beside."""
+    """Error against rows, also for the Perceptron without a budget."""
     learners = {**unbounded(), **budgeted(40)}
     result = evaluate.compare(learners, load_digits(return_X_y=True), permutations=ORDERS, every=60)
     figure, ax = canvas(45)
@@ -53,7 +53,7 @@ def error_against_rows() -> Any:
 
 
 def error_against_budget() -> Any:
-    """What a larger budget buys."""
+    """Error against budget."""
     data = load_digits(return_X_y=True)
     found = {}
     for budget in (10, 20, 40, 80, 160):
@@ -66,18 +66,18 @@ def error_against_budget() -> Any:
 
 
 def unbounded() -> dict[str, Learner]:
-    """What is drawn as a measure for the others: every mistake is kept."""
+    """The baseline without a budget: a Perceptron that stores every mistake."""
     return {"perceptron, no budget": algorithms.perceptron(DIGITS)}
 
 
 def budgeted(budget: int) -> dict[str, Learner]:
-    """What is drawn at a budget."""
+    """The learners that are drawn at a budget."""
     names = ("rbp", "projectron", "bpa_p")
     return {name: getattr(algorithms, name)(DIGITS, budget=budget) for name in names}
 
 
 def boundary() -> Any:
-    """The same moons by a learner that forgets, and by one that makes up for what goes."""
+    """The same moons by a learner that only removes (rbp), and by one that projects before (bpa_p)."""
     X, y = moons(1500)
     figure, axes = plt.subplots(1, 2, figsize=(9.6, 4), layout="constrained", sharey=True)
     for ax, name in zip(axes, ("rbp", "bpa_p"), strict=True):
@@ -91,7 +91,7 @@ def boundary() -> Any:
 
 
 def learning(path: Path) -> None:
-    """The boundary while rows arrive, the last frame for longer."""
+    """An animation of the boundary while rows arrive. The last frame is shown longer."""
     X, y = moons(720)
     model = OnlineClassifier(algorithms.bpa_p(Gaussian(2.0), budget=20), random_state=0)
     film = plots.learning(model, X, y, every=20, resolution=200)
@@ -103,7 +103,7 @@ def learning(path: Path) -> None:
 
 
 def _flat(gif: Any, i: int) -> Image.Image:
-    """Frame i in the colours of all: shades of the classes, most as light as regions are, and greys."""
+    """Frame i in a palette shared by all frames: shades of the class colours, mostly light, and greys."""
     gif.seek(i)
     shades = np.concatenate([np.linspace(0.08, 0.46, 60), np.linspace(0.48, 1, 20)])[:, None]
     inks = [1 - np.array(to_rgb(colour)) for colour in COLOURS[:2]]
@@ -120,14 +120,14 @@ def moons(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def canvas(top: float) -> tuple[Any, Any]:
-    """A figure as wide as a README shows it; limits come first, since labels stand at the ends of lines."""
+    """A figure of the README's width. Set limits first: labels are placed at the ends of lines."""
     figure, ax = plt.subplots(figsize=(7.2, 4), layout="constrained")
     ax.set_ylim(0, top)
     return figure, ax
 
 
 def save(figure: Any, name: str) -> None:
-    """Into the folder; the same picture is the same bytes."""
+    """Save a figure without metadata, so that the same picture has the same bytes."""
     figure.savefig(FOLDER / name, dpi=150, metadata={"Software": None})
     plt.close(figure)
 

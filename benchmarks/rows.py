@@ -1,4 +1,4 @@
-"""The rows that every contestant gets: a data set in a fixed random order, or a stream in its place."""
+"""The rows of the benchmarks: a data set in a fixed random order, or synthetic rows instead."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from budgetron.streams import DataError
 
 @dataclass(frozen=True)
 class Data:
-    """Rows X (CSR), labels y of -1 and +1, and what they are."""
+    """Rows X (CSR), labels y of -1 and +1, and a description of them."""
 
     name: str
     X: Any
@@ -28,7 +28,7 @@ class Data:
 
 
 def load(name: str, n_features: int) -> Data:
-    """A data set, shuffled; where its file is absent, a synthetic stream as wide and about as sparse."""
+    """A shuffled data set; if its file is missing, synthetic rows as wide and about as sparse."""
     r = np.random.default_rng(0)
     try:
         X, y = datasets.load(name, "train")
@@ -47,7 +47,7 @@ def _stand_in(n_features: int, r: np.random.Generator) -> Data:
 
 
 def noise(n: int, d: int, nonzeros: int | None = None, seed: int = 0) -> tuple[Any, np.ndarray]:
-    """Rows whose labels nothing explains, so that any budget is soon full; CSR where nonzeros are given."""
+    """Rows with random labels, so that any budget is soon full; CSR if ``nonzeros`` is given."""
     r = np.random.default_rng(seed)
     y = r.choice([-1.0, 1.0], n)
     if nonzeros is None:

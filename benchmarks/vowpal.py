@@ -1,7 +1,7 @@
-"""Vowpal Wabbit's --ksvm in a process of its own, under a time limit: it has no budget, so it slows down.
+"""Vowpal Wabbit's --ksvm in its own process, with a time limit: it has no budget, so it becomes slower.
 
-As a script it reads rows from its standard input, one in a line as Vowpal Wabbit has them, and prints
-rows, seconds and mistakes so far after every 500 rows.
+As a script, it reads rows in Vowpal Wabbit's format from the standard input, and prints the rows, seconds
+and mistakes so far every 500 rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OPTIONS = "--ksvm --kernel rbf --bandwidth {gamma} --quiet"
 def measure(
     X: sparse.csr_matrix, y: np.ndarray, gamma: float, limit: float
 ) -> tuple[int, float, float, str]:
-    """Rows done, seconds, share of mistakes, and what went wrong, if anything did."""
+    """Rows done, seconds, rate of mistakes, and the error message, if any."""
     text = "".join(_line(X[i], label) for i, label in enumerate(y))
     command = [sys.executable, __file__, OPTIONS.format(gamma=gamma)]
     try:
@@ -42,13 +42,13 @@ def _line(row: sparse.csr_matrix, label: float) -> str:
 
 
 def _why(done: subprocess.CompletedProcess[str]) -> str:
-    """The last thing that a process which failed had to say."""
+    """The last line that a failed process printed."""
     said = done.stderr.strip().splitlines()
     return f"ended with {done.returncode}" + (f": {said[-1][:80]}" if said else "")
 
 
 def main() -> None:
-    """Test, then train, on what the standard input has."""
+    """Predict, then learn, each row of the standard input."""
     import vowpalwabbit
 
     model = vowpalwabbit.Workspace(sys.argv[1])

@@ -1,12 +1,14 @@
-"""Fuzzing of learners with numbers of every size: finite rows must never make a model non-finite.
+"""Fuzz learners with numbers of every size: finite rows must never make a model non-finite.
 
-An input is a learner with drawn parameters and a few batches of drawn rows; numbers range from 5e-324 to
-1.7e308. A row is either learned, and then every number of the model is finite, or refused in one sentence,
-and then the model is what it was, bit for bit. The model loads from its own file, and scores of ordinary
-rows are finite or refused.
+An input is a learner with random parameters and a few batches of random rows. Numbers range from 5e-324 to
+1.7e308. The properties are:
 
-Every input is a function of its number: ``python -m fuzz.extremes --first 7 --count 1`` runs one again, and
-``--show`` prints what it is. ``--minutes`` sets how long.
+* if a row is learned, every number of the model is finite;
+* if a row is refused, the error is one sentence, and the model is unchanged, bit for bit;
+* the model can be saved and loaded, and ordinary rows have finite scores or are refused.
+
+An input depends only on its number: ``python -m fuzz.extremes --first 7 --count 1`` repeats number 7, and
+``--show`` prints it. ``--minutes`` sets the time.
 """
 
 from __future__ import annotations
@@ -40,28 +42,30 @@ from budgetron.rules import Rule
 from budgetron.vector_rules import VectorRule
 from tests.helpers import members
 
-SECONDS = 60  # that one input may take
-REFUSED_ROWS = 6  # of a batch, before the rest of it is left out
+SECONDS = 60  # limit for one input
+REFUSED_ROWS = 6  # after this many refused rows, the rest of a batch is skipped
 CLASSES = {"binary": 2, "multiclass": 3}
 SPECIAL = [0.0, 5e-324, 2.3e-308, 1e-160, 1e-154, 1e-100, 1.0, 1e75, 1e100, 1e150, 1e154, 1.7e308]
-REFUSALS = re.compile(r"^[A-Z]\w*: |finite|too large|defined for")  # of a description, or of a row
+REFUSALS = re.compile(
+    r"^[A-Z]\w*: |finite|too large|defined for"
+)  # messages that refuse a learner or a row
 
 
 class Found(AssertionError):
-    """The property does not hold."""
+    """The fuzzer has found a failure."""
 
 
-# ---- drawing
+# ---- random inputs
 
 
 def exported(base: type) -> list[type]:
-    """The concrete types of one noun, found by looking."""
+    """The concrete subclasses of a base class."""
     found = [getattr(budgetron, name) for name in dir(budgetron)]
     return [t for t in found if isinstance(t, type) and issubclass(t, base) and dataclasses.is_dataclass(t)]
 
 
 def positive(draw: random.Random) -> float:
-    """A number of any size; more often an ordinary one."""
+    """A random number of any size, most often an ordinary one."""
     kind = draw.random()
     if kind < 0.5:
         return 10 ** draw.uniform(-3, 3)
@@ -72,12 +76,12 @@ def positive(draw: random.Random) -> float:
 
 
 def one_of(base: type, draw: random.Random) -> Any:
-    """A description of that noun, its parameters drawn."""
+    """A random object of a subclass of that base class."""
     return described(draw.choice(exported(base)), draw)
 
 
 def described(cls: Any, draw: random.Random) -> Any:
-    """A description of that type, its parameters drawn."""
+    """An object of that class with random parameters."""
     if cls is budgetron.Stack:
         return cls(*[one_of(FeatureMap, draw) for _ in range(draw.choice([1, 2]))])
     values = {}
@@ -114,7 +118,7 @@ NAMED: dict[str, Callable[[random.Random], Any]] = {
 
 
 def value(name: str, kind: str, draw: random.Random) -> Any:
-    """One parameter."""
+    """A random value of one parameter."""
     if kind == "Budget" and name == "budget":
         return one_of(Budget, draw)
     if name in NAMED:
@@ -130,7 +134,7 @@ def value(name: str, kind: str, draw: random.Random) -> Any:
 
 
 def learner(draw: random.Random, *, averaged: bool = True) -> Learner:
-    """Any learner: an algorithm by its name, or parts put together."""
+    """A random learner: an algorithm, or a random combination of parts."""
     if draw.random() < 0.3:
         name = draw.choice(algorithms.__all__)
         floats = members.parameters(name) & {"eta", "lam", "C", "cap", "epsilon", "beta", "U"}
@@ -147,7 +151,7 @@ def learner(draw: random.Random, *, averaged: bool = True) -> Learner:
 
 @dataclasses.dataclass
 class Batch:
-    """Rows to be learned at once."""
+    """The rows of one ``partial_fit`` call."""
 
     X: Any
     y: Any
@@ -156,7 +160,7 @@ class Batch:
 
 @dataclasses.dataclass
 class Input:
-    """What one number stands for."""
+    """The input that belongs to a seed."""
 
     task: str
     learner: Learner
@@ -164,12 +168,12 @@ class Input:
 
 
 def drawn(seed: int) -> Input:
-    """Input number ``seed``."""
+    """The input number ``seed``."""
     draw = random.Random(seed)
     rng = np.random.default_rng(seed)
     task = draw.choice(members.TASKS)
     made = learner(draw)
-    wide = draw.random() < 0.1 and "'full'" not in repr(made)  # which would take minutes
+    wide = draw.random() < 0.1 and "'full'" not in repr(made)  # a full covariance would take minutes
     features = 3000 if wide else draw.choice([1, 2, 2, 3, 9, 40])
     dtype = np.float32 if draw.random() < 0.3 else np.float64
     csr = wide or draw.random() < 0.3
@@ -185,7 +189,7 @@ def drawn(seed: int) -> Input:
 
 
 def sizes(draw: random.Random, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    """Numbers of both signs: of one size, of sizes within a range, or of any."""
+    """Numbers of both signs: all of one magnitude, of a range of magnitudes, or of any."""
     kind = draw.randrange(4)
     if kind == 0:
         exponents = np.zeros(shape)
@@ -203,12 +207,12 @@ def sizes(draw: random.Random, rng: np.random.Generator, shape: tuple[int, ...])
 
 
 def targets(draw: random.Random, rng: np.random.Generator, n: int) -> Any:
-    """Targets of any size; more often of one."""
+    """Targets of any magnitude, most often of one."""
     return rng.normal(size=n) if draw.random() < 0.5 else sizes(draw, rng, (n,))
 
 
 def rows(draw: random.Random, rng: np.random.Generator, n: int, features: int, wide: bool) -> Any:
-    """Rows of any size, with zeros, duplicates and constant rows among them."""
+    """Rows of any magnitude, including zero, duplicate and constant rows."""
     kind = draw.randrange(5)
     if kind == 0:
         X = rng.normal(size=(n, features))
@@ -216,13 +220,13 @@ def rows(draw: random.Random, rng: np.random.Generator, n: int, features: int, w
         X = sizes(draw, rng, (n, features))
     elif kind == 2:
         X = rng.normal(size=(n, features)) * np.abs(sizes(draw, rng, (n, 1)))
-    elif kind == 3:  # huge, then tiny, or the other way round
+    elif kind == 3:  # huge, then tiny, or the reverse
         scales = np.where(np.arange(n) < n // 2, positive(draw), positive(draw))
         X = rng.normal(size=(n, features)) * scales[:, None]
     else:
         X = rng.normal(size=(n, features)) * np.abs(sizes(draw, rng, (1, features)))
     X = np.clip(X, -1.7e308, 1.7e308)
-    if draw.random() < 0.8:  # squares that are finite, in either precision
+    if draw.random() < 0.8:  # make the squares finite in both precisions
         limit = draw.choice([1e18, 1e18, 1e70, 1e70, 1e150])
         X = np.clip(X, -limit, limit)
     if wide or draw.random() < 0.3:
@@ -238,7 +242,7 @@ def rows(draw: random.Random, rng: np.random.Generator, n: int, features: int, w
 
 
 def said(refusal: Exception) -> str:
-    """The sentence of a refusal, where it is a clear one."""
+    """The message of a refusal, checked to be one clear sentence."""
     sentence = str(refusal)
     if "\n" in sentence.strip() or not REFUSALS.search(sentence):
         raise refusal
@@ -246,17 +250,17 @@ def said(refusal: Exception) -> str:
 
 
 def finite(model: Any) -> None:
-    """Every number of the model is one."""
+    """Check that every number of the model is finite."""
     for name, array in model._model.state().items():
         array = np.asarray(array)
         if name == "neighbours.distance" and array.size == 1:
-            continue  # of one support vector alone: it has no neighbour
+            continue  # infinite for a single support vector, which has no neighbour
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise Found(f"{name} = {array.ravel()[~np.isfinite(array.ravel())][:3]}, of {array.size}")
 
 
 class Run:
-    """One model through its batches."""
+    """Teach one model all batches of an input."""
 
     def __init__(self, task: str, made: Learner) -> None:
         self.task = task
@@ -264,11 +268,11 @@ class Run:
         self.counts: Counter[str] = Counter()
 
     def fit(self, model: Any, batch: Batch) -> None:
-        """One call of ``partial_fit``, the first of a model or a later one."""
+        """Call ``partial_fit``, with ``classes`` if it is the first call."""
         members.start(model, self.task, batch.X, batch.y, sample_weight=batch.weights)
 
     def take(self, batch: Batch) -> None:
-        """Learn the batch; what is refused is left out, and the rest goes on behind it."""
+        """Learn the batch. Skip refused rows and continue after them."""
         for _ in range(REFUSED_ROWS):
             if batch.X.shape[0] == 0:
                 return
@@ -287,7 +291,7 @@ class Run:
                 return
 
     def refused(self, sentence: str, batch: Batch, twin: Any) -> Batch | None:
-        """The model is that of the rows before the refused one; the rows behind it, if it is told which."""
+        """Check that the model has learned the rows before the refused one. Returns the rows after it."""
         learned = re.match(r"Row (\d+) gives", sentence)
         if learned and (done := int(learned[1])):
             self.fit(twin, self.part(batch, slice(0, done)))
@@ -310,12 +314,12 @@ class Run:
 
     @staticmethod
     def part(batch: Batch, which: Any) -> Batch:
-        """Some rows of a batch."""
+        """A slice of a batch."""
         weights = None if batch.weights is None else batch.weights[which]
         return Batch(batch.X[which], batch.y[which], weights)
 
     def copy(self) -> Any:
-        """The model from its own file."""
+        """The model after saving and loading it."""
         with tempfile.TemporaryDirectory() as folder:
             self.model.save(f"{folder}/model")
             loaded = load(f"{folder}/model")
@@ -324,7 +328,7 @@ class Run:
         return loaded
 
     def score(self) -> None:
-        """Ordinary rows have finite scores, or are refused."""
+        """Check that ordinary rows have finite scores or are refused."""
         features = self.model.n_features_in_
         X = np.random.default_rng(0).normal(size=(3, features)).astype(self.model._model.dtype)
         try:
@@ -337,7 +341,7 @@ class Run:
 
 
 def work(seed: int) -> Counter[str]:
-    """Run one input; how many batches were learned and refused."""
+    """Run one input. Returns the numbers of batches learned and refused."""
     made = drawn(seed)
     try:
         run = Run(made.task, made.learner.resolved(made.batches[0].X))
@@ -352,7 +356,7 @@ def work(seed: int) -> Counter[str]:
 
 
 def campaign(first: int, count: int, deadline: float, *, show: bool = False) -> list[int]:
-    """Inputs one after the other until the end; the numbers of those where the property does not hold."""
+    """Run inputs until the time is up. Returns the numbers of the failing inputs."""
     warnings.simplefilter("ignore")
     faulthandler.enable()
     counts: Counter[str] = Counter()

@@ -1,11 +1,11 @@
-"""Fuzzing of model files: damaged and forged ones must be refused in a sentence, or load and work.
+"""Fuzz model files: a damaged or forged file must be refused in one sentence, or load and work.
 
-Loading may take memory and time in proportion to the file, and no more: 16 times its size and 64 MB, and a
-second and 20 seconds a megabyte. Both are measured for every input.
+Loading may take at most 64 MB plus 16 times the size of the file, and one second plus 20 seconds per
+megabyte. Both are measured for every input.
 
-Every input is a function of its number: ``python -m fuzz.model_file --first 7 --count 1`` runs one again.
-Inputs run in a child process; one that dies, hangs or takes too much is reported by number, and the next
-child goes on behind it. ``--minutes`` sets how long.
+An input depends only on its number: ``python -m fuzz.model_file --first 7 --count 1`` repeats number 7.
+Inputs run in a child process. If the child crashes, hangs or takes too much, the number is reported, and a
+new child continues with the next one. ``--minutes`` sets the time.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ from budgetron import double_updating as dual
 from budgetron.serialization import tensors
 from tests.helpers import members
 
-SECONDS = 20  # that one input may take, loaded and used
-GIGABYTES = 2  # that it may take, loaded and used
+SECONDS = 20  # limit for loading and using one file
+GIGABYTES = 2  # limit for loading and using one file
 ROWS, FEATURES, WIDE = 30, 2, 3000
 LAYOUTS = ("dense", "csr", "wide")
 
@@ -79,7 +79,7 @@ NAMES = ["type", "__class__", "__init__", "__dict__", "self", "budget", "gamma",
 
 
 def corpus() -> list[bytes]:
-    """One small model of every task and algorithm, and of parts that no algorithm has by default."""
+    """A small model for every task and algorithm, and for parts that no algorithm uses by default."""
     k = members.Gaussian(0.5)
     made = [(task, members.make(name)) for task, name in members.cases()]
     made += [
@@ -117,7 +117,7 @@ def corpus() -> list[bytes]:
 
 
 def _quadratic(learner: Any) -> bool:
-    """Whether the model goes with the square of the columns."""
+    """Whether the size of the model grows with the square of the number of columns."""
     return "Identity" in repr(learner) and "covariance='full'" in repr(learner)
 
 
@@ -132,7 +132,7 @@ def _saved(task: str, learner: Any, i: int, layout: str) -> bytes:
 
 
 def rows(X: Any, layout: str, columns: int) -> Any:
-    """The rows in that layout; the columns of wide ones are far apart."""
+    """The rows in that layout. Wide rows have columns far apart."""
     if layout == "dense":
         return X
     csr = sparse.csr_array(X)
@@ -142,11 +142,11 @@ def rows(X: Any, layout: str, columns: int) -> Any:
     return sparse.csr_array((csr.data, apart, csr.indptr), (len(X), columns))
 
 
-# ---- mutations: of the bytes as they are, or of what they say, with the checksum made right again
+# ---- mutations of the bytes, or of the decoded contents with a recomputed checksum
 
 
 def mutated(seed: int, files: list[bytes]) -> bytes:
-    """Input number ``seed``."""
+    """The input number ``seed``."""
     draw = random.Random(seed)
     original = draw.choice(files)
     mutate = draw.choice([_bytes, _header, _description, _large, _nested, _classes, _state, _state, _state])
@@ -172,7 +172,7 @@ def _bytes(file: bytes, draw: random.Random) -> bytes:
 
 
 def parts(file: bytes) -> tuple[dict[str, str], dict[str, Any]]:
-    """The texts and arrays of a good file."""
+    """The strings and arrays of a valid file."""
     with tempfile.TemporaryFile() as opened:
         opened.write(file)
         opened.seek(0)
@@ -180,7 +180,7 @@ def parts(file: bytes) -> tuple[dict[str, str], dict[str, Any]]:
 
 
 def _sealed(header: bytes, data: bytes) -> bytes:
-    """The file of a forged header, with a checksum that is right."""
+    """A file with a forged header and a valid checksum."""
     header = len(header).to_bytes(8, "little") + header
     said = tensors._digest([header, data])
     return header.replace(tensors._NO_CHECKSUM.encode(), said.encode(), 1) + data
@@ -205,7 +205,7 @@ def _description(file: bytes, draw: random.Random) -> bytes:
 
 
 def _large(file: bytes, draw: random.Random) -> bytes:
-    """Sizes in the description, far above what the arrays have."""
+    """Write sizes into the description that are far above those of the arrays."""
     texts, arrays = parts(file)
     said = json.loads(texts["description"])
     places = [(holder, key) for holder, key in _places(said) if key in SIZES]
@@ -219,7 +219,7 @@ def _large(file: bytes, draw: random.Random) -> bytes:
 
 
 def _nested(file: bytes, draw: random.Random) -> bytes:
-    """Learners and maps inside each other, or thousands of them side by side."""
+    """Nest learners and maps, or put thousands of them side by side."""
     texts, arrays = parts(file)
     said = json.loads(texts["description"])
     fitted, depth = said["fitted"], draw.choice([1, 2, 10, 30, 31, 32, 33, 1000])
@@ -241,13 +241,13 @@ def _nested(file: bytes, draw: random.Random) -> bytes:
 
 
 def _inner(name: str) -> str:
-    """What an array of a map is called once the map is part of a stack."""
+    """The name of a map's array when the map is part of a stack."""
     known = ("state/fourier.", "state/nystrom.", "state/map.", "state/reservoir.", "state/span.")
     return "state/map.0." + name.removeprefix("state/") if name.startswith(known) else name
 
 
 def _dumped(said: Any) -> str:
-    """JSON however deep it is nested."""
+    """JSON text of a value of any depth of nesting."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(100_000)
     try:
@@ -257,7 +257,7 @@ def _dumped(said: Any) -> str:
 
 
 def _classes(file: bytes, draw: random.Random) -> bytes:
-    """Thousands of classes, with the arrays for them or without."""
+    """Announce thousands of classes, with or without arrays of that size."""
     texts, arrays = parts(file)
     said = json.loads(texts["description"])
     count = draw.choice([3, 10, 1000, 5000])
@@ -272,7 +272,7 @@ def _classes(file: bytes, draw: random.Random) -> bytes:
 
 
 def _tree(tree: Any, draw: random.Random) -> Any:
-    """JSON with one thing in it changed."""
+    """JSON with one random change."""
     tree = copy.deepcopy(tree)
     places = list(_places(tree))
     if not places:
@@ -292,7 +292,7 @@ def _tree(tree: Any, draw: random.Random) -> Any:
 
 
 def _places(tree: Any) -> Any:
-    """Every (holder, key) in the JSON."""
+    """Every pair (container, key) in the JSON."""
     for key in list(tree) if isinstance(tree, dict) else range(len(tree)) if isinstance(tree, list) else ():
         yield tree, key
         yield from _places(tree[key])
@@ -311,7 +311,7 @@ def _state(file: bytes, draw: random.Random) -> bytes:
 def _array(arrays: dict[str, Any], name: str, draw: random.Random) -> Any:
     array = arrays[name].copy()
     kind = draw.randrange(14)
-    if kind >= 10 and array.dtype.kind == "f":  # numbers that pass for some, and lead far away
+    if kind >= 10 and array.dtype.kind == "f":  # numbers that pass the checks but are extreme
         with np.errstate(over="ignore", invalid="ignore"):
             array *= np.float64(draw.choice([-1, 0, 1e-160, 1e3, 1e40, 1e150, 1e300])).astype(array.dtype)
     elif kind >= 10:
@@ -343,9 +343,9 @@ class TooMuch(Exception):
 
 @contextmanager
 def measured(path: str) -> Iterator[None]:
-    """Raise TooMuch if what is done inside takes more than a file of that size may."""
+    """Raise TooMuch if the block takes more memory or time than a file of that size may."""
     size = os.path.getsize(path)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak becomes what is resident now
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak to the present memory
     before, began = _resident("VmRSS"), time.process_time()
     try:
         yield
@@ -358,13 +358,13 @@ def measured(path: str) -> Iterator[None]:
 
 
 def _resident(what: str) -> int:
-    """Bytes of memory: VmRSS is what is held now, VmHWM the most that was."""
+    """Bytes of memory: VmRSS is the present value, VmHWM the peak."""
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) << 10 for line in status if line.startswith(what))
 
 
 def watch() -> None:
-    """End the process when it takes so much memory that the machine would suffer."""
+    """End the process if it takes more memory than the limit, to protect the machine."""
     most = _resident("VmRSS") + (GIGABYTES << 30)
     while _resident("VmRSS") < most:
         time.sleep(0.02)
@@ -374,7 +374,7 @@ def watch() -> None:
 
 
 def work(path: str) -> str:
-    """Load the file and use what loads; how far it got. Anything but a refusal is raised."""
+    """Load the file and use the model. Returns how far it got; raises everything but a refusal."""
     try:
         with measured(path):
             file = model_files.read(path)
@@ -406,7 +406,7 @@ def work(path: str) -> str:
 
 
 def child(first: int, count: int, deadline: float) -> None:
-    """Inputs one after the other, each number printed before it runs."""
+    """Run inputs one after the other. Prints each number before it runs."""
     faulthandler.enable()
     warnings.simplefilter("ignore")
     files = corpus()
@@ -437,7 +437,7 @@ def main() -> int:
 
 
 def campaign(first: int, count: int, deadline: float) -> int:
-    """Children until the end; how many inputs were not survived."""
+    """Run child processes until the time is up. Returns the number of inputs that crashed one."""
     found, last, outcomes = [], first - 1, {}
     while last < first + count - 1 and time.time() < deadline:
         todo = [str(last + 1), "--count", str(first + count - last - 1), "--child", str(deadline)]

@@ -1,9 +1,9 @@
-"""Random changes to svmlight text: the native reader and a slow, obvious one must agree.
+"""Fuzz the svmlight reader: the native reader and a slow, simple one must agree.
 
     python -m fuzz.svmlight --minutes 10 --seed 0
 
-Both must give the same rows, bit for bit, and stop at the same line and column. A case is a function of the
-seed and its number: ``--only NUMBER`` runs one again.
+Both must return the same rows, bit for bit, and stop at the same line and column. A case depends only on
+the seed and its number: ``--only NUMBER`` repeats one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LONG = [b"0." + b"0" * 70000 + b"7e70001", b"7" + b"0" * 70000 + b"e-70000"]
 
 
 def plain(text: bytes, first: int, last: int) -> tuple[list[Row], Place]:
-    """The rows, and the place (line, column) of the first thing that is wrong."""
+    """The rows, and the position (line, column) of the first error."""
     rows = []
     for number, line in enumerate(text.split(b"\n"), 1):
         kept, comment, _ = line.partition(b"#")
@@ -58,7 +58,7 @@ def plain(text: bytes, first: int, last: int) -> tuple[list[Row], Place]:
 
 
 def plain_row(line: bytes, first: int, last: int) -> tuple[Row | None, int]:
-    """The row of a line, if it has one, and the column of what is wrong, or 0."""
+    """The row of a line, if it has one, and the column of the first error, or 0."""
     tokens = list(re.finditer(rb"[^ \t]+", line))
     if not tokens:
         return None, 0
@@ -94,7 +94,7 @@ def number(text: bytes) -> float | None:
 
 
 def native(pieces: Iterator[bytes], first: int, last: int, block: int) -> tuple[list[Row], Place]:
-    """The same by the native reader."""
+    """The same as `plain`, by the native reader."""
     parser = _core.SvmlightParser(first, last)
     rows: list[Row] = []
     for piece in pieces:
@@ -108,14 +108,14 @@ def native(pieces: Iterator[bytes], first: int, last: int, block: int) -> tuple[
 
 
 def taken(parser: _core.SvmlightParser, n: int, first: int) -> list[Row]:
-    """Some rows of the parser."""
+    """Take rows from the parser."""
     data, indices, indptr, labels = (array.tolist() for array in parser.take(n))
     cuts = zip(labels, indptr[:-1], indptr[1:], strict=True)
     return [(y, [i + first for i in indices[a:b]], data[a:b]) for y, a, b in cuts]
 
 
 def mutated(rng: random.Random) -> bytes:
-    """A text that was once right."""
+    """A valid text with random changes."""
     text = bytearray(b"".join(rng.choices(SEEDS, k=rng.randint(1, 3))))
     i = j = 0
     for _ in range(rng.randint(0, 6)):
@@ -138,7 +138,7 @@ def mutated(rng: random.Random) -> bytes:
 
 
 def random_row(rng: random.Random) -> bytes:
-    """A row of numbers with any bits."""
+    """A row of numbers with random bits."""
     values = []
     for index in sorted(rng.sample(range(1, 99), rng.randint(0, 4))):
         value = struct.unpack("d", rng.randbytes(8))[0]
@@ -148,7 +148,7 @@ def random_row(rng: random.Random) -> bytes:
 
 
 def cut(text: bytes, rng: random.Random) -> Iterator[bytes]:
-    """The text in pieces."""
+    """Cut the text into random pieces."""
     most = rng.choice([1, 3, 20, 1000, len(text) + 1])
     at = 0
     while at < len(text):
@@ -158,12 +158,12 @@ def cut(text: bytes, rng: random.Random) -> Iterator[bytes]:
 
 
 def bits(rows: list[Row]) -> list[tuple[bytes, list[int]]]:
-    """Rows that are equal only if every bit is."""
+    """The rows as bytes: equal only if every bit is."""
     return [(struct.pack(f"{len(values) + 1}d", y, *values), indices) for y, indices, values in rows]
 
 
 def agree(seed: int, case: int, show: bool = False) -> bool:
-    """Whether both readers say the same of one case."""
+    """Whether both readers agree on a text."""
     rng = random.Random(f"{seed}/{case}")
     text = mutated(rng)
     first = rng.randint(0, 1)
@@ -178,7 +178,7 @@ def agree(seed: int, case: int, show: bool = False) -> bool:
 
 
 def main() -> None:
-    """Run for some minutes; the exit code says whether all went well."""
+    """Run for the given minutes. The exit code is 1 if a case failed."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--minutes", type=float, default=1)
     options.add_argument("--seed", type=int, default=0)

@@ -1,4 +1,4 @@
-"""The command line as a whole: help, exit codes, and what is loaded for them."""
+"""The command line as a whole: help, exit codes, and the modules that it imports."""
 
 import os
 import resource
@@ -35,7 +35,7 @@ def test_help_answers_within_a_fifth_of_a_second():
 
 
 def processor_time_of_children():
-    """In seconds; what else the machine does is not in it."""
+    """Processor time in seconds."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -117,7 +117,7 @@ for module in pkgutil.walk_packages(budgetron.__path__, "budgetron."):
 
 
 def test_any_module_can_be_the_first():
-    """Names that load when they are asked for must not ask for each other in a circle."""
+    """Names that are imported on first use must not import each other in a circle."""
     done = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, check=True)
     found = dict(line.split() for line in done.stdout.splitlines())
     assert set(found) >= {"budgetron.kernels", "budgetron.cli.commands.run", "budgetron.datasets.loading"}

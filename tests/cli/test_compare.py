@@ -14,7 +14,7 @@ ARGV = ["compare", "rbp", "nogd", "--budget", "20", "--rank", "5", "--gamma", "0
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path, monkeypatch):
-    """Where a figure may be left."""
+    """A folder in which a figure may be written."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -169,7 +169,7 @@ def test_bad_usage_of_data_and_demo_as_processes_of_their_own():
 
 
 def test_the_comparison_on_german():
-    """As the documentation has it: six algorithms, a budget of 100, width 8, 20 orders, and a figure."""
+    """The documentation's example: six algorithms, a budget of 100, width 8, 20 orders and a figure."""
     path = FOLDER / "german.svm.xz"
     if not path.exists():
         pytest.skip(f"needs {path.name} in the folder that BUDGETRON_DATA names")

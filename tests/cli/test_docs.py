@@ -1,4 +1,4 @@
-"""The page on the command line shows what the commands print, the times apart."""
+"""The page on the command line shows the real output of the commands, except for times."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ NUMBERS = re.compile(r"[\d. ]+")
 
 
 def examples():
-    """Commands and what they print, in the order of the page."""
+    """The commands on the page and the output shown for each."""
     found = []
     for block in re.findall(r"```console\n(.*?)```", PAGE.read_text(), re.DOTALL):
         for line in block.splitlines():
@@ -26,7 +26,7 @@ def examples():
 
 
 def timeless(line):
-    """A line of a table without its last columns, which are times."""
+    """A line of a table without the last columns, which are times."""
     words = line.split()
     if NUMBERS.fullmatch(line) and len(words) > 5:
         return words[:-2]
@@ -34,7 +34,7 @@ def timeless(line):
 
 
 def printed(command, capsys):
-    """What a command prints; one to ``head`` the first lines of it."""
+    """The output of a command; ``| head -N`` keeps the first N lines."""
     command, _, lines = command.partition(" | head -")
     capsys.readouterr()
     if command.startswith("budgetron "):
@@ -46,7 +46,7 @@ def printed(command, capsys):
 
 
 def alike(ours, shown):
-    """The same words, numbers to nine digits: the last ones are those of an instruction set."""
+    """Whether two lines agree. Numbers agree to nine digits; more depend on the instruction set."""
     return len(ours) == len(shown) and all(
         a == b or (number(a) is not None and number(a) == pytest.approx(number(b), rel=1e-9))
         for a, b in zip(ours, shown, strict=True)

@@ -1,4 +1,4 @@
-"""Learners from flags: every algorithm by its signature, and sentences for flags that do not fit."""
+"""Learners from flags: all algorithms and their parameters, and errors for wrong flags."""
 
 import inspect
 

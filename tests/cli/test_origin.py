@@ -1,4 +1,4 @@
-"""Rows of another source: tables go by the names of their columns, and a run goes on with its own rows."""
+"""Column names of tables are respected, and a run can be resumed only with its own rows."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def run(capsys, file, model, *more):
 
 
 def table(path, names="a,b,c,d", n=N, seed=0):
-    """A table of the columns a, b, c, d and label, those of them that are named."""
+    """A table with the given ones of the columns a, b, c, d and label."""
     X, y = rows(n, seed=seed)
     columns = dict(zip("abcd", X.T.tolist(), strict=True)) | {"label": y.tolist()}
     lines = zip(*(columns[name] for name in names.split(",")), strict=True)

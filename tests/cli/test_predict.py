@@ -1,4 +1,4 @@
-"""``budgetron predict`` and ``budgetron inspect``: what uses a model file."""
+"""``budgetron predict`` and ``budgetron inspect``."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ N = 1500
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Rows, and models that have learned them: with steps, with probabilities, of targets."""
+    """Rows, and models that have learned them: with transforms, with probabilities, for targets."""
     folder = tmp_path_factory.mktemp("models")
     file = written(folder / "rows.svm", N)
     for argv in (
@@ -66,7 +66,7 @@ def test_a_pipe(folder, capsys):
 
 
 def test_a_live_pipe_answers_each_row(folder):
-    """With blocks of one row, an answer comes before the next question."""
+    """With blocks of one row, each prediction is printed before the next row arrives."""
     process = subprocess.Popen(
         command("predict", folder / "plain", "-", "--block", "1"),
         stdin=subprocess.PIPE,
@@ -83,7 +83,7 @@ def test_a_live_pipe_answers_each_row(folder):
 
 
 def test_rows_are_scaled_as_those_learned(folder, capsys):
-    """By all rows that went by; the shuffle has no part in it."""
+    """Rows are scaled with statistics of all learned rows, and are not shuffled."""
     X, _ = rows(N)
     model = budgetron.load(folder / "scaled")
     state = model_files.read(folder / "scaled").extra["run"]["steps"][2]["state"]
@@ -174,7 +174,7 @@ def test_inspect_as_json(folder, capsys):
 
 
 def test_inspect_builds_nothing_and_trusts_nothing(folder, tmp_path, capsys, monkeypatch):
-    """Not even what it prints: a terminal obeys control characters."""
+    """Control characters of the file are escaped in the output."""
     model = budgetron.load(folder / "plain")
     model.save(tmp_path / "odd", extra={"run": {"\x1b[2J": "\x1b[31m", "steps": 3}, "\x1b]0;": [1]})
     monkeypatch.setattr(model_files.ModelFile, "estimator", lambda _: pytest.fail("a model was built"))

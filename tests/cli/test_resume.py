@@ -1,4 +1,4 @@
-"""Runs that stop and go on: whatever stops them, the end is that of a run that was never stopped."""
+"""Stopped and resumed runs end with the same file as a run that was never stopped."""
 
 import errno
 import os
@@ -28,7 +28,7 @@ def run(capsys, rows, model, *more):
 
 
 def stop_at(monkeypatch, k):
-    """A power cut right after the k-th checkpoint."""
+    """Ends the run right after the k-th checkpoint, like a power cut."""
     save, saved = checkpoint.save, []
 
     def cut(*run):
@@ -131,7 +131,7 @@ def test_files_that_hold_no_run(rows, tmp_path, capsys):
 
 
 def forged(model, path, change):
-    """The model's file with something else beside the model."""
+    """The model file with other ``extra`` data."""
     extra = model_files.read(model).extra
     change(extra["run"])
     model_files.load(model).save(path, extra=extra)
@@ -181,7 +181,7 @@ def test_predictions_that_are_not_there_cannot_go_on(rows, tmp_path, capsys):
 
 
 def started(rows, *argv):
-    """A run on a pipe that stays open, after its first rows."""
+    """A run that has read the first rows of a pipe, which stays open."""
     process = subprocess.Popen(
         command("run", "rbp", "-", *RBP, *COLUMNS, *argv),
         stdin=subprocess.PIPE,

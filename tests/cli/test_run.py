@@ -29,14 +29,14 @@ def file(tmp_path_factory):
 
 
 def expected(n=N):
-    """The mistakes by way of Python, and the model."""
+    """The mistakes of the same run in Python, and the model."""
     X, y = rows(n)
     model = OnlineClassifier(rbp(Gaussian(0.5), budget=20), random_state=0)
     return (model.progressive_predict(X, y, classes=[0.0, 1.0, 2.0]) != y).cumsum(), model
 
 
 def table(out):
-    """The cells of the lines, and of the head."""
+    """The cells of the lines and of the header."""
     head, *lines = out.splitlines()
     return [line.split() for line in lines], re.split(r"\s{2,}", head.strip())
 
@@ -102,7 +102,7 @@ def test_records_and_json(file, capsys):
 
 
 def test_the_same_records_as_prequential(file, capsys):
-    """With what a learner leaves open, a delay, and steps."""
+    """With gamma="scale", a delay and transforms."""
     argv = ["--budget", "20", "--delay", "7", "--shuffle", "300", "--standardise", "--seed", "5"]
     document = json.loads(called(capsys, "run", "rbp", file, *argv, "--every", "900", "--json").out)
     model = OnlineClassifier(rbp(Gaussian(), budget=20), random_state=5)
@@ -263,7 +263,7 @@ def test_rows_without_labels(tmp_path, capsys):
 
 
 def test_the_progress_line(file):
-    """On a terminal, for what takes longer than a second, and erased at the end."""
+    """The bar appears on a terminal after a second, and is erased at the end."""
     pty = pytest.importorskip("pty")
     terminal, errors = pty.openpty()
     process = subprocess.Popen(
@@ -322,7 +322,7 @@ def test_half_a_million_rows_in_bounded_memory(piped):
 
 
 def test_a_pipe_by_another_name_is_asked_for_what_a_pipe_must_be_told(tmp_path, capsys):
-    """A named pipe, or ``<(...)`` of a shell, can be read but once."""
+    """A named pipe, or ``<(...)`` of a shell, can be read only once."""
     place = tmp_path / "pipe"
     os.mkfifo(place)
     ended = called(capsys, "run", "rbp", place, "--budget", "3")
@@ -335,7 +335,7 @@ def test_a_pipe_by_another_name_is_asked_for_what_a_pipe_must_be_told(tmp_path, 
 
 @pytest.fixture
 def passes(monkeypatch):
-    """How often the rows of each kind of file were iterated."""
+    """Counts how often the rows of each kind of file are read."""
     counts = []
     for kind in (SvmlightStream, TableStream):
         own = kind.__iter__
@@ -385,7 +385,7 @@ def test_a_file_that_must_be_read_twice_says_why_if_asked(more, why, file, capsy
 
 
 def test_a_data_set_is_read_no_more_than_twice(tmp_path, capsys, monkeypatch, passes):
-    """Also one that is not in the catalogue, whose number of columns is not known."""
+    """Also a data set that is not in the catalogue, whose number of columns is unknown."""
     monkeypatch.setenv("BUDGETRON_DATA", str(tmp_path))
     written(tmp_path / "mine.svm", 100)
     written(tmp_path / "german.svm", 100)

@@ -1,4 +1,4 @@
-"""Data sets: what is known of them, where their files are found, and downloads."""
+"""Data sets: the catalogue, the data folder, and downloads."""
 
 import bz2
 import gzip
@@ -146,7 +146,7 @@ def test_what_is_missing_is_said_with_how_to_get_it(folder):
 
 
 def test_the_folder_is_given_or_named_by_the_environment_or_the_cache(tmp_path, monkeypatch):
-    """Never one beside a checkout, even in a checkout that has a folder of data beside it."""
+    """A folder of data beside a checkout is not used."""
     checkout = tmp_path / "work" / "project"
     (checkout / "src" / "budgetron").mkdir(parents=True)
     given, named, cached, beside = (
@@ -196,7 +196,7 @@ def test_a_digest_is_of_the_rows_and_not_of_their_text():
 
 @pytest.fixture
 def page(folder, monkeypatch):
-    """A copy of the LIBSVM page on the disk, with a small data set of two parts that is known."""
+    """A local copy of the LIBSVM page with a small data set of two parts."""
     (folder / "page" / "binary").mkdir(parents=True)
     (folder / "page" / "binary" / "tiny").write_bytes(TEXT)
     (folder / "page" / "binary" / "tiny.t.bz2").write_bytes(bz2.compress(TEXT))

@@ -1,4 +1,4 @@
-"""The pages: links lead somewhere, the code shown is the code there is, every member has its place."""
+"""The pages: links work, quoted code equals the source, and every public class has a page."""
 
 import re
 from dataclasses import is_dataclass
@@ -39,13 +39,13 @@ each_walk = pytest.mark.parametrize("page", WALKS, ids=lambda page: page.name)
 
 
 def anchors(page):
-    """The headings of a page, as links name them."""
+    """The anchors of the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def broken(page, link):
-    """Whether a relative link leads nowhere."""
+    """Whether a relative link is broken."""
     path, _, anchor = link.partition("#")
     target = (page.parent / path).resolve() if path else page
     return not target.exists() or bool(anchor and anchor not in anchors(target))
@@ -74,7 +74,7 @@ def test_broken_links_are_noticed(link):
 
 
 def missing(block, text):
-    """The first piece of a block that a file has not in this order; a line "..." parts pieces."""
+    """The first piece of a block that the file does not contain in this order. "..." separates pieces."""
     place = 0
     for piece in re.split(r"^ *\.\.\.\n", block, flags=re.MULTILINE):
         found = f"\n{text}".find(f"\n{piece}", place)
@@ -94,7 +94,7 @@ def test_code_is_that_of_the_file(page):
 
 @each_walk
 def test_all_code_says_where_it_is_from(page):
-    """A block is from a file, or an example that runs, or a command."""
+    """A block is code of a file, a runnable example, or a command."""
     text = page.read_text()
     named = [block for _, block in SHOWN.findall(text)]
     for language, block in FENCE.findall(text):

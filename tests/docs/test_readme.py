@@ -1,4 +1,4 @@
-"""What the README says of its table and pictures; its code runs as a doctest."""
+"""The README's statements about its table and pictures. Its code runs as a doctest."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ STACKED, FOGD = "`Mapped(Stack(RandomFourier, Identity), AROW)`", "`fogd`"
 
 
 def numbers():
-    """Algorithm to its numbers: error, microseconds and KiB for each of the data sets."""
+    """The numbers of each algorithm: error, microseconds and KiB for each data set."""
     block = TEXT.split(which.BEGIN)[1].split(which.END)[0]
     lines = [line.strip("| ").split(" | ") for line in block.splitlines() if line.startswith("|")]
     return {name: [float(re.sub(r"[*,]", "", cell)) for cell in cells] for name, *cells in lines[2:]}
@@ -28,7 +28,7 @@ def test_the_table_has_every_contestant():
 
 
 def behind(name):
-    """How many points an algorithm is behind the best on each data set, least first."""
+    """The differences to the lowest error on each data set, sorted."""
     table = numbers()
     return sorted(round(table[name][i] - min(row[i] for row in table.values()), 1) for i in (0, 3, 6))
 

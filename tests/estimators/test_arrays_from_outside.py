@@ -1,4 +1,4 @@
-"""Arrays as callers have them: misaligned, changed by another thread, of the wrong kind, too large."""
+"""Unusual arrays: misaligned, changed by another thread, of the wrong type, too large."""
 
 import threading
 from fractions import Fraction
@@ -26,7 +26,7 @@ Y = (X[:, 0] > 0).astype(int)
 
 
 def misaligned(a):
-    """The same numbers, one byte off."""
+    """A copy of the array at an unaligned address."""
     raw = np.empty(a.nbytes + 1, np.uint8)
     b = raw[1:].view(a.dtype).reshape(a.shape)
     b[...] = a
@@ -48,7 +48,7 @@ def misaligned_csr(A):
 
 @pytest.fixture(autouse=True)
 def _only_aligned(monkeypatch):
-    """Whatever reaches the core is checked here as well."""
+    """The native core checks its arguments itself."""
     for name in ("dense", "sparse"):
         real = getattr(_core, name)
 
@@ -105,7 +105,7 @@ def test_misaligned_single_rows_are_copied(dtype):
 
 
 def test_the_core_refuses_what_is_not_aligned(monkeypatch):
-    """The last line of defence, where Python forgot to copy."""
+    """The native core is safe even if Python did not copy an array."""
     monkeypatch.undo()
     native = OneByOne(rbp(K, budget=10), 3)._native
     for call in (
@@ -133,7 +133,7 @@ def test_a_state_need_not_be_aligned():
 
 
 def test_the_structure_of_sparse_rows_is_our_own():
-    """What is checked is what is used: a caller who changes the indices meanwhile changes nothing."""
+    """The checked copy is the one in use: a caller who changes the indices has no effect."""
     A = sparse.csr_matrix(X)
     ours = canonical(A)
     for theirs, own in ((A.indices, ours.indices), (A.indptr, ours.indptr)):
@@ -148,7 +148,7 @@ def test_the_structure_of_sparse_rows_is_our_own():
 
 
 def test_rows_that_another_thread_spoils_are_learned_or_refused():
-    """Indices far outside come and go while models learn: no call reads them."""
+    """Another thread writes invalid indices while models learn: no call uses them."""
     A = sparse.random_array((3000, 50), density=0.2, rng=np.random.default_rng(0), format="csr")
     y = np.arange(3000) % 2
     model = OnlineClassifier(rbp(K, budget=50)).fit(A, y)
@@ -177,7 +177,7 @@ def test_rows_that_another_thread_spoils_are_learned_or_refused():
 
 
 def fits(y):
-    """The calls that take labels."""
+    """All calls that take labels."""
     rows = np.eye(len(y))
     new = OnlineClassifier(rbp(K, budget=5))
     taught = OnlineClassifier(rbp(K, budget=5)).partial_fit(rows, [0, 1] * (len(y) // 2), [0, 1])

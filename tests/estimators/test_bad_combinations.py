@@ -50,7 +50,7 @@ NOUNS = {
 
 @pytest.mark.parametrize("mistake", NOUNS)
 def test_wrong_nouns(mistake):
-    """One noun in the place of another is refused by name."""
+    """An object of the wrong kind, such as a kernel for a rule, is refused by name."""
     learner, culprits = NOUNS[mistake]
     with refused(*culprits):
         OnlineClassifier(learner).fit(*data("binary"))
@@ -68,7 +68,7 @@ def test_wrong_nouns(mistake):
     ids=str,
 )
 def test_for_labels_only(learner, culprits):
-    """What has no meaning for targets is refused by a regressor."""
+    """A regressor refuses parts that are defined for classification only."""
     with refused(*culprits):
         OnlineRegressor(learner).fit(*data("regression"))
 
@@ -82,7 +82,7 @@ def test_for_targets_only():
 
 @pytest.mark.parametrize("kernel", [Sigmoid(0.1), Polynomial(0.5, -1.0, 2)], ids=repr)
 def test_indefinite_kernels(kernel):
-    """Budgets that need distances refuse kernels that have none, and the others learn with them."""
+    """Budgets that need distances refuse indefinite kernels; the others accept them."""
     X, y = data("binary")
     for spec in of_size(5):
         model = OnlineClassifier(Kernelized(kernel, MarginPerceptron(), spec))
@@ -109,14 +109,14 @@ def test_indefinite_kernels(kernel):
     ids=repr,
 )
 def test_parameters_that_exclude_each_other(spec, culprits):
-    """Thresholds and ranks go together only in some ways."""
+    """Invalid combinations of budget, rank, eta and U are refused."""
     with refused(type(spec).__name__, *culprits):
         OnlineClassifier(Kernelized(K, MarginPerceptron(margin=1), spec)).fit(*data("binary"))
 
 
 @pytest.mark.parametrize("name", ["rule__step", "rules__eta", "kernel__gamma__x", "eta"])
 def test_unknown_parameter(name):
-    """A parameter that is not there is refused by name, with those that are."""
+    """An unknown parameter is refused by name; the message lists the known ones."""
     learner = ogd(K)
     with refused("has no parameter", name.split("__")[-1]):
         learner.set_params(**{name: 1})
@@ -125,14 +125,14 @@ def test_unknown_parameter(name):
 
 @pytest.mark.parametrize("name", algorithms.__all__)
 def test_arguments_by_keyword(name):
-    """All but the kernel is given by name."""
+    """All parameters but the kernel are keyword-only."""
     with pytest.raises(TypeError, match="positional"):
         getattr(algorithms, name)(K, 5)
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Laplacian(0.5), Polynomial(0.5)], ids=repr)
 def test_merging_is_for_the_gaussian_kernel(kernel):
-    """Another kernel has no point whose image is between two others: one sentence says so."""
+    """Merge is defined for the Gaussian kernel only, and refuses others."""
     learner = bsgd(kernel, budget=5, maintenance=Merge)
     with pytest.raises(ValueError, match=r"^Merge: is defined for the Gaussian kernel only, got .*\.$"):
         OnlineClassifier(learner).fit([[0.0], [1.0]], [0, 1])

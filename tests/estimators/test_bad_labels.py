@@ -19,7 +19,7 @@ each_method = pytest.mark.parametrize("method", ["fit", "partial_fit", "progress
 @each_task
 @each_method
 def test_mismatched_lengths(task, method):
-    """X, y and sample_weight must be as long as each other."""
+    """X, y and sample_weight must have the same length."""
     X, y = data(task)
     model = fitted(task)
     with untouched(model, task), refused("inconsistent numbers of samples", ours=False):
@@ -54,7 +54,7 @@ BAD_LABELS = {
 @each_method
 @pytest.mark.parametrize("kind", BAD_LABELS)
 def test_bad_labels(task, method, kind):
-    """Labels and targets are there, finite and one per row."""
+    """There must be one finite label or target per row."""
     model = fitted(task)
     with untouched(model, task), refused(ours=False):
         learn(model, method, data(task)[0], BAD_LABELS[kind])
@@ -64,7 +64,7 @@ def test_bad_labels(task, method, kind):
 @pytest.mark.parametrize("method", ["partial_fit", "progressive_predict"])
 @pytest.mark.parametrize("label", [7, -1])
 def test_unknown_label(task, method, label):
-    """A label that was not announced is refused by name."""
+    """A label that is not among the classes is refused by name."""
     X, y = data(task)
     model = fitted(task)
     y[5] = label
@@ -74,7 +74,7 @@ def test_unknown_label(task, method, label):
 
 @pytest.mark.parametrize("method", ["partial_fit", "progressive_predict"])
 def test_labels_of_another_kind(method):
-    """Strings where numbers were announced, and numbers where strings were, are refused."""
+    """Strings are refused if the classes are numbers, and numbers if they are strings."""
     X, y = data("binary")
     model = fitted("binary")
     with untouched(model, "binary"), refused("y contains '"):
@@ -95,7 +95,7 @@ def test_continuous_labels():
 
 
 def test_classes_missing():
-    """The first partial_fit must be told all labels."""
+    """The first partial_fit needs classes."""
     model = estimator("binary", "rbp")
     with refused("classes", "first call"):
         model.partial_fit(*data("binary"))
@@ -103,7 +103,7 @@ def test_classes_missing():
 
 
 def test_classes_changed():
-    """The labels stay those of the first call."""
+    """Later calls cannot change the classes."""
     model = fitted("binary")
     for classes in ([0, 1, 2], [1, 2], ["a", "b"]):
         with untouched(model, "binary"), refused("differ from those of the first call", "[0, 1]"):
@@ -111,7 +111,7 @@ def test_classes_changed():
 
 
 def test_one_class():
-    """One label is nothing to tell apart."""
+    """One class is not enough."""
     X, y = data("binary")
     with refused("one class", "0"):
         OnlineClassifier(rbp(K, budget=5)).fit(X, 0 * y)
@@ -122,7 +122,7 @@ def test_one_class():
 
 
 def test_label_outside_the_first_classes():
-    """A first call whose labels are not among the classes it names leaves an estimator to start with."""
+    """A first call with a label outside its classes leaves the estimator unfitted."""
     X, y = data("multiclass")
     model = estimator("multiclass", "rbp")
     with refused("y contains 2"):
@@ -133,7 +133,7 @@ def test_label_outside_the_first_classes():
 
 @each_task
 def test_not_fitted(task):
-    """Nothing is known before the first row."""
+    """An estimator has no fitted attributes before the first row."""
     model = estimator(task, "rbp")
     attributes = ("n_support_", "support_vectors_", "dual_coef_", "memory_bytes_", "gamma_", "learner_")
     assert not any(hasattr(model, name) for name in attributes)
@@ -144,7 +144,7 @@ def test_not_fitted(task):
 @each_task
 @each_method
 def test_first_call_that_fails(task, method):
-    """An estimator whose first call failed is as good as new."""
+    """A first call that fails leaves the estimator unchanged."""
     X, y = data(task)
     model = estimator(task, rbp(K, budget=0))
     before = repr(vars(model))

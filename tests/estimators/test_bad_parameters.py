@@ -52,7 +52,7 @@ def test_budget_left_out():
 
 
 def test_rank_above_budget():
-    """The sentence of the design."""
+    """The message names both numbers."""
     with pytest.raises(ValueError, match=r"^Project: rank \(60\) exceeds budget \(50\)\.$"):
         OnlineClassifier(make("nogd", budget=50, rank=60)).fit(*data("binary"))
 
@@ -110,7 +110,7 @@ LABEL_PLACES = {
 @pytest.mark.parametrize("place", LABEL_PLACES)
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_numbers_for_labels(place, kind):
-    """The same of what has a meaning for labels only."""
+    """The same for parameters of classification only."""
     if place.endswith("coef0") and kind == "negative":
         return
     with refused(*place.split(), repr(NUMBERS[kind])):
@@ -119,21 +119,21 @@ def test_numbers_for_labels(place, kind):
 
 @pytest.mark.parametrize("learner", [ogd(K, eta=0.0), make("pa", C=0), rbp(Gaussian(0), budget=3)])
 def test_zero_is_no_step(learner):
-    """eta, C and gamma are above 0."""
+    """eta, C and gamma must be above 0."""
     with refused("above 0"):
         OnlineClassifier(learner).fit(*data("binary"))
 
 
 @pytest.mark.parametrize("gamma", ["scales", "", None, Gaussian()], ids=str)
 def test_gamma_by_name(gamma):
-    """Of the words there are two."""
+    """Gamma is "scale", "auto" or a number."""
     with refused("Gaussian", "gamma"):
         OnlineClassifier(rbp(Gaussian(gamma), budget=3)).fit(*data("binary"))
 
 
 @pytest.mark.parametrize(("eta", "lam"), [(1.0, 1.0), (0.5, 4), (10, 0.1)])
 def test_shrink_to_nothing(eta, lam):
-    """Eta * lam stays below 1."""
+    """Eta * lam must be below 1."""
     for name, model in {
         "OGD": OnlineClassifier(ogd(K, eta=eta, lam=lam)),
         "NORMA": OnlineRegressor(norma(K, eta=eta, lam=lam)),
@@ -145,7 +145,7 @@ def test_shrink_to_nothing(eta, lam):
 @pytest.mark.parametrize("epochs", [0, -1, 1.5, "two", None, True], ids=str)
 @each_task
 def test_epochs(task, epochs):
-    """The passes are a whole number above 0."""
+    """Epochs must be a whole number above 0."""
     with refused("epochs", repr(epochs)):
         estimator(task, "rbp", epochs=epochs).fit(*data(task))
 
@@ -153,7 +153,7 @@ def test_epochs(task, epochs):
 @pytest.mark.parametrize("seed", [-1, 1.5, "seven", 2**70, 2**32], ids=str)
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_seed(seed, method):
-    """A seed that is none is refused in one line, by every method alike."""
+    """An invalid seed is refused in one line by all methods."""
     model = estimator("regression", "rbp", random_state=seed)
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
         getattr(model, method)(*data("regression"))

@@ -49,7 +49,7 @@ ROWS = {
 @each_method
 @pytest.mark.parametrize("kind", ROWS)
 def test_bad_rows_to_learn(task, method, kind):
-    """Rows that cannot be learned from are refused, and the model stays."""
+    """Invalid rows are refused, and the model is unchanged."""
     spoil, culprits, ours = ROWS[kind]
     X, y = data(task)
     model = fitted(task)
@@ -61,7 +61,7 @@ def test_bad_rows_to_learn(task, method, kind):
 @each_task
 @pytest.mark.parametrize("kind", ROWS)
 def test_bad_rows_to_predict(task, kind):
-    """Rows that cannot be scored are refused."""
+    """Invalid rows are not scored."""
     spoil, culprits, ours = ROWS[kind]
     model = fitted(task)
     rows = spoil(data(task)[0])
@@ -87,7 +87,7 @@ def test_other_number_of_features(task, width, method):
     "bad", [{"epochs": 0}, {"learner": "rbp"}, {"learner": rbp(K, budget=0)}, {"random_state": "seven"}]
 )
 def test_refit_that_fails(task, bad):
-    """A ``fit`` on other features that fails leaves the old model whole, to predict and to go on."""
+    """A failed ``fit`` with another number of features leaves the old model usable."""
     model = fitted(task)
     X = np.random.default_rng(0).normal(size=(20, 7))
     with untouched(model, task):
@@ -97,7 +97,7 @@ def test_refit_that_fails(task, bad):
 
 
 def test_refit_with_one_class():
-    """A ``fit`` on other features that has one class leaves the old model whole."""
+    """A ``fit`` with one class and another number of features leaves the old model usable."""
     model = fitted("binary")
     with untouched(model, "binary"), refused("one class"):
         model.fit(np.ones((5, 7)), np.zeros(5))
@@ -116,7 +116,7 @@ def test_narrow_overflow():
 
 @each_task
 def test_scores_that_overflow(task):
-    """Rows of finite squares whose kernel is not finite are refused, to learn and to predict."""
+    """Rows with finite squares but infinite kernel values are refused."""
     X, y = data(task)
     model = estimator(task, make("pa", Polynomial(1.0, 1.0, 3))).fit(X, y)
     with untouched(model, task), refused("Row 0", "not finite"):

@@ -36,7 +36,7 @@ def test_progressive_predict(task, name):
 
 @each_case
 def test_row_by_row(task, name):
-    """One call and as many calls as rows end in the same model."""
+    """One call for all rows and one call per row give the same model."""
     X, y = data(task)
     whole, single = (start(estimator(task, name), task, X[:1], y[:1]) for _ in range(2))
     whole.partial_fit(X[1:], y[1:])
@@ -50,7 +50,7 @@ def test_row_by_row(task, name):
 @settings(max_examples=8, deadline=None, derandomize=True, database=None)
 @given(cuts=st.lists(st.integers(1, 69), max_size=6), as_sparse=st.booleans())
 def test_any_cut(task, name, cuts, as_sparse):
-    """However the rows are cut into batches, the model is the same."""
+    """The division into batches does not change the model."""
     X, y = data(task, 70)
     X = sparse.csr_array(X) if as_sparse else X
     whole, pieces = start(estimator(task, name), task, X, y), estimator(task, name)
@@ -63,7 +63,7 @@ def test_any_cut(task, name, cuts, as_sparse):
 
 @each_case
 def test_cut_of_a_long_batch(task, name):
-    """Batches longer than the library's own blocks are cut without a trace, too."""
+    """The same for batches longer than the library's internal blocks."""
     X, y = data(task, 1500)
     whole, pieces = start(estimator(task, name), task, X, y), estimator(task, name)
     for first, last in [(0, 1), (1, 1101), (1101, 1500)]:
@@ -75,7 +75,7 @@ def test_cut_of_a_long_batch(task, name):
 
 @each_case
 def test_fit_is_passes_of_partial_fit(task, name):
-    """``fit`` starts afresh and is ``epochs`` times ``partial_fit``; the description is not touched."""
+    """``fit`` equals ``epochs`` calls of ``partial_fit`` on a new model. Parameters are unchanged."""
     X, y = data(task)
     model = estimator(task, name, epochs=3)
     described = repr(model)
@@ -89,7 +89,7 @@ def test_fit_is_passes_of_partial_fit(task, name):
 
 @each_task
 def test_shuffle(task):
-    """Shuffled passes differ from those in order, are the same on the same seed, and leave X alone."""
+    """Shuffled passes differ from ordered ones, depend only on the seed, and do not change X."""
     X, y = data(task)
     kept = X.copy(), y.copy()
     in_order = estimator(task, "forgetron", epochs=2).fit(X, y)

@@ -12,7 +12,7 @@ from budgetron import (
 
 
 def shuffled(X, y):
-    """Standardised features, in an order that tells nothing."""
+    """Standardised features in a random order."""
     order = np.random.default_rng(0).permutation(len(y))
     return scale(X)[order], y[order]
 
@@ -21,7 +21,7 @@ def shuffled(X, y):
     ("load", "most"), [(load_breast_cancer, 0.09), (load_wine, 0.16), (load_digits, 0.15)]
 )
 def test_default_classifier(load, most):
-    """Without an argument, one pass over standardised data makes few mistakes, within 200 vectors."""
+    """One pass with the default learner makes few mistakes, with at most 200 support vectors."""
     X, y = shuffled(*load(return_X_y=True))
     model = OnlineClassifier()
     assert np.mean(model.progressive_predict(X, y) != y) < most
@@ -37,7 +37,7 @@ def test_default_classifier(load, most):
     ids=["diabetes", "friedman1"],
 )
 def test_default_regressor(load, most):
-    """Without an argument, one pass over standardised data beats the mean, within 200 vectors."""
+    """One pass with the default learner beats the mean, with at most 200 support vectors."""
     X, y = shuffled(*load())
     y = scale(y)
     model = OnlineRegressor()

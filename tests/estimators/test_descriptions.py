@@ -23,7 +23,7 @@ from tests.helpers.members import (
 
 
 def specs():
-    """Every description there is: all algorithms, and every noun with its required parameters filled."""
+    """All algorithms, and an object of every public class with its required parameters."""
     found = [make(name) for name in algorithms.__all__]
     for member in (getattr(budgetron, name) for name in budgetron.__all__):
         if dataclasses.is_dataclass(member) and not issubclass(member, budgetron.Learner):
@@ -35,7 +35,7 @@ def specs():
 
 @pytest.mark.parametrize("spec", specs(), ids=repr)
 def test_repr_evaluates_back(spec):
-    """What a description prints is the description; equal by value, of its own in a deep copy."""
+    """The repr evaluates to an equal object; copies and pickles are equal, too."""
     assert isinstance(spec, Spec)
     back = eval(repr(spec), {name: getattr(budgetron, name) for name in budgetron.__all__})
     assert back == spec
@@ -46,13 +46,13 @@ def test_repr_evaluates_back(spec):
 
 @pytest.mark.parametrize("spec", specs(), ids=repr)
 def test_unequal_where_a_parameter_differs(spec):
-    """A description with any one parameter changed is another description."""
+    """Objects that differ in one parameter are unequal."""
     for name in spec.get_params(deep=False):
         assert dataclasses.replace(spec, **{name: "other"}) != spec
 
 
 def test_estimator_repr():
-    """An estimator, too, prints as it is written."""
+    """The repr of an estimator evaluates to an equal estimator."""
     model = OnlineClassifier(nogd(Gaussian(0.5), budget=10, rank=4), epochs=2)
     back = eval(repr(model), {name: getattr(budgetron, name) for name in budgetron.__all__})
     assert back.get_params() == model.get_params()

@@ -27,7 +27,7 @@ each_task = pytest.mark.parametrize("task", TASKS)
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
 def test_scale_is_that_of_scikit_learn(container):
-    """gamma="scale" and "auto" are scikit-learn's."""
+    """gamma="scale" and "auto" have the same values as in scikit-learn."""
     X, y = data("binary")
     X = container(X)
     for gamma in ("scale", "auto"):
@@ -37,7 +37,7 @@ def test_scale_is_that_of_scikit_learn(container):
 
 @each_task
 def test_scale_is_frozen(task):
-    """gamma="scale" is taken from the first batch and stays; the description keeps the word."""
+    """gamma="scale" is computed from the first batch and then fixed; the parameter stays "scale"."""
     X, y = data(task)
     model = start(estimator(task, rbp(Gaussian(), budget=10)), task, X[:20], y[:20])
     gamma = model.gamma_
@@ -51,7 +51,7 @@ def test_scale_is_frozen(task):
 
 
 def test_gamma_is_of_the_model():
-    """A model whose kernel has no gamma has no ``gamma_``, whatever was fitted before."""
+    """A model whose kernel has no gamma has no ``gamma_``, even after a fit that had one."""
     X, y = data("binary")
     model = OnlineClassifier(rbp(Gaussian(), budget=10)).fit(X, y)
     model.set_params(learner__kernel=budgetron.Linear()).fit(X, y)
@@ -59,13 +59,13 @@ def test_gamma_is_of_the_model():
 
 
 def draws(task, name):
-    """Whether the algorithm draws at random."""
+    """Whether the algorithm makes random choices."""
     return "random.drawn" in estimator(task, name).fit(*data(task))._model.state()
 
 
 @pytest.mark.parametrize(("task", "name"), [case for case in cases() if draws(*case)])
 def test_seeds(task, name):
-    """A seed fixes the draws, another seed draws otherwise; a RandomState and None are seeds as well."""
+    """The seed determines the random choices. A RandomState and None are valid seeds."""
     X, y = data(task, 200)
     one, same, other = (estimator(task, name, random_state=seed).fit(X, y) for seed in (7, 7, 8))
     assert same_state(one, same)
@@ -77,7 +77,7 @@ def test_seeds(task, name):
 
 
 def test_seed_of_numpy():
-    """An integer of NumPy is an integer."""
+    """A NumPy integer is a valid seed."""
     X, y = data("binary")
     one, other = (estimator("binary", "rbp", random_state=s).fit(X, y) for s in (5, np.int64(5)))
     assert same_state(one, other)

@@ -43,7 +43,7 @@ def test_dense_and_sparse_agree(task, name, kernel):
 
 
 def unsorted(X):
-    """A CSR array with the columns of every row in reverse."""
+    """A CSR array with the columns of every row in reverse order."""
     X = sparse.csr_array(X)
     for first, last in pairwise(X.indptr):
         X.indices[first:last] = X.indices[first:last][::-1].copy()
@@ -52,7 +52,7 @@ def unsorted(X):
 
 
 def duplicated(X):
-    """A CSR array with every entry v there twice, as v - 1 and 1."""
+    """A CSR array with every entry v split into v - 1 and 1."""
     X = sparse.csr_array(X)
     entries = np.stack([X.data - 1, np.ones_like(X.data)], axis=1).ravel()
     return sparse.csr_array((entries, X.indices.repeat(2), 2 * X.indptr), shape=X.shape)
@@ -90,7 +90,7 @@ KINDS = {
 
 
 def parts(X):
-    """The numbers a container is made of, to see whether someone changed them."""
+    """The bytes of a container, to check that they are unchanged."""
     if isinstance(X, sparse.coo_array):
         return [X.data.copy(), X.row.copy(), X.col.copy()]
     if sparse.issparse(X):
@@ -101,7 +101,7 @@ def parts(X):
 @each_task
 @pytest.mark.parametrize("kind", KINDS)
 def test_kinds_of_rows(task, kind):
-    """Rows that hold the same numbers give the same model, whatever holds them; nobody's are changed."""
+    """The same numbers give the same model in every container, and no container is changed."""
     X, y = data(task)
     X = np.abs((3 * X).round())
     rows = KINDS[kind](X)
@@ -121,7 +121,7 @@ def test_kinds_of_rows(task, kind):
 
 @each_task
 def test_read_only_memmap(task, tmp_path):
-    """Rows, labels and weights that may not be written are read in place."""
+    """Read-only rows, labels and weights are accepted."""
     X, y = data(task)
     mapped = []
     for name, array in {"X": X, "y": y, "w": np.full(len(y), 0.5)}.items():
@@ -135,7 +135,7 @@ def test_read_only_memmap(task, tmp_path):
 
 @each_task
 def test_feature_names(task):
-    """A DataFrame's columns are remembered, and other ones refused."""
+    """The column names of a DataFrame are stored, and other names refused."""
     X, y = data(task)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     model = estimator(task, "rbp").fit(frame, y)
@@ -149,7 +149,7 @@ def test_feature_names(task):
 
 @each_task
 def test_single_precision_is_kept(task):
-    """A model of float32 rows keeps float32 support vectors and reads later rows as such."""
+    """A model of float32 rows has float32 support vectors and converts later rows to float32."""
     X, y = data(task)
     narrow = X.astype(np.float32)
     model = start(estimator(task, "forgetron"), task, narrow, y)

@@ -14,7 +14,7 @@ from tests.helpers.members import data, estimator, make, start
 
 @pytest.fixture
 def interruptible():
-    """SIGINT raises KeyboardInterrupt, also where the suite runs in the background with it ignored."""
+    """Makes SIGINT raise KeyboardInterrupt, even if the suite runs in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -23,7 +23,7 @@ def interruptible():
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals to threads")
 def test_interrupt():
-    """An interrupt in a long pass is answered soon, and the model goes on from a whole row."""
+    """An interrupt ends a long pass soon, and the model remains usable."""
     X, y = data("binary", 60_000, features=20)
     model = start(estimator("binary", make("perceptron", Gaussian(50.0))), "binary", X[:10], y[:10])
     main = threading.main_thread().ident

@@ -32,7 +32,7 @@ LABELS = {
 @pytest.mark.parametrize("task", ["binary", "multiclass"])
 @pytest.mark.parametrize("kind", LABELS)
 def test_labels(task, kind):
-    """Labels of any kind come back as they went in, sorted in ``classes_``."""
+    """Predictions have the type of the labels, and ``classes_`` is sorted."""
     X, y = data(task)
     y = np.minimum(y, len(LABELS[kind]) - 1)
     named = LABELS[kind][: max(y) + 1]
@@ -56,7 +56,7 @@ def test_labels_from_the_first_batch():
 
 @pytest.mark.parametrize("name", multiclass())
 def test_two_of_three_labels_seen(name):
-    """Labels that were announced may come late, or never."""
+    """A class may appear late or never."""
     X, y = data("multiclass")
     model = estimator("multiclass", name).partial_fit(X[y < 2], y[y < 2], classes=[0, 1, 2])
     assert model.decision_function(X).shape == (len(y), 3)
@@ -66,7 +66,7 @@ def test_two_of_three_labels_seen(name):
 @pytest.mark.parametrize("task", ["binary", "multiclass"])
 @pytest.mark.parametrize("name", [name for name in classifiers() if "loss" in parameters(name)])
 def test_probabilities(task, name):
-    """Of the logistic loss, and of no other: they sum to 1 and say what the scores say."""
+    """The logistic loss alone has probabilities; they sum to 1 and agree with the scores."""
     X, y = data(task)
     assert not hasattr(estimator(task, name), "predict_proba")
     model = estimator(task, make(name, loss=Logistic())).fit(X, y)
@@ -83,7 +83,7 @@ def test_probabilities(task, name):
 
 
 def test_no_probabilities_without_logistic():
-    """An estimator without the logistic loss has no predict_proba, and says why."""
+    """An estimator without the logistic loss has no predict_proba; the error says why."""
     X, y = data("binary")
     for model in (OnlineClassifier(), OnlineClassifier(make("pa"))):
         assert not hasattr(model.fit(X, y), "predict_proba")
@@ -92,7 +92,7 @@ def test_no_probabilities_without_logistic():
 
 
 def test_probabilities_are_of_the_model():
-    """Whether there are probabilities is told by the loss that was learned with."""
+    """The loss of the fitted model decides whether there are probabilities."""
     X, y = data("binary")
     model = OnlineClassifier(ogd(Gaussian(0.5))).fit(X, y)
     model.set_params(learner__rule__loss=Logistic())

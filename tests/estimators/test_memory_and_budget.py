@@ -32,7 +32,7 @@ each_budgeted_case = pytest.mark.parametrize(
 
 @each_expansion
 def test_memory(task, name):
-    """memory_bytes_ counts what the core holds: at least the support vectors and their coefficients."""
+    """memory_bytes_ includes at least the support vectors and their coefficients."""
     model = estimator(task, name).fit(*data(task))
     held = model.support_vectors_.nbytes + model.dual_coef_.nbytes
     assert model.n_support_ > 0
@@ -44,7 +44,7 @@ def test_memory(task, name):
 
 @each_budgeted_case
 def test_memory_grows_with_the_budget(task, name):
-    """A larger budget that is made use of takes more memory; a stream in a budget that is full does not."""
+    """A larger budget takes more memory; further rows in a full budget do not."""
     X, y = data(task, 1000)
     small, large = (estimator(task, make(name, budget=b)).fit(X, y) for b in (10, 100))
     assert small.memory_bytes_ < large.memory_bytes_
@@ -67,7 +67,7 @@ def test_never_over_budget(task, name):
 
 @each_budgeted_case
 def test_budget_of_one(task, name):
-    """A budget of one is a budget."""
+    """A budget of one works."""
     rank = {"rank": 1} if "rank" in parameters(name) else {}
     model = estimator(task, make(name, budget=1, **rank)).fit(*data(task))
     assert model.n_support_ == 1
@@ -78,7 +78,7 @@ def test_budget_of_one(task, name):
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("kernel", [Gaussian(0.5), Laplacian(0.5), budgetron.Polynomial(0.3)], ids=repr)
 def test_the_model_in_the_open(task, name, container, kernel):
-    """Support vectors are rows of X, and with their coefficients and the kernel they are f."""
+    """Support vectors are rows of X, and with coefficients and kernel they give the scores."""
     X, y = data(task)
     rate = {"eta": 0.001} if {"eta", "loss"} <= parameters(name) else {}
     model = estimator(task, make(name, kernel, **rate)).fit(container(X), y)

@@ -1,4 +1,4 @@
-"""Many models over the same rows at once."""
+"""progressive_predict_many."""
 
 from threading import Thread
 from time import sleep
@@ -15,14 +15,14 @@ NAMES = ("rbp", "bogd", "fogd", "forgetron")
 
 
 def models(task="binary"):
-    """Several estimators, each new."""
+    """New estimators."""
     return [estimator(task, name, random_state=i) for i, name in enumerate(NAMES)]
 
 
 @pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
 def test_as_if_alone(task, n_jobs):
-    """Predictions and models are those of one call after the other, in the order of the estimators."""
+    """Predictions and models equal those of sequential calls."""
     X, y = data(task, 200)
     many, alone = models(task), models(task)
     results = progressive_predict_many(many, X, y, n_jobs=n_jobs)
@@ -34,7 +34,7 @@ def test_as_if_alone(task, n_jobs):
 
 @pytest.mark.parametrize("form", [np.array, sparse.csr_matrix, sparse.csr_array, pd.DataFrame, list])
 def test_orders(form):
-    """Every estimator has its own order, and its predictions stand where the rows stand."""
+    """Each estimator has its own order; predictions are in the order of X."""
     X, y = data("binary", 200)
     orders = [np.random.default_rng(i).permutation(200) for i in range(4)]
     many, alone = models(), models()
@@ -50,7 +50,7 @@ def test_none_at_all():
 
 
 def test_errors_come_through():
-    """What one estimator refuses is raised, as it says it."""
+    """An error of an estimator is raised unchanged."""
     X, y = data("binary")
     bad = [*models(), OnlineClassifier(rbp(Gaussian(-1.0), budget=5))]
     with pytest.raises(ValueError, match=r"Gaussian: gamma must be above 0, got -1\.0"):
@@ -58,7 +58,7 @@ def test_errors_come_through():
 
 
 def test_what_is_refused():
-    """Models or generators that threads would share, and orders that are none."""
+    """Shared models or generators and invalid orders are refused."""
     X, y = data("binary")
     model, random = estimator("binary", "rbp"), np.random.RandomState(0)
     with pytest.raises(ValueError, match="estimators 0 and 2 are the same object"):
@@ -77,7 +77,7 @@ def test_what_is_refused():
 
 @pytest.mark.parametrize("learner", [bogd(Gaussian(0.1), budget=300), fogd(Gaussian(0.1), components=300)])
 def test_other_threads_go_on_while_models_learn(learner):
-    """The interpreter lock is free meanwhile; how much faster two threads are, the benchmark prints."""
+    """The interpreter lock is released. A benchmark measures the speedup."""
     X, y = data("binary", 20_000, features=30)
     models = [OnlineClassifier(learner, random_state=0) for _ in range(2)]
     work = Thread(target=progressive_predict_many, args=(models, X, y), kwargs={"n_jobs": 2})

@@ -27,7 +27,7 @@ each_task = pytest.mark.parametrize("task", TASKS)
 
 @each_task
 def test_readers_beside_a_writer(task):
-    """Threads may predict from a model while one of them teaches it."""
+    """Threads may predict while another one teaches the model."""
     X, y = data(task, 300)
     model = start(estimator(task, make("nogd", budget=30, rank=10)), task, X[:10], y[:10])
     alone = copy.deepcopy(model)
@@ -52,7 +52,7 @@ def test_readers_beside_a_writer(task):
 
 @pytest.mark.timing
 def test_readers_do_not_shut_out_a_writer():
-    """However busily threads predict, the one that teaches gets its turn."""
+    """Threads that predict all the time do not keep another one from learning."""
     X, y = data("binary", 3000, features=300)
     model = estimator("binary", make("rbp", Gaussian(0.01), budget=1000)).fit(X, y)
     taught, end = threading.Event(), time.monotonic() + 60  # long, since the machine may be busy

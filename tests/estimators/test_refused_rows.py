@@ -1,4 +1,4 @@
-"""A batch with a bad row: if a look can tell, nothing changes; if not, the rows before it are learned."""
+"""A batch with a bad row: if a check finds it, nothing changes; else the rows before it are learned."""
 
 import pickle
 import signal
@@ -55,7 +55,7 @@ def test_the_rows_before_a_refused_one_are_learned(task, name, kind, method):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("first", [0, 20])
 def test_a_first_call_with_a_refused_row(task, method, first):
-    """If the first row of all is refused, the estimator is not fitted; else it has learned those before."""
+    """If the very first row is refused, the estimator is unfitted; else it has learned the rows before."""
     X, y = data(task, 60)
     model = estimator(task, "ogd")
     weights = explosive(60, first)
@@ -118,7 +118,7 @@ def spoilt(values, bad):
     ],
 )
 def test_what_can_be_seen_beforehand_changes_nothing(task, kind, wrong, method):
-    """The last row is bad in a way that a look tells: no row is learned, and there is one sentence."""
+    """A check finds that the last row is bad: no row is learned, and the error is one sentence."""
     X, y = data(task, 30)
     model = start(estimator(task, "rbp"), task, kind(X), y)
     was = bits(model)
@@ -132,7 +132,7 @@ def test_what_can_be_seen_beforehand_changes_nothing(task, kind, wrong, method):
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals to threads")
 @pytest.mark.parametrize("first", [False, True])
 def test_an_interrupt_says_how_many_rows_were_learned(first):
-    """Also the very first call keeps what it had learned when it was interrupted."""
+    """An interrupted first call keeps the rows it has learned."""
     X, y = data("binary", 60_000, features=20)
     model = estimator("binary", make("perceptron", Gaussian(50.0)))
     if not first:
@@ -156,13 +156,13 @@ def test_an_interrupt_says_how_many_rows_were_learned(first):
 
 
 def test_the_error_pickles():
-    """It crosses process borders with its number."""
+    """The error can be pickled with its ``rows_learned``."""
     error = pickle.loads(pickle.dumps(DivergedError("Row 3.", 3)))
     assert (str(error), error.rows_learned) == ("Row 3.", 3)
 
 
 def test_it_is_a_value_error():
-    """Who catches ValueError goes on catching it."""
+    """DivergedError is a ValueError."""
     with pytest.raises(ValueError, match="not finite"):
         OnlineRegressor(make("ogd")).fit([[0.0]] * 2, [0.0, 1e300], sample_weight=[1, HUGE])
     assert not hasattr(OnlineClassifier(), "_model")

@@ -19,7 +19,7 @@ each_task = pytest.mark.parametrize("task", TASKS)
 
 @each_case
 def test_weight_zero_is_no_row(task, name):
-    """A row of weight 0 leaves no trace, bit for bit."""
+    """A row of weight 0 does not change the model, bit for bit."""
     X, y = data(task)
     weights = np.random.default_rng(1).choice([0, 0.5, 1, 2.0], len(y))
     kept = weights > 0
@@ -30,7 +30,7 @@ def test_weight_zero_is_no_row(task, name):
 
 @each_case
 def test_batch_of_weight_zero(task, name):
-    """A whole batch of weight 0 leaves the model as it was, and is scored all the same."""
+    """A batch of weight 0 does not change the model, but is predicted."""
     X, y = data(task)
     model = start(estimator(task, name), task, X, y)
     before, expected = bits(model), model.predict(X[:5])
@@ -41,7 +41,7 @@ def test_batch_of_weight_zero(task, name):
 
 @each_case
 def test_weight_one_is_no_weight(task, name):
-    """Weights of 1 are as none."""
+    """Weights of 1 equal no weights."""
     X, y = data(task)
     weighted = start(estimator(task, name), task, X, y, sample_weight=np.ones(len(y)))
     assert same_state(weighted, start(estimator(task, name), task, X, y))
@@ -49,7 +49,7 @@ def test_weight_one_is_no_weight(task, name):
 
 @each_task
 def test_all_weights_zero(task):
-    """``fit`` refuses weights that leave nothing to fit."""
+    """``fit`` refuses weights that are all 0."""
     X, y = data(task)
     with pytest.raises(ValueError, match="zero"):
         estimator(task, "rbp").fit(X, y, sample_weight=np.zeros(len(y)))

@@ -46,7 +46,7 @@ each_task = pytest.mark.parametrize("task", TASKS)
 
 
 def expected_failures(_):
-    """The two checks that cannot hold, for every one of the estimators."""
+    """The two checks that cannot pass, for all estimators."""
     reason = (
         "a weight multiplies the loss of one presentation; it is not the same as repeating or removing "
         "rows for nonlinear online updates"
@@ -70,13 +70,13 @@ def expected_failures(_):
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn(estimator, check):
-    """scikit-learn's contract holds, but for what a sample weight means."""
+    """scikit-learn's checks pass, except for those of sample weights."""
     check(estimator)
 
 
 @each_case
 def test_clone(task, name):
-    """A clone has equal parameters in objects of its own, and no model."""
+    """A clone has copies of the parameters and no model."""
     model = estimator(task, name).fit(*data(task))
     copied = clone(model)
     assert copied.get_params() == model.get_params()
@@ -89,7 +89,7 @@ def test_clone(task, name):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_stop_and_go_on(task, name, container, dtype):
-    """A model pickled or copied in mid-stream goes on as if it had never stopped."""
+    """A model pickled or copied in mid-stream continues as if never stopped."""
     X, y = data(task)
     X = container(X.astype(dtype))
     model = start(estimator(task, name), task, X[:50], y[:50])
@@ -105,7 +105,7 @@ def test_stop_and_go_on(task, name, container, dtype):
 
 @each_task
 def test_pickle_after_set_params(task):
-    """Parameters set after fitting do not reach the model: its pickle is the model, not the wish."""
+    """Parameters set after fitting change neither the model nor its pickle."""
     X, y = data(task)
     model = estimator(task, rbp(Gaussian(0.5), budget=10)).fit(X, y)
     expected, learner = scores(model, X), copy.deepcopy(model.learner_)
@@ -117,7 +117,7 @@ def test_pickle_after_set_params(task):
 
 
 def test_set_nested_params():
-    """Every part of a description is reached by its name, a part before what is inside it."""
+    """Nested parameters can be set by name; a part is set before its own parameters."""
     model = OnlineClassifier(ogd(Gaussian(0.5)))
     model.set_params(learner__rule__eta=0.3, learner__kernel__gamma=2.0, learner__budget=Forget(7))
     assert (model.learner.rule.eta, model.learner.kernel.gamma) == (0.3, 2.0)
@@ -127,7 +127,7 @@ def test_set_nested_params():
 
 
 def test_search_over_a_number():
-    """A grid search over a rule's parameter finds that a step of 0 size does not learn."""
+    """A grid search over a rule's parameter finds that a tiny step does not learn."""
     X, y = data("regression", 150)
     grid = {"learner__rule__eta": [1e-9, 0.2]}
     search = GridSearchCV(OnlineRegressor(ogd(Gaussian(0.5))), grid, cv=3).fit(X, y)
@@ -147,7 +147,7 @@ def test_search_over_budgets():
 
 
 def test_calibration():
-    """A fitted model can be calibrated as it stands."""
+    """A fitted model can be calibrated."""
     X, y = data("binary", 200)
     model = estimator("binary", "nogd").fit(X[:100], y[:100])
     calibrated = CalibratedClassifierCV(FrozenEstimator(model)).fit(X[100:], y[100:])
@@ -165,7 +165,7 @@ def test_pipeline_and_cross_validation(task, name):
 @each_task
 @pytest.mark.parametrize("prefer", ["threads", "processes"])
 def test_parallel_cross_validation(task, prefer):
-    """The folds may be fitted side by side."""
+    """The folds may be fitted in parallel."""
     X, y = data(task)
     model = estimator(task, "rbp")
     with joblib.parallel_config(backend="threading" if prefer == "threads" else "loky", n_jobs=2):

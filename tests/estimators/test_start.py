@@ -1,4 +1,4 @@
-"""``start``: what is open is decided from rows, and nothing is learned."""
+"""``start`` computes gamma="scale" from rows without learning them."""
 
 import numpy as np
 import pytest

@@ -24,7 +24,7 @@ often = pytest.mark.parametrize(
 
 @pytest.fixture(autouse=True)
 def _switch_often():
-    """Threads take turns a thousand times as often, so that races are seen."""
+    """Switches threads a thousand times as often, to find races."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(5e-6)
     yield
@@ -32,7 +32,7 @@ def _switch_often():
 
 
 def at_once(*calls):
-    """Run the calls in threads that start together; what they raised or returned."""
+    """Run the calls in threads that start together. Returns their results or errors."""
     gate = threading.Barrier(len(calls))
 
     def run(call):
@@ -46,7 +46,7 @@ def at_once(*calls):
 
 @often
 def test_two_first_calls(trials):
-    """Two first ``partial_fit`` at once: all rows are learned, in one order or the other."""
+    """Two first ``partial_fit`` calls at once: all rows are learned, in either order."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     y = np.ones(300)
@@ -73,7 +73,7 @@ def test_a_failing_fit_beside_a_good_one(trials):
 
 @often
 def test_readers_beside_fits_with_other_classes(trials, tmp_path):
-    """While ``fit`` changes the number and kind of labels, whoever reads sees one fit or the other."""
+    """While ``fit`` changes the number and type of labels, readers see one fit or the other."""
     X, y = data("binary", 60)
     X3, y3 = np.hstack([X, X]), np.array(["a", "b", "c"])[data("multiclass", 60)[1]]
     model = OnlineClassifier(perceptron(Gaussian(0.5))).fit(X, y)
@@ -117,7 +117,7 @@ def test_readers_beside_fits_with_other_classes(trials, tmp_path):
 
 @often
 def test_many_writers(trials):
-    """Threads that teach one estimator: every row counts once."""
+    """Several threads teach one estimator: every row is learned once."""
     X, y = data("regression", 80)[0], np.ones(80)
     model = OnlineRegressor(ogd(Gaussian(0.5), eta=1e-6))
     for trial in range(1, max(2, trials // 10)):
@@ -126,7 +126,7 @@ def test_many_writers(trials):
 
 
 def test_views_share_nothing_but_the_state():
-    """What a reader pins is what it was, also after another fit."""
+    """A snapshot does not change when another fit follows."""
     X, y = data("binary", 60)
     model = estimator("binary", "rbp").fit(X, y)
     now, was = model._snapshot(), bits(model)
@@ -166,7 +166,7 @@ def in_child(call, seconds=60):
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("forks", [5, pytest.param(1000, marks=pytest.mark.slow)])
 def test_a_fork_while_threads_learn_and_predict(forks):
-    """The child can predict, learn, save and pickle; its model is one between two rows."""
+    """The child can predict, learn, save and pickle; its model has learned whole rows."""
     X, y = data("binary", 4000)
     model = start(OnlineClassifier(perceptron(Gaussian(50.0))), "binary", X[:5], y[:5])
     single = OneByOne(ogd(Gaussian(0.5), eta=0.1), 3, n_classes=None)
@@ -208,7 +208,7 @@ def test_a_fork_while_threads_learn_and_predict(forks):
 @forks
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
 def test_a_fork_while_another_thread_has_the_turn():
-    """The child's calls do not wait for a thread that it does not have."""
+    """The child does not wait for locks of threads that exist only in the parent."""
     X, y = data("binary", 20_000, features=20)
     model = start(OnlineClassifier(perceptron(Gaussian(50.0))), "binary", X[:5], y[:5])
     thread = threading.Thread(target=lambda: model.partial_fit(X, y))

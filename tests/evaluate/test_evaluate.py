@@ -1,4 +1,4 @@
-"""Runs and comparisons: what is counted, and that neither blocks nor threads change it."""
+"""Runs and comparisons: the counts are right, and neither blocks nor threads change them."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""The bar of long runs."""
+"""The progress bar."""
 
 import io
 import os

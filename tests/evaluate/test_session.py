@@ -1,4 +1,4 @@
-"""The online loop: however rows are cut, wherever it stops, the end is the same; and what is refused."""
+"""Sessions: neither the blocks nor a stop and resume change the result; and bad input is refused."""
 
 import pickle
 
@@ -61,12 +61,12 @@ def untimed(records):
 
 
 def ran(session, parts):
-    """The records of a session over some blocks."""
+    """The records of a session over the blocks."""
     return untimed([record for block in parts for record in session.feed(block)] + session.finish())
 
 
 def bits(model):
-    """All that the model is: the state of its native part, and its coefficients."""
+    """The state of the native model and its coefficients."""
     return model.n_support_, model.dual_coef_.tobytes(), pickle.dumps(model)
 
 
@@ -101,7 +101,7 @@ def test_prequential_gives_the_same_records(delay):
 
 
 def copied(session, make):
-    """A new session that goes on from the state of another, by way of a file if there is a model."""
+    """A new session restored from the state of another; from a file, if there is a model."""
     state = session.state()
     if session.started:
         session.estimator.save("model", extra={"session": state})
@@ -119,7 +119,7 @@ def copied(session, make):
 @pytest.mark.parametrize("delay", [0, 130])
 @pytest.mark.parametrize("gamma", [0.5, "scale"])
 def test_a_session_restored_after_every_block(labels, transforms, delay, gamma, tmp_path, monkeypatch):
-    """Also between the pieces that come out of buffers at the end."""
+    """Also between the pieces of a buffer that are drained at the end."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("budgetron.evaluate.session.PIECE", 40)
     y, rows = LABELS[labels], sparse.csr_matrix(X) if labels == "numbers" else X
@@ -184,7 +184,7 @@ def test_the_end_of_few_rows_and_of_none():
 
 
 def test_a_row_that_is_not_finite():
-    """The rows before its piece are learned; the session is over, and a new one goes on."""
+    """The rows before are learned. The session has ended, and a new one continues."""
     bad = X.copy()
     bad[700, 2] = np.nan
     for delay in (0, 20):
@@ -223,7 +223,7 @@ def test_a_row_that_makes_the_learner_diverge(delay):
 
 
 def test_a_late_row_that_makes_the_learner_diverge():
-    """One that is learned only at the end."""
+    """A row that is learned only at the end."""
     learner = ogd(Linear(), eta=1e200, loss=Squared())
     session = Session(OnlineRegressor(learner), delay=50)
     session.feed(Block(X[:30], TARGETS[:30] + 1, 0))
@@ -240,7 +240,7 @@ def test_a_block_that_is_not_learned_to_its_end():
 
 
 def test_a_text_label_of_no_class_is_not_saved_as_another():
-    """It waits in the buffer, where no learner has seen it."""
+    """The row is still in the buffer, and no learner has seen it."""
     session = Session(OnlineClassifier(), [ShuffleBuffer(100)], classes=["a", "c"])
     session.feed(Block(X[:5], np.array(list("acabc"), dtype=object), 0))
     with pytest.raises(DataError, match=r"y contains 'b', which is not among the classes \['a', 'c'\]"):

@@ -11,7 +11,7 @@ FOLDER = Path(os.environ.get("BUDGETRON_DATA") or "no folder of data")
 
 
 def load(name):
-    """Dense rows and labels of a data set; the test is skipped where its file is absent."""
+    """The dense rows and labels of a data set. Skips the test if its file is missing."""
     path = FOLDER / f"{name}.svm.xz"
     if not path.exists():
         pytest.skip(f"needs {path.name} in the folder that BUDGETRON_DATA names")

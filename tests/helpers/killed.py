@@ -1,4 +1,4 @@
-"""Runs of the command line that are killed at random moments, until none is left to kill.
+"""Kill and resume runs of the command line at random moments.
 
 A process of its own loads everything once, and forks for each run: what is killed is learning or saving,
 not loading modules. It prints how many were killed and how many came to their end.
@@ -28,7 +28,7 @@ def forked(argv):
 
 
 def ended(child):
-    """Whether the child came to its end; it must have been a good one."""
+    """Wait for the child. Returns whether it succeeded; else it must have been killed."""
     status = os.waitpid(child, 0)[1]
     if os.WIFSIGNALED(status):
         assert os.WTERMSIG(status) == signal.SIGKILL
@@ -38,7 +38,7 @@ def ended(child):
 
 
 def contents(paths):
-    """What is in the files, which are then removed."""
+    """Read the files and remove them."""
     kept = [open(path, "rb").read() for path in paths]  # noqa: SIM115
     for path in paths:
         os.unlink(path)
@@ -46,7 +46,7 @@ def contents(paths):
 
 
 def killed(argv, paths, kills, seed):
-    """Kills so many runs, each going on from where the one before was killed."""
+    """Kill ``kills`` runs, each of which resumes the one before."""
     began = time.perf_counter()
     assert ended(forked(argv))
     took, expected = time.perf_counter() - began, contents(paths)

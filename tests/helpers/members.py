@@ -1,4 +1,4 @@
-"""Every algorithm of the library, found by looking: what tests that hold for all of them run over."""
+"""All algorithms and public classes of the library, for tests that must hold for all of them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ TASKS = ("binary", "multiclass", "regression")
 
 
 def parameters(name: str) -> set[str]:
-    """The names of what an algorithm can be told."""
+    """The names of the parameters of an algorithm."""
     return set(inspect.signature(getattr(algorithms, name)).parameters)
 
 
@@ -89,7 +89,7 @@ def unbounded(learner: Any) -> Any:
 
 
 def budgeted() -> list[str]:
-    """The algorithms that keep to a budget; that of nbsgd only begins there."""
+    """The algorithms that never exceed their budget (nbsgd may)."""
     return [name for name in algorithms.__all__ if "budget" in parameters(name) and name != "nbsgd"]
 
 
@@ -122,13 +122,13 @@ def _accepted(model: OnlineClassifier | OnlineRegressor, y: list[int]) -> bool:
 
 
 def cases() -> list[tuple[str, str]]:
-    """Every (task, algorithm) that there is."""
+    """Every pair (task, algorithm)."""
     members = {"binary": classifiers(), "multiclass": multiclass(), "regression": regressors()}
     return [(task, name) for task in TASKS for name in members[task]]
 
 
 def parts(kind: type) -> list[Any]:
-    """One of every exported class of that kind, small, and one for each word that a parameter may be."""
+    """A small object of every public class of that kind, and one for each allowed string parameter."""
     found = []
     for cls in exported(kind).values():
         if not dataclasses.is_dataclass(cls):
@@ -176,19 +176,19 @@ def _defined(task: str, learner: Learner) -> bool:
 
 
 def expansions() -> list[tuple[str, str]]:
-    """Those of the cases whose model is made of support vectors, not of explicit features."""
+    """The cases whose model has support vectors, not explicit features."""
     return [(task, name) for task, name in cases() if not isinstance(make(name), Mapped)]
 
 
 def estimator(task: str, learner: str | Learner, **kwargs: Any) -> Any:
-    """The estimator of a task, by an algorithm's name or with a learner, on a fixed seed."""
+    """The estimator of a task with a fixed seed, from the name of an algorithm or a learner."""
     learner = make(learner) if isinstance(learner, str) else learner
     kwargs.setdefault("random_state", 0)
     return (OnlineRegressor if task == "regression" else OnlineClassifier)(learner, **kwargs)
 
 
 def data(task: str, n: int = 80, *, seed: int = 0, features: int = 3) -> tuple[Any, Any]:
-    """Rows with some zeros in them, and labels or targets that are not linear in them."""
+    """Rows with some zeros, and labels or targets that are not linear in them."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, features)) * (rng.random((n, features)) < 0.7)
     r = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, -1] + 0.3 * rng.normal(size=n)
@@ -198,27 +198,27 @@ def data(task: str, n: int = 80, *, seed: int = 0, features: int = 3) -> tuple[A
 
 
 def start(model: Any, task: str, X: Any, y: Any, **kwargs: Any) -> Any:
-    """The first ``partial_fit``, which tells a classifier what labels there are."""
+    """Call ``partial_fit``, with ``classes`` for a classifier."""
     classes = {} if task == "regression" else {"classes": [0, 1] if task == "binary" else [0, 1, 2]}
     return model.partial_fit(X, y, **classes, **kwargs)
 
 
 def fitted(task: str = "binary", learner: str | Learner = "rbp", n: int = 40) -> Any:
-    """A small model in mid-stream."""
+    """A small fitted model."""
     X, y = data(task, n)
     return start(estimator(task, learner), task, X, y)
 
 
 def scores(model: Any, X: Any) -> Any:
-    """f(x), of either estimator."""
+    """The scores of a classifier or a regressor."""
     return getattr(model, "decision_function", model.predict)(X)
 
 
 def same_state(one: Any, other: Any) -> bool:
-    """Whether two fitted estimators hold the same model, bit for bit."""
+    """Whether two fitted estimators have the same model, bit for bit."""
     return bits(one) == bits(other)
 
 
 def bits(model: Any) -> dict[str, tuple[str, bytes]]:
-    """A fitted estimator's model, as something that can be compared later."""
+    """The state of a fitted estimator's model as bytes, to compare later."""
     return {name: (a.dtype.str, a.tobytes()) for name, a in model._model.state().items()}

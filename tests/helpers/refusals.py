@@ -11,7 +11,7 @@ from tests.helpers.members import bits, data, estimator, scores, start
 
 @contextmanager
 def refused(*culprits, ours=True):
-    """What is inside raises a ValueError or TypeError that names the culprits; ours in one sentence."""
+    """Expects a ValueError or TypeError whose message contains the culprits; if ours, one sentence."""
     with pytest.raises((ValueError, TypeError)) as caught:
         yield caught
     sentence = str(caught.value)
@@ -24,14 +24,14 @@ def refused(*culprits, ours=True):
 
 
 def everything(model):
-    """All that a fitted estimator is, to be compared later."""
+    """All attributes of a fitted estimator, to compare later."""
     rest = {name: repr(value) for name, value in vars(model).items() if name != "_model"}
     return rest, bits(model)
 
 
 @contextmanager
 def untouched(model, task):
-    """What is inside leaves the model as it was: to look at, to predict with and to teach."""
+    """Checks that the block does not change the model: its attributes, scores and further learning."""
     X, y = data(task)
     before, twin = everything(model), copy.deepcopy(model)
     yield
@@ -42,10 +42,10 @@ def untouched(model, task):
 
 
 def fitted(task):
-    """A model in mid-stream."""
+    """A fitted estimator."""
     return start(estimator(task, "forgetron"), task, *data(task))
 
 
 def learn(model, method, X, y, sample_weight=None):
-    """Any of the methods that learn, on a fitted model."""
+    """Call a method that learns."""
     return getattr(model, method)(X, y, sample_weight=sample_weight)

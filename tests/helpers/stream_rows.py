@@ -1,4 +1,4 @@
-"""The same rows in every form that streams read, and what the tests of streams do with them."""
+"""The same rows in every format that streams read, and helpers to read them."""
 
 import bz2
 import gzip
@@ -37,7 +37,7 @@ def dense(X):
 
 
 def rows_of(stream):
-    """All rows and labels, after a check that blocks follow each other."""
+    """All rows and labels of a stream. Checks that its blocks are consecutive."""
     blocks = list(stream)
     at = blocks[0].start if blocks else 0
     for block in blocks:
@@ -65,7 +65,7 @@ def csv_text(X=X, y=Y):
 
 
 def piped(data, step):
-    """A pipe that someone else writes to."""
+    """A pipe that a thread writes to."""
     reading, writing = os.pipe()
 
     def write():

@@ -1,4 +1,4 @@
-"""Pictures: that they show the records, and nothing that is not there."""
+"""Plots show the numbers of the records, and nothing else."""
 
 import builtins
 import json
@@ -50,7 +50,7 @@ def line(ax, name):
 
 
 def drawn(ax):
-    """The picture as it would be saved; what cannot be drawn fails here."""
+    """Render the figure to pixels; a figure that cannot be drawn fails here."""
     ax.figure.canvas.draw()
     return ax
 
@@ -184,7 +184,7 @@ def rings(ax):
 
 
 def shown(ax):
-    """The classes of the regions, by their colours, and the places of the pixels."""
+    """The classes of the regions, found by colour, and the coordinates of the pixels."""
     [image] = ax.images
     picture, (left, right, bottom, top) = np.asarray(image.get_array()), image.get_extent()
     high, wide, _ = picture.shape

@@ -1,4 +1,4 @@
-"""Reading what is long, wide, damaged or hostile."""
+"""Files that are long, wide, damaged or malicious."""
 
 import bz2
 import gzip
@@ -83,7 +83,7 @@ def test_long_lines_and_many_columns_take_seconds(name, rows):
 
 
 def test_rows_of_any_length_come_in_blocks_as_asked():
-    """Whatever pyarrow's batches are."""
+    """The size of pyarrow's batches does not matter."""
     pytest.importorskip("pyarrow")
     wide = np.arange(60 * 500).reshape(60, 500) / 8
     text = "\n".join([",".join(f"c{i}" for i in range(500)), *(",".join(map(str, r)) for r in wide)])
@@ -120,7 +120,7 @@ def test_packed_files_may_be_joined_and_padded(pack):
 
 @pytest.mark.parametrize("compress", [bz2.compress, gzip.compress, lzma.compress])
 def test_what_is_packed_tightly_is_unpacked_in_pieces(compress):
-    """A megabyte in a few bytes does not come out at once."""
+    """A megabyte compressed to a few bytes is decompressed in pieces."""
     source = streams._bytes.Source(io.BytesIO(compress(b"\n" * 3_000_000)))
     sizes = list(map(len, source.pieces()))
     assert sum(sizes) == 3_000_000

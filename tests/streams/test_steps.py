@@ -1,4 +1,4 @@
-"""What rows pass through on their way: scaling, labels, shuffling."""
+"""Transforms: scaling, label encoding, shuffling."""
 
 from itertools import islice, pairwise
 
@@ -30,7 +30,7 @@ def dense(X):
 
 
 def out(step, X, y=Y, cuts=()):
-    """What comes out of a step if rows go in, cut into blocks in places."""
+    """The output of a transform for rows divided into blocks."""
     ends = [0, *sorted(cuts), X.shape[0]]
     blocks = [Block(X[a:b], y[a:b], a) for a, b in pairwise(ends)]
     blocks = [*map(step.learn_transform, blocks), step.flush()]
@@ -84,7 +84,7 @@ def outs(step, block):
 
 
 def scales(scale):
-    """The obvious way: for every row, from all rows before."""
+    """The simple way: compute the statistics of all rows before each row."""
     rows = []
     for i in range(len(X)):
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -142,7 +142,7 @@ def test_transform_learns_nothing(step, rows):
 
 
 def test_standardised_columns_that_are_far_from_0():
-    """Where sums of squares would lose everything."""
+    """Numbers for which a sum of squares would lose all digits."""
     Z = 1e9 + RNG.standard_normal((2000, 1))
     got = Standardise().learn_transform(Block(Z, None, 0)).X[1000:]
     assert abs(got.mean()) < 0.1
@@ -224,7 +224,7 @@ def test_given_labels():
 
 
 def plainly_shuffled(n, size, seed):
-    """The same draws, one row at a time."""
+    """A reference with the same random numbers, one row at a time."""
     random = np.random.Generator(np.random.Philox(key=seed))
     buffer, order = [], []
     for i in range(n):

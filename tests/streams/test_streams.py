@@ -1,4 +1,4 @@
-"""Where rows come from: blocks, skipping, packed files, pipes."""
+"""Sources of rows: blocks, skipping, compressed files, pipes."""
 
 import io
 import os
@@ -108,7 +108,7 @@ def test_packed_files_in_several_parts(pack):
 
 @pytest.mark.parametrize("pack", [p for p in PACK if p != "plain"])
 def test_packed_files_cut_off(pack):
-    """Never a row that is not there, and never a silent end."""
+    """A truncated file gives only rows that are in it, and then an error."""
     text = TEXT * 200
     packed = PACK[pack](text)
     seen = []

@@ -37,7 +37,7 @@ ROWS = [
 
 
 def rows(text, piece=None, block=3, first=1, last=2**31 - 2):
-    """The rows of a text that is fed in pieces, and the place of its problem."""
+    """The rows of a text fed in pieces, and the position of its error."""
     piece = piece or len(text) or 1
     pieces = (text[i : i + piece] for i in range(0, len(text), piece))
     return fuzz.native(pieces, first, last, block)

@@ -1,4 +1,4 @@
-"""Streams from CSV and Parquet files; test_streams.py has what holds for every source."""
+"""Streams from CSV and Parquet files. test_streams.py tests what all sources share."""
 
 import io
 import sys

@@ -213,12 +213,14 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
 def _quick_codes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Floats | None:
     """The codes of labels of the same type as the classes; None if a type or label differs."""
-    if y.dtype.kind != classes.dtype.kind or y.dtype.kind not in "iufbU":
+    kind = y.dtype.kind
+    if kind != classes.dtype.kind or kind not in "iufbU":
         return None
     indices = np.searchsorted(classes, y)
     if (classes[np.minimum(indices, len(classes) - 1)] != y).any():
         return None
-    return _codes_of(indices, classes)
+    codes = indices.astype(np.float64)
+    return 2 * codes - 1 if len(classes) == 2 else codes
 
 
 def _codes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Floats:
@@ -230,11 +232,7 @@ def _codes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Floats:
     if not known.all():
         label = y[np.argmin(known)].tolist()
         raise ValueError(f"y contains {label!r}, which is not among the classes {classes.tolist()}.")
-    return _codes_of(np.searchsorted(classes, y), classes)
-
-
-def _codes_of(indices: npt.NDArray[np.intp], classes: npt.NDArray[Any]) -> Floats:
-    codes = indices.astype(np.float64)
+    codes = np.searchsorted(classes, y).astype(np.float64)
     return 2 * codes - 1 if len(classes) == 2 else codes
 
 
