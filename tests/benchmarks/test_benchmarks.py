@@ -44,7 +44,7 @@ def test_rows_where_there_is_no_file(monkeypatch, tmp_path, capsys):
     """Without its file a data set is a stream of the same width, and that is said."""
     monkeypatch.setenv("BUDGETRON_DATA", str(tmp_path))
     data = rows.load("w8a", 300)
-    assert "w8a.train.svm (or packed: .xz, .gz, .bz2, .zst) is not in" in capsys.readouterr().out
+    assert "w8a.train.svm (or .svm.xz, .svm.gz, .svm.bz2, .svm.zst) is not in" in capsys.readouterr().out
     assert data.name.startswith("synthetic")
     assert data.X.shape == data.dense.shape == (len(data.y), 300)
     assert 10 < data.X.nnz / len(data.y) < 16

@@ -107,7 +107,7 @@ def test_several_algorithms_share_flags():
 
 @pytest.mark.parametrize(
     ("word", "message"),
-    [("forgetorn", "did you mean forgetron?"), ("lasso", "there are: avm, bduol,")],
+    [("forgetorn", "did you mean forgetron?"), ("lasso", "expected one of avm, bduol,")],
 )
 def test_unknown_algorithms(word, message, capsys):
     code, out, err = called(capsys, "run", word, "-", *COLUMNS)
