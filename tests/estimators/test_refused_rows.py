@@ -29,12 +29,8 @@ def explosive(n, first):
 def diverging(task, name):
     """A learner, rows, labels and weights such that a row after the first 20 must be refused."""
     X, y = data(task, 60)
-    if (task, name) in expansions() and name not in (
-        "avm",
-        "bsgd",
-        "nbsgd",
-    ):  # k(x,x) of one row is infinite
-        X[40] = 1e30
+    if (task, name) in expansions() and name not in ("avm", "bsgd", "nbsgd"):
+        X[40] = 1e30  # k(x,x) is infinite
         return make(name, Polynomial(1.0, 1.0, degree=9)), X, y, np.ones(60)
     return make(name), X, y * 1e5 if task == "regression" else y, explosive(60, 20)
 
