@@ -93,10 +93,10 @@ coverage:  ## which native lines the tests reach
 	$(call NATIVELY,covered) $(NATIVE)
 	build/covered/bin/python -m benchmarks.native_coverage --missing build/covered-objects
 
-# The type stubs, which the build generates, beside the sources: mypy and editors look for them there.
+# The type stubs, generated beside the sources: mypy and editors look for them there.
 stub: $(VENV)/.developed
-	cd src/budgetron && for stub in $$(cd $(abspath $(VENV))/lib/python*/site-packages/budgetron && \
-	  find . -name '*.pyi'); do cp $(abspath $(VENV))/lib/python*/site-packages/budgetron/$$stub $$stub; done
+	$(BIN)/python src/budgetron/_exports.py src/budgetron
+	$(BIN)/python -m nanobind.stubgen -q -m budgetron._core -o src/budgetron/_core.pyi
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
