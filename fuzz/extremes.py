@@ -143,7 +143,7 @@ def learner(draw: random.Random, *, averaged: bool = True) -> Learner:
             told["budget"] = draw.choice([1, 2, 5, 10])
         if "loss" in members.parameters(name) and draw.random() < 0.5:
             told["loss"] = one_of(Loss, draw)
-        return members.make(name, one_of(Kernel, draw), **told)
+        return members.described(name, one_of(Kernel, draw), **told)
     kinds = [t for t in exported(Learner) if averaged or t is not budgetron.Averaged]
     made: Learner = described(draw.choice(kinds), draw)
     return made

@@ -63,10 +63,16 @@ def parameters(name: str) -> set[str]:
     return set(inspect.signature(getattr(algorithms, name)).parameters)
 
 
-def make(name: str, kernel: Kernel | None = None, **kwargs: Any) -> Learner:
+def described(name: str, kernel: Kernel | None = None, **kwargs: Any) -> Learner:
     """The algorithm of that name on the kernel, with a small budget and rank where it takes them."""
     settings = filled(getattr(algorithms, name)) | kwargs
-    learner = getattr(algorithms, name)(Gaussian(0.5) if kernel is None else kernel, **settings)
+    learner: Learner = getattr(algorithms, name)(Gaussian(0.5) if kernel is None else kernel, **settings)
+    return learner
+
+
+def make(name: str, kernel: Kernel | None = None, **kwargs: Any) -> Learner:
+    """As `described`; a test is skipped if the algorithm is not defined for its kernel."""
+    learner = described(name, kernel, **kwargs)
     try:
         learner.build(Labels(2), 1, np.float64, 0)
     except (TypeError, ValueError) as refusal:  # tests of other refusals meet them again

@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -87,7 +88,7 @@ def save(estimator: Any, path: Path, extra: Mapping[str, Any] | None = None) -> 
     texts = {
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
-        "budgetron_version": version("budgetron"),
+        "budgetron_version": _this_version(),
         "description": json.dumps(description, sort_keys=True, separators=(",", ":"), allow_nan=False),
     }
     durable.write(path, list(tensors.encode(arrays, texts)))
@@ -152,13 +153,18 @@ def _place(path: Any) -> str:
     return place
 
 
+@cache
+def _this_version() -> str:
+    return version("budgetron")
+
+
 def _refuse_other_formats(texts: dict[str, str]) -> str | None:
     """Why a file with these texts is refused, or None."""
     if texts.get("format") != FORMAT:
         return "is not a model file of budgetron"
     number = texts.get("format_version", "")
     if number != str(FORMAT_VERSION):
-        written, this = texts.get("budgetron_version", "?")[:50], version("budgetron")
+        written, this = texts.get("budgetron_version", "?")[:50], _this_version()
         return (
             f"has model file format {number[:20]!r}, written by budgetron {written}; "
             f"this is budgetron {this}, which reads format {FORMAT_VERSION}: update it"
