@@ -51,6 +51,8 @@ class FeatureMap : public Part {
  public:
   // The current number of features.
   virtual std::size_t size() const = 0;
+  // How many of the last features are inputs themselves: as many as columns, where others do not grow with them.
+  virtual std::size_t inputs() const { return 0; }
   // z(x) of every row, concatenated.
   virtual void transform(const Stretch& rows, std::span<double> Z) const = 0;
   // |z|^2, or k(x,x) while learning a row adds it to the space.
@@ -84,6 +86,7 @@ class Identity final : public FeatureMap {
       : features_(features), scale_(scale), constant_(constant) {}
 
   std::size_t size() const override { return features_ + (constant_ ? 1 : 0); }
+  std::size_t inputs() const override { return size(); }
   void transform(const Stretch& rows, std::span<double> Z) const override {
     std::fill(Z.begin(), Z.end(), 0.0);
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -112,6 +115,8 @@ class Stack final : public FeatureMap {
     for (const auto& map : maps_) sum += map->size();
     return sum;
   }
+
+  std::size_t inputs() const override { return maps_.back()->inputs(); }
 
   void transform(const Stretch& rows, std::span<double> Z) const override {
     std::vector<double> part;

@@ -115,6 +115,50 @@ class CauchyFrequencies final : public DrawnFrequencies {
   double quantile(double p) const override { return std::tan(std::numbers::pi * (p - 0.5)); }
 };
 
+// Every component looks at one or two columns only, drawn at random. On each of them its frequency is normal, divided
+// by a width that is drawn log-uniformly between two limits. Component i uses stream i + 1 of the generator.
+class SparseFrequencies final : public Frequencies {
+ public:
+  SparseFrequencies(std::size_t components, std::size_t columns, double narrowest, double widest, Counter seed)
+      : components_(components), columns_(columns), narrowest_(narrowest), widest_(widest), seed_(seed) {}
+
+  std::size_t components() const override { return components_; }
+  void begin() const override { picks_.get(); }
+  void column(std::size_t j, std::span<double> u) const override {
+    const std::vector<Pick>& picks = picks_.get();
+    for (std::size_t i = 0; i < components_; ++i)
+      u[i] = picks[i].first == j ? picks[i].u : picks[i].second == j ? picks[i].v : 0;
+  }
+  Bytes bytes() const override { return sizeof *this + (picks_.peek() == nullptr ? 0 : bytes_of(*picks_.peek())); }
+
+ private:
+  struct Pick {
+    std::size_t first, second;  // equal if there is one column
+    double u, v;
+  };
+
+  Pick pick(std::size_t i) const {
+    Random random(seed_, i + 1);
+    const auto normal = [&] { return normal_quantile(std::min(random.uniform() + 0x1p-54, 1 - 0x1p-53)); };
+    const bool two = random.uniform() < 0.5 && columns_ > 1;
+    const double width = narrowest_ * std::pow(widest_ / narrowest_, random.uniform());
+    const std::size_t first = random.below(columns_);
+    std::size_t second = two ? random.below(columns_ - 1) : first;
+    if (two && second >= first) ++second;
+    const double u = normal() / width;
+    return {first, second, u, two ? normal() / width : u};
+  }
+
+  std::size_t components_, columns_;
+  double narrowest_, widest_;
+  Counter seed_;
+  Lazy<std::vector<Pick>> picks_{[this] {
+    std::vector<Pick> picks;
+    for (std::size_t i = 0; i < components_; ++i) picks.push_back(pick(i));
+    return picks;
+  }};
+};
+
 // A given matrix, columns x components, computed on first use.
 class GivenFrequencies final : public Frequencies {
  public:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -49,38 +50,23 @@ class Mapped final : public Learner {
 
   std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) override {
     require_weights();
-    std::vector<double> Z;
-    for (std::size_t first = 0, last; first < rows.size(); first = last) {
-      last = std::min(first + (map_->learns() ? 1 : ahead()), rows.size());
-      map_->begin_preparing();
-      prepare(rows, weights, first, last);
-      Z.resize((last - first) * w_.size());
-      map_->transform({rows, first, last}, Z);
-      for (std::size_t i = first; i < last; ++i) {
-        const auto f = scores.subspan(i * outputs(), outputs());
-        const Vector z = Vector(Z).subspan((i - first) * w_.size(), w_.size());
-        w_.scores(z, f);
-        const double weight = weights.empty() ? 1 : weights[i];
-        if (!moderate(f) || (weight != 0 && !learn({rows, i, i + 1}, z, f, y[i], weight))) {
-          map_->forget_prepared();
-          prepare(rows, weights, first, i);
-          return i;
-        }
-      }
-    }
-    return rows.size();
+    const std::size_t done = run_blocks(rows, y, weights, scores);
+    rule_->finish();
+    return done;
   }
 
   void scores(const Rows& rows, std::span<double> out) const override {
-    require_weights();
-    std::vector<double> Z;
-    for (std::size_t first = 0, last; first < rows.size(); first = last) {
-      last = std::min(first + ahead(), rows.size());
-      Z.resize((last - first) * w_.size());
-      map_->transform({rows, first, last}, Z);
-      for (std::size_t i = first; i < last; ++i)
-        w_.output_scores(Vector(Z).subspan((i - first) * w_.size(), w_.size()), out.subspan(i * outputs(), outputs()));
-    }
+    const VectorRule& rule = *rule_;
+    each_feature_vector(rows, [&](std::size_t i, Vector z) {
+      const auto f = out.subspan(i * outputs(), outputs());
+      w_.output_scores(z, f);
+      rule.put_out(z, f);
+    });
+  }
+
+  bool has_deviations() const override { return rule_->has_variance(); }
+  void deviations(const Rows& rows, std::span<double> out) const override {
+    each_feature_vector(rows, [&](std::size_t i, Vector z) { out[i] = std::sqrt(rule_->variance(z)); });
   }
 
   void fields(Fields& io) override {
@@ -96,6 +82,41 @@ class Mapped final : public Learner {
   }
 
  private:
+  std::size_t run_blocks(const Rows& rows, Vector y, Vector weights, std::span<double> scores) {
+    std::vector<double> Z;
+    for (std::size_t first = 0, last; first < rows.size(); first = last) {
+      last = std::min(first + (map_->learns() ? 1 : ahead()), rows.size());
+      map_->begin_preparing();
+      prepare(rows, weights, first, last);
+      Z.resize((last - first) * w_.size());
+      map_->transform({rows, first, last}, Z);
+      for (std::size_t i = first; i < last; ++i) {
+        const auto f = scores.subspan(i * outputs(), outputs());
+        const Vector z = Vector(Z).subspan((i - first) * w_.size(), w_.size());
+        w_.scores(z, f);
+        const double weight = weights.empty() ? 1 : weights[i];
+        if (!moderate(f) || !learn({rows, i, i + 1}, z, f, y[i], weight)) {
+          map_->forget_prepared();
+          prepare(rows, weights, first, i);
+          return i;
+        }
+      }
+    }
+    return rows.size();
+  }
+
+  template <class Use>
+  void each_feature_vector(const Rows& rows, Use use) const {
+    require_weights();
+    std::vector<double> Z;
+    for (std::size_t first = 0, last; first < rows.size(); first = last) {
+      last = std::min(first + ahead(), rows.size());
+      Z.resize((last - first) * w_.size());
+      map_->transform({rows, first, last}, Z);
+      for (std::size_t i = first; i < last; ++i) use(i, Vector(Z).subspan((i - first) * w_.size(), w_.size()));
+    }
+  }
+
   void require_weights() const {
     if (w_.size() != map_->size()) throw std::logic_error("Mapped: neither begun nor restored.");
   }
@@ -108,11 +129,16 @@ class Mapped final : public Learner {
   // The number of rows whose features fit in the cache.
   std::size_t ahead() const { return std::clamp<std::size_t>(32768 / std::max<std::size_t>(w_.size(), 1), 1, 32); }
 
-  // One round; z = z(x) and f = f(x) before the update. Returns false, with nothing changed, if the step exceeds the
-  // limits.
-  bool learn(const Stretch& row, Vector z, Vector f, double y, double weight) {
+  // One round; z = z(x) and f = f(x) before the update, which become the scores. A row of weight 0 is only scored.
+  // Returns false, with nothing changed, if the step exceeds the limits.
+  bool learn(const Stretch& row, Vector z, std::span<double> f, double y, double weight) {
+    if (weight == 0) {
+      rule_->put_out(z, f);
+      return true;
+    }
     Question question = task_->ask(f, y, map_->squared_norm(row[0], z), weight);
     question.round.t = t_ + 1;
+    rule_->put_out(z, f);
     if (!moderate_square(question.round.kxx) || !rule_->propose(question.round)) return false;
     ++t_;
     if (map_->learns()) {

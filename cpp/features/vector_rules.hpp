@@ -25,6 +25,13 @@ class VectorRule : public Part {
  public:
   // Starts with weights of this shape; with 0 features if the rule is about to be restored.
   virtual void begin(std::size_t /*outputs*/, std::size_t /*features*/) {}
+  // Turns f = w'z into the scores that the model puts out. The rule may keep what it computes for the round; the second
+  // form is for predictions.
+  virtual void put_out(Vector /*z*/, std::span<double> /*f*/) {}
+  virtual void put_out(Vector /*z*/, std::span<double> /*f*/) const {}
+  // The variance of a prediction, if the rule has one.
+  virtual bool has_variance() const { return false; }
+  virtual double variance(Vector /*z*/) const { return 0; }
   // Computes the step of a round; returns false, with nothing changed in the model, if it exceeds the limits.
   virtual bool propose(const Round&) = 0;
   // Whether the proposed step is nonzero.
@@ -33,6 +40,8 @@ class VectorRule : public Part {
   virtual void commit(const Question&, Vector z, Weights& w) = 0;
   // The coordinates have changed, and w with them; state of new coordinates is reset.
   virtual void change(const Change&, Weights& /*w*/) {}
+  // Called after the last row of a batch: work put off until the next row is done now.
+  virtual void finish() {}
 };
 
 // A step beta z, with beta from a scalar rule.

@@ -1,6 +1,7 @@
 // Views of input rows in the caller's memory: dense or compressed sparse, single or double precision, never copied.
 #pragma once
 
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +59,9 @@ struct DenseRows {
 
   std::size_t size() const { return rows; }
   Row operator[](std::size_t i) const { return DenseRow<T>{values + i * columns, columns}; }
+  DenseRows slice(std::size_t first, std::size_t last) const {
+    return {values + first * columns, last - first, columns};
+  }
 };
 
 template <class T>
@@ -73,15 +77,27 @@ struct SparseRows {
   Row operator[](std::size_t i) const {
     return SparseRow<T>{values + starts[i], indices + starts[i], static_cast<std::size_t>(starts[i + 1] - starts[i])};
   }
+  SparseRows slice(std::size_t first, std::size_t last) const {
+    return {values, indices, starts + first, last - first, columns};
+  }
 };
 
 // A batch of rows of any of the four kinds.
 class Rows {
  public:
   using View = std::variant<DenseRows<float>, DenseRows<double>, SparseRows<float>, SparseRows<double>>;
-  Rows(View view) : view_(view) {}
+  Rows(View view) : view_(view), id_(++views_made) {}
   const View& view() const { return view_; }
+  // Rows first .. last.
+  Rows slice(std::size_t first, std::size_t last) const {
+    return std::visit([&](const auto& v) { return Rows(v.slice(first, last)); }, view_);
+  }
+  // A number of its own for every view, so that work on a view can be remembered and shared. Copies keep it.
+  std::uint64_t id() const { return id_; }
 
+  bool sparse() const {
+    return std::visit([](const auto& v) { return std::decay_t<decltype(v)>::sparse; }, view_);
+  }
   std::size_t size() const {
     return std::visit([](const auto& v) { return v.size(); }, view_);
   }
@@ -90,7 +106,9 @@ class Rows {
   }
 
  private:
+  inline static std::atomic<std::uint64_t> views_made = 0;
   View view_;
+  std::uint64_t id_;
 };
 
 // Whether |x|^2 is small enough that |x - s|^2 = |x|^2 + |s|^2 - 2<x, s> cannot overflow.
@@ -99,9 +117,15 @@ bool not_too_large(T squares) {
   return std::isfinite(8 * squares);
 }
 
-// Whether the squared norm of a row is far enough from overflow in precision T.
+// Whether the squared norm of a row is far enough from overflow in precision T. NaN is, if missing values are allowed.
 template <class T, class Value>
-bool squares(const Value* x, std::size_t count) {
+bool squares(const Value* x, std::size_t count, bool missing = false) {
+  if (missing) {
+    T sum = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      if (!std::isnan(x[i])) sum += static_cast<T>(x[i]) * static_cast<T>(x[i]);
+    return not_too_large(sum);
+  }
   T sums[8] = {};  // eight accumulators, to shorten the dependency chain
   std::size_t i = 0;
   for (; i + 8 <= count; i += 8)
@@ -112,7 +136,7 @@ bool squares(const Value* x, std::size_t count) {
 
 // The first row whose squared norm is too large; rows.size() if there is none.
 template <class T>
-std::size_t first_too_large(const Rows& rows) {
+std::size_t first_too_large(const Rows& rows, bool missing = false) {
   // If the squares of the whole batch have a finite sum, so have those of each row.
   if constexpr (std::is_same_v<T, double>)
     if (const auto* all = std::get_if<DenseRows<double>>(&rows.view())) {
@@ -120,7 +144,7 @@ std::size_t first_too_large(const Rows& rows) {
       if (not_too_large(dot(numbers, numbers))) return rows.size();
     }
   for (std::size_t i = 0; i < rows.size(); ++i)
-    if (!std::visit([](const auto& row) { return squares<T>(row.values, row.size()); }, rows[i])) return i;
+    if (!std::visit([&](const auto& row) { return squares<T>(row.values, row.size(), missing); }, rows[i])) return i;
   return rows.size();
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 #include "input/rows.hpp"
@@ -14,49 +15,70 @@
 
 namespace budgetron {
 
-// (x - mean) / standard deviation, for dense rows (Welford 1962).
+// Sums stay finite: at this size all digits that differ have been lost anyway.
+inline double added(double sum, double more) { return std::min(sum + more, std::numeric_limits<double>::max()); }
+
+// (x - mean) / standard deviation, for dense rows (Welford 1962). NaN is a missing value: it gives 0, which is the
+// mean, and is not counted.
 class Moments {
  public:
-  explicit Moments(std::size_t columns) : mean_(columns), squares_(columns) {}
+  explicit Moments(std::size_t columns) : missing_(columns), mean_(columns), squares_(columns) {}
 
   double scaled(std::size_t j, double x) const {
-    return squares_[j] > 0 ? (x - mean_[j]) / std::sqrt(squares_[j] / rows_) : 0;
+    return squares_[j] > 0 && !std::isnan(x) ? (x - mean_[j]) / deviation(j) : 0;
   }
   void next_row() { ++rows_; }
   void count(std::size_t j, double x) {
+    if (std::isnan(x)) {
+      ++missing_[j];
+      return;
+    }
     const double d = x - mean_[j];
-    mean_[j] += d / rows_;
-    squares_[j] += d * (x - mean_[j]);
+    mean_[j] += d / (rows_ - missing_[j]);
+    squares_[j] = added(squares_[j], d * (x - mean_[j]));
   }
+  double mean(std::size_t j) const { return mean_[j]; }
+  double deviation(std::size_t j) const { return std::sqrt(squares_[j] / (rows_ - missing_[j])); }
   void fields(Fields& io) {
     io.field("rows", rows_);
+    io.field("missing", missing_);
     io.field("mean", mean_);
     io.field("squares", squares_);  // sums of squares about the mean
   }
-  bool is_consistent(std::size_t columns) const { return mean_.size() == columns && squares_.size() == columns; }
+  bool is_consistent(std::size_t columns) const {
+    return mean_.size() == columns && squares_.size() == columns && missing_.size() == columns;
+  }
 
  private:
   double rows_ = 0;
-  std::vector<double> mean_, squares_;
+  std::vector<double> missing_, mean_, squares_;
 };
 
-// x / root mean square, for sparse rows: 0 stays 0.
+// x / root mean square, for sparse rows: 0 stays 0. NaN gives 0 and is not counted.
 class Squares {
  public:
-  explicit Squares(std::size_t columns) : squares_(columns) {}
+  explicit Squares(std::size_t columns) : missing_(columns), squares_(columns) {}
 
-  double scaled(std::size_t j, double x) const { return squares_[j] > 0 ? x / std::sqrt(squares_[j] / rows_) : 0; }
+  double scaled(std::size_t j, double x) const {
+    return squares_[j] > 0 && !std::isnan(x) ? x / std::sqrt(squares_[j] / (rows_ - missing_[j])) : 0;
+  }
   void next_row() { ++rows_; }
-  void count(std::size_t j, double x) { squares_[j] += x * x; }
+  void count(std::size_t j, double x) {
+    if (std::isnan(x))
+      ++missing_[j];
+    else
+      squares_[j] = added(squares_[j], x * x);
+  }
   void fields(Fields& io) {
     io.field("rows", rows_);
+    io.field("missing", missing_);
     io.field("squares", squares_);
   }
-  bool is_consistent(std::size_t columns) const { return squares_.size() == columns; }
+  bool is_consistent(std::size_t columns) const { return squares_.size() == columns && missing_.size() == columns; }
 
  private:
   double rows_ = 0;
-  std::vector<double> squares_;
+  std::vector<double> missing_, squares_;
 };
 
 // (x - least) / (largest - least), for dense rows.

@@ -58,6 +58,11 @@ class Learner : public Part {
   virtual std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) = 0;
   // f(x) for every row (rows x outputs).
   virtual void scores(const Rows& rows, std::span<double> out) const = 0;
+  // The standard deviation of the prediction of every row, in regression, if the learner has one.
+  virtual bool has_deviations() const { return false; }
+  virtual void deviations(const Rows&, std::span<double>) const {}
+  // Whether rows may have NaN for a missing value.
+  virtual bool accepts_missing() const { return false; }
   Guard& guard() const { return guard_; }
   // The number of rows that `run` has done since the learner was built.
   std::atomic<Counter> rows_done = 0;

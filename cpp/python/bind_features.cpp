@@ -9,10 +9,12 @@
 #include "features/fourier.hpp"
 #include "features/frequencies.hpp"
 #include "features/hadamard.hpp"
+#include "features/kalman.hpp"
 #include "features/landmarks.hpp"
 #include "features/mapped.hpp"
 #include "features/nystrom.hpp"
 #include "features/vector_rules.hpp"
+#include "features/wrapped.hpp"
 #include "python/bind.hpp"
 
 namespace budgetron {
@@ -145,11 +147,16 @@ void bind_features(nb::module_& m) {
       .def(nb::init<std::size_t, double, Counter>(), "components"_a, "scale"_a, "seed"_a);
   nb::class_<CauchyFrequencies, Frequencies>(m, "CauchyFrequencies")
       .def(nb::init<std::size_t, double, Counter>(), "components"_a, "scale"_a, "seed"_a);
+  nb::class_<SparseFrequencies, Frequencies>(m, "SparseFrequencies")
+      .def(nb::init<std::size_t, std::size_t, double, double, Counter>(), "components"_a, "columns"_a, "narrowest"_a,
+           "widest"_a, "seed"_a);
   m.def("given_frequencies", &given_frequencies, "columns"_a, "components"_a, "make"_a,
         nb::sig("def given_frequencies(columns: int, components: int, make: object) -> Frequencies"));
 
   nb::class_<FeatureMap>(m, "FeatureMap")
       .def_prop_ro("size", &FeatureMap::size)
+      .def_prop_ro("learns", &FeatureMap::learns)
+      .def_prop_ro("inputs", &FeatureMap::inputs)
       .def("fit", &fit, "rows"_a)
       .def("transform", &transform, "rows"_a)
       .def("state", &map_state, nb::sig("def state(self) -> dict[str, object]"))
@@ -161,6 +168,9 @@ void bind_features(nb::module_& m) {
   nb::class_<Identity, FeatureMap>(m, "Identity")
       .def(nb::init<std::size_t, double, bool>(), "features"_a, "scale"_a, "constant"_a);
   nb::class_<Stack, FeatureMap>(m, "Stack").def(nb::init<std::vector<std::shared_ptr<FeatureMap>>>(), "maps"_a);
+  nb::class_<SharedMap, FeatureMap>(m, "SharedMap").def(nb::init<std::shared_ptr<FeatureMap>>(), "map"_a);
+  nb::class_<HashedMap, FeatureMap>(m, "HashedMap")
+      .def(nb::init<std::shared_ptr<FeatureMap>, std::size_t>(), "map"_a, "columns"_a);
   nb::class_<LandmarkSelection>(m, "LandmarkSelection");
   nb::class_<FirstRows, LandmarkSelection>(m, "FirstRows").def(nb::init<std::size_t>(), "landmarks"_a);
   nb::class_<FirstSteps, LandmarkSelection>(m, "FirstSteps").def(nb::init<std::size_t>(), "landmarks"_a);
@@ -188,6 +198,10 @@ void bind_features(nb::module_& m) {
   nb::class_<AROW, VectorRule>(m, "AROW").def(nb::init<double, std::shared_ptr<Covariance>>(), "r"_a, "sigma"_a);
   nb::class_<AROWRegression, VectorRule>(m, "AROWRegression")
       .def(nb::init<double, double, std::shared_ptr<Covariance>>(), "r"_a, "epsilon"_a, "sigma"_a);
+  nb::class_<KalmanLabels, VectorRule>(m, "KalmanLabels")
+      .def(nb::init<double, double, std::size_t>(), "prior"_a, "drift"_a, "full"_a);
+  nb::class_<KalmanTargets, VectorRule>(m, "KalmanTargets")
+      .def(nb::init<double, double, std::size_t>(), "prior"_a, "drift"_a, "full"_a);
   nb::class_<Mapped, Learner>(m, "Mapped")
       .def(nb::init<std::shared_ptr<FeatureMap>, std::shared_ptr<VectorRule>, std::shared_ptr<const Task>>(), "map"_a,
            "rule"_a, "task"_a)

@@ -23,6 +23,8 @@
 #include "model/learner.hpp"
 #include "model/losses.hpp"
 #include "model/rules.hpp"
+#include "model/stacked.hpp"
+#include "model/standardised.hpp"
 #include "model/tasks.hpp"
 #include "python/bind.hpp"
 #include "support/backend.hpp"
@@ -93,7 +95,7 @@ bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& 
   const T* const values = aligned(x);
   double* const out = aligned(scores);
   nb::gil_scoped_release free;
-  if (!squares<T>(values, x.size())) return false;
+  if (!squares<T>(values, x.size(), learner.accepts_missing())) return false;
   std::unique_lock lock(learner.guard());
   const Rows row(DenseRows<T>{values, 1, x.size()});
   return learner.run(row, {&y, 1}, {}, {out, scores.size()}) == 1;
@@ -107,7 +109,7 @@ bool score_one(const Learner& learner, const Array1<T>& x, const Writable1& scor
   const T* const values = aligned(x);
   double* const out = aligned(scores);
   nb::gil_scoped_release free;
-  if (!squares<T>(values, x.size())) return false;
+  if (!squares<T>(values, x.size(), learner.accepts_missing())) return false;
   std::shared_lock lock(learner.guard());
   const Rows row(DenseRows<T>{values, 1, x.size()});
   learner.scores(row, {out, scores.size()});
@@ -179,9 +181,42 @@ NewArray<double> kernel_matrix(const Kernel& kernel, const BoundRows& X, const B
   return array(std::move(out), {X.rows.size(), Z.rows.size()});
 }
 
-std::size_t too_large(const BoundRows& X, Precision precision) {
+std::size_t too_large(const BoundRows& X, Precision precision, bool missing) {
   nb::gil_scoped_release free;
-  return precision == Precision::Single ? first_too_large<float>(X.rows) : first_too_large<double>(X.rows);
+  return precision == Precision::Single ? first_too_large<float>(X.rows, missing)
+                                        : first_too_large<double>(X.rows, missing);
+}
+
+NewArray<double> deviations(const Learner& learner, const BoundRows& X) {
+  std::vector<double> out(X.rows.size());
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    learner.deviations(X.rows, out);
+  }
+  return array(std::move(out), {X.rows.size()});
+}
+
+NewArray<double> expert_weights(const Stacked& learner) {
+  std::vector<double> out;
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    out.assign(learner.expert_weights().begin(), learner.expert_weights().end());
+  }
+  const std::size_t n = out.size();
+  return array(std::move(out), {n});
+}
+
+NewArray<double> expert_losses(const Stacked& learner) {
+  std::vector<double> out;
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    out = learner.expert_losses();
+  }
+  const std::size_t n = out.size();
+  return array(std::move(out), {n});
 }
 
 }  // namespace
@@ -189,7 +224,7 @@ std::size_t too_large(const BoundRows& X, Precision precision) {
 void bind_learners(nb::module_& m) {
   nb::enum_<Precision>(m, "Precision").value("Single", Precision::Single).value("Double", Precision::Double);
   nb::class_<BoundRows>(m, "Rows");
-  m.def("first_too_large", &too_large, "rows"_a, "precision"_a);
+  m.def("first_too_large", &too_large, "rows"_a, "precision"_a, "missing"_a = false);
   m.def("dense", &dense<double>, "X"_a.noconvert());
   m.def("dense", &dense<float>, "X"_a.noconvert());
   m.def("sparse", &sparse<double>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "columns"_a);
@@ -284,6 +319,8 @@ void bind_learners(nb::module_& m) {
       .def("restore", &restore, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"))
       .def("keep_average", &Learner::keep_average, "suffix"_a)
       .def_prop_ro("outputs", &Learner::outputs)
+      .def_prop_ro("has_deviations", &Learner::has_deviations)
+      .def("deviations", &deviations, "rows"_a)
       .def_prop_ro("size", &size)
       .def("hold", &hold)
       .def("release", [](const Learner& learner) { learner.guard().unlock(); })
@@ -299,6 +336,20 @@ void bind_learners(nb::module_& m) {
       .def(nb::init<std::shared_ptr<const Kernel>, std::shared_ptr<Rule>, std::shared_ptr<Budget>,
                     std::shared_ptr<const Task>, std::size_t, Precision>(),
            "kernel"_a, "rule"_a, "budget"_a, "task"_a, "features"_a, "precision"_a);
+
+  nb::class_<Standardised, Learner>(m, "Standardised")
+      .def(nb::init<std::shared_ptr<Learner>, std::size_t, double, bool>(), "learner"_a, "columns"_a, "clip"_a,
+           "targets"_a)
+      .def_prop_ro("inner", &Standardised::inner);
+  nb::class_<Stacked, Learner>(m, "Stacked")
+      .def_prop_ro("experts", &Stacked::experts)
+      .def("expert_weights", &expert_weights)
+      .def("expert_losses", &expert_losses);
+  nb::class_<StackedLabels, Stacked>(m, "StackedLabels")
+      .def(nb::init<std::vector<std::shared_ptr<Learner>>, std::vector<bool>, std::size_t, double, double>(),
+           "experts"_a, "logits"_a, "classes"_a, "start"_a, "drift"_a);
+  nb::class_<StackedTargets, Stacked>(m, "StackedTargets")
+      .def(nb::init<std::vector<std::shared_ptr<Learner>>, double, double>(), "experts"_a, "start"_a, "drift"_a);
 
   nb::class_<DualMaintenance>(m, "DualMaintenance");
   nb::class_<DualUnbounded, DualMaintenance>(m, "DualUnbounded").def(nb::init<>());

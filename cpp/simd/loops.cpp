@@ -9,6 +9,7 @@
 #include "simd/elementary.hpp"
 #include "simd/reductions.hpp"
 #include "simd/registers.hpp"
+#include "simd/symmetric.hpp"
 #include "simd/triangular.hpp"
 
 namespace budgetron {
@@ -248,6 +249,9 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     least,
     solve_lower,
     solve_upper,
+    symmetric_multiply,
+    symmetric_update,
+    symmetric_update_multiply,
 };
 
 }  // namespace budgetron

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from budgetron._text import shown
 
 
 class Spec:
@@ -48,3 +54,80 @@ class Spec:
         ) in parts_of.items():  # in one call, so that a nested part is set before its parameters
             getattr(self, first).set_params(**values)
         return self
+
+
+class Parts(Spec):
+    """A description of several parts of one kind, in its first field.
+
+    The constructor takes the parts one after the other, or as a sequence under the name of the field. To
+    ``get_params`` and ``set_params`` they are known by their numbers: ``0__components``.
+    """
+
+    _kind: ClassVar[type]
+
+    def __repr__(self) -> str:
+        (what, parts), *rest = self.get_params(deep=False).items()
+        defaults = inspect.signature(type(self)).parameters
+        own = [f"{name}={value!r}" for name, value in rest if value != defaults[name].default]
+        each = [*map(repr, parts)] if isinstance(parts, (list, tuple)) else [f"{what}={parts!r}"]
+        return f"{type(self).__name__}({', '.join([*each, *own])})"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; with ``deep`` also those of every part, under its number."""
+        own = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        parts = own[self._field]
+        for i, part in enumerate(parts if deep and isinstance(parts, (list, tuple)) else ()):
+            if isinstance(part, Spec):
+                own |= {f"{i}__{name}": value for name, value in part.get_params().items()}
+        return own
+
+    def set_params(self, **params: Any) -> Self:
+        """Set the parts, or parameters of one: ``0__components=50``."""
+        names = [f.name for f in fields(self)]  # type: ignore[arg-type]
+        own = {name: params.pop(name, getattr(self, name)) for name in names}
+        parts, inner = own[self._field], dict[int, dict[str, Any]]()
+        for name, value in params.items():
+            number, _, rest = name.partition("__")
+            if not (number.isdecimal() and int(number) < len(parts) and rest):
+                known = ", ".join([*names, "0__...", "1__..."])
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has: {known}")
+            inner.setdefault(int(number), {})[rest] = value
+        for name, value in own.items():
+            setattr(self, name, value)
+        for i, values in inner.items():
+            parts[i].set_params(**values)
+        return self
+
+    @property
+    def _field(self) -> str:
+        return fields(self)[0].name  # type: ignore[arg-type]
+
+    def _given(self, each: tuple[Any, ...], parts: Sequence[Any]) -> Sequence[Any]:
+        if each and parts:
+            what = self._field
+            raise TypeError(
+                f"{type(self).__name__}: give the {what} one after the other, or as {what}=, not both."
+            )
+        return each or parts
+
+    def _parts(self) -> tuple[Any, ...]:
+        """The parts, checked."""
+        name, what, parts = type(self).__name__, self._field, getattr(self, self._field)
+        if not isinstance(parts, (list, tuple)):
+            raise TypeError(f"{name}: {what} must be a sequence of {what}, got {shown(parts)}.")
+        if not parts:
+            raise ValueError(f"{name}: {what} must hold at least one, got none.")
+        for i, part in enumerate(parts):
+            if not isinstance(part, self._kind):
+                raise TypeError(f"{name}: {what}[{i}] must be a {self._kind.__name__}, got {shown(part)}.")
+        return tuple(parts)
+
+    def _with(self, parts: Iterable[Any], **changed: Any) -> Self:
+        """The same with other parts."""
+        own = {f.name: getattr(self, f.name) for f in fields(self)[1:]}  # type: ignore[arg-type]
+        return type(self)(*parts, **(own | changed))
+
+
+def seed_of_part(seed: int, i: int) -> int:
+    """The seed of part i of a description with this seed."""
+    return int(np.random.SeedSequence([seed, i]).generate_state(1, np.uint64)[0] >> 1)

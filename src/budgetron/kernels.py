@@ -23,7 +23,7 @@ from budgetron._rows import canonical, whole
 from budgetron._spec import Spec
 
 Floats = npt.NDArray[np.float64]
-Gamma = float | Literal["scale", "auto"]
+Gamma = float | Literal["scale", "auto"] | str
 
 
 def _scale(X: Any) -> float:
@@ -87,12 +87,21 @@ class _WithGamma(Kernel):
             return replace(self, gamma=_scale(X))  # type: ignore[type-var]
         if self.gamma == "auto":
             return replace(self, gamma=1.0 / X.shape[1])  # type: ignore[type-var]
+        if isinstance(self.gamma, str) and self.gamma.endswith("/d"):
+            return replace(self, gamma=self._per_column() / X.shape[1])  # type: ignore[type-var]
         return self
+
+    def _per_column(self) -> float:
+        try:
+            return _check.positive(self, "gamma", float(str(self.gamma).removesuffix("/d")))
+        except ValueError:
+            return self._gamma()  # raises
 
     def _gamma(self) -> float:
         if isinstance(self.gamma, str):
             raise ValueError(
-                f'{type(self).__name__}: gamma must be a number, "scale" or "auto", got {self.gamma!r}.'
+                f'{type(self).__name__}: gamma must be a number, "scale", "auto" or a number per column '
+                f'such as "0.25/d", got {self.gamma!r}.'
             )
         return _check.positive(self, "gamma", self.gamma)
 
@@ -106,9 +115,9 @@ class Gaussian(_WithGamma):
 
     Parameters
     ----------
-    gamma : float, "scale" or "auto"
-        "scale" is 1 / (n_features * X.var()) and "auto" is 1 / n_features, as in scikit-learn. Both are
-        computed from the first batch and do not change afterwards.
+    gamma : float, "scale", "auto" or a text such as "0.25/d"
+        "scale" is 1 / (n_features * X.var()) and "auto" is 1 / n_features, as in scikit-learn. "0.25/d" is
+        0.25 / n_features. All are computed from the first batch and do not change afterwards.
 
     Departs from the paper
     ----------------------

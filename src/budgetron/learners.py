@@ -34,6 +34,11 @@ class Learner(Spec):
         """Whether a score can be read as a probability."""
         return False
 
+    @property
+    def accepts_missing(self) -> bool:
+        """Whether rows may have NaN for a missing value."""
+        return False
+
     def resolved(self, X: Any) -> Self:
         """The learner with a number for every parameter; open ones are computed from the rows X."""
         raise NotImplementedError

@@ -14,7 +14,7 @@ from budgetron._tasks import Task
 from budgetron.features._map import FeatureMap
 from budgetron.learners import Learner
 from budgetron.rules import Rule, probabilistic
-from budgetron.vector_rules import VectorRule
+from budgetron.vector_rules import Kalman, VectorRule
 
 
 @dataclass
@@ -64,14 +64,42 @@ class Mapped(Learner):
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
-        features = _check.instance(self, "features", self.features, FeatureMap)
-        native, outputs = features.build(n_features, dtype, seed), task.build()
-        if getattr(self.rule, "covariance", None) == "full" and native.size > 20_000:
-            size = f"{native.size} features takes {native.size**2 / 2**28:.0f} GiB an output"
-            raise ValueError(f'Mapped: a full covariance of {size}; take covariance="diagonal".')
-        return _core.Mapped(native, self._rule(task), outputs)
+        return self.build_on(self.build_map(n_features, dtype, seed), task)
 
-    def _rule(self, task: Task) -> _core.VectorRule:
+    def build_map(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
+        """The native map."""
+        return _check.instance(self, "features", self.features, FeatureMap).build(n_features, dtype, seed)
+
+    def build_on(self, features: _core.FeatureMap, task: Task) -> _core.Learner:
+        """The native learner on a native map, which several learners may share."""
+        return _core.Mapped(features, self._rule(features, task), task.build())
+
+    def _rule(self, features: _core.FeatureMap, task: Task) -> _core.VectorRule:
+        if isinstance(self.rule, Kalman):
+            full = self.rule.full(features)
+            self._refuse_large(full, 0 if features.learns else full)
+            return task.rule(_Bounded(self.rule, full))
         if isinstance(self.rule, VectorRule):
+            if getattr(self.rule, "covariance", None) == "full":
+                self._refuse_large(features.size, features.size)
             return task.rule(self.rule)
         return _core.Along(task.rule(_check.instance(self, "rule", self.rule, Rule)))
+
+    def _refuse_large(self, full: int, size: int) -> None:
+        if size > 20_000:
+            need = f"{full} features takes {full**2 / 2**28:.0f} GiB an output"
+            raise ValueError(f'Mapped: a full covariance of {need}; take covariance="diagonal".')
+
+
+@dataclass(frozen=True)
+class _Bounded:
+    """The forms of a Kalman filter with a full block of this many features."""
+
+    rule: Kalman
+    full: int
+
+    def for_labels(self) -> _core.VectorRule:
+        return self.rule.for_labels(self.full)
+
+    def for_targets(self) -> _core.VectorRule:
+        return self.rule.for_targets(self.full)

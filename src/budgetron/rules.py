@@ -275,9 +275,9 @@ class _WithLoss(Protocol):
 
 
 def probabilistic(rule: object) -> bool:
-    """Whether the rule has a loss that makes a score a probability."""
+    """Whether a score is a probability, by the rule itself or by its loss."""
     loss = getattr(rule, "loss", None)
-    return isinstance(loss, Loss) and loss.probabilistic
+    return getattr(rule, "probabilistic", False) or (isinstance(loss, Loss) and loss.probabilistic)
 
 
 def loss_for_labels(rule: _WithLoss) -> Loss:

@@ -6,12 +6,12 @@ __all__ = ["Identity", "Stack"]
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
-import numpy as np
 import numpy.typing as npt
 
 from budgetron import _check, _core
+from budgetron._spec import Parts, seed_of_part
 from budgetron.features._map import FeatureMap
 
 
@@ -23,8 +23,8 @@ class Identity(FeatureMap):
 
     Parameters
     ----------
-    scale : float
-        What the inputs are multiplied by.
+    scale : float or "1/sqrt(d)"
+        The factor of the inputs; "1/sqrt(d)" is 1 / sqrt(n_features).
     constant : bool
         Whether there is a constant 1 behind the inputs.
 
@@ -39,17 +39,17 @@ class Identity(FeatureMap):
     array([[1. , 1.5, 1. ]])
     """
 
-    scale: float = 1.0
+    scale: float | Literal["1/sqrt(d)"] = 1.0
     constant: bool = True
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:  # noqa: ARG002
         """The native map; checks the description."""
-        scale = _check.number(self, "scale", self.scale)
+        scale = n_features**-0.5 if self.scale == "1/sqrt(d)" else _check.number(self, "scale", self.scale)
         return _core.Identity(n_features, scale, _check.instance(self, "constant", self.constant, bool))
 
 
 @dataclass(init=False, repr=False)
-class Stack(FeatureMap):
+class Stack(Parts, FeatureMap):
     """Maps side by side: z(x) is their features one after the other, its kernel the sum of theirs.
 
     Parameters
@@ -76,46 +76,13 @@ class Stack(FeatureMap):
     maps: Sequence[FeatureMap]
     random_state: Any
 
+    _kind = FeatureMap
+
     def __init__(
         self, *each: FeatureMap, maps: Sequence[FeatureMap] = (), random_state: Any = None
     ) -> None:
-        if each and maps:
-            raise TypeError("Stack: give the maps one after the other, or as maps=, not both.")
-        self.maps = each or maps
+        self.maps = self._given(each, maps)
         self.random_state = random_state
-
-    def __repr__(self) -> str:
-        if not isinstance(self.maps, (list, tuple)):
-            return f"Stack(maps={self.maps!r}, random_state={self.random_state!r})"
-        seed = [] if self.random_state is None else [f"random_state={self.random_state!r}"]
-        return f"Stack({', '.join([*map(repr, self.maps), *seed])})"
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The maps; with ``deep`` also every parameter of each, under its number."""
-        own: dict[str, Any] = {"maps": self.maps, "random_state": self.random_state}
-        if deep:
-            for i, part in enumerate(self.maps if isinstance(self.maps, (list, tuple)) else ()):
-                if not isinstance(part, FeatureMap):
-                    continue
-                own |= {f"{i}__{name}": value for name, value in part.get_params().items()}
-        return own
-
-    def set_params(self, **params: Any) -> Self:
-        """Set the maps, or parameters of one: ``0__components=50``."""
-        maps = params.pop("maps", self.maps)
-        seed = params.pop("random_state", self.random_state)
-        inner: dict[int, dict[str, Any]] = {}
-        for name, value in params.items():
-            number, _, rest = name.partition("__")
-            if not (number.isdecimal() and int(number) < len(maps) and rest):
-                raise ValueError(
-                    f"Stack has no parameter {name!r}; it has: maps, random_state, 0__..., 1__..."
-                )
-            inner.setdefault(int(number), {})[rest] = value
-        self.maps, self.random_state = maps, seed
-        for i, values in inner.items():
-            maps[i].set_params(**values)
-        return self
 
     @property
     def kernel_(self) -> Any:
@@ -124,23 +91,11 @@ class Stack(FeatureMap):
 
     def resolved(self, X: Any) -> Self:
         """The maps with a number for every parameter; open ones are computed from the rows X."""
-        maps = tuple(m.resolved(X) for m in self._maps())
-        return type(self)(*maps, random_state=self._own_seed())
+        return self._with((m.resolved(X) for m in self._parts()), random_state=self._own_seed())
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
         """The native map; checks the description. Every map gets a seed of its own."""
         seed = self._seed(seed)
         return _core.Stack(
-            [m.build(n_features, dtype, _seed_of_part(seed, i)) for i, m in enumerate(self._maps())]
+            [m.build(n_features, dtype, seed_of_part(seed, i)) for i, m in enumerate(self._parts())]
         )
-
-    def _maps(self) -> tuple[FeatureMap, ...]:
-        if not isinstance(self.maps, (list, tuple)):
-            raise TypeError(f"Stack: maps must be a sequence of feature maps, got {self.maps!r}.")
-        if not self.maps:
-            raise ValueError("Stack: needs at least one map, got none.")
-        return tuple(_check.instance(self, f"maps[{i}]", m, FeatureMap) for i, m in enumerate(self.maps))
-
-
-def _seed_of_part(seed: int, i: int) -> int:
-    return int(np.random.SeedSequence([seed, i]).generate_state(1, np.uint64)[0] >> 1)

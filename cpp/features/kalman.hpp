@@ -1,0 +1,162 @@
+// A Kalman filter on the weights of explicit features; for labels an extended one. The weights are Gaussian with mean w
+// and covariance P, and follow a random walk. With g = P z, S = z'g and the weight c of the example:
+//
+//   targets:  e = y - w'z;       w   += c e g / (1 + c S);             P -= c g g' / (1 + c S)
+//   labels:   p = softmax(W z);  w_j += c ([j = y] - p_j) g / (1 + c h S);  P -= c h g g' / (1 + c h S),  h = p_max (1
+//   - p_max)
+//
+// Two classes are the same with weights w/2 and -w/2, so w moves twice as far. All classes share P.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numbers>
+#include <span>
+#include <vector>
+
+#include "features/feature_map.hpp"
+#include "features/vector_rules.hpp"
+#include "features/weights.hpp"
+#include "linalg/limits.hpp"
+#include "linalg/posterior.hpp"
+#include "model/tasks.hpp"
+#include "state/fields.hpp"
+
+namespace budgetron {
+
+class Kalman : public VectorRule {
+ public:
+  void begin(std::size_t, std::size_t features) final {
+    if (features > 0) posterior_.begin(features);
+  }
+
+  // Labels: the logits are moderated, mu / sqrt(1 + pi S / 8), by what is not known yet.
+  void put_out(Vector z, std::span<double> f) final {
+    mu_.assign(f.begin(), f.end());
+    posterior_.look(z, gain_);
+    looked_ = true;
+    moderate_scores(gain_.S, f);
+  }
+  void put_out(Vector z, std::span<double> f) const final {
+    Gain gain;
+    std::vector<double> padded;
+    posterior_.look(z, gain, padded);
+    moderate_scores(gain.S, f);
+  }
+
+  void commit(const Question& question, Vector z, Weights& w) final {
+    if (!looked_) posterior_.look(z, gain_);  // the coordinates have changed since put_out
+    looked_ = false;
+    step(question, w);
+  }
+  void finish() final { posterior_.settle(); }
+  void change(const Change& change, Weights&) final {
+    posterior_.replace(change.at, change.removed, change.added);
+    looked_ = false;
+  }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(mu_) + bytes_of(p_) + bytes_of(gain_.g));
+    posterior_.fields(io);
+  }
+  bool is_consistent(std::size_t features) const override { return posterior_.is_consistent(features); }
+
+ protected:
+  Kalman(double prior, double drift, std::size_t full) : posterior_(prior, drift, full) {}
+  virtual void moderate_scores(double S, std::span<double> f) const = 0;
+  virtual void step(const Question& question, Weights& w) = 0;
+
+  Posterior posterior_;
+  Gain gain_;
+  std::vector<double> mu_, p_;  // w'z and probabilities of every output
+  bool looked_ = false;
+};
+
+class KalmanLabels final : public Kalman {
+ public:
+  KalmanLabels(double prior, double drift, std::size_t full) : Kalman(prior, drift, full) {}
+
+  bool propose(const Round& round) override {
+    weight_ = round.weight;
+    return moderate(weight_) && moderate_square(gain_.S) && moderate_square(weight_ * gain_.S) &&
+           moderate(weight_ * largest_of(Vector(gain_.g).first(posterior_.size())));
+  }
+  bool steps() const override { return true; }
+
+ private:
+  void moderate_scores(double S, std::span<double> f) const override {
+    scale(1 / std::sqrt(1 + std::numbers::pi / 8 * S), f);
+  }
+
+  void step(const Question& question, Weights& w) override {
+    const Vector g = Vector(gain_.g).first(posterior_.size());
+    const double c = weight_, S = gain_.S;
+    if (!question.v.lifted()) {
+      const double p = 1 / (1 + std::exp(-mu_[0])), h = p * (1 - p), t = (question.round.y + 1) / 2;
+      add(2 * c * (t - p) / (1 + c * h * S), g, w[0]);
+      posterior_.observe(gain_, c * h);
+      return;
+    }
+    softmax();
+    const double most = *std::max_element(p_.begin(), p_.end()), h = most * (1 - most);
+    for (std::size_t j = 0; j < p_.size(); ++j)
+      add(c * ((j == question.v.plus ? 1 : 0) - p_[j]) / (1 + c * h * S), g, w[j]);
+    posterior_.observe(gain_, c * h);
+  }
+
+  void softmax() {
+    const double top = *std::max_element(mu_.begin(), mu_.end());
+    double sum = 0;
+    p_.resize(mu_.size());
+    for (std::size_t j = 0; j < mu_.size(); ++j) sum += p_[j] = std::exp(mu_[j] - top);
+    for (double& p : p_) p /= sum;
+  }
+
+  double weight_ = 1;
+};
+
+// The noise v is the mean of e^2 / (1 + S) so far, and the variance of a prediction v (1 + S).
+class KalmanTargets final : public Kalman {
+ public:
+  KalmanTargets(double prior, double drift, std::size_t full) : Kalman(prior, drift, full) {}
+
+  bool propose(const Round& round) override {
+    weight_ = round.weight;
+    error_ = round.y - round.fx;
+    return moderate(weight_) && moderate(error_) && moderate_square(gain_.S) && moderate_square(weight_ * gain_.S) &&
+           moderate_square(weight_ * error_ * error_) &&
+           moderate(weight_ * error_ * largest_of(Vector(gain_.g).first(posterior_.size())));
+  }
+  bool steps() const override { return true; }
+  bool has_variance() const override { return true; }
+  double variance(Vector z) const override {
+    Gain gain;
+    std::vector<double> padded;
+    posterior_.look(z, gain, padded);
+    return noise_ * (1 + gain.S);
+  }
+  void fields(Fields& io) override {
+    Kalman::fields(io);
+    io.field("kalman.noise", noise_);
+    io.field("kalman.weight", weights_);
+  }
+  bool is_consistent(std::size_t features) const override {
+    return Kalman::is_consistent(features) && noise_ >= 0 && std::isfinite(noise_) && weights_ >= 0;
+  }
+
+ private:
+  void moderate_scores(double, std::span<double>) const override {}
+
+  void step(const Question&, Weights& w) override {
+    const double c = weight_, S = gain_.S;
+    add(c * error_ / (1 + c * S), Vector(gain_.g).first(posterior_.size()), w[0]);
+    posterior_.observe(gain_, c);
+    weights_ += c;
+    noise_ += c / weights_ * (error_ * error_ / (1 + S) - noise_);
+  }
+
+  double weight_ = 1, error_ = 0;
+  double noise_ = 0, weights_ = 0;  // v, and the sum of the weights
+};
+
+}  // namespace budgetron

@@ -1,0 +1,109 @@
+// Maps around other maps: one that several learners share, and one whose columns are hashed first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "features/feature_map.hpp"
+#include "input/rows.hpp"
+#include "state/fields.hpp"
+
+namespace budgetron {
+
+// A map that passes everything on to another.
+class WrappedMap : public FeatureMap {
+ public:
+  std::size_t size() const override { return map_->size(); }
+  std::size_t inputs() const override { return map_->inputs(); }
+  void begin() override { map_->begin(); }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    map_->fields(io);
+  }
+  bool is_consistent(std::size_t m) const override { return map_->is_consistent(m); }
+
+ protected:
+  explicit WrappedMap(std::shared_ptr<FeatureMap> map) : map_(std::move(map)) {}
+  std::shared_ptr<FeatureMap> map_;
+};
+
+// Remembers the features of the last stretch, so that learners that share the map share its work. The map must not
+// learn.
+class SharedMap final : public WrappedMap {
+ public:
+  explicit SharedMap(std::shared_ptr<FeatureMap> map) : WrappedMap(std::move(map)) {}
+
+  double squared_norm(const Row& x, Vector z) const override { return map_->squared_norm(x, z); }
+  void prepare(const Stretch& rows) override { map_->prepare(rows); }
+  void begin_preparing() override { map_->begin_preparing(); }
+  void forget_prepared() override { map_->forget_prepared(); }
+
+  void transform(const Stretch& rows, std::span<double> Z) const override {
+    {
+      const std::lock_guard lock(guard_);
+      if (known_ == rows.rows.id() && first_ == rows.first && last_ == rows.last) {
+        std::copy(Z_.begin(), Z_.end(), Z.begin());
+        return;
+      }
+    }
+    map_->transform(rows, Z);
+    const std::lock_guard lock(guard_);
+    known_ = rows.rows.id();
+    first_ = rows.first;
+    last_ = rows.last;
+    Z_.assign(Z.begin(), Z.end());
+  }
+
+ private:
+  mutable std::mutex guard_;
+  mutable std::uint64_t known_ = 0;  // the view of rows that Z_ belongs to; 0 is none
+  mutable std::size_t first_ = 0, last_ = 0;
+  mutable std::vector<double> Z_;
+};
+
+// Columns are added up in fewer ones, with random signs (Weinberger et al. 2009), before they reach the map. Inner
+// products are kept on average.
+class HashedMap final : public WrappedMap {
+ public:
+  HashedMap(std::shared_ptr<FeatureMap> map, std::size_t columns) : WrappedMap(std::move(map)), columns_(columns) {}
+
+  double squared_norm(const Row&, Vector z) const override { return dot(z, z); }
+  // Hashed rows are dense, so one row prepares the map for all.
+  void prepare(const Stretch&) override {
+    const std::vector<double> zeros(columns_);
+    const Rows row(DenseRows<double>{zeros.data(), 1, columns_});
+    map_->prepare({row, 0, 1});
+  }
+
+  void transform(const Stretch& rows, std::span<double> Z) const override {
+    std::vector<double> X(rows.size() * columns_);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      std::visit(
+          [&](const auto& row) {
+            row.each([&](std::size_t j, auto v) {
+              const std::uint64_t h = mixed(j);
+              X[i * columns_ + h % columns_] += h >> 63 == 0 ? static_cast<double>(v) : -static_cast<double>(v);
+            });
+          },
+          rows[i]);
+    const Rows hashed(DenseRows<double>{X.data(), rows.size(), columns_});
+    map_->transform({hashed, 0, rows.size()}, Z);
+  }
+
+ private:
+  // The finaliser of SplitMix64 (Steele et al. 2014).
+  static std::uint64_t mixed(std::uint64_t v) {
+    v += 0x9E3779B97F4A7C15u;
+    v = (v ^ (v >> 30)) * 0xBF58476D1CE4E5B9u;
+    v = (v ^ (v >> 27)) * 0x94D049BB133111EBu;
+    return v ^ (v >> 31);
+  }
+
+  std::size_t columns_;
+};
+
+}  // namespace budgetron

@@ -1,0 +1,194 @@
+// The Gaussian posterior of a Kalman filter: the covariance P of m weights, which starts as prior * I, shrinks along
+// every observation and grows by `drift` at every step, up to the prior. The first `full` weights have a full block of
+// P, the others a variance each.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "linalg/limits.hpp"
+#include "simd/loops.hpp"
+#include "simd/vectors.hpp"
+#include "state/fields.hpp"
+
+namespace budgetron {
+
+// g = P z and S = z'P z, for one z.
+struct Gain {
+  std::vector<double> g;  // padded
+  double S = 0;
+};
+
+class Posterior {
+ public:
+  Posterior(double prior, double drift, std::size_t full) : prior_(prior), drift_(drift), most_full_(full) {}
+
+  void begin(std::size_t m) {
+    m_ = m;
+    n_ = whole_lanes<double>(full());
+    P_.assign(stored(n_), 0.0);
+    for (std::size_t i = 0; i < full(); ++i) at(i, i) = prior_;
+    variance_.assign(m - full(), prior_);
+    pending_ = false;
+  }
+
+  // P z and z'P z. Also takes up the observation before, which saves a pass over P.
+  void look(Vector z, Gain& gain) {
+    pad(z, gain, z_);
+    if (pending_)
+      loops->symmetric_update_multiply(P_.data(), n_, u_.data(), drift_, prior_, z_.data(), gain.g.data());
+    else
+      loops->symmetric_multiply(P_.data(), n_, z_.data(), gain.g.data());
+    pending_ = false;
+    finish(z, gain);
+  }
+
+  // The same, and nothing changes; `padded` is working memory.
+  void look(Vector z, Gain& gain, std::vector<double>& padded) const {
+    pad(z, gain, padded);
+    loops->symmetric_multiply(P_.data(), n_, padded.data(), gain.g.data());
+    finish(z, gain);
+  }
+
+  // Observes the z of the last `look` with this precision: P^-1 += precision z z'. Then the weights drift.
+  void observe(const Gain& gain, double precision) {
+    const double root = std::sqrt(precision / (1 + precision * gain.S));
+    u_.resize(n_);
+    for (std::size_t i = 0; i < n_; ++i) u_[i] = i < full() ? root * gain.g[i] : 0;
+    for (std::size_t j = 0; j < variance_.size(); ++j) {
+      const double u = root * gain.g[full() + j];
+      variance_[j] = std::clamp(variance_[j] - u * u + drift_, least(), prior_);
+    }
+    pending_ = true;
+    if (++observed_ % rows_between_repairs == 0) repair();
+  }
+
+  // Takes up the last observation, if `look` has not done it.
+  void settle() {
+    if (pending_) loops->symmetric_update(P_.data(), n_, u_.data(), drift_, prior_);
+    pending_ = false;
+  }
+
+  // `removed` weights from `at` on are replaced by `added` new ones, which start with the prior.
+  void replace(std::size_t at_, std::size_t removed, std::size_t added) {
+    settle();
+    const std::vector<double> old = packed(), variance = variance_;
+    const std::size_t before = m_, kept = full();
+    begin(m_ - removed + added);
+    const auto source = [&](std::size_t i) { return i < at_ ? i : i < at_ + added ? before : i - added + removed; };
+    for (std::size_t i = 0; i < m_; ++i) {
+      const std::size_t a = source(i);
+      if (a == before) continue;
+      if (i >= full()) {
+        variance_[i - full()] = a < kept ? old[a * (a + 1) / 2 + a] : variance[a - kept];
+        continue;
+      }
+      for (std::size_t j = 0; j <= i; ++j) {
+        const std::size_t b = source(j);
+        if (b == before) continue;
+        const double p = a < kept && b < kept ? old[a * (a + 1) / 2 + b] : a == b ? variance[a - kept] : 0;
+        at(i, j) = p;
+        if (i / lanes == j / lanes) at(j, i) = p;
+      }
+    }
+  }
+
+  std::size_t size() const { return m_; }
+
+  void fields(Fields& io) {
+    io.scratch(bytes_of(u_) + bytes_of(z_));
+    io.field("posterior.rows", observed_);
+    io.field("posterior.variance", variance_);
+    if (io.measuring()) {
+      io.scratch(bytes_of(P_));
+      return;
+    }
+    assert(!pending_);
+    std::vector<double> P = packed();
+    io.field("posterior.P", P);
+    if (io.restoring()) unpack(P);
+  }
+
+  bool is_consistent(std::size_t m) const {
+    const auto possible = [&](double v) { return v >= 0 && v <= prior_; };
+    if (!sound_ || m_ != m || variance_.size() != m_ - full()) return false;
+    if (!std::all_of(variance_.begin(), variance_.end(), possible)) return false;
+    for (std::size_t i = 0; i < full(); ++i)
+      if (!possible(at(i, i))) return false;
+    return std::all_of(P_.begin(), P_.end(), [&](double v) { return std::fabs(v) <= prior_; });
+  }
+
+ private:
+  // Rounding makes a random walk of a few units in the last place. Now and then the diagonal grows by more than that,
+  // so that P stays positive definite.
+  static constexpr Counter rows_between_repairs = 1024;
+  static constexpr double repair_factor = 1 + 0x1p-48;
+
+  void repair() {
+    settle();
+    for (std::size_t i = 0; i < full(); ++i) at(i, i) = std::clamp(at(i, i) * repair_factor, least(), prior_);
+  }
+
+  double least() const { return 0x1p-200 * prior_; }
+  std::size_t full() const { return std::min(m_, most_full_); }
+
+  // Numbers stored for n rows, n a multiple of eight.
+  static std::size_t stored(std::size_t n) { return n * (n + lanes) / 2; }
+  static std::size_t place(std::size_t i, std::size_t j) {
+    const std::size_t block = i / lanes * lanes;
+    return stored(block) + (i - block) * (block + lanes) + j;
+  }
+  double& at(std::size_t i, std::size_t j) { return P_[place(i, j)]; }
+  const double& at(std::size_t i, std::size_t j) const { return P_[place(i, j)]; }
+
+  // The lower triangle of the full block, row by row.
+  std::vector<double> packed() const {
+    std::vector<double> out;
+    out.reserve(full() * (full() + 1) / 2);
+    for (std::size_t i = 0; i < full(); ++i)
+      for (std::size_t j = 0; j <= i; ++j) out.push_back(at(i, j));
+    return out;
+  }
+  void unpack(const std::vector<double>& P) {
+    const auto rows = static_cast<std::size_t>((std::sqrt(8.0 * static_cast<double>(P.size()) + 1) - 1) / 2 + 0.5);
+    const std::vector<double> variance = variance_;
+    sound_ = rows * (rows + 1) / 2 == P.size() && rows <= most_full_ && (variance.empty() || rows == most_full_);
+    if (!sound_) return;
+    begin(rows + variance.size());
+    variance_ = variance;
+    const double* next = P.data();
+    for (std::size_t i = 0; i < rows; ++i)
+      for (std::size_t j = 0; j <= i; ++j, ++next) {
+        at(i, j) = *next;
+        if (i / lanes == j / lanes) at(j, i) = *next;
+      }
+  }
+
+  void pad(Vector z, Gain& gain, std::vector<double>& padded) const {
+    gain.g.resize(std::max(n_, m_));
+    padded.resize(n_);
+    std::copy_n(z.begin(), full(), padded.begin());
+    std::fill(padded.begin() + static_cast<std::ptrdiff_t>(full()), padded.end(), 0.0);
+  }
+  // S is at least what rounding makes of it; a smaller one would be noise, of any sign.
+  void finish(Vector z, Gain& gain) const {
+    for (std::size_t j = 0; j < variance_.size(); ++j) gain.g[full() + j] = variance_[j] * z[full() + j];
+    gain.S = std::max(dot(z, gain.g), 0x1p-49 * prior_ * dot(z, z));
+  }
+
+  double prior_, drift_;
+  std::size_t most_full_;
+  std::size_t m_ = 0, n_ = 0;     // weights; rows of P with padding
+  std::vector<double> P_;         // as in simd/symmetric.hpp
+  std::vector<double> variance_;  // of the weights beyond the full block
+  std::vector<double> u_, z_;     // the pending update u u'; z with padding
+  bool pending_ = false, sound_ = true;
+  Counter observed_ = 0;
+};
+
+}  // namespace budgetron

@@ -1,0 +1,271 @@
+// A learner on rows that are scaled along the stream: every row by the statistics of the rows learned before it,
+// clipped. In regression the targets are scaled as well, and predictions come back in their unit.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "input/rows.hpp"
+#include "input/scaling.hpp"
+#include "linalg/limits.hpp"
+#include "model/learner.hpp"
+
+namespace budgetron {
+
+// The first learned row decides: dense rows are centred; sparse ones are not, so that 0 stays 0. Rows of the other kind
+// are then treated alike.
+class Standardised final : public Learner {
+ public:
+  Standardised(std::shared_ptr<Learner> learner, std::size_t columns, double clip, bool targets)
+      : learner_(std::move(learner)), columns_(columns), clip_(clip) {
+    if (targets) target_.emplace();
+  }
+
+  void begin() override { learner_->begin(); }
+  std::size_t outputs() const override { return learner_->outputs(); }
+  std::size_t size() const override { return learner_->size(); }
+  void keep_average(double suffix) override { learner_->keep_average(suffix); }
+  bool accepts_missing() const override { return true; }
+  const std::shared_ptr<Learner>& inner() const { return learner_; }
+
+  std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) override {
+    Block block;
+    for (std::size_t first = 0, last; first < rows.size(); first = last) {
+      last = std::min(first + at_once(rows), rows.size());
+      const Vector w = weights.empty() ? weights : weights.subspan(first, last - first);
+      const auto f = scores.subspan(first * outputs(), (last - first) * outputs());
+      const std::size_t done = run_block(rows.slice(first, last), y.subspan(first, last - first), w, f, block);
+      if (done < last - first) return first + done;
+    }
+    return rows.size();
+  }
+
+  void scores(const Rows& rows, std::span<double> out) const override {
+    each_block(rows, [&](const Rows& block, std::size_t first) {
+      const auto f = out.subspan(first * outputs(), block.size() * outputs());
+      learner_->scores(block, f);
+      if (target_)
+        for (double& v : f) v = target_->mean + target_->deviation() * v;
+    });
+  }
+
+  bool has_deviations() const override { return learner_->has_deviations(); }
+  void deviations(const Rows& rows, std::span<double> out) const override {
+    each_block(rows, [&](const Rows& block, std::size_t first) {
+      const auto f = out.subspan(first, block.size());
+      learner_->deviations(block, f);
+      if (target_)
+        for (double& v : f) v *= target_->deviation();
+    });
+  }
+
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    Counter kind = scaling_.index();
+    io.field("standardised.kind", kind);
+    if (io.restoring()) start(kind);
+    Prefixed columns(io, "standardised.");
+    std::visit(
+        [&](auto& scaling) {
+          if constexpr (!std::is_same_v<std::decay_t<decltype(scaling)>, std::monostate>) scaling.fields(columns);
+        },
+        scaling_);
+    if (target_) target_->fields(io);
+    Prefixed inner(io, "learner.");
+    learner_->fields(inner);
+  }
+  bool consistent() const override {
+    return sound_ && learner_->consistent() &&
+           std::visit(
+               [&](const auto& scaling) {
+                 if constexpr (std::is_same_v<std::decay_t<decltype(scaling)>, std::monostate>)
+                   return true;
+                 else
+                   return scaling.is_consistent(columns_);
+               },
+               scaling_);
+  }
+
+ private:
+  using Scaling = std::variant<std::monostate, Moments, Squares>;  // before the first row; centred; uncentred
+
+  // The running mean and deviation of the targets.
+  struct Target {
+    double rows = 0, mean = 0, squares = 0;
+
+    // 1 while all targets are equal.
+    double deviation() const { return squares > 0 ? std::sqrt(squares / rows) : 1; }
+    // Counts a target, and scales it.
+    double learned(double y) {
+      const double d = y - mean;
+      mean += d / ++rows;
+      squares = added(squares, d * (y - mean));
+      return (y - mean) / deviation();
+    }
+    void fields(Fields& io) {
+      io.field("standardised.target.rows", rows);
+      io.field("standardised.target.mean", mean);
+      io.field("standardised.target.squares", squares);
+    }
+  };
+
+  // Scaled rows, of the kind of the caller's, or dense.
+  class Block {
+   public:
+    void begin(const Rows& rows, bool centred) {
+      rows_.emplace(rows);
+      values_.clear();
+      sparse_ = !centred && rows.sparse();
+    }
+    bool sparse() const { return sparse_; }
+    std::vector<double>& values() { return values_; }
+
+    Rows rows() {
+      return std::visit([&](const auto& v) { return of(v); }, rows_->view());
+    }
+
+   private:
+    template <class T>
+    Rows of(const DenseRows<T>& v) {
+      return Rows(DenseRows<double>{values_.data(), v.rows, v.columns});
+    }
+    template <class T>
+    Rows of(const SparseRows<T>& v) {
+      if (!sparse_) return Rows(DenseRows<double>{values_.data(), v.rows, v.columns});
+      starts_.clear();
+      for (std::size_t i = 0; i <= v.rows; ++i) starts_.push_back(v.starts[i] - v.starts[0]);
+      return Rows(SparseRows<double>{values_.data(), v.indices + v.starts[0], starts_.data(), v.rows, v.columns});
+    }
+
+    std::optional<Rows> rows_;
+    std::vector<double> values_;
+    std::vector<std::int64_t> starts_;
+    bool sparse_ = false;
+  };
+
+  // A row is scaled by the rows before it, so rows are counted while they are scaled. If the learner stops early, the
+  // counts are taken back and only the rows that it learned are counted.
+  std::size_t run_block(const Rows& rows, Vector y, Vector weights, std::span<double> f, Block& block) {
+    const std::size_t n = rows.size();
+    const auto learned = [&](std::size_t i) { return weights.empty() || weights[i] != 0; };
+    std::optional<Scaling> before;
+    if (n > 1) before = scaling_;
+    const std::optional<Target> target_before = target_;
+    std::vector<double> labels(y.begin(), y.end());
+    std::vector<Target> targets;  // before each row
+    block.begin(rows, centred());
+    for (std::size_t i = 0; i < n; ++i) {
+      scale_row(rows[i], block);
+      if (target_) targets.push_back(*target_);
+      if (!learned(i)) continue;
+      if (before) count_row(rows[i]);
+      if (target_) labels[i] = target_->learned(y[i]);
+    }
+    const std::size_t done = learner_->run(block.rows(), labels, weights, f);
+    for (std::size_t i = 0; i < targets.size(); ++i) f[i] = targets[i].mean + targets[i].deviation() * f[i];
+    if (done < n) {
+      if (before) scaling_ = *std::move(before);
+      target_ = target_before;
+      for (std::size_t i = 0; i < done && target_; ++i)
+        if (learned(i)) target_->learned(y[i]);
+    }
+    if (done < n || !before)
+      for (std::size_t i = 0; i < done; ++i)
+        if (learned(i)) count_row(rows[i]);
+    return done;
+  }
+
+  bool centred() const { return std::holds_alternative<Moments>(scaling_); }
+  // The number of rows whose scaled copies fit in the cache. One, if a copy of the statistics would cost more than that
+  // many rows.
+  std::size_t at_once(const Rows& rows) const {
+    if (rows.sparse() && columns_ > 1024) return 1;
+    return std::clamp<std::size_t>(16384 / std::max<std::size_t>(columns_, 1), 1, 64);
+  }
+
+  void start(Counter kind) {
+    sound_ = kind <= 2;
+    if (kind == 1) scaling_.emplace<Moments>(0);
+    if (kind == 2) scaling_.emplace<Squares>(0);
+  }
+
+  double clipped(double v) const { return std::clamp(v, -clip_, clip_); }
+
+  // Appends the scaled row to the block.
+  void scale_row(const Row& row, Block& block) const {
+    std::vector<double>& out = block.values();
+    if (block.sparse()) {
+      const auto* squares = std::get_if<Squares>(&scaling_);
+      each(row, [&](std::size_t j, double v) { out.push_back(squares ? clipped(squares->scaled(j, v)) : 0); });
+      return;
+    }
+    const std::size_t from = out.size();
+    out.resize(from + columns_);
+    const auto to = std::span(out).subspan(from);
+    if (const auto* moments = std::get_if<Moments>(&scaling_)) {
+      if (is_sparse(row))
+        for (std::size_t j = 0; j < columns_; ++j) to[j] = clipped(moments->scaled(j, 0));
+      each(row, [&](std::size_t j, double v) { to[j] = clipped(moments->scaled(j, v)); });
+    } else if (const auto* squares = std::get_if<Squares>(&scaling_)) {
+      each(row, [&](std::size_t j, double v) { to[j] = clipped(squares->scaled(j, v)); });
+    }
+  }
+
+  void count_row(const Row& row) {
+    if (scaling_.index() == 0) {
+      if (is_sparse(row))
+        scaling_.emplace<Squares>(columns_);
+      else
+        scaling_.emplace<Moments>(columns_);
+    }
+    if (auto* squares = std::get_if<Squares>(&scaling_)) {
+      squares->next_row();
+      each(row, [&](std::size_t j, double v) { squares->count(j, v); });
+      return;
+    }
+    auto& moments = std::get<Moments>(scaling_);
+    moments.next_row();
+    if (!is_sparse(row)) {
+      each(row, [&](std::size_t j, double v) { moments.count(j, v); });
+      return;
+    }
+    std::vector<double> all(columns_);
+    each(row, [&](std::size_t j, double v) { all[j] = v; });
+    for (std::size_t j = 0; j < columns_; ++j) moments.count(j, all[j]);
+  }
+
+  static bool is_sparse(const Row& row) {
+    return std::visit([](const auto& x) { return std::decay_t<decltype(x)>::sparse; }, row);
+  }
+  template <class Use>
+  static void each(const Row& row, Use use) {
+    std::visit([&](const auto& x) { x.each([&](std::size_t j, auto v) { use(j, static_cast<double>(v)); }); }, row);
+  }
+
+  template <class Use>
+  void each_block(const Rows& rows, Use use) const {
+    Block block;
+    for (std::size_t first = 0, last; first < rows.size(); first = last) {
+      last = std::min(first + at_once(rows), rows.size());
+      block.begin(rows.slice(first, last), centred());
+      for (std::size_t i = first; i < last; ++i) scale_row(rows[i], block);
+      use(block.rows(), first);
+    }
+  }
+
+  std::shared_ptr<Learner> learner_;
+  std::size_t columns_;
+  double clip_;
+  Scaling scaling_;
+  std::optional<Target> target_;  // in regression
+  bool sound_ = true;             // the restored kind is known
+};
+
+}  // namespace budgetron

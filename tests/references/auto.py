@@ -1,0 +1,242 @@
+"""Kalman, Standardised and Stacked, plainly from their equations, for the library to be compared with.
+
+Rows are dense; absent entries of a sparse row are 0. Two classes are -1 and +1 and have one output, k > 2
+classes are 0 .. k - 1 and have k outputs, a target is a number. A row of weight 0 changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import pi, sqrt
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Map = Callable[[Array], Array]  # x -> z(x)
+Task = tuple[Literal["labels"], int] | tuple[Literal["targets"]]
+Learner = Any  # has score(x) and learn(x, y, weight), perhaps deviation(x)
+
+
+def outputs(task: Task) -> int:
+    """One per class if there are more than two classes, otherwise 1."""
+    return task[1] if len(task) == 2 and task[1] > 2 else 1
+
+
+# ---- labels: f is one margin (two classes) or a logit per class
+
+
+def log_probabilities(f: Array) -> Array:
+    """Log softmax of f; with one margin, log sigmoid(-f) and log sigmoid(f)."""
+    logits = np.append(0.0, f) if len(f) == 1 else f
+    return np.asarray(logits - np.logaddexp.reduce(logits))
+
+
+def log_probability(f: Array, y: float) -> float:
+    """Log p_y."""
+    return float(log_probabilities(f)[int((y + 1) / 2 if len(f) == 1 else y)])
+
+
+def residual(f: Array, y: float) -> Array:
+    """[c = y] - p_c for each class c; with one margin t - p. The gradient of log p_y in f."""
+    p = np.exp(log_probabilities(f))
+    return np.asarray((y + 1) / 2 - p[1:] if len(f) == 1 else np.eye(len(f))[int(y)] - p)
+
+
+# ---- the filter's covariance
+
+
+def observed(P: Array, v: Array, a: float, drift: float, limit: float) -> Array:
+    """P -= a g g' / (1 + a v'g) with g = P v, then P_ii = min(P_ii + drift, limit)."""
+    g = P @ v
+    P = P - a * np.outer(g, g) / (1 + a * (v @ g))
+    np.fill_diagonal(P, np.minimum(np.diag(P) + drift, limit))
+    return P
+
+
+class Kalman:
+    """Weights W of the features z(x), with one covariance P for all outputs."""
+
+    def __init__(
+        self, features: Map, task: Task, prior: float, drift: float, full: int | None = None
+    ) -> None:
+        self.features, self.task, self.prior, self.drift, self.full = features, task, prior, drift, full
+        self.W, self.P = np.zeros((outputs(task), 0)), np.zeros((0, 0))  # as wide as the first z
+        self.errors = self.weights = 0.0  # sums of c e^2 / (1 + S) and of c
+
+    def z(self, x: Array) -> Array:
+        """The features of x; the first row sets the width of W and P."""
+        z = self.features(np.asarray(x, float))
+        if self.W.size == 0:
+            self.W = np.zeros((len(self.W), len(z)))
+        if self.P.size == 0:
+            self.P = self.prior * np.eye(len(z))
+        return z
+
+    def score(self, x: Array) -> Array:
+        """W z for targets, W z / sqrt(1 + pi S / 8) for labels."""
+        z = self.z(x)
+        shrink = 1.0 if self.task[0] == "targets" else sqrt(1 + pi * (z @ self.P @ z) / 8)
+        return np.asarray(self.W @ z / shrink)
+
+    def deviation(self, x: Array) -> float:
+        """The standard deviation of a target: sqrt(noise (1 + S)); the noise is 0 before the first row."""
+        z = self.z(x)
+        noise = self.errors / self.weights if self.weights > 0 else 0.0
+        return sqrt(noise * (1 + z @ self.P @ z))
+
+    def learn(self, x: Array, y: float, weight: float = 1.0) -> None:
+        """W += c step g' / (1 + c h S), P -= c h g g' / (1 + c h S), then the drift; g = P z, S = z'g."""
+        if weight == 0:
+            return
+        z = self.z(x)
+        f, g, S = self.W @ z, self.P @ z, float(z @ self.P @ z)
+        if self.task[0] == "targets":
+            step, h = y - f, 1.0
+            self.errors += weight * float(step[0]) ** 2 / (1 + S)
+            self.weights += weight
+        else:
+            p_max = float(np.exp(log_probabilities(f).max()))
+            step, h = (2 if len(f) == 1 else 1) * residual(f, y), p_max * (1 - p_max)
+        self.W = self.W + weight * np.outer(step, g) / (1 + weight * h * S)
+        block = np.arange(len(z)) < (len(z) if self.full is None else self.full)
+        kept = np.outer(block, block) | np.eye(len(z), dtype=bool)
+        self.P = np.where(kept, observed(self.P, z, weight * h, self.drift, self.prior), 0.0)
+
+
+class Moments:
+    """Mean and population standard deviation of each column (Welford). NaN is not counted."""
+
+    def __init__(self, columns: int) -> None:
+        self.count, self.mean, self.M2 = np.zeros((3, columns))
+
+    @property
+    def sd(self) -> Array:
+        """0 while the values are equal, and before the first value."""
+        return np.asarray(np.sqrt(self.M2 / np.maximum(self.count, 1)))
+
+    def add(self, x: Array) -> None:
+        """Count a row."""
+        seen = ~np.isnan(x)
+        delta = x[seen] - self.mean[seen]
+        self.count[seen] += 1
+        self.mean[seen] += delta / self.count[seen]
+        self.M2[seen] += delta * (x[seen] - self.mean[seen])
+
+
+class Standardised:
+    """A learner of columns, and of a target, that are scaled by their moments along the stream."""
+
+    def __init__(self, inner: Learner, clip: float, task: Task, sparse: bool = False) -> None:
+        self.inner, self.clip, self.task, self.sparse = inner, clip, task, sparse
+        self.columns, self.target = Moments(0), Moments(1)
+
+    def scaled(self, x: Array) -> Array:
+        """The row in units of the rows counted so far, centred unless sparse."""
+        x = np.asarray(x, float)
+        if self.columns.count.size == 0:
+            self.columns = Moments(len(x))
+        mean, scale = self.columns.mean, self.columns.sd
+        if self.sparse:
+            mean, scale = np.zeros(len(x)), np.hypot(mean, scale)  # mean of x^2 = mean^2 + sd^2
+        known = (scale > 0) & ~np.isnan(x)
+        z = np.zeros(len(x))
+        z[known] = (x[known] - mean[known]) / scale[known]
+        return np.asarray(np.clip(z, -self.clip, self.clip))
+
+    @property
+    def unit(self) -> tuple[float, float]:
+        """Mean and sd of the targets, the sd 1 while it is 0. With labels 0 and 1."""
+        return float(self.target.mean[0]), float(self.target.sd[0]) or 1.0
+
+    def score(self, x: Array) -> Array:
+        """The inner score in the units of the target."""
+        mean, sd = self.unit
+        return np.asarray(mean + sd * np.atleast_1d(self.inner.score(self.scaled(x))))
+
+    def deviation(self, x: Array) -> float:
+        """The inner deviation in the units of the target."""
+        return float(self.unit[1] * self.inner.deviation(self.scaled(x)))
+
+    def learn(self, x: Array, y: float, weight: float = 1.0) -> None:
+        """Count y, learn the row scaled by the rows before it, count the row."""
+        if weight == 0:
+            return
+        if self.task[0] == "targets":
+            self.target.add(np.array([y], float))
+        mean, sd = self.unit
+        self.inner.learn(self.scaled(x), (y - mean) / sd, weight)
+        self.columns.add(np.asarray(x, float))
+
+
+class Stacked:
+    """Members that learn every row as if alone; a filter weighs their scores from before the row."""
+
+    def __init__(
+        self,
+        members: Sequence[Learner],
+        task: Task,
+        start: float = 0.1,
+        drift: float = 1e-4,
+        logits: Sequence[bool] | None = None,  # whose scores are logits; None: all members'
+    ) -> None:
+        self.members, self.task, self.start, self.drift, n = members, task, start, drift, len(members)
+        self.logits = np.array([True] * n if logits is None else logits)
+        self.squares, self.rows = np.zeros(n), 0  # sums over rows of mean_c l_ic^2
+        self.loss_sums, self.weights = np.zeros(n), 0.0
+        self.w, self.b = np.full(n, 1 / n), np.zeros(outputs(task))
+        self.P = start * np.eye(n + len(self.b))
+        self.filter = Kalman(lambda x: self.scores(x)[:, 0], ("targets",), start, drift)
+        self.filter.W = self.w[None, :]
+
+    @property
+    def losses(self) -> Array:
+        """Per member: the mean log loss (labels) or squared error (targets), 0 before the first row."""
+        return np.asarray(self.loss_sums / (self.weights or 1.0))
+
+    def scores(self, x: Array) -> Array:
+        """f_ic, one row per member; with more than one output minus its mean over the outputs."""
+        f = np.array([np.atleast_1d(member.score(x)) for member in self.members])
+        return f if f.shape[1] == 1 else np.asarray(f - f.mean(axis=1, keepdims=True))
+
+    def scaled(self, x: Array) -> Array:
+        """The logits l_ic; 0 while their scale r_i is 0."""
+        r = np.where(self.logits, 1.0, np.sqrt(self.squares / max(self.rows, 1)))[:, None]
+        return np.asarray(np.clip((r > 0) * self.scores(x) / np.where(r > 0, r, 1.0), -15, 15))
+
+    def score(self, x: Array) -> Array:
+        """The filter's target, or sum_i w_i l_ic + b_c."""
+        return self.filter.score(x) if self.task[0] == "targets" else self.w @ self.scaled(x) + self.b
+
+    def deviation(self, x: Array) -> float:
+        """The standard deviation of a target."""
+        return self.filter.deviation(x)
+
+    def gradient(self, x: Array, y: float) -> Array:
+        """The gradient v of log p_y in (w, b): v_i = sum_c l_ic r_c, v_b = r."""
+        r = residual(self.score(x), y)
+        return np.append(self.scaled(x) @ r, r)
+
+    def learn(self, x: Array, y: float, weight: float = 1.0) -> None:
+        """The filter learns from the scores before the row, then the members learn the row.
+
+        Labels: (w, b) += c g / (1 + c h v'g), P -= c h g g' / (1 + c h v'g), then the drift; g = P v.
+        """
+        if weight == 0:
+            return
+        if self.task[0] == "targets":
+            losses = (y - self.scores(x)[:, 0]) ** 2
+            self.filter.learn(x, y, weight)
+            self.w = self.filter.W[0]
+        else:
+            losses = np.array([-log_probability(logits, y) for logits in self.scaled(x)])
+            p, v = np.exp(log_probability(self.score(x), y)), self.gradient(x, y)
+            g, h = self.P @ v, p / max(1 - p, 1e-12)
+            step = weight * g / (1 + weight * h * (v @ g))
+            self.w, self.b = self.w + step[: len(self.w)], self.b + step[len(self.w) :]
+            self.P = observed(self.P, v, weight * h, self.drift, self.start)
+        self.loss_sums, self.weights = self.loss_sums + weight * losses, self.weights + weight
+        self.squares, self.rows = self.squares + (self.scores(x) ** 2).mean(axis=1), self.rows + 1
+        for member in self.members:
+            member.learn(x, y, weight)
