@@ -56,12 +56,12 @@ def precision(dtype: npt.DTypeLike) -> _core.Precision:
     return _core.Precision.Single if np.dtype(dtype) == np.float32 else _core.Precision.Double
 
 
-def first_too_large(X: Matrix, dtype: npt.DTypeLike) -> int:
+def first_too_large(X: Matrix, dtype: npt.DTypeLike, missing: bool = False) -> int:
     """The index of the first row whose squared norm is NaN, or above 1/8 of the largest finite number.
 
-    If there is no such row, the number of rows.
+    If there is no such row, the number of rows. With ``missing``, NaN is a missing value and left out.
     """
-    return _core.first_too_large(whole(X), precision(dtype))
+    return _core.first_too_large(whole(X), precision(dtype), missing)
 
 
 def refuse_too_large(X: Matrix, row: int) -> None:

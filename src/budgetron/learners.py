@@ -245,24 +245,50 @@ class Model:
         """The native memory that the model holds."""
         return int(self._native.memory_bytes)
 
+    def deviations(self, X: Matrix) -> Floats:
+        """The standard deviation of the prediction of every row."""
+        if not self._native.has_deviations:
+            raise ValueError(
+                "return_std needs a learner that knows its deviation, such as auto() or Stacked(learner), "
+                f"got {self.learner!r}."
+            )
+        deviations = np.empty(X.shape[0])
+        for cut, rows in self._blocks(X):
+            deviations[cut] = self._native.deviations(rows)
+        return deviations
+
     def support_vectors(self) -> Matrix:
-        """The support vectors, oldest first."""
-        return self._native.support_vectors(self.n_features).astype(self.dtype, copy=False)
+        """The support vectors, oldest first, in the scale in which they were learned."""
+        return self._part("support_vectors")(self.n_features).astype(self.dtype, copy=False)
 
     def dual_coef(self) -> Floats:
         """The coefficients, one row per output, oldest support vector first."""
-        coefficients: Floats = self._native.dual_coef()
+        coefficients: Floats = self._part("dual_coef")()
         return coefficients
-
-    @property
-    def has_features(self) -> bool:
-        """Whether the model has weights on explicit features."""
-        return hasattr(self._native, "coef")
 
     def coef(self) -> Floats:
         """The weights of the explicit features, one row per output."""
-        weights: Floats = self._native.coef()
+        weights: Floats = self._part("coef")()
         return weights
+
+    def expert_weights(self) -> Floats:
+        """The weight of every expert."""
+        weights: Floats = self._part("expert_weights")()
+        return weights
+
+    def expert_losses(self) -> Floats:
+        """The mean loss of every expert so far."""
+        losses: Floats = self._part("expert_losses")()
+        return losses
+
+    def _part(self, name: str) -> Any:
+        """The method of the native learner, or of the one inside."""
+        native = self._native
+        while not hasattr(native, name) and hasattr(native, "inner"):
+            native = native.inner
+        if not hasattr(native, name):
+            raise AttributeError(f"There is no {name} of this learner: {self.learner!r}.")
+        return getattr(native, name)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything that learning changed, as named arrays."""

@@ -91,10 +91,17 @@ class Online(BaseEstimator):  # type: ignore[misc]
     @property
     def coef_(self) -> Floats:
         """The weights of the explicit features, one row per output; only for learners on a feature map."""
-        model = self._fitted_model()
-        if not model.has_features:
-            raise AttributeError(f"coef_ needs a learner on explicit features, got {model.learner!r}.")
-        return model.coef()
+        return self._fitted_model().coef()
+
+    @property
+    def expert_weights_(self) -> Floats:
+        """The weight of every expert; only for :class:`~budgetron.Stacked` learners."""
+        return self._fitted_model().expert_weights()
+
+    @property
+    def expert_losses_(self) -> Floats:
+        """The mean loss of every expert so far: log loss for labels, squared error for targets."""
+        return self._fitted_model().expert_losses()
 
     @property
     def memory_bytes_(self) -> int:
@@ -215,21 +222,31 @@ class Online(BaseEstimator):  # type: ignore[misc]
                 reset=reset,
                 accept_sparse="csr",
                 dtype=(np.float64, np.float32),
-                ensure_all_finite=False,  # _first_too_large finds NaN and infinity, too
+                ensure_all_finite=False,  # _first_too_large finds infinity, and NaN where it is no value
                 **more,
             )
         X, y = checked if "y" in more else (checked, None)
         X = canonical(X)
         row = self._first_too_large(X, reset)
         if row < X.shape[0]:
-            check_array(X, accept_sparse="csr", dtype=None, input_name="X", estimator=self)
+            finite = "allow-nan" if self._accepts_missing(reset) else True
+            check_array(
+                X, accept_sparse="csr", dtype=None, input_name="X", estimator=self, ensure_all_finite=finite
+            )
             refuse_too_large(X, row)
         return (X, y) if "y" in more else X
 
     def _first_too_large(self, X: Matrix, reset: bool) -> int:
         """The first row whose squared norm overflows in the model's precision; else the number of rows."""
         single = X.dtype == np.float32 or (not reset and self._model.dtype == np.float32)
-        return first_too_large(X, np.float32 if single else np.float64)
+        return first_too_large(X, np.float32 if single else np.float64, self._accepts_missing(reset))
+
+    def _accepts_missing(self, reset: bool = True) -> bool:
+        """Whether NaN is a missing value for the learner in use, or for the one to come."""
+        if not reset:
+            return self._model.learner.accepts_missing
+        learner = self._default_learner() if self.learner is None else self.learner
+        return isinstance(learner, Learner) and learner.accepts_missing
 
     def _needs_no_checks(self, X: Any) -> bool:
         """Whether X would pass every check unchanged, so that a fitted model may take it as it is.
@@ -299,6 +316,9 @@ class Online(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"Row {row} of X gives a score that is not finite: scale the features.")
         return scores
 
+    def _deviations(self, X: Any) -> Floats:
+        return self._fitted_model().deviations(X if self._needs_no_checks(X) else self._rows(X, reset=False))
+
     def __sizeof__(self) -> int:
         own: int = object.__sizeof__(self)
         model = vars(self).get("_model")
@@ -307,4 +327,5 @@ class Online(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._accepts_missing()
         return tags

@@ -16,9 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from budgetron import _check
 from budgetron._tasks import Labels
 from budgetron._threads import learning_lock
-from budgetron.algorithms.passive_aggressive import bpa_p
+from budgetron.algorithms.tune_free import auto
 from budgetron.estimators._online import Batch, Online
-from budgetron.kernels import Gaussian
 from budgetron.learners import Floats, Learner
 
 
@@ -29,7 +28,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     ----------
     learner : Learner, optional
         The algorithm, for example ``forgetron(Gaussian(), budget=100)``. The default is
-        ``bpa_p(Gaussian(), budget=200)``, which suits standardised data.
+        :func:`~budgetron.auto`, which needs no tuning and takes rows as they are.
     epochs : int
         The number of passes that ``fit`` makes over the rows.
     shuffle : bool
@@ -84,10 +83,10 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         --------
         >>> from budgetron import OnlineClassifier
         >>> model = OnlineClassifier().start([[0.0], [1.0]], classes=["no", "yes"])
-        >>> model.gamma_, model.n_support_
-        (4.0, 0)
-        >>> model.partial_fit([[0.5]], ["yes"]).n_support_
-        1
+        >>> model.predict_proba([[0.5]])
+        array([[0.5, 0.5]])
+        >>> model.partial_fit([[0.5]], ["yes"]).predict([[0.5]])
+        array(['yes'], dtype='<U3')
         """
         return self._start(X, classes_=_sorted_classes(classes))
 
@@ -127,7 +126,11 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
     @available_if(lambda self: self._probabilistic())  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
-        """The class probabilities; only for learners with the :class:`~budgetron.Logistic` loss."""
+        """The class probabilities.
+
+        Learners without probabilities get them by :class:`~budgetron.Stacked`; the default has them, and so
+        have :class:`~budgetron.Kalman` and the :class:`~budgetron.Logistic` loss.
+        """
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     @available_if(lambda self: self._probabilistic())  # type: ignore[untyped-decorator]
@@ -140,12 +143,14 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
 
     def _default_learner(self) -> Learner:
-        return bpa_p(Gaussian(), budget=200)
+        return auto()
 
     def _probabilistic(self) -> bool:
         learner = getattr(self, "learner_", self.learner)
-        if not (isinstance(learner, Learner) and learner.probabilistic):
-            raise AttributeError("predict_proba needs a learner with the Logistic loss.")
+        if learner is not None and not (isinstance(learner, Learner) and learner.probabilistic):
+            raise AttributeError(
+                "predict_proba needs a learner with probabilities: Stacked(learner) gives them to any learner."
+            )
         return True
 
     def _learn_labels(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Floats:

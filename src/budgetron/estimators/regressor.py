@@ -12,11 +12,9 @@ from sklearn.base import RegressorMixin
 from budgetron._rows import aligned
 from budgetron._tasks import Targets
 from budgetron._threads import learning_lock
-from budgetron.budgets.swapping import SwapProject
+from budgetron.algorithms.tune_free import auto
 from budgetron.estimators._online import Batch, Online
-from budgetron.kernels import Gaussian
-from budgetron.learners import Floats, Kernelized, Learner
-from budgetron.rules import OGD
+from budgetron.learners import Floats, Learner
 
 
 class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
@@ -26,7 +24,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
     ----------
     learner : Learner, optional
         The algorithm, for example ``nogd(Gaussian(), budget=100, rank=20, eta=0.1)``. The default is
-        ``Kernelized(Gaussian(), OGD(eta=0.2), SwapProject(200))``, which suits standardised features.
+        :func:`~budgetron.auto`, which needs no tuning and takes rows and targets as they are.
     epochs, shuffle, random_state
         As for :class:`OnlineClassifier`.
 
@@ -56,8 +54,8 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         --------
         >>> from budgetron import OnlineRegressor
         >>> model = OnlineRegressor().start([[0.0], [1.0]])
-        >>> model.gamma_, model.predict([[0.5]])
-        (4.0, array([0.]))
+        >>> model.predict([[0.5]])
+        array([0.])
         """
         return self._start(X)
 
@@ -72,12 +70,18 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         with learning_lock(self):
             return self._learn(X, y, sample_weight).ravel()
 
-    def predict(self, X: Any) -> Floats:
-        """The predicted target of each row."""
-        return self._snapshot()._finite_scores(X).ravel()
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The predicted target of each row; with ``return_std`` also the standard deviation of each.
+
+        Deviations need a learner that knows them: :func:`~budgetron.auto`, :class:`~budgetron.Stacked` or
+        :class:`~budgetron.Kalman`.
+        """
+        snapshot = self._snapshot()
+        predictions = snapshot._finite_scores(X).ravel()
+        return (predictions, snapshot._deviations(X)) if return_std else predictions
 
     def _default_learner(self) -> Learner:
-        return Kernelized(Gaussian(), OGD(eta=0.2), SwapProject(200))
+        return auto()
 
     def _batch(self, X: Any, y: Any, sample_weight: Any, *, first: bool, **_: Any) -> Batch:
         X, y = self._rows(X, y=y, y_numeric=True, reset=first)
