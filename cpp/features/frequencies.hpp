@@ -115,8 +115,9 @@ class CauchyFrequencies final : public DrawnFrequencies {
   double quantile(double p) const override { return std::tan(std::numbers::pi * (p - 0.5)); }
 };
 
-// Every component looks at one or two columns only, drawn at random. On each of them its frequency is normal, divided
-// by a width that is drawn log-uniformly between two limits. Component i uses stream i + 1 of the generator.
+// Every component looks at one or two columns only. The first of them is on one, the second on two, and so on in turn.
+// Columns take turns, in a random order, and so do pairs; the widths of a column's components are spread evenly on a
+// logarithmic scale. The length of a frequency is 1 / width, and its direction on two columns is random.
 class SparseFrequencies final : public Frequencies {
  public:
   SparseFrequencies(std::size_t components, std::size_t columns, double narrowest, double widest, Counter seed)
@@ -137,26 +138,38 @@ class SparseFrequencies final : public Frequencies {
     double u, v;
   };
 
-  Pick pick(std::size_t i) const {
-    Random random(seed_, i + 1);
-    const auto normal = [&] { return normal_quantile(std::min(random.uniform() + 0x1p-54, 1 - 0x1p-53)); };
-    const bool two = random.uniform() < 0.5 && columns_ > 1;
-    const double width = narrowest_ * std::pow(widest_ / narrowest_, random.uniform());
-    const std::size_t first = random.below(columns_);
-    std::size_t second = two ? random.below(columns_ - 1) : first;
-    if (two && second >= first) ++second;
-    const double u = normal() / width;
-    return {first, second, u, two ? normal() / width : u};
+  std::vector<Pick> draw() const {
+    Random random(seed_);
+    const std::size_t turns = std::min(columns_, components_);  // no more columns than these are looked at first
+    std::vector<std::size_t> order(turns);
+    std::vector<double> start(turns);  // of the widths
+    for (std::size_t k = 0; k < turns; ++k) {
+      order[k] = columns_ > turns ? random.below(columns_) : k;
+      start[k] = random.uniform();
+    }
+    for (std::size_t k = turns; k-- > 1;) std::swap(order[k], order[random.below(k + 1)]);
+    std::vector<Pick> picks;
+    for (std::size_t i = 0; i < components_; ++i) {
+      const std::size_t k = i / 2, place = k % turns, round = k / turns;
+      const bool two = i % 2 == 1 && turns > 1;
+      const std::size_t first = order[place];
+      const std::size_t second = two ? order[(place + 1 + round % (turns - 1)) % turns] : first;
+      double whole;
+      const double part = std::modf(start[place] + static_cast<double>(round) * golden, &whole);
+      const double width = narrowest_ * std::pow(widest_ / narrowest_, part);
+      const double angle = two ? 2 * std::numbers::pi * random.uniform() : 0;
+      const double u = std::cos(angle) / width;
+      picks.push_back({first, second, u, two ? std::sin(angle) / width : u});
+    }
+    return picks;
   }
+
+  static constexpr double golden = 0.6180339887498949;  // multiples of it are spread evenly modulo 1
 
   std::size_t components_, columns_;
   double narrowest_, widest_;
   Counter seed_;
-  Lazy<std::vector<Pick>> picks_{[this] {
-    std::vector<Pick> picks;
-    for (std::size_t i = 0; i < components_; ++i) picks.push_back(pick(i));
-    return picks;
-  }};
+  Lazy<std::vector<Pick>> picks_{[this] { return draw(); }};
 };
 
 // A given matrix, columns x components, computed on first use.

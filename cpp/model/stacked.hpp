@@ -3,7 +3,7 @@
 // example's weight:
 //
 //   p = softmax_c(sum_i w_i l_ic + b_c);  v = d log p_y / d(w, b);  h = p_y / (1 - p_y);  g = P v
-//   (w, b) += c g / (1 + c h v'g);  P -= c h g g' / (1 + c h v'g)
+//   (w, b) += c g / (1 + c max(h, 1/4) v'g);  P -= c h g g' / (1 + c h v'g)
 //
 // Two classes have one bias, on the margin. For targets: a Kalman filter on the experts' predictions.
 #pragma once
@@ -217,7 +217,9 @@ class StackedLabels final : public Stacked {
   }
 
  private:
-  static constexpr double largest_logit = 15;
+  static constexpr double largest_logit = 8;
+  // In the step. A row that all experts are sure of, wrongly, has h near 0, and would turn their weights over.
+  static constexpr double least_curvature = 0.25;
 
   // Logits: centred over the classes, divided, clipped.
   void read(Vector F, std::size_t n, std::size_t i, std::vector<double>& l) const override {
@@ -251,7 +253,7 @@ class StackedLabels final : public Stacked {
       v_[experts_.size() + c] = two ? (right == 1 ? wrong : -wrong) : (c == right ? 1 : 0) - p_[c];
     filter_.look(v_, gain_);
     const double h = (1 - wrong) / wrong;
-    move(weight / (1 + weight * h * gain_.S), weight * h);
+    move(weight / (1 + weight * std::max(h, least_curvature) * gain_.S), weight * h);
     learned_ += weight;
     count(F, n, i);
   }

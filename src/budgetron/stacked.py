@@ -26,10 +26,10 @@ class Stacked(Parts, Learner):
     covariance of the weights w and the biases b, and y the label::
 
         p = softmax_c(sum_i w_i l_ic + b_c);  v = d log p_y / d(w, b);  h = p_y / (1 - p_y);  g = P v
-        (w, b) += g / (1 + h v'g);  P -= h g g' / (1 + h v'g);  P_ii = min(P_ii + drift, prior)
+        (w, b) += g / (1 + max(h, 1/4) v'g);  P -= h g g' / (1 + h v'g);  P_ii = min(P_ii + drift, prior)
 
     The weights start as 1 / (number of experts), the biases at 0. Logits are centred over the classes and
-    clipped at -15 and 15; scores of an expert without probabilities are divided by their root mean square so
+    clipped at -8 and 8; scores of an expert without probabilities are divided by their root mean square so
     far. For targets the filter is that of :class:`~budgetron.Kalman`, on the predictions of the experts.
 
     The stack of a single learner has its predictions, calibrated: every algorithm has ``predict_proba`` in
@@ -69,7 +69,7 @@ class Stacked(Parts, Learner):
         *each: Learner,
         learners: Sequence[Learner] = (),
         prior: float = 0.1,
-        drift: float = 1e-4,
+        drift: float = 3e-5,
     ) -> None:
         self.learners = self._given(each, learners)
         self.prior = prior

@@ -263,9 +263,10 @@ class HadamardFourier(_Fourier):
 class SparseFourier(FeatureMap):
     """Frequencies that look at one or two columns each: an additive kernel with pairs.
 
-    Each component draws one or two columns, and a width between two limits, log-uniformly. A Gaussian of all
-    columns cannot see a rule over few of many columns; this map can. The columns must have about unit
-    variance, as inside :class:`~budgetron.Standardised`.
+    A component is a sine and a cosine of x_i / width, or of (a x_i + b x_j) / width with a^2 + b^2 = 1. Columns
+    and pairs take turns in a random order; widths are spread evenly between two limits on a logarithmic scale.
+    A Gaussian of all columns cannot see a rule over few of many columns; this map can. The columns must have
+    about unit variance, as inside :class:`~budgetron.Standardised`.
 
     Parameters
     ----------
@@ -291,8 +292,8 @@ class SparseFourier(FeatureMap):
     """
 
     components: int = 100
-    narrowest: float = 0.3
-    widest: float = 2.0
+    narrowest: float = 0.1
+    widest: float = 4.0
     random_state: Any = None
 
     def resolved(self, X: Any) -> Self:  # noqa: ARG002
