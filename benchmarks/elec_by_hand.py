@@ -1,7 +1,7 @@
 """The online error on all of elec, by a plain loop over the public API: predict a row, then learn it.
 
-It shares no code with ``benchmarks.streams``. Run ``python -m benchmarks.elec_by_hand``; it reads elec.csv.xz in
-the folder that BUDGETRON_DATA names.
+It shares no code with ``benchmarks.streams``. Run ``python -m benchmarks.elec_by_hand``. It reads
+elec.csv.xz in the folder that BUDGETRON_DATA names.
 """
 
 import csv

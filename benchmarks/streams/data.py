@@ -117,7 +117,7 @@ def _csv(path: Path, rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def generated(name: str, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of one of river's generators. Abrupt and gradual drifts have their centre after half the rows."""
+    """Rows of one of river's generators. The centre of a drift is after half of the rows."""
     pairs = list(islice(_generator(name, rows), rows))
     columns = list(pairs[0][0])
     X = [[x[column] for column in columns] for x, _ in pairs]

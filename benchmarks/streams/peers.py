@@ -1,8 +1,9 @@
 """The peers: river, scikit-learn, the last label again, and boosting that is refitted on everything seen.
 
 Trees get raw rows, as our learner does. Neighbours and linear models get river's or scikit-learn's
-StandardScaler in front, which learns along the stream. For targets all learners of river get scaled rows and
-targets: on raw ones the linear models in the leaves of its trees diverge (cadata: 1e12 times the variance).
+StandardScaler in front, which learns along the stream. For targets all learners of river get scaled rows
+and targets: on raw rows the linear models in the leaves of its trees diverge (ARF, 1,000 rows of cadata: a
+squared error of 6e9 times the variance).
 """
 
 from __future__ import annotations

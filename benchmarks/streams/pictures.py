@@ -23,8 +23,6 @@ FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 DRIFTS = ("Agrawal abrupt", "LED abrupt")
 DRAWN = ("auto 100", "ARF 10", "HAT", "Hoeffding tree")
 CALIBRATED = ("a9a", "ijcnn1", "cod-rna", "elec")
-JOINED = 2
-"""How many of the 50 parts of a stream make one point of a line."""
 EXPERTS = (
     "inputs, steady",
     "Fourier of three widths, steady",
@@ -54,7 +52,7 @@ def drift(kept: table.Results) -> Any:
         ax.set_ylim(0, 100 if max(line.mean.max() for line in lines) > 60 else 60)
         curves(lines, ax)
         ax.axvline(rows / 2, color="#999999", linewidth=0.8, linestyle=(0, (4, 3)))
-        ax.set(xlabel="rows", ylabel=f"mistakes, % of {rows * JOINED // 50} rows")
+        ax.set(xlabel="rows", ylabel=f"mistakes, % of {rows // len(lines[0].x)} rows")
         ax.set_title(f"{name}: the concept changes at the dashed line", loc="left", fontsize=11)
     return figure
 
@@ -73,7 +71,7 @@ def reliability(kept: table.Results) -> Any:
             points = np.array([(said, right) for n, said, right in result.bins if n >= 20])
             label = f"{learner}: {calibration_error([result]):.3f}"
             ax.plot(*points.T, markersize=4, label=label, **look)
-        ax.set(xlabel="confidence", xlim=(0.48, 1.02), ylim=(0.38, 1.02))
+        ax.set(xlabel="confidence", xlim=(0.48, 1.02), ylim=(0.15, 1.02))
         ax.set_title(name, loc="left", fontsize=11)
         ax.legend(frameon=False, fontsize=8, title="calibration error", title_fontsize=8, loc="lower right")
     axes[0].set_ylabel("share of right predictions")
@@ -100,11 +98,10 @@ def experts(stream: data.Stream, every: int = 50) -> Any:
 
 
 def _over_rows(result: Result) -> Line:
-    """The errors of the parts of a stream, several parts to a point."""
-    windows = np.array(result.windows)
-    joined = windows[: len(windows) // JOINED * JOINED].reshape(-1, JOINED).mean(axis=1)
-    ends = result.rows * (1 + np.arange(len(joined))) / len(joined)
-    return Line(result.learner, ends, joined, np.zeros(len(joined)))
+    """The errors of the parts of a stream, each at the middle of its part."""
+    parts = len(result.windows)
+    middles = result.rows * (0.5 + np.arange(parts)) / parts
+    return Line(result.learner, middles, np.array(result.windows), np.zeros(parts))
 
 
 def save(figure: Any, name: str) -> None:

@@ -23,8 +23,8 @@ class Result:
     """One learner on one stream.
 
     ``error`` is the percentage of mistakes, or for targets the squared error in percent of the variance of
-    the targets. ``windows`` are the errors of 50 equal parts of the stream. ``bins`` are the number of rows,
-    their mean confidence and their share of right predictions, by the confidence in the predicted class.
+    the targets. ``windows`` are the errors of 50 equal parts of the stream. ``bins`` are the number of
+    rows, their mean confidence and their share of right predictions, by confidence in the predicted class.
     """
 
     stream: str

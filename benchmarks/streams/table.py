@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import numpy as np
 
@@ -29,71 +30,25 @@ HEADS = {**OURS, **PEERS}
 """The learners in the order of the columns, and the heads of their columns."""
 DEFAULT = "auto 100"
 
-HOW = """\
-# Streams: the default beside its peers
-
-`make streams` writes this page. Each row is predicted before it is learned, in one pass. Everybody gets the
-same rows in the same order: the first {rows:,} of each stream, or all rows of a shorter one. One order, one seed.
-
-* **error**: mistakes in % of the rows; for targets the mean squared error in % of the variance of the targets.
-* **log loss**: probabilities below 1e-6 count as 1e-6. Our learner is told the classes at the start and the peers
-  are not, so the first row of a class counts as a guess for every peer.
-* **µs a row**: processor time to predict and learn. Ours is one call for the whole stream; river's is a Python loop.
-* **KiB**: the memory of the model after the last row.
-
-Who runs:
-
-* `auto 50`, `auto 100`, `auto 400`: `auto(size)` on raw rows. `auto 100` is the default of `OnlineClassifier()`
-  and `OnlineRegressor()`.
-* `papers`: the best of 102 settings of ten budgeted algorithms with {budget} support vectors on standardised rows.
-  It is chosen after the fact, by its error on the same rows. No user can do that.
-* `Hoeffding` (tree), `HAT`, `ARF` of 10 and 30 trees, `SRP`, (leveraging) `bagging`: river, default parameters, raw rows.
-* `KNN` and `linear`: river, behind its `StandardScaler`. `linear` is logistic or softmax regression on `RBFSampler`,
-  which is per column in river; for targets it is `LinearRegression` on the columns themselves.
-* For targets all learners of river are behind `StandardScaler` and `TargetStandardScaler`: on raw rows the linear
-  models in the leaves of its trees diverge.
-* `SGD`: scikit-learn's `SGDClassifier` (log loss) or `SGDRegressor` on `RBFSampler`, behind `StandardScaler`, in
-  batches of 1.
-* `boosting`: scikit-learn's `HistGradientBoosting`, refitted on all rows seen after 125, 250, 500, 1,000, ... rows.
-  It keeps every row: it is a bound to aim at, not a peer.
-* `last label`: the label or target of the row before. It is low where labels come in runs.
-"""
+TEMPLATE = Path(__file__).with_name("page.md")
 
 
 def page(results: dict[tuple[str, str, int], Result], rows: int) -> str:
     """The whole page in Markdown."""
     kept = chosen(results, rows)
-    parts = [
-        HOW.format(rows=rows, budget=200),
-        "## Summary\n",
-        "Ratios are geometric means over the streams that both have run: below 1 ours is better. `ahead` counts the\n"
-        "streams on which `auto 100` has the lower error; `clearly` counts those where the difference is more than two\n"
-        "standard errors of the differences in 50 parts of the stream.\n",
-        summary(kept),
-        "\n## Where the default loses\n",
-        losses(kept),
-        "\n## Error\n",
-        grid(kept, NAMES, lambda r: r.error, lowest=True),
-        "\n## Log loss\n",
-        grid(kept, LABELS, lambda r: r.log_loss, lowest=True),
-        "\n## Microseconds a row\n",
-        grid(kept, NAMES, lambda r: r.us),
-        "\n## KiB\n",
-        grid(kept, NAMES, lambda r: r.kib),
-        "\n## Calibration\n",
-        "The expected calibration error: the mean distance between the confidence in the predicted class and the share of\n"
-        "right predictions, in ten bins.\n",
-        grid(kept, LABELS, lambda r: calibration_error([r]) if r.bins else None),
-        "\n## Settings of `papers`\n",
-        *(f"* {name}: {kept[name, 'papers'].setting}" for name in NAMES if (name, "papers") in kept),
-        "\n## Versions\n",
-        ", ".join(sorted({r.version for r in kept.values() if r.version})) + ".",
-        "\n## Pictures\n",
-        "![Error over an abrupt drift](pictures/streams_drift.png)\n",
-        "![Reliability](pictures/streams_reliability.png)\n",
-        "![Weights of the experts](pictures/streams_experts.png)",
-    ]
-    return "\n".join(parts) + "\n"
+    best = [f"* {name}: {kept[name, 'papers'].setting}" for name in NAMES if (name, "papers") in kept]
+    return TEMPLATE.read_text(encoding="utf-8").format(
+        rows=rows,
+        summary=summary(kept),
+        losses=losses(kept),
+        error=grid(kept, NAMES, lambda r: r.error, lowest=True),
+        log_loss=grid(kept, LABELS, lambda r: r.log_loss, lowest=True),
+        us=grid(kept, NAMES, lambda r: r.us),
+        kib=grid(kept, NAMES, lambda r: r.kib),
+        calibration=grid(kept, LABELS, lambda r: calibration_error([r]) if r.bins else None),
+        settings="\n".join(best),
+        versions=", ".join(sorted({r.version for r in kept.values() if r.version})),
+    )
 
 
 def chosen(results: dict[tuple[str, str, int], Result], rows: int) -> Results:
@@ -136,10 +91,10 @@ def duel(a: Result, b: Result) -> tuple[int, int]:
 
 
 def summary(results: Results) -> str:
-    """A line for each peer: ratios of error, of log loss and of time, and on how many streams we are ahead."""
+    """A line for each peer: ratios of error, log loss, time and memory, and where we are ahead."""
     lines = [
-        "| against | streams | error: auto 50 | auto 100 | auto 400 | targets: auto 100 | log loss: auto 100 | "
-        "ahead | clearly ahead | clearly behind | times our µs | times our KiB |",
+        "| against | streams | error: auto 50 | auto 100 | auto 400 | targets: auto 100 | "
+        "log loss: auto 100 | ahead | clearly ahead | clearly behind | times our µs | times our KiB |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for peer, head in HEADS.items():
@@ -167,10 +122,12 @@ def summary(results: Results) -> str:
 
 
 def losses(results: Results) -> str:
-    """For each peer the streams on which it has the lower error, with both errors."""
+    """For each peer the streams on which it has the lower error, with both errors; clear ones in bold."""
     lines = ["| against | lower error than `auto 100` on (theirs, ours) |", "|---|---|"]
-    for peer, head in PEERS.items():
+    for peer, head in HEADS.items():
         pairs = _pairs(results, DEFAULT, peer, NAMES)
+        if not pairs or peer in OURS and peer != "papers":
+            continue
         lost = [
             f"{a.stream} ({_number(b.error)}, {_number(a.error)})" for a, b in pairs if duel(a, b)[0] < 0
         ]
@@ -201,6 +158,11 @@ def grid(
 
 def _pairs(results: Results, a: str, b: str, streams: Iterable[str]) -> Iterable[tuple[Result, Result]]:
     return [(results[s, a], results[s, b]) for s in streams if (s, a) in results and (s, b) in results]
+
+
+def _lost(ours: Result, theirs: Result) -> str:
+    name = f"**{ours.stream}**" if duel(ours, theirs)[1] < 0 else ours.stream
+    return f"{name} ({_number(theirs.error)}, {_number(ours.error)})"
 
 
 def _number(value: float | None) -> str:
