@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> None:
     elif given.what in ("generate", "prepare"):
         for name in names:
             if (name in data.GENERATED) == (given.what == "generate"):
-                data.load(name, given.rows)
+                data.available(name, given.rows)
     else:
         run(given, names)
 
@@ -54,8 +54,10 @@ def run(given: argparse.Namespace, names: tuple[str, ...]) -> None:
         for name in names:
             if learner in data.LABELS_ONLY and name in data.TARGETS:
                 continue
-            stream = data.load(name, given.rows)
-            if (name, learner, stream.rows) in known:
+            if (name, learner, data.rows_of(name, given.rows)) in known:
+                continue
+            stream = data.available(name, given.rows)
+            if stream is None:
                 continue
             result = results.measured(stream, learner, side.RUNS[learner](stream))
             results.add(result)

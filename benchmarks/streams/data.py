@@ -65,8 +65,37 @@ LABELS = (*IN_ORDER, *SHUFFLED, *GENERATED)
 """The streams with labels."""
 NAMES = (*LABELS, *TARGETS)
 """All streams, in the order of the table."""
+LENGTHS = {
+    "elec": 45312,
+    "weather": 18159,
+    "letter": 15000,
+    "shuttle": 43500,
+    "poker": 25010,
+    "a9a": 48842,
+    "w8a": 64700,
+    "housing": 506,
+    "abalone": 4177,
+    "cadata": 20640,
+    "casp": 45730,
+    "parkinsons": 5875,
+}
+"""The rows of the streams with fewer than 100,000."""
 LABELS_ONLY = ("leveraging bagging",)
 """The learners that cannot learn targets."""
+
+
+def rows_of(name: str, rows: int) -> int:
+    """That number of rows, or all rows of a shorter stream."""
+    return min(rows, LENGTHS.get(name, rows))
+
+
+def available(name: str, rows: int) -> Stream | None:
+    """The first rows of a stream; None, with a message, if its file or river is missing."""
+    try:
+        return load(name, rows)
+    except (ImportError, FileNotFoundError, ValueError) as error:
+        print(f"{name} is left out: {error}")
+        return None
 
 
 def load(name: str, rows: int) -> Stream:

@@ -40,7 +40,9 @@ def draw(results: dict[tuple[str, str, int], Result], rows: int) -> None:
     kept = table.chosen(results, rows)
     save(drift(kept), "streams_drift.png")
     save(reliability(kept), "streams_reliability.png")
-    save(experts(data.load("elec", rows)), "streams_experts.png")
+    elec = data.available("elec", rows)
+    if elec is not None:
+        save(experts(elec), "streams_experts.png")
 
 
 def drift(kept: table.Results) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.streams.data import LABELS, NAMES, TARGETS
+from benchmarks.streams.data import LABELS, NAMES, TARGETS, rows_of
 from benchmarks.streams.results import Result, calibration_error
 
 Results = dict[tuple[str, str], Result]
@@ -52,16 +52,11 @@ def page(results: dict[tuple[str, str, int], Result], rows: int) -> str:
 
 
 def chosen(results: dict[tuple[str, str, int], Result], rows: int) -> Results:
-    """The results with that number of rows. Of a stream that is shorter, those with all its rows."""
-    most: dict[str, int] = {}
-    for stream, _, n in results:
-        if n <= rows:
-            most[stream] = max(n, most.get(stream, 0))
-    full = {name: rows for name in NAMES if name not in TARGETS}
+    """The results with that number of rows, or with all rows of a shorter stream."""
     return {
         (stream, learner): result
         for (stream, learner, n), result in results.items()
-        if learner in HEADS and n == full.get(stream, most.get(stream))
+        if stream in NAMES and learner in HEADS and n == rows_of(stream, rows)
     }
 
 
@@ -126,7 +121,7 @@ def losses(results: Results) -> str:
     lines = ["| against | lower error than `auto 100` on (theirs, ours) |", "|---|---|"]
     for peer, head in HEADS.items():
         pairs = _pairs(results, DEFAULT, peer, NAMES)
-        if not pairs or peer in OURS and peer != "papers":
+        if not pairs or (peer in OURS and peer != "papers"):
             continue
         lost = [
             f"{a.stream} ({_number(b.error)}, {_number(a.error)})" for a, b in pairs if duel(a, b)[0] < 0

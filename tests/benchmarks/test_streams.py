@@ -23,13 +23,12 @@ def test_the_page_is_made_from_the_committed_results():
     """Every stream has our three sizes and the baseline, and a line in the table of errors."""
     kept = results.read()
     for name in data.NAMES:
-        rows = {rows for stream, learner, rows in kept if stream == name and learner == "auto 100"}
-        assert rows
-        assert all((name, learner, max(rows)) in kept for learner in ours.RUNS)
+        for learner in (*ours.RUNS, "last label"):
+            assert (name, learner, data.rows_of(name, ROWS)) in kept
     page = table.page(kept, ROWS)
     errors = page.split("## Error\n")[1].split("\n## ")[0]
     assert [line.split(" | ")[0].strip("| ") for line in errors.strip().splitlines()[2:]] == [*data.NAMES]
-    assert max(len(line) for line in errors.splitlines()) <= 140
+    assert f"the best of {len(list(ours.settings()))} settings" in page
 
 
 def test_the_committed_page_is_that_of_the_committed_results():
@@ -74,6 +73,30 @@ def test_the_grid_of_the_papers():
     assert best.setting.split(",")[0] in ours.GRID
     assert best.error <= min(each.error for each in few)
     assert best.log_loss is None
+
+
+def test_a_stream_without_its_file(monkeypatch, tmp_path, capsys):
+    """A stream whose file is missing is left out, and the message says where it was looked for."""
+    monkeypatch.setenv("BUDGETRON_DATA", str(tmp_path))
+    monkeypatch.setattr(data, "KEPT", tmp_path / "kept")
+    assert data.available("elec", 10) is None
+    assert data.available("ijcnn1", 10) is None
+    said = capsys.readouterr().out
+    assert str(tmp_path / "elec.csv.xz") in said
+    assert "ijcnn1.train.svm" in said
+
+
+def test_a_stream_is_kept(monkeypatch, tmp_path):
+    """A stream is made once. Its labels are replaced by their ranks."""
+    made = []
+    X, y = np.arange(8.0).reshape(4, 2), np.array([3.0, -1, 3, 7])
+    monkeypatch.setattr(data, "KEPT", tmp_path)
+    monkeypatch.setattr(data, "from_file", lambda *what: made.append(what) or (X, y))
+    for _ in range(2):
+        stream = data.load("covtype shuffled", 4)
+        np.testing.assert_array_equal(stream.X, X)
+        assert (stream.y.tolist(), stream.classes) == ([1, 0, 1, 2], 3)
+    assert made == [("covtype shuffled", 4)]
 
 
 def test_measures():
