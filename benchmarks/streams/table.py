@@ -123,9 +123,7 @@ def losses(results: Results) -> str:
         pairs = _pairs(results, DEFAULT, peer, NAMES)
         if not pairs or (peer in OURS and peer != "papers"):
             continue
-        lost = [
-            f"{a.stream} ({_number(b.error)}, {_number(a.error)})" for a, b in pairs if duel(a, b)[0] < 0
-        ]
+        lost = [_lost(a, b) for a, b in pairs if duel(a, b)[0] < 0]
         lines.append(f"| {head} | {', '.join(lost) or 'none'} |")
     return "\n".join(lines)
 
