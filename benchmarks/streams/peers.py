@@ -23,6 +23,7 @@ from river import (
     forest,
     linear_model,
     neighbors,
+    optim,
     preprocessing,
     tree,
 )
