@@ -69,20 +69,16 @@ class Perceptron(Rule):
 
     @property
     def unit(self) -> float:
-        """Eta."""
         return 1.0 if self.eta is None else _check.positive(self, "eta", self.eta)
 
     @property
     def unit_for_targets(self) -> float:
-        """Eta."""
         return 0.1 if self.eta is None else self.unit
 
     def for_labels(self) -> _core.Rule:
-        """The native rule for classification; checks the parameters."""
         return _core.Perceptron(self.unit)
 
     def for_targets(self) -> _core.Rule:
-        """The native rule for regression; checks the parameters."""
         epsilon = _check.non_negative(self, "epsilon", self.epsilon)
         return _core.PerceptronRegression(self.unit_for_targets, epsilon)
 
@@ -117,7 +113,6 @@ class MarginPerceptron(Perceptron):
     margin: float = 0.0
 
     def for_labels(self) -> _core.Rule:
-        """The native rule for classification; checks the parameters."""
         margin = _check.non_negative(self, "margin", self.margin)
         return _core.MarginPerceptron(self.unit, margin)
 
@@ -154,15 +149,12 @@ class PA(Rule):
 
     @property
     def unit(self) -> float:
-        """C."""
         return _check.positive(self, "C", self.C)
 
     def for_labels(self) -> _core.Rule:
-        """The native rule for classification; checks the parameters."""
         return _core.PassiveAggressive(self.unit)
 
     def for_targets(self) -> _core.Rule:
-        """The native rule for regression; checks the parameters."""
         epsilon = _check.non_negative(self, "epsilon", self.epsilon)
         return _core.PassiveAggressiveRegression(self.unit, epsilon)
 
@@ -202,7 +194,6 @@ class OGD(Rule):
 
     @property
     def unit(self) -> float:
-        """Eta."""
         return _check.positive(self, "eta", self.eta)
 
     def _lam(self) -> float:
@@ -212,11 +203,9 @@ class OGD(Rule):
         return lam
 
     def for_labels(self) -> _core.Rule:
-        """The native rule for classification; checks the parameters."""
         return _core.OGD(loss_for_labels(self).build(), self.unit, self._lam())
 
     def for_targets(self) -> _core.Rule:
-        """The native rule for regression; checks the parameters."""
         epsilon = _check.non_negative(self, "epsilon", self.epsilon)
         return _core.OGDRegression(loss_for_targets(self).build(), self.unit, self._lam(), epsilon)
 
@@ -256,11 +245,9 @@ class SGD(Rule):
         return 1 / _check.positive(self, "lam", self.lam)
 
     def for_labels(self) -> _core.Rule:
-        """The native rule for classification; checks the parameters."""
         return self._build(loss_for_labels(self))
 
     def for_targets(self) -> _core.Rule:
-        """The native rule for regression; checks the parameters."""
         return self._build(loss_for_targets(self))
 
     def _build(self, loss: Loss) -> _core.Rule:
@@ -333,11 +320,9 @@ class NORMA(Rule):
 
     @property
     def unit(self) -> float:
-        """Eta."""
         return _check.positive(self, "eta", self.eta)
 
     def for_targets(self) -> _core.Rule:
-        """The native rule for regression; checks the parameters."""
         lam = _check.non_negative(self, "lam", self.lam)
         if self.unit * lam >= 1:
             raise ValueError(f"NORMA: eta * lam must be below 1, got {self.eta!r} * {self.lam!r}.")

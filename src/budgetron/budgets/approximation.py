@@ -42,7 +42,6 @@ class Approximate(Budget):
     delta: float
 
     def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters and the kernel."""
         threshold = context.kernel.at_distance(_check.positive(self, "delta", self.delta))
         if threshold is None:
             raise ValueError(

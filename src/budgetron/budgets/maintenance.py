@@ -20,7 +20,6 @@ class Maintained(Budget):
     """Base of the budgets that :class:`Sometimes` can hold."""
 
     def build(self, context: BuildContext) -> _core.Maintained:
-        """The native budget; checks the parameters and the context."""
         raise NotImplementedError
 
 
@@ -48,7 +47,6 @@ class RemoveSmallest(Maintained):
     budget: int
 
     def build(self, context: BuildContext) -> _core.Maintained:  # noqa: ARG002
-        """The native budget; checks the parameters."""
         return _core.RemoveSmallest(self._count())
 
 
@@ -86,7 +84,6 @@ class ProjectSmallest(Maintained):
     neighbours: int | None = None
 
     def build(self, context: BuildContext) -> _core.Maintained:  # noqa: ARG002
-        """The native budget; checks the parameters."""
         if self.neighbours is None:
             return _core.ProjectSmallest(self._count())
         neighbours = _check.count(self, "neighbours", self.neighbours)
@@ -121,7 +118,6 @@ class Merge(Maintained):
     budget: int
 
     def build(self, context: BuildContext) -> _core.Maintained:
-        """The native budget; checks the parameters and the kernel."""
         gamma = context.kernel.gaussian_gamma()
         if gamma is None:
             raise ValueError(f"Merge: is defined for the Gaussian kernel only, got {context.kernel!r}.")
@@ -158,7 +154,6 @@ class Sometimes(Budget):
     beta: float
 
     def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters and those of the inner one."""
         if not isinstance(self.inner, Maintained):
             raise TypeError(
                 f"Sometimes: inner must be RemoveSmallest, ProjectSmallest or Merge, got {self.inner!r}."

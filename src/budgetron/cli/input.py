@@ -158,7 +158,6 @@ class Parts(Stream):
 
     @property
     def n_features(self) -> int:
-        """The number of columns."""
         return self.columns
 
     def __iter__(self) -> Iterator[Block]:

@@ -111,7 +111,6 @@ class Through(Stream):
 
     @property
     def n_features(self) -> int:
-        """The number of columns."""
         return self.source.n_features
 
     def skip(self, rows: int) -> Self:

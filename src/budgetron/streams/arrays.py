@@ -21,7 +21,6 @@ class ArrayStream(Stream):
 
     @property
     def n_features(self) -> int:
-        """The number of columns."""
         return int(self.X.shape[1])
 
     def __iter__(self) -> Iterator[Block]:

@@ -24,7 +24,6 @@ class Dense(Transform):
         return "Dense()"
 
     def learn_transform(self, block: Block) -> Block:
-        """The same rows, dense."""
         return Block(self.transform(block.X), block.y, block.start)
 
     def transform(self, X: Matrix) -> Matrix:
@@ -32,7 +31,6 @@ class Dense(Transform):
         return X.toarray() if sparse.issparse(X) else X
 
     def state(self) -> dict[str, Any]:
-        """Empty: this transform learns nothing."""
         return {}
 
     def restore(self, state: dict[str, Any]) -> None:

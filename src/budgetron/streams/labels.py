@@ -36,7 +36,6 @@ class EncodeLabels(Transform):
         return np.array(list(self._codes))
 
     def learn_transform(self, block: Block) -> Block:
-        """The block with its labels replaced by codes."""
         if block.y is None:
             raise ValueError("EncodeLabels: the stream has no labels.")
         try:
@@ -70,11 +69,9 @@ class EncodeLabels(Transform):
         return self.seen[np.asarray(codes)]
 
     def state(self) -> dict[str, Any]:
-        """The labels seen so far."""
         return {"classes": self.seen}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a saved state."""
         self._codes = _codes(state["classes"])
 
 

@@ -45,7 +45,6 @@ class ShuffleBuffer(Transform):
 
     @property
     def held(self) -> int:
-        """The number of rows in the buffer."""
         return 0 if self._held is None else len(self._held)
 
     def learn_transform(self, block: Block) -> Block:
@@ -71,7 +70,6 @@ class ShuffleBuffer(Transform):
         return rest
 
     def state(self) -> dict[str, Any]:
-        """The counts, and the rows in the buffer."""
         counts = {"counts": np.array([self.entered, self._drawn, self._left])}
         if self._held is None:
             return counts
@@ -88,7 +86,6 @@ class ShuffleBuffer(Transform):
         return counts | rows | ({} if y is None else {"y": y})
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a saved state of a buffer of the same size and seed."""
         if state["counts"].shape != (3,) or (state["counts"] < 0).any():
             raise ValueError("ShuffleBuffer: the state must have three counts of at least 0.")
         X = state.get("X")

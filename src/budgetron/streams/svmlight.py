@@ -65,7 +65,6 @@ class SvmlightStream(Stream):
             raise too_few_rows(self.source.name, self.first, at)
 
     def skip(self, rows: int) -> Self:
-        """The same stream without its first ``rows`` rows."""
         _ = self.n_features  # found here, once for all streams made by skip
         return super().skip(rows)
 

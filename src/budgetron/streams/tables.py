@@ -46,7 +46,6 @@ class TableStream(Stream):
 
     @property
     def n_features(self) -> int:
-        """The number of columns."""
         return len(self.features)
 
     def __iter__(self) -> Iterator[Block]:
