@@ -86,14 +86,14 @@ def rows_after(source: Stream, entered: int, origin: Origin | None, name: str) -
     for block in source:
         stop, at = block.stop, min(max(entered - block.start, 0), len(block))
         if at:
-            again.add(Block(block.X[:at], block.y[:at], block.start))
+            again.add(block.part(0, at))
             if block.start + at == entered and origin is not None and again.sums != origin.checksum.sums:
                 raise DataError(
                     f"{name}: the first {entered} rows differ from those that the run has learned: "
                     "use the same rows, or start again without --resume."
                 )
         if at < len(block):
-            yield Block(block.X[at:], block.y[at:], block.start + at) if at else block
+            yield block.part(at) if at else block
     if stop < entered:
         raise DataError(f"{name}: cannot skip {entered} rows, there are only {stop}.")
 

@@ -15,9 +15,8 @@ import numpy as np
 from budgetron import datasets, streams
 from budgetron.cli.arguments import Parser, whole
 from budgetron.cli.process import UsageError, say
-from budgetron.evaluate.session import stacked
 from budgetron.streams import Block, Stream, Transform
-from budgetron.streams._stream import too_few_rows
+from budgetron.streams._stream import joined, too_few_rows
 from budgetron.streams.tables import TableStream
 
 ROWS = 1000
@@ -166,7 +165,7 @@ class Parts(Stream):
             for block in part:
                 at = max(self.first - start, 0)
                 if at < len(block):
-                    yield Block(block.X[at:], block.y[at:], start + at)
+                    yield Block(block.X, block.y, start).part(at)
                 start += len(block)
         if start < self.first:
             raise too_few_rows("the data set", self.first, start)
@@ -232,4 +231,5 @@ def load(what: str, args: Namespace) -> tuple[Any, Any]:
     blocks = list(open_labelled(what, args, rows=50_000))
     if not blocks:
         raise streams.DataError(f"{what}: has no rows.")
-    return stacked([(block.X, block.y) for block in blocks])
+    rows = joined(blocks)
+    return rows.X, rows.y

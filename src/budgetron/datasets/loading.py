@@ -13,7 +13,8 @@ from scipy import sparse
 from budgetron._rows import Matrix
 from budgetron.datasets import folders
 from budgetron.datasets.catalogue import DataSet, describe
-from budgetron.streams import DataError, from_svmlight
+from budgetron.streams import Block, DataError, from_svmlight
+from budgetron.streams._stream import joined
 
 Rows = tuple[Matrix, npt.NDArray[np.float64]]
 
@@ -36,7 +37,8 @@ def load(name: str, part: str | None = None, *, folder: folders.Folder = None) -
         return synthetic()
     paths = files(name, part, folder=folder)
     columns = entry.columns if entry.columns is not None else _widest(paths)
-    return _joined([read(path, columns) for path in paths])
+    rows = joined([_read(path, columns) for path in paths])
+    return rows.X, rows.y
 
 
 def files(name: str, part: str | None = None, *, folder: folders.Folder = None) -> list[Path]:
@@ -52,7 +54,8 @@ def files(name: str, part: str | None = None, *, folder: folders.Folder = None) 
 
 def read(path: Path, columns: int | None = None) -> Rows:
     """All rows of a file."""
-    return _joined([(block.X, block.y) for block in from_svmlight(path, columns, rows=50_000)])
+    rows = _read(path, columns)
+    return rows.X, rows.y
 
 
 def digest(X: Matrix, y: Any, task: str | None = None) -> str:
@@ -86,11 +89,11 @@ def synthetic(rows: int = 10_000, seed: int = 0) -> Rows:
     return sparse.csr_matrix(X), np.where(flipped, -y, y)
 
 
-def _joined(pieces: list[Rows]) -> Rows:
-    if not pieces:
+def _read(path: Path, columns: int | None) -> Block:
+    blocks = list(from_svmlight(path, columns, rows=50_000))
+    if not blocks:
         raise DataError("datasets: the file has no rows.")
-    X = sparse.vstack([X for X, _ in pieces], format="csr")
-    return X, np.concatenate([y for _, y in pieces])
+    return joined(blocks)
 
 
 def _widest(paths: list[Path]) -> int:

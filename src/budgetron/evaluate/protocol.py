@@ -7,8 +7,9 @@ from typing import Any
 
 from budgetron._text import shown
 from budgetron.estimators import OnlineClassifier
+from budgetron.evaluate.delayed import Estimator, Labels
 from budgetron.evaluate.records import Record
-from budgetron.evaluate.session import Estimator, Labels, Session
+from budgetron.evaluate.session import Session
 from budgetron.streams import Block, DataError, Stream, from_arrays
 
 

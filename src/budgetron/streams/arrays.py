@@ -27,9 +27,9 @@ class ArrayStream(Stream):
         n = self.X.shape[0]
         if self.first > n:
             raise too_few_rows("from_arrays", self.first, n)
+        whole = Block(self.X, self.y, 0)
         for start in range(self.first, n, self.rows):
-            cut = slice(start, start + self.rows)
-            yield Block(self.X[cut], None if self.y is None else self.y[cut], start)
+            yield whole.part(start, start + self.rows)
 
 
 def from_arrays(X: Any, y: Any = None, rows: int = 1000) -> ArrayStream:

@@ -14,7 +14,7 @@ import numpy as np
 
 from budgetron import _check
 from budgetron.streams._bytes import LINE_END, Readable, Source
-from budgetron.streams._stream import Block, DataError, Stream, too_few_rows
+from budgetron.streams._stream import Block, DataError, Stream, joined, too_few_rows
 
 LARGEST = 2**53
 BLOCK = 1 << 20  # the bytes of CSV parsed at a time, unless lines are long
@@ -50,33 +50,29 @@ class TableStream(Stream):
 
     def __iter__(self) -> Iterator[Block]:
         at, batches = self._batches()
-        pieces: list[tuple[Any, Any]] = []  # rows collected until they fill a block
-        waiting = 0
+        waiting: list[Block] = []  # rows collected until they fill a block
         for batch in batches:
-            X, y = self._arrays(batch, at)
-            at += len(X)
-            new = min(len(X), max(at - self.first, 0))  # the rows before self.first are skipped
-            if not new:
+            block = self._block(batch, at)
+            at = block.stop
+            if at <= self.first:
                 continue
-            pieces.append((X[len(X) - new :], None if y is None else y[len(X) - new :]))
-            waiting += new
-            if waiting >= self.rows:
-                X, y = _joined(pieces)
-                start, whole = at - waiting, waiting - waiting % self.rows
+            waiting.append(block.part(max(self.first - block.start, 0)))
+            if at - waiting[0].start >= self.rows:
+                rows = joined(waiting)
+                whole = len(rows) - len(rows) % self.rows
                 for i in range(0, whole, self.rows):
-                    cut = slice(i, i + self.rows)
-                    yield Block(X[cut], None if y is None else y[cut], start + i)
-                pieces, waiting = [(X[whole:], None if y is None else y[whole:])], waiting - whole
+                    yield rows.part(i, i + self.rows)
+                waiting = [rows.part(whole)]
         if at < self.first:
             raise too_few_rows(self.source.name, self.first, at)
-        if waiting:
-            yield Block(*_joined(pieces), at - waiting)
+        if waiting and len(rest := joined(waiting)):
+            yield rest
 
     @abstractmethod
     def _batches(self) -> tuple[int, Iterator[Any]]:
         """The index of the first row that is read, and an iterator of pyarrow record batches."""
 
-    def _arrays(self, batch: Any, start: int) -> tuple[Any, Any]:
+    def _block(self, batch: Any, start: int) -> Block:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         X = np.empty((batch.num_rows, self.n_features))
         for j, name in enumerate(self.features):
@@ -86,16 +82,16 @@ class TableStream(Stream):
             j = int(np.argmin(finite.all(axis=0)))
             self._refuse_missing(~finite[:, j], self.features[j], start)
         if self.target is None:
-            return X, None
+            return Block(X, None, start)
         import pyarrow as pa
 
         labels = columns[self.target]
         if not pa.types.is_string(labels.type) and not pa.types.is_large_string(labels.type):
             numbers = self._numbers(labels, self.target)
             self._refuse_missing(~np.isfinite(numbers), self.target, start)
-            return X, self._whole(numbers, labels.type, start)
+            return Block(X, self._whole(numbers, labels.type, start), start)
         self._refuse_missing(labels.is_null().to_numpy(zero_copy_only=False), self.target, start)
-        return X, labels.to_numpy(zero_copy_only=False).astype(object)
+        return Block(X, labels.to_numpy(zero_copy_only=False).astype(object), start)
 
     def _whole(self, labels: Any, kind: Any, start: int) -> Any:
         """Refuse labels of 2^53 or more: as doubles, different whole numbers would become equal."""
@@ -225,14 +221,6 @@ def _line(head: bytearray, start: int, end: int) -> list[bytes]:
     line = bytes(head[start:end])
     line = line.removeprefix(BOM) if start == 0 else line
     return [line] if line else []
-
-
-def _joined(pieces: list[tuple[Any, Any]]) -> tuple[Any, Any]:
-    """Concatenate the rows and labels of all pieces."""
-    if len(pieces) == 1:
-        return pieces[0]
-    X = np.concatenate([X for X, _ in pieces])
-    return X, None if pieces[0][1] is None else np.concatenate([y for _, y in pieces])
 
 
 class ParquetStream(TableStream):
