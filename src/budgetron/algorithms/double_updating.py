@@ -43,10 +43,8 @@ def bduol(
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     C, rho : float
         See :class:`~budgetron.DoubleUpdating`.
     maintenance : class

@@ -88,10 +88,8 @@ def bogd(
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     eta, lam, loss, epsilon
         See :class:`~budgetron.OGD`.
     cap : float
@@ -132,10 +130,8 @@ def bogd_pp(
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     eta, lam, loss, epsilon
         See :class:`~budgetron.OGD`.
     cap : float

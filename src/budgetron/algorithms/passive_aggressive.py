@@ -40,10 +40,8 @@ def bpa_s(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1) 
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     C, epsilon : float
         See :class:`~budgetron.PA`.
 
@@ -68,10 +66,8 @@ def bpa_nn(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1)
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     C, epsilon : float
         See :class:`~budgetron.PA`.
 
@@ -94,10 +90,8 @@ def bpa_p(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1) 
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     C, epsilon : float
         See :class:`~budgetron.PA`.
 

@@ -49,10 +49,8 @@ def stoptron(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: 
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     eta, epsilon : float
         As for :func:`perceptron`.
 
@@ -75,10 +73,8 @@ def rbp(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     eta, epsilon : float
         As for :func:`perceptron`.
 
@@ -110,10 +106,8 @@ def forgetron(
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     eta, epsilon : float
         Step size and dead zone, see :class:`~budgetron.Perceptron`. The paper has eta = 1; another eta
         changes how far f shrinks.
@@ -143,10 +137,8 @@ def budget_perceptron(kernel: Kernel, *, budget: int, eta: float | None = None) 
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     eta : float
         As for :func:`perceptron`.
 

@@ -80,10 +80,8 @@ def bsgd(
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     lam, loss
         See :class:`~budgetron.SGD`.
     maintenance : class of budget

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from typing import Any
 from zlib import crc32
 
@@ -57,18 +58,11 @@ class Origin:
     @classmethod
     def from_dict(cls, data: Any) -> Origin:
         """The origin in a model file, checked."""
-        if not isinstance(data, dict) or set(data) != {
-            "form",
-            "target",
-            "zero_based",
-            "columns",
-            "checksum",
-        }:
+        if not isinstance(data, dict) or set(data) != {each.name for each in fields(cls)}:
             raise ValueError("it does not say how its rows were read")
         columns, sums = data["columns"], data["checksum"]
-        if columns is not None and not (
-            isinstance(columns, list) and all(isinstance(name, str) for name in columns)
-        ):
+        names = [] if columns is None else columns
+        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
             raise ValueError("its column names are not strings")
         if not (isinstance(sums, list) and len(sums) == 4 and all(type(n) is int for n in sums)):
             raise ValueError("it has no checksum of its rows")
@@ -125,10 +119,8 @@ def restored(
                 f"line {wanted}; repeat the flags of the run, or omit --resume."
             )
     session = Session(estimator, transforms, delay=delay, **more)
-    try:
+    with _resumable(file):
         session.restore(state)
-    except Exception as error:  # a forged file may lead to any error
-        raise _unusable(file, error) from error
     return session, known
 
 
@@ -143,16 +135,12 @@ def transforms_of(file: ModelFile) -> list[Transform]:
     if "run" not in file.extra:
         return []
     transforms = []
-    try:
+    with _resumable(file):
         for part in _run_of(file)["steps"]:
             transform = revived(part["what"])
             if hasattr(transform, "transform"):
                 transform.restore(part["state"])
                 transforms.append(transform)
-    except ModelFileError:
-        raise
-    except Exception as error:
-        raise _unusable(file, error) from error
     return transforms
 
 
@@ -162,23 +150,26 @@ def _run_of(file: ModelFile) -> dict[str, Any]:
         raise ModelFileError(
             f"{file.path}: has a model, but no run to resume: expected a file of budgetron run."
         )
-    try:
+    with _resumable(file):
         check_state(state)
-    except ValueError as error:
-        raise _unusable(file, error) from error
     return state
 
 
 def _origin_of(file: ModelFile) -> Origin:
-    try:
+    with _resumable(file):
         return Origin.from_dict(file.extra["run"].get("source"))
-    except ValueError as error:
-        raise _unusable(file, error) from error
 
 
-def _unusable(file: ModelFile, error: Exception) -> ModelFileError:
-    why = str(error).rstrip(".") or type(error).__name__
-    return ModelFileError(f"{file.path}: has no run that can be resumed: {why}.")
+@contextmanager
+def _resumable(file: ModelFile) -> Iterator[None]:
+    """Turn every error into a `ModelFileError`: a forged file may lead to any error."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except Exception as error:
+        why = str(error).rstrip(".") or type(error).__name__
+        raise ModelFileError(f"{file.path}: has no run that can be resumed: {why}.") from error
 
 
 def _arrays_of(X: Any) -> list[bytes]:

@@ -30,39 +30,35 @@ PACKED = (".gz", ".bz2", ".xz", ".zst")
 def add_arguments(parser: Parser) -> Any:
     """Add the flags for reading rows."""
     group = parser.add_argument_group("rows")
-    group.add_argument(
+    add = group.add_argument
+    add(
         "--features",
         type=whole(1),
         metavar="N",
         help="the number of columns of svmlight text; required for a pipe",
     )
-    group.add_argument(
-        "--format", metavar="F", choices=FORMS, help=f"{', '.join(FORMS)}; by default from the file name"
-    )
-    group.add_argument("--target", metavar="COLUMN", help="the column of labels in a CSV or Parquet file")
-    group.add_argument("--zero-based", action="store_true", help="svmlight indices start at 0, not 1")
+    add("--format", metavar="F", choices=FORMS, help=f"{', '.join(FORMS)}; by default from the file name")
+    add("--target", metavar="COLUMN", help="the column of labels in a CSV or Parquet file")
+    add("--zero-based", action="store_true", help="svmlight indices start at 0, not 1")
     return group
 
 
 def add_transforms(group: Any) -> None:
     """Add the flags for transforms."""
-    group.add_argument(
-        "--shuffle", type=whole(1), metavar="SIZE", help="shuffle within a buffer of SIZE rows"
-    )
-    group.add_argument(
+    add = group.add_argument
+    add("--shuffle", type=whole(1), metavar="SIZE", help="shuffle within a buffer of SIZE rows")
+    add(
         "--dense",
         action="store_true",
         help="convert sparse rows to dense rows, so that --standardise centres them",
     )
-    scaling = group.add_mutually_exclusive_group()
-    scaling.add_argument(
+    add = group.add_mutually_exclusive_group().add_argument
+    add(
         "--standardise",
         action="store_true",
         help="scale columns to mean 0 and variance 1, as measured on the rows before",
     )
-    scaling.add_argument(
-        "--min-max", action="store_true", help="scale columns to 0 .. 1, as measured on the rows before"
-    )
+    add("--min-max", action="store_true", help="scale columns to 0 .. 1, as measured on the rows before")
 
 
 def transforms(args: Namespace) -> list[Transform]:

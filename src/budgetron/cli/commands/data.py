@@ -16,7 +16,6 @@ EXAMPLES = """\
 
 
 def main(argv: list[str]) -> None:
-    """Run the command."""
     made = Parser(
         "data",
         "list | describe NAME | fetch NAME",

@@ -6,7 +6,6 @@ from budgetron.cli.arguments import Parser, whole
 
 
 def main(argv: list[str]) -> None:
-    """Run the command."""
     made = Parser(
         "demo",
         "[--orders N]",

@@ -13,7 +13,6 @@ LONGEST = 100
 
 
 def main(argv: list[str]) -> None:
-    """Run the command."""
     made = Parser(
         "inspect",
         "MODEL [--json]",

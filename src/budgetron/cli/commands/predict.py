@@ -24,7 +24,6 @@ EXAMPLES = """\
 
 
 def parser() -> Parser:
-    """The argument parser."""
     made = Parser(
         "predict",
         "MODEL FILE [FLAGS]",
@@ -50,7 +49,6 @@ def parser() -> Parser:
 
 
 def main(argv: list[str]) -> None:
-    """Run the command."""
     args = parser().parse_args(argv)
     file = model_files.read(args.model)
     model, transforms = file.estimator(), checkpoint.transforms_of(file)

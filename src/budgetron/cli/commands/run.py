@@ -29,7 +29,6 @@ EXAMPLES = """\
 
 
 def parser() -> Parser:
-    """The argument parser."""
     made = Parser(
         "run",
         "ALGORITHM FILE [FLAGS]",
@@ -49,46 +48,38 @@ def parser() -> Parser:
     )
     task = made.add_argument_group("task")
     kind = task.add_mutually_exclusive_group()
+    add = task.add_argument
     kind.add_argument("--classes", metavar="A,B,...", help="all labels; required for a pipe")
     kind.add_argument("--regression", action="store_true", help="the labels are real-valued targets")
-    task.add_argument(
+    add(
         "--delay",
         type=whole(0),
         default=0,
         metavar="N",
         help="the label of a row arrives N rows later; default 0",
     )
-    task.add_argument(
-        "--seed", type=seed, default=0, metavar="N", help="the seed of all random choices; default 0"
-    )
-    results = made.add_argument_group("results")
-    results.add_argument(
-        "--every", type=whole(1), metavar="N", help="print a line every N rows, not only at the end"
-    )
-    results.add_argument("--json", action="store_true", help="print a JSON document instead of a table")
-    results.add_argument(
+    add("--seed", type=seed, default=0, metavar="N", help="the seed of all random choices; default 0")
+    add = made.add_argument_group("results").add_argument
+    add("--every", type=whole(1), metavar="N", help="print a line every N rows, not only at the end")
+    add("--json", action="store_true", help="print a JSON document instead of a table")
+    add(
         "--predictions",
         metavar="FILE",
         help="write predictions, one per line; with - they go to stdout and the table to stderr",
     )
-    results.add_argument(
-        "--save", metavar="MODEL", help="write the model and the state of the run to a file"
-    )
-    results.add_argument(
+    add("--save", metavar="MODEL", help="write the model and the state of the run to a file")
+    add(
         "--checkpoint-every",
         type=whole(1),
         metavar="N",
         help="also save after the first block that ends N or more rows later",
     )
-    results.add_argument(
-        "--resume", action="store_true", help="continue the run in MODEL, if the file exists"
-    )
+    add("--resume", action="store_true", help="continue the run in MODEL, if the file exists")
     learners.add_flags(made)
     return made
 
 
 def main(argv: list[str]) -> None:
-    """Run the command."""
     args = parser().parse_args(argv)
     args.algorithm = learners.algorithm_name(args.algorithm)
     _check(args)
