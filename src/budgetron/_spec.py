@@ -42,9 +42,6 @@ class Spec:
         for name, value in nested.items():
             first, _, rest = name.partition("__")
             parts_of.setdefault(first, {})[rest] = value
-        for (
-            first,
-            values,
-        ) in parts_of.items():  # in one call, so that a nested part is set before its parameters
+        for first, values in parts_of.items():  # one call, so that a part is set before its parameters
             getattr(self, first).set_params(**values)
         return self

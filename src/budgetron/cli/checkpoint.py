@@ -130,7 +130,7 @@ def columns_of(file: ModelFile) -> list[str] | None:
     return _origin_of(file).columns if isinstance(run, dict) and "source" in run else None
 
 
-def transforms_of(file: ModelFile) -> list[Transform]:
+def transforms_of(file: ModelFile) -> list[Any]:
     """The transforms of the run in a model file, without shuffle buffers."""
     if "run" not in file.extra:
         return []

@@ -7,6 +7,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -136,6 +137,16 @@ def pairs(rows: Iterable[tuple[str, Any]]) -> str:
     texts = [(name, str(value)) for name, value in rows]
     width = max(len(name) for name, _ in texts)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in texts)
+
+
+def check_place(place: Path) -> None:
+    """Check before the first row that a file can be written."""
+    folder = place.absolute().parent
+    if not folder.is_dir():
+        raise SaveError(f"{place}: cannot be written: there is no folder {folder}.")
+    if place.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        why = "it is a folder" if place.is_dir() else "its folder is not writable"
+        raise SaveError(f"{place}: cannot be written: {why}.")
 
 
 def _cut(place: str, learned: int) -> Any:

@@ -48,14 +48,13 @@ def decision_boundary(
     >>> model = OnlineClassifier(bpa_nn(Gaussian(2.0), budget=20)).fit(X, y)
     >>> plots.decision_boundary(model, X, y).figure.savefig("boundary.png")  # doctest: +SKIP
     """
-    X, y = rows("plots.decision_boundary", X, y)
-    view = View.around(X, _check.count("plots.decision_boundary", "resolution", resolution))
-    shot = Shot.of("plots.decision_boundary", model, view)
+    caller = "plots.decision_boundary"
+    X, y = rows(caller, X, y)
+    view = View.around(X, _check.count(caller, "resolution", resolution))
+    shot = Shot.of(caller, model, view)
     if (unknown := ~np.isin(y, shot.classes)).any():
         label = y[unknown][0].tolist()
-        raise ValueError(
-            f"plots.decision_boundary: y contains {label!r}, which is not a class of the model."
-        )
+        raise ValueError(f"{caller}: y contains {label!r}, which is not a class of the model.")
     ax = set_up_axes(ax, view)
     points(ax, X, y, shot.classes)
     draw(ax, shot, view)

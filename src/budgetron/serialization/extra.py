@@ -19,16 +19,14 @@ def describe_extra(value: Any, where: str, arrays: dict[str, npt.NDArray[Any]]) 
         for key in value:
             if type(key) is not str or key.startswith("$"):
                 raise TypeError(
-                    f"{where} has the key {key!r}; keys must be texts that do not begin with $."
+                    f"{where} has the key {key!r}; keys must be texts that do not start with $."
                 )
         return {key: describe_extra(part, f"{where}/{key}", arrays) for key, part in value.items()}
     if isinstance(value, list):
         return [describe_extra(part, f"{where}/{i}", arrays) for i, part in enumerate(value)]
     if isinstance(value, np.ndarray):
         if not storable(value):
-            raise TypeError(
-                f"{where} is an array of dtype {value.dtype}, which has no place in a model file."
-            )
+            raise TypeError(f"{where} is an array of dtype {value.dtype}, which no model file can hold.")
         if where in arrays:
             raise TypeError(f"{where} is the name of two arrays; take keys without a slash.")
         arrays[where] = value

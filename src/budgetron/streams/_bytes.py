@@ -75,10 +75,8 @@ class Source:
     def _raising_data_errors(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         try:
             yield from pieces
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-            raise DataError(
-                f"{self.name}: the compressed data is damaged or truncated ({error})."
-            ) from error
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as why:
+            raise DataError(f"{self.name}: the compressed data is damaged or truncated ({why}).") from why
 
 
 class Peeked:
@@ -222,9 +220,8 @@ class Readable(io.RawIOBase):
         done, line_ends = 0, False
         while done < len(buffer) and not (line_ends and done >= self._least):
             if not self._left:
-                self._left = memoryview(
-                    next(filter(None, self._pieces), b"")
-                )  # an empty piece is not the end
+                # An empty piece is not the end.
+                self._left = memoryview(next(filter(None, self._pieces), b""))
                 if not self._left:
                     break
             n = min(len(buffer) - done, len(self._left))

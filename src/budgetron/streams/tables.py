@@ -21,6 +21,7 @@ BLOCK = 1 << 20  # the bytes of CSV parsed at a time, unless lines are long
 MOST_NAMES = 20  # column names listed in a message
 LONGEST = 300  # characters quoted from a pyarrow message
 BOM = b"\xef\xbb\xbf"
+MISSING = "expected a finite value, got a missing or infinite one"
 
 
 class TableStream(Stream):
@@ -80,7 +81,7 @@ class TableStream(Stream):
         finite = np.isfinite(X)
         if not finite.all():
             j = int(np.argmin(finite.all(axis=0)))
-            self._refuse_missing(~finite[:, j], self.features[j], start)
+            self._refuse(~finite[:, j], self.features[j], start)
         if self.target is None:
             return Block(X, None, start)
         import pyarrow as pa
@@ -88,41 +89,30 @@ class TableStream(Stream):
         labels = columns[self.target]
         if not pa.types.is_string(labels.type) and not pa.types.is_large_string(labels.type):
             numbers = self._numbers(labels, self.target)
-            self._refuse_missing(~np.isfinite(numbers), self.target, start)
-            return Block(X, self._whole(numbers, labels.type, start), start)
-        self._refuse_missing(labels.is_null().to_numpy(zero_copy_only=False), self.target, start)
+            self._refuse(~np.isfinite(numbers), self.target, start)
+            exact = pa.types.is_floating(labels.type) and not self.from_text
+            rounded = (np.abs(numbers) >= LARGEST) & (not exact)  # different whole numbers may become equal
+            why = "expected a label below 2^53, got a larger one, which would be rounded"
+            self._refuse(rounded, self.target, start, why)
+            return Block(X, numbers, start)
+        self._refuse(labels.is_null().to_numpy(zero_copy_only=False), self.target, start)
         return Block(X, labels.to_numpy(zero_copy_only=False).astype(object), start)
-
-    def _whole(self, labels: Any, kind: Any, start: int) -> Any:
-        """Refuse labels of 2^53 or more: as doubles, different whole numbers would become equal."""
-        import pyarrow as pa
-
-        large = np.abs(labels) >= LARGEST
-        if large.any() and (self.from_text or not pa.types.is_floating(kind)):
-            row = start + int(np.argmax(large))
-            where = f"{self.source.name}, row {row} (the first is 0), column {self.target!r}"
-            raise DataError(
-                f"{where}: expected a label below 2^53, got a larger one, which would be rounded."
-            )
-        return labels
 
     def _numbers(self, column: Any, name: str) -> Any:
         import pyarrow as pa
 
-        if column.type != pa.float64():
+        if (found := column.type) != pa.float64():
             kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-            if not any(is_kind(column.type) for is_kind in kinds):
-                raise DataError(
-                    f"{self.source.name}: column {name!r} must hold numbers, got {column.type}."
-                )
+            if not any(is_kind(found) for is_kind in kinds):
+                raise DataError(f"{self.source.name}: column {name!r} must hold numbers, got {found}.")
             column = column.cast(pa.float64(), safe=False)
         return column.to_numpy(zero_copy_only=False)
 
-    def _refuse_missing(self, missing: Any, name: str, start: int) -> None:
-        if missing.any():
-            row = start + int(np.argmax(missing))
+    def _refuse(self, refused: Any, name: str, start: int, why: str = MISSING) -> None:
+        if refused.any():
+            row = start + int(np.argmax(refused))
             where = f"{self.source.name}, row {row} (the first is 0), column {name!r}"
-            raise DataError(f"{where}: expected a finite value, got a missing or infinite one.")
+            raise DataError(f"{where}: {why}.")
 
 
 class CsvStream(TableStream):

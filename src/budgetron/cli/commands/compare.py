@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetron import SaveError, datasets
+from budgetron import datasets
 from budgetron._tasks import Labels, Targets
 from budgetron.cli import input, learners, output
 from budgetron.cli.arguments import Parser, seed, whole
@@ -101,10 +101,7 @@ def _check(args: Namespace) -> None:
             raise UsageError(
                 f"--figure: expected a name that ends with .png, .svg or .pdf, got {args.figure!r}."
             )
-        if Path(args.figure).is_dir() or not os.access(Path(args.figure).absolute().parent, os.W_OK):
-            raise SaveError(
-                f"{args.figure}: cannot be written: it is a folder, or in one that is missing or read-only."
-            )
+        output.check_place(Path(args.figure))
         if find_spec("matplotlib") is None:
             raise UsageError("--figure needs matplotlib: pip install 'budgetron[plot]'.")
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from budgetron import SaveError
-from budgetron.cli import checkpoint, input, learners
+from budgetron.cli import checkpoint, input, learners, output
 from budgetron.cli.arguments import Parser, seed, whole
 from budgetron.cli.output import Document, Predictions, Table
 from budgetron.cli.process import Interrupted, Signals, UsageError
@@ -107,24 +107,14 @@ def _check(args: Namespace) -> None:
         raise UsageError("--json and --predictions - both write to stdout: give --predictions a file.")
     for place in (args.save, args.predictions):
         if place not in (None, "-"):
-            _check_place(Path(place), args.file)
+            output.check_place(Path(place))
+            if os.path.exists(place) and os.path.exists(args.file) and os.path.samefile(place, args.file):
+                raise UsageError(f"{place} is the file that the rows are read from: write to another file.")
     if args.save is not None and (why := obstacle(args.save)):
         raise SaveError(f"{args.save}: cannot be written: {why}.")
     places = [Path(place) for place in (args.save, args.predictions) if place not in (None, "-")]
     if len(places) == 2 and _same_file(*places):
         raise UsageError(f"--save and --predictions are the same file, {args.save}: give two files.")
-
-
-def _check_place(place: Path, file: str) -> None:
-    """Check before the first row that a file can be written."""
-    folder = place.absolute().parent
-    if not folder.is_dir():
-        raise SaveError(f"{place}: cannot be written: there is no folder {folder}.")
-    if place.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        why = "it is a folder" if place.is_dir() else "its folder is not writable"
-        raise SaveError(f"{place}: cannot be written: {why}.")
-    if place.exists() and os.path.exists(file) and place.samefile(file):
-        raise UsageError(f"{place} is the file that the rows are read from: write to another file.")
 
 
 def _same_file(a: Path, b: Path) -> bool:
