@@ -1,7 +1,5 @@
 """Checks of parameters. An error is one sentence: owner, parameter, what is expected, what was given."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Descriptions: dataclasses that a user writes, compares, prints, copies and searches over."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any, Self
 

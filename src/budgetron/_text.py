@@ -1,7 +1,5 @@
 """Make strings and values from files and users safe to print in a message."""
 
-from __future__ import annotations
-
 LONGEST = 200
 
 

@@ -10,8 +10,6 @@ The removed j is the one with the largest change of D (Zhao & Hoi 2012),
 the oldest on ties.
 """
 
-from __future__ import annotations
-
 __all__ = [
     "DoubleUpdating",
     "DualMaintenance",

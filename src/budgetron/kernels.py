@@ -4,8 +4,6 @@ What an algorithm must know about a kernel beyond its values is a method here. A
 returns None, and the algorithm refuses it.
 """
 
-from __future__ import annotations
-
 __all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "Sigmoid"]
 
 import math

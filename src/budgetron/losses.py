@@ -4,8 +4,6 @@ A loss of the margin y f is for labels. A loss of the residual f - y is for targ
 -1 and +1.
 """
 
-from __future__ import annotations
-
 __all__ = ["Absolute", "EpsilonInsensitive", "Hinge", "Logistic", "Loss", "Squared", "SquaredHinge"]
 
 from dataclasses import dataclass

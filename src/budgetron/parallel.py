@@ -1,7 +1,5 @@
 """Run several estimators over the same rows in parallel."""
 
-from __future__ import annotations
-
 __all__ = ["progressive_predict_many"]
 
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Double updating, without and with a budget."""
 
-from __future__ import annotations
-
 __all__ = ["bduol", "duol"]
 
 from budgetron.double_updating import DoubleUpdating, DualMaintenance, DualNearest

@@ -1,7 +1,5 @@
 """Online gradient descent in the space of the kernel, and its budgeted forms."""
 
-from __future__ import annotations
-
 __all__ = ["bogd", "bogd_pp", "nogd", "norma", "ogd"]
 
 from typing import Literal

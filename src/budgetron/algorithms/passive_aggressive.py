@@ -1,7 +1,5 @@
 """The Passive-Aggressive algorithm and its budgeted forms."""
 
-from __future__ import annotations
-
 __all__ = ["bpa_nn", "bpa_p", "bpa_s", "pa"]
 
 from budgetron.budgets.removal import Unbounded

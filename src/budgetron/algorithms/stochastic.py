@@ -1,7 +1,5 @@
 """Stochastic gradient descent with the step 1/(lam t), and its budgeted forms."""
 
-from __future__ import annotations
-
 __all__ = ["avm", "bsgd", "nbsgd", "sgd"]
 
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What all budgets share."""
 
-from __future__ import annotations
-
 __all__ = ["Budget"]
 
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A budget by distance: no two support vectors are near each other."""
 
-from __future__ import annotations
-
 __all__ = ["Approximate"]
 
 from dataclasses import dataclass

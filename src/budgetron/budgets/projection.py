@@ -1,7 +1,5 @@
 """Budgets that project a new term on the span of the support vectors."""
 
-from __future__ import annotations
-
 __all__ = ["Project", "ProjectPlus"]
 
 import math

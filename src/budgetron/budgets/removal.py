@@ -1,7 +1,5 @@
 """Budgets that remove a support vector, or ignore the new term."""
 
-from __future__ import annotations
-
 __all__ = [
     "Forget",
     "ForgetLargerRoot",

@@ -1,7 +1,5 @@
 """Open the rows that the command line names (a file, a data set or a pipe), and their transforms."""
 
-from __future__ import annotations
-
 import os
 import sys
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """Build learners from flags. The flags are the parameters of algorithms, kernels and maintenances."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import inspect

@@ -1,7 +1,5 @@
 """The output of commands: a text table, a JSON document, or predictions."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """A run of ``budgetron run``: start it or resume it from a file, and learn the rows."""
 
-from __future__ import annotations
-
 import os
 from argparse import Namespace
 from collections.abc import Callable, Iterable

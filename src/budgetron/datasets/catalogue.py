@@ -1,7 +1,5 @@
 """The catalogue of the data sets of the papers."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

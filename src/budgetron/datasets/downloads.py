@@ -1,7 +1,5 @@
 """Download data sets into the data folder."""
 
-from __future__ import annotations
-
 import os
 import urllib.request
 from http.client import HTTPException

@@ -1,7 +1,5 @@
 """Load data sets into memory."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any

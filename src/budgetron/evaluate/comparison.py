@@ -1,7 +1,5 @@
 """The results of a comparison of learners."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Labels that arrive later than their rows."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from typing import Any

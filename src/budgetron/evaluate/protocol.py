@@ -1,7 +1,5 @@
 """prequential: the online protocol over a stream."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 

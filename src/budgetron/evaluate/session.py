@@ -1,7 +1,5 @@
 """Session, the online loop: predict each row, then learn it. All other kinds of run use it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from time import thread_time

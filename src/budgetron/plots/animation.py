@@ -1,7 +1,5 @@
 """An animation of a classifier of two features while it learns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Plot the decision regions and the support vectors of a classifier of two features."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """Plot curves of runs and comparisons from their records."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

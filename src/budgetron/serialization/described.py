@@ -4,8 +4,6 @@ Types are looked up among the exports of ``budgetron``, and parameters among the
 can name nothing else. Values are None, bool, int, float, str, lists and tuples of these, and descriptions.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from functools import cache

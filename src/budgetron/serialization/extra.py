@@ -1,7 +1,5 @@
 """The extra data of a model file as JSON and arrays: an array is written as ``{"$array": name}``."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

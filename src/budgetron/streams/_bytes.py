@@ -1,7 +1,5 @@
 """Read bytes from files and pipes. The first bytes, not the file name, tell how they are compressed."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

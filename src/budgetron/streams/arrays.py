@@ -1,7 +1,5 @@
 """Streams from arrays in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

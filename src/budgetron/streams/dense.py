@@ -1,7 +1,5 @@
 """Convert sparse rows to dense rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from scipy import sparse

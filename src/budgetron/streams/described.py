@@ -1,7 +1,5 @@
 """Convert transforms to plain data (type and parameters, not the learned state) and back."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

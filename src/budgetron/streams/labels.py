@@ -1,7 +1,5 @@
 """Encode labels as 0, 1, 2 ..."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Shuffle a stream in bounded memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Streams from svmlight and LIBSVM files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Self
 

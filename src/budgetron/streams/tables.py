@@ -1,7 +1,5 @@
 """Streams from CSV and Parquet files, read in batches by pyarrow."""
 
-from __future__ import annotations
-
 import io
 from abc import abstractmethod
 from collections import Counter

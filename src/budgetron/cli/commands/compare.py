@@ -1,7 +1,5 @@
 """``budgetron compare``: several algorithms over random orders of the same rows."""
 
-from __future__ import annotations
-
 import os
 from argparse import Namespace
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """``budgetron data``: list, describe and download data sets."""
 
-from __future__ import annotations
-
 from budgetron import datasets
 from budgetron.cli.arguments import Parser
 from budgetron.cli.input import exists

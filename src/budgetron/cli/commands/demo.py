@@ -1,7 +1,5 @@
 """``budgetron demo``: compare ten learners on handwritten digits."""
 
-from __future__ import annotations
-
 from budgetron.cli.arguments import Parser, whole
 
 

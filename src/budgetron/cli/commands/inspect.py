@@ -1,7 +1,5 @@
 """``budgetron inspect``: show the contents of a model file, without building the model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from budgetron import model_files

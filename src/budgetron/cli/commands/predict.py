@@ -1,7 +1,5 @@
 """``budgetron predict``: predict rows with a saved model."""
 
-from __future__ import annotations
-
 import sys
 from argparse import Namespace
 from collections.abc import Callable

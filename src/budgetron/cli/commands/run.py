@@ -1,7 +1,5 @@
 """``budgetron run``: run one learner over a stream."""
 
-from __future__ import annotations
-
 import os
 from argparse import Namespace
 from collections.abc import Callable
