@@ -91,14 +91,12 @@ def natural(owner: object, name: str, value: Any) -> int:
 
 
 def instance(owner: object, name: str, value: Any, kind: type[T]) -> T:
-    """An instance of the class."""
     if not isinstance(value, kind):
         raise TypeError(_must(owner, name, f"be a {kind.__name__}", value))
     return value
 
 
 def one_of(owner: object, name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """One of the choices."""
     if value not in choices:
         raise ValueError(_must(owner, name, f"be {' or '.join(map(repr, choices))}", value))
     return str(value)

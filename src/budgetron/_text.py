@@ -10,6 +10,14 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def aligned(rows: list[list[str]], left: int = 1) -> list[str]:
+    """The lines of a table; the first ``left`` columns are aligned to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    signs = ["<"] * left + [">"] * (len(widths) - left)
+    cells = [[f"{c:{s}{w}}" for c, s, w in zip(row, signs, widths, strict=True)] for row in rows]
+    return ["  ".join(line).rstrip() for line in cells]
+
+
 def shown(value: object) -> str:
     """The repr of a value, cut to 200 characters."""
     try:

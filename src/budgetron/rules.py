@@ -194,18 +194,12 @@ class OGD(Rule):
     def unit(self) -> float:
         return _check.positive(self, "eta", self.eta)
 
-    def _lam(self) -> float:
-        lam = _check.non_negative(self, "lam", self.lam)
-        if self.unit * lam >= 1:
-            raise ValueError(f"OGD: eta * lam must be below 1, got {self.eta!r} * {self.lam!r}.")
-        return lam
-
     def for_labels(self) -> _core.Rule:
-        return _core.OGD(loss_for_labels(self).build(), self.unit, self._lam())
+        return _core.OGD(loss_for_labels(self).build(), self.unit, _lam(self))
 
     def for_targets(self) -> _core.Rule:
         epsilon = _check.non_negative(self, "epsilon", self.epsilon)
-        return _core.OGDRegression(loss_for_targets(self).build(), self.unit, self._lam(), epsilon)
+        return _core.OGDRegression(loss_for_targets(self).build(), self.unit, _lam(self), epsilon)
 
 
 @dataclass
@@ -266,12 +260,10 @@ def probabilistic(rule: object) -> bool:
 
 
 def loss_for_labels(rule: _WithLoss) -> Loss:
-    """The loss that a rule has for labels."""
     return Hinge() if rule.loss is None else _check.instance(rule, "loss", rule.loss, Loss)
 
 
 def loss_for_targets(rule: _WithLoss) -> Loss:
-    """The loss that a rule has for targets."""
     loss = Squared() if rule.loss is None else _check.instance(rule, "loss", rule.loss, Loss)
     if loss.of_margin:
         raise ValueError(
@@ -321,9 +313,14 @@ class NORMA(Rule):
         return _check.positive(self, "eta", self.eta)
 
     def for_targets(self) -> _core.Rule:
-        lam = _check.non_negative(self, "lam", self.lam)
-        if self.unit * lam >= 1:
-            raise ValueError(f"NORMA: eta * lam must be below 1, got {self.eta!r} * {self.lam!r}.")
         nu = _check.share(self, "nu", self.nu)
         epsilon = _check.non_negative(self, "epsilon", self.epsilon)
-        return _core.NORMA(self.unit, nu, lam, epsilon)
+        return _core.NORMA(self.unit, nu, _lam(self), epsilon)
+
+
+def _lam(rule: OGD | NORMA) -> float:
+    lam = _check.non_negative(rule, "lam", rule.lam)
+    if rule.unit * lam >= 1:
+        name = type(rule).__name__
+        raise ValueError(f"{name}: eta * lam must be below 1, got {rule.eta!r} * {rule.lam!r}.")
+    return lam

@@ -11,9 +11,7 @@ def duol(kernel: Kernel, *, C: float = 1.0, rho: float = 0.0) -> DoubleUpdating:
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    C, rho : float
+    kernel, C, rho
         See :class:`~budgetron.DoubleUpdating`.
 
     Departs from the paper

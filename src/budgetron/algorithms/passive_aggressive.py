@@ -14,10 +14,8 @@ def pa(kernel: Kernel, *, C: float = 1.0, epsilon: float = 0.1) -> Kernelized:
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    C, epsilon : float
-        See :class:`~budgetron.PA`.
+    kernel, C, epsilon
+        The kernel, and the parameters of :class:`~budgetron.PA`.
 
     Departs from the paper
     ----------------------
@@ -64,10 +62,8 @@ def bpa_nn(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1)
 
     Parameters
     ----------
-    kernel, budget
-        The kernel, and the largest number of support vectors.
-    C, epsilon : float
-        See :class:`~budgetron.PA`.
+    kernel, budget, C, epsilon
+        As for :func:`bpa_s`.
 
     Departs from the paper
     ----------------------
@@ -88,10 +84,8 @@ def bpa_p(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1) 
 
     Parameters
     ----------
-    kernel, budget
-        The kernel, and the largest number of support vectors.
-    C, epsilon : float
-        See :class:`~budgetron.PA`.
+    kernel, budget, C, epsilon
+        As for :func:`bpa_s`.
 
     Departs from the paper
     ----------------------

@@ -25,7 +25,7 @@ def perceptron(kernel: Kernel, *, eta: float | None = None, epsilon: float = 0.1
     Parameters
     ----------
     kernel : Kernel
-        The space.
+        The kernel.
     eta, epsilon : float
         Step size and dead zone, see :class:`~budgetron.Perceptron`; they matter for targets only.
 
@@ -71,10 +71,8 @@ def rbp(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float
 
     Parameters
     ----------
-    kernel, budget
-        The kernel, and the largest number of support vectors.
-    eta, epsilon : float
-        As for :func:`perceptron`.
+    kernel, budget, eta, epsilon
+        As for :func:`stoptron`.
 
     Departs from the paper
     ----------------------
@@ -172,7 +170,7 @@ def projectron(
     Parameters
     ----------
     kernel : Kernel
-        The space.
+        The kernel.
     budget, eta, U
         See :class:`~budgetron.Project`; eta is the threshold, as in the paper.
     step, epsilon : float
@@ -205,10 +203,8 @@ def projectron_pp(
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget, eta, U
-        See :class:`~budgetron.ProjectPlus`.
+    kernel, budget, eta, U
+        The kernel, and the parameters of :class:`~budgetron.ProjectPlus`.
 
     Departs from the paper
     ----------------------

@@ -19,10 +19,8 @@ def sgd(kernel: Kernel, *, lam: float = 1e-3, loss: Loss | None = None) -> Kerne
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    lam, loss
-        See :class:`~budgetron.SGD`.
+    kernel, lam, loss
+        The kernel, and the parameters of :class:`~budgetron.SGD`.
 
     Departs from the paper
     ----------------------
@@ -115,14 +113,12 @@ def nbsgd(
     Parameters
     ----------
     kernel : Kernel
-        The space.
+        The kernel.
     budget : int
         The number of support vectors from which on maintenance may happen, B.
     beta : float
         Maintenance happens with probability min(beta/t, 1) at round t.
-    lam, loss
-        See :class:`~budgetron.SGD`.
-    maintenance : class of budget
+    lam, loss, maintenance
         As for :func:`bsgd`.
 
     Departs from the paper

@@ -64,9 +64,7 @@ class SampleUniformScaled(_Sampling):
 
     Parameters
     ----------
-    budget : int
-        The largest number of support vectors, B.
-    cap : float
+    budget, cap
         As for :class:`SampleUniform`.
 
     Departs from the paper
@@ -94,9 +92,7 @@ class SampleByWeight(_Sampling):
 
     Parameters
     ----------
-    budget : int
-        The largest number of support vectors, B.
-    cap : float
+    budget, cap
         As for :class:`SampleUniform`.
 
     Departs from the paper

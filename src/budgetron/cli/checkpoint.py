@@ -3,13 +3,11 @@
 The file has no times, so a resumed run ends with the same bytes as one that was never stopped.
 """
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Self
 from zlib import crc32
 
 import numpy as np
@@ -31,7 +29,6 @@ class Checksum:
         self.sums = [0, 0, 0, 0] if sums is None else sums
 
     def add(self, block: Block) -> None:
-        """Add the rows of a block."""
         parts = [*_arrays_of(block.X), _label_bytes(block.y)]
         self.sums = [crc32(part, before) for part, before in zip(parts, self.sums, strict=True)]
 
@@ -50,13 +47,13 @@ class Origin:
     checksum: Checksum = field(default_factory=Checksum)
 
     @classmethod
-    def from_args(cls, args: Namespace) -> Origin:
+    def from_args(cls, args: Namespace) -> Self:
         """The origin that the command line gives, without column names and rows."""
         form = input.format_of(args.file, args)
         return cls(form, None if form == "svmlight" else args.target, bool(args.zero_based))
 
     @classmethod
-    def from_dict(cls, data: Any) -> Origin:
+    def from_dict(cls, data: Any) -> Self:
         """The origin in a model file, checked."""
         if not isinstance(data, dict) or set(data) != {each.name for each in fields(cls)}:
             raise ValueError("it does not say how its rows were read")

@@ -128,7 +128,6 @@ def is_data_set(what: str) -> bool:
 
 
 def exists(name: str) -> bool:
-    """Whether there is a data set of that name."""
     try:
         datasets.describe(name)
     except streams.DataError:
@@ -194,9 +193,8 @@ def survey(what: str, args: Namespace, *, labels: bool) -> Survey | None:
         return None
     stream = open_labelled(what, args, features=columns_limit)
     if (args.verbose or sys.stderr.isatty()) and what != "synthetic":
-        sought = ["the number of columns (--features)"] * bool(columns_limit) + [
-            "the labels (--classes)"
-        ] * labels
+        sought = ["the number of columns (--features)"] if columns_limit else []
+        sought += ["the labels (--classes)"] if labels else []
         say(f"{what} is read twice, first to find {' and '.join(sought)}.")
     rows, features, seen = 0, 1, set()
     for block in stream:
@@ -221,7 +219,6 @@ def _columns_unknown(what: str, args: Namespace) -> bool:
 
 
 def load(what: str, args: Namespace) -> tuple[Any, Any]:
-    """Load all rows and labels into memory."""
     blocks = list(open_labelled(what, args, rows=50_000))
     if not blocks:
         raise streams.DataError(f"{what}: has no rows.")

@@ -213,7 +213,6 @@ def members(hint: Any) -> dict[str, type]:
 
 @cache
 def fields(kind: type) -> dict[str, Any]:
-    """The parameters of a class, and their types."""
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 

@@ -36,7 +36,6 @@ class Table:
         print(self._cells(record), file=self._file, flush=True)
 
     def finish(self, session: Session) -> None:
-        """Print the last record, unless it has been printed."""
         if self._rows < session.rows:
             self.add(session.record())
 
@@ -62,7 +61,6 @@ class Document:
         self._records.append(record)
 
     def finish(self, session: Session) -> None:
-        """Print the document."""
         model: Any = session.estimator
         last = session.record()
         result = {
@@ -95,7 +93,6 @@ class Predictions:
         self._own = place not in (None, "-")
 
     def write(self, predictions: Any) -> None:
-        """Write predictions, one per line."""
         if self._file is not None:
             self._file.write(lines(predictions))
 
@@ -107,13 +104,11 @@ class Predictions:
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Close the file, but not stdout."""
         if self._own:
             self._file.close()
 
 
 def document(value: Any) -> str:
-    """The value as indented JSON."""
     return json.dumps(value, indent=2, allow_nan=False, default=_plain)
 
 
@@ -126,7 +121,6 @@ def label(value: Any) -> str:
 
 
 def lines(values: Iterable[Any]) -> str:
-    """The labels, one per line."""
     return "".join(f"{label(value)}\n" for value in values)
 
 

@@ -34,7 +34,9 @@ def load(name: str, part: str | None = None, *, folder: folders.Folder = None) -
     if entry.name == "synthetic":
         return synthetic()
     paths = files(name, part, folder=folder)
-    columns = entry.columns if entry.columns is not None else _widest(paths)
+    columns = entry.columns
+    if columns is None:
+        columns = max(from_svmlight(path).n_features for path in paths)
     rows = joined([_read(path, columns) for path in paths])
     return rows.X, rows.y
 
@@ -43,7 +45,8 @@ def files(name: str, part: str | None = None, *, folder: folders.Folder = None) 
     """The files that `load` reads, in order. Use them to stream data that does not fit into memory."""
     entry = describe(name, folder=folder)
     local = folders.found(folder).get(entry.name, {})
-    parts = (part,) if part else entry.parts or _all_parts(local)
+    every = ("whole",) if "whole" in local else tuple(each for each in ("train", "test") if each in local)
+    parts = (part,) if part else entry.parts or every
     for each in parts:
         if each not in local:
             raise DataError(_missing(entry, each, local, folders.data_folder(folder)))
@@ -51,7 +54,6 @@ def files(name: str, part: str | None = None, *, folder: folders.Folder = None) 
 
 
 def read(path: Path, columns: int | None = None) -> Rows:
-    """All rows of a file."""
     rows = _read(path, columns)
     return rows.X, rows.y
 
@@ -92,16 +94,6 @@ def _read(path: Path, columns: int | None) -> Block:
     if not blocks:
         raise DataError("datasets: the file has no rows.")
     return joined(blocks)
-
-
-def _widest(paths: list[Path]) -> int:
-    return max(from_svmlight(path).n_features for path in paths)
-
-
-def _all_parts(local: dict[str, Path]) -> tuple[str, ...]:
-    if "whole" in local:
-        return ("whole",)
-    return tuple(part for part in ("train", "test") if part in local)
 
 
 def _missing(entry: DataSet, part: str, local: dict[str, Path], folder: Path) -> str:

@@ -50,7 +50,6 @@ class Delayed:
         return np.asarray(predicted[~learned])
 
     def learn_all(self, estimator: Estimator) -> None:
-        """Learn all rows in the queue."""
         if self.blocks:
             rest = joined(self._take(len(self)))
             estimator.partial_fit(rest.X, rest.y)

@@ -343,9 +343,8 @@ class Session:
         if (other := ~np.isin(y, known)).any():
             label, names = y[other][0], known.tolist()
             raise DataError(f"{self.name}: y contains {label!r}, which is not among the classes {names}.")
-        return {name: array for name, array in rows.items() if name != "y"} | {
-            "codes": np.searchsorted(known, y)
-        }
+        others = {name: array for name, array in rows.items() if name != "y"}
+        return others | {"codes": np.searchsorted(known, y)}
 
     def _decoded(self, rows: dict[str, Any]) -> dict[str, Any]:
         if "codes" not in rows:
@@ -362,9 +361,7 @@ def _labels(estimator: Estimator, classes: Any, name: str) -> Any:
         return None
     if not estimator.__sklearn_is_fitted__():
         if classes is None:
-            raise ValueError(
-                f"{name}: a classifier that is not fitted needs classes: all labels of the stream."
-            )
+            raise ValueError(f"{name}: an unfitted classifier needs classes: all labels of the stream.")
         return classes
     known = estimator.classes_
     if classes is not None and not np.array_equal(np.unique(classes), known):

@@ -115,7 +115,6 @@ class Shot:
         return np.asarray(self.scores[:, :, k] - others) / (2 if len(self.classes) == 2 else 1)
 
     def picture(self) -> Floats:
-        """The colours of the regions."""
         n = len(self.classes)
         best = self.scores[:, :, 1] >= 0 if n == 2 else self.scores.argmax(axis=2)  # as in predict
         margin = np.max([self.lead(k) for k in range(n)], axis=0)

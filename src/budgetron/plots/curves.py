@@ -146,7 +146,8 @@ def _label_ends(ax: Any, lines: list[Line]) -> Any:
     """Write the names at the ends of the lines, or in a legend if there are more lines than colours."""
     if len(lines) > len(style.COLOURS):
         return style.with_legend(ax)
-    named = [(line, colour) for line, colour in zip(lines, style.COLOURS, strict=False) if _has_end(line)]
+    pairs = zip(lines, style.COLOURS, strict=False)
+    named = [(line, colour) for line, colour in pairs if line.name and len(line.x)]
     ax.get_ylim()  # makes matplotlib compute the limits
     to_axes = ax.transData + ax.transAxes.inverted()
     ends = [to_axes.transform((line.x[-1], line.mean[-1]))[1] for line, _ in named]
@@ -154,11 +155,6 @@ def _label_ends(ax: Any, lines: list[Line]) -> Any:
     for (line, colour), y in zip(named, _spread(ends, 12 / height), strict=True):
         ax.annotate(line.name, (1.01, y), xycoords="axes fraction", color=colour, fontsize=9, va="center")
     return ax
-
-
-def _has_end(line: Line) -> bool:
-    """Whether a line has a name, and a point to write it at."""
-    return bool(line.name) and len(line.x) > 0
 
 
 def _spread(places: list[float], gap: float) -> list[float]:

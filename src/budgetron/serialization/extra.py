@@ -16,9 +16,7 @@ def describe_extra(value: Any, where: str, arrays: dict[str, npt.NDArray[Any]]) 
     if isinstance(value, Mapping):
         for key in value:
             if type(key) is not str or key.startswith("$"):
-                raise TypeError(
-                    f"{where} has the key {key!r}; keys must be texts that do not start with $."
-                )
+                raise TypeError(f"{where} has the key {key!r}; keys must be texts without a leading $.")
         return {key: describe_extra(part, f"{where}/{key}", arrays) for key, part in value.items()}
     if isinstance(value, list):
         return [describe_extra(part, f"{where}/{i}", arrays) for i, part in enumerate(value)]

@@ -210,7 +210,6 @@ class Readable(io.RawIOBase):
         self._left = memoryview(b"")
 
     def readable(self) -> bool:
-        """Always true."""
         return True
 
     def readinto(self, buffer: Any) -> int:

@@ -137,7 +137,6 @@ class Through(Stream):
 
 
 def transformed(block: Block, transforms: Sequence[Transform]) -> Block:
-    """The block after all transforms."""
     for transform in transforms:
         block = transform.learn_transform(block)
     return block

@@ -52,9 +52,8 @@ class EncodeLabels(Transform):
                 if names[i] != names[i]:
                     raise DataError(f"EncodeLabels: {where} has the label NaN.")
                 if self.classes is not None:
-                    raise DataError(
-                        f"EncodeLabels: {where} has the label {names[i]!r}, which is not in classes."
-                    )
+                    what = f"the label {names[i]!r}, which is not in classes"
+                    raise DataError(f"EncodeLabels: {where} has {what}.")
                 known[names[i]] = len(known)
         if len({isinstance(name, str) for name in known}) > 1:
             raise DataError(MIXED)

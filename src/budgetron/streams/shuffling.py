@@ -101,9 +101,7 @@ def _swaps(uniforms: Any, size: int) -> tuple[Any, Any]:
 
 def _with_more(a: Block, b: Block) -> Block:
     if sparse.issparse(a.X) != sparse.issparse(b.X) or (a.y is None) != (b.y is None):
-        raise ValueError(
-            "ShuffleBuffer: cannot mix dense and sparse rows, or labelled and unlabelled rows."
-        )
+        raise ValueError("ShuffleBuffer: cannot mix dense and sparse, or labelled and unlabelled rows.")
     return joined([a, b])
 
 

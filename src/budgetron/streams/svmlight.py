@@ -44,10 +44,8 @@ class SvmlightStream(Stream):
         parser = self._parser()
         for failure in _fed(parser, self.source):
             if parser.columns > width:
-                name = self.source.name
-                raise DataError(
-                    f"{name}: the file has more columns than when it was first read; give n_features."
-                )
+                why = "the file has more columns than when it was first read; give n_features"
+                raise DataError(f"{self.source.name}: {why}.")
             skipped = min(parser.ready, max(self.first - at, 0))
             parser.drop(skipped)
             at += skipped

@@ -264,9 +264,7 @@ def from_parquet(
 
     source = Source(source)
     if not source.rereadable:
-        raise ValueError(
-            f"from_parquet: {source.name} is a pipe, expected a file: Parquet is read from its end."
-        )
+        raise ValueError(f"from_parquet: {source.name} is a pipe, but Parquet is read from its end.")
     with _pyarrow_errors(source.name):
         names = parquet.ParquetFile(source.path or source.file).schema_arrow.names
     return ParquetStream(source, names, target, features, _check.count("from_parquet", "rows", rows))
@@ -290,6 +288,5 @@ def _pyarrow_errors(name: str) -> Iterator[None]:
         message = str(error).splitlines()[0]
         if "straddling object" in message:
             message = "a line is too long: it has many more bytes than the first two lines."
-        raise DataError(
-            f"{name}: {message if len(message) <= LONGEST else message[:LONGEST] + '...'}"
-        ) from error
+        message = message if len(message) <= LONGEST else f"{message[:LONGEST]}..."
+        raise DataError(f"{name}: {message}") from error

@@ -48,11 +48,8 @@ def _text(file: ModelFile) -> str:
     if isinstance(run, dict):
         rows += [(_code(name)[1:-1], _code(value)) for name, value in sorted(run.items()) if _short(value)]
         rows += [("step", _code(step["what"])) for step in _steps(run)]
-    rows += [
-        ("extra", _code(name)[1:-1])
-        for name in sorted(extra if isinstance(extra, dict) else ())
-        if name != "run"
-    ]
+    others = sorted(set(extra) - {"run"}) if isinstance(extra, dict) else []
+    rows += [("extra", _code(name)[1:-1]) for name in others]
     arrays = [
         f"  {_code(name)[1:-1]:<40} {array.dtype.name:>8} {array.shape!s:>16} {array.nbytes:>12}"
         for name, array in sorted(file.arrays.items())
@@ -85,10 +82,8 @@ def _classes(value: Any, file: ModelFile) -> str:
 def _code(value: Any) -> str:
     """A description as Python code, with control characters escaped."""
     if isinstance(value, dict):
-        inner = ", ".join(
-            f"{ascii(key)[1:-1]}={_code(value)}" for key, value in value.items() if key != "type"
-        )
-        return f"{ascii(value.get('type', 'dict'))[1:-1]}({inner})"
+        parts = (f"{ascii(key)[1:-1]}={_code(part)}" for key, part in value.items() if key != "type")
+        return f"{ascii(value.get('type', 'dict'))[1:-1]}({', '.join(parts)})"
     if isinstance(value, list):
         return _cut("[" + ", ".join(map(_code, value[:LONGEST])) + "]")
     return _cut(ascii(value))
