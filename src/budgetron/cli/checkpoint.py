@@ -6,7 +6,7 @@ The file has no times, so a resumed run ends with the same bytes as one that was
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 from zlib import crc32
 
@@ -22,20 +22,9 @@ from budgetron.model_files import ModelFile
 from budgetron.streams import Block, DataError, Stream, Transform, described, revived
 
 
-class Checksum:
-    """CRC-32 sums of the rows and labels, one per array. They do not depend on the division into blocks."""
-
-    def __init__(self, sums: list[int] | None = None) -> None:
-        self.sums = [0, 0, 0, 0] if sums is None else sums
-
-    def add(self, block: Block) -> None:
-        parts = [*_arrays_of(block.X), _label_bytes(block.y)]
-        self.sums = [crc32(part, before) for part, before in zip(parts, self.sums, strict=True)]
-
-
 @dataclass
 class Origin:
-    """How the rows of a run were read, their column names (or None), and a checksum of them.
+    """How the rows of a run were read, their column names (or None), and the checksums of `added`.
 
     The file name is not part of it: a run that started with a pipe may continue with a file.
     """
@@ -44,7 +33,7 @@ class Origin:
     target: str | None
     zero_based: bool
     columns: list[str] | None = None
-    checksum: Checksum = field(default_factory=Checksum)
+    checksum: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
 
     @classmethod
     def from_args(cls, args: Namespace) -> Self:
@@ -63,22 +52,23 @@ class Origin:
             raise ValueError("its column names are not strings")
         if not (isinstance(sums, list) and len(sums) == 4 and all(type(n) is int for n in sums)):
             raise ValueError("it has no checksum of its rows")
-        return cls(data["form"], data["target"], data["zero_based"], columns, Checksum(sums))
+        return cls(**data)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The origin as plain data, for a model file."""
-        how = {"form": self.form, "target": self.target, "zero_based": self.zero_based}
-        return how | {"columns": self.columns, "checksum": self.checksum.sums}
+
+def added(sums: list[int], block: Block) -> list[int]:
+    """The CRC-32 sums, one per array of rows and labels, with a block added, however blocks are divided."""
+    parts = [*_arrays_of(block.X), _label_bytes(block.y)]
+    return [crc32(part, before) for part, before in zip(parts, sums, strict=True)]
 
 
 def rows_after(source: Stream, entered: int, origin: Origin | None, name: str) -> Iterator[Block]:
     """The rows after the first ``entered``. Those are read, too, to compare them with the checksum."""
-    again, stop = Checksum(), 0
+    again, stop = [0, 0, 0, 0], 0
     for block in source:
         stop, at = block.stop, min(max(entered - block.start, 0), len(block))
         if at:
-            again.add(block.part(0, at))
-            if block.start + at == entered and origin is not None and again.sums != origin.checksum.sums:
+            again = added(again, block.part(0, at))
+            if block.start + at == entered and origin is not None and again != origin.checksum:
                 raise DataError(
                     f"{name}: the first {entered} rows differ from those that the run has learned: "
                     "use the same rows, or start again without --resume."
@@ -91,7 +81,7 @@ def rows_after(source: Stream, entered: int, origin: Origin | None, name: str) -
 
 def save(session: Session, origin: Origin, path: str) -> None:
     """Write the model and the state of the run. If this fails, an existing file is unchanged."""
-    session.estimator.save(path, extra={"run": session.state() | {"source": origin.as_dict()}})
+    session.estimator.save(path, extra={"run": session.state() | {"source": asdict(origin)}})
 
 
 def restored(

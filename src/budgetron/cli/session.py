@@ -44,7 +44,7 @@ class Run:
                     "with --shuffle or --delay cannot continue after its end: start again without --resume."
                 )
             if self.origin is not None:
-                self.origin.checksum.add(block)
+                self.origin.checksum = checkpoint.added(self.origin.checksum, block)
             for record in session.feeding(block):
                 on_record(record)
             between()

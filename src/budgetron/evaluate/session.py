@@ -207,7 +207,8 @@ class Session:
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a saved state. If this fails, the session is unusable: make a new one."""
         check_state(state)
-        if state["delay"] != self.delay or _descriptions(state) != list(map(described, self.transforms)):
+        steps = [step["what"] for step in state["steps"]]
+        if state["delay"] != self.delay or steps != list(map(described, self.transforms)):
             raise ValueError("its delay or transforms differ from those of the session")
         if [type(state[name]) for name in ("mistakes", "loss")] != [type(self.mistakes), type(self.loss)]:
             raise ValueError("it is of a classifier where a regressor is expected, or the reverse")
@@ -377,10 +378,6 @@ def _blocks(arrays: dict[str, Any], columns: int | None) -> list[Block]:
     if block.X.shape[1] != (columns or block.X.shape[1]) or np.shape(block.y) != (len(block),):
         raise ValueError("its rows have an unexpected number of columns or labels")
     return [block]
-
-
-def _descriptions(state: dict[str, Any]) -> list[dict[str, Any]]:
-    return [step["what"] for step in state["steps"]]
 
 
 def check_state(state: Any) -> None:

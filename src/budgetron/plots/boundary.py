@@ -102,12 +102,16 @@ class Shot:
     @classmethod
     def of(cls, caller: str, model: Any, view: View) -> Self:
         """The present model. Raises an error if it cannot be drawn."""
-        scores = _class_scores(fitted(caller, model), view.points_of_grid()).reshape(
-            view.resolution, view.resolution, -1
-        )
-        vectors = model.support_vectors_
+        scores = fitted(caller, model).decision_function(view.points_of_grid())
+        vectors, coefficients = model.support_vectors_, model.dual_coef_
         vectors = vectors.toarray() if sparse.issparse(vectors) else np.array(vectors)
-        return cls(model.classes_, scores, vectors, _for_classes(model.dual_coef_))
+        if scores.ndim == 1:  # two classes have the scores -f(x) and f(x)
+            scores, coefficients = (
+                np.stack([-scores, scores], axis=-1),
+                np.vstack([-coefficients, coefficients]),
+            )
+        scores = scores.reshape(view.resolution, view.resolution, -1)
+        return cls(model.classes_, scores, vectors, coefficients)
 
     def lead(self, k: int) -> Floats:
         """The score of class k minus the highest other score; for two classes half of it, f(x) or -f(x)."""
@@ -206,14 +210,3 @@ def rows(caller: str, X: Any, y: Any) -> tuple[Floats, npt.NDArray[Any]]:
     if y.shape != (len(X),):
         raise ValueError(f"{caller}: y must have a label for each of {len(X)} rows, got shape {y.shape}.")
     return X, y
-
-
-def _class_scores(model: OnlineClassifier, X: Floats) -> Floats:
-    """One score per class; for two classes, -f(x) and f(x)."""
-    scores = model.decision_function(X)
-    return np.stack([-scores, scores], axis=-1) if scores.ndim == 1 else scores
-
-
-def _for_classes(coefficients: Floats) -> Floats:
-    """One row of coefficients per class."""
-    return np.vstack([-coefficients, coefficients]) if len(coefficients) == 1 else coefficients

@@ -64,15 +64,12 @@ class Source:
 
     def _decompressed(self, file: Any) -> Iterator[bytes]:
         peeked = Peeked(file, self.name)
-        for magic, decompress in DECOMPRESS.items():
-            if peeked.head.startswith(magic):
-                yield from self._raising_data_errors(decompress(peeked))
-                return
-        yield from peeked.pieces()
-
-    def _raising_data_errors(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        decompress = next((way for magic, way in DECOMPRESS.items() if peeked.head.startswith(magic)), None)
+        if decompress is None:
+            yield from peeked.pieces()
+            return
         try:
-            yield from pieces
+            yield from decompress(peeked)
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as why:
             raise DataError(f"{self.name}: the compressed data is damaged or truncated ({why}).") from why
 

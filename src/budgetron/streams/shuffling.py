@@ -44,7 +44,14 @@ class ShuffleBuffer(Transform):
         """Put the block into the buffer and return the rows that it replaces."""
         held = self.held
         fill = min(self.size - held, len(block))
-        rows = block if self._held is None else _with_more(self._held, block)
+        rows = block
+        if self._held is not None:
+            a, b = self._held, block
+            if sparse.issparse(a.X) != sparse.issparse(b.X) or (a.y is None) != (b.y is None):
+                raise ValueError(
+                    "ShuffleBuffer: cannot mix dense and sparse, or labelled and unlabelled rows."
+                )
+            rows = joined([a, b])
         self.entered += len(block)
         leaving, staying = _swaps(self._uniforms(len(block) - fill), held + fill)
         self._held = _chosen(rows, staying, 0)
@@ -97,12 +104,6 @@ def _swaps(uniforms: Any, size: int) -> tuple[Any, Any]:
     staying = np.arange(size)
     staying[places] = new  # of several assignments to a place, the last one counts
     return leaving, staying
-
-
-def _with_more(a: Block, b: Block) -> Block:
-    if sparse.issparse(a.X) != sparse.issparse(b.X) or (a.y is None) != (b.y is None):
-        raise ValueError("ShuffleBuffer: cannot mix dense and sparse, or labelled and unlabelled rows.")
-    return joined([a, b])
 
 
 def _chosen(rows: Block, order: Any, start: int) -> Block:

@@ -8,6 +8,7 @@ from budgetron.cli.arguments import Parser
 from budgetron.model_files import ModelFile
 
 LONGEST = 100
+SHORT = str | int | float | None
 
 
 def main(argv: list[str]) -> None:
@@ -46,7 +47,11 @@ def _text(file: ModelFile) -> str:
     rows += [(name, _code(fitted.get(name))) for name in ("n_features_in", "dtype", "seed")]
     rows += [("classes", _classes(fitted.get("classes"), file))]
     if isinstance(run, dict):
-        rows += [(_code(name)[1:-1], _code(value)) for name, value in sorted(run.items()) if _short(value)]
+        rows += [
+            (_code(name)[1:-1], _code(value))
+            for name, value in sorted(run.items())
+            if isinstance(value, SHORT)
+        ]
         rows += [("step", _code(step["what"])) for step in _steps(run)]
     others = sorted(set(extra) - {"run"}) if isinstance(extra, dict) else []
     rows += [("extra", _code(name)[1:-1]) for name in others]
@@ -56,10 +61,6 @@ def _text(file: ModelFile) -> str:
     ]
     head = f"  {'arrays':<40} {'dtype':>8} {'shape':>16} {'bytes':>12}"
     return "\n".join([output.pairs(rows), "", head, *arrays])
-
-
-def _short(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float)
 
 
 def _steps(run: dict[str, Any]) -> list[dict[str, Any]]:

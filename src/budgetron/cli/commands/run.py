@@ -103,14 +103,13 @@ def _check(args: Namespace) -> None:
         raise UsageError("--checkpoint-every and --resume need --save MODEL.")
     if args.json and args.predictions == "-":
         raise UsageError("--json and --predictions - both write to stdout: give --predictions a file.")
-    for place in (args.save, args.predictions):
-        if place not in (None, "-"):
-            output.check_place(Path(place))
-            if os.path.exists(place) and os.path.exists(args.file) and os.path.samefile(place, args.file):
-                raise UsageError(f"{place} is the file that the rows are read from: write to another file.")
+    places = [Path(place) for place in (args.save, args.predictions) if place not in (None, "-")]
+    for place in places:
+        output.check_place(place)
+        if place.exists() and os.path.exists(args.file) and place.samefile(args.file):
+            raise UsageError(f"{place} is the file that the rows are read from: write to another file.")
     if args.save is not None and (why := obstacle(args.save)):
         raise SaveError(f"{args.save}: cannot be written: {why}.")
-    places = [Path(place) for place in (args.save, args.predictions) if place not in (None, "-")]
     if len(places) == 2 and _same_file(*places):
         raise UsageError(f"--save and --predictions are the same file, {args.save}: give two files.")
 
