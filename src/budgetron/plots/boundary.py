@@ -106,10 +106,9 @@ class Shot:
         vectors, coefficients = model.support_vectors_, model.dual_coef_
         vectors = vectors.toarray() if sparse.issparse(vectors) else np.array(vectors)
         if scores.ndim == 1:  # two classes have the scores -f(x) and f(x)
-            scores, coefficients = (
-                np.stack([-scores, scores], axis=-1),
-                np.vstack([-coefficients, coefficients]),
-            )
+            scores = np.stack([-scores, scores], axis=-1)
+        if len(coefficients) == 1:
+            coefficients = np.vstack([-coefficients, coefficients])
         scores = scores.reshape(view.resolution, view.resolution, -1)
         return cls(model.classes_, scores, vectors, coefficients)
 

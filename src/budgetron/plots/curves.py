@@ -102,13 +102,21 @@ def curves(
     named: bool = True,
     from_zero: bool = False,
 ) -> Any:
-    """Draw lines in the style of this package.
+    """Draw lines in the style of this package, each with a band of one standard deviation.
 
     ``marked`` draws a marker at each point. ``from_zero`` starts the vertical axis at 0. ``named=False``
     omits the names beside the lines, for figures whose axes share a legend. A line without points draws
     nothing, but uses up a colour.
     """
-    ax = _draw_lines(style.axes(ax), list(lines), marked)
+    ax = style.axes(ax)
+    for line, look in zip(lines, style.styles(), strict=False):
+        few = marked or len(line.x) == 1
+        ax.plot(line.x, line.mean, markersize=5 if few else 0, label=line.name, **look)
+        if line.sd.any():
+            low, high = line.mean - line.sd, line.mean + line.sd
+            ax.fill_between(line.x, low, high, color=look["color"], alpha=0.13, linewidth=0)
+    ax.margins(x=0.02)
+    ax.xaxis.set_major_formatter("{x:,.0f}")
     if from_zero:
         ax.set_ylim(bottom=0)
     return _label_ends(ax, list(lines)) if named else ax
@@ -127,19 +135,6 @@ def _scale_time_axis(ax: Any) -> None:
         ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 300 * low else (1,)))
         ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter("{x:g}")
-
-
-def _draw_lines(ax: Any, lines: list[Line], marked: bool = False) -> Any:
-    """Draw each line, and around it a band of one standard deviation."""
-    for line, look in zip(lines, style.styles(), strict=False):
-        few = marked or len(line.x) == 1
-        ax.plot(line.x, line.mean, markersize=5 if few else 0, label=line.name, **look)
-        if line.sd.any():
-            low, high = line.mean - line.sd, line.mean + line.sd
-            ax.fill_between(line.x, low, high, color=look["color"], alpha=0.13, linewidth=0)
-    ax.margins(x=0.02)
-    ax.xaxis.set_major_formatter("{x:,.0f}")
-    return ax
 
 
 def _label_ends(ax: Any, lines: list[Line]) -> Any:

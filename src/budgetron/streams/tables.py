@@ -128,7 +128,6 @@ class CsvStream(TableStream):
 
     def _batches(self) -> tuple[int, Iterator[Any]]:
         import pyarrow as pa
-        from pyarrow import csv as arrow
 
         head = self._unused.pop() if self._unused else Head(self.source, self.delimiter)
         types = dict.fromkeys(self.features, pa.float64())
@@ -139,14 +138,8 @@ class CsvStream(TableStream):
 
         def read() -> Iterator[Any]:
             with _pyarrow_errors(self.source.name):
-                yield from arrow.open_csv(
-                    pa.PythonFile(Readable(head.pieces, least), mode="r"),
-                    read_options=arrow.ReadOptions(use_threads=False, block_size=head.block),
-                    parse_options=arrow.ParseOptions(delimiter=self.delimiter),
-                    convert_options=arrow.ConvertOptions(
-                        column_types=types, include_columns=list(types), strings_can_be_null=True
-                    ),
-                )
+                file = pa.PythonFile(Readable(head.pieces, least), mode="r")
+                yield from head.open(file, types, strings_can_be_null=True)
 
         return 0, read()
 
@@ -163,29 +156,32 @@ class Head:
         # pyarrow refuses lines longer than a block, and is slow if a block has few rows.
         self.block = max(BLOCK, 4 * longest, min(64 * longest, 32 * BLOCK))
         with _pyarrow_errors(source.name):
-            self.names = list(self._read(1).schema.names) if self._lines else []
+            self.names = list(self.open(self._first(1), {}).schema.names) if self._lines else []
 
     def is_number(self, name: str) -> bool:
         """Whether the first row has a number in a column. NaN counts as one, and is refused later."""
         import pyarrow as pa
 
         try:
-            [text] = self._read(2, {name: pa.string()}).read_all().column(name).to_pylist()
+            [text] = self.open(self._first(2), {name: pa.string()}).read_all().column(name).to_pylist()
             float(text)
         except (ValueError, pa.ArrowException):
             return False
         return True
 
-    def _read(self, lines: int, types: dict[str, Any] | None = None) -> Any:
-        """A pyarrow reader of the first one or two lines."""
+    def open(self, file: Any, types: dict[str, Any], **more: Any) -> Any:
+        """A pyarrow reader of a file with this head."""
         from pyarrow import csv as arrow
 
         return arrow.open_csv(
-            io.BytesIO(b"\n".join(self._lines[:lines]) + b"\n"),
+            file,
             read_options=arrow.ReadOptions(use_threads=False, block_size=self.block),
             parse_options=arrow.ParseOptions(delimiter=self._delimiter),
-            convert_options=arrow.ConvertOptions(column_types=types, include_columns=list(types or ())),
+            convert_options=arrow.ConvertOptions(column_types=types, include_columns=list(types), **more),
         )
+
+    def _first(self, lines: int) -> io.BytesIO:
+        return io.BytesIO(b"\n".join(self._lines[:lines]) + b"\n")
 
 
 def _first_lines(pieces: Iterator[bytes]) -> tuple[bytes, list[bytes]]:
