@@ -1,7 +1,5 @@
 """Several learners on the same rows, and a filter that learns how far to trust each."""
 
-from __future__ import annotations
-
 __all__ = ["Stacked"]
 
 from collections.abc import Sequence

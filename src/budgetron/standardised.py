@@ -1,7 +1,5 @@
 """Rows scaled along the stream, inside the model."""
 
-from __future__ import annotations
-
 __all__ = ["Standardised"]
 
 from dataclasses import dataclass, replace

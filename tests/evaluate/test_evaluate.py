@@ -173,7 +173,7 @@ def test_a_learner_that_leaves_nothing_open_starts_at_once():
 
 
 BAD = {
-    "a classifier that is not fitted needs classes": lambda: evaluate.prequential(
+    "an unfitted classifier needs classes": lambda: evaluate.prequential(
         classifier(), streams.from_arrays(X, BINARY)
     ),
     "classes are for a classifier": lambda: evaluate.prequential(regressor(), (X, TARGETS), classes=[0]),

@@ -54,7 +54,7 @@ OF_PARTS = FILLED | {
     "maps": (Identity(), RandomFourier(Gaussian(0.5), 4)),
     "random_state": None,
 }
-BY_TYPE = {"int": 10, "float": 0.5}  # for required parameters that are not named above
+BY_TYPE = {int: 10, float: 0.5}  # for required parameters that are not named above
 TASKS = ("binary", "multiclass", "regression")
 
 
@@ -83,7 +83,7 @@ def make(name: str, kernel: Kernel | None = None, **kwargs: Any) -> Learner:
 
 def filled(member: Any, values: dict[str, Any] = FILLED) -> dict[str, Any]:
     """Small values for the parameters of a member: those named, and numbers that have no default."""
-    taken = inspect.signature(member).parameters.values()
+    taken = inspect.signature(member, eval_str=True).parameters.values()
     needed = [p for p in taken if p.default is p.empty and p.annotation in BY_TYPE]
     named = {p.name: values[p.name] for p in taken if p.name in values}
     return {p.name: BY_TYPE[p.annotation] for p in needed} | named

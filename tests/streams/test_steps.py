@@ -267,7 +267,7 @@ def test_shuffling_is_checked():
             ShuffleBuffer(size, seed)
     step = ShuffleBuffer(3)
     step.learn_transform(Block(X, Y, 0))
-    with pytest.raises(ValueError, match="cannot mix dense and sparse rows"):
+    with pytest.raises(ValueError, match="cannot mix dense and sparse, or labelled"):
         step.learn_transform(Block(SPARSE, Y, 60))
 
 

@@ -1,7 +1,5 @@
 """The learner that needs no tuning."""
 
-from __future__ import annotations
-
 __all__ = ["auto"]
 
 from budgetron import _check

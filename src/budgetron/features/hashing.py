@@ -1,7 +1,5 @@
 """Hashed columns in front of a map."""
 
-from __future__ import annotations
-
 __all__ = ["Hashed"]
 
 from dataclasses import dataclass, replace
