@@ -22,6 +22,7 @@ inline double added(double sum, double more) { return std::min(sum + more, std::
 // mean, and is not counted.
 class Moments {
  public:
+  static constexpr bool missing = true;  // NaN is a missing value
   explicit Moments(std::size_t columns) : missing_(columns), mean_(columns), squares_(columns) {}
 
   double scaled(std::size_t j, double x) const {
@@ -57,6 +58,7 @@ class Moments {
 // x / root mean square, for sparse rows: 0 stays 0. NaN gives 0 and is not counted.
 class Squares {
  public:
+  static constexpr bool missing = true;  // NaN is a missing value
   explicit Squares(std::size_t columns) : missing_(columns), squares_(columns) {}
 
   double scaled(std::size_t j, double x) const {
@@ -84,6 +86,7 @@ class Squares {
 // (x - least) / (largest - least), for dense rows.
 class Range {
  public:
+  static constexpr bool missing = false;
   explicit Range(std::size_t columns) : least_(columns, INFINITY), largest_(columns, -INFINITY) {}
 
   double scaled(std::size_t j, double x) const {
@@ -110,6 +113,7 @@ class Range {
 // x / largest absolute value, for sparse rows.
 class Largest {
  public:
+  static constexpr bool missing = false;
   explicit Largest(std::size_t columns) : largest_(columns) {}
 
   double scaled(std::size_t j, double x) const { return largest_[j] > 0 ? x / largest_[j] : 0; }

@@ -67,8 +67,8 @@ BUDGETRON_INLINE void add_sums(Doubles* acc, double* out) {
 #endif
 }
 
-// P <- P - u u', and P_ii <- min(P_ii + drift, most), if Update; then out = P z if Multiply. All vectors have n numbers,
-// n a multiple of eight. u_i u_j and u_j u_i round alike, so P stays symmetric.
+// P <- P - u u', and P_ii <- min(P_ii + drift, most), if Update; then out = P z if Multiply. All vectors have n
+// numbers, n a multiple of eight. u_i u_j and u_j u_i round alike, so P stays symmetric.
 template <bool Update, bool Multiply>
 void symmetric(double* P, std::size_t n, const double* u, double drift, double most, const double* z, double* out) {
   // The window from block_rows - a on has the number for the diagonal in place a.

@@ -112,9 +112,7 @@ class _Maps:
     def __init__(self) -> None:
         self._known: list[tuple[FeatureMap, _core.FeatureMap]] = []
 
-    def shared(
-        self, learner: Mapped, n_features: int, dtype: npt.DTypeLike, seed: int
-    ) -> _core.FeatureMap:
+    def shared(self, learner: Mapped, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
         for features, native in self._known:
             if features == learner.features:
                 return native

@@ -19,7 +19,7 @@ from budgetron.cli.process import UsageError
 from budgetron.evaluate import Session
 from budgetron.evaluate.session import check_state
 from budgetron.model_files import ModelFile
-from budgetron.streams import Block, DataError, Stream, Transform, described, revived
+from budgetron.streams import Block, DataError, Stream, Transform, described
 
 
 @dataclass
@@ -115,20 +115,6 @@ def columns_of(file: ModelFile) -> list[str] | None:
     """The names of the columns that the model has learned from; None if they had no names."""
     run = file.extra.get("run")
     return _origin_of(file).columns if isinstance(run, dict) and "source" in run else None
-
-
-def transforms_of(file: ModelFile) -> list[Any]:
-    """The transforms of the run in a model file, without shuffle buffers."""
-    if "run" not in file.extra:
-        return []
-    transforms = []
-    with _resumable(file):
-        for part in _run_of(file)["steps"]:
-            transform = revived(part["what"])
-            if hasattr(transform, "transform"):
-                transform.restore(part["state"])
-                transforms.append(transform)
-    return transforms
 
 
 def _run_of(file: ModelFile) -> dict[str, Any]:

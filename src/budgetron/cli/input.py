@@ -13,6 +13,8 @@ import numpy as np
 from budgetron import datasets, streams
 from budgetron.cli.arguments import Parser, whole
 from budgetron.cli.process import UsageError, say
+from budgetron.learners import Learner
+from budgetron.scaled import Ranged, Standardised
 from budgetron.streams import Block, Stream, Transform
 from budgetron.streams._stream import joined, too_few_rows
 from budgetron.streams.tables import TableStream
@@ -54,7 +56,7 @@ def add_transforms(group: Any) -> None:
     add(
         "--standardise",
         action="store_true",
-        help="scale columns to mean 0 and variance 1, as measured on the rows before",
+        help="scale columns, and targets, to mean 0 and variance 1, as measured on the rows before",
     )
     add("--min-max", action="store_true", help="scale columns to 0 .. 1, as measured on the rows before")
 
@@ -64,10 +66,13 @@ def transforms(args: Namespace) -> list[Transform]:
     chosen: list[tuple[Any, Transform | None]] = [
         (args.shuffle, args.shuffle and streams.ShuffleBuffer(args.shuffle, args.seed)),
         (args.dense, streams.Dense()),
-        (args.standardise, streams.Standardise()),
-        (args.min_max, streams.MinMax()),
     ]
     return [transform for wanted, transform in chosen if wanted and transform is not None]
+
+
+def scaled(learner: Learner, args: Namespace) -> Learner:
+    """The learner with the scaling that the flags ask for inside it, so that predictions use it too."""
+    return Standardised(learner) if args.standardise else Ranged(learner) if args.min_max else learner
 
 
 def open_stream(

@@ -35,6 +35,7 @@ MEANINGS = {
     "U": "the bound on the norm of f, instead of a budget",
     "beta": "step t does maintenance with probability beta/t",
     "budget": "the largest number of support vectors",
+    "drift": "auto: whether the world may change (yes or no)",
     "cap": "the largest coefficient, in multiples of the step (gamma in the paper)",
     "components": "the number of Fourier frequencies",
     "epsilon": "regression: errors up to epsilon are ignored",
@@ -47,6 +48,7 @@ MEANINGS = {
     "rank": "the rank of the Nystrom map",
     "reading": "definition, or program: as in the code that Lu et al. 2016 published",
     "rho": "how strongly two rows must conflict to be updated together",
+    "size": "auto: the number of Fourier components and half the support vectors",
     "step": "the step size of projectron",
 }
 
@@ -83,6 +85,12 @@ def algorithm_name(algorithm: str) -> str:
 def build(names: Sequence[str], flags: Mapping[str, str]) -> dict[str, Learner]:
     """Build each algorithm with the flags that it has. A flag that none of them has is an error."""
     kernel = _kernel({name: text for name, text in flags.items() if name in _kernel_flags()})
+    if not any("kernel" in inspect.signature(getattr(algorithms, name)).parameters for name in names):
+        for name in flags:
+            if name in _kernel_flags():
+                raise UsageError(
+                    f"{as_flag(name)} is not for {', '.join(names)}, which has no kernel to choose."
+                )
     own = {name: text for name, text in flags.items() if name not in _kernel_flags()}
     for name in own:
         if not any(name in parameters(algorithm) for algorithm in names):
@@ -129,7 +137,7 @@ def _learner(algorithm: str, kernel: Kernel, flags: Mapping[str, str]) -> Learne
         options = {name: read(name, fields(kind)[name], text) for name, text in inner.items()}
         values["maintenance"] = partial(kind, **options)
     try:
-        made: Learner = function(kernel, **values)
+        made: Learner = function(*([kernel] if "kernel" in defaults else []), **values)
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from error
     return made
@@ -226,8 +234,12 @@ def read(name: str, hint: Any, text: str) -> Any:
         if text not in get_args(hint):
             raise UsageError(f"{as_flag(name)}: expected {' or '.join(get_args(hint))}, got {text!r}.")
         return text
+    if hint is bool:
+        if text not in ("yes", "no"):
+            raise UsageError(f"{as_flag(name)}: expected yes or no, got {text!r}.")
+        return text == "yes"
     words = [word for part in get_args(hint) for word in get_args(part)]
-    if text in words:
+    if text in words or (str in get_args(hint) and text.endswith("/d")):
         return text
     whole = hint is int or int in get_args(hint)
     try:

@@ -62,6 +62,7 @@ def plan(args: Namespace) -> Run:
     if input.is_data_set(args.file) and datasets.describe(args.file).task == "regression":
         args.regression = True
     learner = learners.build([args.algorithm], learners.given_flags(args))[args.algorithm]
+    learner = input.scaled(learner, args)
     estimator = (OnlineRegressor if args.regression else OnlineClassifier)(learner, random_state=args.seed)
     options = {"delay": args.delay, "every": args.every, "name": args.file}
     origin = None if args.save is None else Origin.from_args(args)

@@ -25,7 +25,7 @@ def parser() -> Parser:
     made = Parser(
         "predict",
         "MODEL FILE [FLAGS]",
-        "Print the predictions of a saved model, one line per row. Rows are scaled as in its run.",
+        "Print the predictions of a saved model, one line per row.",
         EXAMPLES,
     )
     made.add_argument("model", metavar="MODEL", help="a model file")
@@ -37,7 +37,9 @@ def parser() -> Parser:
         help="print scores f(x) instead of labels; one per class for more than two classes",
     )
     what.add_argument(
-        "--proba", action="store_true", help="print class probabilities (only for --loss logistic)"
+        "--proba",
+        action="store_true",
+        help="print class probabilities, where the learner has them, as auto",
     )
     rows = input.add_arguments(made)
     rows.add_argument(
@@ -49,7 +51,7 @@ def parser() -> Parser:
 def main(argv: list[str]) -> None:
     args = parser().parse_args(argv)
     file = model_files.read(args.model)
-    model, transforms = file.estimator(), checkpoint.transforms_of(file)
+    model = file.estimator()
     columns = model.n_features_in_
     if args.features not in (None, columns):
         raise UsageError(f"--features {args.features}: expected {columns}, as {args.model} has.")
@@ -66,11 +68,8 @@ def main(argv: list[str]) -> None:
     predict = _function(model, args)
     write = _numbers if args.scores or args.proba else output.lines
     for block in source:
-        X = block.X
         try:
-            for transform in transforms:
-                X = transform.transform(X)
-            text = write(predict(X))
+            text = write(predict(block.X))
         except ValueError as error:
             where = f"{args.file}, rows {block.start} to {block.stop - 1} (the first is 0)"
             raise DataError(f"{where}: {error}") from error
@@ -82,7 +81,7 @@ def _function(model: Any, args: Namespace) -> Callable[[Any], Any]:
     """The method of the model that the flags ask for."""
     if args.proba and not hasattr(model, "predict_proba"):
         raise UsageError(
-            f"--proba: {args.model} has no probabilities; expected a classifier with --loss logistic."
+            f"--proba: {args.model} has no probabilities; expected auto, or a run with --loss logistic."
         )
     name = "predict_proba" if args.proba else "decision_function" if args.scores else "predict"
     function: Callable[[Any], Any] = getattr(model, name, model.predict)
