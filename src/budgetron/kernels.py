@@ -26,6 +26,10 @@ Gamma = float | Literal["scale", "auto"] | str
 
 def _scale(X: Any) -> float:
     """1 / (n_features * X.var()), as in scikit-learn; 1 if X is constant."""
+    if X.shape[0] == 0:
+        raise ValueError(
+            'gamma="scale" is computed from rows, and there are none yet: give a number, or "auto".'
+        )
     if sparse.issparse(X):
         X = X.astype(np.float64)
         variance = float(X.multiply(X).mean() - X.mean() ** 2)

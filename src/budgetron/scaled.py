@@ -83,8 +83,8 @@ class Ranged(_Scaled):
 
     A row is scaled with the smallest and largest value of each column in the rows learned before it; a new
     extreme is outside 0 .. 1. If the first row is sparse, columns are divided by their largest absolute
-    value, so that 0 stays 0. The ranges are part of the model, as for :class:`Standardised`. Targets are not
-    scaled.
+    value, so that 0 stays 0. The ranges are part of the model, as for :class:`Standardised`. Targets are
+    not scaled.
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import numpy as np
 from PIL import Image
 
 import budgetron
@@ -47,9 +48,8 @@ def test_the_recommendation_follows_from_the_table():
 
 def test_the_default_is_the_one_that_is_named():
     model = budgetron.OnlineClassifier().fit([[0.0], [1.0]], [0, 1])
-    kernel = budgetron.Gaussian(model.gamma_)
-    assert model.learner_ == budgetron.bpa_p(kernel, budget=200)
-    assert "but `bpa_p(Gaussian(), budget=200)`" in TEXT
+    assert model.learner_ == budgetron.auto().resolved(np.zeros((1, 1)))
+    assert "**Start with the default**, [`auto`](docs/tune_free.md)" in TEXT
 
 
 def test_pictures_are_there_and_small():

@@ -14,6 +14,7 @@ from budgetron import (
     OnlineClassifier,
     OnlineRegressor,
     Squared,
+    bpa_s,
     duol,
     evaluate,
     fogd,
@@ -158,7 +159,7 @@ def test_a_model_that_has_learned_goes_on():
 
 
 def test_scale_comes_from_the_first_thousand_rows():
-    model = OnlineClassifier()
+    model = OnlineClassifier(bpa_s(Gaussian(), budget=20))
     list(evaluate.prequential(model, (X, BINARY), every=10_000))
     assert model.gamma_ == 1 / (4 * X[:1000].var())
 

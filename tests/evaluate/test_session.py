@@ -170,7 +170,7 @@ def test_a_finished_session_goes_on_only_if_nothing_had_waited():
 
 
 def test_the_end_of_few_rows_and_of_none():
-    model = OnlineClassifier()
+    model = OnlineClassifier(rbp(Gaussian(), budget=20))
     session = Session(model, classes=[-1, 1], every=20)
     assert session.feed(Block(X[:50], NUMBERS[:50], 0)) == []
     assert session.holding

@@ -276,7 +276,13 @@ class Session:
     def _parameters_from_rows(self) -> bool:
         """Whether a parameter of the learner is computed from the first rows."""
         learner = self.estimator.learner
-        return not isinstance(learner, Learner) or bool(learner.resolved(np.zeros((1, 1))) != learner)
+        if not isinstance(learner, Learner):
+            return learner is not None
+        try:
+            learner.resolved(np.empty((0, 1)))
+        except ValueError:  # a parameter is computed from rows
+            return True
+        return False
 
     def _start(self) -> Iterator[Record]:
         """Start the model from the first rows, then learn them."""
