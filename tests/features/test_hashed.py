@@ -61,7 +61,7 @@ def test_up_to_its_columns_it_is_the_inner_map(features, columns):
     y = np.arange(40) % 2
     for matrix in (X, X.toarray()):
         np.testing.assert_array_equal(
-            Hashed(features, columns).fit_transform(matrix), features.fit_transform(matrix)
+            Hashed(features, columns).fit_transform(matrix), clone(features).fit_transform(matrix)
         )
         one, other = (
             OnlineClassifier(Mapped(own, Kalman()), random_state=0).fit(matrix, y)
@@ -181,7 +181,7 @@ def test_is_reached_by_name():
 )
 def test_bad_parameters_are_one_sentence(features, message):
     with refused(message):
-        features.fit([[0.0, 1.0]])
+        clone(features).fit([[0.0, 1.0]])
     with refused(message):
         OnlineClassifier(Mapped(features, Kalman())).fit([[0.0, 0.0], [1.0, 1.0]], [0, 1])
 

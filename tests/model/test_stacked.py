@@ -158,7 +158,7 @@ def test_logits_are_clipped(task):
 
 
 @pytest.mark.xfail(
-    reason="if the wrong classes' probabilities add up to 1 + 2^-52, h is negative and P becomes NaN for good"
+    reason="if the probabilities of the wrong classes add up to 1 + 2^-52, h < 0 and P is NaN from then on"
 )
 def test_a_label_of_probability_zero_leaves_numbers():
     r = np.random.default_rng(39)
