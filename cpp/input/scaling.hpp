@@ -18,6 +18,15 @@ namespace budgetron {
 // Sums stay finite: at this size all digits that differ have been lost anyway.
 inline double added(double sum, double more) { return std::min(sum + more, std::numeric_limits<double>::max()); }
 
+// Whether restored sums can be those of this many rows.
+inline bool possible_sums(double rows, const std::vector<double>& missing, const std::vector<double>& squares,
+                          std::size_t columns) {
+  const auto none_negative = [](double v) { return v >= 0; };
+  return rows >= 0 && std::isfinite(rows) && missing.size() == columns && squares.size() == columns &&
+         all_finite(squares) && std::all_of(squares.begin(), squares.end(), none_negative) &&
+         std::all_of(missing.begin(), missing.end(), [&](double v) { return v >= 0 && v <= rows; });
+}
+
 // (x - mean) / standard deviation, for dense rows (Welford 1962). NaN is a missing value: it gives 0, which is the
 // mean, and is not counted.
 class Moments {
@@ -47,7 +56,7 @@ class Moments {
     io.field("squares", squares_);  // sums of squares about the mean
   }
   bool is_consistent(std::size_t columns) const {
-    return mean_.size() == columns && squares_.size() == columns && missing_.size() == columns;
+    return mean_.size() == columns && possible_sums(rows_, missing_, squares_, columns) && all_finite(mean_);
   }
 
  private:
@@ -76,7 +85,7 @@ class Squares {
     io.field("missing", missing_);
     io.field("squares", squares_);
   }
-  bool is_consistent(std::size_t columns) const { return squares_.size() == columns && missing_.size() == columns; }
+  bool is_consistent(std::size_t columns) const { return possible_sums(rows_, missing_, squares_, columns); }
 
  private:
   double rows_ = 0;

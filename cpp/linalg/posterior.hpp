@@ -65,7 +65,7 @@ class Posterior {
       variance_[j] = std::clamp(variance_[j] - u * u + drift_, least(), prior_);
     }
     pending_ = true;
-    if (++observed_ % rows_between_repairs == 0) repair();
+    if (++observed_ % rows_between_repairs == 0 || precision * gain.S > most_told) repair();
   }
 
   // Takes up the last observation, if `look` has not done it.
@@ -125,8 +125,9 @@ class Posterior {
 
  private:
   // Rounding makes a random walk of a few units in the last place. Now and then the diagonal grows by more than that,
-  // so that P stays positive definite.
+  // so that P stays positive definite; also after a row that tells so much that rounding may exceed what is left.
   static constexpr Counter rows_between_repairs = 1024;
+  static constexpr double most_told = 1e6;
   static constexpr double repair_factor = 1 + 0x1p-48;
 
   void repair() {
@@ -175,10 +176,9 @@ class Posterior {
     std::copy_n(z.begin(), full(), padded.begin());
     std::fill(padded.begin() + static_cast<std::ptrdiff_t>(full()), padded.end(), 0.0);
   }
-  // S is at least what rounding makes of it; a smaller one would be noise, of any sign.
   void finish(Vector z, Gain& gain) const {
     for (std::size_t j = 0; j < variance_.size(); ++j) gain.g[full() + j] = variance_[j] * z[full() + j];
-    gain.S = std::max(dot(z, gain.g), 0x1p-49 * prior_ * dot(z, z));
+    gain.S = std::max(dot(z, gain.g), 0.0);
   }
 
   double prior_, drift_;

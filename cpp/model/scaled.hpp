@@ -83,7 +83,7 @@ class Scaled final : public Learner {
     learner_->fields(inner);
   }
   bool consistent() const override {
-    return sound_ && learner_->consistent() &&
+    return sound_ && learner_->consistent() && (!target_ || target_->is_consistent()) &&
            std::visit(
                [&](const auto& scaling) {
                  if constexpr (std::is_same_v<std::decay_t<decltype(scaling)>, std::monostate>)
@@ -109,6 +109,9 @@ class Scaled final : public Learner {
       mean += d / ++rows;
       squares = added(squares, d * (y - mean));
       return (y - mean) / deviation();
+    }
+    bool is_consistent() const {
+      return rows >= 0 && squares >= 0 && std::isfinite(rows) && std::isfinite(mean) && std::isfinite(squares);
     }
     void fields(Fields& io) {
       io.field("scaled.target.rows", rows);

@@ -242,7 +242,7 @@ class StackedLabels final : public Stacked {
   void learn(Vector F, std::size_t n, std::size_t i, Vector f, double y, double weight) override {
     const bool two = outputs_ == 1;
     const auto right = static_cast<std::size_t>(two ? y > 0 : y);
-    const double wrong = std::max(probabilities(f, right), 1e-12);
+    const double wrong = std::clamp(probabilities(f, right), 1e-12, 1.0);
     v_.assign(w_.size(), 0.0);
     for (std::size_t e = 0; e < experts_.size(); ++e) {
       const Vector l = Vector(l_).subspan(e * outputs_, outputs_);

@@ -110,14 +110,17 @@ class _Maps:
     """Native maps by their descriptions. One that does not learn is shared by equal descriptions."""
 
     def __init__(self) -> None:
-        self._known: list[tuple[FeatureMap, _core.FeatureMap]] = []
+        self._known: list[tuple[FeatureMap, _core.SharedMap]] = []
 
     def shared(self, learner: Mapped, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
         for features, native in self._known:
             if features == learner.features:
+                native.add_learner()
                 return native
-        native = learner.build_map(n_features, dtype, seed)
-        if not native.learns:
-            native = _core.SharedMap(native)
-            self._known.append((learner.features, native))
-        return native
+        own = learner.build_map(n_features, dtype, seed)
+        if own.learns:
+            return own
+        shared = _core.SharedMap(own)
+        shared.add_learner()
+        self._known.append((learner.features, shared))
+        return shared

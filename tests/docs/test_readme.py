@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-import pytest
 import numpy as np
+import pytest
 from PIL import Image
 
 import budgetron

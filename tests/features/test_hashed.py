@@ -144,12 +144,7 @@ def test_copies_files_and_cuts(features, container, path):
     "features",
     [
         RandomFourier(Gaussian(0.1), 9),
-        pytest.param(
-            Hashed(RandomFourier(Gaussian(0.1), 9), 64),
-            marks=pytest.mark.xfail(
-                reason="HashedMap does not pass on begin_preparing and forget_prepared"
-            ),
-        ),
+        Hashed(RandomFourier(Gaussian(0.1), 9), 64),
     ],
     ids=repr,
 )

@@ -286,7 +286,7 @@ LARGEST_ERROR = {
     "duplicate": 1e-9,
     "two rows in turn": 1e-13,
     "constant": 1e-13,
-    "one huge row": 3e-11,
+    "one huge row": 3e-10,
     "huge, then tiny": 0.2,
     "a column huge, then tiny": 0.02,
 }
@@ -339,7 +339,6 @@ def test_P_is_positive_definite_but_for_rounding(task, drift, name):
     assert np.isfinite(members.scores(model, X[:: len(X) // 50])).all()
 
 
-@pytest.mark.xfail(reason="a row of length 1e7 makes an eigenvalue of P about -1e-16 times the prior")
 def test_P_is_positive_definite_after_a_huge_row():
     smallest = []
     for seed in range(50):

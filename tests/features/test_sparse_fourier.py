@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.special import j0
 from sklearn.base import clone
 
 from budgetron import Kalman, Mapped, OnlineClassifier, SparseFourier, Standardised, load
@@ -18,21 +19,6 @@ def frequencies(features, columns):
     Z = features.fit(np.zeros((1, columns))).transform(t * np.eye(columns))
     D = Z.shape[1] // 2
     return np.arctan2(Z[:, :D], Z[:, D:]) / t
-
-
-def additive_kernel(X, narrowest, widest, widths=400):
-    """Half the mean over columns, half that over pairs, of Gaussians whose log-width is uniform."""
-    n, d = X.shape
-    squares = (X[:, None, :] - X[None, :, :]) ** 2
-    pairs = np.stack([squares[..., i] + squares[..., j] for i in range(d) for j in range(i)], axis=-1)
-    K = np.zeros((n, n))
-    for p in (np.arange(widths) + 0.5) / widths:
-        w = narrowest * (widest / narrowest) ** p
-        K += (
-            np.exp(-squares / (2 * w * w)).mean(axis=-1) / 2
-            + np.exp(-pairs / (2 * w * w)).mean(axis=-1) / 2
-        )
-    return K / widths
 
 
 def test_every_component_looks_at_one_or_two_columns():
@@ -49,33 +35,47 @@ def test_every_component_looks_at_one_or_two_columns():
     assert abs(np.mean(np.sign(u * v))) < 0.1
 
 
-def test_widths_are_log_uniform():
-    U = frequencies(SparseFourier(components=20_000, random_state=1), 3)
-    logs = np.log(np.abs(U[U != 0]))
-    expected = -(np.euler_gamma + np.log(2)) / 2 - (np.log(0.3) + np.log(2.0)) / 2  # E log|N| - E log w
-    assert logs.mean() == pytest.approx(expected, abs=0.03)
-    variance = np.pi**2 / 8 + np.log(2.0 / 0.3) ** 2 / 12
-    assert logs.var() == pytest.approx(variance, rel=0.05)
+def lengths(U):
+    """The length of the frequency of every component."""
+    return np.sqrt((U**2).sum(axis=0))
+
+
+def test_widths_are_spread_evenly_on_a_logarithmic_scale():
+    """Of all components, and of those of each column."""
+    U = frequencies(SparseFourier(components=6000, narrowest=0.3, widest=2.0, random_state=1), 3)
+    singles = U[:, (U != 0).sum(axis=0) == 1]
+    for own in [U, *(singles[:, singles[j] != 0] for j in range(3))]:
+        places = np.log(1 / lengths(own) / 0.3) / np.log(2.0 / 0.3)
+        np.testing.assert_allclose(np.sort(places), np.linspace(0, 1, len(places)), atol=0.01)
 
 
 @pytest.mark.parametrize("width", [0.1, 3.0])
-def test_of_one_width_the_frequencies_are_normal(width):
-    U = frequencies(SparseFourier(20_000, width, width, random_state=1), 2)
-    assert U[U != 0].std() * width == pytest.approx(1, abs=0.02)
-    assert U[U != 0].mean() * width == pytest.approx(0, abs=0.02)
+def test_of_one_width_all_frequencies_are_as_long(width):
+    U = frequencies(SparseFourier(200, width, width, random_state=1), 2)
+    np.testing.assert_allclose(lengths(U), 1 / width, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("columns", "narrowest", "widest"), [(2, 0.3, 2.0), (5, 0.3, 2.0), (4, 1.0, 1.0)])
-def test_estimates_the_additive_kernel(columns, narrowest, widest):
-    X = np.random.default_rng(0).standard_normal((12, columns))
-    Z = SparseFourier(40_000, narrowest, widest, random_state=0).fit_transform(X)
-    np.testing.assert_allclose(Z @ Z.T, additive_kernel(X, narrowest, widest), atol=0.02)
+def test_estimates_an_additive_kernel():
+    """Half of it the mean of cos((x_j - z_j) / width), half of it that of a Bessel function for pairs."""
+    X = np.random.default_rng(0).standard_normal((12, 4))
+    Z = SparseFourier(40_000, 1.0, 1.0, random_state=0).fit_transform(X)
+    D = X[:, None, :] - X[None, :, :]
+    pairs = [np.hypot(D[..., i], D[..., j]) for i in range(4) for j in range(i)]
+    expected = np.cos(D).mean(axis=-1) / 2 + np.mean([j0(r) for r in pairs], axis=0) / 2
+    np.testing.assert_allclose(Z @ Z.T, expected, atol=0.02)
 
 
 def test_one_column_is_enough():
     X = np.linspace(-2, 2, 9)[:, None]
-    Z = SparseFourier(20_000, 0.5, 0.5, random_state=0).fit_transform(X)
-    np.testing.assert_allclose(Z @ Z.T, np.exp(-2 * (X - X.T) ** 2), atol=0.03)
+    Z = SparseFourier(20, 0.5, 0.5, random_state=0).fit_transform(X)
+    np.testing.assert_allclose(Z @ Z.T, np.cos(2 * (X - X.T)), atol=1e-12)
+
+
+def test_columns_take_turns():
+    """With as many single components as columns, every column has one."""
+    U = frequencies(SparseFourier(components=40, random_state=5), 20)
+    singles = U[:, (U != 0).sum(axis=0) == 1]
+    assert ((singles != 0).sum(axis=1) == 1).all()
 
 
 def test_the_seed_decides():
@@ -164,7 +164,7 @@ def test_copies_and_files(path):
         ({"components": 10_000_001}, "SparseFourier: components must be at most 10000000"),
         ({"narrowest": 0.0}, "SparseFourier: narrowest must be above 0"),
         ({"widest": np.inf}, "SparseFourier: widest must be a finite number"),
-        ({"narrowest": 3.0}, "SparseFourier: widest must be at least narrowest, got 2.0 < 3.0."),
+        ({"narrowest": 5.0}, "SparseFourier: widest must be at least narrowest, got 4.0 < 5.0."),
     ],
     ids=repr,
 )

@@ -157,9 +157,6 @@ def test_logits_are_clipped(task):
     assert_same_filter(model, oracle)
 
 
-@pytest.mark.xfail(
-    reason="if the probabilities of the wrong classes add up to 1 + 2^-52, h < 0 and P is NaN from then on"
-)
 def test_a_label_of_probability_zero_leaves_numbers():
     r = np.random.default_rng(39)
     X = 10 * r.standard_normal((60, 3))
@@ -400,12 +397,12 @@ def test_shared_maps_change_nothing(task, container, unshared):
     np.testing.assert_array_equal(members.scores(one, rows), members.scores(other, rows))
 
 
-@pytest.mark.xfail(reason="memory_bytes_ counts a shared map once for every expert")
 def test_the_memory_of_a_shared_map_is_counted_once(unshared):
     X, y = members.data("binary", 20, features=500)
     one = OnlineClassifier(SHARING).fit(X, y)
     unshared()
-    assert one.memory_bytes_ < 0.8 * OnlineClassifier(SHARING).fit(X, y).memory_bytes_
+    apart = OnlineClassifier(SHARING).fit(X, y)
+    assert one.memory_bytes_ < apart.memory_bytes_ - 8 * 16 * 500  # the frequencies, padded
 
 
 def test_equal_maps_are_one_map():

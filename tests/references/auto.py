@@ -180,8 +180,8 @@ class Stacked:
         start: float = 0.1,
         drift: float = 1e-4,
         logits: Sequence[bool] | None = None,  # whose scores are logits; None: all members'
-        clip: float = 15.0,  # of the logits
-        floor: float = 0.0,  # of the curvature h in the step, not in P
+        clip: float = 8.0,  # of the logits
+        floor: float = 0.25,  # of the curvature h in the step, not in P
     ) -> None:
         self.members, self.task, self.start, self.drift, n = members, task, start, drift, len(members)
         self.clip, self.floor = clip, floor

@@ -71,12 +71,12 @@ def auto(size: int = 100, drift: bool = True) -> Standardised:
         Mapped(inputs, Kalman(prior=1)),
         Mapped(Stack(*widths, inputs), Kalman(prior=10)),
         Mapped(Stack(Hashed(SparseFourier(size)), inputs), Kalman(prior=3)),
-        bpa_nn(Gaussian("1/d"), budget=2 * size),
+        bpa_nn(Gaussian("1/d"), budget=2 * size, C=0.1),
     ]
     if not drift:
         return Standardised(Stacked(*steady, drift=0.0))
     moving = [
-        Mapped(inputs, Kalman(prior=10, drift=0.05)),
+        Mapped(inputs, Kalman(prior=10, drift=0.02)),
         Mapped(Stack(fourier("1/d", size), inputs), Kalman(prior=10, drift=0.001)),
     ]
     return Standardised(Stacked(*steady, *moving))
