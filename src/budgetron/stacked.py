@@ -53,8 +53,8 @@ class Stacked(Parts, Learner):
     >>> from budgetron import Gaussian, OnlineClassifier, Stacked, rbp
     >>> model = OnlineClassifier(Stacked(rbp(Gaussian(1.0), budget=10)), random_state=0)
     >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).predict_proba([[0.0], [1.0]]).round(2)
-    array([[0.71, 0.29],
-           [0.38, 0.62]])
+    array([[0.94, 0.06],
+           [0.08, 0.92]])
     """
 
     learners: Sequence[Learner]

@@ -245,8 +245,8 @@ class Kalman(VectorRule):
     >>> from budgetron import Gaussian, Kalman, Mapped, OnlineClassifier, RandomFourier
     >>> model = OnlineClassifier(Mapped(RandomFourier(Gaussian(1.0)), Kalman()), random_state=0)
     >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).predict_proba([[0.0], [1.0]]).round(2)
-    array([[0.76, 0.24],
-           [0.3 , 0.7 ]])
+    array([[0.94, 0.06],
+           [0.14, 0.86]])
     """
 
     prior: float = 10.0

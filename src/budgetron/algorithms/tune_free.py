@@ -51,7 +51,7 @@ def auto(size: int = 100, drift: bool = True) -> Standardised:
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = OnlineClassifier(auto(size=50), random_state=0)  # OnlineClassifier() has size=100
     >>> int((clf.progressive_predict(X, y) != y).sum())
-    24
+    25
     """
     size = _check.count("auto", "size", size)
     drift = _check.instance("auto", "drift", drift, bool)

@@ -66,9 +66,9 @@ class Session:
 
     Examples
     --------
-    >>> from budgetron import OnlineRegressor, streams
+    >>> from budgetron import Gaussian, OnlineRegressor, ogd, streams
     >>> from budgetron.evaluate import Session
-    >>> session = Session(OnlineRegressor(), [streams.Standardise()], every=50)
+    >>> session = Session(OnlineRegressor(ogd(Gaussian())), [streams.Standardise()], every=50)
     >>> for block in streams.from_arrays([[0.0], [1.0]] * 60, [0.0, 1.0] * 60, rows=40):
     ...     print([record.rows for record in session.feed(block)])
     []
