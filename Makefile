@@ -57,6 +57,24 @@ report: $(VENV)/.developed  ## the papers' tables and figures, run again: about 
 which: $(VENV)/.installed  ## which algorithm on which data: the table of the README, measured again
 	$(BIN)/python -m benchmarks.algorithm_table
 
+# Peers run in an environment of their own. Only what has no result in benchmarks/streams/results.jsonl is run.
+STREAM_ROWS := 5000
+STREAMS = -m benchmarks.streams --rows $(STREAM_ROWS)
+streams: $(VENV)/.developed .venv-peers/.installed  ## the default beside its peers on streams: docs/streams_benchmark.md
+	.venv-peers/bin/python $(STREAMS) generate
+	$(BIN)/python $(STREAMS) prepare
+	$(BIN)/python $(STREAMS) ours --missing
+	.venv-peers/bin/python $(STREAMS) peers
+	$(BIN)/python $(STREAMS) table
+	$(BIN)/python $(STREAMS) pictures
+
+.venv-peers/.installed:
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/pip install --quiet 'river>=0.22' 'scikit-learn>=1.6'
+	touch $@
+
+.PHONY: streams
+
 pictures: $(VENV)/.developed  ## the pictures of the README and the documentation
 	$(BIN)/python -m benchmarks.readme_pictures
 
