@@ -13,7 +13,7 @@ from budgetron.evaluate import Comparison, Record
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
-STACKED, FOGD = "`Mapped(Stack(RandomFourier, Identity), AROW)`", "`fogd`"
+DEFAULT, FOGD = "`OnlineClassifier()` as it comes", "`fogd`"
 
 
 def numbers():

@@ -103,10 +103,10 @@ class Shot:
     def of(cls, caller: str, model: Any, view: View) -> Self:
         """The present model. Raises an error if it cannot be drawn."""
         scores = fitted(caller, model).decision_function(view.points_of_grid())
-        if not hasattr(model, "dual_coef_"):  # several experts have no common support vectors
-            vectors, coefficients = np.empty((0, 2)), np.empty((1, 0))
-        else:
-            vectors, coefficients = model.support_vectors_, model.dual_coef_
+        vectors = getattr(
+            model, "support_vectors_", np.empty((0, 2))
+        )  # several experts have none in common
+        coefficients = getattr(model, "dual_coef_", np.empty((1, 0)))
         vectors = vectors.toarray() if sparse.issparse(vectors) else np.array(vectors)
         if scores.ndim == 1:  # two classes have the scores -f(x) and f(x)
             scores = np.stack([-scores, scores], axis=-1)
