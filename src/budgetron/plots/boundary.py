@@ -103,9 +103,8 @@ class Shot:
     def of(cls, caller: str, model: Any, view: View) -> Self:
         """The present model. Raises an error if it cannot be drawn."""
         scores = fitted(caller, model).decision_function(view.points_of_grid())
-        vectors = getattr(
-            model, "support_vectors_", np.empty((0, 2))
-        )  # several experts have none in common
+        # Several experts have no support vectors in common.
+        vectors: Any = getattr(model, "support_vectors_", np.empty((0, 2)))
         coefficients = getattr(model, "dual_coef_", np.empty((1, 0)))
         vectors = vectors.toarray() if sparse.issparse(vectors) else np.array(vectors)
         if scores.ndim == 1:  # two classes have the scores -f(x) and f(x)
