@@ -85,7 +85,7 @@ class Contestant:
 
 def untouched(kernel: Gaussian) -> Learner:  # noqa: ARG001
     """The default learner of an estimator."""
-    return algorithms.bpa_p(Gaussian(), budget=200)
+    return algorithms.auto()
 
 
 def linear(kernel: Gaussian, r: float) -> Learner:  # noqa: ARG001

@@ -1,6 +1,7 @@
 // Maps around other maps: one that several learners share, and one whose columns are hashed first.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,6 +26,8 @@ class WrappedMap : public FeatureMap {
     map_->fields(io);
   }
   bool is_consistent(std::size_t m) const override { return map_->is_consistent(m); }
+  void begin_preparing() override { map_->begin_preparing(); }
+  void forget_prepared() override { map_->forget_prepared(); }
 
  protected:
   explicit WrappedMap(std::shared_ptr<FeatureMap> map) : map_(std::move(map)) {}
@@ -36,11 +39,18 @@ class WrappedMap : public FeatureMap {
 class SharedMap final : public WrappedMap {
  public:
   explicit SharedMap(std::shared_ptr<FeatureMap> map) : WrappedMap(std::move(map)) {}
+  void add_learner() { ++learners_; }
+
+  // Each learner measures its share.
+  void fields(Fields& io) override {
+    if (!io.measuring()) return WrappedMap::fields(io);
+    Measure all;
+    WrappedMap::fields(all);
+    io.scratch((all.bytes + bytes_of(Z_)) / std::max<std::size_t>(learners_, 1));
+  }
 
   double squared_norm(const Row& x, Vector z) const override { return map_->squared_norm(x, z); }
   void prepare(const Stretch& rows) override { map_->prepare(rows); }
-  void begin_preparing() override { map_->begin_preparing(); }
-  void forget_prepared() override { map_->forget_prepared(); }
 
   void transform(const Stretch& rows, std::span<double> Z) const override {
     {
@@ -59,6 +69,7 @@ class SharedMap final : public WrappedMap {
   }
 
  private:
+  std::size_t learners_ = 0;
   mutable std::mutex guard_;
   mutable std::uint64_t known_ = 0;  // the view of rows that Z_ belongs to; 0 is none
   mutable std::size_t first_ = 0, last_ = 0;

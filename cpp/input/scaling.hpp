@@ -18,10 +18,20 @@ namespace budgetron {
 // Sums stay finite: at this size all digits that differ have been lost anyway.
 inline double added(double sum, double more) { return std::min(sum + more, std::numeric_limits<double>::max()); }
 
+// Whether restored sums can be those of this many rows.
+inline bool possible_sums(double rows, const std::vector<double>& missing, const std::vector<double>& squares,
+                          std::size_t columns) {
+  const auto none_negative = [](double v) { return v >= 0; };
+  return rows >= 0 && std::isfinite(rows) && missing.size() == columns && squares.size() == columns &&
+         all_finite(squares) && std::all_of(squares.begin(), squares.end(), none_negative) &&
+         std::all_of(missing.begin(), missing.end(), [&](double v) { return v >= 0 && v <= rows; });
+}
+
 // (x - mean) / standard deviation, for dense rows (Welford 1962). NaN is a missing value: it gives 0, which is the
 // mean, and is not counted.
 class Moments {
  public:
+  static constexpr bool missing = true;  // NaN is a missing value
   explicit Moments(std::size_t columns) : missing_(columns), mean_(columns), squares_(columns) {}
 
   double scaled(std::size_t j, double x) const {
@@ -46,7 +56,7 @@ class Moments {
     io.field("squares", squares_);  // sums of squares about the mean
   }
   bool is_consistent(std::size_t columns) const {
-    return mean_.size() == columns && squares_.size() == columns && missing_.size() == columns;
+    return mean_.size() == columns && possible_sums(rows_, missing_, squares_, columns) && all_finite(mean_);
   }
 
  private:
@@ -57,6 +67,7 @@ class Moments {
 // x / root mean square, for sparse rows: 0 stays 0. NaN gives 0 and is not counted.
 class Squares {
  public:
+  static constexpr bool missing = true;  // NaN is a missing value
   explicit Squares(std::size_t columns) : missing_(columns), squares_(columns) {}
 
   double scaled(std::size_t j, double x) const {
@@ -74,7 +85,7 @@ class Squares {
     io.field("missing", missing_);
     io.field("squares", squares_);
   }
-  bool is_consistent(std::size_t columns) const { return squares_.size() == columns && missing_.size() == columns; }
+  bool is_consistent(std::size_t columns) const { return possible_sums(rows_, missing_, squares_, columns); }
 
  private:
   double rows_ = 0;
@@ -84,6 +95,7 @@ class Squares {
 // (x - least) / (largest - least), for dense rows.
 class Range {
  public:
+  static constexpr bool missing = false;
   explicit Range(std::size_t columns) : least_(columns, INFINITY), largest_(columns, -INFINITY) {}
 
   double scaled(std::size_t j, double x) const {
@@ -110,6 +122,7 @@ class Range {
 // x / largest absolute value, for sparse rows.
 class Largest {
  public:
+  static constexpr bool missing = false;
   explicit Largest(std::size_t columns) : largest_(columns) {}
 
   double scaled(std::size_t j, double x) const { return largest_[j] > 0 ? x / largest_[j] : 0; }

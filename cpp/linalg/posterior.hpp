@@ -40,37 +40,38 @@ class Posterior {
   // P z and z'P z. Also takes up the observation before, which saves a pass over P.
   void look(Vector z, Gain& gain) {
     pad(z, gain, z_);
-    if (pending_)
-      loops->symmetric_update_multiply(P_.data(), n_, u_.data(), drift_, prior_, z_.data(), gain.g.data());
-    else
-      loops->symmetric_multiply(P_.data(), n_, z_.data(), gain.g.data());
+    const double diagonal = pending_ ? loops->symmetric_update_multiply(P_.data(), n_, u_.data(), drift_, 0.0, prior_,
+                                                                        z_.data(), gain.g.data())
+                                     : loops->symmetric_multiply(P_.data(), n_, z_.data(), gain.g.data());
     pending_ = false;
-    finish(z, gain);
+    finish(z, gain, diagonal);
   }
 
   // The same, and nothing changes; `padded` is working memory.
   void look(Vector z, Gain& gain, std::vector<double>& padded) const {
     pad(z, gain, padded);
-    loops->symmetric_multiply(P_.data(), n_, padded.data(), gain.g.data());
-    finish(z, gain);
+    const double diagonal = loops->symmetric_multiply(P_.data(), n_, padded.data(), gain.g.data());
+    finish(z, gain, diagonal);
   }
 
-  // Observes the z of the last `look` with this precision: P^-1 += precision z z'. Then the weights drift.
+  // Observes the z of the last `look` with this precision: P^-1 += precision z z'. Then the weights drift. One row
+  // shrinks P by at most 2^40: beyond that, rounding would be larger than what is left.
   void observe(const Gain& gain, double precision) {
+    if (precision * gain.S > 0x1p40) precision = 0x1p40 / gain.S;
     const double root = std::sqrt(precision / (1 + precision * gain.S));
     u_.resize(n_);
     for (std::size_t i = 0; i < n_; ++i) u_[i] = i < full() ? root * gain.g[i] : 0;
     for (std::size_t j = 0; j < variance_.size(); ++j) {
       const double u = root * gain.g[full() + j];
-      variance_[j] = std::clamp(variance_[j] - u * u + drift_, least(), prior_);
+      variance_[j] = std::clamp(variance_[j] - u * u + drift_, 0.0, prior_);
     }
     pending_ = true;
-    if (++observed_ % rows_between_repairs == 0) repair();
+    if (++observed_ % rows_between_repairs == 0 || precision * gain.S > most_told) repair();
   }
 
   // Takes up the last observation, if `look` has not done it.
   void settle() {
-    if (pending_) loops->symmetric_update(P_.data(), n_, u_.data(), drift_, prior_);
+    if (pending_) loops->symmetric_update(P_.data(), n_, u_.data(), drift_, 0.0, prior_);
     pending_ = false;
   }
 
@@ -120,21 +121,21 @@ class Posterior {
     if (!std::all_of(variance_.begin(), variance_.end(), possible)) return false;
     for (std::size_t i = 0; i < full(); ++i)
       if (!possible(at(i, i))) return false;
-    return std::all_of(P_.begin(), P_.end(), [&](double v) { return std::fabs(v) <= prior_; });
+    return std::all_of(P_.begin(), P_.end(), [&](double v) { return std::fabs(v) <= 2 * prior_; });
   }
 
  private:
   // Rounding makes a random walk of a few units in the last place. Now and then the diagonal grows by more than that,
-  // so that P stays positive definite.
+  // so that P stays positive definite; also after a row that tells so much that rounding may exceed what is left.
   static constexpr Counter rows_between_repairs = 1024;
+  static constexpr double most_told = 1e6;
   static constexpr double repair_factor = 1 + 0x1p-48;
 
   void repair() {
     settle();
-    for (std::size_t i = 0; i < full(); ++i) at(i, i) = std::clamp(at(i, i) * repair_factor, least(), prior_);
+    for (std::size_t i = 0; i < full(); ++i) at(i, i) = std::clamp(at(i, i) * repair_factor, 0.0, prior_);
   }
 
-  double least() const { return 0x1p-200 * prior_; }
   std::size_t full() const { return std::min(m_, most_full_); }
 
   // Numbers stored for n rows, n a multiple of eight.
@@ -175,10 +176,11 @@ class Posterior {
     std::copy_n(z.begin(), full(), padded.begin());
     std::fill(padded.begin() + static_cast<std::ptrdiff_t>(full()), padded.end(), 0.0);
   }
-  // S is at least what rounding makes of it; a smaller one would be noise, of any sign.
-  void finish(Vector z, Gain& gain) const {
+  // S is at least what rounding makes of it: a smaller one is noise, of any sign, and would take more from P than there
+  // is.
+  void finish(Vector z, Gain& gain, double diagonal) const {
     for (std::size_t j = 0; j < variance_.size(); ++j) gain.g[full() + j] = variance_[j] * z[full() + j];
-    gain.S = std::max(dot(z, gain.g), 0x1p-49 * prior_ * dot(z, z));
+    gain.S = std::max(dot(z, gain.g), 0x1p-49 * diagonal);
   }
 
   double prior_, drift_;

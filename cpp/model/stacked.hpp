@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -242,12 +243,12 @@ class StackedLabels final : public Stacked {
   void learn(Vector F, std::size_t n, std::size_t i, Vector f, double y, double weight) override {
     const bool two = outputs_ == 1;
     const auto right = static_cast<std::size_t>(two ? y > 0 : y);
-    const double wrong = std::max(probabilities(f, right), 1e-12);
+    const double wrong = std::clamp(probabilities(f, right), 1e-12, 1.0);
     v_.assign(w_.size(), 0.0);
     for (std::size_t e = 0; e < experts_.size(); ++e) {
       const Vector l = Vector(l_).subspan(e * outputs_, outputs_);
       v_[e] = two ? (right == 1 ? wrong : -wrong) * l[0] : l[right] - dot(l, p_);
-      losses_[e] += weight * log_loss(l, right);
+      losses_[e] = std::min(losses_[e] + weight * log_loss(l, right), std::numeric_limits<double>::max());
     }
     for (std::size_t c = 0; c < outputs_; ++c)
       v_[experts_.size() + c] = two ? (right == 1 ? wrong : -wrong) : (c == right ? 1 : 0) - p_[c];
@@ -335,10 +336,15 @@ class StackedTargets final : public Stacked {
   }
   void combine(Vector l, std::span<double> f) const override { f[0] = dot(l, w_); }
   void learn(Vector, std::size_t, std::size_t, Vector f, double y, double weight) override {
-    for (std::size_t e = 0; e < experts_.size(); ++e) losses_[e] += weight * (y - l_[e]) * (y - l_[e]);
+    const double error = y - f[0];
+    if (!moderate(error)) return;  // some expert has learned the row; the filter has not
+    for (std::size_t e = 0; e < experts_.size(); ++e) {
+      const double own = std::clamp(y - l_[e], -largest, largest);
+      losses_[e] = std::min(losses_[e] + weight * own * own, std::numeric_limits<double>::max());
+    }
     learned_ += weight;
     filter_.look(l_, gain_);
-    const double S = gain_.S, error = y - f[0];
+    const double S = gain_.S;
     move(weight * error / (1 + weight * S), weight);
     noise_ += weight / learned_ * (error * error / (1 + S) - noise_);
   }

@@ -168,7 +168,9 @@ void bind_features(nb::module_& m) {
   nb::class_<Identity, FeatureMap>(m, "Identity")
       .def(nb::init<std::size_t, double, bool>(), "features"_a, "scale"_a, "constant"_a);
   nb::class_<Stack, FeatureMap>(m, "Stack").def(nb::init<std::vector<std::shared_ptr<FeatureMap>>>(), "maps"_a);
-  nb::class_<SharedMap, FeatureMap>(m, "SharedMap").def(nb::init<std::shared_ptr<FeatureMap>>(), "map"_a);
+  nb::class_<SharedMap, FeatureMap>(m, "SharedMap")
+      .def(nb::init<std::shared_ptr<FeatureMap>>(), "map"_a)
+      .def("add_learner", &SharedMap::add_learner);
   nb::class_<HashedMap, FeatureMap>(m, "HashedMap")
       .def(nb::init<std::shared_ptr<FeatureMap>, std::size_t>(), "map"_a, "columns"_a);
   nb::class_<LandmarkSelection>(m, "LandmarkSelection");

@@ -23,8 +23,8 @@
 #include "model/learner.hpp"
 #include "model/losses.hpp"
 #include "model/rules.hpp"
+#include "model/scaled.hpp"
 #include "model/stacked.hpp"
-#include "model/standardised.hpp"
 #include "model/tasks.hpp"
 #include "python/bind.hpp"
 #include "support/backend.hpp"
@@ -219,6 +219,15 @@ NewArray<double> expert_losses(const Stacked& learner) {
   return array(std::move(out), {n});
 }
 
+template <class Dense, class Sparse>
+void scaled(nb::module_& m, const char* name) {
+  using Learning = Scaled<Dense, Sparse>;
+  nb::class_<Learning, Learner>(m, name)
+      .def(nb::init<std::shared_ptr<Learner>, std::size_t, double, bool>(), "learner"_a, "columns"_a, "clip"_a,
+           "targets"_a)
+      .def_prop_ro("inner", &Learning::inner);
+}
+
 }  // namespace
 
 void bind_learners(nb::module_& m) {
@@ -337,10 +346,8 @@ void bind_learners(nb::module_& m) {
                     std::shared_ptr<const Task>, std::size_t, Precision>(),
            "kernel"_a, "rule"_a, "budget"_a, "task"_a, "features"_a, "precision"_a);
 
-  nb::class_<Standardised, Learner>(m, "Standardised")
-      .def(nb::init<std::shared_ptr<Learner>, std::size_t, double, bool>(), "learner"_a, "columns"_a, "clip"_a,
-           "targets"_a)
-      .def_prop_ro("inner", &Standardised::inner);
+  scaled<Moments, Squares>(m, "Standardised");
+  scaled<Range, Largest>(m, "Ranged");
   nb::class_<Stacked, Learner>(m, "Stacked")
       .def_prop_ro("experts", &Stacked::experts)
       .def("expert_weights", &expert_weights)

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "simd/coefficients.hpp"
 #include "simd/registers.hpp"
 
 namespace budgetron {
@@ -67,15 +68,20 @@ BUDGETRON_INLINE void add_sums(Doubles* acc, double* out) {
 #endif
 }
 
-// P <- P - u u', and P_ii <- min(P_ii + drift, most), if Update; then out = P z if Multiply. All vectors have n numbers,
-// n a multiple of eight. u_i u_j and u_j u_i round alike, so P stays symmetric.
+// P <- P - u u', and P_ii <- P_ii + drift, clamped to least .. most, if Update; then out = P z if Multiply. All vectors
+// have n numbers, n a multiple of eight. u_i u_j and u_j u_i round alike, so P stays symmetric.
 template <bool Update, bool Multiply>
-void symmetric(double* P, std::size_t n, const double* u, double drift, double most, const double* z, double* out) {
+double symmetric(double* P, std::size_t n, const double* u, double drift, double least, double most, const double* z,
+                 double* out) {
   // The window from block_rows - a on has the number for the diagonal in place a.
-  double more[2 * block_rows] = {}, cap[2 * block_rows];
+  double more[2 * block_rows] = {}, one[2 * block_rows] = {}, cap[2 * block_rows], floor[2 * block_rows];
   std::fill_n(cap, 2 * block_rows, std::numeric_limits<double>::infinity());
+  std::fill_n(floor, 2 * block_rows, -std::numeric_limits<double>::infinity());
   more[block_rows] = drift;
+  one[block_rows] = 1;
+  Doubles diagonal{};
   cap[block_rows] = most;
+  floor[block_rows] = least;
   if constexpr (Multiply) std::fill_n(out, n, 0.0);
   for (std::size_t i = 0; i < n; i += block_rows) {
     const std::size_t stride = i + block_rows;
@@ -90,27 +96,33 @@ void symmetric(double* P, std::size_t n, const double* u, double drift, double m
         Doubles p = load(row + j);
         if constexpr (Update) {
           p = fused(all(-u[i + a]), load(u + i + j), p) + load(more + block_rows - a + j);
-          const Doubles limit = load(cap + block_rows - a + j);
-          p = p > limit ? limit : p;
+          const Doubles high = load(cap + block_rows - a + j), low = load(floor + block_rows - a + j);
+          p = p > high ? high : p;
+          p = p < low ? low : p;
           store(row + j, p);
         }
-        if constexpr (Multiply) acc[a] = fused(p, load(z + i + j), acc[a]);
+        if constexpr (Multiply) {
+          const Doubles zj = load(z + i + j), product = p * zj;
+          acc[a] += product;
+          diagonal = fused(product * load(one + block_rows - a + j), zj, diagonal);
+        }
       }
     }
     if constexpr (Multiply) add_sums(acc, out + i);
     P += block_rows * stride;
   }
+  return sum_of(diagonal);
 }
 
-void symmetric_multiply(const double* P, std::size_t n, const double* z, double* out) {
-  symmetric<false, true>(const_cast<double*>(P), n, z, 0, 0, z, out);  // P is only read
+double symmetric_multiply(const double* P, std::size_t n, const double* z, double* out) {
+  return symmetric<false, true>(const_cast<double*>(P), n, z, 0, 0, 0, z, out);  // P is only read
 }
-void symmetric_update(double* P, std::size_t n, const double* u, double drift, double most) {
-  symmetric<true, false>(P, n, u, drift, most, u, nullptr);
+void symmetric_update(double* P, std::size_t n, const double* u, double drift, double least, double most) {
+  symmetric<true, false>(P, n, u, drift, least, most, u, nullptr);
 }
-void symmetric_update_multiply(double* P, std::size_t n, const double* u, double drift, double most, const double* z,
-                               double* out) {
-  symmetric<true, true>(P, n, u, drift, most, z, out);
+double symmetric_update_multiply(double* P, std::size_t n, const double* u, double drift, double least, double most,
+                                 const double* z, double* out) {
+  return symmetric<true, true>(P, n, u, drift, least, most, z, out);
 }
 
 }  // namespace

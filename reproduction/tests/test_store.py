@@ -10,8 +10,8 @@ import pytest
 
 from budgetron_reproduction.cases import Outcome
 from budgetron_reproduction.store import Job, Store
-from called import PATIENCE, heed_interrupts
 from called import process as command
+from tests.helpers.command import PATIENCE, heed_interrupts
 
 
 def jobs(ran, n=6, fails=None):

@@ -1,7 +1,5 @@
 """Checks of parameters. An error is one sentence: owner, parameter, what is expected, what was given."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator
@@ -14,8 +12,9 @@ from budgetron._text import shown
 T = TypeVar("T")
 
 
-def _name(owner: object) -> str:
-    return owner if isinstance(owner, str) else type(owner).__name__
+def _must(owner: object, name: str, what: str, value: Any) -> str:
+    who = owner if isinstance(owner, str) else type(owner).__name__
+    return f"{who}: {name} must {what}, got {shown(value)}."
 
 
 def finite(value: Any) -> bool:
@@ -29,84 +28,77 @@ def finite(value: Any) -> bool:
 def number(owner: object, name: str, value: Any) -> float:
     """A finite real number."""
     if isinstance(value, bool) or not isinstance(value, Real) or not finite(value):
-        raise ValueError(f"{_name(owner)}: {name} must be a finite number, got {shown(value)}.")
+        raise ValueError(_must(owner, name, "be a finite number", value))
     return float(value)
 
 
 def positive(owner: object, name: str, value: Any) -> float:
     """A number above 0."""
     if number(owner, name, value) <= 0:
-        raise ValueError(f"{_name(owner)}: {name} must be above 0, got {shown(value)}.")
+        raise ValueError(_must(owner, name, "be above 0", value))
     return float(value)
 
 
 def moderate(owner: object, name: str, value: Any) -> float:
     """A number above 0 whose square and reciprocal are far from overflow."""
     if not 1e-100 <= positive(owner, name, value) <= 1e100:
-        raise ValueError(f"{_name(owner)}: {name} must lie between 1e-100 and 1e100, got {shown(value)}.")
+        raise ValueError(_must(owner, name, "lie between 1e-100 and 1e100", value))
     return float(value)
 
 
 def non_negative(owner: object, name: str, value: Any) -> float:
     """A number of at least 0."""
     if number(owner, name, value) < 0:
-        raise ValueError(f"{_name(owner)}: {name} must be at least 0, got {shown(value)}.")
+        raise ValueError(_must(owner, name, "be at least 0", value))
     return float(value)
 
 
 def share(owner: object, name: str, value: Any) -> float:
     """A number between 0 and 1, both included."""
     if not 0 <= number(owner, name, value) <= 1:
-        raise ValueError(f"{_name(owner)}: {name} must lie between 0 and 1, got {shown(value)}.")
+        raise ValueError(_must(owner, name, "lie between 0 and 1", value))
     return float(value)
 
 
 def below_one(owner: object, name: str, value: Any) -> float:
     """A number of at least 0 and below 1."""
     if not 0 <= number(owner, name, value) < 1:
-        raise ValueError(f"{_name(owner)}: {name} must be at least 0 and below 1, got {shown(value)}.")
+        raise ValueError(_must(owner, name, "be at least 0 and below 1", value))
     return float(value)
 
 
 def count(owner: object, name: str, value: Any) -> int:
     """A whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-        raise ValueError(f"{_name(owner)}: {name} must be a whole number above 0, got {shown(value)}.")
+        raise ValueError(_must(owner, name, "be a whole number above 0", value))
     if int(value) > 2**31 - 1:
-        raise ValueError(f"{_name(owner)}: {name} must be below 2^31, got {shown(value)}.")
+        raise ValueError(_must(owner, name, "be below 2^31", value))
     return int(value)
 
 
 def whole(owner: object, name: str, value: Any) -> int:
     """A whole number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
-        raise ValueError(
-            f"{_name(owner)}: {name} must be a whole number of at least 0, got {shown(value)}."
-        )
+        raise ValueError(_must(owner, name, "be a whole number of at least 0", value))
     return int(value)
 
 
 def natural(owner: object, name: str, value: Any) -> int:
     """A whole number that can be a seed of the generator."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < 2**64:
-        raise ValueError(
-            f"{_name(owner)}: {name} must be a whole number from 0 to 2^64 - 1, got {shown(value)}."
-        )
+        raise ValueError(_must(owner, name, "be a whole number from 0 to 2^64 - 1", value))
     return int(value)
 
 
 def instance(owner: object, name: str, value: Any, kind: type[T]) -> T:
-    """An instance of the class."""
     if not isinstance(value, kind):
-        raise TypeError(f"{_name(owner)}: {name} must be a {kind.__name__}, got {shown(value)}.")
+        raise TypeError(_must(owner, name, f"be a {kind.__name__}", value))
     return value
 
 
 def one_of(owner: object, name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """One of the choices."""
     if value not in choices:
-        words = " or ".join(map(repr, choices))
-        raise ValueError(f"{_name(owner)}: {name} must be {words}, got {value!r}.")
+        raise ValueError(_must(owner, name, f"be {' or '.join(map(repr, choices))}", value))
     return str(value)
 
 

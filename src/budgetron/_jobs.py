@@ -1,7 +1,5 @@
 """Run jobs in a pool of threads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar

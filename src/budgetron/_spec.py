@@ -1,7 +1,5 @@
 """Descriptions: dataclasses that a user writes, compares, prints, copies and searches over."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
@@ -48,10 +46,7 @@ class Spec:
         for name, value in nested.items():
             first, _, rest = name.partition("__")
             parts_of.setdefault(first, {})[rest] = value
-        for (
-            first,
-            values,
-        ) in parts_of.items():  # in one call, so that a nested part is set before its parameters
+        for first, values in parts_of.items():  # one call, so that a part is set before its parameters
             getattr(self, first).set_params(**values)
         return self
 

@@ -1,7 +1,5 @@
 """Make strings and values from files and users safe to print in a message."""
 
-from __future__ import annotations
-
 LONGEST = 200
 
 
@@ -10,6 +8,14 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def aligned(rows: list[list[str]], left: int = 1) -> list[str]:
+    """The lines of a table; the first ``left`` columns are aligned to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    signs = ["<"] * left + [">"] * (len(widths) - left)
+    cells = [[f"{c:{s}{w}}" for c, s, w in zip(row, signs, widths, strict=True)] for row in rows]
+    return ["  ".join(line).rstrip() for line in cells]
 
 
 def shown(value: object) -> str:

@@ -5,8 +5,6 @@
   a tenth of a second. So the child process gets models that have learned whole rows. Its locks are new.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from typing import Any

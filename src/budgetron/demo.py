@@ -3,8 +3,6 @@
 Run ``python -m budgetron.demo``.
 """
 
-from __future__ import annotations
-
 from sklearn.datasets import load_digits
 
 from budgetron import algorithms

@@ -10,8 +10,6 @@ The removed j is the one with the largest change of D (Zhao & Hoi 2012),
 the oldest on ties.
 """
 
-from __future__ import annotations
-
 __all__ = [
     "DoubleUpdating",
     "DualMaintenance",
@@ -23,7 +21,7 @@ __all__ = [
 ]
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
 
@@ -43,7 +41,18 @@ class DualMaintenance(Spec):
 
 
 @dataclass
-class DualRemoval(DualMaintenance):
+class _OfSize(DualMaintenance):
+    native: ClassVar[Any]
+
+    budget: int
+
+    def build(self) -> _core.DualMaintenance:
+        maintenance: _core.DualMaintenance = self.native(_check.count(self, "budget", self.budget))
+        return maintenance
+
+
+@dataclass
+class DualRemoval(_OfSize):
     """No other support vector absorbs the removed weight: b = 0 (BDUOL_remo; Zhao & Hoi 2012, Eq. 6 and 7).
 
     Parameters
@@ -63,15 +72,11 @@ class DualRemoval(DualMaintenance):
     2
     """
 
-    budget: int
-
-    def build(self) -> _core.DualMaintenance:
-        """The native maintenance; checks the budget."""
-        return _core.DualRemoval(_check.count(self, "budget", self.budget))
+    native = _core.DualRemoval
 
 
 @dataclass
-class DualProjection(DualMaintenance):
+class DualProjection(_OfSize):
     """All others absorb the removed weight, within the box (BDUOL_proj; Zhao & Hoi 2012, Eq. 8).
 
     b minimises abs(g_j y_j k(s_j,.) - sum b_i y_i k(s_i,.)) over b_i in [-g_i, C - g_i]; it is computed
@@ -95,15 +100,11 @@ class DualProjection(DualMaintenance):
     2
     """
 
-    budget: int
-
-    def build(self) -> _core.DualMaintenance:
-        """The native maintenance; checks the budget."""
-        return _core.DualProjection(_check.count(self, "budget", self.budget))
+    native = _core.DualProjection
 
 
 @dataclass
-class DualProjectionClipped(DualMaintenance):
+class DualProjectionClipped(_OfSize):
     """All others absorb the weight as if there were no box, and are then clipped to it (BDUOL_appr).
 
     Zhao & Hoi 2012, Eq. 9 and 11. The inverse Gram matrix has rank-one updates, O(B^2) each.
@@ -126,15 +127,11 @@ class DualProjectionClipped(DualMaintenance):
     2
     """
 
-    budget: int
-
-    def build(self) -> _core.DualMaintenance:
-        """The native maintenance; checks the budget."""
-        return _core.DualProjectionClipped(_check.count(self, "budget", self.budget))
+    native = _core.DualProjectionClipped
 
 
 @dataclass
-class DualNearest(DualMaintenance):
+class DualNearest(_OfSize):
     """The nearest neighbour of s_j in feature space absorbs its weight, within the box (BDUOL_near).
 
     Zhao & Hoi 2012, Eq. 13 and 14. Neighbours are stored: mostly O(B) time, and O(B^2) memory for the Gram
@@ -157,15 +154,11 @@ class DualNearest(DualMaintenance):
     2
     """
 
-    budget: int
-
-    def build(self) -> _core.DualMaintenance:
-        """The native maintenance; checks the budget."""
-        return _core.DualNearest(_check.count(self, "budget", self.budget))
+    native = _core.DualNearest
 
 
 @dataclass
-class DualRemovalThenProjection(DualMaintenance):
+class DualRemovalThenProjection(_OfSize):
     """The support vector of :class:`DualRemoval` is removed and projected as by :class:`DualProjection`.
 
     A remark in Section 3 of Zhao & Hoi 2012 proposes this faster form: one projection instead of B.
@@ -187,11 +180,7 @@ class DualRemovalThenProjection(DualMaintenance):
     2
     """
 
-    budget: int
-
-    def build(self) -> _core.DualMaintenance:
-        """The native maintenance; checks the budget."""
-        return _core.DualRemovalThenProjection(_check.count(self, "budget", self.budget))
+    native = _core.DualRemovalThenProjection
 
 
 @dataclass
@@ -238,11 +227,9 @@ class DoubleUpdating(Learner):
     maintenance: DualMaintenance | None = None
 
     def resolved(self, X: Any) -> Self:
-        """The learner with a number for every parameter; open ones are computed from the rows X."""
         return replace(self, kernel=_check.instance(self, "kernel", self.kernel, Kernel).resolved(X))
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:  # noqa: ARG002
-        """The native learner; checks the description."""
         kernel = _check.instance(self, "kernel", self.kernel, Kernel)
         if task != Labels(2):
             raise ValueError("DoubleUpdating is defined for two classes.")

@@ -4,8 +4,6 @@ What an algorithm must know about a kernel beyond its values is a method here. A
 returns None, and the algorithm refuses it.
 """
 
-from __future__ import annotations
-
 __all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "Sigmoid"]
 
 import math
@@ -28,6 +26,10 @@ Gamma = float | Literal["scale", "auto"] | str
 
 def _scale(X: Any) -> float:
     """1 / (n_features * X.var()), as in scikit-learn; 1 if X is constant."""
+    if X.shape[0] == 0:
+        raise ValueError(
+            'gamma="scale" is computed from rows, and there are none yet: give a number, or "auto".'
+        )
     if sparse.issparse(X):
         X = X.astype(np.float64)
         variance = float(X.multiply(X).mean() - X.mean() ** 2)
@@ -82,7 +84,6 @@ class _WithGamma(Kernel):
     gamma: Gamma
 
     def resolved(self, X: Any) -> Self:
-        """The kernel with ``gamma`` a number; "scale" and "auto" are computed from the rows X."""
         if self.gamma == "scale":
             return replace(self, gamma=_scale(X))  # type: ignore[type-var]
         if self.gamma == "auto":
@@ -143,11 +144,9 @@ class Gaussian(_WithGamma):
         return cls(gamma=1 / (2 * sigma**2))
 
     def build(self) -> _core.Kernel:
-        """The native kernel; checks the parameters."""
         return _core.Gaussian(self._gamma())
 
     def gaussian_gamma(self) -> float:
-        """Gamma."""
         return self._gamma()
 
     def at_distance(self, delta: float) -> float:
@@ -159,7 +158,6 @@ class Gaussian(_WithGamma):
         return np.asarray(np.sqrt(2 * self._gamma()) * ndtri(p[:, :-1]))
 
     def native_frequencies(self, count: int, seed: int) -> _core.Frequencies:
-        """The native generator of normal frequencies."""
         return _core.NormalFrequencies(count, np.sqrt(2 * self._gamma()), seed)
 
 
@@ -186,7 +184,6 @@ class Laplacian(_WithGamma):
     gamma: Gamma = "scale"
 
     def build(self) -> _core.Kernel:
-        """The native kernel; checks the parameters."""
         return _core.Laplacian(self._gamma())
 
     def at_distance(self, delta: float) -> float:
@@ -198,7 +195,6 @@ class Laplacian(_WithGamma):
         return np.asarray(self._gamma() * np.tan(np.pi * (p[:, :-1] - 0.5)))
 
     def native_frequencies(self, count: int, seed: int) -> _core.Frequencies:
-        """The native generator of Cauchy frequencies."""
         return _core.CauchyFrequencies(count, self._gamma(), seed)
 
 
@@ -232,11 +228,9 @@ class Polynomial(_WithGamma):
 
     @property
     def positive_semidefinite(self) -> bool:
-        """Whether every Gram matrix of the kernel is positive semidefinite."""
         return self.coef0 >= 0
 
     def build(self) -> _core.Kernel:
-        """The native kernel; checks the parameters."""
         coef0 = _check.number(self, "coef0", self.coef0)
         return _core.Polynomial(self._gamma(), coef0, _check.count(self, "degree", self.degree))
 
@@ -257,7 +251,6 @@ class Linear(Kernel):
     """
 
     def build(self) -> _core.Kernel:
-        """The native kernel."""
         return _core.Linear()
 
 
@@ -294,5 +287,4 @@ class Sigmoid(_WithGamma):
         return False
 
     def build(self) -> _core.Kernel:
-        """The native kernel; checks the parameters."""
         return _core.Sigmoid(self._gamma(), _check.number(self, "coef0", self.coef0))

@@ -287,7 +287,7 @@ class Model:
         while not hasattr(native, name) and hasattr(native, "inner"):
             native = native.inner
         if not hasattr(native, name):
-            raise AttributeError(f"There is no {name} of this learner: {self.learner!r}.")
+            raise AttributeError(f"A model with the learner {type(self.learner).__name__} has no {name}_.")
         return getattr(native, name)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:

@@ -4,12 +4,10 @@ A loss of the margin y f is for labels. A loss of the residual f - y is for targ
 -1 and +1.
 """
 
-from __future__ import annotations
-
 __all__ = ["Absolute", "EpsilonInsensitive", "Hinge", "Logistic", "Loss", "Squared", "SquaredHinge"]
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from budgetron import _check, _core
 from budgetron._spec import Spec
@@ -25,9 +23,13 @@ class Loss(Spec):
     in_ball: ClassVar[bool] = False
     """Whether :class:`SGD` keeps f in a ball for this loss (Le et al. 2016, Algorithm 3, lines 15-17)."""
 
+    native: ClassVar[Any]
+    """The native class of a loss without parameters."""
+
     def build(self) -> _core.Loss:
         """The native loss; checks the parameters."""
-        raise NotImplementedError
+        loss: _core.Loss = self.native()
+        return loss
 
     def value(self, f: float, y: float) -> float:
         """l(f, y)."""
@@ -54,10 +56,7 @@ class Hinge(Loss):
     """
 
     of_margin: ClassVar[bool] = True
-
-    def build(self) -> _core.Loss:
-        """The native loss."""
-        return _core.Hinge()
+    native = _core.Hinge
 
 
 @dataclass
@@ -76,10 +75,7 @@ class SquaredHinge(Loss):
     """
 
     of_margin: ClassVar[bool] = True
-
-    def build(self) -> _core.Loss:
-        """The native loss."""
-        return _core.SquaredHinge()
+    native = _core.SquaredHinge
 
 
 @dataclass
@@ -99,10 +95,7 @@ class Logistic(Loss):
 
     of_margin: ClassVar[bool] = True
     probabilistic: ClassVar[bool] = True
-
-    def build(self) -> _core.Loss:
-        """The native loss."""
-        return _core.Logistic()
+    native = _core.Logistic
 
 
 @dataclass
@@ -121,10 +114,7 @@ class Squared(Loss):
     """
 
     in_ball: ClassVar[bool] = True
-
-    def build(self) -> _core.Loss:
-        """The native loss."""
-        return _core.Squared()
+    native = _core.Squared
 
 
 @dataclass
@@ -142,9 +132,7 @@ class Absolute(Loss):
     (2.0, -1.0, 0.0)
     """
 
-    def build(self) -> _core.Loss:
-        """The native loss."""
-        return _core.Absolute()
+    native = _core.Absolute
 
 
 @dataclass
@@ -171,5 +159,4 @@ class EpsilonInsensitive(Loss):
     epsilon: float = 0.1
 
     def build(self) -> _core.Loss:
-        """The native loss; checks the parameters."""
         return _core.EpsilonInsensitive(_check.non_negative(self, "epsilon", self.epsilon))

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from budgetron import _check
 from budgetron._tasks import Labels, Targets
@@ -62,16 +63,12 @@ class OneByOne(Model):
     ) -> None:
         if np.dtype(dtype) not in (np.float64, np.float32):
             raise ValueError(f"OneByOne: dtype must be float64 or float32, got {dtype!r}.")
-        for name, value in _check.instance(self, "learner", learner, Learner).get_params().items():
-            if isinstance(value, str) and value in ("scale", "auto"):
-                raise ValueError(
-                    f"OneByOne: {name}={value!r} is computed from rows, and there are none yet: "
-                    "give a number, or learner.resolved(X)."
-                )
+        n_features = _check.count(self, "n_features", n_features)
+        no_rows = sparse.csr_array((0, n_features))
         super().__init__(
-            learner,
+            _check.instance(self, "learner", learner, Learner).resolved(no_rows),
             Targets() if n_classes is None else self._labels(n_classes),
-            _check.count(self, "n_features", n_features),
+            n_features,
             dtype,
             _check.natural(self, "seed", seed),
         )

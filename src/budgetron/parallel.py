@@ -1,7 +1,5 @@
 """Run several estimators over the same rows in parallel."""
 
-from __future__ import annotations
-
 __all__ = ["progressive_predict_many"]
 
 from collections.abc import Sequence
@@ -70,13 +68,10 @@ def progressive_predict_many(
         raise ValueError(f"progressive_predict_many: X has {X.shape[0]} rows, y has {len(y)}.")
     _refuse_shared("are the same object", estimators)
     _refuse_shared("share one random_state", [estimator.random_state for estimator in estimators])
-    row_orders = (
-        [None] * len(estimators) if orders is None else _permutations(orders, len(estimators), len(y))
-    )
-    jobs = [
-        partial(_predict_in_order, each, order, X, y)
-        for each, order in zip(estimators, row_orders, strict=True)
-    ]
+    models = len(estimators)
+    row_orders = [None] * models if orders is None else _permutations(orders, models, len(y))
+    pairs = zip(estimators, row_orders, strict=True)
+    jobs = [partial(_predict_in_order, estimator, order, X, y) for estimator, order in pairs]
     return _jobs.results("progressive_predict_many", jobs, 1 if n_jobs is None else n_jobs)
 
 

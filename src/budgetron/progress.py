@@ -1,7 +1,5 @@
 """A progress bar."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import threading

@@ -3,8 +3,6 @@
 A rule has a form for labels and one for targets. The weight of an example multiplies its loss.
 """
 
-from __future__ import annotations
-
 __all__ = ["NORMA", "OGD", "PA", "SGD", "MarginPerceptron", "Perceptron", "Rule"]
 
 from dataclasses import dataclass
@@ -69,20 +67,16 @@ class Perceptron(Rule):
 
     @property
     def unit(self) -> float:
-        """Eta."""
         return 1.0 if self.eta is None else _check.positive(self, "eta", self.eta)
 
     @property
     def unit_for_targets(self) -> float:
-        """Eta."""
         return 0.1 if self.eta is None else self.unit
 
     def for_labels(self) -> _core.Rule:
-        """The native rule for classification; checks the parameters."""
         return _core.Perceptron(self.unit)
 
     def for_targets(self) -> _core.Rule:
-        """The native rule for regression; checks the parameters."""
         epsilon = _check.non_negative(self, "epsilon", self.epsilon)
         return _core.PerceptronRegression(self.unit_for_targets, epsilon)
 
@@ -117,7 +111,6 @@ class MarginPerceptron(Perceptron):
     margin: float = 0.0
 
     def for_labels(self) -> _core.Rule:
-        """The native rule for classification; checks the parameters."""
         margin = _check.non_negative(self, "margin", self.margin)
         return _core.MarginPerceptron(self.unit, margin)
 
@@ -154,15 +147,12 @@ class PA(Rule):
 
     @property
     def unit(self) -> float:
-        """C."""
         return _check.positive(self, "C", self.C)
 
     def for_labels(self) -> _core.Rule:
-        """The native rule for classification; checks the parameters."""
         return _core.PassiveAggressive(self.unit)
 
     def for_targets(self) -> _core.Rule:
-        """The native rule for regression; checks the parameters."""
         epsilon = _check.non_negative(self, "epsilon", self.epsilon)
         return _core.PassiveAggressiveRegression(self.unit, epsilon)
 
@@ -202,23 +192,14 @@ class OGD(Rule):
 
     @property
     def unit(self) -> float:
-        """Eta."""
         return _check.positive(self, "eta", self.eta)
 
-    def _lam(self) -> float:
-        lam = _check.non_negative(self, "lam", self.lam)
-        if self.unit * lam >= 1:
-            raise ValueError(f"OGD: eta * lam must be below 1, got {self.eta!r} * {self.lam!r}.")
-        return lam
-
     def for_labels(self) -> _core.Rule:
-        """The native rule for classification; checks the parameters."""
-        return _core.OGD(loss_for_labels(self).build(), self.unit, self._lam())
+        return _core.OGD(loss_for_labels(self).build(), self.unit, _lam(self))
 
     def for_targets(self) -> _core.Rule:
-        """The native rule for regression; checks the parameters."""
         epsilon = _check.non_negative(self, "epsilon", self.epsilon)
-        return _core.OGDRegression(loss_for_targets(self).build(), self.unit, self._lam(), epsilon)
+        return _core.OGDRegression(loss_for_targets(self).build(), self.unit, _lam(self), epsilon)
 
 
 @dataclass
@@ -256,11 +237,9 @@ class SGD(Rule):
         return 1 / _check.positive(self, "lam", self.lam)
 
     def for_labels(self) -> _core.Rule:
-        """The native rule for classification; checks the parameters."""
         return self._build(loss_for_labels(self))
 
     def for_targets(self) -> _core.Rule:
-        """The native rule for regression; checks the parameters."""
         return self._build(loss_for_targets(self))
 
     def _build(self, loss: Loss) -> _core.Rule:
@@ -281,12 +260,10 @@ def probabilistic(rule: object) -> bool:
 
 
 def loss_for_labels(rule: _WithLoss) -> Loss:
-    """The loss that a rule has for labels."""
     return Hinge() if rule.loss is None else _check.instance(rule, "loss", rule.loss, Loss)
 
 
 def loss_for_targets(rule: _WithLoss) -> Loss:
-    """The loss that a rule has for targets."""
     loss = Squared() if rule.loss is None else _check.instance(rule, "loss", rule.loss, Loss)
     if loss.of_margin:
         raise ValueError(
@@ -333,14 +310,17 @@ class NORMA(Rule):
 
     @property
     def unit(self) -> float:
-        """Eta."""
         return _check.positive(self, "eta", self.eta)
 
     def for_targets(self) -> _core.Rule:
-        """The native rule for regression; checks the parameters."""
-        lam = _check.non_negative(self, "lam", self.lam)
-        if self.unit * lam >= 1:
-            raise ValueError(f"NORMA: eta * lam must be below 1, got {self.eta!r} * {self.lam!r}.")
         nu = _check.share(self, "nu", self.nu)
         epsilon = _check.non_negative(self, "epsilon", self.epsilon)
-        return _core.NORMA(self.unit, nu, lam, epsilon)
+        return _core.NORMA(self.unit, nu, _lam(self), epsilon)
+
+
+def _lam(rule: OGD | NORMA) -> float:
+    lam = _check.non_negative(rule, "lam", rule.lam)
+    if rule.unit * lam >= 1:
+        name = type(rule).__name__
+        raise ValueError(f"{name}: eta * lam must be below 1, got {rule.eta!r} * {rule.lam!r}.")
+    return lam

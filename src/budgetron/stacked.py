@@ -1,7 +1,5 @@
 """Several learners on the same rows, and a filter that learns how far to trust each."""
 
-from __future__ import annotations
-
 __all__ = ["Stacked"]
 
 from collections.abc import Sequence
@@ -55,8 +53,8 @@ class Stacked(Parts, Learner):
     >>> from budgetron import Gaussian, OnlineClassifier, Stacked, rbp
     >>> model = OnlineClassifier(Stacked(rbp(Gaussian(1.0), budget=10)), random_state=0)
     >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).predict_proba([[0.0], [1.0]]).round(2)
-    array([[0.71, 0.29],
-           [0.38, 0.62]])
+    array([[0.94, 0.06],
+           [0.08, 0.92]])
     """
 
     learners: Sequence[Learner]
@@ -112,16 +110,17 @@ class _Maps:
     """Native maps by their descriptions. One that does not learn is shared by equal descriptions."""
 
     def __init__(self) -> None:
-        self._known: list[tuple[FeatureMap, _core.FeatureMap]] = []
+        self._known: list[tuple[FeatureMap, _core.SharedMap]] = []
 
-    def shared(
-        self, learner: Mapped, n_features: int, dtype: npt.DTypeLike, seed: int
-    ) -> _core.FeatureMap:
+    def shared(self, learner: Mapped, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
         for features, native in self._known:
             if features == learner.features:
+                native.add_learner()
                 return native
-        native = learner.build_map(n_features, dtype, seed)
-        if not native.learns:
-            native = _core.SharedMap(native)
-            self._known.append((learner.features, native))
-        return native
+        own = learner.build_map(n_features, dtype, seed)
+        if own.learns:
+            return own
+        shared = _core.SharedMap(own)
+        shared.add_learner()
+        self._known.append((learner.features, shared))
+        return shared

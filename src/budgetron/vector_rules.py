@@ -219,9 +219,9 @@ class Kalman(VectorRule):
         targets:  w += g (y - w'z) / (1 + S);  P -= g g' / (1 + S)
         always:   P_ii = min(P_ii + drift, prior)
 
-    Two classes have one weight vector, w_1 - w_0. A score is w'z / sqrt(1 + pi S / 8): the less is known about
-    a row, the nearer its probabilities are to each other. For targets the noise v is the running mean of
-    (y - w'z)^2 / (1 + S), and the variance of a prediction v (1 + S).
+    Two classes have one weight vector, w_1 - w_0. A score is w'z / sqrt(1 + pi S / 8): the less is known
+    about a row, the nearer its probabilities are to each other. For targets the noise v is the running mean
+    of (y - w'z)^2 / (1 + S), and the variance of a prediction v (1 + S).
 
     Parameters
     ----------
@@ -231,9 +231,9 @@ class Kalman(VectorRule):
         The variance that a weight gains with every row. 0 learns ever more slowly; 0.01 follows a changing
         world.
     covariance : "auto", "full" or "diagonal"
-        All of P, O(m^2) a step for m features, or its diagonal, O(m). "auto" is full for up to 1000 features.
-        For more, the inputs at the end of the features (:class:`~budgetron.Identity`) have a diagonal and
-        the others a full block.
+        All of P, O(m^2) a step for m features, or its diagonal, O(m). "auto" is full for up to 1000
+        features. For more, the inputs at the end of the features (:class:`~budgetron.Identity`) have a
+        diagonal and the others a full block.
 
     Departs from the paper
     ----------------------
@@ -245,8 +245,8 @@ class Kalman(VectorRule):
     >>> from budgetron import Gaussian, Kalman, Mapped, OnlineClassifier, RandomFourier
     >>> model = OnlineClassifier(Mapped(RandomFourier(Gaussian(1.0)), Kalman()), random_state=0)
     >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).predict_proba([[0.0], [1.0]]).round(2)
-    array([[0.76, 0.24],
-           [0.3 , 0.7 ]])
+    array([[0.94, 0.06],
+           [0.14, 0.86]])
     """
 
     prior: float = 10.0

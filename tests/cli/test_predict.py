@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import budgetron
-from budgetron import model_files, streams
+from budgetron import model_files
 from tests.helpers.command import PATIENCE, called, command, rows, spawned, written
 
 N = 1500
@@ -83,16 +83,14 @@ def test_a_live_pipe_answers_each_row(folder):
 
 
 def test_rows_are_scaled_as_those_learned(folder, capsys):
-    """Rows are scaled with statistics of all learned rows, and are not shuffled."""
+    """The scaling is part of the model: `load` gives what the command line gives, on raw rows."""
     X, _ = rows(N)
     model = budgetron.load(folder / "scaled")
-    state = model_files.read(folder / "scaled").extra["run"]["steps"][2]["state"]
-    assert state["rows"] == N
-    scale = streams.Standardise()
-    scale.restore(state)
+    assert model._model.state()["scaled.rows"] == N
     ended = called(capsys, "predict", folder / "scaled", folder / "rows.svm", "--scores")
     scores = np.array([line.split("\t") for line in ended.out.splitlines()], dtype=float)
-    np.testing.assert_array_equal(scores, model.decision_function(scale.transform(X)))
+    np.testing.assert_array_equal(scores, model.decision_function(X))
+    assert np.abs(model.decision_function(X) - model.decision_function(10 * X)).max() > 0.1
 
 
 def test_scores_and_probabilities(folder, capsys):
@@ -133,7 +131,7 @@ def test_a_table_without_labels(folder, tmp_path, capsys):
         (["plain", "rows.svm", "--features", "5"], 2, "--features 5: expected 4, as plain has."),
         (["plain", "wide.svm"], 3, "wide.svm, line 1, column 7: expected an index from 1 to 4"),
         (["plain", "large.svm"], 3, "large.svm, rows 0 to 0 (the first is 0): Row 0 of X is too large"),
-        (["scaled", "large.svm"], 3, "large.svm, rows 0 to 0 (the first is 0): Standardise: row 0"),
+        (["scaled", "large.svm"], 3, "large.svm, rows 0 to 0 (the first is 0): Row 0 of X is too large"),
     ],
 )
 def test_bad_input(argv, code, message, folder, capsys, monkeypatch):
@@ -158,8 +156,8 @@ def test_inspect_as_a_process_of_its_own(folder):
         "classes        0, 1, 2",
         f"rows           {N}",
         "step           ShuffleBuffer(seed=0, size=90)",
-        "step           Standardise()",
-        "state/expansion.alpha.0",
+        "Standardised(",
+        "state/learner.expansion.alpha.0",
     ):
         assert text in ended.out
     assert spawned("inspect", folder / "rows.svm").code == 4

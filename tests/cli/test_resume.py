@@ -101,7 +101,7 @@ def test_a_shorter_file_cannot_go_on(rows, tmp_path, capsys):
     [
         (["--budget", "21"], "budget=RemoveRandom(budget=20)), the command line Kernelized("),
         (["--seed", "4"], "the file has the seed 3, the command line 4;"),
-        (["--standardise"], "the file has steps"),
+        (["--standardise"], "the file has the learner"),
         (["--delay", "2"], "the file has the delay 0, the command line 2;"),
         (["--classes", "0,1,7"], "with other --classes"),
         (["--features", "9"], "with --features 9: the file has 4"),
@@ -152,7 +152,6 @@ def forged(model, path, change):
         lambda run: run["steps"][0]["state"].update(y=run["steps"][0]["state"]["y"][:-1]),
         lambda run: run["steps"][0].update(state=3),
         lambda run: run.update(mistakes=None, loss=0.5),
-        lambda run: run["steps"][1]["state"].pop("rows"),
         lambda run: run["waiting"].update(y=run["waiting"]["y"][:2]),
     ],
 )

@@ -13,7 +13,16 @@ import numpy as np
 import pytest
 
 import budgetron
-from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, evaluate, nogd, rbp, streams
+from budgetron import (
+    Gaussian,
+    OnlineClassifier,
+    OnlineRegressor,
+    Standardised,
+    evaluate,
+    nogd,
+    rbp,
+    streams,
+)
 from budgetron.streams.svmlight import SvmlightStream
 from budgetron.streams.tables import TableStream
 from tests.helpers.command import COLUMNS, PATIENCE, called, command, rows, spawned, written
@@ -105,8 +114,8 @@ def test_the_same_records_as_prequential(file, capsys):
     """With gamma="scale", a delay and transforms."""
     argv = ["--budget", "20", "--delay", "7", "--shuffle", "300", "--standardise", "--seed", "5"]
     document = json.loads(called(capsys, "run", "rbp", file, *argv, "--every", "900", "--json").out)
-    model = OnlineClassifier(rbp(Gaussian(), budget=20), random_state=5)
-    stream = streams.from_svmlight(file).through(streams.ShuffleBuffer(300, seed=5), streams.Standardise())
+    model = OnlineClassifier(Standardised(rbp(Gaussian(), budget=20)), random_state=5)
+    stream = streams.from_svmlight(file).through(streams.ShuffleBuffer(300, seed=5))
     records = list(evaluate.prequential(model, stream, every=900, classes=[0, 1, 2], delay=7))
     own = [(r["rows"], r["mistakes"]) for r in [*document["records"], document]]
     assert own == [(record.rows, record.mistakes) for record in records]

@@ -17,6 +17,7 @@ from budgetron import (
 )
 from budgetron._spec import Spec
 from tests.helpers.members import (
+    OF_PARTS,
     filled,
     make,
 )
@@ -29,7 +30,7 @@ def specs():
         if dataclasses.is_dataclass(member) and not issubclass(member, budgetron.Learner):
             taken = inspect.signature(member).parameters.values()
             needed = [p.name for p in taken if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
-            found.append(member(**{name: filled(member)[name] for name in needed}))
+            found.append(member(**{name: filled(member, OF_PARTS)[name] for name in needed}))
     return found
 
 

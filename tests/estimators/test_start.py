@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, rbp
-from tests.helpers.members import bits, cases, data, estimator
+from tests.helpers.members import bits, cases, data, estimator, make
 
 
 def labels(task):
@@ -34,7 +34,7 @@ def test_what_is_open_comes_from_all_the_rows():
 
 def test_it_starts_afresh_or_changes_nothing():
     X, y = data("binary", 60)
-    model = OnlineClassifier(random_state=0).fit(X, y)
+    model = OnlineClassifier(make("rbp"), random_state=0).fit(X, y)
     was = bits(model)
     for bad, classes in ((X * np.nan, [0, 1]), (X * 1e200, [0, 1]), (X, []), (X, [3]), (X[0], [0, 1])):
         with pytest.raises(ValueError, match=r"NaN|too large|empty|one class|2D"):
@@ -42,7 +42,7 @@ def test_it_starts_afresh_or_changes_nothing():
         assert bits(model) == was
     assert model.start(X[:, :3], [0, 1]).n_support_ == 0
     assert model.n_features_in_ == 3
-    new = OnlineRegressor()
+    new = OnlineRegressor(make("ogd"))
     with pytest.raises(ValueError, match="NaN"):
         new.start(X * np.nan)
     assert not new.__sklearn_is_fitted__()

@@ -14,6 +14,7 @@ from budgetron import (
     OnlineClassifier,
     OnlineRegressor,
     Squared,
+    bpa_s,
     duol,
     evaluate,
     fogd,
@@ -158,7 +159,7 @@ def test_a_model_that_has_learned_goes_on():
 
 
 def test_scale_comes_from_the_first_thousand_rows():
-    model = OnlineClassifier()
+    model = OnlineClassifier(bpa_s(Gaussian(), budget=20))
     list(evaluate.prequential(model, (X, BINARY), every=10_000))
     assert model.gamma_ == 1 / (4 * X[:1000].var())
 
@@ -173,7 +174,7 @@ def test_a_learner_that_leaves_nothing_open_starts_at_once():
 
 
 BAD = {
-    "a classifier that is not fitted needs classes": lambda: evaluate.prequential(
+    "an unfitted classifier needs classes": lambda: evaluate.prequential(
         classifier(), streams.from_arrays(X, BINARY)
     ),
     "classes are for a classifier": lambda: evaluate.prequential(regressor(), (X, TARGETS), classes=[0]),

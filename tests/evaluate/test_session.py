@@ -170,7 +170,7 @@ def test_a_finished_session_goes_on_only_if_nothing_had_waited():
 
 
 def test_the_end_of_few_rows_and_of_none():
-    model = OnlineClassifier()
+    model = OnlineClassifier(rbp(Gaussian(), budget=20))
     session = Session(model, classes=[-1, 1], every=20)
     assert session.feed(Block(X[:50], NUMBERS[:50], 0)) == []
     assert session.holding
@@ -248,7 +248,7 @@ def test_a_text_label_of_no_class_is_not_saved_as_another():
 
 
 BAD = {
-    "session: a classifier that is not fitted needs classes": lambda: Session(OnlineClassifier()),
+    "session: an unfitted classifier needs classes": lambda: Session(OnlineClassifier()),
     "classes are for a classifier": lambda: Session(OnlineRegressor(), classes=[0, 1]),
     r"classes differ from those of the fitted estimator, \[0, 1\]": lambda: Session(
         OnlineClassifier().fit(X, NUMBERS > 0).fit(X, (NUMBERS > 0).astype(int)), classes=[0, 2]

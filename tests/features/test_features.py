@@ -322,7 +322,7 @@ def test_parameters_of_a_stack():
         (Nystrom(landmarks=4, rank=5), r"rank \(5\) exceeds landmarks \(4\)"),
         (Nystrom(selection="best"), 'selection must be "first", "steps", "uniform" or "leverage"'),
         (Nystrom(landmarks=9, selection="uniform", window=5), r"window \(5\) is below landmarks \(9\)"),
-        (Stack(), "needs at least one map"),
+        (Stack(), "maps must hold at least one"),
         (Stack(Identity(), "x"), r"maps\[1\] must be a FeatureMap"),
         (Identity(scale=np.nan), "scale must be a finite number"),
         (Identity(constant="no"), "constant must be a bool"),

@@ -18,6 +18,7 @@ from tests.helpers.members import (
     estimator,
     filled,
     make,
+    parameters,
     scores,
     start,
 )
@@ -102,7 +103,8 @@ def test_a_run_is_resumed(task, name, layout, tmp_path, capsys, monkeypatch):
     settings = filled(getattr(algorithms, name))
     flags = [word for key, value in settings.items() for word in (f"--{key}", value)]
     flags += ["--regression"] * (task == "regression") + ["--dense"] * (layout == "dense")
-    argv = ["run", name, rows, "--gamma", "0.5", "--block", "20", *flags]
+    flags += ["--gamma", "0.5"] * ("kernel" in parameters(name))
+    argv = ["run", name, rows, "--block", "20", *flags]
     assert called(capsys, *argv, "--save", whole).code == 0
     save = checkpoint.save
 

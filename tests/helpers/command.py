@@ -21,16 +21,16 @@ class Ended(NamedTuple):
     err: str
 
 
-def called(capsys, *argv):
+def called(capsys, *argv, main=main):
     """Run the command in this process."""
     capsys.readouterr()
     code = main([str(word) for word in argv])
     return Ended(code, *capsys.readouterr())
 
 
-def command(*argv):
+def command(*argv, module="budgetron"):
     """The arguments for `subprocess` that run the command."""
-    return [sys.executable, "-m", "budgetron", *map(str, argv)]
+    return [sys.executable, "-m", module, *map(str, argv)]
 
 
 PATIENCE = 300

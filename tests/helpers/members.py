@@ -20,6 +20,7 @@ from budgetron import (
     FeatureMap,
     Gaussian,
     Identity,
+    Kalman,
     Kernelized,
     Mapped,
     Nystrom,
@@ -27,10 +28,13 @@ from budgetron import (
     OnlineRegressor,
     ProjectSmallest,
     RandomFourier,
+    Ranged,
     RemoveOldest,
     RemoveSmallest,
     Rule,
     Spectrum,
+    Stacked,
+    Standardised,
     Unbounded,
     VectorRule,
     algorithms,
@@ -46,15 +50,18 @@ FILLED = {
     "inner": RemoveSmallest(10),
     "learner": algorithms.perceptron(Gaussian(0.5)),
     "rank": 4,
+    "size": 6,
 }
 OF_PARTS = FILLED | {
     "components": 6,
+    "features": RandomFourier(Gaussian(0.5), 4),
     "gamma": 0.5,
     "landmarks": 8,
+    "learners": (algorithms.perceptron(Gaussian(0.5)), Mapped(Identity(), Kalman())),
     "maps": (Identity(), RandomFourier(Gaussian(0.5), 4)),
     "random_state": None,
 }
-BY_TYPE = {"int": 10, "float": 0.5}  # for required parameters that are not named above
+BY_TYPE = {int: 10, float: 0.5}  # for required parameters that are not named above
 TASKS = ("binary", "multiclass", "regression")
 
 
@@ -66,7 +73,9 @@ def parameters(name: str) -> set[str]:
 def described(name: str, kernel: Kernel | None = None, **kwargs: Any) -> Learner:
     """The algorithm of that name on the kernel, with a small budget and rank where it takes them."""
     settings = filled(getattr(algorithms, name)) | kwargs
-    learner: Learner = getattr(algorithms, name)(Gaussian(0.5) if kernel is None else kernel, **settings)
+    if "kernel" in parameters(name):
+        settings["kernel"] = Gaussian(0.5) if kernel is None else kernel
+    learner: Learner = getattr(algorithms, name)(**settings)
     return learner
 
 
@@ -83,7 +92,7 @@ def make(name: str, kernel: Kernel | None = None, **kwargs: Any) -> Learner:
 
 def filled(member: Any, values: dict[str, Any] = FILLED) -> dict[str, Any]:
     """Small values for the parameters of a member: those named, and numbers that have no default."""
-    taken = inspect.signature(member).parameters.values()
+    taken = inspect.signature(member, eval_str=True).parameters.values()
     needed = [p for p in taken if p.default is p.empty and p.annotation in BY_TYPE]
     named = {p.name: values[p.name] for p in taken if p.name in values}
     return {p.name: BY_TYPE[p.annotation] for p in needed} | named
@@ -181,6 +190,10 @@ def combinations() -> list[tuple[str, Learner]]:
         Mapped(nystrom, OGD()),
     ]
     learners += [Averaged(learner, suffix) for learner in averaged for suffix in (0.5, 1.0)]
+    learners += [
+        Stacked(Kernelized(kernel, OGD(), RemoveSmallest(10)), Mapped(fourier, Kalman(drift=0.01)))
+    ]
+    learners += [Standardised(learners[-1]), Ranged(Mapped(fourier, Kalman(covariance="diagonal")))]
     return [(task, learner) for learner in learners for task in TASKS if _defined(task, learner)]
 
 
@@ -189,9 +202,14 @@ def _defined(task: str, learner: Learner) -> bool:
     return _accepted(estimator(task, learner), labels)
 
 
+def scaling() -> list[str]:
+    """The algorithms that scale rows: dense ones are centred, and huge ones are not refused."""
+    return [name for name in algorithms.__all__ if isinstance(described(name), (Ranged, Standardised))]
+
+
 def expansions() -> list[tuple[str, str]]:
     """The cases whose model has support vectors, not explicit features."""
-    return [(task, name) for task, name in cases() if not isinstance(make(name), Mapped)]
+    return [(task, name) for task, name in cases() if isinstance(make(name), (Kernelized, DoubleUpdating))]
 
 
 def estimator(task: str, learner: str | Learner, **kwargs: Any) -> Any:

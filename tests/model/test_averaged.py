@@ -103,6 +103,9 @@ def test_every_learner_can_be_averaged(task, name):
     averaged = estimator(Averaged(members.make(name)), random_state=0)
     np.testing.assert_array_equal(averaged.progressive_predict(X, y), plain.progressive_predict(X, y))
     assert averaged.n_support_ == plain.n_support_
+    if name in members.scaling():
+        assert np.isfinite(averaged._model.scores(X)).all()
+        return
     if isinstance(averaged.learner_.learner, Mapped):
         z = averaged.learner_.learner.features.set_params(random_state=0).fit_transform(X)
         f, size = z @ averaged.coef_.T, np.abs(averaged.coef_).max()

@@ -180,8 +180,8 @@ def test_divergence():
         ({"n_classes": 2.5}, "OneByOne: n_classes must be a whole number above 0, got 2.5"),
         ({"seed": -1}, "OneByOne: seed must be a whole number from 0"),
         ({"dtype": int}, "OneByOne: dtype must be float64 or float32"),
-        ({"learner": rbp(Gaussian(), budget=5)}, "kernel__gamma='scale' is computed from rows"),
-        ({"learner": fogd(Gaussian(), components=5)}, "gamma='scale' is computed from rows"),
+        ({"learner": rbp(Gaussian(), budget=5)}, 'gamma="scale" is computed from rows'),
+        ({"learner": fogd(Gaussian(), components=5)}, 'gamma="scale" is computed from rows'),
     ],
 )
 def test_bad_beginnings(arguments, why):

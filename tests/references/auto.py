@@ -11,9 +11,9 @@ from math import pi, sqrt
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from tests.references.kernelized import Array
+
 Map = Callable[[Array], Array]  # x -> z(x)
 Task = tuple[Literal["labels"], int] | tuple[Literal["targets"]]
 Learner = Any  # has score(x) and learn(x, y, weight), perhaps deviation(x)
@@ -180,8 +180,11 @@ class Stacked:
         start: float = 0.1,
         drift: float = 1e-4,
         logits: Sequence[bool] | None = None,  # whose scores are logits; None: all members'
+        clip: float = 8.0,  # of the logits
+        floor: float = 0.25,  # of the curvature h in the step, not in P
     ) -> None:
         self.members, self.task, self.start, self.drift, n = members, task, start, drift, len(members)
+        self.clip, self.floor = clip, floor
         self.logits = np.array([True] * n if logits is None else logits)
         self.squares, self.rows = np.zeros(n), 0  # sums over rows of mean_c l_ic^2
         self.loss_sums, self.weights = np.zeros(n), 0.0
@@ -203,7 +206,9 @@ class Stacked:
     def scaled(self, x: Array) -> Array:
         """The logits l_ic; 0 while their scale r_i is 0."""
         r = np.where(self.logits, 1.0, np.sqrt(self.squares / max(self.rows, 1)))[:, None]
-        return np.asarray(np.clip((r > 0) * self.scores(x) / np.where(r > 0, r, 1.0), -15, 15))
+        return np.asarray(
+            np.clip((r > 0) * self.scores(x) / np.where(r > 0, r, 1.0), -self.clip, self.clip)
+        )
 
     def score(self, x: Array) -> Array:
         """The filter's target, or sum_i w_i l_ic + b_c."""
@@ -221,7 +226,8 @@ class Stacked:
     def learn(self, x: Array, y: float, weight: float = 1.0) -> None:
         """The filter learns from the scores before the row, then the members learn the row.
 
-        Labels: (w, b) += c g / (1 + c h v'g), P -= c h g g' / (1 + c h v'g), then the drift; g = P v.
+        Labels: (w, b) += c g / (1 + c max(h, floor) v'g), P -= c h g g' / (1 + c h v'g), then the drift;
+        g = P v.
         """
         if weight == 0:
             return
@@ -233,7 +239,7 @@ class Stacked:
             losses = np.array([-log_probability(logits, y) for logits in self.scaled(x)])
             p, v = np.exp(log_probability(self.score(x), y)), self.gradient(x, y)
             g, h = self.P @ v, p / max(1 - p, 1e-12)
-            step = weight * g / (1 + weight * h * (v @ g))
+            step = weight * g / (1 + weight * max(h, self.floor) * (v @ g))
             self.w, self.b = self.w + step[: len(self.w)], self.b + step[len(self.w) :]
             self.P = observed(self.P, v, weight * h, self.drift, self.start)
         self.loss_sums, self.weights = self.loss_sums + weight * losses, self.weights + weight

@@ -155,7 +155,7 @@ def test_bad_rows_leave_a_scaling_as_it_was(step):
     scaling.learn_transform(Block(X[:9], None, 0))
     before = scaling.state()
     for bad, sentence in [
-        (np.full((2, 5), np.nan), r"row 9 \(the first is 0\) is too large or not finite"),
+        (np.full((2, 5), np.inf), r"row 9 \(the first is 0\) is too large or not finite"),
         (np.array([[0] * 5, [1e200] * 5]), r"row 10 \(the first is 0\) is too large or not finite"),
         (np.zeros((1, 4)), "X has 4 columns, but the rows before had another number"),
         (SPARSE, "dense and sparse rows cannot be mixed"),
@@ -173,7 +173,9 @@ def test_states_that_do_not_fit():
     with pytest.raises(ValueError, match="not a state of this transform"):
         step.restore({"least": np.zeros(3)})
     with pytest.raises(ValueError, match="differ in length"):
-        step.restore({"rows": np.ones(1), "mean": np.zeros(3), "squares": np.zeros(4)})
+        step.restore(
+            {"rows": np.ones(1), "missing": np.zeros(3), "mean": np.zeros(3), "squares": np.zeros(4)}
+        )
     step.restore({})
     assert step.state() == {}
 
@@ -267,7 +269,7 @@ def test_shuffling_is_checked():
             ShuffleBuffer(size, seed)
     step = ShuffleBuffer(3)
     step.learn_transform(Block(X, Y, 0))
-    with pytest.raises(ValueError, match="cannot mix dense and sparse rows"):
+    with pytest.raises(ValueError, match="cannot mix dense and sparse, or labelled"):
         step.learn_transform(Block(SPARSE, Y, 60))
 
 

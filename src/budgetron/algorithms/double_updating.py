@@ -1,7 +1,5 @@
 """Double updating, without and with a budget."""
 
-from __future__ import annotations
-
 __all__ = ["bduol", "duol"]
 
 from budgetron.double_updating import DoubleUpdating, DualMaintenance, DualNearest
@@ -13,9 +11,7 @@ def duol(kernel: Kernel, *, C: float = 1.0, rho: float = 0.0) -> DoubleUpdating:
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    C, rho : float
+    kernel, C, rho
         See :class:`~budgetron.DoubleUpdating`.
 
     Departs from the paper
@@ -43,10 +39,8 @@ def bduol(
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     C, rho : float
         See :class:`~budgetron.DoubleUpdating`.
     maintenance : class

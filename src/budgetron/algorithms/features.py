@@ -1,7 +1,5 @@
 """Gradient descent on explicit features."""
 
-from __future__ import annotations
-
 __all__ = ["fogd"]
 
 from budgetron.features.fourier import RandomFourier

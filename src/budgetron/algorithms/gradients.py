@@ -1,7 +1,5 @@
 """Online gradient descent in the space of the kernel, and its budgeted forms."""
 
-from __future__ import annotations
-
 __all__ = ["bogd", "bogd_pp", "nogd", "norma", "ogd"]
 
 from typing import Literal
@@ -28,10 +26,8 @@ def ogd(
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    eta, lam, loss, epsilon
-        See :class:`~budgetron.OGD`.
+    kernel, eta, lam, loss, epsilon
+        The kernel, and the parameters of :class:`~budgetron.OGD`.
 
     Departs from the paper
     ----------------------
@@ -54,10 +50,8 @@ def norma(
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    eta, nu, lam, epsilon : float
-        See :class:`~budgetron.NORMA`; epsilon is the value at the start.
+    kernel, eta, nu, lam, epsilon
+        The kernel, and the parameters of :class:`~budgetron.NORMA`; epsilon is the value at the start.
 
     Departs from the paper
     ----------------------
@@ -88,10 +82,8 @@ def bogd(
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     eta, lam, loss, epsilon
         See :class:`~budgetron.OGD`.
     cap : float
@@ -132,14 +124,8 @@ def bogd_pp(
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
-    eta, lam, loss, epsilon
-        See :class:`~budgetron.OGD`.
-    cap : float
-        The paper's gamma, see :class:`~budgetron.SampleUniform`.
+    kernel, budget, eta, lam, cap, loss, epsilon
+        As for :func:`bogd`.
 
     Departs from the paper
     ----------------------
@@ -172,7 +158,7 @@ def nogd(
     Parameters
     ----------
     kernel : Kernel
-        The space.
+        The kernel.
     budget : int
         The number of support vectors that span the map, B.
     rank : int, optional

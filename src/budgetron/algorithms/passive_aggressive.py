@@ -1,7 +1,5 @@
 """The Passive-Aggressive algorithm and its budgeted forms."""
 
-from __future__ import annotations
-
 __all__ = ["bpa_nn", "bpa_p", "bpa_s", "pa"]
 
 from budgetron.budgets.removal import Unbounded
@@ -16,10 +14,8 @@ def pa(kernel: Kernel, *, C: float = 1.0, epsilon: float = 0.1) -> Kernelized:
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    C, epsilon : float
-        See :class:`~budgetron.PA`.
+    kernel, C, epsilon
+        The kernel, and the parameters of :class:`~budgetron.PA`.
 
     Departs from the paper
     ----------------------
@@ -40,10 +36,8 @@ def bpa_s(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1) 
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     C, epsilon : float
         See :class:`~budgetron.PA`.
 
@@ -68,12 +62,8 @@ def bpa_nn(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1)
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
-    C, epsilon : float
-        See :class:`~budgetron.PA`.
+    kernel, budget, C, epsilon
+        As for :func:`bpa_s`.
 
     Departs from the paper
     ----------------------
@@ -94,12 +84,8 @@ def bpa_p(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1) 
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
-    C, epsilon : float
-        See :class:`~budgetron.PA`.
+    kernel, budget, C, epsilon
+        As for :func:`bpa_s`.
 
     Departs from the paper
     ----------------------

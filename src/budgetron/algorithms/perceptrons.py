@@ -1,7 +1,5 @@
 """The Perceptron and the ways to keep it within a budget."""
 
-from __future__ import annotations
-
 __all__ = ["budget_perceptron", "forgetron", "perceptron", "projectron", "projectron_pp", "rbp", "stoptron"]
 
 from typing import Literal
@@ -27,7 +25,7 @@ def perceptron(kernel: Kernel, *, eta: float | None = None, epsilon: float = 0.1
     Parameters
     ----------
     kernel : Kernel
-        The space.
+        The kernel.
     eta, epsilon : float
         Step size and dead zone, see :class:`~budgetron.Perceptron`; they matter for targets only.
 
@@ -49,10 +47,8 @@ def stoptron(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: 
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     eta, epsilon : float
         As for :func:`perceptron`.
 
@@ -75,12 +71,8 @@ def rbp(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
-    eta, epsilon : float
-        As for :func:`perceptron`.
+    kernel, budget, eta, epsilon
+        As for :func:`stoptron`.
 
     Departs from the paper
     ----------------------
@@ -110,10 +102,8 @@ def forgetron(
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     eta, epsilon : float
         Step size and dead zone, see :class:`~budgetron.Perceptron`. The paper has eta = 1; another eta
         changes how far f shrinks.
@@ -143,10 +133,8 @@ def budget_perceptron(kernel: Kernel, *, budget: int, eta: float | None = None) 
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     eta : float
         As for :func:`perceptron`.
 
@@ -182,7 +170,7 @@ def projectron(
     Parameters
     ----------
     kernel : Kernel
-        The space.
+        The kernel.
     budget, eta, U
         See :class:`~budgetron.Project`; eta is the threshold, as in the paper.
     step, epsilon : float
@@ -215,10 +203,8 @@ def projectron_pp(
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget, eta, U
-        See :class:`~budgetron.ProjectPlus`.
+    kernel, budget, eta, U
+        The kernel, and the parameters of :class:`~budgetron.ProjectPlus`.
 
     Departs from the paper
     ----------------------

@@ -1,7 +1,5 @@
 """Stochastic gradient descent with the step 1/(lam t), and its budgeted forms."""
 
-from __future__ import annotations
-
 __all__ = ["avm", "bsgd", "nbsgd", "sgd"]
 
 from collections.abc import Callable
@@ -21,10 +19,8 @@ def sgd(kernel: Kernel, *, lam: float = 1e-3, loss: Loss | None = None) -> Kerne
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    lam, loss
-        See :class:`~budgetron.SGD`.
+    kernel, lam, loss
+        The kernel, and the parameters of :class:`~budgetron.SGD`.
 
     Departs from the paper
     ----------------------
@@ -80,10 +76,8 @@ def bsgd(
 
     Parameters
     ----------
-    kernel : Kernel
-        The space.
-    budget : int
-        The largest number of support vectors, B.
+    kernel, budget
+        The kernel, and the largest number of support vectors.
     lam, loss
         See :class:`~budgetron.SGD`.
     maintenance : class of budget
@@ -119,14 +113,12 @@ def nbsgd(
     Parameters
     ----------
     kernel : Kernel
-        The space.
+        The kernel.
     budget : int
         The number of support vectors from which on maintenance may happen, B.
     beta : float
         Maintenance happens with probability min(beta/t, 1) at round t.
-    lam, loss
-        See :class:`~budgetron.SGD`.
-    maintenance : class of budget
+    lam, loss, maintenance
         As for :func:`bsgd`.
 
     Departs from the paper

@@ -1,7 +1,5 @@
 """The learner that needs no tuning."""
 
-from __future__ import annotations
-
 __all__ = ["auto"]
 
 from budgetron import _check
@@ -12,19 +10,20 @@ from budgetron.features.hashing import Hashed
 from budgetron.features.stack import Identity, Stack
 from budgetron.kernels import Gaussian
 from budgetron.mapped import Mapped
+from budgetron.scaled import Standardised
 from budgetron.stacked import Stacked
-from budgetron.standardised import Standardised
 from budgetron.vector_rules import Kalman
 
 
 def auto(size: int = 100, drift: bool = True) -> Standardised:
     """The default learner: raw rows in, calibrated probabilities out, nothing to tune.
 
-    Six experts learn side by side from rows that are standardised along the stream, and a filter on top
-    learns how far to trust each (:class:`~budgetron.Stacked`). What would be tuned, the width of a kernel and
-    the speed of forgetting, is covered by experts that differ in it:
+    Six experts learn side by side from rows that are standardised along the stream. A filter on top learns
+    how far to trust each (:class:`~budgetron.Stacked`). What would be tuned, the width of a kernel and the
+    speed of forgetting, is covered by experts that differ in it:
 
-    * the inputs alone, with a :class:`~budgetron.Kalman` filter that never forgets, and one that forgets fast;
+    * the inputs alone, with a :class:`~budgetron.Kalman` filter that never forgets, and one that forgets
+      fast;
     * Fourier features of three widths, never forgetting, and of one width, forgetting slowly;
     * :class:`~budgetron.SparseFourier` features, for rules over few of many columns;
     * :func:`~budgetron.bpa_nn`, a kernel machine on a budget, which moves at once.
@@ -52,7 +51,7 @@ def auto(size: int = 100, drift: bool = True) -> Standardised:
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = OnlineClassifier(auto(size=50), random_state=0)  # OnlineClassifier() has size=100
     >>> int((clf.progressive_predict(X, y) != y).sum())
-    24
+    25
     """
     size = _check.count("auto", "size", size)
     drift = _check.instance("auto", "drift", drift, bool)
@@ -63,17 +62,21 @@ def auto(size: int = 100, drift: bool = True) -> Standardised:
         return Hashed(RandomFourier(Gaussian(gamma), components))
 
     narrow, medium = -(-size // 3), -(-(size - 1) // 3)
-    widths = [fourier("4/d", narrow), fourier("1/d", medium), fourier("0.25/d", max(1, size - narrow - medium))]
+    widths = [
+        fourier("4/d", narrow),
+        fourier("1/d", medium),
+        fourier("0.25/d", max(1, size - narrow - medium)),
+    ]
     steady = [
         Mapped(inputs, Kalman(prior=1)),
         Mapped(Stack(*widths, inputs), Kalman(prior=10)),
         Mapped(Stack(Hashed(SparseFourier(size)), inputs), Kalman(prior=3)),
-        bpa_nn(Gaussian("1/d"), budget=2 * size),
+        bpa_nn(Gaussian("1/d"), budget=2 * size, C=0.1),
     ]
     if not drift:
         return Standardised(Stacked(*steady, drift=0.0))
     moving = [
-        Mapped(inputs, Kalman(prior=10, drift=0.05)),
+        Mapped(inputs, Kalman(prior=10, drift=0.02)),
         Mapped(Stack(fourier("1/d", size), inputs), Kalman(prior=10, drift=0.001)),
     ]
     return Standardised(Stacked(*steady, *moving))

@@ -1,11 +1,9 @@
 """What all budgets share."""
 
-from __future__ import annotations
-
 __all__ = ["Budget"]
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from budgetron import _check, _core
 from budgetron._spec import Spec
@@ -49,3 +47,16 @@ class Budget(Spec):
     def _needs_labels(self, context: BuildContext, why: str) -> None:
         if isinstance(context.task, Targets):
             raise ValueError(f"{type(self).__name__}: is defined for classification only; {why}.")
+
+
+@dataclass
+class OfSize(Budget):
+    """Base of the budgets whose native form needs only their size."""
+
+    native: ClassVar[Any]
+
+    budget: int
+
+    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
+        native: _core.Budget = self.native(self._count())
+        return native

@@ -1,7 +1,5 @@
 """A budget by distance: no two support vectors are near each other."""
 
-from __future__ import annotations
-
 __all__ = ["Approximate"]
 
 from dataclasses import dataclass
@@ -42,7 +40,6 @@ class Approximate(Budget):
     delta: float
 
     def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters and the kernel."""
         threshold = context.kernel.at_distance(_check.positive(self, "delta", self.delta))
         if threshold is None:
             raise ValueError(

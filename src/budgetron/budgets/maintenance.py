@@ -5,8 +5,6 @@ The smallest is p = argmin abs(alpha_i)^2 k(s_i,s_i), the new one included, the 
 the norm of the coefficients of s_i.
 """
 
-from __future__ import annotations
-
 __all__ = ["Maintained", "Merge", "ProjectSmallest", "RemoveSmallest", "Sometimes"]
 
 from dataclasses import dataclass
@@ -20,7 +18,6 @@ class Maintained(Budget):
     """Base of the budgets that :class:`Sometimes` can hold."""
 
     def build(self, context: BuildContext) -> _core.Maintained:
-        """The native budget; checks the parameters and the context."""
         raise NotImplementedError
 
 
@@ -48,7 +45,6 @@ class RemoveSmallest(Maintained):
     budget: int
 
     def build(self, context: BuildContext) -> _core.Maintained:  # noqa: ARG002
-        """The native budget; checks the parameters."""
         return _core.RemoveSmallest(self._count())
 
 
@@ -86,7 +82,6 @@ class ProjectSmallest(Maintained):
     neighbours: int | None = None
 
     def build(self, context: BuildContext) -> _core.Maintained:  # noqa: ARG002
-        """The native budget; checks the parameters."""
         if self.neighbours is None:
             return _core.ProjectSmallest(self._count())
         neighbours = _check.count(self, "neighbours", self.neighbours)
@@ -121,7 +116,6 @@ class Merge(Maintained):
     budget: int
 
     def build(self, context: BuildContext) -> _core.Maintained:
-        """The native budget; checks the parameters and the kernel."""
         gamma = context.kernel.gaussian_gamma()
         if gamma is None:
             raise ValueError(f"Merge: is defined for the Gaussian kernel only, got {context.kernel!r}.")
@@ -158,7 +152,6 @@ class Sometimes(Budget):
     beta: float
 
     def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters and those of the inner one."""
         if not isinstance(self.inner, Maintained):
             raise TypeError(
                 f"Sometimes: inner must be RemoveSmallest, ProjectSmallest or Merge, got {self.inner!r}."

@@ -1,7 +1,5 @@
 """Budgets that project a new term on the span of the support vectors."""
 
-from __future__ import annotations
-
 __all__ = ["Project", "ProjectPlus"]
 
 import math
@@ -59,7 +57,6 @@ class Project(Budget):
     U: float | None = None
 
     def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters, the kernel and the task."""
         if self.rank is None:
             return _core.Project(_limit(self), _threshold(self, context))
         if self.budget is None or self.eta is not None or self.U is not None:
@@ -112,7 +109,6 @@ class ProjectPlus(Budget):
     U: float | None = None
 
     def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters, the kernel and the task."""
         self._needs_labels(context, "a target has no margin error")
         return _core.ProjectPlus(_limit(self), _threshold(self, context), self._progress())
 

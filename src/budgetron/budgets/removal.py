@@ -1,7 +1,5 @@
 """Budgets that remove a support vector, or ignore the new term."""
 
-from __future__ import annotations
-
 __all__ = [
     "Forget",
     "ForgetLargerRoot",
@@ -15,7 +13,7 @@ __all__ = [
 from dataclasses import dataclass
 
 from budgetron import _core
-from budgetron.budgets._budget import Budget, BuildContext
+from budgetron.budgets._budget import Budget, BuildContext, OfSize
 
 
 @dataclass
@@ -35,12 +33,11 @@ class Unbounded(Budget):
     """
 
     def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
-        """The native budget."""
         return _core.Unbounded()
 
 
 @dataclass
-class Stop(Budget):
+class Stop(OfSize):
     """When full, the new term is ignored (Stoptron; Orabona et al. 2008, Sec. 5).
 
     Parameters
@@ -60,11 +57,7 @@ class Stop(Budget):
     array([0., 1.])
     """
 
-    budget: int
-
-    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
-        """The native budget; checks the parameters."""
-        return _core.Stop(self._count())
+    native = _core.Stop
 
 
 @dataclass
@@ -92,12 +85,11 @@ class RemoveRandom(Budget):
     budget: int
 
     def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters."""
         return _core.RemoveRandom(self._count(), context.seed)
 
 
 @dataclass
-class RemoveOldest(Budget):
+class RemoveOldest(OfSize):
     """When full, the new term replaces the oldest support vector.
 
     Parameters
@@ -118,11 +110,7 @@ class RemoveOldest(Budget):
     array([1. , 0.6])
     """
 
-    budget: int
-
-    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
-        """The native budget; checks the parameters."""
-        return _core.RemoveOldest(self._count())
+    native = _core.RemoveOldest
 
 
 @dataclass
@@ -153,13 +141,12 @@ class RemoveRedundant(Budget):
     budget: int
 
     def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters."""
         self._needs_labels(context, "a target has no margin")
         return _core.RemoveRedundant(self._count())
 
 
 @dataclass
-class Forget(Budget):
+class Forget(OfSize):
     """When over the budget, f shrinks by phi and the oldest support vector is removed.
 
     The self-tuned Forgetron (Dekel, Shalev-Shwartz & Singer 2008). With sigma = abs(alpha_1) and mu = y_1
@@ -187,15 +174,11 @@ class Forget(Budget):
     array([1. , 0.6])
     """
 
-    budget: int
-
-    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
-        """The native budget; checks the parameters."""
-        return _core.Forget(self._count())
+    native = _core.Forget
 
 
 @dataclass
-class ForgetLargerRoot(Budget):
+class ForgetLargerRoot(OfSize):
     """As :class:`Forget`, but phi is the larger root if psi(phi) = 15/32 M - Q has two.
 
     This is how the program of Lu et al. 2016 computes phi, and how the Forgetron of their tables was run.
@@ -222,8 +205,4 @@ class ForgetLargerRoot(Budget):
     array([1. , 0.6])
     """
 
-    budget: int
-
-    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
-        """The native budget; checks the parameters."""
-        return _core.ForgetLargerRoot(self._count())
+    native = _core.ForgetLargerRoot

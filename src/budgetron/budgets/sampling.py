@@ -1,18 +1,29 @@
 """Budgets that remove a random support vector and rescale the others: the expectation of f is unchanged."""
 
-from __future__ import annotations
-
 __all__ = ["SampleByWeight", "SampleUniform", "SampleUniformScaled"]
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from budgetron import _check, _core
 from budgetron.budgets._budget import Budget, BuildContext
 
 
 @dataclass
-class SampleUniform(Budget):
+class _Sampling(Budget):
+    native: ClassVar[Any]
+
+    budget: int
+    cap: float = 10.0
+
+    def build(self, context: BuildContext) -> _core.Budget:
+        cap = _check.positive(self, "cap", self.cap) * context.task.unit(context.rule)
+        native: _core.Budget = self.native(self._count(), cap, context.seed)
+        return native
+
+
+@dataclass
+class SampleUniform(_Sampling):
     """When full, remove one drawn uniformly, scale the others by 1 / (1 - 1/B) (BOGD; Zhao et al. 2012).
 
     Then every coefficient is clipped to at most cap * eta in size (Eq. 10), and the new term is appended.
@@ -40,17 +51,11 @@ class SampleUniform(Budget):
     2
     """
 
-    budget: int
-    cap: float = 10.0
-
-    def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters."""
-        cap = _check.positive(self, "cap", self.cap) * context.task.unit(context.rule)
-        return _core.SampleUniform(self._count(), cap, context.seed)
+    native = _core.SampleUniform
 
 
 @dataclass
-class SampleUniformScaled(Budget):
+class SampleUniformScaled(_Sampling):
     """As :class:`SampleUniform`, but the cap scales all coefficients down together.
 
     This is how the program of Lu et al. 2016 keeps the cap, and how the BOGD of their Table 5 was run. If
@@ -59,9 +64,7 @@ class SampleUniformScaled(Budget):
 
     Parameters
     ----------
-    budget : int
-        The largest number of support vectors, B.
-    cap : float
+    budget, cap
         As for :class:`SampleUniform`.
 
     Departs from the paper
@@ -78,26 +81,18 @@ class SampleUniformScaled(Budget):
     0.5
     """
 
-    budget: int
-    cap: float = 10.0
-
-    def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters."""
-        cap = _check.positive(self, "cap", self.cap) * context.task.unit(context.rule)
-        return _core.SampleUniformScaled(self._count(), cap, context.seed)
+    native = _core.SampleUniformScaled
 
 
 @dataclass
-class SampleByWeight(Budget):
+class SampleByWeight(_Sampling):
     """As :class:`SampleUniform`, but small terms are removed more often (BOGD++; Zhao et al. 2012, Eq. 16).
 
     p_i = 1 - s abs(alpha_i) sqrt(k(s_i,s_i)), s = (B-1) / sum_j abs(alpha_j) sqrt(k(s_j,s_j)).
 
     Parameters
     ----------
-    budget : int
-        The largest number of support vectors, B.
-    cap : float
+    budget, cap
         As for :class:`SampleUniform`.
 
     Departs from the paper
@@ -114,12 +109,5 @@ class SampleByWeight(Budget):
     2
     """
 
-    needs_distances: ClassVar[bool] = True
-
-    budget: int
-    cap: float = 10.0
-
-    def build(self, context: BuildContext) -> _core.Budget:
-        """The native budget; checks the parameters."""
-        cap = _check.positive(self, "cap", self.cap) * context.task.unit(context.rule)
-        return _core.SampleByWeight(self._count(), cap, context.seed)
+    needs_distances = True
+    native = _core.SampleByWeight

@@ -6,19 +6,16 @@ x) (Wang & Vucetic 2010). Because t is in V, f_new(x) is the same for every r, a
 least abs(alpha_r)^2 times its squared distance to the span of V.
 """
 
-from __future__ import annotations
-
 __all__ = ["Swap", "SwapNearest", "SwapProject"]
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from budgetron import _core
-from budgetron.budgets._budget import Budget, BuildContext
+from budgetron.budgets._budget import OfSize
 
 
 @dataclass
-class Swap(Budget):
+class Swap(OfSize):
     """V = {t}: the coefficient of t grows by alpha_r k(s_r,x) / k(x,x) (BPA-S; Wang & Vucetic 2010).
 
     Parameters
@@ -38,17 +35,12 @@ class Swap(Budget):
     2
     """
 
-    needs_distances: ClassVar[bool] = True
-
-    budget: int
-
-    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
-        """The native budget; checks the parameters."""
-        return _core.Swap(self._count())
+    needs_distances = True
+    native = _core.Swap
 
 
 @dataclass
-class SwapNearest(Budget):
+class SwapNearest(OfSize):
     """V = {t, the support vector nearest to r in feature space} (BPA-NN; Wang & Vucetic 2010).
 
     Parameters
@@ -70,17 +62,12 @@ class SwapNearest(Budget):
     2
     """
 
-    needs_distances: ClassVar[bool] = True
-
-    budget: int
-
-    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
-        """The native budget; checks the parameters."""
-        return _core.SwapNearest(self._count())
+    needs_distances = True
+    native = _core.SwapNearest
 
 
 @dataclass
-class SwapProject(Budget):
+class SwapProject(OfSize):
     """V = all support vectors but r, and t: the exact projection (BPA-P; Wang & Vucetic 2010).
 
     Parameters
@@ -102,10 +89,5 @@ class SwapProject(Budget):
     2
     """
 
-    needs_distances: ClassVar[bool] = True
-
-    budget: int
-
-    def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
-        """The native budget; checks the parameters."""
-        return _core.SwapProject(self._count())
+    needs_distances = True
+    native = _core.SwapProject

@@ -1,7 +1,5 @@
 """The command ``budgetron``. Each subcommand is a module; only the one in use is imported."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

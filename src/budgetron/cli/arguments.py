@@ -1,7 +1,5 @@
 """The argument parser of all commands, and readers of flag values."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 from typing import Any, NoReturn

@@ -3,12 +3,11 @@
 The file has no times, so a resumed run ends with the same bytes as one that was never stopped.
 """
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
 from zlib import crc32
 
 import numpy as np
@@ -20,24 +19,12 @@ from budgetron.cli.process import UsageError
 from budgetron.evaluate import Session
 from budgetron.evaluate.session import check_state
 from budgetron.model_files import ModelFile
-from budgetron.streams import Block, DataError, Stream, Transform, described, revived
-
-
-class Checksum:
-    """CRC-32 sums of the rows and labels, one per array. They do not depend on the division into blocks."""
-
-    def __init__(self, sums: list[int] | None = None) -> None:
-        self.sums = [0, 0, 0, 0] if sums is None else sums
-
-    def add(self, block: Block) -> None:
-        """Add the rows of a block."""
-        parts = [*_arrays_of(block.X), _label_bytes(block.y)]
-        self.sums = [crc32(part, before) for part, before in zip(parts, self.sums, strict=True)]
+from budgetron.streams import Block, DataError, Stream, Transform, described
 
 
 @dataclass
 class Origin:
-    """How the rows of a run were read, their column names (or None), and a checksum of them.
+    """How the rows of a run were read, their column names (or None), and the checksums of `added`.
 
     The file name is not part of it: a run that started with a pipe may continue with a file.
     """
@@ -46,61 +33,55 @@ class Origin:
     target: str | None
     zero_based: bool
     columns: list[str] | None = None
-    checksum: Checksum = field(default_factory=Checksum)
+    checksum: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
 
     @classmethod
-    def from_args(cls, args: Namespace) -> Origin:
+    def from_args(cls, args: Namespace) -> Self:
         """The origin that the command line gives, without column names and rows."""
         form = input.format_of(args.file, args)
         return cls(form, None if form == "svmlight" else args.target, bool(args.zero_based))
 
     @classmethod
-    def from_dict(cls, data: Any) -> Origin:
+    def from_dict(cls, data: Any) -> Self:
         """The origin in a model file, checked."""
-        if not isinstance(data, dict) or set(data) != {
-            "form",
-            "target",
-            "zero_based",
-            "columns",
-            "checksum",
-        }:
+        if not isinstance(data, dict) or set(data) != {each.name for each in fields(cls)}:
             raise ValueError("it does not say how its rows were read")
         columns, sums = data["columns"], data["checksum"]
-        if columns is not None and not (
-            isinstance(columns, list) and all(isinstance(name, str) for name in columns)
-        ):
+        names = [] if columns is None else columns
+        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
             raise ValueError("its column names are not strings")
         if not (isinstance(sums, list) and len(sums) == 4 and all(type(n) is int for n in sums)):
             raise ValueError("it has no checksum of its rows")
-        return cls(data["form"], data["target"], data["zero_based"], columns, Checksum(sums))
+        return cls(**data)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The origin as plain data, for a model file."""
-        how = {"form": self.form, "target": self.target, "zero_based": self.zero_based}
-        return how | {"columns": self.columns, "checksum": self.checksum.sums}
+
+def added(sums: list[int], block: Block) -> list[int]:
+    """The CRC-32 sums, one per array of rows and labels, with a block added, however blocks are divided."""
+    parts = [*_arrays_of(block.X), _label_bytes(block.y)]
+    return [crc32(part, before) for part, before in zip(parts, sums, strict=True)]
 
 
 def rows_after(source: Stream, entered: int, origin: Origin | None, name: str) -> Iterator[Block]:
     """The rows after the first ``entered``. Those are read, too, to compare them with the checksum."""
-    again, stop = Checksum(), 0
+    again, stop = [0, 0, 0, 0], 0
     for block in source:
         stop, at = block.stop, min(max(entered - block.start, 0), len(block))
         if at:
-            again.add(Block(block.X[:at], block.y[:at], block.start))
-            if block.start + at == entered and origin is not None and again.sums != origin.checksum.sums:
+            again = added(again, block.part(0, at))
+            if block.start + at == entered and origin is not None and again != origin.checksum:
                 raise DataError(
                     f"{name}: the first {entered} rows differ from those that the run has learned: "
                     "use the same rows, or start again without --resume."
                 )
         if at < len(block):
-            yield Block(block.X[at:], block.y[at:], block.start + at) if at else block
+            yield block.part(at) if at else block
     if stop < entered:
         raise DataError(f"{name}: cannot skip {entered} rows, there are only {stop}.")
 
 
 def save(session: Session, origin: Origin, path: str) -> None:
     """Write the model and the state of the run. If this fails, an existing file is unchanged."""
-    session.estimator.save(path, extra={"run": session.state() | {"source": origin.as_dict()}})
+    session.estimator.save(path, extra={"run": session.state() | {"source": asdict(origin)}})
 
 
 def restored(
@@ -125,10 +106,8 @@ def restored(
                 f"line {wanted}; repeat the flags of the run, or omit --resume."
             )
     session = Session(estimator, transforms, delay=delay, **more)
-    try:
+    with _resumable(file):
         session.restore(state)
-    except Exception as error:  # a forged file may lead to any error
-        raise _unusable(file, error) from error
     return session, known
 
 
@@ -138,47 +117,32 @@ def columns_of(file: ModelFile) -> list[str] | None:
     return _origin_of(file).columns if isinstance(run, dict) and "source" in run else None
 
 
-def transforms_of(file: ModelFile) -> list[Transform]:
-    """The transforms of the run in a model file, without shuffle buffers."""
-    if "run" not in file.extra:
-        return []
-    transforms = []
-    try:
-        for part in _run_of(file)["steps"]:
-            transform = revived(part["what"])
-            if hasattr(transform, "transform"):
-                transform.restore(part["state"])
-                transforms.append(transform)
-    except ModelFileError:
-        raise
-    except Exception as error:
-        raise _unusable(file, error) from error
-    return transforms
-
-
 def _run_of(file: ModelFile) -> dict[str, Any]:
     state: Any = file.extra.get("run")
     if not isinstance(state, dict):
         raise ModelFileError(
             f"{file.path}: has a model, but no run to resume: expected a file of budgetron run."
         )
-    try:
+    with _resumable(file):
         check_state(state)
-    except ValueError as error:
-        raise _unusable(file, error) from error
     return state
 
 
 def _origin_of(file: ModelFile) -> Origin:
-    try:
+    with _resumable(file):
         return Origin.from_dict(file.extra["run"].get("source"))
-    except ValueError as error:
-        raise _unusable(file, error) from error
 
 
-def _unusable(file: ModelFile, error: Exception) -> ModelFileError:
-    why = str(error).rstrip(".") or type(error).__name__
-    return ModelFileError(f"{file.path}: has no run that can be resumed: {why}.")
+@contextmanager
+def _resumable(file: ModelFile) -> Iterator[None]:
+    """Turn every error into a `ModelFileError`: a forged file may lead to any error."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except Exception as error:
+        why = str(error).rstrip(".") or type(error).__name__
+        raise ModelFileError(f"{file.path}: has no run that can be resumed: {why}.") from error
 
 
 def _arrays_of(X: Any) -> list[bytes]:

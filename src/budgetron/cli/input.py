@@ -1,7 +1,5 @@
 """Open the rows that the command line names (a file, a data set or a pipe), and their transforms."""
 
-from __future__ import annotations
-
 import os
 import sys
 from argparse import Namespace
@@ -15,9 +13,10 @@ import numpy as np
 from budgetron import datasets, streams
 from budgetron.cli.arguments import Parser, whole
 from budgetron.cli.process import UsageError, say
-from budgetron.evaluate.session import stacked
+from budgetron.learners import Learner
+from budgetron.scaled import Ranged, Standardised
 from budgetron.streams import Block, Stream, Transform
-from budgetron.streams._stream import too_few_rows
+from budgetron.streams._stream import joined, too_few_rows
 from budgetron.streams.tables import TableStream
 
 ROWS = 1000
@@ -31,39 +30,35 @@ PACKED = (".gz", ".bz2", ".xz", ".zst")
 def add_arguments(parser: Parser) -> Any:
     """Add the flags for reading rows."""
     group = parser.add_argument_group("rows")
-    group.add_argument(
+    add = group.add_argument
+    add(
         "--features",
         type=whole(1),
         metavar="N",
         help="the number of columns of svmlight text; required for a pipe",
     )
-    group.add_argument(
-        "--format", metavar="F", choices=FORMS, help=f"{', '.join(FORMS)}; by default from the file name"
-    )
-    group.add_argument("--target", metavar="COLUMN", help="the column of labels in a CSV or Parquet file")
-    group.add_argument("--zero-based", action="store_true", help="svmlight indices start at 0, not 1")
+    add("--format", metavar="F", choices=FORMS, help=f"{', '.join(FORMS)}; by default from the file name")
+    add("--target", metavar="COLUMN", help="the column of labels in a CSV or Parquet file")
+    add("--zero-based", action="store_true", help="svmlight indices start at 0, not 1")
     return group
 
 
 def add_transforms(group: Any) -> None:
     """Add the flags for transforms."""
-    group.add_argument(
-        "--shuffle", type=whole(1), metavar="SIZE", help="shuffle within a buffer of SIZE rows"
-    )
-    group.add_argument(
+    add = group.add_argument
+    add("--shuffle", type=whole(1), metavar="SIZE", help="shuffle within a buffer of SIZE rows")
+    add(
         "--dense",
         action="store_true",
         help="convert sparse rows to dense rows, so that --standardise centres them",
     )
-    scaling = group.add_mutually_exclusive_group()
-    scaling.add_argument(
+    add = group.add_mutually_exclusive_group().add_argument
+    add(
         "--standardise",
         action="store_true",
-        help="scale columns to mean 0 and variance 1, as measured on the rows before",
+        help="scale columns, and targets, to mean 0 and variance 1, as measured on the rows before",
     )
-    scaling.add_argument(
-        "--min-max", action="store_true", help="scale columns to 0 .. 1, as measured on the rows before"
-    )
+    add("--min-max", action="store_true", help="scale columns to 0 .. 1, as measured on the rows before")
 
 
 def transforms(args: Namespace) -> list[Transform]:
@@ -71,10 +66,13 @@ def transforms(args: Namespace) -> list[Transform]:
     chosen: list[tuple[Any, Transform | None]] = [
         (args.shuffle, args.shuffle and streams.ShuffleBuffer(args.shuffle, args.seed)),
         (args.dense, streams.Dense()),
-        (args.standardise, streams.Standardise()),
-        (args.min_max, streams.MinMax()),
     ]
     return [transform for wanted, transform in chosen if wanted and transform is not None]
+
+
+def scaled(learner: Learner, args: Namespace) -> Learner:
+    """The learner with the scaling that the flags ask for inside it, so that predictions use it too."""
+    return Standardised(learner) if args.standardise else Ranged(learner) if args.min_max else learner
 
 
 def open_stream(
@@ -135,7 +133,6 @@ def is_data_set(what: str) -> bool:
 
 
 def exists(name: str) -> bool:
-    """Whether there is a data set of that name."""
     try:
         datasets.describe(name)
     except streams.DataError:
@@ -158,7 +155,6 @@ class Parts(Stream):
 
     @property
     def n_features(self) -> int:
-        """The number of columns."""
         return self.columns
 
     def __iter__(self) -> Iterator[Block]:
@@ -167,7 +163,7 @@ class Parts(Stream):
             for block in part:
                 at = max(self.first - start, 0)
                 if at < len(block):
-                    yield Block(block.X[at:], block.y[at:], start + at)
+                    yield Block(block.X, block.y, start).part(at)
                 start += len(block)
         if start < self.first:
             raise too_few_rows("the data set", self.first, start)
@@ -202,9 +198,8 @@ def survey(what: str, args: Namespace, *, labels: bool) -> Survey | None:
         return None
     stream = open_labelled(what, args, features=columns_limit)
     if (args.verbose or sys.stderr.isatty()) and what != "synthetic":
-        sought = ["the number of columns (--features)"] * bool(columns_limit) + [
-            "the labels (--classes)"
-        ] * labels
+        sought = ["the number of columns (--features)"] if columns_limit else []
+        sought += ["the labels (--classes)"] if labels else []
         say(f"{what} is read twice, first to find {' and '.join(sought)}.")
     rows, features, seen = 0, 1, set()
     for block in stream:
@@ -229,8 +224,8 @@ def _columns_unknown(what: str, args: Namespace) -> bool:
 
 
 def load(what: str, args: Namespace) -> tuple[Any, Any]:
-    """Load all rows and labels into memory."""
     blocks = list(open_labelled(what, args, rows=50_000))
     if not blocks:
         raise streams.DataError(f"{what}: has no rows.")
-    return stacked([(block.X, block.y) for block in blocks])
+    rows = joined(blocks)
+    return rows.X, rows.y

@@ -1,7 +1,5 @@
 """Build learners from flags. The flags are the parameters of algorithms, kernels and maintenances."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import inspect
@@ -37,6 +35,7 @@ MEANINGS = {
     "U": "the bound on the norm of f, instead of a budget",
     "beta": "step t does maintenance with probability beta/t",
     "budget": "the largest number of support vectors",
+    "drift": "auto: whether the world may change (yes or no)",
     "cap": "the largest coefficient, in multiples of the step (gamma in the paper)",
     "components": "the number of Fourier frequencies",
     "epsilon": "regression: errors up to epsilon are ignored",
@@ -49,6 +48,7 @@ MEANINGS = {
     "rank": "the rank of the Nystrom map",
     "reading": "definition, or program: as in the code that Lu et al. 2016 published",
     "rho": "how strongly two rows must conflict to be updated together",
+    "size": "auto: the number of Fourier components and half the support vectors",
     "step": "the step size of projectron",
 }
 
@@ -78,15 +78,19 @@ def algorithm_name(algorithm: str) -> str:
     """The Python name of an algorithm. "projectron++" and hyphens are accepted."""
     name = algorithm.lower().replace("++", "_pp").replace("-", "_")
     if name not in algorithms.__all__:
-        near = difflib.get_close_matches(name, algorithms.__all__, 1)
-        hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(algorithms.__all__)}."
-        raise UsageError(f"there is no algorithm {algorithm!r}; {hint}")
+        raise UsageError(f"there is no algorithm {algorithm!r}; {_nearest(name, algorithms.__all__)}")
     return name
 
 
 def build(names: Sequence[str], flags: Mapping[str, str]) -> dict[str, Learner]:
     """Build each algorithm with the flags that it has. A flag that none of them has is an error."""
     kernel = _kernel({name: text for name, text in flags.items() if name in _kernel_flags()})
+    if not any("kernel" in inspect.signature(getattr(algorithms, name)).parameters for name in names):
+        for name in flags:
+            if name in _kernel_flags():
+                raise UsageError(
+                    f"{as_flag(name)} is not for {', '.join(names)}, which has no kernel to choose."
+                )
     own = {name: text for name, text in flags.items() if name not in _kernel_flags()}
     for name in own:
         if not any(name in parameters(algorithm) for algorithm in names):
@@ -106,7 +110,7 @@ def check(learner: Learner, task: Task, columns: int, seed: int) -> None:
 def parameters(algorithm: str) -> dict[str, Any]:
     """The parameters of an algorithm but the kernel, and their types."""
     hints = _types(algorithm)
-    for kind in members(hints["maintenance"]).values() if "maintenance" in hints else ():
+    for kind in members(hints.get("maintenance")).values():
         hints = hints | {name: hint for name, hint in fields(kind).items() if name != "budget"}
     return hints
 
@@ -124,26 +128,19 @@ def _learner(algorithm: str, kernel: Kernel, flags: Mapping[str, str]) -> Learne
     for name in hints:
         if defaults[name] is inspect.Parameter.empty and name not in values:
             raise UsageError(f"{algorithm} needs {as_flag(name)}.")
-    inner = {
-        name: text for name, text in flags.items() if name in parameters(algorithm) and name not in hints
-    }
+    inner = {name: flags[name] for name in parameters(algorithm) if name in flags and name not in hints}
     if inner:
         kind = values.get("maintenance", defaults["maintenance"])
-        values["maintenance"] = partial(kind, **_options(kind, inner))
+        for name in inner:
+            if name not in fields(kind):
+                raise UsageError(f"{as_flag(name)} is not for the maintenance {kebab(kind.__name__)}.")
+        options = {name: read(name, fields(kind)[name], text) for name, text in inner.items()}
+        values["maintenance"] = partial(kind, **options)
     try:
-        made: Learner = function(kernel, **values)
+        made: Learner = function(*([kernel] if "kernel" in defaults else []), **values)
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from error
     return made
-
-
-def _options(kind: Any, flags: Mapping[str, str]) -> dict[str, Any]:
-    """The parameters of a maintenance, from their flags."""
-    own = fields(kind)
-    for name in flags:
-        if name not in own:
-            raise UsageError(f"{as_flag(name)} is not for the maintenance {kebab(kind.__name__)}.")
-    return {name: read(name, own[name], text) for name, text in flags.items()}
 
 
 @cache
@@ -165,10 +162,9 @@ def _kernel(flags: Mapping[str, str]) -> Kernel:
         raise UsageError("--sigma and --gamma exclude each other: give one of them.")
     numbers = {key: read(key, takes[key], text) for key, text in values.items()}
     try:
-        if "sigma" in numbers:
-            kernel: Kernel = WIDTHS[name](_check.positive(name, "sigma", numbers["sigma"]))
-        else:
-            kernel = kind(**numbers)
+        sigma = numbers.pop("sigma", None)
+        width = None if sigma is None else _check.positive(name, "sigma", sigma)
+        kernel: Kernel = kind(**numbers) if width is None else WIDTHS[name](width)
         kernel.resolved(np.zeros((1, 1))).build()
     except ValueError as error:
         raise UsageError(str(error)) from error
@@ -178,9 +174,7 @@ def _kernel(flags: Mapping[str, str]) -> Kernel:
 def _meaning(name: str) -> str:
     """The help text of a flag, with the allowed names."""
     about = MEANINGS.get(name) or _documented(name)
-    hints = {
-        parameters(algorithm)[name] for algorithm in algorithms.__all__ if name in parameters(algorithm)
-    }
+    hints = (parameters(algorithm).get(name) for algorithm in algorithms.__all__)
     names = sorted({member for hint in hints for member in members(hint)})
     return f"{about}{': ' if about and names else ''}{', '.join(names)}"
 
@@ -201,12 +195,10 @@ def _add(group: Any, name: str, about: str) -> None:
 
 
 def as_flag(name: str) -> str:
-    """The flag of a parameter."""
     return f"--{name.replace('_', '-')}"
 
 
 def as_flags(names: Iterable[str]) -> str:
-    """The flags of several parameters, as text."""
     return ", ".join(map(as_flag, names)) or "none"
 
 
@@ -229,7 +221,6 @@ def members(hint: Any) -> dict[str, type]:
 
 @cache
 def fields(kind: type) -> dict[str, Any]:
-    """The parameters of a class, and their types."""
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
@@ -238,13 +229,17 @@ def read(name: str, hint: Any, text: str) -> Any:
     """The value of a flag. A named class is instantiated, unless the parameter is a factory."""
     if kinds := members(hint):
         kind = choice(name, text, kinds)
-        return kind if get_origin(hint) is not None and _is_factory(hint) else kind()
+        return kind if get_origin(hint) in (type, Callable) else kind()
     if get_origin(hint) is Literal:
         if text not in get_args(hint):
             raise UsageError(f"{as_flag(name)}: expected {' or '.join(get_args(hint))}, got {text!r}.")
         return text
+    if hint is bool:
+        if text not in ("yes", "no"):
+            raise UsageError(f"{as_flag(name)}: expected yes or no, got {text!r}.")
+        return text == "yes"
     words = [word for part in get_args(hint) for word in get_args(part)]
-    if text in words:
+    if text in words or (str in get_args(hint) and text.endswith("/d")):
         return text
     whole = hint is int or int in get_args(hint)
     try:
@@ -258,11 +253,10 @@ def choice(name: str, text: str, kinds: Mapping[str, type]) -> type:
     """The class of that name, spelled as a flag value or as in Python."""
     key = kebab(text).replace("_", "-")
     if key not in kinds:
-        near = difflib.get_close_matches(key, kinds, 1)
-        hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(kinds)}."
-        raise UsageError(f"{as_flag(name)}: there is no {text!r}; {hint}")
+        raise UsageError(f"{as_flag(name)}: there is no {text!r}; {_nearest(key, kinds)}")
     return kinds[key]
 
 
-def _is_factory(hint: Any) -> bool:
-    return get_origin(hint) in (type, Callable)
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1)
+    return f"did you mean {near[0]}?" if near else f"expected one of {', '.join(known)}."

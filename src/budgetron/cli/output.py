@@ -1,12 +1,11 @@
 """The output of commands: a text table, a JSON document, or predictions."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,6 @@ class Table:
         print(self._cells(record), file=self._file, flush=True)
 
     def finish(self, session: Session) -> None:
-        """Print the last record, unless it has been printed."""
         if self._rows < session.rows:
             self.add(session.record())
 
@@ -63,7 +61,6 @@ class Document:
         self._records.append(record)
 
     def finish(self, session: Session) -> None:
-        """Print the document."""
         model: Any = session.estimator
         last = session.record()
         result = {
@@ -96,7 +93,6 @@ class Predictions:
         self._own = place not in (None, "-")
 
     def write(self, predictions: Any) -> None:
-        """Write predictions, one per line."""
         if self._file is not None:
             self._file.write(lines(predictions))
 
@@ -108,13 +104,11 @@ class Predictions:
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Close the file, but not stdout."""
         if self._own:
             self._file.close()
 
 
 def document(value: Any) -> str:
-    """The value as indented JSON."""
     return json.dumps(value, indent=2, allow_nan=False, default=_plain)
 
 
@@ -127,7 +121,6 @@ def label(value: Any) -> str:
 
 
 def lines(values: Iterable[Any]) -> str:
-    """The labels, one per line."""
     return "".join(f"{label(value)}\n" for value in values)
 
 
@@ -136,6 +129,16 @@ def pairs(rows: Iterable[tuple[str, Any]]) -> str:
     texts = [(name, str(value)) for name, value in rows]
     width = max(len(name) for name, _ in texts)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in texts)
+
+
+def check_place(place: Path) -> None:
+    """Check before the first row that a file can be written."""
+    folder = place.absolute().parent
+    if not folder.is_dir():
+        raise SaveError(f"{place}: cannot be written: there is no folder {folder}.")
+    if place.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        why = "it is a folder" if place.is_dir() else "its folder is not writable"
+        raise SaveError(f"{place}: cannot be written: {why}.")
 
 
 def _cut(place: str, learned: int) -> Any:

@@ -1,7 +1,5 @@
 """Messages, exit codes and signals of the process."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Iterable, Iterator

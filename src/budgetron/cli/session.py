@@ -1,7 +1,5 @@
 """A run of ``budgetron run``: start it or resume it from a file, and learn the rows."""
 
-from __future__ import annotations
-
 import os
 from argparse import Namespace
 from collections.abc import Callable, Iterable
@@ -46,7 +44,7 @@ class Run:
                     "with --shuffle or --delay cannot continue after its end: start again without --resume."
                 )
             if self.origin is not None:
-                self.origin.checksum.add(block)
+                self.origin.checksum = checkpoint.added(self.origin.checksum, block)
             for record in session.feeding(block):
                 on_record(record)
             between()
@@ -64,6 +62,7 @@ def plan(args: Namespace) -> Run:
     if input.is_data_set(args.file) and datasets.describe(args.file).task == "regression":
         args.regression = True
     learner = learners.build([args.algorithm], learners.given_flags(args))[args.algorithm]
+    learner = input.scaled(learner, args)
     estimator = (OnlineRegressor if args.regression else OnlineClassifier)(learner, random_state=args.seed)
     options = {"delay": args.delay, "every": args.every, "name": args.file}
     origin = None if args.save is None else Origin.from_args(args)

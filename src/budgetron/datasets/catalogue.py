@@ -1,13 +1,10 @@
 """The catalogue of the data sets of the papers."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from budgetron.datasets.folders import Folder, found
 from budgetron.streams import DataError
@@ -79,16 +76,13 @@ class DataSet:
             "parts": ", ".join(f"{part} {rows:,}" for part, rows in self.rows.items()),
             "tables run over": " + ".join(self.parts),
             "preparation": self.preparation,
-            "local files": ", ".join(str(path.name) for path in found().get(self.name, {}).values())
-            or "none",
+            "local files": ", ".join(path.name for path in found().get(self.name, {}).values()) or "none",
             "note": self.note,
         }
-        return "\n".join([self._headline(), *(f"  {key}: {text}" for key, text in lines.items() if text)])
-
-    def _headline(self) -> str:
         counts = {"rows": self.size, "columns": self.columns, "classes": self.classes}
         known = [f"{count:,} {what}" for what, count in counts.items() if count is not None]
-        return f"{self.name}: " + ", ".join([self.task or "not in the catalogue", *known])
+        head = f"{self.name}: " + ", ".join([self.task or "not in the catalogue", *known])
+        return "\n".join([head, *(f"  {key}: {text}" for key, text in lines.items() if text)])
 
 
 def names(*, folder: Folder = None) -> list[str]:
@@ -115,8 +109,8 @@ def describe(name: str, *, folder: Folder = None) -> DataSet:
 @cache
 def _catalogue() -> dict[str, DataSet]:
     text = files("budgetron.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8")
-    return {name: DataSet(name, **_frozen(entry)) for name, entry in tomllib.loads(text).items()}
-
-
-def _frozen(entry: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    known = {}
+    for name, entry in tomllib.loads(text).items():
+        lists = {key: tuple(value) for key, value in entry.items() if isinstance(value, list)}
+        known[name] = DataSet(name, **(entry | lists))
+    return known

@@ -1,12 +1,9 @@
 """Download data sets into the data folder."""
 
-from __future__ import annotations
-
 import os
 import urllib.request
 from http.client import HTTPException
 from pathlib import Path, PurePosixPath
-from typing import IO
 
 from budgetron.datasets.catalogue import LIBSVM, DataSet, describe
 from budgetron.datasets.folders import Folder, data_folder, found
@@ -75,17 +72,13 @@ def _download(url: str, path: Path) -> None:
         with urllib.request.urlopen(url, timeout=60) as answer, path.open("wb") as file:
             size = int(answer.headers.get("Content-Length") or 0)
             with Progress(size or None, f"downloading {url.rpartition('/')[2]}") as progress:
-                _copy(answer, file, progress)
+                while piece := answer.read(PIECE):
+                    file.write(piece)
+                    progress.advance(len(piece))
         if size and progress.done != size:
             raise OSError(f"only {progress.done} of {size} bytes arrived")
     except (OSError, HTTPException) as error:
         raise DataError(f"fetch: cannot download {url} ({error}).") from error
-
-
-def _copy(answer: IO[bytes], file: IO[bytes], progress: Progress) -> None:
-    while piece := answer.read(PIECE):
-        file.write(piece)
-        progress.advance(len(piece))
 
 
 def _verify(entry: DataSet, part: str, path: Path) -> None:

@@ -1,7 +1,5 @@
 """The data folder and the files in it."""
 
-from __future__ import annotations
-
 import os
 import re
 from os import PathLike

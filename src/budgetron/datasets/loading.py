@@ -1,7 +1,5 @@
 """Load data sets into memory."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,8 @@ from scipy import sparse
 from budgetron._rows import Matrix
 from budgetron.datasets import folders
 from budgetron.datasets.catalogue import DataSet, describe
-from budgetron.streams import DataError, from_svmlight
+from budgetron.streams import Block, DataError, from_svmlight
+from budgetron.streams._stream import joined
 
 Rows = tuple[Matrix, npt.NDArray[np.float64]]
 
@@ -35,15 +34,19 @@ def load(name: str, part: str | None = None, *, folder: folders.Folder = None) -
     if entry.name == "synthetic":
         return synthetic()
     paths = files(name, part, folder=folder)
-    columns = entry.columns if entry.columns is not None else _widest(paths)
-    return _joined([read(path, columns) for path in paths])
+    columns = entry.columns
+    if columns is None:
+        columns = max(from_svmlight(path).n_features for path in paths)
+    rows = joined([_read(path, columns) for path in paths])
+    return rows.X, rows.y
 
 
 def files(name: str, part: str | None = None, *, folder: folders.Folder = None) -> list[Path]:
     """The files that `load` reads, in order. Use them to stream data that does not fit into memory."""
     entry = describe(name, folder=folder)
     local = folders.found(folder).get(entry.name, {})
-    parts = (part,) if part else entry.parts or _all_parts(local)
+    every = ("whole",) if "whole" in local else tuple(each for each in ("train", "test") if each in local)
+    parts = (part,) if part else entry.parts or every
     for each in parts:
         if each not in local:
             raise DataError(_missing(entry, each, local, folders.data_folder(folder)))
@@ -51,8 +54,8 @@ def files(name: str, part: str | None = None, *, folder: folders.Folder = None) 
 
 
 def read(path: Path, columns: int | None = None) -> Rows:
-    """All rows of a file."""
-    return _joined([(block.X, block.y) for block in from_svmlight(path, columns, rows=50_000)])
+    rows = _read(path, columns)
+    return rows.X, rows.y
 
 
 def digest(X: Matrix, y: Any, task: str | None = None) -> str:
@@ -86,21 +89,11 @@ def synthetic(rows: int = 10_000, seed: int = 0) -> Rows:
     return sparse.csr_matrix(X), np.where(flipped, -y, y)
 
 
-def _joined(pieces: list[Rows]) -> Rows:
-    if not pieces:
+def _read(path: Path, columns: int | None) -> Block:
+    blocks = list(from_svmlight(path, columns, rows=50_000))
+    if not blocks:
         raise DataError("datasets: the file has no rows.")
-    X = sparse.vstack([X for X, _ in pieces], format="csr")
-    return X, np.concatenate([y for _, y in pieces])
-
-
-def _widest(paths: list[Path]) -> int:
-    return max(from_svmlight(path).n_features for path in paths)
-
-
-def _all_parts(local: dict[str, Path]) -> tuple[str, ...]:
-    if "whole" in local:
-        return ("whole",)
-    return tuple(part for part in ("train", "test") if part in local)
+    return joined(blocks)
 
 
 def _missing(entry: DataSet, part: str, local: dict[str, Path], folder: Path) -> str:

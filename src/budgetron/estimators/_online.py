@@ -317,7 +317,9 @@ class Online(BaseEstimator):  # type: ignore[misc]
         return scores
 
     def _deviations(self, X: Any) -> Floats:
-        return self._fitted_model().deviations(X if self._needs_no_checks(X) else self._rows(X, reset=False))
+        return self._fitted_model().deviations(
+            X if self._needs_no_checks(X) else self._rows(X, reset=False)
+        )
 
     def __sizeof__(self) -> int:
         own: int = object.__sizeof__(self)

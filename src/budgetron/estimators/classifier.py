@@ -149,7 +149,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         learner = getattr(self, "learner_", self.learner)
         if learner is not None and not (isinstance(learner, Learner) and learner.probabilistic):
             raise AttributeError(
-                "predict_proba needs a learner with probabilities: Stacked(learner) gives them to any learner."
+                "predict_proba needs a learner with probabilities: Stacked(learner) gives any learner some."
             )
         return True
 

@@ -1,7 +1,5 @@
 """The results of a comparison of learners."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -11,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import ttest_rel
 
+from budgetron._text import aligned
 from budgetron.evaluate.records import Record
 
 LEVEL = 0.05
@@ -88,11 +87,9 @@ class Comparison:
 
     def table(self) -> str:
         """The rows as a text table."""
-        head, *lines = self._cells(plain=True)
-        widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
-        rule = "-" * (sum(widths) + 2 * len(widths) - 2)
-        body = [_aligned(line, widths) for line in lines]
-        return "\n".join([_aligned(head, widths), rule, *body, rule, self._key()])
+        head, *lines = aligned(self._cells(plain=True))
+        rule = "-" * len(head)
+        return "\n".join([head, rule, *lines, rule, self._key()])
 
     def markdown(self) -> str:
         """The rows as a Markdown table. Bold: the best, and those not significantly worse."""
@@ -181,11 +178,3 @@ def _columns(run: Run) -> dict[str, list[Any]]:
 def _records(columns: Mapping[str, list[Any]]) -> Run:
     rows = zip(*columns.values(), strict=True)
     return tuple(Record(**dict(zip(columns, row, strict=True))) for row in rows)
-
-
-def _aligned(cells: list[str], widths: list[int]) -> str:
-    first, *rest = (
-        f"{cell:<{width}}" if i == 0 else f"{cell:>{width}}"
-        for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    )
-    return "  ".join([first, *rest]).rstrip()

@@ -1,11 +1,9 @@
 """Compare learners over the same random orders of the same rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,12 +24,6 @@ FEWEST = 100
 LABELS = 100
 """If y has more different whole numbers than this, the caller must say what they are."""
 
-TASKS = {
-    "classification": "classification",
-    "binary": "classification",
-    "multiclass": "classification",
-    "regression": "regression",
-}
 ESTIMATORS = {"classification": OnlineClassifier, "regression": OnlineRegressor}
 
 
@@ -108,7 +100,7 @@ class Orders:
     stopped: bool = False
 
     @classmethod
-    def of(cls, data: tuple[Any, Any], seed: int, task: str | None, every: int | None) -> Orders:
+    def of(cls, data: tuple[Any, Any], seed: int, task: str | None, every: int | None) -> Self:
         """Check the arguments of `compare`."""
         if not isinstance(data, tuple | list) or len(data) != 2:
             raise TypeError(f"compare: data must be a pair (X, y), got {type(data).__name__}.")
@@ -142,9 +134,9 @@ class Orders:
 def _task_of(y: Any, task: str | None = None) -> str:
     """The given task, or else the one that fits y: "classification" or "regression"."""
     if task is not None:
-        if task not in TASKS:
+        if task not in (*ESTIMATORS, "binary", "multiclass"):  # as the catalogue of data sets says it
             raise ValueError(f"compare: task must be 'classification' or 'regression', got {task!r}.")
-        return TASKS[task]
+        return "regression" if task == "regression" else "classification"
     y = np.asarray(y)
     if y.dtype.kind == "f" and np.isfinite(y).all() and (y != np.round(y)).any():
         return "regression"

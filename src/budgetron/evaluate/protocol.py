@@ -1,14 +1,13 @@
 """prequential: the online protocol over a stream."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from budgetron._text import shown
 from budgetron.estimators import OnlineClassifier
+from budgetron.evaluate.delayed import Estimator, Labels
 from budgetron.evaluate.records import Record
-from budgetron.evaluate.session import Estimator, Labels, Session
+from budgetron.evaluate.session import Session
 from budgetron.streams import Block, DataError, Stream, from_arrays
 
 
@@ -27,20 +26,14 @@ def prequential(
 
     Parameters
     ----------
-    estimator : OnlineClassifier or OnlineRegressor
-        The estimator. If it is already fitted, it continues.
+    estimator, delay, predictions
+        See `Session`. If the estimator is already fitted, it continues.
     stream : Stream, iterable of blocks, or pair (X, y)
         The rows and their labels or targets.
     every : int
         The number of rows between two records.
     classes : array, optional
         All labels of the stream. Not needed for a pair (X, y) or a fitted classifier.
-    delay : int
-        The label of a row arrives this many rows later. With delay k, row t is predicted by a model that
-        has learned the rows before t - k. The last ``delay`` rows are learned at the end, before the last
-        record.
-    predictions : callable, optional
-        A function that is called with each array of predictions.
 
     Examples
     --------

@@ -1,7 +1,5 @@
 """Record: the counts of a run after a number of rows."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

@@ -1,8 +1,5 @@
 """Session, the online loop: predict each row, then learn it. All other kinds of run use it."""
 
-from __future__ import annotations
-
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from time import thread_time
@@ -10,20 +7,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from budgetron import _check
-from budgetron._rows import Matrix
 from budgetron._text import shown
-from budgetron.errors import DivergedError
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.evaluate.delayed import Delayed, Estimator, Labels
 from budgetron.evaluate.records import Record
 from budgetron.learners import Learner
 from budgetron.streams import Block, DataError, Transform, described
-from budgetron.streams._stream import transformed
-
-Estimator = OnlineClassifier | OnlineRegressor
-Labels = npt.NDArray[Any]
+from budgetron.streams._stream import as_arrays, from_arrays, joined, transformed
 
 HEAD = 1000
 """The number of rows from which parameters such as gamma="scale" are computed."""
@@ -74,9 +66,9 @@ class Session:
 
     Examples
     --------
-    >>> from budgetron import OnlineRegressor, streams
+    >>> from budgetron import Gaussian, OnlineRegressor, ogd, streams
     >>> from budgetron.evaluate import Session
-    >>> session = Session(OnlineRegressor(), [streams.Standardise()], every=50)
+    >>> session = Session(OnlineRegressor(ogd(Gaussian())), [streams.Standardise()], every=50)
     >>> for block in streams.from_arrays([[0.0], [1.0]] * 60, [0.0, 1.0] * 60, rows=40):
     ...     print([record.rows for record in session.feed(block)])
     []
@@ -208,34 +200,33 @@ class Session:
                 {"what": described(transform), "state": self._coded(state)}
                 for transform, state in zip(self.transforms, states, strict=True)
             ],
-            "waiting": self._coded(_arrays(self._delayed.pieces)),
+            "waiting": self._saved(self._delayed.blocks),
         }
-        head = [(block.X, block.y) for block in self._head]
-        return state | ({"head": self._coded(_arrays(head))} if head else {})
+        return state | ({"head": self._saved(self._head)} if self._head else {})
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a saved state. If this fails, the session is unusable: make a new one."""
         check_state(state)
-        if state["delay"] != self.delay or _descriptions(state) != list(map(described, self.transforms)):
+        steps = [step["what"] for step in state["steps"]]
+        if state["delay"] != self.delay or steps != list(map(described, self.transforms)):
             raise ValueError("its delay or transforms differ from those of the session")
         if [type(state[name]) for name in ("mistakes", "loss")] != [type(self.mistakes), type(self.loss)]:
             raise ValueError("it is of a classifier where a regressor is expected, or the reverse")
         columns = self.estimator.n_features_in_ if self.started else None
         for transform, part in zip(self.transforms, state["steps"], strict=True):
             own = self._decoded(part["state"])
-            _matrix(own, columns)
+            _blocks(own, columns)
             transform.restore(own)
         self.entered, self.drained, self.rows = state["entered"], state["drained"], state["rows"]
         self.mistakes, self.loss = state["mistakes"], state["loss"]
-        waiting, head = self._decoded(state["waiting"]), self._decoded(state.get("head", {}))
-        self._delayed = Delayed(self.delay, [(_matrix(waiting, columns), waiting["y"])] if waiting else [])
-        self._head = [Block(_matrix(head, columns), head["y"], 0)] if head else []
+        self._delayed = Delayed(self.delay, _blocks(self._decoded(state["waiting"]), columns))
+        self._head = _blocks(self._decoded(state.get("head", {})), columns)
         if self.drained and not any(transform.held for transform in self.transforms):
             raise ValueError("it has drained rows, but no transform holds rows")
         self._flushed = self._flush() if self.drained else None
         # Before the end of a stream, the first buffer holds rows and so does the queue of delayed rows.
         emptied = self.entered > 0 and any(buffer.held == 0 for buffer in self._buffers()[:1])
-        answered = self.rows > 0 and self.delay > 0 and not self._delayed.pieces
+        answered = self.rows > 0 and self.delay > 0 and not self._delayed.blocks
         self._finished = self.drained > 0 or emptied or answered
 
     def _buffers(self) -> list[Transform]:
@@ -269,8 +260,7 @@ class Session:
         if self._flushed is None or self.drained >= len(self._flushed[2]):
             self._flushed, self.drained = self._flush(), 0
         place, _, rest = self._flushed
-        cut = slice(self.drained, self.drained + PIECE)
-        return place, Block(rest.X[cut], rest.y[cut], rest.start + self.drained)
+        return place, rest.part(self.drained, self.drained + PIECE)
 
     def _learn(self, block: Block) -> Iterator[Record]:
         if len(block) == 0:
@@ -286,12 +276,18 @@ class Session:
     def _parameters_from_rows(self) -> bool:
         """Whether a parameter of the learner is computed from the first rows."""
         learner = self.estimator.learner
-        return not isinstance(learner, Learner) or bool(learner.resolved(np.zeros((1, 1))) != learner)
+        if not isinstance(learner, Learner):
+            return learner is not None
+        try:
+            learner.resolved(np.empty((0, 1)))
+        except ValueError:  # a parameter is computed from rows
+            return True
+        return False
 
     def _start(self) -> Iterator[Record]:
         """Start the model from the first rows, then learn them."""
         head, self._head = self._head, []
-        X, _ = stacked([(block.X, block.y) for block in head])
+        X = joined(head).X
         classes = () if self.classes is None else (self.classes,)
         try:
             self.estimator.start(X[: HEAD if self._parameters_from_rows() else 1], *classes)
@@ -305,13 +301,13 @@ class Session:
         at = 0
         while at < len(block):
             due = len(block) if self.every is None else self.every - self.rows % self.every
-            X, y = block.X[at : at + due], block.y[at : at + due]
-            work = partial(self._delayed.predict_learn, self.estimator, X, y)
-            predicted = self._timed(work, block.start + at, len(y))
-            self._count(predicted, y)
+            piece = block.part(at, at + due)
+            work = partial(self._delayed.predict_learn, self.estimator, piece)
+            predicted = self._timed(work, piece.start, len(piece))
+            self._count(predicted, piece.y)
             if self.predictions is not None:
                 self.predictions(predicted)
-            at += len(y)
+            at += len(piece)
             if self.every is not None and self.rows % self.every == 0:
                 yield self.record()
 
@@ -343,6 +339,9 @@ class Session:
         labels = self.estimator.classes_ if self.started else np.unique(self.classes)
         return np.array(labels.tolist(), dtype=object)
 
+    def _saved(self, blocks: Sequence[Block]) -> dict[str, Any]:
+        return self._coded(as_arrays(joined(blocks))) if blocks else {}
+
     def _coded(self, rows: dict[str, Any]) -> dict[str, Any]:
         """Replace string labels by class indices, since model files have no arrays of strings."""
         if "y" not in rows or rows["y"].dtype.kind not in "OU":
@@ -351,72 +350,14 @@ class Session:
         if (other := ~np.isin(y, known)).any():
             label, names = y[other][0], known.tolist()
             raise DataError(f"{self.name}: y contains {label!r}, which is not among the classes {names}.")
-        return {name: array for name, array in rows.items() if name != "y"} | {
-            "codes": np.searchsorted(known, y)
-        }
+        others = {name: array for name, array in rows.items() if name != "y"}
+        return others | {"codes": np.searchsorted(known, y)}
 
     def _decoded(self, rows: dict[str, Any]) -> dict[str, Any]:
         if "codes" not in rows:
             return rows
         labels = self._class_labels()[rows["codes"]]
         return {name: array for name, array in rows.items() if name != "codes"} | {"y": labels}
-
-
-class Delayed:
-    """The queue of rows whose labels have not arrived: a label arrives ``delay`` rows after its row.
-
-    A row of weight 0 is predicted but not learned. So each row is passed to the estimator twice: first with
-    weight 0, and again when its label arrives. One native call takes both kinds, interleaved.
-    """
-
-    def __init__(self, delay: int, pieces: Sequence[tuple[Matrix, Labels]] = ()) -> None:
-        self.delay = delay
-        self.pieces = deque(pieces)
-
-    def __len__(self) -> int:
-        return sum(len(y) for _, y in self.pieces)
-
-    def predict_learn(self, estimator: Estimator, X: Matrix, y: Labels) -> Labels:
-        """Predict the rows, learn those whose labels arrive meanwhile, and return the predictions."""
-        if not self.delay:
-            return estimator.progressive_predict(X, y)
-        n = len(y)
-        self.pieces.append((X, y))
-        X, y = stacked([(X, y), *self._take(max(0, len(self) - self.delay))])
-        late = np.arange(len(y) - n) + n - (len(y) - n)  # the row of X after which each label arrives
-        order = np.argsort(np.concatenate([2 * np.arange(n), 2 * late + 1]))
-        learned = order >= n
-        try:
-            predicted = estimator.progressive_predict(X[order], y[order], sample_weight=learned * 1.0)
-        except DivergedError as error:
-            error.rows_learned = int(np.count_nonzero(learned[: error.rows_learned]))
-            raise
-        return np.asarray(predicted[~learned])
-
-    def learn_all(self, estimator: Estimator) -> None:
-        """Learn all rows in the queue."""
-        if rest := self._take(len(self)):
-            estimator.partial_fit(*stacked(rest))
-
-    def _take(self, n: int) -> list[tuple[Matrix, Labels]]:
-        """Remove the n oldest rows from the queue and return them, in pieces."""
-        taken = []
-        while n:
-            X, y = self.pieces.popleft()
-            if len(y) > n:
-                self.pieces.appendleft((X[n:], y[n:]))
-            taken.append((X[:n], y[:n]))
-            n -= min(n, len(y))
-        return taken
-
-
-def stacked(pieces: Sequence[tuple[Matrix, Labels]]) -> tuple[Matrix, Labels]:
-    """Concatenate pieces of rows and labels."""
-    if len(pieces) == 1:
-        return pieces[0]
-    rows = [X for X, _ in pieces]
-    X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
-    return X, np.concatenate([y for _, y in pieces])
 
 
 def _labels(estimator: Estimator, classes: Any, name: str) -> Any:
@@ -427,9 +368,7 @@ def _labels(estimator: Estimator, classes: Any, name: str) -> Any:
         return None
     if not estimator.__sklearn_is_fitted__():
         if classes is None:
-            raise ValueError(
-                f"{name}: a classifier that is not fitted needs classes: all labels of the stream."
-            )
+            raise ValueError(f"{name}: an unfitted classifier needs classes: all labels of the stream.")
         return classes
     known = estimator.classes_
     if classes is not None and not np.array_equal(np.unique(classes), known):
@@ -437,33 +376,14 @@ def _labels(estimator: Estimator, classes: Any, name: str) -> Any:
     return None
 
 
-# ---- the state of a session
-
-
-def _arrays(pieces: Sequence[tuple[Matrix, Labels]]) -> dict[str, Any]:
-    if not pieces:
-        return {}
-    X, y = stacked(pieces)
-    if not sparse.issparse(X):
-        return {"X": X, "y": y}
-    columns = np.array([X.shape[1]])
-    return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "columns": columns, "y": y}
-
-
-def _matrix(rows: dict[str, Any], columns: int | None) -> Matrix:
-    """The rows, or None. They are checked, since native code will use their indices."""
-    X = rows.get("X")
-    if "data" in rows:
-        shape = (len(rows["indptr"]) - 1, int(rows["columns"][0]))
-        X = sparse.csr_matrix((rows["data"], rows["indices"], rows["indptr"]), shape=shape)
-        X.check_format(full_check=True)
-    if X is not None and (X.shape[1] != (columns or X.shape[1]) or rows["y"].shape != (X.shape[0],)):
+def _blocks(arrays: dict[str, Any], columns: int | None) -> list[Block]:
+    """The saved rows as one block, or none."""
+    block = from_arrays(arrays)
+    if block is None:
+        return []
+    if block.X.shape[1] != (columns or block.X.shape[1]) or np.shape(block.y) != (len(block),):
         raise ValueError("its rows have an unexpected number of columns or labels")
-    return X
-
-
-def _descriptions(state: dict[str, Any]) -> list[dict[str, Any]]:
-    return [step["what"] for step in state["steps"]]
+    return [block]
 
 
 def check_state(state: Any) -> None:

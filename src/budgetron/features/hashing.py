@@ -1,7 +1,5 @@
 """Hashed columns in front of a map."""
 
-from __future__ import annotations
-
 __all__ = ["Hashed"]
 
 from dataclasses import dataclass, replace
@@ -18,8 +16,8 @@ from budgetron.features._map import FeatureMap
 class Hashed(FeatureMap):
     """A map on hashed columns, so that its memory does not grow with the number of columns.
 
-    Rows with more columns than ``columns`` are first added up in that many, with random signs (Weinberger et
-    al. 2009): inner products and distances are kept on average. Rows with fewer columns are not changed.
+    Rows with more columns than ``columns`` are first added up in that many, with random signs (Weinberger
+    et al. 2009): inner products and distances are kept on average. Rows with fewer columns are not changed.
 
     Parameters
     ----------

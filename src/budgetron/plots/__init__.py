@@ -1,7 +1,8 @@
 """Plots of runs and comparisons, and of classifiers of two features.
 
-Every function takes an optional ``ax`` and returns the axes it drew on, with two exceptions: `overview`
-returns a figure, and `learning` an animation. All need matplotlib: ``pip install 'budgetron[plot]'``.
+Every function takes an optional ``ax`` and returns the axes it drew on, with three exceptions: `overview`
+and `experts` return a figure, and `learning` an animation. All need matplotlib: ``pip install
+'budgetron[plot]'``.
 
 >>> from sklearn.datasets import load_breast_cancer
 >>> from budgetron import Gaussian, evaluate, forgetron, plots, rbp
@@ -23,6 +24,7 @@ from budgetron.plots.curves import (
     overview,
     support_vectors_against_rows,
 )
+from budgetron.plots.experts import experts
 
 __all__ = [
     "Line",
@@ -31,6 +33,7 @@ __all__ = [
     "error_against_budget",
     "error_against_rows",
     "error_against_time",
+    "experts",
     "learning",
     "over_rows",
     "overview",

@@ -1,7 +1,5 @@
 """An animation of a classifier of two features while it learns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,12 +27,10 @@ def learning(
         The model; usually not fitted yet.
     X, y : arrays
         The rows, with two features, in the order in which they are learned, and their labels.
-    ax : matplotlib axes, optional
-        The axes to draw on; by default new ones.
     every : int
         The number of rows between two frames.
-    resolution : int
-        The model is evaluated on a grid of resolution x resolution points.
+    ax, resolution
+        As for `decision_boundary`.
 
     Returns
     -------
@@ -59,38 +55,30 @@ def learning(
     _check.instance("plots.learning", "model", model, OnlineClassifier)
     view = View.around(X, _check.count("plots.learning", "resolution", resolution))
     records = prequential(model, (X, y), every=_check.count("plots.learning", "every", every))
-    frames = [Frame(record, Shot.of("plots.learning", model, view)) for record in records]
+    frames = [(record, Shot.of("plots.learning", model, view)) for record in records]
     if ax is None:
         ax = pyplot.subplots(figsize=(4.8, 3.6), layout="constrained")[1]
     film = Film(set_up_axes(ax, view), X, y, view, frames)
     return FuncAnimation(ax.figure, film.show, frames=len(frames), interval=120)
 
 
-@dataclass(frozen=True)
-class Frame:
-    """The counts of a run after a number of rows, and the model at that time."""
-
-    record: Record
-    shot: Shot
-
-
 @dataclass
 class Film:
-    """The frames, and the artists of the frame that is shown."""
+    """The frames (records and the model at that time), and the artists of the frame that is shown."""
 
     ax: Any
     X: Floats
     y: npt.NDArray[Any]
     view: View
-    frames: list[Frame]
+    frames: list[tuple[Record, Shot]]
     drawn: list[Any] = field(default_factory=list)
 
     def show(self, i: int) -> list[Any]:
         """Replace the frame shown by frame i."""
         for artist in self.drawn:
             artist.remove()
-        record, shot = self.frames[i].record, self.frames[i].shot
-        before = self.frames[i - 1].record.rows if i else 0
+        record, shot = self.frames[i]
+        before = self.frames[i - 1][0].rows if i else 0
         self.drawn = [
             *draw(self.ax, shot, self.view),
             *self._points(slice(before), shot, 0.25),

@@ -1,7 +1,5 @@
 """Plot the decision regions and the support vectors of a classifier of two features."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -48,14 +46,13 @@ def decision_boundary(
     >>> model = OnlineClassifier(bpa_nn(Gaussian(2.0), budget=20)).fit(X, y)
     >>> plots.decision_boundary(model, X, y).figure.savefig("boundary.png")  # doctest: +SKIP
     """
-    X, y = rows("plots.decision_boundary", X, y)
-    view = View.around(X, _check.count("plots.decision_boundary", "resolution", resolution))
-    shot = Shot.of("plots.decision_boundary", model, view)
+    caller = "plots.decision_boundary"
+    X, y = rows(caller, X, y)
+    view = View.around(X, _check.count(caller, "resolution", resolution))
+    shot = Shot.of(caller, model, view)
     if (unknown := ~np.isin(y, shot.classes)).any():
         label = y[unknown][0].tolist()
-        raise ValueError(
-            f"plots.decision_boundary: y contains {label!r}, which is not a class of the model."
-        )
+        raise ValueError(f"{caller}: y contains {label!r}, which is not a class of the model.")
     ax = set_up_axes(ax, view)
     points(ax, X, y, shot.classes)
     draw(ax, shot, view)
@@ -105,12 +102,17 @@ class Shot:
     @classmethod
     def of(cls, caller: str, model: Any, view: View) -> Self:
         """The present model. Raises an error if it cannot be drawn."""
-        scores = _class_scores(fitted(caller, model), view.points_of_grid()).reshape(
-            view.resolution, view.resolution, -1
-        )
-        vectors = model.support_vectors_
+        scores = fitted(caller, model).decision_function(view.points_of_grid())
+        # Several experts have no support vectors in common.
+        vectors: Any = getattr(model, "support_vectors_", np.empty((0, 2)))
+        coefficients = getattr(model, "dual_coef_", np.empty((1, 0)))
         vectors = vectors.toarray() if sparse.issparse(vectors) else np.array(vectors)
-        return cls(model.classes_, scores, vectors, _for_classes(model.dual_coef_))
+        if scores.ndim == 1:  # two classes have the scores -f(x) and f(x)
+            scores = np.stack([-scores, scores], axis=-1)
+        if len(coefficients) == 1:
+            coefficients = np.vstack([-coefficients, coefficients])
+        scores = scores.reshape(view.resolution, view.resolution, -1)
+        return cls(model.classes_, scores, vectors, coefficients)
 
     def lead(self, k: int) -> Floats:
         """The score of class k minus the highest other score; for two classes half of it, f(x) or -f(x)."""
@@ -118,7 +120,6 @@ class Shot:
         return np.asarray(self.scores[:, :, k] - others) / (2 if len(self.classes) == 2 else 1)
 
     def picture(self) -> Floats:
-        """The colours of the regions."""
         n = len(self.classes)
         best = self.scores[:, :, 1] >= 0 if n == 2 else self.scores.argmax(axis=2)  # as in predict
         margin = np.max([self.lead(k) for k in range(n)], axis=0)
@@ -210,14 +211,3 @@ def rows(caller: str, X: Any, y: Any) -> tuple[Floats, npt.NDArray[Any]]:
     if y.shape != (len(X),):
         raise ValueError(f"{caller}: y must have a label for each of {len(X)} rows, got shape {y.shape}.")
     return X, y
-
-
-def _class_scores(model: OnlineClassifier, X: Floats) -> Floats:
-    """One score per class; for two classes, -f(x) and f(x)."""
-    scores = model.decision_function(X)
-    return np.stack([-scores, scores], axis=-1) if scores.ndim == 1 else scores
-
-
-def _for_classes(coefficients: Floats) -> Floats:
-    """One row of coefficients per class."""
-    return np.vstack([-coefficients, coefficients]) if len(coefficients) == 1 else coefficients

@@ -1,7 +1,5 @@
 """Plot curves of runs and comparisons from their records."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -104,13 +102,21 @@ def curves(
     named: bool = True,
     from_zero: bool = False,
 ) -> Any:
-    """Draw lines in the style of this package.
+    """Draw lines in the style of this package, each with a band of one standard deviation.
 
     ``marked`` draws a marker at each point. ``from_zero`` starts the vertical axis at 0. ``named=False``
     omits the names beside the lines, for figures whose axes share a legend. A line without points draws
     nothing, but uses up a colour.
     """
-    ax = _draw_lines(style.axes(ax), list(lines), marked)
+    ax = style.axes(ax)
+    for line, look in zip(lines, style.styles(), strict=False):
+        few = marked or len(line.x) == 1
+        ax.plot(line.x, line.mean, markersize=5 if few else 0, label=line.name, **look)
+        if line.sd.any():
+            low, high = line.mean - line.sd, line.mean + line.sd
+            ax.fill_between(line.x, low, high, color=look["color"], alpha=0.13, linewidth=0)
+    ax.margins(x=0.02)
+    ax.xaxis.set_major_formatter("{x:,.0f}")
     if from_zero:
         ax.set_ylim(bottom=0)
     return _label_ends(ax, list(lines)) if named else ax
@@ -131,24 +137,12 @@ def _scale_time_axis(ax: Any) -> None:
     ax.xaxis.set_major_formatter("{x:g}")
 
 
-def _draw_lines(ax: Any, lines: list[Line], marked: bool = False) -> Any:
-    """Draw each line, and around it a band of one standard deviation."""
-    for line, look in zip(lines, style.styles(), strict=False):
-        few = marked or len(line.x) == 1
-        ax.plot(line.x, line.mean, markersize=5 if few else 0, label=line.name, **look)
-        if line.sd.any():
-            low, high = line.mean - line.sd, line.mean + line.sd
-            ax.fill_between(line.x, low, high, color=look["color"], alpha=0.13, linewidth=0)
-    ax.margins(x=0.02)
-    ax.xaxis.set_major_formatter("{x:,.0f}")
-    return ax
-
-
 def _label_ends(ax: Any, lines: list[Line]) -> Any:
     """Write the names at the ends of the lines, or in a legend if there are more lines than colours."""
     if len(lines) > len(style.COLOURS):
         return style.with_legend(ax)
-    named = [(line, colour) for line, colour in zip(lines, style.COLOURS, strict=False) if _has_end(line)]
+    pairs = zip(lines, style.COLOURS, strict=False)
+    named = [(line, colour) for line, colour in pairs if line.name and len(line.x)]
     ax.get_ylim()  # makes matplotlib compute the limits
     to_axes = ax.transData + ax.transAxes.inverted()
     ends = [to_axes.transform((line.x[-1], line.mean[-1]))[1] for line, _ in named]
@@ -156,11 +150,6 @@ def _label_ends(ax: Any, lines: list[Line]) -> Any:
     for (line, colour), y in zip(named, _spread(ends, 12 / height), strict=True):
         ax.annotate(line.name, (1.01, y), xycoords="axes fraction", color=colour, fontsize=9, va="center")
     return ax
-
-
-def _has_end(line: Line) -> bool:
-    """Whether a line has a name, and a point to write it at."""
-    return bool(line.name) and len(line.x) > 0
 
 
 def _spread(places: list[float], gap: float) -> list[float]:

@@ -1,7 +1,5 @@
 """The common style of all plots: colours, markers, axes and legends."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import count
 from typing import Any

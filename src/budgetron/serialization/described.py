@@ -4,8 +4,6 @@ Types are looked up among the exports of ``budgetron``, and parameters among the
 can name nothing else. Values are None, bool, int, float, str, lists and tuples of these, and descriptions.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from functools import cache
@@ -24,9 +22,7 @@ def describe(value: Any, where: str) -> Any:
     if isinstance(value, Spec):
         name = type(value).__name__
         if _members().get(name) is not type(value):
-            raise TypeError(
-                f"{where} is a {name}, which is not one of budgetron's, so no model file can name it."
-            )
+            raise TypeError(f"{where} is a {name}, not a class of budgetron, so no model file can name it.")
         own = value.get_params(deep=False)
         return {"type": name} | {key: describe(part, f"{where}.{key}") for key, part in own.items()}
     if type(value) is tuple:
@@ -62,9 +58,7 @@ def revive(said: Any, depth: int = 0) -> Any:
     known = {field.name: field for field in dataclasses.fields(kind) if field.init}
     for key in values:
         if key not in known:
-            raise ValueError(
-                f"it gives {name} a parameter {key[:100]!r}, which this budgetron does not have"
-            )
+            raise ValueError(f"it gives {name} a parameter {key[:100]!r}, which this version does not have")
     for key, field in known.items():
         if key not in values and field.default is field.default_factory is dataclasses.MISSING:
             raise ValueError(f"it gives {name} no {key}")

@@ -1,7 +1,5 @@
 """Atomic writes: at any moment, even after a crash, either the old file or the new one is complete."""
 
-from __future__ import annotations
-
 __all__ = ["SaveError"]
 
 import errno

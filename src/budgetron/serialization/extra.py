@@ -1,7 +1,5 @@
 """The extra data of a model file as JSON and arrays: an array is written as ``{"$array": name}``."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -18,17 +16,13 @@ def describe_extra(value: Any, where: str, arrays: dict[str, npt.NDArray[Any]]) 
     if isinstance(value, Mapping):
         for key in value:
             if type(key) is not str or key.startswith("$"):
-                raise TypeError(
-                    f"{where} has the key {key!r}; keys must be texts that do not begin with $."
-                )
+                raise TypeError(f"{where} has the key {key!r}; keys must be texts without a leading $.")
         return {key: describe_extra(part, f"{where}/{key}", arrays) for key, part in value.items()}
     if isinstance(value, list):
         return [describe_extra(part, f"{where}/{i}", arrays) for i, part in enumerate(value)]
     if isinstance(value, np.ndarray):
         if not storable(value):
-            raise TypeError(
-                f"{where} is an array of dtype {value.dtype}, which has no place in a model file."
-            )
+            raise TypeError(f"{where} is an array of dtype {value.dtype}, which no model file can hold.")
         if where in arrays:
             raise TypeError(f"{where} is the name of two arrays; take keys without a slash.")
         arrays[where] = value

@@ -4,8 +4,6 @@ The layout is that of safetensors (``tensors.py``), so other programs can read t
 file is run, and all data are checked before use.
 """
 
-from __future__ import annotations
-
 __all__ = ["load"]
 
 import json
@@ -178,9 +176,7 @@ def _refuse_other_formats(texts: dict[str, str]) -> str | None:
 def _describe_estimator(estimator: Any) -> dict[str, Any]:
     kind = type(estimator)
     if exported(BaseEstimator).get(kind.__name__) is not kind:
-        raise TypeError(
-            f"{kind.__name__} is not one of budgetron's estimators, so no model file can name it."
-        )
+        raise TypeError(f"{kind.__name__} is not one of budgetron's estimators: no model file can name it.")
     params = estimator.get_params(deep=False)
     for name in vars(estimator):
         if name not in ATTRIBUTES and name not in params:

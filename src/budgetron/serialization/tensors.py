@@ -6,8 +6,6 @@ same arrays and texts always give the same bytes. One text is a checksum of the 
 zeros in its place. Sizes are checked against the length of the file before memory is allocated.
 """
 
-from __future__ import annotations
-
 __all__ = ["ModelFileError"]
 
 import hashlib

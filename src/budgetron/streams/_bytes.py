@@ -1,7 +1,5 @@
 """Read bytes from files and pipes. The first bytes, not the file name, tell how they are compressed."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io
@@ -66,19 +64,14 @@ class Source:
 
     def _decompressed(self, file: Any) -> Iterator[bytes]:
         peeked = Peeked(file, self.name)
-        for magic, decompress in DECOMPRESS.items():
-            if peeked.head.startswith(magic):
-                yield from self._raising_data_errors(decompress(peeked))
-                return
-        yield from peeked.pieces()
-
-    def _raising_data_errors(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        decompress = next((way for magic, way in DECOMPRESS.items() if peeked.head.startswith(magic)), None)
+        if decompress is None:
+            yield from peeked.pieces()
+            return
         try:
-            yield from pieces
-        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-            raise DataError(
-                f"{self.name}: the compressed data is damaged or truncated ({error})."
-            ) from error
+            yield from decompress(peeked)
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as why:
+            raise DataError(f"{self.name}: the compressed data is damaged or truncated ({why}).") from why
 
 
 class Peeked:
@@ -214,7 +207,6 @@ class Readable(io.RawIOBase):
         self._left = memoryview(b"")
 
     def readable(self) -> bool:
-        """Always true."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -222,9 +214,8 @@ class Readable(io.RawIOBase):
         done, line_ends = 0, False
         while done < len(buffer) and not (line_ends and done >= self._least):
             if not self._left:
-                self._left = memoryview(
-                    next(filter(None, self._pieces), b"")
-                )  # an empty piece is not the end
+                # An empty piece is not the end.
+                self._left = memoryview(next(filter(None, self._pieces), b""))
                 if not self._left:
                     break
             n = min(len(buffer) - done, len(self._left))

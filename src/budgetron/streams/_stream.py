@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
 
 from budgetron import _check
 from budgetron._rows import Matrix
@@ -37,6 +40,11 @@ class Block:
     def stop(self) -> int:
         """The index after the last row: ``stream.skip(block.stop)`` continues after this block."""
         return self.start + len(self)
+
+    def part(self, begin: int, end: int | None = None) -> Block:
+        """The rows from ``begin`` to ``end``, counted from the start of the block."""
+        cut = slice(begin, end)
+        return Block(self.X[cut], None if self.y is None else self.y[cut], self.start + begin)
 
 
 class Transform(ABC):
@@ -111,7 +119,6 @@ class Through(Stream):
 
     @property
     def n_features(self) -> int:
-        """The number of columns."""
         return self.source.n_features
 
     def skip(self, rows: int) -> Self:
@@ -130,7 +137,6 @@ class Through(Stream):
 
 
 def transformed(block: Block, transforms: Sequence[Transform]) -> Block:
-    """The block after all transforms."""
     for transform in transforms:
         block = transform.learn_transform(block)
     return block
@@ -138,6 +144,35 @@ def transformed(block: Block, transforms: Sequence[Transform]) -> Block:
 
 def _nonempty(block: Block) -> tuple[Block, ...]:
     return (block,) if len(block) else ()
+
+
+def joined(blocks: Sequence[Block]) -> Block:
+    """The rows of all blocks in one block, which starts where the first one does."""
+    if len(blocks) == 1:
+        return blocks[0]
+    rows = [block.X for block in blocks]
+    X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
+    y = None if blocks[0].y is None else np.concatenate([block.y for block in blocks])
+    return Block(X, y, blocks[0].start)
+
+
+def as_arrays(block: Block) -> dict[str, Any]:
+    """The block as arrays for a model file, without its start."""
+    X, labels = block.X, {} if block.y is None else {"y": block.y}
+    if not sparse.issparse(X):
+        return {"X": X} | labels
+    columns = np.array([X.shape[1]])
+    return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "columns": columns} | labels
+
+
+def from_arrays(arrays: Mapping[str, Any]) -> Block | None:
+    """The block that `as_arrays` saved, or None. Indices are checked, since native code will use them."""
+    X = arrays.get("X")
+    if "data" in arrays:
+        shape = (len(arrays["indptr"]) - 1, int(arrays["columns"][0]))
+        X = sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+        X.check_format(full_check=True)
+    return None if X is None else Block(X, arrays.get("y"), 0)
 
 
 def too_few_rows(name: str, first: int, rows: int) -> DataError:

@@ -1,7 +1,5 @@
 """Streams from arrays in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,16 +19,15 @@ class ArrayStream(Stream):
 
     @property
     def n_features(self) -> int:
-        """The number of columns."""
         return int(self.X.shape[1])
 
     def __iter__(self) -> Iterator[Block]:
         n = self.X.shape[0]
         if self.first > n:
             raise too_few_rows("from_arrays", self.first, n)
+        whole = Block(self.X, self.y, 0)
         for start in range(self.first, n, self.rows):
-            cut = slice(start, start + self.rows)
-            yield Block(self.X[cut], None if self.y is None else self.y[cut], start)
+            yield whole.part(start, start + self.rows)
 
 
 def from_arrays(X: Any, y: Any = None, rows: int = 1000) -> ArrayStream:

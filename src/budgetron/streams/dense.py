@@ -1,7 +1,5 @@
 """Convert sparse rows to dense rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from scipy import sparse
@@ -24,7 +22,6 @@ class Dense(Transform):
         return "Dense()"
 
     def learn_transform(self, block: Block) -> Block:
-        """The same rows, dense."""
         return Block(self.transform(block.X), block.y, block.start)
 
     def transform(self, X: Matrix) -> Matrix:
@@ -32,7 +29,6 @@ class Dense(Transform):
         return X.toarray() if sparse.issparse(X) else X
 
     def state(self) -> dict[str, Any]:
-        """Empty: this transform learns nothing."""
         return {}
 
     def restore(self, state: dict[str, Any]) -> None:

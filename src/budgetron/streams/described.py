@@ -1,7 +1,5 @@
 """Convert transforms to plain data (type and parameters, not the learned state) and back."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 
@@ -23,10 +21,8 @@ def described(transform: Transform) -> dict[str, Any]:
     >>> streams.described(streams.ShuffleBuffer(100, seed=3))
     {'type': 'ShuffleBuffer', 'size': 100, 'seed': 3}
     """
-    kind = type(transform)
-    return {"type": kind.__name__} | {
-        name: getattr(transform, name) for name in inspect.signature(kind).parameters
-    }
+    names = inspect.signature(type(transform)).parameters
+    return {"type": type(transform).__name__} | {name: getattr(transform, name) for name in names}
 
 
 def revived(description: dict[str, Any]) -> Transform:
@@ -38,6 +34,5 @@ def revived(description: dict[str, Any]) -> Transform:
     """
     if not isinstance(description, dict) or description.get("type") not in KINDS:
         raise ValueError(f"there is no transform with the description {description!r}")
-    return KINDS[description["type"]](
-        **{name: value for name, value in description.items() if name != "type"}
-    )
+    parameters = {name: value for name, value in description.items() if name != "type"}
+    return KINDS[description["type"]](**parameters)

@@ -1,7 +1,5 @@
 """Encode labels as 0, 1, 2 ..."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,7 +34,6 @@ class EncodeLabels(Transform):
         return np.array(list(self._codes))
 
     def learn_transform(self, block: Block) -> Block:
-        """The block with its labels replaced by codes."""
         if block.y is None:
             raise ValueError("EncodeLabels: the stream has no labels.")
         try:
@@ -55,9 +52,8 @@ class EncodeLabels(Transform):
                 if names[i] != names[i]:
                     raise DataError(f"EncodeLabels: {where} has the label NaN.")
                 if self.classes is not None:
-                    raise DataError(
-                        f"EncodeLabels: {where} has the label {names[i]!r}, which is not in classes."
-                    )
+                    what = f"the label {names[i]!r}, which is not in classes"
+                    raise DataError(f"EncodeLabels: {where} has {what}.")
                 known[names[i]] = len(known)
         if len({isinstance(name, str) for name in known}) > 1:
             raise DataError(MIXED)
@@ -70,11 +66,9 @@ class EncodeLabels(Transform):
         return self.seen[np.asarray(codes)]
 
     def state(self) -> dict[str, Any]:
-        """The labels seen so far."""
         return {"classes": self.seen}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a saved state."""
         self._codes = _codes(state["classes"])
 
 

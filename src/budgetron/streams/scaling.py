@@ -20,6 +20,7 @@ class Scaling(Transform):
 
     _dense: ClassVar[Any]
     _sparse: ClassVar[Any]
+    _missing: ClassVar[bool] = False  # whether NaN is a missing value
 
     def __init__(self) -> None:
         self._native: Any = None
@@ -69,7 +70,7 @@ class Scaling(Transform):
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
         with _check.in_range(f"{name}: X"):
             X = canonical(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
-        row = _core.first_too_large(whole(X), _core.Precision.Double)
+        row = _core.first_too_large(whole(X), _core.Precision.Double, self._missing)
         if row < X.shape[0]:
             raise DataError(f"{name}: row {start + row} (the first is 0) is too large or not finite.")
         if self._native is None:
@@ -92,6 +93,9 @@ class Scaling(Transform):
 class Standardise(Scaling):
     """Scales columns to mean 0 and variance 1, with the running mean and variance of each column.
 
+    NaN is a missing value: it becomes 0, the mean. :class:`~budgetron.Standardised` has the same scaling
+    inside a model, where it is saved and used to predict.
+
     Sparse rows are divided by the running root mean square and not centred, so that 0 stays 0.
 
     >>> import numpy as np
@@ -106,6 +110,7 @@ class Standardise(Scaling):
 
     _dense = _core.Moments
     _sparse = _core.Squares
+    _missing = True
 
 
 class MinMax(Scaling):

@@ -1,15 +1,12 @@
 """Shuffle a stream in bounded memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from budgetron import _check
-from budgetron._text import shown
-from budgetron.streams._stream import Block, Transform
+from budgetron.streams._stream import Block, Transform, as_arrays, from_arrays, joined
 
 
 class ShuffleBuffer(Transform):
@@ -30,11 +27,7 @@ class ShuffleBuffer(Transform):
 
     def __init__(self, size: int, seed: int = 0) -> None:
         self.size = _check.count(self, "size", size)
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
-            raise ValueError(
-                f"ShuffleBuffer: seed must be a whole number from 0 to 2^64 - 1, got {shown(seed)}."
-            )
-        self.seed = int(seed)
+        self.seed = _check.natural(self, "seed", seed)
         self.entered = 0
         self._drawn = 0
         self._left = 0
@@ -45,14 +38,20 @@ class ShuffleBuffer(Transform):
 
     @property
     def held(self) -> int:
-        """The number of rows in the buffer."""
         return 0 if self._held is None else len(self._held)
 
     def learn_transform(self, block: Block) -> Block:
         """Put the block into the buffer and return the rows that it replaces."""
         held = self.held
         fill = min(self.size - held, len(block))
-        rows = block if self._held is None else _joined(self._held, block)
+        rows = block
+        if self._held is not None:
+            a, b = self._held, block
+            if sparse.issparse(a.X) != sparse.issparse(b.X) or (a.y is None) != (b.y is None):
+                raise ValueError(
+                    "ShuffleBuffer: cannot mix dense and sparse, or labelled and unlabelled rows."
+                )
+            rows = joined([a, b])
         self.entered += len(block)
         leaving, staying = _swaps(self._uniforms(len(block) - fill), held + fill)
         self._held = _chosen(rows, staying, 0)
@@ -71,34 +70,17 @@ class ShuffleBuffer(Transform):
         return rest
 
     def state(self) -> dict[str, Any]:
-        """The counts, and the rows in the buffer."""
         counts = {"counts": np.array([self.entered, self._drawn, self._left])}
-        if self._held is None:
-            return counts
-        X, y = self._held.X, self._held.y
-        if sparse.issparse(X):
-            rows = {
-                "data": X.data,
-                "indices": X.indices,
-                "indptr": X.indptr,
-                "columns": np.array([X.shape[1]]),
-            }
-        else:
-            rows = {"X": X}
-        return counts | rows | ({} if y is None else {"y": y})
+        return counts | ({} if self._held is None else as_arrays(self._held))
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a saved state of a buffer of the same size and seed."""
         if state["counts"].shape != (3,) or (state["counts"] < 0).any():
             raise ValueError("ShuffleBuffer: the state must have three counts of at least 0.")
-        X = state.get("X")
-        if "data" in state:
-            shape = (len(state["indptr"]) - 1, int(state["columns"][0]))
-            X = sparse.csr_matrix((state["data"], state["indices"], state["indptr"]), shape=shape)
-        if X is not None and X.shape[0] > self.size:
-            raise ValueError(f"ShuffleBuffer: the state holds {X.shape[0]} rows, more than {self.size}.")
+        held = from_arrays(state)
+        if held is not None and len(held) > self.size:
+            raise ValueError(f"ShuffleBuffer: the state holds {len(held)} rows, more than {self.size}.")
         self.entered, self._drawn, self._left = (int(n) for n in state["counts"])
-        self._held = None if X is None else Block(X.copy(), state.get("y"), 0)
+        self._held = None if held is None else Block(held.X.copy(), held.y, 0)
 
     def _uniforms(self, n: int) -> Any:
         """The next n random numbers; they depend only on the seed and on how many were drawn before."""
@@ -122,15 +104,6 @@ def _swaps(uniforms: Any, size: int) -> tuple[Any, Any]:
     staying = np.arange(size)
     staying[places] = new  # of several assignments to a place, the last one counts
     return leaving, staying
-
-
-def _joined(a: Block, b: Block) -> Block:
-    if sparse.issparse(a.X) != sparse.issparse(b.X) or (a.y is None) != (b.y is None):
-        raise ValueError(
-            "ShuffleBuffer: cannot mix dense and sparse rows, or rows with and without labels."
-        )
-    X = sparse.vstack([a.X, b.X], format="csr") if sparse.issparse(a.X) else np.concatenate([a.X, b.X])
-    return Block(X, None if a.y is None else np.concatenate([a.y, b.y]), 0)
 
 
 def _chosen(rows: Block, order: Any, start: int) -> Block:

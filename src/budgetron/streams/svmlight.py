@@ -1,7 +1,5 @@
 """Streams from svmlight and LIBSVM files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -46,10 +44,8 @@ class SvmlightStream(Stream):
         parser = self._parser()
         for failure in _fed(parser, self.source):
             if parser.columns > width:
-                name = self.source.name
-                raise DataError(
-                    f"{name}: the file has more columns than when it was first read; give n_features."
-                )
+                why = "the file has more columns than when it was first read; give n_features"
+                raise DataError(f"{self.source.name}: {why}.")
             skipped = min(parser.ready, max(self.first - at, 0))
             parser.drop(skipped)
             at += skipped
@@ -65,7 +61,6 @@ class SvmlightStream(Stream):
             raise too_few_rows(self.source.name, self.first, at)
 
     def skip(self, rows: int) -> Self:
-        """The same stream without its first ``rows`` rows."""
         _ = self.n_features  # found here, once for all streams made by skip
         return super().skip(rows)
 

@@ -1,7 +1,5 @@
 """Streams from CSV and Parquet files, read in batches by pyarrow."""
 
-from __future__ import annotations
-
 import io
 from abc import abstractmethod
 from collections import Counter
@@ -14,13 +12,14 @@ import numpy as np
 
 from budgetron import _check
 from budgetron.streams._bytes import LINE_END, Readable, Source
-from budgetron.streams._stream import Block, DataError, Stream, too_few_rows
+from budgetron.streams._stream import Block, DataError, Stream, joined, too_few_rows
 
 LARGEST = 2**53
 BLOCK = 1 << 20  # the bytes of CSV parsed at a time, unless lines are long
 MOST_NAMES = 20  # column names listed in a message
 LONGEST = 300  # characters quoted from a pyarrow message
 BOM = b"\xef\xbb\xbf"
+MISSING = "expected a finite value, got a missing or infinite one"
 
 
 class TableStream(Stream):
@@ -46,38 +45,33 @@ class TableStream(Stream):
 
     @property
     def n_features(self) -> int:
-        """The number of columns."""
         return len(self.features)
 
     def __iter__(self) -> Iterator[Block]:
         at, batches = self._batches()
-        pieces: list[tuple[Any, Any]] = []  # rows collected until they fill a block
-        waiting = 0
+        waiting: list[Block] = []  # rows collected until they fill a block
         for batch in batches:
-            X, y = self._arrays(batch, at)
-            at += len(X)
-            new = min(len(X), max(at - self.first, 0))  # the rows before self.first are skipped
-            if not new:
+            block = self._block(batch, at)
+            at = block.stop
+            if at <= self.first:
                 continue
-            pieces.append((X[len(X) - new :], None if y is None else y[len(X) - new :]))
-            waiting += new
-            if waiting >= self.rows:
-                X, y = _joined(pieces)
-                start, whole = at - waiting, waiting - waiting % self.rows
+            waiting.append(block.part(max(self.first - block.start, 0)))
+            if at - waiting[0].start >= self.rows:
+                rows = joined(waiting)
+                whole = len(rows) - len(rows) % self.rows
                 for i in range(0, whole, self.rows):
-                    cut = slice(i, i + self.rows)
-                    yield Block(X[cut], None if y is None else y[cut], start + i)
-                pieces, waiting = [(X[whole:], None if y is None else y[whole:])], waiting - whole
+                    yield rows.part(i, i + self.rows)
+                waiting = [rows.part(whole)]
         if at < self.first:
             raise too_few_rows(self.source.name, self.first, at)
-        if waiting:
-            yield Block(*_joined(pieces), at - waiting)
+        if waiting and len(rest := joined(waiting)):
+            yield rest
 
     @abstractmethod
     def _batches(self) -> tuple[int, Iterator[Any]]:
         """The index of the first row that is read, and an iterator of pyarrow record batches."""
 
-    def _arrays(self, batch: Any, start: int) -> tuple[Any, Any]:
+    def _block(self, batch: Any, start: int) -> Block:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         X = np.empty((batch.num_rows, self.n_features))
         for j, name in enumerate(self.features):
@@ -85,49 +79,38 @@ class TableStream(Stream):
         finite = np.isfinite(X)
         if not finite.all():
             j = int(np.argmin(finite.all(axis=0)))
-            self._refuse_missing(~finite[:, j], self.features[j], start)
+            self._refuse(~finite[:, j], self.features[j], start)
         if self.target is None:
-            return X, None
+            return Block(X, None, start)
         import pyarrow as pa
 
         labels = columns[self.target]
         if not pa.types.is_string(labels.type) and not pa.types.is_large_string(labels.type):
             numbers = self._numbers(labels, self.target)
-            self._refuse_missing(~np.isfinite(numbers), self.target, start)
-            return X, self._whole(numbers, labels.type, start)
-        self._refuse_missing(labels.is_null().to_numpy(zero_copy_only=False), self.target, start)
-        return X, labels.to_numpy(zero_copy_only=False).astype(object)
-
-    def _whole(self, labels: Any, kind: Any, start: int) -> Any:
-        """Refuse labels of 2^53 or more: as doubles, different whole numbers would become equal."""
-        import pyarrow as pa
-
-        large = np.abs(labels) >= LARGEST
-        if large.any() and (self.from_text or not pa.types.is_floating(kind)):
-            row = start + int(np.argmax(large))
-            where = f"{self.source.name}, row {row} (the first is 0), column {self.target!r}"
-            raise DataError(
-                f"{where}: expected a label below 2^53, got a larger one, which would be rounded."
-            )
-        return labels
+            self._refuse(~np.isfinite(numbers), self.target, start)
+            exact = pa.types.is_floating(labels.type) and not self.from_text
+            rounded = (np.abs(numbers) >= LARGEST) & (not exact)  # different whole numbers may become equal
+            why = "expected a label below 2^53, got a larger one, which would be rounded"
+            self._refuse(rounded, self.target, start, why)
+            return Block(X, numbers, start)
+        self._refuse(labels.is_null().to_numpy(zero_copy_only=False), self.target, start)
+        return Block(X, labels.to_numpy(zero_copy_only=False).astype(object), start)
 
     def _numbers(self, column: Any, name: str) -> Any:
         import pyarrow as pa
 
-        if column.type != pa.float64():
+        if (found := column.type) != pa.float64():
             kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-            if not any(is_kind(column.type) for is_kind in kinds):
-                raise DataError(
-                    f"{self.source.name}: column {name!r} must hold numbers, got {column.type}."
-                )
+            if not any(is_kind(found) for is_kind in kinds):
+                raise DataError(f"{self.source.name}: column {name!r} must hold numbers, got {found}.")
             column = column.cast(pa.float64(), safe=False)
         return column.to_numpy(zero_copy_only=False)
 
-    def _refuse_missing(self, missing: Any, name: str, start: int) -> None:
-        if missing.any():
-            row = start + int(np.argmax(missing))
+    def _refuse(self, refused: Any, name: str, start: int, why: str = MISSING) -> None:
+        if refused.any():
+            row = start + int(np.argmax(refused))
             where = f"{self.source.name}, row {row} (the first is 0), column {name!r}"
-            raise DataError(f"{where}: expected a finite value, got a missing or infinite one.")
+            raise DataError(f"{where}: {why}.")
 
 
 class CsvStream(TableStream):
@@ -145,7 +128,6 @@ class CsvStream(TableStream):
 
     def _batches(self) -> tuple[int, Iterator[Any]]:
         import pyarrow as pa
-        from pyarrow import csv as arrow
 
         head = self._unused.pop() if self._unused else Head(self.source, self.delimiter)
         types = dict.fromkeys(self.features, pa.float64())
@@ -156,14 +138,8 @@ class CsvStream(TableStream):
 
         def read() -> Iterator[Any]:
             with _pyarrow_errors(self.source.name):
-                yield from arrow.open_csv(
-                    pa.PythonFile(Readable(head.pieces, least), mode="r"),
-                    read_options=arrow.ReadOptions(use_threads=False, block_size=head.block),
-                    parse_options=arrow.ParseOptions(delimiter=self.delimiter),
-                    convert_options=arrow.ConvertOptions(
-                        column_types=types, include_columns=list(types), strings_can_be_null=True
-                    ),
-                )
+                file = pa.PythonFile(Readable(head.pieces, least), mode="r")
+                yield from head.open(file, types, strings_can_be_null=True)
 
         return 0, read()
 
@@ -180,29 +156,32 @@ class Head:
         # pyarrow refuses lines longer than a block, and is slow if a block has few rows.
         self.block = max(BLOCK, 4 * longest, min(64 * longest, 32 * BLOCK))
         with _pyarrow_errors(source.name):
-            self.names = list(self._read(1).schema.names) if self._lines else []
+            self.names = list(self.open(self._first(1), {}).schema.names) if self._lines else []
 
     def is_number(self, name: str) -> bool:
         """Whether the first row has a number in a column. NaN counts as one, and is refused later."""
         import pyarrow as pa
 
         try:
-            [text] = self._read(2, {name: pa.string()}).read_all().column(name).to_pylist()
+            [text] = self.open(self._first(2), {name: pa.string()}).read_all().column(name).to_pylist()
             float(text)
         except (ValueError, pa.ArrowException):
             return False
         return True
 
-    def _read(self, lines: int, types: dict[str, Any] | None = None) -> Any:
-        """A pyarrow reader of the first one or two lines."""
+    def open(self, file: Any, types: dict[str, Any], **more: Any) -> Any:
+        """A pyarrow reader of a file with this head."""
         from pyarrow import csv as arrow
 
         return arrow.open_csv(
-            io.BytesIO(b"\n".join(self._lines[:lines]) + b"\n"),
+            file,
             read_options=arrow.ReadOptions(use_threads=False, block_size=self.block),
             parse_options=arrow.ParseOptions(delimiter=self._delimiter),
-            convert_options=arrow.ConvertOptions(column_types=types, include_columns=list(types or ())),
+            convert_options=arrow.ConvertOptions(column_types=types, include_columns=list(types), **more),
         )
+
+    def _first(self, lines: int) -> io.BytesIO:
+        return io.BytesIO(b"\n".join(self._lines[:lines]) + b"\n")
 
 
 def _first_lines(pieces: Iterator[bytes]) -> tuple[bytes, list[bytes]]:
@@ -226,14 +205,6 @@ def _line(head: bytearray, start: int, end: int) -> list[bytes]:
     line = bytes(head[start:end])
     line = line.removeprefix(BOM) if start == 0 else line
     return [line] if line else []
-
-
-def _joined(pieces: list[tuple[Any, Any]]) -> tuple[Any, Any]:
-    """Concatenate the rows and labels of all pieces."""
-    if len(pieces) == 1:
-        return pieces[0]
-    X = np.concatenate([X for X, _ in pieces])
-    return X, None if pieces[0][1] is None else np.concatenate([y for _, y in pieces])
 
 
 class ParquetStream(TableStream):
@@ -289,9 +260,7 @@ def from_parquet(
 
     source = Source(source)
     if not source.rereadable:
-        raise ValueError(
-            f"from_parquet: {source.name} is a pipe, expected a file: Parquet is read from its end."
-        )
+        raise ValueError(f"from_parquet: {source.name} is a pipe, but Parquet is read from its end.")
     with _pyarrow_errors(source.name):
         names = parquet.ParquetFile(source.path or source.file).schema_arrow.names
     return ParquetStream(source, names, target, features, _check.count("from_parquet", "rows", rows))
@@ -315,6 +284,5 @@ def _pyarrow_errors(name: str) -> Iterator[None]:
         message = str(error).splitlines()[0]
         if "straddling object" in message:
             message = "a line is too long: it has many more bytes than the first two lines."
-        raise DataError(
-            f"{name}: {message if len(message) <= LONGEST else message[:LONGEST] + '...'}"
-        ) from error
+        message = message if len(message) <= LONGEST else f"{message[:LONGEST]}..."
+        raise DataError(f"{name}: {message}") from error

@@ -1,7 +1,5 @@
 """``budgetron compare``: several algorithms over random orders of the same rows."""
 
-from __future__ import annotations
-
 import os
 from argparse import Namespace
 from importlib.util import find_spec
@@ -10,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetron import SaveError, datasets
+from budgetron import datasets
 from budgetron._tasks import Labels, Targets
 from budgetron.cli import input, learners, output
 from budgetron.cli.arguments import Parser, seed, whole
@@ -25,7 +23,6 @@ EXAMPLES = """\
 
 
 def parser() -> Parser:
-    """The argument parser."""
     made = Parser(
         "compare",
         "ALGORITHM... --data FILE [FLAGS]",
@@ -38,39 +35,32 @@ def parser() -> Parser:
         "--data", metavar="FILE", required=True, help="a file, the name of a data set, or - for a pipe"
     )
     input.add_arguments(made)
-    task = made.add_argument_group("task")
-    task.add_argument("--regression", action="store_true", help="the labels are real-valued targets")
-    task.add_argument(
-        "--permutations", type=whole(1), default=20, metavar="N", help="the number of orders; default 20"
-    )
-    task.add_argument(
-        "--seed", type=seed, default=0, metavar="N", help="the seed of the first order; default 0"
-    )
-    task.add_argument(
+    add = made.add_argument_group("task").add_argument
+    add("--regression", action="store_true", help="the labels are real-valued targets")
+    add("--permutations", type=whole(1), default=20, metavar="N", help="the number of orders; default 20")
+    add("--seed", type=seed, default=0, metavar="N", help="the seed of the first order; default 0")
+    add(
         "--jobs",
         type=int,
         default=1,
         metavar="N",
         help="the number of threads; -1 means one per processor; default 1",
     )
-    results = made.add_argument_group("results")
-    results.add_argument(
-        "--every", type=whole(1), metavar="N", help="the number of rows between two points of the figure"
-    )
-    results.add_argument(
+    add = made.add_argument_group("results").add_argument
+    add("--every", type=whole(1), metavar="N", help="the number of rows between two points of the figure")
+    add(
         "--figure",
         metavar="FILE",
         help="plot error, support vectors and time to FILE (.png, .svg or .pdf); default compare.png, if "
         "matplotlib is installed",
     )
-    results.add_argument("--no-figure", action="store_true", help="do not plot")
-    results.add_argument("--json", action="store_true", help="print a JSON document instead of a table")
+    add("--no-figure", action="store_true", help="do not plot")
+    add("--json", action="store_true", help="print a JSON document instead of a table")
     learners.add_flags(made)
     return made
 
 
 def main(argv: list[str]) -> None:
-    """Run the command."""
     args = parser().parse_intermixed_args(argv)
     names = [learners.algorithm_name(word) for word in args.algorithms]
     if len(set(names)) < len(names):
@@ -109,10 +99,7 @@ def _check(args: Namespace) -> None:
             raise UsageError(
                 f"--figure: expected a name that ends with .png, .svg or .pdf, got {args.figure!r}."
             )
-        if Path(args.figure).is_dir() or not os.access(Path(args.figure).absolute().parent, os.W_OK):
-            raise SaveError(
-                f"{args.figure}: cannot be written: it is a folder, or in one that is missing or read-only."
-            )
+        output.check_place(Path(args.figure))
         if find_spec("matplotlib") is None:
             raise UsageError("--figure needs matplotlib: pip install 'budgetron[plot]'.")
 

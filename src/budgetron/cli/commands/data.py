@@ -1,8 +1,7 @@
 """``budgetron data``: list, describe and download data sets."""
 
-from __future__ import annotations
-
 from budgetron import datasets
+from budgetron._text import aligned
 from budgetron.cli.arguments import Parser
 from budgetron.cli.input import exists
 from budgetron.cli.process import UsageError
@@ -16,7 +15,6 @@ EXAMPLES = """\
 
 
 def main(argv: list[str]) -> None:
-    """Run the command."""
     made = Parser(
         "data",
         "list | describe NAME | fetch NAME",
@@ -30,9 +28,8 @@ def main(argv: list[str]) -> None:
     made.add_argument("name", nargs="?", metavar="NAME", help="the name of a data set")
     args = made.parse_args(argv)
     if (args.name is None) != (args.action == "list"):
-        raise UsageError(
-            "data list takes no name." if args.action == "list" else f"data {args.action} needs a name."
-        )
+        what = "takes no name" if args.action == "list" else "needs a name"
+        raise UsageError(f"data {args.action} {what}.")
     if args.action == "list":
         print(_list())
         return
@@ -44,20 +41,13 @@ def main(argv: list[str]) -> None:
 def _list() -> str:
     """A table of all data sets. "local" says whether the files are in the data folder."""
     entries = [datasets.describe(name) for name in datasets.names()]
-    rows = [("name", "task", "rows", "columns", "classes", "local"), *map(_row, entries)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            f"{cell:<{w}}" if i < 2 else f"{cell:>{w}}"
-            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    )
+    head = ["name", "task", "rows", "columns", "classes", "local"]
+    return "\n".join(aligned([head, *map(_row, entries)], left=2))
 
 
-def _row(entry: datasets.DataSet) -> tuple[str, ...]:
+def _row(entry: datasets.DataSet) -> list[str]:
     counts = ("" if n is None else str(n) for n in (entry.size, entry.columns, entry.classes))
-    return (entry.name, entry.task or "", *counts, "yes" if _is_local(entry.name) else "no")
+    return [entry.name, entry.task or "", *counts, "yes" if _is_local(entry.name) else "no"]
 
 
 def _is_local(name: str) -> bool:

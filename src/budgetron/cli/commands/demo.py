@@ -1,12 +1,9 @@
 """``budgetron demo``: compare ten learners on handwritten digits."""
 
-from __future__ import annotations
-
 from budgetron.cli.arguments import Parser, whole
 
 
 def main(argv: list[str]) -> None:
-    """Run the command."""
     made = Parser(
         "demo",
         "[--orders N]",

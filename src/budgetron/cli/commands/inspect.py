@@ -1,7 +1,5 @@
 """``budgetron inspect``: show the contents of a model file, without building the model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from budgetron import model_files
@@ -10,10 +8,10 @@ from budgetron.cli.arguments import Parser
 from budgetron.model_files import ModelFile
 
 LONGEST = 100
+SHORT = str | int | float | None
 
 
 def main(argv: list[str]) -> None:
-    """Run the command."""
     made = Parser(
         "inspect",
         "MODEL [--json]",
@@ -49,23 +47,20 @@ def _text(file: ModelFile) -> str:
     rows += [(name, _code(fitted.get(name))) for name in ("n_features_in", "dtype", "seed")]
     rows += [("classes", _classes(fitted.get("classes"), file))]
     if isinstance(run, dict):
-        rows += [(_code(name)[1:-1], _code(value)) for name, value in sorted(run.items()) if _short(value)]
+        rows += [
+            (_code(name)[1:-1], _code(value))
+            for name, value in sorted(run.items())
+            if isinstance(value, SHORT)
+        ]
         rows += [("step", _code(step["what"])) for step in _steps(run)]
-    rows += [
-        ("extra", _code(name)[1:-1])
-        for name in sorted(extra if isinstance(extra, dict) else ())
-        if name != "run"
-    ]
+    others = sorted(set(extra) - {"run"}) if isinstance(extra, dict) else []
+    rows += [("extra", _code(name)[1:-1]) for name in others]
     arrays = [
         f"  {_code(name)[1:-1]:<40} {array.dtype.name:>8} {array.shape!s:>16} {array.nbytes:>12}"
         for name, array in sorted(file.arrays.items())
     ]
     head = f"  {'arrays':<40} {'dtype':>8} {'shape':>16} {'bytes':>12}"
     return "\n".join([output.pairs(rows), "", head, *arrays])
-
-
-def _short(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float)
 
 
 def _steps(run: dict[str, Any]) -> list[dict[str, Any]]:
@@ -88,10 +83,8 @@ def _classes(value: Any, file: ModelFile) -> str:
 def _code(value: Any) -> str:
     """A description as Python code, with control characters escaped."""
     if isinstance(value, dict):
-        inner = ", ".join(
-            f"{ascii(key)[1:-1]}={_code(value)}" for key, value in value.items() if key != "type"
-        )
-        return f"{ascii(value.get('type', 'dict'))[1:-1]}({inner})"
+        parts = (f"{ascii(key)[1:-1]}={_code(part)}" for key, part in value.items() if key != "type")
+        return f"{ascii(value.get('type', 'dict'))[1:-1]}({', '.join(parts)})"
     if isinstance(value, list):
         return _cut("[" + ", ".join(map(_code, value[:LONGEST])) + "]")
     return _cut(ascii(value))

@@ -1,7 +1,5 @@
 """``budgetron predict``: predict rows with a saved model."""
 
-from __future__ import annotations
-
 import sys
 from argparse import Namespace
 from collections.abc import Callable
@@ -14,7 +12,7 @@ from budgetron.cli import checkpoint, input, output
 from budgetron.cli.arguments import Parser, whole
 from budgetron.cli.process import UsageError, say
 from budgetron.cli.session import refuse_unprintable
-from budgetron.streams import Block, DataError
+from budgetron.streams import DataError
 
 EXAMPLES = """\
   budgetron predict model test.svm.xz > predictions
@@ -24,11 +22,10 @@ EXAMPLES = """\
 
 
 def parser() -> Parser:
-    """The argument parser."""
     made = Parser(
         "predict",
         "MODEL FILE [FLAGS]",
-        "Print the predictions of a saved model, one line per row. Rows are scaled as in its run.",
+        "Print the predictions of a saved model, one line per row.",
         EXAMPLES,
     )
     made.add_argument("model", metavar="MODEL", help="a model file")
@@ -40,7 +37,9 @@ def parser() -> Parser:
         help="print scores f(x) instead of labels; one per class for more than two classes",
     )
     what.add_argument(
-        "--proba", action="store_true", help="print class probabilities (only for --loss logistic)"
+        "--proba",
+        action="store_true",
+        help="print class probabilities, where the learner has them, as auto",
     )
     rows = input.add_arguments(made)
     rows.add_argument(
@@ -50,10 +49,9 @@ def parser() -> Parser:
 
 
 def main(argv: list[str]) -> None:
-    """Run the command."""
     args = parser().parse_args(argv)
     file = model_files.read(args.model)
-    model, transforms = file.estimator(), checkpoint.transforms_of(file)
+    model = file.estimator()
     columns = model.n_features_in_
     if args.features not in (None, columns):
         raise UsageError(f"--features {args.features}: expected {columns}, as {args.model} has.")
@@ -67,46 +65,27 @@ def main(argv: list[str]) -> None:
     if (names is None) != (input.names_of(source) is None):
         which = args.file if names is None else args.model
         say(f"only {which} has column names: columns are matched by position.")
-    write_lines = _line_writer(model, args)
-    for block in source:
-        sys.stdout.write(write_lines(_scaled(block, transforms, args.file)))
-        sys.stdout.flush()
-
-
-def _scaled(block: Block, transforms: list[Any], name: str) -> Block:
-    X = block.X
-    try:
-        for transform in transforms:
-            X = transform.transform(X)
-    except ValueError as error:
-        raise DataError(
-            f"{name}, rows {block.start} to {block.stop - 1} (the first is 0): {error}"
-        ) from error
-    return Block(X, block.y, block.start)
-
-
-def _line_writer(model: Any, args: Namespace) -> Callable[[Block], str]:
-    """A function that turns a block into lines of output."""
-    if args.scores:
-        function = getattr(model, "decision_function", model.predict)
-    elif args.proba:
-        if not hasattr(model, "predict_proba"):
-            raise UsageError(
-                f"--proba: {args.model} has no probabilities; expected a classifier with --loss logistic."
-            )
-        function = model.predict_proba
-    else:
-        function = model.predict
+    predict = _function(model, args)
     write = _numbers if args.scores or args.proba else output.lines
-
-    def lines(block: Block) -> str:
+    for block in source:
         try:
-            return write(function(block.X))
+            text = write(predict(block.X))
         except ValueError as error:
             where = f"{args.file}, rows {block.start} to {block.stop - 1} (the first is 0)"
             raise DataError(f"{where}: {error}") from error
+        sys.stdout.write(text)
+        sys.stdout.flush()
 
-    return lines
+
+def _function(model: Any, args: Namespace) -> Callable[[Any], Any]:
+    """The method of the model that the flags ask for."""
+    if args.proba and not hasattr(model, "predict_proba"):
+        raise UsageError(
+            f"--proba: {args.model} has no probabilities; expected auto, or a run with --loss logistic."
+        )
+    name = "predict_proba" if args.proba else "decision_function" if args.scores else "predict"
+    function: Callable[[Any], Any] = getattr(model, name, model.predict)
+    return function
 
 
 def _numbers(values: Any) -> str:

@@ -1,7 +1,5 @@
 """``budgetron run``: run one learner over a stream."""
 
-from __future__ import annotations
-
 import os
 from argparse import Namespace
 from collections.abc import Callable
@@ -10,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from budgetron import SaveError
-from budgetron.cli import checkpoint, input, learners
+from budgetron.cli import checkpoint, input, learners, output
 from budgetron.cli.arguments import Parser, seed, whole
 from budgetron.cli.output import Document, Predictions, Table
 from budgetron.cli.process import Interrupted, Signals, UsageError
@@ -29,7 +27,6 @@ EXAMPLES = """\
 
 
 def parser() -> Parser:
-    """The argument parser."""
     made = Parser(
         "run",
         "ALGORITHM FILE [FLAGS]",
@@ -49,46 +46,38 @@ def parser() -> Parser:
     )
     task = made.add_argument_group("task")
     kind = task.add_mutually_exclusive_group()
+    add = task.add_argument
     kind.add_argument("--classes", metavar="A,B,...", help="all labels; required for a pipe")
     kind.add_argument("--regression", action="store_true", help="the labels are real-valued targets")
-    task.add_argument(
+    add(
         "--delay",
         type=whole(0),
         default=0,
         metavar="N",
         help="the label of a row arrives N rows later; default 0",
     )
-    task.add_argument(
-        "--seed", type=seed, default=0, metavar="N", help="the seed of all random choices; default 0"
-    )
-    results = made.add_argument_group("results")
-    results.add_argument(
-        "--every", type=whole(1), metavar="N", help="print a line every N rows, not only at the end"
-    )
-    results.add_argument("--json", action="store_true", help="print a JSON document instead of a table")
-    results.add_argument(
+    add("--seed", type=seed, default=0, metavar="N", help="the seed of all random choices; default 0")
+    add = made.add_argument_group("results").add_argument
+    add("--every", type=whole(1), metavar="N", help="print a line every N rows, not only at the end")
+    add("--json", action="store_true", help="print a JSON document instead of a table")
+    add(
         "--predictions",
         metavar="FILE",
         help="write predictions, one per line; with - they go to stdout and the table to stderr",
     )
-    results.add_argument(
-        "--save", metavar="MODEL", help="write the model and the state of the run to a file"
-    )
-    results.add_argument(
+    add("--save", metavar="MODEL", help="write the model and the state of the run to a file")
+    add(
         "--checkpoint-every",
         type=whole(1),
         metavar="N",
         help="also save after the first block that ends N or more rows later",
     )
-    results.add_argument(
-        "--resume", action="store_true", help="continue the run in MODEL, if the file exists"
-    )
+    add("--resume", action="store_true", help="continue the run in MODEL, if the file exists")
     learners.add_flags(made)
     return made
 
 
 def main(argv: list[str]) -> None:
-    """Run the command."""
     args = parser().parse_args(argv)
     args.algorithm = learners.algorithm_name(args.algorithm)
     _check(args)
@@ -114,26 +103,15 @@ def _check(args: Namespace) -> None:
         raise UsageError("--checkpoint-every and --resume need --save MODEL.")
     if args.json and args.predictions == "-":
         raise UsageError("--json and --predictions - both write to stdout: give --predictions a file.")
-    for place in (args.save, args.predictions):
-        if place not in (None, "-"):
-            _check_place(Path(place), args.file)
+    places = [Path(place) for place in (args.save, args.predictions) if place not in (None, "-")]
+    for place in places:
+        output.check_place(place)
+        if place.exists() and os.path.exists(args.file) and place.samefile(args.file):
+            raise UsageError(f"{place} is the file that the rows are read from: write to another file.")
     if args.save is not None and (why := obstacle(args.save)):
         raise SaveError(f"{args.save}: cannot be written: {why}.")
-    places = [Path(place) for place in (args.save, args.predictions) if place not in (None, "-")]
     if len(places) == 2 and _same_file(*places):
         raise UsageError(f"--save and --predictions are the same file, {args.save}: give two files.")
-
-
-def _check_place(place: Path, file: str) -> None:
-    """Check before the first row that a file can be written."""
-    folder = place.absolute().parent
-    if not folder.is_dir():
-        raise SaveError(f"{place}: cannot be written: there is no folder {folder}.")
-    if place.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        why = "it is a folder" if place.is_dir() else "its folder is not writable"
-        raise SaveError(f"{place}: cannot be written: {why}.")
-    if place.exists() and os.path.exists(file) and place.samefile(file):
-        raise UsageError(f"{place} is the file that the rows are read from: write to another file.")
 
 
 def _same_file(a: Path, b: Path) -> bool:

@@ -19,11 +19,12 @@
 
 namespace budgetron {
 
-// The first learned row decides: dense rows are centred; sparse ones are not, so that 0 stays 0. Rows of the other kind
-// are then treated alike.
-class Standardised final : public Learner {
+// The first learned row decides: dense rows are scaled by Dense; sparse ones by Sparse, which does not centre them, so
+// that 0 stays 0. Rows of the other kind are then treated alike.
+template <class Dense, class Sparse>
+class Scaled final : public Learner {
  public:
-  Standardised(std::shared_ptr<Learner> learner, std::size_t columns, double clip, bool targets)
+  Scaled(std::shared_ptr<Learner> learner, std::size_t columns, double clip, bool targets)
       : learner_(std::move(learner)), columns_(columns), clip_(clip) {
     if (targets) target_.emplace();
   }
@@ -32,7 +33,7 @@ class Standardised final : public Learner {
   std::size_t outputs() const override { return learner_->outputs(); }
   std::size_t size() const override { return learner_->size(); }
   void keep_average(double suffix) override { learner_->keep_average(suffix); }
-  bool accepts_missing() const override { return true; }
+  bool accepts_missing() const override { return Dense::missing; }
   const std::shared_ptr<Learner>& inner() const { return learner_; }
 
   std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) override {
@@ -69,9 +70,9 @@ class Standardised final : public Learner {
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
     Counter kind = scaling_.index();
-    io.field("standardised.kind", kind);
+    io.field("scaled.kind", kind);
     if (io.restoring()) start(kind);
-    Prefixed columns(io, "standardised.");
+    Prefixed columns(io, "scaled.");
     std::visit(
         [&](auto& scaling) {
           if constexpr (!std::is_same_v<std::decay_t<decltype(scaling)>, std::monostate>) scaling.fields(columns);
@@ -82,7 +83,7 @@ class Standardised final : public Learner {
     learner_->fields(inner);
   }
   bool consistent() const override {
-    return sound_ && learner_->consistent() &&
+    return sound_ && learner_->consistent() && (!target_ || target_->is_consistent()) &&
            std::visit(
                [&](const auto& scaling) {
                  if constexpr (std::is_same_v<std::decay_t<decltype(scaling)>, std::monostate>)
@@ -94,7 +95,7 @@ class Standardised final : public Learner {
   }
 
  private:
-  using Scaling = std::variant<std::monostate, Moments, Squares>;  // before the first row; centred; uncentred
+  using Scaling = std::variant<std::monostate, Dense, Sparse>;  // before the first row; centred; uncentred
 
   // The running mean and deviation of the targets.
   struct Target {
@@ -109,10 +110,13 @@ class Standardised final : public Learner {
       squares = added(squares, d * (y - mean));
       return (y - mean) / deviation();
     }
+    bool is_consistent() const {
+      return rows >= 0 && squares >= 0 && std::isfinite(rows) && std::isfinite(mean) && std::isfinite(squares);
+    }
     void fields(Fields& io) {
-      io.field("standardised.target.rows", rows);
-      io.field("standardised.target.mean", mean);
-      io.field("standardised.target.squares", squares);
+      io.field("scaled.target.rows", rows);
+      io.field("scaled.target.mean", mean);
+      io.field("scaled.target.squares", squares);
     }
   };
 
@@ -182,7 +186,7 @@ class Standardised final : public Learner {
     return done;
   }
 
-  bool centred() const { return std::holds_alternative<Moments>(scaling_); }
+  bool centred() const { return std::holds_alternative<Dense>(scaling_); }
   // The number of rows whose scaled copies fit in the cache. One, if a copy of the statistics would cost more than that
   // many rows.
   std::size_t at_once(const Rows& rows) const {
@@ -192,8 +196,8 @@ class Standardised final : public Learner {
 
   void start(Counter kind) {
     sound_ = kind <= 2;
-    if (kind == 1) scaling_.emplace<Moments>(0);
-    if (kind == 2) scaling_.emplace<Squares>(0);
+    if (kind == 1) scaling_.template emplace<Dense>(0);
+    if (kind == 2) scaling_.template emplace<Sparse>(0);
   }
 
   double clipped(double v) const { return std::clamp(v, -clip_, clip_); }
@@ -202,43 +206,43 @@ class Standardised final : public Learner {
   void scale_row(const Row& row, Block& block) const {
     std::vector<double>& out = block.values();
     if (block.sparse()) {
-      const auto* squares = std::get_if<Squares>(&scaling_);
-      each(row, [&](std::size_t j, double v) { out.push_back(squares ? clipped(squares->scaled(j, v)) : 0); });
+      const auto* sparse = std::get_if<Sparse>(&scaling_);
+      each(row, [&](std::size_t j, double v) { out.push_back(sparse ? clipped(sparse->scaled(j, v)) : 0); });
       return;
     }
     const std::size_t from = out.size();
     out.resize(from + columns_);
     const auto to = std::span(out).subspan(from);
-    if (const auto* moments = std::get_if<Moments>(&scaling_)) {
+    if (const auto* dense = std::get_if<Dense>(&scaling_)) {
       if (is_sparse(row))
-        for (std::size_t j = 0; j < columns_; ++j) to[j] = clipped(moments->scaled(j, 0));
-      each(row, [&](std::size_t j, double v) { to[j] = clipped(moments->scaled(j, v)); });
-    } else if (const auto* squares = std::get_if<Squares>(&scaling_)) {
-      each(row, [&](std::size_t j, double v) { to[j] = clipped(squares->scaled(j, v)); });
+        for (std::size_t j = 0; j < columns_; ++j) to[j] = clipped(dense->scaled(j, 0));
+      each(row, [&](std::size_t j, double v) { to[j] = clipped(dense->scaled(j, v)); });
+    } else if (const auto* sparse = std::get_if<Sparse>(&scaling_)) {
+      each(row, [&](std::size_t j, double v) { to[j] = clipped(sparse->scaled(j, v)); });
     }
   }
 
   void count_row(const Row& row) {
     if (scaling_.index() == 0) {
       if (is_sparse(row))
-        scaling_.emplace<Squares>(columns_);
+        scaling_.template emplace<Sparse>(columns_);
       else
-        scaling_.emplace<Moments>(columns_);
+        scaling_.template emplace<Dense>(columns_);
     }
-    if (auto* squares = std::get_if<Squares>(&scaling_)) {
-      squares->next_row();
-      each(row, [&](std::size_t j, double v) { squares->count(j, v); });
+    if (auto* sparse = std::get_if<Sparse>(&scaling_)) {
+      sparse->next_row();
+      each(row, [&](std::size_t j, double v) { sparse->count(j, v); });
       return;
     }
-    auto& moments = std::get<Moments>(scaling_);
-    moments.next_row();
+    auto& dense = std::get<Dense>(scaling_);
+    dense.next_row();
     if (!is_sparse(row)) {
-      each(row, [&](std::size_t j, double v) { moments.count(j, v); });
+      each(row, [&](std::size_t j, double v) { dense.count(j, v); });
       return;
     }
     std::vector<double> all(columns_);
     each(row, [&](std::size_t j, double v) { all[j] = v; });
-    for (std::size_t j = 0; j < columns_; ++j) moments.count(j, all[j]);
+    for (std::size_t j = 0; j < columns_; ++j) dense.count(j, all[j]);
   }
 
   static bool is_sparse(const Row& row) {

@@ -1,0 +1,66 @@
+"""Labels that arrive later than their rows."""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from budgetron.errors import DivergedError
+from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.streams import Block
+from budgetron.streams._stream import joined
+
+Estimator = OnlineClassifier | OnlineRegressor
+Labels = npt.NDArray[Any]
+
+
+class Delayed:
+    """The queue of rows whose labels have not arrived: a label arrives ``delay`` rows after its row.
+
+    A row of weight 0 is predicted but not learned. So each row is passed to the estimator twice: first with
+    weight 0, and again when its label arrives. One native call takes both kinds, interleaved.
+    """
+
+    def __init__(self, delay: int, blocks: Sequence[Block] = ()) -> None:
+        self.delay = delay
+        self.blocks = deque(blocks)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.blocks))
+
+    def predict_learn(self, estimator: Estimator, block: Block) -> Labels:
+        """Predict the rows, learn those whose labels arrive meanwhile, and return the predictions."""
+        if not self.delay:
+            return estimator.progressive_predict(block.X, block.y)
+        n = len(block)
+        self.blocks.append(block)
+        both = joined([block, *self._take(max(0, len(self) - self.delay))])
+        late = np.arange(len(both) - n) + n - (len(both) - n)  # the row after which each label arrives
+        order = np.argsort(np.concatenate([2 * np.arange(n), 2 * late + 1]))
+        learned = order >= n
+        try:
+            predicted = estimator.progressive_predict(
+                both.X[order], both.y[order], sample_weight=learned * 1.0
+            )
+        except DivergedError as error:
+            error.rows_learned = int(np.count_nonzero(learned[: error.rows_learned]))
+            raise
+        return np.asarray(predicted[~learned])
+
+    def learn_all(self, estimator: Estimator) -> None:
+        if self.blocks:
+            rest = joined(self._take(len(self)))
+            estimator.partial_fit(rest.X, rest.y)
+
+    def _take(self, n: int) -> list[Block]:
+        """Remove the n oldest rows from the queue and return them, in blocks."""
+        taken = []
+        while n:
+            block = self.blocks.popleft()
+            if len(block) > n:
+                self.blocks.appendleft(block.part(n))
+            taken.append(block.part(0, n))
+            n -= len(taken[-1])
+        return taken

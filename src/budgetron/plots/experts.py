@@ -1,0 +1,74 @@
+"""Plot the experts of a stack over a stream."""
+
+from typing import Any
+
+import numpy as np
+
+from budgetron._spec import Spec
+from budgetron.evaluate import prequential
+from budgetron.learners import Learner
+from budgetron.plots import style
+from budgetron.plots.curves import Line, curves
+from budgetron.stacked import Stacked
+
+
+def experts(model: Any, stream: Any, *, classes: Any = None, every: int = 200) -> Any:
+    """Learn a stream, and draw the weight and the mean loss of every expert against rows.
+
+    Parameters
+    ----------
+    model : OnlineClassifier or OnlineRegressor
+        Its learner is a :class:`~budgetron.Stacked` one, as the default is.
+    stream : stream, or pair of rows and labels
+        As for :func:`budgetron.evaluate.prequential`.
+    classes : labels, optional
+        All labels of the stream, for an unfitted classifier and a stream.
+    every : int
+        The number of rows between two points.
+
+    Returns
+    -------
+    Figure
+        Two axes: the weights, and the mean losses so far.
+    """
+    rows, weights, losses = [], [], []
+    more = {} if classes is None else {"classes": classes}
+    for record in prequential(model, stream, every=every, **more):
+        if not hasattr(model, "expert_weights_"):
+            raise TypeError(f"plots.experts: model must have a Stacked learner, got {model.learner_!r}.")
+        rows.append(record.rows)
+        weights.append(model.expert_weights_)
+        losses.append(model.expert_losses_)
+    if not rows:
+        raise ValueError("plots.experts: the stream has no rows.")
+    figure, axes = style.pyplot().subplots(1, 2, figsize=(13, 4), layout="constrained")
+    names = _names(model.learner_)
+    loss = "log loss so far" if hasattr(model, "classes_") else "squared error so far"
+    for ax, values, label in zip(axes, (weights, losses), ("weight", loss), strict=True):
+        lines = [
+            Line(name, np.array(rows), line, np.zeros(len(rows)))
+            for name, line in zip(names, np.array(values).T, strict=True)
+        ]
+        last = ax is axes[-1]
+        curves(lines, ax, named=last)
+        ax.set(xlabel="rows", ylabel=label)
+    return figure
+
+
+def _names(learner: Learner) -> list[str]:
+    """A short name of each expert: its number and its main parts."""
+    while not isinstance(learner, Stacked):
+        learner = learner.learner  # type: ignore[attr-defined]
+    return [f"{i}: {_short(expert)}" for i, expert in enumerate(learner.learners)]
+
+
+def _short(expert: Spec) -> str:
+    parts = expert.get_params(deep=False)
+    rule, features = parts.get("rule"), parts.get("features")
+    if rule is None or features is None:
+        return ", ".join(type(part).__name__ for part in (rule, parts.get("budget")) if part is not None)
+    maps = [features, *getattr(features, "maps", ())]
+    maps = [getattr(each, "features", each) for each in maps]
+    kind = next((type(each).__name__ for each in maps if type(each).__name__ != "Stack"), "Stack")
+    drift = getattr(rule, "drift", 0)
+    return f"{kind}, {type(rule).__name__}" + (f" drift {drift:g}" if drift else "")
