@@ -42,6 +42,27 @@ class PartFactor {
 
   const std::vector<std::size_t>& places() const { return places_; }
 
+  // Removes the index at this place, in O(n^2): the rows below are made triangular again by rotations.
+  void remove(std::size_t place) {
+    const std::size_t n = places_.size();
+    std::vector<double>& L = L_;
+    const auto at = [](std::size_t i, std::size_t j) { return i * (i + 1) / 2 + j; };
+    for (std::size_t k = place; k + 1 < n; ++k) {
+      double &a = L[at(k + 1, k)], &b = L[at(k + 1, k + 1)];
+      const double r = std::hypot(a, b), c = a / r, s = b / r;
+      a = r;
+      b = 0;
+      for (std::size_t i = k + 2; i < n; ++i) {
+        const double x = L[at(i, k)], y = L[at(i, k + 1)];
+        L[at(i, k)] = c * x + s * y;
+        L[at(i, k + 1)] = c * y - s * x;
+      }
+    }
+    for (std::size_t i = place; i + 1 < n; ++i) std::copy_n(&L[at(i + 1, 0)], i + 1, &L[at(i, 0)]);
+    L.resize(at(n - 1, 0));
+    places_.erase(places_.begin() + static_cast<std::ptrdiff_t>(place));
+  }
+
   // r <- (L L')^-1 r
   void solve(std::span<double> r) const {
     for (std::size_t p = 0; p < r.size(); ++p) r[p] = (r[p] - dot(row(p).first(p), r)) / row(p)[p];
@@ -85,7 +106,7 @@ class BoxQP {
 
  private:
   enum class Side : signed char { Lower, Free, Upper };
-  static constexpr int rounds = 25;
+  static constexpr int rounds = 10;
 
   void start(std::size_t n, Vector lo, Vector hi) {
     x_.resize(n);
@@ -102,11 +123,14 @@ class BoxQP {
     return x_;
   }
 
-  // z = the minimiser over the free variables, with all others fixed.
-  void minimise_free(const Gram& Q, Vector q) {
+  void factor_free(const Gram& Q) {
     factor_.clear();
     for (std::size_t i = 0; i < x_.size(); ++i)
       if (side_[i] == Side::Free) factor_.offer(Q, i);
+  }
+
+  // z = the minimiser over the variables in the factor, with all others fixed.
+  void minimise(const Gram& Q, Vector q) {
     held_ = x_;
     for (const std::size_t i : factor_.places()) held_[i] = 0;
     z_.clear();
@@ -135,7 +159,8 @@ class BoxQP {
   bool sweep(const Gram& Q, Vector q, Vector lo, Vector hi) {
     for (std::size_t i = 0; i < x_.size(); ++i)
       x_[i] = side_[i] == Side::Lower ? lo[i] : side_[i] == Side::Upper ? hi[i] : std::clamp(0.0, lo[i], hi[i]);
-    minimise_free(Q, q);
+    factor_free(Q);
+    minimise(Q, q);
     for (std::size_t p = 0; p < z_.size(); ++p) x_[factor_.places()[p]] = z_[p];
     const double rounding = find_slope(Q, q);
     bool same = true;
@@ -150,39 +175,59 @@ class BoxQP {
     return same;
   }
 
+  // A step costs O(n^2), since the factor gains or loses one variable.
   void descend(const Gram& Q, Vector q, Vector lo, Vector hi) {
     for (std::size_t i = 0; i < x_.size(); ++i) {
       x_[i] = std::clamp(x_[i], lo[i], hi[i]);
       side_[i] = x_[i] == lo[i] ? Side::Lower : x_[i] == hi[i] ? Side::Upper : Side::Free;
     }
+    factor_free(Q);
     for (std::size_t left = 100 + 20 * x_.size(); left-- > 0;) {
-      minimise_free(Q, q);
-      if (!move(lo, hi)) continue;
+      minimise(Q, q);
+      if (const std::size_t hit = move(lo, hi); hit < z_.size()) {
+        factor_.remove(hit);
+        continue;
+      }
       const double rounding = find_slope(Q, q);
+      if (offer_again(Q, rounding)) continue;
       std::size_t most = 0;
       for (std::size_t i = 1; i < x_.size(); ++i)
         if (pull(i, lo, hi) > pull(most, lo, hi)) most = i;
       if (pull(most, lo, hi) <= rounding) return;
       side_[most] = Side::Free;
+      factor_.offer(Q, most);
     }
   }
 
-  // Moves x towards z up to the first bound, which then becomes active; true if z was reached.
-  bool move(Vector lo, Vector hi) {
+  // Offers the free variables that were in the span of others, if they are not any more; true if one was taken.
+  bool offer_again(const Gram& Q, double rounding) {
+    held_.assign(x_.size(), 0.0);
+    for (const std::size_t i : factor_.places()) held_[i] = 1;
+    bool taken = false;
+    for (std::size_t i = 0; i < x_.size(); ++i)
+      if (side_[i] == Side::Free && held_[i] == 0 && std::fabs(slope_[i]) > rounding)
+        taken = factor_.offer(Q, i) || taken;
+    return taken;
+  }
+
+  // Moves x towards z up to the first bound, which then becomes active. Returns the place of that variable in the
+  // factor, or z.size() if z was reached.
+  std::size_t move(Vector lo, Vector hi) {
     double t = 1;
-    std::size_t hit = x_.size();
+    std::size_t hit = x_.size(), place = z_.size();
     for (std::size_t p = 0; p < z_.size(); ++p) {
       const std::size_t i = factor_.places()[p];
       const double bound = std::clamp(z_[p], lo[i], hi[i]);
       if (bound == z_[p]) continue;
-      if (const double share = (bound - x_[i]) / (z_[p] - x_[i]); hit == x_.size() || share < t) t = share, hit = i;
+      if (const double share = (bound - x_[i]) / (z_[p] - x_[i]); hit == x_.size() || share < t)
+        t = share, hit = i, place = p;
     }
     for (std::size_t p = 0; p < z_.size(); ++p) {
       const std::size_t i = factor_.places()[p];
       if (i == hit) side_[i] = z_[p] < lo[i] ? Side::Lower : Side::Upper;
       x_[i] = i == hit ? std::clamp(z_[p], lo[i], hi[i]) : std::clamp(x_[i] + t * (z_[p] - x_[i]), lo[i], hi[i]);
     }
-    return hit == x_.size();
+    return place;
   }
 
   PartFactor factor_;
