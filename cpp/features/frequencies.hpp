@@ -7,6 +7,7 @@
 #include <functional>
 #include <numbers>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "simd/vectors.hpp"
@@ -143,8 +144,13 @@ class SparseFrequencies final : public Frequencies {
     const std::size_t turns = std::min(columns_, components_);  // no more columns than these are looked at first
     std::vector<std::size_t> order(turns);
     std::vector<double> start(turns);  // of the widths
+    std::unordered_set<std::size_t> taken;
     for (std::size_t k = 0; k < turns; ++k) {
-      order[k] = columns_ > turns ? random.below(columns_) : k;
+      std::size_t drawn = k;
+      if (columns_ > turns) do {
+          drawn = random.below(columns_);
+        } while (!taken.insert(drawn).second);
+      order[k] = drawn;
       start[k] = random.uniform();
     }
     for (std::size_t k = turns; k-- > 1;) std::swap(order[k], order[random.below(k + 1)]);

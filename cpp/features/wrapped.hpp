@@ -34,8 +34,8 @@ class WrappedMap : public FeatureMap {
   std::shared_ptr<FeatureMap> map_;
 };
 
-// Remembers the features of the last stretch, so that learners that share the map share its work. The map must not
-// learn.
+// Remembers the features of the last view of rows, stretch by stretch, so that learners that share the map share its
+// work. The map must not learn.
 class SharedMap final : public WrappedMap {
  public:
   explicit SharedMap(std::shared_ptr<FeatureMap> map) : WrappedMap(std::move(map)) {}
@@ -46,7 +46,8 @@ class SharedMap final : public WrappedMap {
     if (!io.measuring()) return WrappedMap::fields(io);
     Measure all;
     WrappedMap::fields(all);
-    io.scratch((all.bytes + bytes_of(Z_)) / std::max<std::size_t>(learners_, 1));
+    for (const Known& known : known_) all.scratch(sizeof known + bytes_of(known.Z));
+    io.scratch(all.bytes / std::max<std::size_t>(learners_, 1));
   }
 
   double squared_norm(const Row& x, Vector z) const override { return map_->squared_norm(x, z); }
@@ -55,25 +56,31 @@ class SharedMap final : public WrappedMap {
   void transform(const Stretch& rows, std::span<double> Z) const override {
     {
       const std::lock_guard lock(guard_);
-      if (known_ == rows.rows.id() && first_ == rows.first && last_ == rows.last) {
-        std::copy(Z_.begin(), Z_.end(), Z.begin());
-        return;
-      }
+      for (const Known& known : known_)
+        if (view_ == rows.rows.id() && known.first == rows.first && known.last == rows.last) {
+          std::copy(known.Z.begin(), known.Z.end(), Z.begin());
+          return;
+        }
     }
     map_->transform(rows, Z);
+    if (rows.rows.size() > most_rows) return;
     const std::lock_guard lock(guard_);
-    known_ = rows.rows.id();
-    first_ = rows.first;
-    last_ = rows.last;
-    Z_.assign(Z.begin(), Z.end());
+    if (view_ != rows.rows.id()) known_.clear();
+    view_ = rows.rows.id();
+    known_.push_back({rows.first, rows.last, {Z.begin(), Z.end()}});
   }
 
  private:
+  struct Known {
+    std::size_t first, last;
+    std::vector<double> Z;
+  };
+  static constexpr std::size_t most_rows = 64;  // of a view that is remembered: those of a stack are blocks
+
   std::size_t learners_ = 0;
   mutable std::mutex guard_;
-  mutable std::uint64_t known_ = 0;  // the view of rows that Z_ belongs to; 0 is none
-  mutable std::size_t first_ = 0, last_ = 0;
-  mutable std::vector<double> Z_;
+  mutable std::uint64_t view_ = 0;  // that known_ belongs to; 0 is none
+  mutable std::vector<Known> known_;
 };
 
 // Columns are added up in fewer ones, with random signs (Weinberger et al. 2009), before they reach the map. Inner

@@ -47,7 +47,6 @@ class Moments {
     mean_[j] += d / (rows_ - missing_[j]);
     squares_[j] = added(squares_[j], d * (x - mean_[j]));
   }
-  double mean(std::size_t j) const { return mean_[j]; }
   double deviation(std::size_t j) const { return std::sqrt(squares_[j] / (rows_ - missing_[j])); }
   void fields(Fields& io) {
     io.field("rows", rows_);

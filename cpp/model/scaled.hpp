@@ -159,6 +159,12 @@ class Scaled final : public Learner {
   std::size_t run_block(const Rows& rows, Vector y, Vector weights, std::span<double> f, Block& block) {
     const std::size_t n = rows.size();
     const auto learned = [&](std::size_t i) { return weights.empty() || weights[i] != 0; };
+    for (std::size_t i = 0; i < n && target_; ++i)
+      if (learned(i) && !moderate(y[i])) {  // its square would overflow: the rows before it are learned
+        if (i == 0) return 0;
+        const Vector w = weights.empty() ? weights : weights.first(i);
+        return run_block(rows.slice(0, i), y.first(i), w, f.first(i), block);
+      }
     std::optional<Scaling> before;
     if (n > 1) before = scaling_;
     const std::optional<Target> target_before = target_;

@@ -160,7 +160,7 @@ class Stacked : public Learner {
     n = run_one(*experts_[0], rows, y.subspan(first, n), weights.empty() ? weights : weights.subspan(first, n),
                 std::span(F).first(n * outputs_));
     if (n == 0) return 0;
-    const Rows block = rows.slice(0, n);
+    const Rows block = n == rows.size() ? rows : rows.slice(0, n);  // a slice is another view, which shares no work
     for (std::size_t e = 1; e < experts_.size(); ++e) {
       const auto f = std::span(F).subspan(e * n * outputs_, n * outputs_);
       for (std::size_t at = 0; at < n; ++at) {

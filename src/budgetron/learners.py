@@ -155,6 +155,10 @@ class Averaged(Learner):
         """As the inner learner."""
         return self.learner.probabilistic
 
+    @property
+    def accepts_missing(self) -> bool:
+        return self.learner.accepts_missing
+
     def resolved(self, X: Any) -> Self:
         """The learner with a number for every parameter; open ones are computed from the rows X."""
         return replace(self, learner=_check.instance(self, "learner", self.learner, Learner).resolved(X))

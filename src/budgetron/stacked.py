@@ -81,7 +81,8 @@ class Stacked(Parts, Learner):
     @property
     def accepts_missing(self) -> bool:
         """Whether all experts accept NaN."""
-        return all(learner.accepts_missing for learner in self._parts())
+        learners = self.learners if isinstance(self.learners, (list, tuple)) else ()
+        return all(getattr(learner, "accepts_missing", False) for learner in learners)
 
     def resolved(self, X: Any) -> Self:
         """The learners with a number for every parameter; open ones are computed from the rows X."""

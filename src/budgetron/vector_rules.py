@@ -231,9 +231,9 @@ class Kalman(VectorRule):
         The variance that a weight gains with every row. 0 learns ever more slowly; 0.01 follows a changing
         world.
     covariance : "auto", "full" or "diagonal"
-        All of P, O(m^2) a step for m features, or its diagonal, O(m). "auto" is full for up to 1000
-        features. For more, the inputs at the end of the features (:class:`~budgetron.Identity`) have a
-        diagonal and the others a full block.
+        All of P, O(m^2) a step for m features, or its diagonal, O(m). "auto" is full, but if more than
+        1000 inputs are at the end of the features (:class:`~budgetron.Identity`), these have a diagonal
+        and the others a full block.
 
     Departs from the paper
     ----------------------
@@ -259,7 +259,7 @@ class Kalman(VectorRule):
         """The number of features with a full block of P."""
         if self.covariance == "diagonal":
             return 0
-        if self.covariance == "auto" and native.size > 1000:
+        if self.covariance == "auto" and native.inputs > 1000:
             return native.size - native.inputs
         if self.covariance in ("auto", "full"):
             return native.size if not native.learns else 2**31

@@ -24,7 +24,8 @@ def auto(size: int = 100, drift: bool = True) -> Standardised:
 
     * the inputs alone, with a :class:`~budgetron.Kalman` filter that never forgets, and one that forgets
       fast;
-    * Fourier features of three widths, never forgetting, and of one width, forgetting slowly;
+    * Fourier features of three widths, never forgetting;
+    * Fourier features of one width, forgetting slowly;
     * :class:`~budgetron.SparseFourier` features, for rules over few of many columns;
     * :func:`~budgetron.bpa_nn`, a kernel machine on a budget, which moves at once.
 
@@ -35,7 +36,7 @@ def auto(size: int = 100, drift: bool = True) -> Standardised:
     ----------
     size : int
         The one knob for memory and time against error: the number of Fourier components of each map, and
-        half the number of support vectors. See the documentation for figures.
+        half the number of support vectors, at most 5000. The page "The default" has figures.
     drift : bool
         Whether the world may change. False takes the experts that never forget only, and a filter that does
         not forget either: a little better where nothing changes.
@@ -54,29 +55,31 @@ def auto(size: int = 100, drift: bool = True) -> Standardised:
     25
     """
     size = _check.count("auto", "size", size)
+    if size > 5000:
+        raise ValueError(f"auto: size must be at most 5000, got {size}: memory grows with its square.")
     drift = _check.instance("auto", "drift", drift, bool)
 
-    inputs = Identity(scale="1/sqrt(d)")
+    def beside_inputs(*maps: FeatureMap) -> Stack:
+        return Stack(*map(Hashed, maps), inputs())
 
-    def fourier(gamma: str, components: int) -> FeatureMap:
-        return Hashed(RandomFourier(Gaussian(gamma), components))
-
-    narrow, medium = -(-size // 3), -(-(size - 1) // 3)
-    widths = [
-        fourier("4/d", narrow),
-        fourier("1/d", medium),
-        fourier("0.25/d", max(1, size - narrow - medium)),
-    ]
+    third = max(1, size // 3)
+    widths = {"4/d": third + size % 3, "1/d": third, "0.25/d": third}
+    three_widths = [RandomFourier(Gaussian(gamma), components) for gamma, components in widths.items()]
     steady = [
-        Mapped(inputs, Kalman(prior=1)),
-        Mapped(Stack(*widths, inputs), Kalman(prior=10)),
-        Mapped(Stack(Hashed(SparseFourier(size)), inputs), Kalman(prior=3)),
+        Mapped(inputs(), Kalman(prior=1)),
+        Mapped(beside_inputs(*three_widths), Kalman(prior=10)),
+        Mapped(beside_inputs(SparseFourier(size)), Kalman(prior=3)),
         bpa_nn(Gaussian("1/d"), budget=2 * size, C=0.1),
     ]
     if not drift:
         return Standardised(Stacked(*steady, drift=0.0))
     moving = [
-        Mapped(inputs, Kalman(prior=10, drift=0.02)),
-        Mapped(Stack(fourier("1/d", size), inputs), Kalman(prior=10, drift=0.001)),
+        Mapped(inputs(), Kalman(prior=10, drift=0.02)),
+        Mapped(beside_inputs(RandomFourier(Gaussian("1/d"), size)), Kalman(prior=10, drift=0.001)),
     ]
     return Standardised(Stacked(*steady, *moving))
+
+
+def inputs() -> Identity:
+    """The inputs, of length about 1, and a constant."""
+    return Identity(scale="1/sqrt(d)")

@@ -117,6 +117,19 @@ def columns_of(file: ModelFile) -> list[str] | None:
     return _origin_of(file).columns if isinstance(run, dict) and "source" in run else None
 
 
+def refuse_scaling_outside(file: ModelFile) -> None:
+    """Refuse a file whose run scaled rows before they reached the model, which does not know the scales."""
+    if "run" not in file.extra:
+        return
+    for step in _run_of(file)["steps"]:
+        name = step["what"]["type"]
+        if name in ("Standardise", "MinMax"):
+            raise ModelFileError(
+                f"{file.path}: its run scaled the rows outside the model, with {name}: "
+                "run it again with --standardise or --min-max, which are part of the model."
+            )
+
+
 def _run_of(file: ModelFile) -> dict[str, Any]:
     state: Any = file.extra.get("run")
     if not isinstance(state, dict):

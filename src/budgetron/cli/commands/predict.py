@@ -51,6 +51,7 @@ def parser() -> Parser:
 def main(argv: list[str]) -> None:
     args = parser().parse_args(argv)
     file = model_files.read(args.model)
+    checkpoint.refuse_scaling_outside(file)
     model = file.estimator()
     columns = model.n_features_in_
     if args.features not in (None, columns):

@@ -1,0 +1,85 @@
+"""The default learner: its sizes, its parts, and what it refuses."""
+
+import numpy as np
+import pytest
+
+from budgetron import (
+    Averaged,
+    DivergedError,
+    Gaussian,
+    OnlineClassifier,
+    OnlineRegressor,
+    Standardised,
+    auto,
+    rbp,
+    streams,
+)
+from budgetron.evaluate import Session
+from tests.helpers import members
+from tests.helpers.command import called
+from tests.helpers.refusals import refused
+from tests.helpers.stream_rows import svmlight
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+@pytest.mark.parametrize("task", members.TASKS)
+def test_every_size_works(size, task):
+    X, y = members.data(task, 60)
+    model = members.estimator(task, auto(size)).fit(X, y)
+    assert np.isfinite(members.scores(model, X)).all()
+    assert len(model.expert_weights_) == 6
+    assert len(members.estimator(task, auto(size, drift=False)).fit(X, y).expert_weights_) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"size": 0}, "auto: size must be a whole number above 0"),
+        ({"size": 5001}, "auto: size must be at most 5000, got 5001"),
+        ({"drift": 1}, "auto: drift must be a bool, got 1"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(arguments, message):
+    with refused(message):
+        auto(**arguments)
+
+
+def test_a_parameter_of_one_expert_is_not_that_of_another():
+    learner = auto().set_params(learner__0__features__constant=False)
+    assert learner.learner.learners[0].features.constant is False
+    assert learner.learner.learners[4].features.constant is True
+
+
+@pytest.mark.parametrize("rows", [1, 7])
+def test_a_target_whose_square_overflows_is_refused(rows):
+    """The rows before it are learned, and the model is as if it had been given these only."""
+    X, y = members.data("regression", 40)
+    bad = y.copy()
+    bad[rows] = 1e308
+    model = OnlineRegressor(random_state=0).fit(X, y)
+    other = OnlineRegressor(random_state=0).fit(X, y)
+    with pytest.raises(DivergedError) as caught:
+        model.partial_fit(X, bad)
+    assert caught.value.rows_learned == rows
+    assert members.same_state(model, other.partial_fit(X[:rows], y[:rows]))
+
+
+def test_the_average_of_a_scaled_learner_accepts_missing_values():
+    X, y = members.data("binary", 40)
+    X[3, 1] = np.nan
+    learner = Averaged(Standardised(rbp(Gaussian(0.5), budget=10)))
+    assert OnlineClassifier(learner).fit(X, y).__sklearn_tags__().input_tags.allow_nan
+
+
+def test_a_run_that_scaled_outside_its_model_is_not_used_to_predict(tmp_path, capsys):
+    X, y = members.data("binary", 40)
+    session = Session(
+        OnlineClassifier(rbp(Gaussian(0.5), budget=10)), [streams.Standardise()], classes=[0, 1]
+    )
+    session.feed(streams.Block(X, y, 0))
+    session.finish()
+    session.estimator.save(tmp_path / "model", extra={"run": session.state()})
+    (tmp_path / "rows.svm").write_bytes(svmlight(X, y))
+    ended = called(capsys, "predict", tmp_path / "model", tmp_path / "rows.svm")
+    assert ended.code != 0
+    assert "scaled the rows outside the model, with Standardise" in ended.err
