@@ -52,7 +52,7 @@ def auto(size: int = 100, drift: bool = True) -> Standardised:
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = OnlineClassifier(auto(size=50), random_state=0)  # OnlineClassifier() has size=100
     >>> int((clf.progressive_predict(X, y) != y).sum())
-    25
+    26
     """
     size = _check.count("auto", "size", size)
     if size > 5000:
