@@ -1,9 +1,10 @@
 // A Kalman filter on the weights of explicit features; for labels an extended one. The weights are Gaussian with mean w
 // and covariance P, and follow a random walk. With g = P z, S = z'g and the weight c of the example:
 //
-//   targets:  e = y - w'z;       w   += c e g / (1 + c S);             P -= c g g' / (1 + c S)
-//   labels:   p = softmax(W z);  w_j += c ([j = y] - p_j) g / (1 + c h S);  P -= c h g g' / (1 + c h S),  h = p_max (1
-//   - p_max)
+//   targets:  w   += c (y - w'z) g / (1 + c S);          P -= c g g' / (1 + c S)
+//   labels:   w_j += c ([j = y] - p_j) g / (1 + c h S);  P -= c h g g' / (1 + c h S)
+//
+// with p = softmax(W z) and h = p_max (1 - p_max).
 //
 // Two classes are the same with weights w/2 and -w/2, so w moves twice as far. All classes share P.
 #pragma once

@@ -40,9 +40,9 @@ class Posterior {
   // P z and z'P z. Also takes up the observation before, which saves a pass over P.
   void look(Vector z, Gain& gain) {
     pad(z, gain, z_);
-    const double diagonal = pending_ ? loops->symmetric_update_multiply(P_.data(), n_, u_.data(), drift_, 0.0, prior_,
-                                                                        z_.data(), gain.g.data())
-                                     : loops->symmetric_multiply(P_.data(), n_, z_.data(), gain.g.data());
+    const double diagonal =
+        pending_ ? loops->symmetric_update_multiply(P_.data(), n_, u_.data(), drift_, prior_, z_.data(), gain.g.data())
+                 : loops->symmetric_multiply(P_.data(), n_, z_.data(), gain.g.data());
     pending_ = false;
     finish(z, gain, diagonal);
   }
@@ -71,7 +71,7 @@ class Posterior {
 
   // Takes up the last observation, if `look` has not done it.
   void settle() {
-    if (pending_) loops->symmetric_update(P_.data(), n_, u_.data(), drift_, 0.0, prior_);
+    if (pending_) loops->symmetric_update(P_.data(), n_, u_.data(), drift_, prior_);
     pending_ = false;
   }
 

@@ -87,12 +87,12 @@ struct Loops {
   // the reciprocals of its diagonal.
   void (*solve_lower)(const double* L, const double* inverse, const double* k, std::size_t n, double* v);
   void (*solve_upper)(const double* L, const double* inverse, std::size_t n, double* d);
-  // P is symmetric, stored as in symmetric.hpp. update: P -= u u', then P_ii += drift, clamped to least .. most.
+  // P is symmetric, stored as in symmetric.hpp. update: P -= u u', then P_ii += drift, clamped to 0 .. most.
   // multiply: out = P z. Both in one pass give the same bits as one after the other.
   double (*symmetric_multiply)(const double* P, std::size_t n, const double* z, double* out);
-  void (*symmetric_update)(double* P, std::size_t n, const double* u, double drift, double least, double most);
-  double (*symmetric_update_multiply)(double* P, std::size_t n, const double* u, double drift, double least,
-                                      double most, const double* z, double* out);
+  void (*symmetric_update)(double* P, std::size_t n, const double* u, double drift, double most);
+  double (*symmetric_update_multiply)(double* P, std::size_t n, const double* u, double drift, double most,
+                                      const double* z, double* out);
 };
 
 // Buffers over support vectors are padded to a multiple of this many doubles.

@@ -68,11 +68,10 @@ BUDGETRON_INLINE void add_sums(Doubles* acc, double* out) {
 #endif
 }
 
-// P <- P - u u', and P_ii <- P_ii + drift, clamped to least .. most, if Update; then out = P z if Multiply. All vectors
+// P <- P - u u', and P_ii <- P_ii + drift, clamped to 0 .. most, if Update; then out = P z if Multiply. All vectors
 // have n numbers, n a multiple of eight. u_i u_j and u_j u_i round alike, so P stays symmetric.
 template <bool Update, bool Multiply>
-double symmetric(double* P, std::size_t n, const double* u, double drift, double least, double most, const double* z,
-                 double* out) {
+double symmetric(double* P, std::size_t n, const double* u, double drift, double most, const double* z, double* out) {
   // The window from block_rows - a on has the number for the diagonal in place a.
   double more[2 * block_rows] = {}, one[2 * block_rows] = {}, cap[2 * block_rows], floor[2 * block_rows];
   std::fill_n(cap, 2 * block_rows, std::numeric_limits<double>::infinity());
@@ -81,7 +80,7 @@ double symmetric(double* P, std::size_t n, const double* u, double drift, double
   one[block_rows] = 1;
   Doubles diagonal{};
   cap[block_rows] = most;
-  floor[block_rows] = least;
+  floor[block_rows] = 0;
   if constexpr (Multiply) std::fill_n(out, n, 0.0);
   for (std::size_t i = 0; i < n; i += block_rows) {
     const std::size_t stride = i + block_rows;
@@ -115,14 +114,14 @@ double symmetric(double* P, std::size_t n, const double* u, double drift, double
 }
 
 double symmetric_multiply(const double* P, std::size_t n, const double* z, double* out) {
-  return symmetric<false, true>(const_cast<double*>(P), n, z, 0, 0, 0, z, out);  // P is only read
+  return symmetric<false, true>(const_cast<double*>(P), n, z, 0, 0, z, out);  // P is only read
 }
-void symmetric_update(double* P, std::size_t n, const double* u, double drift, double least, double most) {
-  symmetric<true, false>(P, n, u, drift, least, most, u, nullptr);
+void symmetric_update(double* P, std::size_t n, const double* u, double drift, double most) {
+  symmetric<true, false>(P, n, u, drift, most, u, nullptr);
 }
-double symmetric_update_multiply(double* P, std::size_t n, const double* u, double drift, double least, double most,
-                                 const double* z, double* out) {
-  return symmetric<true, true>(P, n, u, drift, least, most, z, out);
+double symmetric_update_multiply(double* P, std::size_t n, const double* u, double drift, double most, const double* z,
+                                 double* out) {
+  return symmetric<true, true>(P, n, u, drift, most, z, out);
 }
 
 }  // namespace

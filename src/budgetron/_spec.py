@@ -85,7 +85,7 @@ class Parts(Spec):
             number, _, rest = name.partition("__")
             if not (number.isdecimal() and int(number) < len(parts) and rest):
                 known = ", ".join([*names, "0__...", "1__..."])
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has: {known}")
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has: {known}.")
             inner.setdefault(int(number), {})[rest] = value
         for name, value in own.items():
             setattr(self, name, value)

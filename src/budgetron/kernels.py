@@ -118,7 +118,7 @@ class Gaussian(_WithGamma):
     ----------
     gamma : float, "scale", "auto" or a text such as "0.25/d"
         "scale" is 1 / (n_features * X.var()) and "auto" is 1 / n_features, as in scikit-learn. "0.25/d" is
-        0.25 / n_features. All are computed from the first batch and do not change afterwards.
+        0.25 / n_features. "scale" is computed from the first batch and does not change afterwards.
 
     Departs from the paper
     ----------------------
