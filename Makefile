@@ -81,8 +81,9 @@ pictures: $(VENV)/.developed  ## the pictures of the README and the documentatio
 # Tests with the core built in another way, in an environment of its own. The selection is small because instrumented
 # code is slow: every learner in every layout and precision (tests/files), the readers, the maps, the numerics.
 # `make coverage` reports the native lines that it reaches, `make coverage NATIVE=tests` those that all tests reach.
-NATIVE := tests/files tests/streams tests/features/test_mapped.py $(addprefix tests/model/test_, native.py kernels.py \
-  losses.py look_ahead.py wide_rows.py neighbours.py one_by_one.py extremes.py averaged.py) \
+NATIVE := tests/files/test_round_trips.py tests/streams $(addprefix tests/features/test_, mapped.py kalman.py hashed.py \
+  sparse_fourier.py) $(addprefix tests/model/test_, native.py kernels.py losses.py look_ahead.py wide_rows.py \
+  neighbours.py one_by_one.py extremes.py averaged.py stacked.py standardised.py auto.py double_updating.py) \
   $(addprefix tests/estimators/test_, refused_rows.py threads.py arrays_from_outside.py)
 NATIVELY = HYPOTHESIS_PROFILE=few build/$(1)/bin/python -m pytest -n auto -p no:cacheprovider -m "not timing and not slow"
 define natively_built

@@ -266,10 +266,10 @@ def test_a_folder_that_is_not_there_is_found_out_before_the_first_row(rows, tmp_
 # ---- kill -9
 
 
-def survive(rows, folder, kills, seed, *more):
+def survive(rows, folder, kills, seed, *more, learner="rbp", flags=RBP):
     """Kills a run again and again; `killed.py` compares the bytes."""
     paths = [folder / "model", folder / "predictions"]
-    argv = ["run", "rbp", rows, *RBP, "--save", paths[0], "--predictions", paths[1], *OFTEN, *more]
+    argv = ["run", learner, rows, *flags, "--save", paths[0], "--predictions", paths[1], *OFTEN, *more]
     script = Path(__file__).parents[1] / "helpers" / "killed.py"
     words = [sys.executable, script, kills, seed, *paths, "--", *argv]
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=600, check=False)
@@ -280,6 +280,12 @@ def survive(rows, folder, kills, seed, *more):
 @pytest.mark.parametrize("steps", [[], STEPS], ids=["plain", "steps"])
 def test_kill_at_any_moment(steps, rows, tmp_path):
     kills, ends = survive(rows, tmp_path, 10, 0, *steps)
+    assert kills == 10
+    assert ends >= 1
+
+
+def test_kill_the_default_at_any_moment(rows, tmp_path):
+    kills, ends = survive(rows, tmp_path, 10, 0, learner="auto", flags=["--size", "10", "--seed", "3"])
     assert kills == 10
     assert ends >= 1
 
