@@ -1,0 +1,179 @@
+"""The labels that a classifier knows, and their codes. A new label gets the next code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logsumexp
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+
+from budgetron import _check
+from budgetron.learners import Floats
+
+Codes = npt.NDArray[np.intp]
+
+
+class Scored(NamedTuple):
+    """Scores of consecutive rows, one column per output, made when this many labels were known."""
+
+    scores: Floats
+    known: int
+
+
+@dataclass(frozen=True)
+class KnownLabels:
+    """The labels in the order of their codes. If they are ``fixed``, others are refused."""
+
+    labels: npt.NDArray[Any]
+    fixed: bool = True
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @cached_property
+    def order(self) -> Codes:
+        """The codes in the order of the sorted labels."""
+        return np.argsort(self.labels, kind="stable")
+
+    @cached_property
+    def classes(self) -> npt.NDArray[Any]:
+        """The labels, sorted."""
+        return self.labels[self.order]
+
+    @cached_property
+    def is_sorted(self) -> bool:
+        """Whether codes and sorted places are the same."""
+        return bool((self.order == np.arange(len(self))).all())
+
+    def first(self, n: int) -> KnownLabels:
+        """The first n labels."""
+        return self if n == len(self) else replace(self, labels=self.labels[:n])
+
+    def quick_codes(self, y: npt.NDArray[Any]) -> Codes | None:
+        """The codes of labels of the same type as the known ones; None if a type or label differs."""
+        kind = y.dtype.kind
+        if kind != self.labels.dtype.kind or kind not in "iufbU" or not len(self):
+            return None
+        places = np.searchsorted(self.classes, y)
+        if (self.classes[np.minimum(places, len(self) - 1)] != y).any():
+            return None
+        return places if self.is_sorted else self.order[places]
+
+    def extended(self, y: npt.NDArray[Any]) -> tuple[KnownLabels, Codes, list[int]]:
+        """The labels with the new ones of y, the codes of y, and the row in which each new one appears."""
+        codes = self.quick_codes(y)
+        if codes is not None:
+            return self, codes, []
+        own = {label: code for code, label in enumerate(self.labels.tolist())}
+        self._refuse_other_kind(y)
+        found, first, places = np.unique(y, return_index=True, return_inverse=True)
+        names, rows = found.tolist(), list[int]()
+        for i in np.argsort(first):
+            if names[i] not in own:
+                if self.fixed:
+                    raise ValueError(
+                        f"y contains {names[i]!r}, which is not among the classes {self.classes.tolist()}."
+                    )
+                own[names[i]] = len(own)
+                rows.append(int(first[i]))
+        codes = np.array([own[name] for name in names], dtype=np.intp)[places.reshape(-1)]
+        if not rows:
+            return self, codes, rows
+        new = y[rows]
+        return replace(self, labels=np.concatenate([self.labels, new]) if len(self) else new), codes, rows
+
+    def _refuse_other_kind(self, y: npt.NDArray[Any]) -> None:
+        if not len(self) or not len(y):
+            return
+        known, got = self.labels[:1].tolist()[0], y[:1].tolist()[0]
+        if isinstance(known, str) != isinstance(got, str):
+            kind = "texts" if isinstance(known, str) else "numbers"
+            raise ValueError(f"y contains {got!r}, but the known labels are {kind}, such as {known!r}.")
+
+    # ---- from scores to labels
+
+    def predictions(self, pieces: list[Scored]) -> npt.NDArray[Any]:
+        """The predicted label of every row; None where no label was known."""
+        parts = [self._predictions(*piece) for piece in pieces]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _predictions(self, scores: Floats, known: int) -> npt.NDArray[Any]:
+        if known == 0:
+            return np.full(len(scores), None, dtype=object)
+        if known == 1:
+            best = np.zeros(len(scores), dtype=np.intp)
+        elif known == 2:
+            best = (scores[:, 0] >= 0).astype(np.intp)
+        else:
+            best = scores.argmax(axis=1)
+        predictions: npt.NDArray[Any] = self.labels[best]
+        return predictions
+
+    def decisions(self, scores: Floats) -> Floats:
+        """The scores in the order of the sorted labels; for two labels, the score of the second."""
+        if len(self) > 2:
+            return scores if self.is_sorted else scores[:, self.order]
+        return scores.ravel() if self.is_sorted else -scores.ravel()
+
+    def log_probabilities(self, pieces: list[Scored]) -> Floats:
+        """One column for each sorted label: the logarithm of its probability.
+
+        It is -inf for a label that was not known, and in all columns where none was.
+        """
+        columns = np.full((sum(len(piece.scores) for piece in pieces), len(self)), -np.inf)
+        start = 0
+        for scores, known in pieces:
+            if known == 1:
+                scores = np.zeros((len(scores), 1))
+            elif known == 2:
+                scores = np.hstack([-scores, scores]) / 2
+            if known:
+                normal = scores - logsumexp(scores, axis=1, keepdims=True)
+                columns[start : start + len(scores), :known] = normal
+            start += len(scores)
+        return columns if self.is_sorted else columns[:, self.order]
+
+
+def core_codes(codes: Codes, known: int) -> Floats:
+    """Codes as the core reads them: -1 and +1 for at most two labels, else the code."""
+    numbers = codes.astype(np.float64)
+    return 2 * numbers - 1 if known <= 2 else numbers
+
+
+def as_known_before(scores: Floats, before: int, after: int) -> Scored:
+    """Scores of a model for ``after`` labels, as the model for ``before`` labels would have given them."""
+    if before == after:
+        return Scored(scores, after)
+    if after > 2 >= before:
+        return Scored(scores[:, 1:2] - scores[:, :1], before)
+    return Scored(scores[:, :before] if after > 2 else scores, before)
+
+
+def given_classes(classes: Any) -> KnownLabels:
+    """The classes that a caller gives, checked and sorted."""
+    if np.size(classes) == 0:
+        raise ValueError("classes is empty: expected all labels of the stream.")
+    _check.one_kind("classes", classes)
+    _check.told_apart("classes", np.asarray(classes))
+    return KnownLabels(np.asarray(unique_labels(classes)))
+
+
+def check_labels(y: npt.NDArray[Any]) -> None:
+    """Check labels as scikit-learn does, but without its slow path for whole numbers."""
+    _check.told_apart("y", y)
+    whole = y.dtype.kind in "iub" or (y.dtype.kind == "f" and bool((y == np.rint(y)).all()))
+    if not (whole and y.ndim == 1):
+        check_classification_targets(y)
+
+
+def unique(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The different labels in y, sorted."""
+    if y.dtype.kind not in "iubf":
+        return np.asarray(unique_labels(y))
+    ends = np.array([y.min(), y.max()])
+    two = bool(((y == ends[0]) | (y == ends[1])).all())  # the common case, found without sorting y
+    return np.unique(ends if two else y)
