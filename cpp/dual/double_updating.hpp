@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "dual/dual_maintenance.hpp"
@@ -57,6 +58,11 @@ class DoubleUpdating final : public ExpansionLearner {
         rho_(rho),
         maintenance_(std::move(maintenance)),
         dual_(f_) {}
+
+  void widen(std::size_t features, std::size_t outputs) override {
+    if (outputs > 1) throw std::invalid_argument("DoubleUpdating is defined for two classes.");
+    ExpansionLearner::widen(features, outputs);
+  }
 
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(k_));

@@ -34,6 +34,8 @@ class Covariance : public Part {
   virtual void observe(std::size_t c, Vector z, double q, std::span<double> before, std::span<double> after) = 0;
   // Adapts to changed coordinates; new ones start with the initial variance.
   virtual void change(const Change&) = 0;
+  // `added` features are appended. Two classes have one matrix; with more, both start with it.
+  virtual void widen(std::size_t added, std::size_t outputs) = 0;
 
  protected:
   double start_;
@@ -104,6 +106,14 @@ class FullCovariance final : public Covariance {
         insert(c, change.at, change.added);
       else
         factor(c, kept(c, change), D_[c].size() - change.removed + change.added);
+  }
+
+  void widen(std::size_t added, std::size_t outputs) override {
+    for (std::size_t c = 0; c < U_.size(); ++c)
+      if (!D_[c].empty()) insert(c, D_[c].size(), added);
+    for (auto* rows : {&U_, &D_, &f_}) copy_outputs(*rows, outputs, {});
+    most_.assign(U_.size(), 0);
+    next_bound_.assign(U_.size(), 0);
   }
 
   void fields(Fields& io) override {
@@ -248,6 +258,11 @@ class DiagonalCovariance final : public Covariance {
     const std::vector<double> fresh(change.added, start_);
     for (auto& sigma : sigma_)
       if (!sigma.empty()) change.replace_in(sigma, fresh);
+  }
+  void widen(std::size_t added, std::size_t outputs) override {
+    append_to(sigma_, added, start_);
+    copy_outputs(sigma_, outputs, {});
+    reach_.resize(sigma_.size());
   }
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(sigma_) + bytes_of(reach_));

@@ -47,10 +47,31 @@ struct Change {
   }
 };
 
+// Appends numbers to every row that is in use.
+inline void append_to(std::vector<std::vector<double>>& rows, std::size_t added, double value = 0) {
+  for (auto& row : rows)
+    if (!row.empty()) row.resize(row.size() + added, value);
+}
+
+// State of a rule, one row for every output, for more outputs. Both of two classes start with the state that they
+// shared, as if they had been two of several; new classes have a fresh row.
+inline void copy_outputs(std::vector<std::vector<double>>& rows, std::size_t outputs,
+                         const std::vector<double>& fresh) {
+  const bool splits = rows.size() == 1 && outputs > 1;
+  rows.resize(std::max(outputs, rows.size()), fresh);
+  if (splits) rows[1] = rows[0];
+}
+
 class FeatureMap : public Part {
  public:
   // The current number of features.
   virtual std::size_t size() const = 0;
+  // More columns, which were 0 so far. Features of new columns are appended, column by column; nothing happens if there
+  // are as many columns already.
+  virtual void widen(std::size_t columns) = 0;
+  // The number of features that were appended, and how many a column appends.
+  virtual std::size_t tail() const { return 0; }
+  virtual std::size_t per_column() const { return 0; }
   // How many of the last features are inputs themselves: as many as columns, where others do not grow with them.
   virtual std::size_t inputs() const { return 0; }
   // z(x) of every row, concatenated.
@@ -83,24 +104,32 @@ class FeatureMap : public Part {
 class Identity final : public FeatureMap {
  public:
   Identity(std::size_t features, double scale, bool constant)
-      : features_(features), scale_(scale), constant_(constant) {}
+      : first_(features), features_(features), scale_(scale), constant_(constant) {}
 
   std::size_t size() const override { return features_ + (constant_ ? 1 : 0); }
   std::size_t inputs() const override { return size(); }
+  void widen(std::size_t columns) override { features_ = columns; }
+  std::size_t tail() const override { return features_ - first_; }
+  std::size_t per_column() const override { return 1; }
   void transform(const Stretch& rows, std::span<double> Z) const override {
     std::fill(Z.begin(), Z.end(), 0.0);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto z = Z.subspan(i * size(), size());
       std::visit(
-          [&](const auto& row) { row.each([&](std::size_t j, auto v) { z[j] = scale_ * static_cast<double>(v); }); },
+          [&](const auto& row) {
+            row.each([&](std::size_t j, auto v) { z[place(j)] = scale_ * static_cast<double>(v); });
+          },
           rows[i]);
-      if (constant_) z.back() = 1;
+      if (constant_) z[first_] = 1;
     }
   }
   void fields(Fields& io) override { io.scratch(sizeof *this); }
 
  private:
-  std::size_t features_;
+  // The constant is behind the first columns.
+  std::size_t place(std::size_t j) const { return j < first_ || !constant_ ? j : j + 1; }
+
+  std::size_t first_, features_;  // columns when it was built, and now
   double scale_;
   bool constant_;
 };
@@ -110,32 +139,39 @@ class Stack final : public FeatureMap {
  public:
   explicit Stack(std::vector<std::shared_ptr<FeatureMap>> maps) : maps_(std::move(maps)) {}
 
-  std::size_t size() const override {
-    std::size_t sum = 0;
-    for (const auto& map : maps_) sum += map->size();
-    return sum;
-  }
-
+  std::size_t size() const override { return total(&FeatureMap::size); }
   std::size_t inputs() const override { return maps_.back()->inputs(); }
+
+  void widen(std::size_t columns) override {
+    for (const auto& map : maps_) map->widen(columns);
+  }
+  std::size_t tail() const override { return total(&FeatureMap::tail); }
+  std::size_t per_column() const override { return total(&FeatureMap::per_column); }
 
   void transform(const Stretch& rows, std::span<double> Z) const override {
     std::vector<double> part;
-    std::size_t at = 0;
-    for (const auto& map : maps_) {
-      const std::size_t m = map->size();
+    const std::size_t all = size();
+    each_part([&](const FeatureMap& map, auto each_piece) {
+      const std::size_t m = map.size();
       part.resize(rows.size() * m);
-      map->transform(rows, part);
-      for (std::size_t i = 0; i < rows.size(); ++i) std::copy_n(part.data() + i * m, m, Z.data() + i * size() + at);
-      at += m;
-    }
+      map.transform(rows, part);
+      each_piece([&](std::size_t from, std::size_t count, std::size_t to) {
+        for (std::size_t i = 0; i < rows.size(); ++i)
+          std::copy_n(part.data() + i * m + from, count, Z.data() + i * all + to);
+      });
+    });
   }
 
   double squared_norm(const Row& x, Vector z) const override {
     double sum = 0;
-    for (const auto& map : maps_) {
-      sum += map->squared_norm(x, z.first(map->size()));
-      z = z.subspan(map->size());
-    }
+    std::vector<double> part;
+    each_part([&](const FeatureMap& map, auto each_piece) {
+      part.resize(map.size());
+      each_piece([&](std::size_t from, std::size_t count, std::size_t to) {
+        std::copy_n(z.data() + to, count, part.data() + from);
+      });
+      sum += map.squared_norm(x, part);
+    });
     return sum;
   }
 
@@ -187,7 +223,30 @@ class Stack final : public FeatureMap {
         change.at += at;
         changes.push_back(std::move(change));
       }
-      at += map->size();
+      at += map->size() - map->tail();
+    }
+  }
+
+  std::size_t total(std::size_t (FeatureMap::*count)() const) const {
+    std::size_t sum = 0;
+    for (const auto& map : maps_) sum += (map.get()->*count)();
+    return sum;
+  }
+
+  // Calls use(map, each_piece) for every map. each_piece(copy) calls copy(from, count, to) for the pieces of the map's
+  // features: those of its first columns, which are behind those of the maps before it, and those of every new column,
+  // which are behind those of all maps.
+  template <class Use>
+  void each_part(Use use) const {
+    std::size_t at = 0, in_tail = size() - tail();
+    for (const auto& map : maps_) {
+      const std::size_t count = map->per_column(), first = map->size() - map->tail();
+      use(*map, [&](auto copy) {
+        copy(0, first, at);
+        for (std::size_t i = 0; i < map->tail(); i += count) copy(first + i, count, in_tail + i / count * per_column());
+      });
+      at += first;
+      in_tail += count;
     }
   }
 

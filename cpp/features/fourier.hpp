@@ -77,6 +77,14 @@ class Fourier final : public FeatureMap {
     }
   }
 
+  void widen(std::size_t columns) override {
+    if (all_ && drawn() && columns > features_) {
+      U_.resize(columns * stride_);
+      for (std::size_t j = features_; j < columns; ++j) draw(j, U_.data() + j * stride_);
+    }
+    features_ = columns;
+  }
+
   // Saves the columns seen, in order; their frequencies are drawn again.
   void fields(Fields& io) override {
     io.scratch(sizeof *this + frequencies_->bytes() + (drawn() ? bytes_of(U_) : 0) +
@@ -173,7 +181,7 @@ class Fourier final : public FeatureMap {
 
   void draw(std::size_t j, T* out) const {
     const Fourier& source = known_ == nullptr ? *this : *known_;
-    if (const T* there = source.column(j)) {
+    if (const T* there = j < source.features_ ? source.column(j) : nullptr) {
       std::copy_n(there, stride_, out);
       return;
     }

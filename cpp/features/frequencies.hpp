@@ -127,6 +127,7 @@ class SparseFrequencies final : public Frequencies {
   std::size_t components() const override { return components_; }
   void begin() const override { picks_.get(); }
   void column(std::size_t j, std::span<double> u) const override {
+    if (j >= columns_) return join(j, u);
     const std::vector<Pick>& picks = picks_.get();
     for (std::size_t i = 0; i < components_; ++i)
       u[i] = picks[i].first == j ? picks[i].u : picks[i].second == j ? picks[i].v : 0;
@@ -138,6 +139,17 @@ class SparseFrequencies final : public Frequencies {
     std::size_t first, second;  // equal if there is one column
     double u, v;
   };
+
+  // A column that is new since the map was built joins as many components, drawn at random, as it would have got of
+  // this many columns: 3/2 of its share.
+  void join(std::size_t j, std::span<double> u) const {
+    Random random(seed_, j + 1);
+    for (double& v : u.first(components_)) {
+      const bool joins = random.uniform() * static_cast<double>(j + 1) < 1.5;
+      const double width = narrowest_ * std::pow(widest_ / narrowest_, random.uniform());
+      v = joins ? 1 / width : 0;
+    }
+  }
 
   std::vector<Pick> draw() const {
     Random random(seed_);
@@ -178,22 +190,29 @@ class SparseFrequencies final : public Frequencies {
   Lazy<std::vector<Pick>> picks_{[this] { return draw(); }};
 };
 
-// A given matrix, columns x components, computed on first use.
+// A given matrix, columns x components, computed on first use. Later columns are computed one by one.
 class GivenFrequencies final : public Frequencies {
  public:
-  GivenFrequencies(std::size_t components, std::function<std::vector<double>()> make)
-      : components_(components), U_(std::move(make)) {}
+  GivenFrequencies(std::size_t columns, std::size_t components, std::function<std::vector<double>()> make,
+                   std::function<std::vector<double>(std::size_t)> later)
+      : columns_(columns), components_(components), U_(std::move(make)), later_(std::move(later)) {}
 
   std::size_t components() const override { return components_; }
   void begin() const override { U_.get(); }
   void column(std::size_t j, std::span<double> u) const override {
+    if (j >= columns_) {
+      const std::vector<double> v = later_(j);
+      std::copy_n(v.begin(), components_, u.begin());
+      return;
+    }
     std::copy_n(U_.get().begin() + static_cast<std::ptrdiff_t>(j * components_), components_, u.begin());
   }
   Bytes bytes() const override { return sizeof *this + (U_.peek() == nullptr ? 0 : bytes_of(*U_.peek())); }
 
  private:
-  std::size_t components_;
+  std::size_t columns_, components_;
   Lazy<std::vector<double>> U_;
+  std::function<std::vector<double>(std::size_t)> later_;
 };
 
 }  // namespace budgetron

@@ -3,8 +3,10 @@
 // exactly normally distributed. D frequencies cost O(D log d) time and 4 D numbers.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <span>
 #include <vector>
@@ -24,23 +26,35 @@ class HadamardFourier final : public FeatureMap {
     std::vector<double> G, S;
   };
 
-  // `width` is the d of the blocks, which are computed on first use.
-  HadamardFourier(std::size_t components, std::size_t width, std::function<Blocks()> make)
-      : D_(components), d_(width), blocks_(std::move(make)) {}
+  // `width` is the d of the blocks, which are computed on first use. d columns have blocks of their own; the angles of
+  // all are added up. There are more than d columns only if the map was widened.
+  HadamardFourier(std::size_t components, std::size_t width, std::function<Blocks(std::size_t)> make)
+      : D_(components), d_(width), make_(std::move(make)) {
+    HadamardFourier::widen(width);
+  }
+  HadamardFourier(const HadamardFourier&) = delete;
 
   std::size_t size() const override { return 2 * D_; }
   double squared_norm(const Row&, Vector) const override { return 1; }
 
-  void begin() override { blocks_.get(); }
+  void begin() override { blocks_.front().get(); }
+  void widen(std::size_t columns) override {
+    while (blocks_.size() * d_ < columns) blocks_.emplace_back([this, k = blocks_.size()] { return make_(k); });
+  }
 
   void transform(const Stretch& rows, std::span<double> Z) const override {
-    const Blocks& blocks = blocks_.get();
-    std::vector<double> x(d_), v(d_),
-        angles(blocks.S.size() + lanes);  // padded, because sine_cosine works on whole lanes
+    const std::size_t n = (D_ + d_ - 1) / d_ * d_ + lanes;  // padded, because sine_cosine works on whole lanes
+    std::vector<double> x(blocks_.size() * d_), v(d_), more(n), angles(n);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       std::fill(x.begin(), x.end(), 0.0);
       std::visit([&](const auto& row) { row.each([&](std::size_t j, auto value) { x[j] = value; }); }, rows[i]);
-      for (std::size_t at = 0; at < D_; at += d_) block(blocks, at, x, v, angles);
+      project(blocks_.front().get(), Vector(x).first(d_), v, angles);
+      for (std::size_t k = 1; k < blocks_.size(); ++k) {
+        const Vector own = Vector(x).subspan(k * d_, d_);
+        if (std::all_of(own.begin(), own.end(), [](double value) { return value == 0; })) continue;
+        project(blocks_[k].get(), own, v, more);
+        add(1, more, angles);
+      }
       const auto z = Z.subspan(i * size(), size());
       loops->sine_cosine(angles.data(), 1 / std::sqrt(static_cast<double>(D_)), D_, z.data(), z.data() + D_);
     }
@@ -48,10 +62,17 @@ class HadamardFourier final : public FeatureMap {
 
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
-    if (const Blocks* b = blocks_.peek()) io.scratch(bytes_of(b->B) + bytes_of(b->G) + bytes_of(b->S) + bytes_of(b->P));
+    for (const auto& blocks : blocks_) {
+      io.scratch(sizeof blocks);
+      if (const Blocks* b = blocks.peek())
+        io.scratch(bytes_of(b->B) + bytes_of(b->G) + bytes_of(b->S) + bytes_of(b->P));
+    }
   }
 
  private:
+  void project(const Blocks& blocks, Vector x, std::vector<double>& v, std::span<double> angles) const {
+    for (std::size_t at = 0; at < D_; at += d_) block(blocks, at, x, v, angles);
+  }
   void block(const Blocks& blocks, std::size_t at, Vector x, std::vector<double>& v, std::span<double> angles) const {
     for (std::size_t j = 0; j < d_; ++j) v[j] = blocks.B[at + j] * x[j];
     loops->hadamard(v.data(), d_);
@@ -62,7 +83,8 @@ class HadamardFourier final : public FeatureMap {
   }
 
   std::size_t D_, d_;
-  Lazy<Blocks> blocks_;
+  std::function<Blocks(std::size_t)> make_;
+  std::deque<Lazy<Blocks>> blocks_;  // of each d columns
 };
 
 }  // namespace budgetron

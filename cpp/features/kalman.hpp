@@ -56,6 +56,7 @@ class Kalman : public VectorRule {
     posterior_.replace(change.at, change.removed, change.added);
     looked_ = false;
   }
+  void widen(std::size_t before, std::size_t added, Weights&) final { posterior_.widen(before, added); }
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(mu_) + bytes_of(p_) + bytes_of(gain_.g));
     posterior_.fields(io);

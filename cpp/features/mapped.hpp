@@ -69,6 +69,14 @@ class Mapped final : public Learner {
     each_feature_vector(rows, [&](std::size_t i, Vector z) { out[i] = std::sqrt(rule_->variance(z)); });
   }
 
+  void widen(std::size_t features, std::size_t outputs) override {
+    map_->widen(features);
+    const std::size_t added = map_->tail() - w_.tail(), before = map_->size() - added;
+    w_.widen(added, outputs);
+    rule_->widen(before, added, w_);
+    if (outputs > task_->outputs()) task_ = std::make_shared<Multiclass>(outputs);
+  }
+
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(z_));
     io.field("t", t_);

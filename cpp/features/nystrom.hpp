@@ -62,6 +62,12 @@ class Nystrom final : public FeatureMap {
     return part_of_it || !moderate(kxx) ? kxx : dot(z, z);
   }
 
+  void widen(std::size_t columns) override {
+    features_ = columns;
+    basis_->widen(columns);
+    candidates_->widen(columns);
+  }
+
   bool learns() const override { return !settled_; }
 
   void before_step(const Row& x, bool steps, std::vector<Change>& changes) override {

@@ -40,6 +40,8 @@ class VectorRule : public Part {
   virtual void commit(const Question&, Vector z, Weights& w) = 0;
   // The coordinates have changed, and w with them; state of new coordinates is reset.
   virtual void change(const Change&, Weights& /*w*/) {}
+  // `added` features are appended to those of the weights, which have been widened.
+  virtual void widen(std::size_t /*before*/, std::size_t /*added*/, Weights& /*w*/) {}
   // Called after the last row of a batch: work put off until the next row is done now.
   virtual void finish() {}
 };
@@ -113,6 +115,10 @@ class AdaGrad final : public OfGradient {
     const std::vector<double> fresh(change.added);
     for (auto& row : G_) change.replace_in(row, fresh);
   }
+  void widen(std::size_t, std::size_t added, Weights& w) override {
+    append_to(G_, added);
+    copy_outputs(G_, w.outputs(), std::vector<double>(G_[0].size()));
+  }
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
     for (std::size_t c = 0; c < G_.size(); ++c) io.field(("adagrad.G." + std::to_string(c)).c_str(), G_[c]);
@@ -143,6 +149,7 @@ class OnlineNewton final : public OfGradient {
 
   void begin(std::size_t outputs, std::size_t) override { inverse_->begin(outputs); }
   void change(const Change& change, Weights&) override { inverse_->change(change); }
+  void widen(std::size_t, std::size_t added, Weights& w) override { inverse_->widen(added, w.outputs()); }
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(before_) + bytes_of(after_));
     inverse_->fields(io);
@@ -178,6 +185,20 @@ class CoinBetting final : public OfGradient {
     for (auto* rows : {&L_, &G_, &reward_, &theta_})
       for (auto& row : *rows) change.replace_in(row, fresh);
     for (std::size_t c = 0; c < start_.size(); ++c) change.replace_in(start_[c], w[c].subspan(change.at, change.added));
+  }
+  // Two classes: both go on betting as before, on gradients of opposite signs, from starts that give their weights.
+  void widen(std::size_t, std::size_t added, Weights& w) override {
+    const bool splits = L_.size() == 1 && w.outputs() > 1;
+    for (auto* rows : {&L_, &G_, &reward_, &theta_, &start_}) {
+      append_to(*rows, added);
+      copy_outputs(*rows, w.outputs(), std::vector<double>((*rows)[0].size()));
+    }
+    if (!splits) return;
+    scale(-1, theta_[0]);
+    for (std::size_t i = 0; i < start_[0].size(); ++i) {
+      start_[1][i] -= w[1][i];  // start - w + w/2
+      start_[0][i] = -start_[1][i];
+    }
   }
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
@@ -247,6 +268,7 @@ class AROW : public VectorRule {
     });
   }
   void change(const Change& change, Weights&) final { sigma_->change(change); }
+  void widen(std::size_t, std::size_t added, Weights& w) final { sigma_->widen(added, w.outputs()); }
   void fields(Fields& io) final {
     io.scratch(sizeof *this + bytes_of(before_) + bytes_of(after_));
     sigma_->fields(io);

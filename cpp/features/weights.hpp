@@ -32,7 +32,7 @@ class Weights {
   std::span<double> operator[](std::size_t c) { return w_[c]; }
 
   void scores(Vector z, std::span<double> f) const {
-    for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(w_[c], z) / divisor_;
+    for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(w_[c], z, tail_) / divisor_;
   }
 
   void divide_by(double divisor) { divisor_ = divisor; }
@@ -59,6 +59,17 @@ class Weights {
     if (average_) average_->each([&](std::vector<double>& sums) { change.apply(sums); });
   }
 
+  // The number of features that were appended by `widen`.
+  std::size_t tail() const { return tail_; }
+  void widen(std::size_t added, std::size_t outputs) {
+    tail_ += added;
+    append_to(w_, added);
+    widen_outputs(w_, outputs);
+    if (!average_) return;
+    average_->each([&](std::vector<double>& sums) { sums.resize(sums.empty() ? 0 : sums.size() + added); });
+    average_->widen(outputs);
+  }
+
   // Starts to keep the average of f; must be called before the first round.
   void keep_average(double suffix) { average_.emplace(outputs(), suffix); }
   void end_round() {
@@ -68,7 +79,7 @@ class Weights {
   Vector output(std::size_t c) const { return average_ ? average_->sum(c) : Vector(w_[c]); }
   double output_divisor() const { return average_ ? std::max(average_->rounds(), 1.0) : divisor_; }
   void output_scores(Vector z, std::span<double> f) const {
-    for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(output(c), z) / output_divisor();
+    for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(output(c), z, tail_) / output_divisor();
   }
 
   void fields(Fields& io) {
@@ -85,6 +96,7 @@ class Weights {
  private:
   std::vector<std::vector<double>> w_;  // outputs x features
   double divisor_ = 1;
+  std::size_t tail_ = 0;
   std::optional<Average> average_;
 };
 

@@ -20,6 +20,9 @@ class WrappedMap : public FeatureMap {
  public:
   std::size_t size() const override { return map_->size(); }
   std::size_t inputs() const override { return map_->inputs(); }
+  void widen(std::size_t columns) override { map_->widen(columns); }
+  std::size_t tail() const override { return map_->tail(); }
+  std::size_t per_column() const override { return map_->per_column(); }
   void begin() override { map_->begin(); }
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
@@ -89,6 +92,8 @@ class HashedMap final : public WrappedMap {
  public:
   HashedMap(std::shared_ptr<FeatureMap> map, std::size_t columns) : WrappedMap(std::move(map)), columns_(columns) {}
 
+  void widen(std::size_t) override {}  // new columns are hashed into the same ones
+  std::size_t per_column() const override { return 0; }
   double squared_norm(const Row&, Vector z) const override { return dot(z, z); }
   // Hashed rows are dense, so one row prepares the map for all.
   void prepare(const Stretch&) override {

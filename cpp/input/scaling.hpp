@@ -48,6 +48,12 @@ class Moments {
     squares_[j] = added(squares_[j], d * (x - mean_[j]));
   }
   double deviation(std::size_t j) const { return std::sqrt(squares_[j] / (rows_ - missing_[j])); }
+  // New columns were missing so far.
+  void widen(std::size_t columns) {
+    missing_.resize(columns, rows_);
+    mean_.resize(columns);
+    squares_.resize(columns);
+  }
   void fields(Fields& io) {
     io.field("rows", rows_);
     io.field("missing", missing_);
@@ -79,6 +85,10 @@ class Squares {
     else
       squares_[j] = added(squares_[j], x * x);
   }
+  void widen(std::size_t columns) {
+    missing_.resize(columns, rows_);
+    squares_.resize(columns);
+  }
   void fields(Fields& io) {
     io.field("rows", rows_);
     io.field("missing", missing_);
@@ -106,6 +116,10 @@ class Range {
     least_[j] = std::min(least_[j], x);
     largest_[j] = std::max(largest_[j], x);
   }
+  void widen(std::size_t columns) {
+    least_.resize(columns, INFINITY);
+    largest_.resize(columns, -INFINITY);
+  }
   void fields(Fields& io) {
     io.field("rows", rows_);
     io.field("least", least_);
@@ -127,6 +141,7 @@ class Largest {
   double scaled(std::size_t j, double x) const { return largest_[j] > 0 ? x / largest_[j] : 0; }
   void next_row() { ++rows_; }
   void count(std::size_t j, double x) { largest_[j] = std::max(largest_[j], std::abs(x)); }
+  void widen(std::size_t columns) { largest_.resize(columns); }
   void fields(Fields& io) {
     io.field("rows", rows_);
     io.field("largest", largest_);

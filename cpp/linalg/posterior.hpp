@@ -93,10 +93,29 @@ class Posterior {
         const std::size_t b = source(j);
         if (b == before) continue;
         const double p = a < kept && b < kept ? old[a * (a + 1) / 2 + b] : a == b ? variance[a - kept] : 0;
-        at(i, j) = p;
-        if (i / lanes == j / lanes) at(j, i) = p;
+        set(i, j, p);
       }
     }
+  }
+
+  // `added` weights are appended. They join the full block, unless there are weights beyond it.
+  void widen(std::size_t before, std::size_t added) {
+    if (before <= most_full_) most_full_ += added;
+    tail_ += added;
+    if (m_ > 0) replace(m_, 0, added);
+  }
+
+  // The last weight m, of a full block, becomes two, (s - m)/2 and (s + m)/2, where s is independent of all.
+  void split_last() {
+    ++most_full_;
+    if (m_ == 0) return;
+    const std::size_t last = m_ - 1;
+    replace(m_, 0, 1);
+    const double of_m = at(last, last), of_s = 2 * prior_;
+    for (std::size_t j = 0; j < last; ++j) set(last + 1, j, at(last, j) / 2), set(last, j, -at(last, j) / 2);
+    set(last, last, (of_s + of_m) / 4);
+    set(last + 1, last + 1, (of_s + of_m) / 4);
+    set(last + 1, last, (of_s - of_m) / 4);
   }
 
   std::size_t size() const { return m_; }
@@ -147,6 +166,12 @@ class Posterior {
   double& at(std::size_t i, std::size_t j) { return P_[place(i, j)]; }
   const double& at(std::size_t i, std::size_t j) const { return P_[place(i, j)]; }
 
+  // P_ij = P_ji = p, for j <= i.
+  void set(std::size_t i, std::size_t j, double p) {
+    at(i, j) = p;
+    if (i / lanes == j / lanes) at(j, i) = p;
+  }
+
   // The lower triangle of the full block, row by row.
   std::vector<double> packed() const {
     std::vector<double> out;
@@ -164,10 +189,7 @@ class Posterior {
     variance_ = variance;
     const double* next = P.data();
     for (std::size_t i = 0; i < rows; ++i)
-      for (std::size_t j = 0; j <= i; ++j, ++next) {
-        at(i, j) = *next;
-        if (i / lanes == j / lanes) at(j, i) = *next;
-      }
+      for (std::size_t j = 0; j <= i; ++j) set(i, j, *next++);
   }
 
   void pad(Vector z, Gain& gain, std::vector<double>& padded) const {
@@ -180,12 +202,13 @@ class Posterior {
   // is.
   void finish(Vector z, Gain& gain, double diagonal) const {
     for (std::size_t j = 0; j < variance_.size(); ++j) gain.g[full() + j] = variance_[j] * z[full() + j];
-    gain.S = std::max(dot(z, gain.g), 0x1p-49 * diagonal);
+    gain.S = std::max(dot(z, gain.g, tail_), 0x1p-49 * diagonal);
   }
 
   double prior_, drift_;
   std::size_t most_full_;
   std::size_t m_ = 0, n_ = 0;     // weights; rows of P with padding
+  std::size_t tail_ = 0;          // weights that were appended
   std::vector<double> P_;         // as in simd/symmetric.hpp
   std::vector<double> variance_;  // of the weights beyond the full block
   std::vector<double> u_, z_;     // the pending update u u'; z with padding

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "linalg/limits.hpp"
+#include "model/tasks.hpp"
 #include "simd/vectors.hpp"
 #include "state/fields.hpp"
 
@@ -54,6 +55,12 @@ class Average {
       if (moderate_square(sum * largest_of(shares))) add(sum, shares, sums);
       sums[i] = 0;
     });
+  }
+
+  // More outputs.
+  void widen(std::size_t outputs) {
+    widen_outputs(older_, outputs);
+    widen_outputs(younger_, outputs);
   }
 
   // Adds a round with f = sum_i alpha_i k(s_i,.) / divisor.

@@ -238,6 +238,15 @@ class Expansion final : public Part {
     return sum;
   }
 
+  void widen(std::size_t features, std::size_t outputs) {
+    features_ = features;
+    support_->widen(features);
+    if (this->outputs() == 1 && outputs > 1) norm2_ /= 2;  // |f/2|^2 + |f/2|^2
+    widen_outputs(alpha_, outputs);
+    coefficients_.resize(outputs);
+    if (average_) average_->widen(outputs);
+  }
+
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(alpha_) + bytes_of(coefficients_) + bytes_of(row_) + bytes_of(selves_) +
                kernel_->bytes());

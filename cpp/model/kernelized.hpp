@@ -24,6 +24,11 @@ class Kernelized final : public ExpansionLearner {
     if (rule_->keeps_to_a_ball()) f_.keep_norm();
   }
 
+  void widen(std::size_t features, std::size_t outputs) override {
+    ExpansionLearner::widen(features, outputs);
+    if (outputs > task_->outputs()) task_ = std::make_shared<Multiclass>(outputs);
+  }
+
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
     io.field("t", t_);

@@ -48,6 +48,9 @@ class Learner : public Part {
   virtual std::size_t size() const = 0;
   // Called once on a new learner that is not restored. Memory for features is allocated here or by restoring.
   virtual void begin() {}
+  // More columns, which were 0 in all rows so far, and more outputs (widen_outputs in tasks.hpp). Scores of old rows do
+  // not change by a bit. A learner that is about to be restored is widened first, and allocates nothing.
+  virtual void widen(std::size_t features, std::size_t outputs) = 0;
   // Whether restored fields are consistent.
   virtual bool consistent() const = 0;
   // Predict with the average of f over the given suffix of the rounds. Must be called before the first round.
@@ -66,6 +69,8 @@ class Learner : public Part {
   Guard& guard() const { return guard_; }
   // The number of rows that `run` has done since the learner was built.
   std::atomic<Counter> rows_done = 0;
+  // The number of columns that the learner was widened to; 0 if it was not.
+  std::size_t columns = 0;
 
  private:
   mutable Guard guard_;
@@ -76,6 +81,7 @@ class ExpansionLearner : public Learner {
  public:
   std::size_t outputs() const final { return f_.outputs(); }
   std::size_t size() const final { return f_.size(); }
+  void widen(std::size_t features, std::size_t outputs) override { f_.widen(features, outputs); }
   bool consistent() const final { return is_consistent(f_.size()); }
   const Expansion& expansion() const { return f_; }
   void keep_average(double suffix) final { f_.keep_average(suffix); }

@@ -67,6 +67,13 @@ class Scaled final : public Learner {
     });
   }
 
+  void widen(std::size_t features, std::size_t outputs) override {
+    learner_->widen(features, outputs);
+    if (auto* dense = std::get_if<Dense>(&scaling_)) dense->widen(features);
+    if (auto* sparse = std::get_if<Sparse>(&scaling_)) sparse->widen(features);
+    columns_ = features;
+  }
+
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
     Counter kind = scaling_.index();

@@ -78,6 +78,11 @@ class Stacked : public Learner {
     each_row(rows, [&](std::size_t i, Vector l) { combine(l, out.subspan(i * outputs_, outputs_)); });
   }
 
+  void widen(std::size_t features, std::size_t outputs) override {
+    for (const auto& expert : experts_) expert->widen(features, outputs);
+    outputs_ = outputs;
+  }
+
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(experts_) + bytes_of(l_));
     io.field("stacked.weights", w_);
@@ -205,8 +210,26 @@ class StackedLabels final : public Stacked {
                 double start, double drift)
       : Stacked(std::move(experts), classes == 2 ? 1 : classes, classes == 2 ? 1 : classes, start, drift),
         logits_(std::move(logits)),
-        squares_(experts_.size()) {}
+        squares_(experts_.size()),
+        first_(classes),
+        counted_(static_cast<double>(outputs_)) {}
 
+  // The margin's bias b becomes -b/2 and b/2. Logits keep their unit: they are centred over the first classes, and
+  // those of two classes, which halve, are clipped at half the limit and counted as before.
+  void widen(std::size_t features, std::size_t outputs) override {
+    if (outputs_ == 1 && outputs > 1) {
+      w_.push_back(w_.back() / 2);
+      w_[experts_.size()] = -w_.back();
+      filter_.split_last();
+      largest_logit_ /= 2;
+      counted_ = 0.5;
+    }
+    const std::size_t needed = outputs > 1 ? experts_.size() + outputs : w_.size();
+    filter_.widen(w_.size(), needed - w_.size());
+    w_.resize(needed);
+    weights_needed_ = needed;
+    Stacked::widen(features, outputs);
+  }
   void fields(Fields& io) override {
     Stacked::fields(io);
     io.scratch(bytes_of(p_) + bytes_of(v_));
@@ -218,7 +241,6 @@ class StackedLabels final : public Stacked {
   }
 
  private:
-  static constexpr double largest_logit = 8;
   // In the step. A row that all experts are sure of, wrongly, has h near 0, and would turn their weights over.
   static constexpr double least_curvature = 0.25;
 
@@ -229,7 +251,8 @@ class StackedLabels final : public Stacked {
       const auto own = std::span(l).subspan(e * outputs_, outputs_);
       centre(scores_of(F, n, e, i), own);
       const double root = logits_[e] ? 1 : rows_ > 0 ? std::sqrt(squares_[e] / rows_) : 0;
-      for (double& v : own) v = root > 0 && std::isfinite(v) ? std::clamp(v / root, -largest_logit, largest_logit) : 0;
+      for (double& v : own)
+        v = root > 0 && std::isfinite(v) ? std::clamp(v / root, -largest_logit_, largest_logit_) : 0;
     }
   }
 
@@ -289,21 +312,24 @@ class StackedLabels final : public Stacked {
     for (std::size_t e = 0; e < experts_.size(); ++e) {
       if (logits_[e]) continue;
       centre(scores_of(F, n, e, i), own);
-      const double square = dot(own, own) / static_cast<double>(outputs_);
+      const double square = dot(own, own) / counted_;
       squares_[e] = std::min(squares_[e] + square, largest_square);
     }
     ++rows_;
   }
 
-  static void centre(Vector f, std::span<double> out) {
+  void centre(Vector f, std::span<double> out) const {
     double mean = 0;
-    for (const double v : f) mean += v / static_cast<double>(f.size());
+    for (const double v : f.first(std::min(first_, f.size()))) mean += v / static_cast<double>(first_);
     for (std::size_t c = 0; c < f.size(); ++c) out[c] = f.size() == 1 ? f[c] : f[c] - mean;
   }
 
   std::vector<bool> logits_;
   std::vector<double> squares_;  // sums over rows, of experts without logits
   double rows_ = 0;
+  std::size_t first_;  // the number of classes when it was built
+  double counted_;     // divides a sum of squares over the classes
+  double largest_logit_ = 8;
   std::vector<double> p_, v_;
 };
 

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "simd/vectors.hpp"
 #include "state/fields.hpp"
@@ -74,6 +75,20 @@ class Multiclass final : public Task {
  private:
   std::size_t classes_;
 };
+
+// Rows of coefficients or weights, one for every output, for more outputs. The one output f of two classes becomes
+// f_0 = -f/2 and f_1 = f/2; new classes have zeros.
+inline void widen_outputs(std::vector<std::vector<double>>& rows, std::size_t outputs) {
+  if (outputs <= rows.size()) return;
+  const std::size_t n = rows[0].size();
+  if (rows.size() == 1) {
+    rows.resize(2);
+    rows[1] = rows[0];
+    scale(-0.5, rows[0]);
+    scale(0.5, rows[1]);
+  }
+  rows.resize(outputs, std::vector<double>(n));
+}
 
 // y a real target; the prediction is f(x).
 class Regression final : public Task {

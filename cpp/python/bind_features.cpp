@@ -104,21 +104,32 @@ std::shared_ptr<FeatureMap> fourier(std::size_t features, std::shared_ptr<const 
 }
 
 // `make` is called on first use, by a thread that does not hold the interpreter's lock.
-std::shared_ptr<Frequencies> given_frequencies(std::size_t columns, std::size_t components, nb::callable make) {
-  return std::make_shared<GivenFrequencies>(components, [columns, components, make = std::move(make)] {
-    nb::gil_scoped_acquire held;
-    const auto U = nb::cast<Matrix<double>>(make());
-    if (U.shape(0) != columns || U.shape(1) != components)
+// later(j) gives the frequencies of a column that is new since.
+std::shared_ptr<Frequencies> given_frequencies(std::size_t columns, std::size_t components, nb::callable make,
+                                               nb::callable later) {
+  const auto matrix = [components](nb::object made, std::size_t rows) {
+    const auto U = nb::cast<Matrix<double>>(made);
+    if (U.shape(0) != rows || U.shape(1) != components)
       throw nb::value_error("given_frequencies: the matrix must be columns x components.");
     return std::vector<double>(aligned(U), aligned(U) + U.size());
-  });
+  };
+  return std::make_shared<GivenFrequencies>(
+      columns, components,
+      [=, make = std::move(make)] {
+        nb::gil_scoped_acquire held;
+        return matrix(make(), columns);
+      },
+      [=, later = std::move(later)](std::size_t j) {
+        nb::gil_scoped_acquire held;
+        return matrix(later(j), 1);
+      });
 }
 
 void make_hadamard(HadamardFourier* self, std::size_t components, std::size_t width, nb::callable make) {
-  new (self) HadamardFourier(components, width, [components, width, make = std::move(make)] {
+  new (self) HadamardFourier(components, width, [components, width, make = std::move(make)](std::size_t k) {
     nb::gil_scoped_acquire held;
     using Numbers = Array1<double>;
-    const auto [B, P, G, S] = nb::cast<std::tuple<Numbers, Array1<Counter>, Numbers, Numbers>>(make());
+    const auto [B, P, G, S] = nb::cast<std::tuple<Numbers, Array1<Counter>, Numbers, Numbers>>(make(k));
     const std::size_t n = (components + width - 1) / width * width;
     if (B.size() != n || P.size() != n || G.size() != n || S.size() != n ||
         std::any_of(P.data(), P.data() + n, [width](Counter place) { return place >= width; }))
@@ -150,8 +161,8 @@ void bind_features(nb::module_& m) {
   nb::class_<SparseFrequencies, Frequencies>(m, "SparseFrequencies")
       .def(nb::init<std::size_t, std::size_t, double, double, Counter>(), "components"_a, "columns"_a, "narrowest"_a,
            "widest"_a, "seed"_a);
-  m.def("given_frequencies", &given_frequencies, "columns"_a, "components"_a, "make"_a,
-        nb::sig("def given_frequencies(columns: int, components: int, make: object) -> Frequencies"));
+  m.def("given_frequencies", &given_frequencies, "columns"_a, "components"_a, "make"_a, "later"_a,
+        nb::sig("def given_frequencies(columns: int, components: int, make: object, later: object) -> Frequencies"));
 
   nb::class_<FeatureMap>(m, "FeatureMap")
       .def_prop_ro("size", &FeatureMap::size)

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <optional>
 #include <shared_mutex>
+#include <stdexcept>
+#include <string>
 
 #include "budgets/approximate.hpp"
 #include "budgets/forget.hpp"
@@ -56,15 +58,33 @@ void restore(Learner& learner, nb::dict state) {
   if (!learner.consistent()) throw nb::value_error("model state: its fields do not fit together.");
 }
 
+// Throws if a learner that was widened has another number of columns; its lock is held.
+void check_columns(const Learner& learner, std::size_t columns) {
+  if (learner.columns == 0 || learner.columns == columns) return;
+  throw std::invalid_argument("The model was widened to " + std::to_string(learner.columns) + " features, X has " +
+                              std::to_string(columns) + ".");
+}
+void check_columns(const Learner& learner, const Rows& rows) {
+  check_columns(learner, std::visit([](const auto& view) { return view.columns; }, rows.view()));
+}
+
+void widen(Learner& learner, std::size_t features, std::size_t outputs) {
+  nb::gil_scoped_release free;
+  std::unique_lock lock(learner.guard());
+  learner.widen(features, outputs);
+  learner.columns = features;
+}
+
 std::size_t run(Learner& learner, const BoundRows& X, const Array1<double>& y, std::optional<Array1<double>> weights,
                 nb::ndarray<double, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu> scores) {
-  if (y.size() != X.rows.size() || scores.size() != X.rows.size() * learner.outputs() ||
-      (weights && weights->size() != X.rows.size()))
-    throw nb::value_error("run: rows, labels, weights and scores differ in length.");
   const Vector labels = view(y), w = weights ? view(*weights) : Vector{};
   double* const out = aligned(scores);
   nb::gil_scoped_release free;
   std::unique_lock lock(learner.guard());
+  if (y.size() != X.rows.size() || scores.size() != X.rows.size() * learner.outputs() ||
+      (weights && weights->size() != X.rows.size()))
+    throw std::invalid_argument("run: rows, labels, weights and scores differ in length.");
+  check_columns(learner, X.rows);
   const std::size_t done = learner.run(X.rows, labels, w, {out, scores.size()});
   learner.rows_done += done;
   return done;
@@ -77,26 +97,31 @@ void hold(const Learner& learner) {
 }
 
 NewArray<double> scores(const Learner& learner, const BoundRows& X) {
-  std::vector<double> out(X.rows.size() * learner.outputs());
+  std::vector<double> out;
+  std::size_t outputs;
   {
     nb::gil_scoped_release free;
     std::shared_lock lock(learner.guard());
+    check_columns(learner, X.rows);
+    outputs = learner.outputs();
+    out.resize(X.rows.size() * outputs);
     learner.scores(X.rows, out);
   }
-  return array(std::move(out), {X.rows.size(), learner.outputs()});
+  return array(std::move(out), {X.rows.size(), outputs});
 }
 
 // Learns one row and writes the scores before the update. Returns false, with nothing changed, if the squared norm or a
 // score is not finite.
 template <class T>
 bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& scores) {
-  if (scores.size() != learner.outputs())
-    throw nb::value_error("learn_one: scores must have one place for every output.");
   const T* const values = aligned(x);
   double* const out = aligned(scores);
   nb::gil_scoped_release free;
   if (!squares<T>(values, x.size(), learner.accepts_missing())) return false;
   std::unique_lock lock(learner.guard());
+  if (scores.size() != learner.outputs())
+    throw std::invalid_argument("learn_one: scores must have one place for every output.");
+  check_columns(learner, x.size());
   const Rows row(DenseRows<T>{values, 1, x.size()});
   return learner.run(row, {&y, 1}, {}, {out, scores.size()}) == 1;
 }
@@ -104,13 +129,14 @@ bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& 
 // Scores one row.
 template <class T>
 bool score_one(const Learner& learner, const Array1<T>& x, const Writable1& scores) {
-  if (scores.size() != learner.outputs())
-    throw nb::value_error("score_one: scores must have one place for every output.");
   const T* const values = aligned(x);
   double* const out = aligned(scores);
   nb::gil_scoped_release free;
   if (!squares<T>(values, x.size(), learner.accepts_missing())) return false;
   std::shared_lock lock(learner.guard());
+  if (scores.size() != learner.outputs())
+    throw std::invalid_argument("score_one: scores must have one place for every output.");
+  check_columns(learner, x.size());
   const Rows row(DenseRows<T>{values, 1, x.size()});
   learner.scores(row, {out, scores.size()});
   return std::all_of(out, out + scores.size(), [](double f) { return std::isfinite(f); });
@@ -192,6 +218,7 @@ NewArray<double> deviations(const Learner& learner, const BoundRows& X) {
   {
     nb::gil_scoped_release free;
     std::shared_lock lock(learner.guard());
+    check_columns(learner, X.rows);
     learner.deviations(X.rows, out);
   }
   return array(std::move(out), {X.rows.size()});
@@ -318,6 +345,7 @@ void bind_learners(nb::module_& m) {
 
   nb::class_<Learner>(m, "Learner")
       .def("begin", &begin)
+      .def("widen", &widen, "features"_a, "outputs"_a)
       .def("run", &run, "rows"_a, "y"_a, "weights"_a.none(), "scores"_a)
       .def("scores", &scores, "rows"_a)
       .def("learn_one", &learn_one<double>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert())

@@ -62,7 +62,7 @@ class FeatureMajor final : public SupportSet {
   }
 
   void append(const Row& x, double norm) override {
-    if (size() == stride_) widen(2 * stride_ + 2 * lanes_of<T>);
+    if (size() == stride_) restride(2 * stride_ + 2 * lanes_of<T>);
     write(n_++, x, norm);
   }
 
@@ -82,6 +82,11 @@ class FeatureMajor final : public SupportSet {
 
   void copy(std::size_t i, std::span<double> out) const override {
     for (std::size_t j = 0; j < features_; ++j) out[j] = static_cast<double>(values_[j * stride_ + i]);
+  }
+
+  void widen(std::size_t features) override {
+    values_.resize(features * stride_);
+    features_ = features;
   }
 
   void fields(Fields& io) override {
@@ -168,7 +173,7 @@ class FeatureMajor final : public SupportSet {
 
   // Strides are 16, 48, 112 ..., never a power of 2, because then the values of one support vector would compete for
   // few cache lines.
-  void widen(std::size_t stride) {
+  void restride(std::size_t stride) {
     std::vector<T> wider(features_ * stride);
     for (std::size_t j = 0; j < features_; ++j)
       std::copy_n(values_.begin() + static_cast<std::ptrdiff_t>(j * stride_), size(),

@@ -70,6 +70,8 @@ class InvertedIndex final : public SupportSet {
       out[static_cast<std::size_t>(s.indices[k])] = static_cast<double>(s.values[k]);
   }
 
+  void widen(std::size_t features) override { features_ = features; }
+
   void fields(Fields& io) override {
     if (io.measuring()) return io.scratch(bytes());
     Saved saved = save();

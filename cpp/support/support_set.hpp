@@ -34,6 +34,8 @@ class SupportSet : public Part {
   virtual void replace(std::size_t i, const Row& x, double norm) = 0;
   // Removes support vector i; the last one moves to its slot.
   virtual void remove(std::size_t i) = 0;
+  // More columns, in which all support vectors are 0.
+  virtual void widen(std::size_t features) = 0;
   // Writes support vector i as a dense row.
   virtual void copy(std::size_t i, std::span<double> out) const = 0;
 };

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 from budgetron import _check, _core
 from budgetron._text import shown
@@ -24,6 +24,11 @@ class Labels:
     """Classification: two labels are -1 and +1, more are 0 .. n_classes-1."""
 
     n_classes: int
+
+    @property
+    def outputs(self) -> int:
+        """The number of scores of a row."""
+        return 1 if self.n_classes == 2 else self.n_classes
 
     def build(self) -> _core.Task:
         """The native task."""
@@ -52,6 +57,8 @@ class Labels:
 @dataclass(frozen=True)
 class Targets:
     """Regression: labels are real numbers."""
+
+    outputs: ClassVar[int] = 1
 
     def build(self) -> _core.Task:
         """The native task."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from budgetron import _check, _core
 from budgetron._rows import Matrix, precision, views
 from budgetron._spec import Spec
-from budgetron._tasks import Task
+from budgetron._tasks import Labels, Task
 from budgetron._threads import watch
 from budgetron.budgets._budget import Budget, BuildContext
 from budgetron.errors import DivergedError
@@ -24,6 +24,7 @@ from budgetron.kernels import Kernel
 from budgetron.rules import Rule, probabilistic
 
 Floats = npt.NDArray[np.float64]
+_FIRST = "widened.from"  # in the state of a model that was widened
 
 
 class Learner(Spec):
@@ -191,6 +192,7 @@ class Model:
         self.n_features = n_features
         self.dtype = np.dtype(dtype)
         self.seed = seed
+        self._first: tuple[int, Task] | None = None
         self._native: Any = learner.build(task, n_features, self.dtype, seed)
         self._native.begin()
         watch(self)
@@ -223,6 +225,44 @@ class Model:
         for cut, rows in self._blocks(X):
             scores[cut] = self._native.scores(rows)
         return scores
+
+    def widen(self, n_features: int, n_classes: int | None = None) -> None:
+        """Take more columns, or more classes, from now on; scores of old rows do not change by a bit.
+
+        New columns were 0 in all rows so far, or missing if the learner accepts missing values. A new class
+        has the score 0. The one score f of two classes becomes the scores -f/2 and f/2. What was computed
+        from the number of columns when the model was built stays as it is. If this fails, the model is as
+        it was.
+        """
+        task = self._wider_task(n_classes)
+        if not isinstance(n_features, (int, np.integer)) or n_features < self.n_features:
+            raise ValueError(
+                f"widen: n_features must be a whole number of at least {self.n_features}, the features that "
+                f"the model has, got {n_features!r}."
+            )
+        if (n_features, task) == (self.n_features, self.task):
+            return
+        first = self._first or (self.n_features, self.task)
+        self.learner.build(task, first[0], self.dtype, self.seed)  # raises if the learner has no such task
+        before = self.state()
+        try:
+            self._native.widen(int(n_features), task.outputs)
+        except BaseException:
+            self.restore(before)
+            raise
+        self._first, self.n_features, self.task = first, int(n_features), task
+
+    def _wider_task(self, n_classes: int | None) -> Task:
+        if n_classes is None:
+            return self.task
+        if not isinstance(self.task, Labels):
+            raise ValueError("widen: a model of targets has no classes, so n_classes must be None.")
+        if not isinstance(n_classes, (int, np.integer)) or n_classes < self.task.n_classes:
+            raise ValueError(
+                f"widen: n_classes must be a whole number of at least {self.task.n_classes}, the classes that "
+                f"the model has, got {n_classes!r}."
+            )
+        return Labels(int(n_classes))
 
     def _blocks(self, X: Matrix) -> Iterator[tuple[slice, _core.Rows]]:
         """X cut into blocks of about a tenth of a second; the time of a block sets the size of the next."""
@@ -296,13 +336,33 @@ class Model:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything that learning changed, as named arrays."""
-        return dict(sorted(self._native.state().items()))
+        state: dict[str, npt.NDArray[Any]] = self._native.state()
+        if self._first is not None:
+            features, task = self._first
+            state[_FIRST] = np.array([features, getattr(task, "n_classes", 0)], dtype=np.uint64)
+        return dict(sorted(state.items()))
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take up a state of a model of the same description."""
-        native: Any = self.learner.build(self.task, self.n_features, self.dtype, self.seed)
-        native.restore(dict(state))
-        self._native = native
+        fields = dict(state)
+        first = self._first_of(fields.pop(_FIRST, None))
+        features, task = first or (self.n_features, self.task)
+        native: Any = self.learner.build(task, features, self.dtype, self.seed)
+        if first is not None:
+            native.widen(self.n_features, self.task.outputs)
+        native.restore(fields)
+        self._native, self._first = native, first
+
+    def _first_of(self, saved: npt.NDArray[Any] | None) -> tuple[int, Task] | None:
+        """The number of features and the task with which a widened model was built."""
+        if saved is None:
+            return None
+        classes = getattr(self.task, "n_classes", 0)
+        if saved.dtype == np.uint64 and saved.shape == (2,):
+            features, n = map(int, saved)
+            if features <= self.n_features and min(2, classes) <= n <= classes:
+                return features, Labels(n) if isinstance(self.task, Labels) else self.task
+        raise ValueError(f"model state: the field {_FIRST} does not fit the model.")
 
     @classmethod
     def restored(
@@ -332,7 +392,7 @@ class Model:
         return object.__sizeof__(self) + self.memory_bytes
 
     def __getstate__(self) -> dict[str, Any]:
-        description = {k: v for k, v in vars(self).items() if k != "_native"}
+        description = {k: v for k, v in vars(self).items() if k not in ("_native", "_first")}
         return description | {"state": self.state()}
 
     def __setstate__(self, description: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 __all__ = ["HadamardFourier", "OrthogonalFourier", "RandomFourier", "SobolFourier", "SparseFourier"]
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -63,6 +64,14 @@ class _Fourier(FeatureMap):
         """The frequencies of the kernel for uniform numbers p, one column each."""
         return np.ascontiguousarray(self.kernel_.frequencies(p).T)
 
+    def _later(self, D: int, seed: int, radii: Callable[[], Floats]) -> Callable[[int], Floats]:
+        """The frequencies of one column that is new since the map was built, as those of RandomFourier."""
+
+        def later(j: int) -> Floats:
+            return self._frequencies_at(_inside(np.column_stack([_core.uniforms(seed, D, stream=j + 1), radii()])))
+
+        return later
+
     def _gamma(self) -> float:
         """Gamma of the kernel, which must be Gaussian."""
         gamma = self.kernel_.gaussian_gamma() if isinstance(self.kernel_, Kernel) else None
@@ -112,12 +121,14 @@ class RandomFourier(_Fourier):
         if (native := self._law().native_frequencies(D, seed)) is not None:
             return native
 
+        def radii() -> Floats:
+            return _core.uniforms(seed, D)
+
         def make() -> Floats:
             columns = [_core.uniforms(seed, D, stream=j + 1) for j in range(d)]
-            p = np.minimum(np.column_stack([*columns, _core.uniforms(seed, D)]) + 2.0**-54, 1 - 2.0**-53)
-            return self._frequencies_at(p)
+            return self._frequencies_at(_inside(np.column_stack([*columns, radii()])))
 
-        return _core.given_frequencies(d, D, make)
+        return _core.given_frequencies(d, D, make, self._later(D, seed, radii))
 
 
 @dataclass
@@ -162,7 +173,7 @@ class OrthogonalFourier(_Fourier):
                 blocks.append(Q * np.sqrt(random.chisquare(d, k)))
             return np.ascontiguousarray(scale * np.hstack(blocks))
 
-        return _core.given_frequencies(d, D, make)
+        return _core.given_frequencies(d, D, make, self._later(D, seed, lambda: np.full(D, 0.5)))
 
 
 @dataclass
@@ -200,13 +211,13 @@ class SobolFourier(_Fourier):
             )
         self._law()  # raises if the kernel has no frequencies
 
-        def make() -> Floats:
+        def points() -> Floats:
             points = qmc.Sobol(d + 1, rng=np.random.default_rng(seed))
             p = points.random_base2(max(1, int(np.ceil(np.log2(D)))))[:D]
-            p = np.clip(p, 2.0**-54, 1 - 2.0**-53)
-            return self._frequencies_at(p)
+            return np.clip(p, 2.0**-54, 1 - 2.0**-53)
 
-        return _core.given_frequencies(d, D, make)
+        later = self._later(D, seed, lambda: points()[:, -1])
+        return _core.given_frequencies(d, D, lambda: self._frequencies_at(points()), later)
 
 
 @dataclass
@@ -247,8 +258,8 @@ class HadamardFourier(_Fourier):
         D, key, gamma = _components(self), self._seed(seed), self._gamma()
         d = 1 << max(0, n_features - 1).bit_length()
 
-        def make() -> tuple[npt.NDArray[Any], ...]:
-            random, shape = np.random.Generator(np.random.Philox(key=key)), (-(-D // d), d)
+        def make(k: int) -> tuple[npt.NDArray[Any], ...]:
+            random, shape = np.random.Generator(np.random.Philox(key=key + (k << 64))), (-(-D // d), d)
             G = random.standard_normal(shape)
             lengths = np.sqrt(2 * gamma * random.chisquare(d, shape))
             B = random.choice([-1.0, 1.0], shape)
@@ -308,6 +319,11 @@ class SparseFourier(FeatureMap):
             )
         frequencies = _core.SparseFrequencies(components, n_features, narrowest, widest, self._seed(seed))
         return _core.fourier(n_features, frequencies, precision(dtype))
+
+
+def _inside(p: Floats) -> Floats:
+    """Uniform numbers on [0, 1), moved into (0, 1)."""
+    return np.minimum(p + 2.0**-54, 1 - 2.0**-53)
 
 
 def _components(owner: Any) -> int:
