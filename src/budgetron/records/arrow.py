@@ -1,0 +1,77 @@
+"""Columns of pyarrow."""
+
+from typing import Any
+
+import numpy as np
+
+from budgetron.records.table import Array, Column
+from budgetron.records.values import RefusedValueError, coded, column_of, seconds_from, unexpected
+
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def column_of_arrow(array: Any, name: str) -> Column:
+    """The column of a pyarrow array, chunked or not."""
+    import pyarrow as pa
+
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    kind, is_a = array.type, pa.types
+    if array.null_count == len(array):
+        return Column()
+    if is_a.is_floating(kind) or is_a.is_integer(kind) or is_a.is_boolean(kind):
+        numbers: Array = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        return Column(numbers)
+    if is_a.is_dictionary(kind):
+        values = column_of_arrow(array.dictionary, name)
+        return values.spread(_filled(array.indices, -1)).compact()
+    if is_a.is_string(kind) or is_a.is_large_string(kind) or is_a.is_string_view(kind):
+        if is_a.is_string_view(kind):
+            array = array.cast(pa.large_string())
+        encoded = array.dictionary_encode()
+        return coded(_filled(encoded.indices, -1), encoded.dictionary.to_pylist())
+    if is_a.is_timestamp(kind) or is_a.is_date(kind):
+        seconds = _seconds(array)
+        return Column(seconds, ~np.isnan(seconds))
+    if is_a.is_duration(kind) or is_a.is_time(kind):
+        return Column(_seconds(array))
+    if is_a.is_decimal(kind):  # by way of texts, which are rounded correctly
+        return Column(array.cast(pa.string()).cast(pa.float64()).to_numpy(zero_copy_only=False))
+    if any(map(str(kind).startswith, ("binary", "large_binary", "fixed_size_binary"))):
+        return column_of(array.to_pylist(), name)
+    row = int(np.argmax(array.is_valid().to_numpy(zero_copy_only=False)))
+    raise RefusedValueError(name, row, unexpected(_noun(kind)))
+
+
+def _noun(kind: Any) -> str:
+    import pyarrow as pa
+
+    if pa.types.is_nested(kind):
+        return "list" if "list" in str(kind).partition("<")[0] else str(kind).partition("<")[0]
+    return f"value of type {kind}"
+
+
+def _filled(array: Any, none: int) -> Array:
+    import pyarrow.compute as pc
+
+    if array.null_count:
+        import pyarrow as pa
+
+        array = pc.fill_null(array.cast(pa.int64()), none)
+    filled: Array = array.to_numpy(zero_copy_only=False)
+    return filled.astype(np.int32, copy=False)
+
+
+def _seconds(array: Any) -> Array:
+    import pyarrow as pa
+
+    missing = array.is_null().to_numpy(zero_copy_only=False)
+    days = pa.types.is_date32(array.type)
+    unit = "ms" if pa.types.is_date64(array.type) else "s" if days else array.type.unit
+    if array.type.bit_width == 32:
+        array = array.cast(pa.int32())
+    array = array.cast(pa.int64())
+    counts: Array = array.fill_null(0).to_numpy(zero_copy_only=False)
+    return seconds_from(counts * 86400 if days else counts, _PER_SECOND[unit], missing)

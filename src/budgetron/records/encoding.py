@@ -1,0 +1,429 @@
+"""The state of an encoder: which columns and values have a place in the matrix.
+
+A *slot* is a column of the matrix. Slots are given in the order of first appearance: row by row, and within
+a row in the order in which the columns first had a value. This order does not depend on how the records are
+cut into batches. A value that finds no free slot never gets one later, since slots are never freed. So
+whether it is hashed is the same for all rows.
+"""
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from budgetron.records.reading import from_dicts, normal_record
+from budgetron.records.table import Array, Column, Table
+from budgetron.records.values import NUMBERS
+
+Matrix = npt.NDArray[np.float64]
+
+BLOCK = 32  # slots of the hashed block
+LONGEST = 256  # characters; a longer name or value is hashed, so that memory is bounded
+DAY = 86400.0
+PERIODS = {"day": (DAY, 0.0), "week": (7 * DAY, 3 * DAY), "year": (365.2425 * DAY, 0.0)}
+"""Length of each period, and the place of 1970-01-01 in it: a Thursday, where weeks begin on Monday."""
+
+
+@dataclass
+class Known:
+    """The slots of one column of the records."""
+
+    name: str
+    number: int | None = None
+    times: int | None = None  # the first of its sines and cosines
+    values: dict[str, int] = field(default_factory=dict)
+    hashed: bool = False
+
+
+class Arrival(NamedTuple):
+    """Something without a slot that appears in a batch. Arrivals sort by row, then by column."""
+
+    row: int
+    rank: int
+    kind: int
+    text: str | None
+    name: str
+
+
+NUMBER, TIMES, VALUE = range(3)
+
+
+class Encoding:
+    """See `Encoder`."""
+
+    def __init__(self, most_columns: int, most_values: int, time_parts: tuple[str, ...]) -> None:
+        self.most_columns = most_columns
+        self.most_values = most_values
+        self.time_parts = time_parts
+        self._known: dict[str, Known] = {}
+        self._block: int | None = None  # the first slot of the hashed block
+        self._others_hashed = False  # whether a column that is not known was hashed
+        self._template = np.empty(0)  # a row of nothing but missing values
+        self._numbers: dict[str, int] = {}  # for `encode_one`: the slots of numbers, and of values
+        self._indicators: dict[str, dict[str, int]] = {}
+
+    # ---- what there is
+
+    @property
+    def width(self) -> int:
+        """The number of slots."""
+        return len(self._template)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the slots."""
+        names = [""] * self.width
+        for known in self._known.values():
+            if known.number is not None:
+                names[known.number] = known.name
+            for text, slot in known.values.items():
+                names[slot] = f"{known.name}={text}"
+            if known.times is not None:
+                waves = [f"{wave} of {part}" for part in self.time_parts for wave in ("sine", "cosine")]
+                for i, what in enumerate(waves):
+                    names[known.times + i] = f"{known.name} ({what})"
+        if self._block is not None:
+            names[self._block : self._block + BLOCK] = [f"hashed {i}" for i in range(BLOCK)]
+        return names
+
+    @property
+    def memory_bytes(self) -> int:
+        """The bytes of names and values, and of the tables that find them."""
+        known = self._known.values()
+        texts = sum(len(k.name) + sum(map(len, k.values)) for k in known)
+        return 4 * texts + 200 * (len(known) + sum(len(k.values) for k in known)) + self._template.nbytes
+
+    def describe(self) -> str:
+        """What the slots are, for people."""
+        known = self._known.values()
+        indicators = sum(len(k.values) for k in known)
+        parts = [
+            f"{sum(k.number is not None for k in known)} of numbers",
+            f"{sum(k.times is not None for k in known) * self._waves} of times",
+            f"{indicators} indicators of {sum(bool(k.values) for k in known)} columns",
+            f"{0 if self._block is None else BLOCK} hashed",
+        ]
+        text = f"{self.width} columns: {', '.join(p for p in parts if not p.startswith('0 '))}."
+        hashed = [repr(k.name) for k in known if k.hashed]
+        hashed += ["columns that came later"] if self._others_hashed else []
+        return f"{text} Partly hashed: {', '.join(hashed)}." if hashed else text
+
+    def copy(self) -> "Encoding":
+        """An encoding in the same state, which grows separately."""
+        return deepcopy(self)
+
+    # ---- encoding
+
+    def encode(self, table: Table, grow: bool = True) -> tuple[Matrix, list[tuple[int, int]]]:
+        """The records as rows of numbers, and the rows at which the width grows, with the new width.
+
+        Without ``grow`` the state does not change; columns and values that have no place yet are ignored.
+        """
+        growth = self._grow(table) if grow else []
+        return self._rows(table), growth
+
+    def encode_one(self, record: Mapping[str, Any], grow: bool = True) -> Matrix:
+        """The row of one record, the same as that of a table of this record."""
+        row = self._template.copy()
+        numbers, indicators = self._numbers, self._indicators
+        try:
+            for name, value in record.items():
+                if type(value) in NUMBERS:
+                    row[numbers[name]] = value
+                elif value is not None:
+                    row[indicators[name][value]] = 1.0
+        except (KeyError, TypeError, OverflowError):  # something else than numbers and values with a slot
+            return self._any_one(record, grow)
+        return row
+
+    def _any_one(self, record: Mapping[str, Any], grow: bool) -> Matrix:
+        """The same for any record. What is new goes through a table, which does not happen often."""
+        row, block = self._template.copy(), self._block
+        for name, value in sorted(normal_record(record).items()):
+            known, text, number = self._known.get(name), None, 0.0
+            if isinstance(value, str):
+                text = value
+            else:
+                number = value[0] if isinstance(value, tuple) else value
+            slot = None if known is None else known.number if text is None else known.values.get(text)
+            if grow and self._is_new(name, known, text, slot, isinstance(value, tuple)):
+                X, _ = self.encode(from_dicts([record]))
+                return X.reshape(-1)
+            if slot is not None:
+                row[slot] = number if text is None else 1.0
+            elif block is not None and self._is_hashed(name, known, text):
+                place, sign = _hashed(name, [text])
+                row[block + place[0]] += sign[0] * number if text is None else sign[0]
+            if isinstance(value, tuple) and known is not None and known.times is not None:
+                row[known.times : known.times + self._waves] = self._place_in_periods(np.array(value))[0]
+        return row
+
+    def _rows(self, table: Table) -> Matrix:
+        X = np.empty((len(table), self.width))
+        X[:] = self._template
+        for name in sorted(table.columns):  # sums of hashed numbers depend on the order
+            column, known = table.columns[name], self._known.get(name)
+            if column.numbers is not None:
+                self._put_numbers(X, name, known, column.numbers)
+                if known is not None and known.times is not None and column.dates is not None:
+                    rows = np.flatnonzero(column.dates)
+                    times = slice(known.times, known.times + self._waves)
+                    X[rows, times] = self._place_in_periods(column.numbers[rows])
+            if len(column.texts) > len(table):
+                column = column.compact()
+            if column.codes is not None:
+                self._put_texts(X, name, known, column.codes, column.texts)
+        return X
+
+    def _put_numbers(self, X: Matrix, name: str, known: Known | None, numbers: Array) -> None:
+        if known is not None and known.number is not None:
+            X[:, known.number] = numbers
+        elif self._block is not None and self._is_hashed(name, known, None):
+            [place], [sign] = _hashed(name, [None])
+            X[:, self._block + place] += sign * np.where(np.isnan(numbers), 0.0, numbers)
+
+    def _put_texts(
+        self, X: Matrix, name: str, known: Known | None, codes: Array, texts: Sequence[str]
+    ) -> None:
+        values = {} if known is None else known.values
+        slots = np.array([*(values.get(text, -1) for text in texts), -1])  # the last one is for code -1
+        each = slots[codes]
+        rows = np.flatnonzero(each >= 0)
+        X[rows, each[rows]] = 1.0
+        if self._block is None or len(rows) == len(X):
+            return
+        hashed = [
+            i for i in np.flatnonzero(slots[:-1] < 0).tolist() if self._is_hashed(name, known, texts[i])
+        ]
+        if hashed:
+            places, signs = np.full(len(slots), -1), np.zeros(len(slots))
+            places[hashed], signs[hashed] = _hashed(name, [texts[i] for i in hashed])
+            rows = np.flatnonzero(places[codes] >= 0)
+            X[rows, self._block + places[codes[rows]]] += signs[codes[rows]]
+
+    def _place_in_periods(self, moments: Array) -> Matrix:
+        """Sine and cosine of the place of each moment in each period."""
+        waves = np.empty((self._waves, len(moments)))
+        for i, part in enumerate(self.time_parts):
+            length, start = PERIODS[part]
+            angle = np.mod(moments + start, length) * (2 * np.pi / length)
+            waves[2 * i], waves[2 * i + 1] = np.sin(angle), np.cos(angle)
+        return waves.T
+
+    # ---- growing
+
+    @property
+    def _waves(self) -> int:
+        return 2 * len(self.time_parts)
+
+    @property
+    def _free(self) -> int:
+        """The number of slots that may still be given, apart from the hashed block."""
+        return self.most_columns - BLOCK - self.width + (0 if self._block is None else BLOCK)
+
+    def _is_shut(self, name: str) -> bool:
+        """Whether a column that is not known never will be."""
+        return len(name) > LONGEST or len(self._known) >= self.most_columns - BLOCK
+
+    def _is_full(self, known: Known) -> bool:
+        """Whether a column gets no more indicators."""
+        return len(known.values) >= self.most_values or self._free == 0
+
+    def _is_hashed(self, name: str, known: Known | None, text: str | None) -> bool:
+        """Whether the number of a column (if ``text`` is None), or a text, never gets a slot of its own."""
+        if text is not None and len(text) > LONGEST:
+            return True
+        if known is None:
+            return self._is_shut(name)
+        return self._free == 0 if text is None else self._is_full(known)
+
+    def _is_new(
+        self, name: str, known: Known | None, text: str | None, slot: int | None, is_date: bool
+    ) -> bool:
+        """Whether the state has to change for a value."""
+        if slot is None:
+            noted = self._others_hashed if known is None else known.hashed
+            return not (noted and self._is_hashed(name, known, text))
+        return is_date and known is not None and known.times is None and 0 < self._waves <= self._free
+
+    def _grow(self, table: Table) -> list[tuple[int, int]]:
+        """Give slots to what is new in the table; the rows at which the width grows, and the new widths."""
+        arrivals = self._arrivals(table)
+        growth: list[tuple[int, int]] = []
+        for arrival in sorted(arrivals):
+            before = self.width
+            self._settle(arrival)
+            if self.width > before:
+                if growth and growth[-1][0] == arrival.row:
+                    growth.pop()
+                growth.append((arrival.row, self.width))
+        return growth
+
+    def _arrivals(self, table: Table) -> list[Arrival]:
+        ranks = {name: rank for rank, name in enumerate(self._known)}
+        new = {name: first for name, column in table.columns.items()
+               if name not in ranks and (first := column.first()) is not None}  # fmt: skip
+        for name in sorted(new, key=new.__getitem__):  # stable: the order of the columns decides ties
+            if not self._is_shut(name):
+                self._known[name] = Known(name)
+            ranks[name] = len(ranks)
+        return [
+            Arrival(row, ranks[name], kind, text, name)
+            for name, column in table.columns.items()
+            for row, kind, text in self._new_in(name, column)
+        ]
+
+    def _new_in(self, name: str, column: Column) -> Iterator[tuple[int, int, str | None]]:
+        """What is new in a column: its first row, its kind, and the text if it is one."""
+        known = self._known.get(name)
+        noted = self._others_hashed if known is None else known.hashed
+        if column.numbers is not None and (known is None or known.number is None):
+            there = ~np.isnan(column.numbers)
+            if there.any() and not (noted and self._is_hashed(name, known, None)):
+                yield int(np.argmax(there)), NUMBER, None
+        may_have_times = 0 < self._waves <= self._free and known is not None and known.times is None
+        if may_have_times and column.dates is not None and column.dates.any():
+            yield int(np.argmax(column.dates)), TIMES, None
+        if column.codes is not None and not (noted and self._is_hashed(name, known, "")):
+            yield from self._new_texts(known, column)
+
+    def _new_texts(self, known: Known | None, column: Column) -> Iterator[tuple[int, int, str]]:
+        """The new texts that may get a slot, and the first that do not."""
+        codes, texts = column.codes, column.texts
+        assert codes is not None
+        values = {} if known is None else known.values
+        firsts = np.full(len(texts) + 1, -1)  # the last place is for code -1
+        firsts[codes[::-1]] = np.arange(len(codes))[::-1]
+        firsts[-1] = -1
+        new = [(row, text) for text, row in zip(texts, firsts.tolist(), strict=False)
+               if row >= 0 and text not in values]  # fmt: skip
+        new.sort()
+        room = 0 if known is None else min(self.most_values - len(known.values), self._free)
+        short = [(row, text) for row, text in new if len(text) <= LONGEST][: room + 1]
+        long = [(row, text) for row, text in new if len(text) > LONGEST][:1]
+        for row, text in short + long:
+            yield row, VALUE, text
+
+    def _settle(self, arrival: Arrival) -> None:
+        """Give the arrival its slot, or have it hashed."""
+        known = self._known.get(arrival.name)
+        if arrival.kind == TIMES:
+            if known is not None and self._waves <= self._free:
+                known.times = self._widen(self._waves, np.nan)
+            return
+        text = arrival.text
+        if known is None:
+            self._others_hashed = True
+        elif text is None and self._free > 0:
+            known.number = self._numbers[known.name] = self._widen(1, np.nan)
+            return
+        elif text is not None and len(text) <= LONGEST and not self._is_full(known):
+            known.values[text] = self._widen(1, 0.0)
+            self._indicators[known.name] = known.values
+            return
+        else:
+            known.hashed = True
+        if self._block is None:
+            self._block = self._widen(BLOCK, 0.0)
+
+    def _widen(self, slots: int, missing: float) -> int:
+        """Append slots; the first of them."""
+        first = self.width
+        self._template = np.append(self._template, np.full(slots, missing))
+        return first
+
+    # ---- saving
+
+    def state(self) -> dict[str, Any]:
+        """The state as plain data, which JSON can hold."""
+        return {
+            "columns": [
+                {
+                    "name": known.name,
+                    "number": known.number,
+                    "times": known.times,
+                    "values": list(known.values),
+                    "slots": list(known.values.values()),
+                    "hashed": known.hashed,
+                }
+                for known in self._known.values()
+            ],
+            "block": self._block,
+            "others_hashed": self._others_hashed,
+        }
+
+    def restore(self, state: Any) -> None:
+        """Continue from a saved state; ValueError if it is invalid, and then nothing has changed."""
+        if not (
+            isinstance(state, Mapping)
+            and isinstance(state.get("columns"), list)
+            and len(state["columns"]) <= self.most_columns - BLOCK
+            and _is_slot(block := state.get("block"))
+            and type(state.get("others_hashed")) is bool
+        ):
+            raise ValueError("the state of the encoder is invalid")
+        columns = [self._restored(said) for said in state["columns"]]
+        taken = [] if block is None else list(range(block, block + BLOCK))
+        for known in columns:
+            taken += [] if known.number is None else [known.number]
+            taken += known.values.values()
+            taken += [] if known.times is None else range(known.times, known.times + self._waves)
+        width = len(taken)
+        names = {known.name for known in columns}
+        plain = width - (0 if block is None else BLOCK)
+        if (
+            plain > self.most_columns - BLOCK
+            or sorted(taken) != list(range(width))
+            or len(names) < len(columns)
+        ):
+            raise ValueError("the slots of the encoder do not fit together")
+        if block is None and (state["others_hashed"] or any(known.hashed for known in columns)):
+            raise ValueError("the encoder has hashed values, but no slots for them")
+        template = np.zeros(width)
+        for known in columns:
+            if known.number is not None:
+                template[known.number] = np.nan
+            if known.times is not None:
+                template[known.times : known.times + self._waves] = np.nan
+        self._known = {known.name: known for known in columns}
+        self._numbers = {known.name: known.number for known in columns if known.number is not None}
+        self._indicators = {known.name: known.values for known in columns if known.values}
+        self._block, self._others_hashed, self._template = block, state["others_hashed"], template
+
+    def _restored(self, said: Any) -> Known:
+        if (
+            isinstance(said, Mapping)
+            and said.keys() == {"name", "number", "times", "values", "slots", "hashed"}
+            and all(isinstance(said[key], list) for key in ("values", "slots"))
+            and all(
+                isinstance(text, str) and len(text) <= LONGEST for text in [said["name"], *said["values"]]
+            )
+            and len(set(said["values"])) == len(said["values"]) == len(said["slots"]) <= self.most_values
+            and all(slot is not None and _is_slot(slot) for slot in said["slots"])
+            and _is_slot(said["number"])
+            and _is_slot(said["times"])
+            and (said["times"] is None or self.time_parts)
+            and type(said["hashed"]) is bool
+        ):
+            values = dict(zip(said["values"], said["slots"], strict=True))
+            return Known(said["name"], said["number"], said["times"], values, said["hashed"])
+        raise ValueError("a column of the encoder is invalid")
+
+
+def _is_slot(value: Any) -> bool:
+    return value is None or (type(value) is int and 0 <= value < 2**31)
+
+
+def _hashed(name: str, texts: Sequence[str | None]) -> tuple[Array, Array]:
+    """The places in the block of ``name=text``, or of ``name`` alone, and their signs."""
+    start = zlib.crc32(name.encode("utf-8", "surrogatepass"))
+    codes = [
+        start if text is None else zlib.crc32(b"=" + text.encode("utf-8", "surrogatepass"), start)
+        for text in texts
+    ]
+    mixed = np.array(codes, np.uint32) * np.uint32(0x9E3779B1)  # the low bits of a CRC alone are no hash
+    return (mixed >> 27).astype(np.intp), 1.0 - 2.0 * ((mixed >> 26) & 1)

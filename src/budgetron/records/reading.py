@@ -1,0 +1,234 @@
+"""Tables from lists of dicts, from frames of pandas, polars and pyarrow, and from cells of CSV files."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from budgetron._text import shown
+from budgetron.records.arrow import column_of_arrow
+from budgetron.records.cells import column_of_cells
+from budgetron.records.table import Column, Table
+from budgetron.records.values import NUMBERS, coded, column_of, placed, seconds_of
+
+
+def to_table(X: Any) -> Table:
+    """The normal form of dicts, or of a frame."""
+    if isinstance(X, Table):
+        return X
+    if is_frame(X):
+        return from_frame(X)
+    if isinstance(X, Mapping) or not isinstance(X, Iterable):
+        raise TypeError(f"Records must be a list of dicts or a frame, got {shown(X)}.")
+    return from_dicts(list(X))
+
+
+def is_records(X: Any) -> bool:
+    """Whether X holds records: dicts, or a frame of anything but numbers."""
+    if isinstance(X, Table):
+        return True
+    if is_frame(X):
+        return not holds_only_numbers(X)
+    if isinstance(X, np.ndarray):
+        return X.dtype == object and X.ndim == 1 and len(X) > 0 and isinstance(X[0], Mapping)
+    return isinstance(X, Sequence) and len(X) > 0 and isinstance(X[0], Mapping)
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a table with named columns: of pandas, or of a library that exports Arrow streams."""
+    if _is("pandas", "DataFrame", X):
+        return True
+    if isinstance(X, type) or not any(hasattr(X, f"__arrow_c_{what}__") for what in ("stream", "array")):
+        return False
+    columns = (
+        ("pandas", "Series"),
+        ("polars", "Series"),
+        ("pyarrow", "Array"),
+        ("pyarrow", "ChunkedArray"),
+    )
+    return not any(_is(library, name, X) for library, name in columns)
+
+
+def holds_only_numbers(frame: Any) -> bool:
+    """Whether all columns of a frame hold numbers, by their types; Python objects are looked at."""
+    if _is("pandas", "DataFrame", frame):
+        return all(_pandas_numbers(frame.iloc[:, j]) for j in range(frame.shape[1]))
+    if _is("polars", "DataFrame", frame):
+        import polars as pl
+
+        return all(kind.is_numeric() or kind == pl.Boolean for kind in frame.dtypes)
+    import pyarrow as pa
+
+    is_a = pa.types
+    kinds = [field.type for field in _schema(frame)]
+    return all(
+        is_a.is_integer(k) or is_a.is_floating(k) or is_a.is_boolean(k) or is_a.is_decimal(k) for k in kinds
+    )
+
+
+def from_dicts(records: Sequence[Any]) -> Table:
+    """The table of a list of dicts."""
+    for i, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            raise TypeError(f"record {i} must be a dict, got {shown(record)}.")
+    columns, n = dict[str, Column](), len(records)
+    for name, (rows, values) in _by_name(records).items():
+        column = column_of(values, name, rows)
+        columns[name] = column if rows is None else column.spread(_places(rows, n))
+    return _in_order(n, columns, records)
+
+
+def normal_record(record: Mapping[Any, Any]) -> dict[str, float | tuple[float] | str]:
+    """The values of one record that are not missing, as `normalised` gives them."""
+    if not isinstance(record, Mapping):
+        raise TypeError(f"A record must be a dict, got {shown(record)}.")
+    names = record if all(type(key) is str for key in record) else _names(record)
+    values = ((name, placed(value, name, 0)) for name, value in zip(names, record.values(), strict=True))
+    return {name: value for name, value in values if value is not None}
+
+
+def from_frame(frame: Any) -> Table:
+    """The table of a frame of pandas, polars, pyarrow, or any other that exports an Arrow stream."""
+    if _is("pandas", "DataFrame", frame):
+        names = _names(frame.columns)
+        return Table(
+            len(frame), {name: _of_pandas(frame.iloc[:, j], name) for j, name in enumerate(names)}
+        ).normal()
+    try:
+        import pyarrow as pa
+    except ImportError:
+        if not _is("polars", "DataFrame", frame):
+            raise ImportError("Arrow tables need pyarrow: pip install 'budgetron[arrow]'.") from None
+        series = dict(zip(_names(frame.columns), frame.get_columns(), strict=True))
+        return Table(
+            len(frame), {name: column_of(s.to_list(), name) for name, s in series.items()}
+        ).normal()
+    if _is("polars", "DataFrame", frame):
+        return Table(len(frame), {s.name: _of_polars(s) for s in frame.get_columns()}).normal()
+    if not isinstance(frame, pa.Table | pa.RecordBatch):
+        frame = pa.table(frame)
+    return from_arrow(frame)
+
+
+def from_arrow(batch: Any, cells: Iterable[str] = ()) -> Table:
+    """The table of a pyarrow table or record batch; columns named in ``cells`` are cells of a CSV file."""
+    read = set(cells)
+    columns = {
+        name: column_of_cells(array) if name in read else column_of_arrow(array, name)
+        for name, array in zip(_names(batch.schema.names), batch.columns, strict=True)
+    }
+    return Table(batch.num_rows, columns).normal()
+
+
+def _is(library: str, name: str, X: Any) -> bool:
+    """Whether X is of that class. A library that is not imported has made no object."""
+    kind = getattr(sys.modules.get(library), name, None)
+    return kind is not None and isinstance(X, kind)
+
+
+def _schema(frame: Any) -> Any:
+    import pyarrow as pa
+
+    if hasattr(frame, "schema") and isinstance(frame.schema, pa.Schema):
+        return frame.schema
+    return pa.schema(frame) if hasattr(frame, "__arrow_c_schema__") else pa.table(frame).schema
+
+
+def _names(names: Iterable[Any]) -> list[str]:
+    """The names as texts, each once."""
+    texts, seen = [str(name) for name in names], set[str]()
+    for name in texts:
+        if name in seen:
+            raise ValueError(f"There is more than one column {name!r}; rename all but one.")
+        seen.add(name)
+    return texts
+
+
+def _by_name(records: Sequence[Any]) -> dict[str, tuple[list[int] | None, Sequence[Any]]]:
+    """For each name the rows that have it, or None for all of them, and the values."""
+    if records and all(map(records[0].keys().__eq__, map(_keys, records))):
+        keys = list(records[0])
+        names = _names(keys)
+        return {
+            name: (None, [*map(itemgetter(key), records)]) for name, key in zip(names, keys, strict=True)
+        }
+    found: dict[str, tuple[list[int], list[Any]]] = {}
+    for i, record in enumerate(records):
+        if not all(type(key) is str for key in record):
+            _names(record)
+        for key, value in record.items():
+            rows, values = found.setdefault(key if type(key) is str else str(key), ([], []))
+            rows.append(i)
+            values.append(value)
+    return dict(found)
+
+
+def _keys(record: Mapping[Any, Any]) -> Any:
+    return record.keys()
+
+
+def _places(rows: list[int], n: int) -> Any:
+    places = np.full(n, -1)
+    places[rows] = np.arange(len(rows))
+    return places
+
+
+def _in_order(n: int, columns: dict[str, Column], records: Sequence[Any]) -> Table:
+    """The table with columns in the order of their first values: by row, then by place in the record."""
+    table = Table(n, columns).normal()
+    place: dict[int, dict[str, int]] = {}
+
+    def when(name: str) -> tuple[int, int]:
+        row = table.columns[name].first() or 0
+        if row not in place:
+            place[row] = {str(key): j for j, key in enumerate(records[row])}
+        return row, place[row][name]
+
+    return Table(n, {name: table.columns[name] for name in sorted(table.columns, key=when)})
+
+
+def _pandas_numbers(series: Any) -> bool:
+    from pandas.api import types
+
+    if series.dtype == object:
+        return set(map(type, series)) <= NUMBERS
+    return bool(types.is_numeric_dtype(series.dtype)) and not types.is_complex_dtype(series.dtype)
+
+
+def _of_pandas(series: Any, name: str) -> Column:
+    import pandas as pd
+
+    kind = series.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        values = _of_pandas(series.cat.categories.to_series(), name)
+        return values.spread(series.cat.codes.to_numpy())
+    if isinstance(kind, pd.ArrowDtype):
+        import pyarrow as pa
+
+        return column_of_arrow(pa.array(series.array), name)
+    if isinstance(kind, pd.DatetimeTZDtype):
+        series = series.dt.tz_convert(None)
+        kind = series.dtype
+    if isinstance(kind, pd.SparseDtype):
+        return _of_pandas(series.sparse.to_dense(), name)
+    if kind.kind in "mM" and isinstance(kind, np.dtype):
+        seconds = seconds_of(series.to_numpy())
+        return Column(seconds, ~np.isnan(seconds) if kind.kind == "M" else None)
+    if kind.kind in "biuf":
+        return Column(series.to_numpy(np.float64, na_value=np.nan))
+    if isinstance(kind, pd.StringDtype):
+        codes, texts = pd.factorize(series)
+        return coded(codes.astype(np.int32), texts.tolist())
+    return column_of(list(series), name)
+
+
+def _of_polars(series: Any) -> Column:
+    import pyarrow as pa
+
+    try:
+        array = pa.chunked_array(series)
+    except Exception:  # types that Arrow does not have, such as Object: polars panics on some
+        return column_of(series.to_list(), series.name)
+    return column_of_arrow(array, series.name)

@@ -1,0 +1,158 @@
+"""One Python value in normal form: a number, a date as seconds since 1970, a text, or missing."""
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from budgetron._text import printable, shown
+from budgetron.records.table import Array, Column
+
+BLANKS = " \t\n\v\f\r"
+NUMBERS = frozenset({float, int, bool, np.bool_, *(np.dtype(code).type for code in "efdbhilqBHILQ")})
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+class RefusedValueError(ValueError):
+    """A value that is not a number, a text or a date.
+
+    It has the ``column``, the ``row`` (the first is 0) and the ``reason``.
+    """
+
+    def __init__(self, column: str, row: int, reason: str) -> None:
+        super().__init__(printable(f"column {column!r}, row {row}: {reason}."))
+        self.column, self.row, self.reason = column, row, reason
+
+    def __reduce__(self) -> tuple[type, tuple[str, int, str]]:
+        return type(self), (self.column, self.row, self.reason)
+
+
+def a(noun: str) -> str:
+    """The noun with its article."""
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
+def unexpected(noun: str) -> str:
+    """Why a value of that kind is refused."""
+    return f"expected a number, a text or a date, got {a(noun)}"
+
+
+def column_of(values: Sequence[Any], name: str, rows: Sequence[int] | None = None) -> Column:
+    """The column of Python values; ``rows`` are their row numbers, for messages."""
+    kinds = set(map(type, values))
+    if kinds <= NUMBERS:
+        try:
+            return Column(np.fromiter(values, np.float64, len(values)))
+        except OverflowError:
+            pass  # found again below, with its row
+    if kinds == {str}:
+        return _texts(values)
+    numbers, dates = np.full(len(values), np.nan), np.zeros(len(values), np.bool_)
+    texts: list[str] = [""] * len(values)
+    for i, value in enumerate(values):
+        normal = placed(value, name, i if rows is None else rows[i])
+        if isinstance(normal, str):
+            texts[i] = normal
+        elif isinstance(normal, tuple):
+            numbers[i], dates[i] = normal[0], True
+        elif normal is not None:
+            numbers[i] = normal
+    coded = _texts(texts)
+    return Column(numbers, dates, coded.codes, coded.texts).compact()
+
+
+def placed(value: Any, name: str, row: int) -> float | tuple[float] | str | None:
+    """The value as `normalised`, with errors that say where it is."""
+    try:
+        return normalised(value)
+    except OverflowError:
+        reason = "expected a number that a double can hold, got a larger one"
+        raise RefusedValueError(name, row, reason) from None
+    except ValueError as error:
+        raise RefusedValueError(name, row, str(error)) from None
+
+
+def _texts(values: Iterable[str]) -> Column:
+    places: dict[str, int] = {}
+    codes = np.array([places.setdefault(value, len(places)) for value in values], np.int32)
+    return coded(codes, list(places))
+
+
+def coded(codes: Array, texts: Sequence[str]) -> Column:
+    """A column of texts, of which blank ones are missing."""
+    blank = [i for i, text in enumerate(texts) if not text.strip(BLANKS)]
+    if blank:
+        codes = np.where(np.isin(codes, blank), np.int32(-1), codes)
+    return Column(codes=codes, texts=texts)
+
+
+def normalised(value: Any) -> float | tuple[float] | str | None:
+    """A number, a date as ``(seconds,)``, a text, or None if missing; else ValueError with the reason."""
+    kind = type(value)
+    if value is None or (kind.__name__ in ("NAType", "NaTType") and kind.__module__.startswith("pandas")):
+        return None
+    if isinstance(value, str):
+        return str.__str__(value) if value.strip(BLANKS) else None  # an Enum has a str of its own
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        seconds = float(seconds_of(np.array([value]))[0])
+        if seconds != seconds:
+            return None
+        return (seconds,) if isinstance(value, np.datetime64) else seconds
+    if isinstance(value, Real | np.bool_ | Decimal):
+        if isinstance(value, Decimal) and value.is_nan():
+            return None
+        number = float(value)
+        if np.isinf(number) and not _is_infinite(value):
+            raise OverflowError
+        return None if number != number else number
+    if isinstance(value, dt.datetime):
+        return (
+            _seconds(value.replace(tzinfo=dt.UTC) - _EPOCH if value.tzinfo is None else value - _EPOCH),
+        )
+    if isinstance(value, dt.date):
+        return (float((value.toordinal() - _EPOCH.toordinal()) * 86400),)
+    if isinstance(value, dt.timedelta):
+        return _seconds(value)
+    if isinstance(value, dt.time):
+        return _seconds(
+            dt.timedelta(
+                hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond
+            )
+        )
+    if isinstance(value, bytes):
+        try:
+            return normalised(value.decode())
+        except UnicodeDecodeError:
+            raise ValueError(f"expected bytes that are UTF-8, got {shown(value)}") from None
+    raise ValueError(unexpected(kind.__name__))
+
+
+def _is_infinite(value: Any) -> bool:
+    return value.is_infinite() if isinstance(value, Decimal) else bool(value in (np.inf, -np.inf))
+
+
+def _seconds(span: dt.timedelta) -> float:
+    parts = span.microseconds * 1000 + getattr(span, "nanoseconds", 0)  # pandas has nanoseconds
+    return (span.days * 86400 + span.seconds) + parts / 1e9
+
+
+def seconds_of(times: Array) -> Array:
+    """Seconds (since 1970) of an array of datetime64 or timedelta64; NaN for NaT."""
+    unit, step = np.datetime_data(times.dtype)
+    if unit == "generic":  # only NaT has no unit
+        return np.full(len(times), np.nan)
+    units = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+    if step != 1 or unit not in units:
+        unit = "ns" if unit in ("ps", "fs", "as") else "s"
+        times = times.astype(f"{times.dtype.kind}8[{unit}]")
+    return seconds_from(times.view(np.int64), units[unit], np.isnat(times))
+
+
+def seconds_from(counts: Array, per_second: int, missing: Array) -> Array:
+    """Seconds from whole counts of a unit. Whole seconds and the rest are added, so all units agree."""
+    whole, rest = np.divmod(counts, per_second)
+    seconds = whole + rest / per_second if per_second > 1 else counts.astype(np.float64)
+    return np.where(missing, np.nan, seconds)
