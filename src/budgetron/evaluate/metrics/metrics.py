@@ -163,7 +163,7 @@ class Metrics:
             "last": self._last,
             "given": self._given,
             "sums": {name: sums.state() for name, sums in self._sums.items()},
-            "window": {name: column.copy() for name, column in self._window.rows().items()},
+            "window": {name: column.copy() for name, column in sorted(self._window.rows().items())},
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
