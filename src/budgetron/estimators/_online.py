@@ -193,19 +193,23 @@ class Online(BaseEstimator):  # type: ignore[misc]
             if sample_weight is None and not more and self._needs_no_checks(X):
                 labels = self._labels_without_checks(y, len(X))
                 if labels is not None:
-                    return self._model.learn(X, labels)
+                    return self._learn_rows(X, labels, None)
             batch = self._batch(X, y, sample_weight, first=False, **more)
-            return self._model.learn(batch.X, batch.y, batch.weights)
+            return self._learn_rows(batch.X, batch.y, batch.weights)
         fresh = self._unfitted_copy()
         batch = fresh._first_batch(X, y, sample_weight, **more)
         try:
-            scores = fresh._model.learn(batch.X, batch.y, batch.weights)
+            scores = fresh._learn_rows(batch.X, batch.y, batch.weights)
         except BaseException as error:
             if getattr(error, "rows_learned", 0) > 0:
                 self._install(fresh)
             raise
         self._install(fresh)
         return scores
+
+    def _learn_rows(self, X: Matrix, y: Floats, weights: Floats | None) -> Floats:
+        """Learn checked rows and return the score of each before its update."""
+        return self._model.learn(X, y, weights)
 
     def _seed(self) -> int:
         random = check_random_state(self.random_state)

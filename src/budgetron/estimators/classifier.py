@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["OnlineClassifier"]
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from budgetron import _check
 from budgetron._tasks import Labels
 from budgetron._threads import learning_lock
 from budgetron.algorithms.tune_free import auto
+from budgetron.estimators import _class_weights as class_weights
 from budgetron.estimators._online import Batch, Online
 from budgetron.learners import Floats, Learner
 
@@ -35,6 +37,11 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         Whether ``fit`` shuffles the rows before each pass. The other methods never reorder rows.
     random_state : int, RandomState or None
         The seed of the budget's random choices and of ``shuffle``.
+    class_weight : dict, "balanced" or None
+        A weight for the rows of each class, by label; labels that a dict does not have get 1. "balanced"
+        weighs a row by n / (k * count). ``fit`` counts all of y, as scikit-learn does. The other methods
+        count the rows learned so far, including the present one: n rows of k classes, ``count`` of its
+        own class. Sample weights multiply class weights; rows of sample weight 0 do not count.
 
     Attributes
     ----------
@@ -65,6 +72,18 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     >>> int((predictions != y).sum()), clf.n_support_
     (45, 30)
     """
+
+    def __init__(
+        self,
+        learner: Learner | None = None,
+        *,
+        epochs: int = 1,
+        shuffle: bool = False,
+        random_state: Any = None,
+        class_weight: Any = None,
+    ) -> None:
+        super().__init__(learner, epochs=epochs, shuffle=shuffle, random_state=random_state)
+        self.class_weight = class_weight
 
     def start(self, X: Any, classes: Any) -> Self:
         """Discard the model and prepare a new one from sample rows, without learning them.
@@ -110,8 +129,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
         If the first call has no ``classes``, the labels in y are the classes.
         """
-        with learning_lock(self):
-            return self._predictions(self._learn_labels(X, y, classes, sample_weight))
+        return self._progressive(X, y, classes, sample_weight)[0]
 
     def decision_function(self, X: Any) -> Floats:
         """The scores: one per row for two classes, else one per row and class."""
@@ -137,10 +155,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithms of :meth:`predict_proba`."""
         snapshot = self._snapshot()
-        scores = snapshot._finite_scores(X)
-        if len(snapshot.classes_) == 2:
-            scores = np.hstack([-scores, scores]) / 2
-        return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
+        return snapshot._log_proba(snapshot._finite_scores(X))
 
     def _default_learner(self) -> Learner:
         return auto()
@@ -152,6 +167,19 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
                 "predict_proba needs a learner with probabilities: Stacked(learner) gives any learner some."
             )
         return True
+
+    def _progressive(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> tuple[npt.NDArray[Any], Floats]:
+        """As `progressive_predict`; returns the predictions and the scores that they were made from."""
+        with learning_lock(self):
+            scores = self._learn_labels(X, y, classes, sample_weight)
+            return self._predictions(scores), scores
+
+    def _log_proba(self, scores: Floats) -> Floats:
+        if len(self.classes_) == 2:
+            scores = np.hstack([-scores, scores]) / 2
+        return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
 
     def _learn_labels(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Floats:
         if self.__sklearn_is_fitted__() and self._same_classes(classes):
@@ -169,6 +197,32 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         if first:
             self.classes_ = known
         return Batch(X, codes, weights)
+
+    def _learn_rows(self, X: Any, y: Floats, weights: Floats | None) -> Floats:
+        if self.class_weight is None:
+            return super()._learn_rows(X, y, weights)
+        codes, learned = self._class_indices(y), len(y)
+        counts = getattr(self, "_class_counts", np.zeros(len(self.classes_)))
+        by_class = class_weights.online(self.class_weight, self.classes_, codes, weights, counts)
+        try:
+            return super()._learn_rows(X, y, by_class)
+        except BaseException as error:
+            learned = getattr(error, "rows_learned", 0)
+            raise
+        finally:
+            self._class_counts = class_weights.counted(codes[:learned], weights, counts)
+
+    def _run_epochs(self, batch: Batch) -> None:
+        if self.class_weight is not None:
+            codes, none = self._class_indices(batch.y), np.zeros(len(self.classes_))
+            weights = class_weights.of_all(self.class_weight, self.classes_, codes, batch.weights)
+            self._class_counts = class_weights.counted(codes, batch.weights, none)
+            batch = replace(batch, weights=weights)
+        super()._run_epochs(batch)
+
+    def _class_indices(self, y: Floats) -> npt.NDArray[np.intp]:
+        """The index in ``classes_`` of each label as the core reads it."""
+        return (y > 0 if len(self.classes_) == 2 else y).astype(np.intp)
 
     def _task(self) -> Labels:
         if len(self.classes_) < 2:

@@ -67,8 +67,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
 
     def progressive_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Predict each row, then learn it (the online protocol); return the predictions."""
-        with learning_lock(self):
-            return self._learn(X, y, sample_weight).ravel()
+        return self._progressive(X, y, sample_weight)[0]
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The predicted target of each row; with ``return_std`` also the standard deviation of each.
@@ -79,6 +78,12 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         snapshot = self._snapshot()
         predictions = snapshot._finite_scores(X).ravel()
         return (predictions, snapshot._deviations(X)) if return_std else predictions
+
+    def _progressive(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Floats, Floats]:
+        """As `progressive_predict`; returns the predictions and the scores, which are the same."""
+        with learning_lock(self):
+            scores = self._learn(X, y, sample_weight)
+            return scores.ravel(), scores
 
     def _default_learner(self) -> Learner:
         return auto()

@@ -13,9 +13,10 @@ Tables and plots are made from these records, not from models.
 """
 
 from budgetron.evaluate.comparison import Comparison, Row
+from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.permutations import compare
 from budgetron.evaluate.protocol import prequential
 from budgetron.evaluate.records import Record
 from budgetron.evaluate.session import Session
 
-__all__ = ["Comparison", "Record", "Row", "Session", "compare", "prequential"]
+__all__ = ["Comparison", "Metrics", "Record", "Row", "Session", "compare", "prequential"]

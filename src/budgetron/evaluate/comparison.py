@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -36,6 +36,8 @@ class Row:
         Whether the learner is worse than the best with p < 0.05.
     support_vectors, seconds : float
         The number of support vectors at the end, and the processor time of the pass.
+    metrics : dict
+        The metrics of all rows by name; None if one is undefined on a permutation.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Row:
     significant: bool
     support_vectors: float
     seconds: float
+    metrics: Mapping[str, float | None] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -85,15 +88,15 @@ class Comparison:
         best = min(means, key=lambda name: means[name])
         return [self._row(name, means[name], best) for name in self.records]
 
-    def table(self) -> str:
-        """The rows as a text table."""
-        head, *lines = aligned(self._cells(plain=True))
+    def table(self, metrics: Sequence[str] = ()) -> str:
+        """The rows as a text table, with a column for each of the named metrics."""
+        head, *lines = aligned(self._cells(metrics, plain=True))
         rule = "-" * len(head)
         return "\n".join([head, rule, *lines, rule, self._key()])
 
-    def markdown(self) -> str:
+    def markdown(self, metrics: Sequence[str] = ()) -> str:
         """The rows as a Markdown table. Bold: the best, and those not significantly worse."""
-        head, *lines = self._cells(plain=False)
+        head, *lines = self._cells(metrics, plain=False)
         rule = ["---", *["---:"] * (len(head) - 1)]
         return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *lines])
 
@@ -128,14 +131,20 @@ class Comparison:
             significant=p is not None and p < LEVEL,
             support_vectors=float(np.mean(_last(runs, "support_vectors"))),
             seconds=float(np.mean(_last(runs, "seconds"))),
+            metrics=_mean_metrics(runs),
         )
 
-    def _cells(self, plain: bool) -> list[list[str]]:
+    def _cells(self, metrics: Sequence[str], plain: bool) -> list[list[str]]:
         measure = "mistakes %" if self.task == "classification" else "squared error"
-        head = ["learner", measure, "p", "support vectors", "seconds"]
-        return [head, *(self._line(row, plain) for row in self.rows)]
+        rows = self.rows
+        for name in metrics:
+            if name not in rows[0].metrics:
+                known = ", ".join(rows[0].metrics) or "none"
+                raise ValueError(f"Comparison: the records have no metric {name!r}: they have {known}.")
+        head = ["learner", measure, "p", *metrics, "support vectors", "seconds"]
+        return [head, *(self._line(row, metrics, plain) for row in rows)]
 
-    def _line(self, row: Row, plain: bool) -> list[str]:
+    def _line(self, row: Row, metrics: Sequence[str], plain: bool) -> list[str]:
         scale, digits = (100, 2) if self.task == "classification" else (1, 5)
         value = f"{scale * row.mean:.{digits}f}"
         if row.sd is not None:
@@ -145,7 +154,8 @@ class Comparison:
         elif not row.significant:
             value = f"**{value}**"
         p = "" if row.p_value is None else "<1e-4" if row.p_value < 1e-4 else f"{row.p_value:.4f}"
-        return [row.name, value, p, f"{row.support_vectors:.1f}", f"{row.seconds:.4f}"]
+        more = [in_words(row.metrics[name]) for name in metrics]
+        return [row.name, value, p, *more, f"{row.support_vectors:.1f}", f"{row.seconds:.4f}"]
 
     def _key(self) -> str:
         if self.permutations == 1:
@@ -169,6 +179,21 @@ def p_value(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
 def _last(runs: Sequence[Run], what: str) -> npt.NDArray[np.float64]:
     """An attribute of the last record of each run."""
     return np.array([getattr(run[-1], what) for run in runs], dtype=np.float64)
+
+
+def in_words(value: float | None) -> str:
+    """A metric in a table; "-" if it is undefined."""
+    return "-" if value is None else f"{value:.4f}" if abs(value) < 1000 else f"{value:.6g}"
+
+
+def _mean_metrics(runs: Sequence[Run]) -> dict[str, float | None]:
+    """The mean of each metric over the runs."""
+    last = [run[-1].metrics.get("running", {}) for run in runs]
+    found: dict[str, float | None] = {}
+    for name in last[0]:
+        values = [each.get(name) for each in last]
+        found[name] = None if None in values else float(np.mean(np.array(values, dtype=np.float64)))
+    return found
 
 
 def _columns(run: Run) -> dict[str, list[Any]]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from budgetron.errors import DivergedError
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.learners import Floats
 from budgetron.streams import Block
 from budgetron.streams._stream import joined
 
@@ -30,10 +31,10 @@ class Delayed:
     def __len__(self) -> int:
         return sum(map(len, self.blocks))
 
-    def predict_learn(self, estimator: Estimator, block: Block) -> Labels:
-        """Predict the rows, learn those whose labels arrive meanwhile, and return the predictions."""
+    def predict_learn(self, estimator: Estimator, block: Block) -> tuple[Labels, Floats]:
+        """Predict the rows, learn those whose labels arrive; return predictions and scores."""
         if not self.delay:
-            return estimator.progressive_predict(block.X, block.y)
+            return estimator._progressive(block.X, block.y)
         n = len(block)
         self.blocks.append(block)
         both = joined([block, *self._take(max(0, len(self) - self.delay))])
@@ -41,13 +42,13 @@ class Delayed:
         order = np.argsort(np.concatenate([2 * np.arange(n), 2 * late + 1]))
         learned = order >= n
         try:
-            predicted = estimator.progressive_predict(
+            predicted, scores = estimator._progressive(
                 both.X[order], both.y[order], sample_weight=learned * 1.0
             )
         except DivergedError as error:
             error.rows_learned = int(np.count_nonzero(learned[: error.rows_learned]))
             raise
-        return np.asarray(predicted[~learned])
+        return np.asarray(predicted[~learned]), scores[~learned]
 
     def learn_all(self, estimator: Estimator) -> None:
         if self.blocks:

@@ -1,6 +1,6 @@
 """Compare learners over the same random orders of the same rows."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -11,6 +11,7 @@ from budgetron import _check, _jobs
 from budgetron._rows import Matrix
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.evaluate.comparison import Comparison, Run
+from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.protocol import prequential
 from budgetron.evaluate.records import Record
 from budgetron.learners import Learner
@@ -36,6 +37,8 @@ def compare(
     n_jobs: int = 1,
     every: int | None = None,
     task: str | None = None,
+    metrics: Iterable[str] | None = None,
+    window: int = 1000,
 ) -> Comparison:
     """Run each learner over the same random orders of the rows: predict each row, then learn it.
 
@@ -60,6 +63,11 @@ def compare(
         rows, give the number of rows.
     task : "classification" or "regression", optional
         By default, strings and whole numbers are class labels, and other numbers are targets.
+    metrics : list of str, optional
+        The names of the `Metrics` in the records, see `Session`. ``Comparison.table(["kappa", "auc"])``
+        shows some of them.
+    window : int
+        The number of last rows for the metrics over a window.
 
     Examples
     --------
@@ -79,6 +87,8 @@ def compare(
     """
     by_name = _by_name(learners)
     orders = Orders.of(data, _check.whole("compare", "seed", seed), task, every)
+    measured = Metrics(metrics, targets=orders.task == "regression", window=window)  # checks the names
+    orders.metrics, orders.window = measured.names, measured.window
     permutations = _check.count("compare", "permutations", permutations)
     pairs = [(name, i) for i in range(permutations) for name in by_name]
     with Progress(len(orders.y) * len(pairs), "comparing") as progress:
@@ -97,6 +107,8 @@ class Orders:
     task: str
     seed: int
     every: int
+    metrics: tuple[str, ...] = ()
+    window: int = 1000
     stopped: bool = False
 
     @classmethod
@@ -116,8 +128,10 @@ class Orders:
         order = np.random.default_rng(self.seed + i).permutation(len(self.y))
         estimator = ESTIMATORS[self.task](learner, random_state=i)
         records: list[Record] = []
+        rows = self.X[order], self.y[order]
+        options: dict[str, Any] = {"every": self.every, "metrics": self.metrics, "window": self.window}
         try:
-            for record in prequential(estimator, (self.X[order], self.y[order]), every=self.every):
+            for record in prequential(estimator, rows, **options):
                 if self.stopped:
                     break
                 advance(record.rows - (records[-1].rows if records else 0))

@@ -19,6 +19,8 @@ def prequential(
     classes: Any = None,
     delay: int = 0,
     predictions: Callable[[Labels], object] | None = None,
+    metrics: Iterable[str] | None = None,
+    window: int = 1000,
 ) -> Iterator[Record]:
     """Predict each row of a stream, then learn it. Yields a `Record` every ``every`` rows and at the end.
 
@@ -26,7 +28,7 @@ def prequential(
 
     Parameters
     ----------
-    estimator, delay, predictions
+    estimator, delay, predictions, metrics, window
         See `Session`. If the estimator is already fitted, it continues.
     stream : Stream, iterable of blocks, or pair (X, y)
         The rows and their labels or targets.
@@ -50,7 +52,14 @@ def prequential(
     if not isinstance(stream, Iterable):
         raise TypeError(f"prequential: expected a stream, blocks or a pair (X, y), got {shown(stream)}.")
     session = Session(
-        estimator, classes=classes, delay=delay, every=every, predictions=predictions, name="prequential"
+        estimator,
+        classes=classes,
+        delay=delay,
+        every=every,
+        predictions=predictions,
+        metrics=metrics,
+        window=window,
+        name="prequential",
     )
     return _records(session, stream)
 

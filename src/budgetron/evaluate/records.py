@@ -1,6 +1,7 @@
 """Record: the counts of a run after a number of rows."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -22,6 +23,9 @@ class Record:
         The processor time spent so far on checking, predicting and learning rows.
     memory_bytes : int
         The memory of the native model.
+    metrics : dict
+        ``metrics["running"]`` has the `Metrics` of all rows by name, ``metrics["window"]`` those of the
+        last ``metrics["window"]["rows"]`` rows. An undefined metric is None.
 
     Examples
     --------
@@ -37,6 +41,7 @@ class Record:
     support_vectors: int
     seconds: float
     memory_bytes: int
+    metrics: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict, hash=False)
 
     @property
     def error(self) -> float:

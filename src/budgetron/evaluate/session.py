@@ -1,6 +1,7 @@
 """Session, the online loop: predict each row, then learn it. All other kinds of run use it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from time import thread_time
 from typing import Any
@@ -12,8 +13,9 @@ from budgetron import _check
 from budgetron._text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.evaluate.delayed import Delayed, Estimator, Labels
+from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.records import Record
-from budgetron.learners import Learner
+from budgetron.learners import Floats, Learner
 from budgetron.streams import Block, DataError, Transform, described
 from budgetron.streams._stream import as_arrays, from_arrays, joined, transformed
 
@@ -21,8 +23,19 @@ HEAD = 1000
 """The number of rows from which parameters such as gamma="scale" are computed."""
 PIECE = 1000
 """The number of rows taken from a buffer at a time after the end of the stream."""
+
 Flushed = tuple[int, dict[str, Any], Block]
 """The index of a flushed transform, its state before the flush, and the rows that it returned."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """The predictions of a block, their scores, the labels, and the classes of the model."""
+
+    predicted: Labels
+    scores: Floats
+    y: Labels
+    classes: Any
 
 
 class Session:
@@ -52,6 +65,11 @@ class Session:
         The number of rows between two records; None for a record only at the end.
     predictions : callable, optional
         A function that is called with each array of predictions.
+    metrics : list of str, optional
+        The names of the `Metrics` in the records. The default is a common set, or after `restore` those of
+        the saved session; ``()`` is none but the rate.
+    window : int
+        The number of last rows for the metrics over a window.
     name : str
         The first words of error messages.
 
@@ -63,6 +81,8 @@ class Session:
         The number of rows taken from a buffer since the end of the stream.
     rows : int
         The number of rows predicted.
+    metrics : Metrics
+        The metrics of the rows predicted so far; `record` brings them up to date.
 
     Examples
     --------
@@ -87,6 +107,8 @@ class Session:
         delay: int = 0,
         every: int | None = 1000,
         predictions: Callable[[Labels], object] | None = None,
+        metrics: Iterable[str] | None = None,
+        window: int = 1000,
         name: str = "session",
     ) -> None:
         if not isinstance(estimator, Estimator):
@@ -105,6 +127,10 @@ class Session:
         self.mistakes: int | None = 0 if isinstance(estimator, OnlineClassifier) else None
         self.loss: float | None = None if isinstance(estimator, OnlineClassifier) else 0.0
         self.seconds = 0.0
+        targets = isinstance(estimator, OnlineRegressor)
+        self.metrics = Metrics(metrics, targets=targets, window=_check.count(name, "window", window))
+        self._named = metrics is not None
+        self._uncounted: list[Predicted] = []  # small blocks, until there are enough for `metrics`
         self._head: list[Block] = []  # the first rows, until there are enough to start the model
         self._delayed = Delayed(self.delay)
         self._flushed: Flushed | None = None
@@ -175,8 +201,11 @@ class Session:
 
     def record(self) -> Record:
         """The present counts."""
+        self._measure()
         size, memory = self.estimator.n_support_, self.estimator.memory_bytes_
-        return Record(self.rows, self.mistakes, self.loss, size, self.seconds, memory)
+        window = {"rows": min(self.metrics.rows, self.metrics.window)} | self.metrics.windowed()
+        metrics = {"running": self.metrics.running(), "window": window}
+        return Record(self.rows, self.mistakes, self.loss, size, self.seconds, memory, metrics)
 
     def state(self) -> dict[str, Any]:
         """Everything but the estimator and the times, as plain data and arrays.
@@ -186,6 +215,7 @@ class Session:
         it had never stopped, bit for bit.
         """
         self._refuse_inside_block()
+        self._measure()
         states = [transform.state() for transform in self.transforms]
         if self._flushed is not None:
             states[self._flushed[0]] = self._flushed[1]
@@ -201,11 +231,15 @@ class Session:
                 for transform, state in zip(self.transforms, states, strict=True)
             ],
             "waiting": self._saved(self._delayed.blocks),
+            "metrics": self.metrics.state(),
         }
         return state | ({"head": self._saved(self._head)} if self._head else {})
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a saved state. If this fails, the session is unusable: make a new one."""
+        """Continue from a saved state. If this fails, the session is unusable: make a new one.
+
+        In a state that was saved without metrics, they begin with the next row.
+        """
         check_state(state)
         steps = [step["what"] for step in state["steps"]]
         if state["delay"] != self.delay or steps != list(map(described, self.transforms)):
@@ -219,6 +253,7 @@ class Session:
             transform.restore(own)
         self.entered, self.drained, self.rows = state["entered"], state["drained"], state["rows"]
         self.mistakes, self.loss = state["mistakes"], state["loss"]
+        self._restore_metrics(state.get("metrics"))
         self._delayed = Delayed(self.delay, _blocks(self._decoded(state["waiting"]), columns))
         self._head = _blocks(self._decoded(state.get("head", {})), columns)
         if self.drained and not any(transform.held for transform in self.transforms):
@@ -303,8 +338,9 @@ class Session:
             due = len(block) if self.every is None else self.every - self.rows % self.every
             piece = block.part(at, at + due)
             work = partial(self._delayed.predict_learn, self.estimator, piece)
-            predicted = self._timed(work, piece.start, len(piece))
+            predicted, scores = self._timed(work, piece.start, len(piece))
             self._count(predicted, piece.y)
+            self._note(predicted, scores, piece.y)
             if self.predictions is not None:
                 self.predictions(predicted)
             at += len(piece)
@@ -334,6 +370,39 @@ class Session:
         else:  # summed in order: blocks of other sizes give the same bits
             squares = np.square(predicted - y)
             self.loss = float(np.add.accumulate(np.concatenate([[self.loss], squares]))[-1])
+
+    def _note(self, predicted: Labels, scores: Floats, y: Labels) -> None:
+        """Keep the predictions of a block for `_measure`, which is slow for single rows."""
+        classes = getattr(self.estimator, "classes_", None)
+        if self._uncounted and self._uncounted[0].classes is not classes:
+            self._measure()
+        kept = scores if self.metrics.needs_scores else scores[:, :0]
+        self._uncounted.append(Predicted(predicted, kept, np.array(y), classes))
+        if sum(len(each.y) for each in self._uncounted) >= PIECE:
+            self._measure()
+
+    def _measure(self) -> None:
+        """Add the predictions since the last call to the metrics."""
+        if not self._uncounted:
+            return
+        parts, self._uncounted = self._uncounted, []
+        y, predicted, scores = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "predicted", "scores")
+        )
+        model = self.estimator
+        if isinstance(model, OnlineRegressor) or not self.metrics.needs_scores:
+            self.metrics.update(y, predicted)
+            return
+        proba = np.exp(model._log_proba(scores)) if hasattr(model, "predict_proba") else None
+        self.metrics.update(y, predicted, classes=parts[0].classes, scores=scores, proba=proba)
+
+    def _restore_metrics(self, state: Any) -> None:
+        self._uncounted = []
+        if state is None:
+            return
+        if not self._named:
+            self.metrics = Metrics(state["names"], targets=self.metrics.targets, window=self.metrics.window)
+        self.metrics.restore(state)
 
     def _class_labels(self) -> npt.NDArray[Any]:
         labels = self.estimator.classes_ if self.started else np.unique(self.classes)

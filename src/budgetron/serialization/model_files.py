@@ -31,10 +31,19 @@ Path = str | os.PathLike[str]
 FORMAT = "budgetron model"
 FORMAT_VERSION = 1
 
-_STATE, _CLASSES = "state/", "classes"
+_STATE, _CLASSES, _COUNTS = "state/", "classes", "class_counts"
 _FITTED = {"learner", "dtype", "seed", "n_features_in", "feature_names_in", "classes"}
-ATTRIBUTES = {"_model", "learner_", "gamma_", "classes_", "n_features_in_", "feature_names_in_"}
+ATTRIBUTES = {
+    "_model",
+    "_class_counts",
+    "learner_",
+    "gamma_",
+    "classes_",
+    "n_features_in_",
+    "feature_names_in_",
+}
 """The attributes of a fitted estimator that are not parameters."""
+_LABELS = (bool, int, float, str)
 _MOST_FEATURES = 2**31 - 1  # columns of sparse rows are counted in 32 bits
 
 
@@ -82,6 +91,9 @@ def save(estimator: Any, path: Path, extra: Mapping[str, Any] | None = None) -> 
         },
         "extra": describe_extra({} if extra is None else extra, "extra", arrays),
     }
+    counts = getattr(estimator, "_class_counts", None)
+    if counts is not None:
+        arrays[_COUNTS] = counts
     arrays |= {_STATE + name: values for name, values in model.state().items()}
     texts = {
         "format": FORMAT,
@@ -184,7 +196,11 @@ def _describe_estimator(estimator: Any) -> dict[str, Any]:
                 f"{kind.__name__}: attribute {name!r} has no place in a model file; "
                 "delete it, or pass it in extra."
             )
-    return {"type": kind.__name__} | {name: describe(value, name) for name, value in params.items()}
+    weight = params.pop("class_weight", None)
+    described = {name: describe(value, name) for name, value in params.items()}
+    if weight is not None:  # a file without class weights does not mention them
+        described["class_weight"] = _describe_weight(weight)
+    return {"type": kind.__name__} | described
 
 
 def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> Any:
@@ -199,7 +215,10 @@ def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> An
     for param in params:
         if param not in estimator.get_params(deep=False):
             raise ValueError(f"{name} has no parameter {param[:100]!r}")
-    estimator.set_params(**{param: revive(value) for param, value in params.items()})
+    revived = {param: revive(value) for param, value in params.items()}
+    if "class_weight" in revived:
+        revived["class_weight"] = _revive_weight(revived["class_weight"])
+    estimator.set_params(**revived)
     n_features = _natural(fitted, "n_features_in", 1, _MOST_FEATURES)
     names = _revive_names(fitted["feature_names_in"], n_features)
     classes = _revive_classes(fitted["classes"], arrays)
@@ -212,6 +231,8 @@ def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> An
         estimator.feature_names_in_ = names
     if classes is not None:
         estimator.classes_ = classes
+        if _COUNTS in arrays:
+            estimator._class_counts = _revive_counts(arrays[_COUNTS], len(classes))
     return estimator
 
 
@@ -235,6 +256,32 @@ def _natural(said: dict[str, Any], name: str, least: int, most: int) -> int:
     if type(value) is not int or not least <= value <= most:
         raise ValueError(f"{name} must be a whole number from {least} to {most}")
     return value
+
+
+# ---- class weights
+
+
+def _describe_weight(weight: Any) -> Any:
+    """A text, or for a dict the pairs of label and weight."""
+    if not isinstance(weight, Mapping):
+        return plain(weight, "class_weight")
+    return [[plain(part, "class_weight") for part in pair] for pair in weight.items()]
+
+
+def _revive_weight(said: Any) -> Any:
+    if not isinstance(said, list):
+        return said
+    if not all(isinstance(pair, list) and len(pair) == 2 and type(pair[0]) in _LABELS for pair in said):
+        raise ValueError("its class weights are not pairs of label and weight")
+    return dict(said)
+
+
+def _revive_counts(counts: npt.NDArray[Any], classes: int) -> npt.NDArray[Any]:
+    if counts.dtype != np.float64 or counts.shape != (classes,):
+        raise ValueError("it does not have a count for each class")
+    if not ((counts >= 0) & (counts < 2.0**53) & (counts == np.floor(counts))).all():
+        raise ValueError("its counts of the classes are not whole numbers")
+    return counts.copy()
 
 
 # ---- labels and names of features

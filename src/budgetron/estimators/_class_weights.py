@@ -1,0 +1,71 @@
+"""The weights of rows by class: a dict, or "balanced"."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from budgetron import _check
+from budgetron._text import shown
+from budgetron.learners import Floats
+
+Codes = npt.NDArray[np.intp]
+
+
+def online(
+    class_weight: Any, classes: npt.NDArray[Any], codes: Codes, weights: Floats | None, counts: Floats
+) -> Floats:
+    """The weight of each row. "balanced" counts the rows up to it; ``counts`` are those before the first."""
+    if not _is_balanced(class_weight):
+        return _weighted(_of_classes(class_weight, classes)[codes], weights)
+    counting = np.ones(len(codes), dtype=bool) if weights is None else weights > 0
+    learned = codes[counting]
+    of_class, new = np.zeros((2, len(learned)))
+    for code in np.unique(learned):
+        rows = learned == code
+        of_class[rows] = counts[code] + np.arange(1, np.count_nonzero(rows) + 1)
+        new[np.argmax(rows)] = counts[code] == 0
+    rows_so_far = counts.sum() + np.arange(1, len(learned) + 1)
+    classes_so_far = np.count_nonzero(counts) + np.cumsum(new)
+    found = np.ones(len(codes))
+    found[counting] = rows_so_far / (classes_so_far * of_class)
+    return _weighted(found, weights)
+
+
+def of_all(class_weight: Any, classes: npt.NDArray[Any], codes: Codes, weights: Floats | None) -> Floats:
+    """The weight of each row; "balanced" counts all rows."""
+    if not _is_balanced(class_weight):
+        return _weighted(_of_classes(class_weight, classes)[codes], weights)
+    counts = counted(codes, weights, np.zeros(len(classes)))
+    by_class = counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1))
+    return _weighted(by_class[codes], weights)
+
+
+def counted(codes: Codes, weights: Floats | None, counts: Floats) -> Floats:
+    """The counts of the classes with these rows added; rows of weight 0 do not count."""
+    learned = codes if weights is None else codes[weights[: len(codes)] > 0]
+    return counts + np.bincount(learned, minlength=len(counts))
+
+
+def _weighted(found: Floats, weights: Floats | None) -> Floats:
+    return found if weights is None else found * weights
+
+
+def _is_balanced(class_weight: Any) -> bool:
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return True
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {shown(class_weight)}.")
+    return False
+
+
+def _of_classes(class_weight: Mapping[Any, Any], classes: npt.NDArray[Any]) -> Floats:
+    """The weight of each class. As in scikit-learn, a dict without some classes must not name others."""
+    labels = classes.tolist()
+    for label, weight in class_weight.items():
+        _check.non_negative("class_weight", repr(label), weight)
+    others = [label for label in class_weight if label not in labels]
+    if others and any(label not in class_weight for label in labels):
+        raise ValueError(f"class_weight has {others[0]!r}, which is not among the classes {labels}.")
+    return np.array([float(class_weight.get(label, 1.0)) for label in labels])

@@ -1,0 +1,320 @@
+"""Metrics: all chosen metrics of a stream."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from budgetron import _check
+from budgetron.evaluate.metrics import _inputs as inputs
+from budgetron.evaluate.metrics import calibration, ranking
+from budgetron.evaluate.metrics._sums import Array, Rows, Sums, Values
+from budgetron.evaluate.metrics.calibration import Calibration
+from budgetron.evaluate.metrics.confusion import Confusion
+from budgetron.evaluate.metrics.names import CALIBRATED, RANKED, checked, quantile_of
+from budgetron.evaluate.metrics.ranking import Ranking
+from budgetron.evaluate.metrics.residuals import Residuals
+from budgetron.evaluate.metrics.window import Window
+
+
+class Metrics:
+    """Metrics of predictions on a stream: over all rows so far, and over the last ones.
+
+    The definitions are scikit-learn's. Memory is bounded: it grows with the window and the number of
+    classes, not with the rows. The division of the rows into blocks does not change the values by one bit.
+    A metric that is undefined, as kappa while there is one class, is None.
+
+    ============================  =======================================================================
+    labels
+    ============================  =======================================================================
+    accuracy, balanced_accuracy   the share of right predictions; its mean over the classes
+    f1                            of the second of two classes; of more, the mean over the classes
+    kappa                         Cohen's kappa: 0 is a predictor by chance, 1 a perfect one
+    kappa_temporal                as kappa, but 0 is the predictor that repeats the label of the row before
+    auc                           of more than two classes, the mean over each class against the rest
+    log_loss, brier               losses of probabilities
+    ece                           expected calibration error, 15 bins of the highest probability
+    targets
+    mae, rmse, r2                 mean absolute error, root of the mean squared error, R^2
+    pinball, pinball:0.9          the pinball loss of the median, of the quantile 0.9
+    ============================  =======================================================================
+
+    ``log_loss``, ``brier`` and ``ece`` need probabilities, ``auc`` needs probabilities or scores; without
+    them they are None. The AUC is that of scores rounded to 1/16 (see the documentation of evaluation).
+
+    Parameters
+    ----------
+    names : list of str, optional
+        The metrics. The default is a common set: for labels all but ``brier`` and ``ece``, for targets
+        ``mae``, ``rmse`` and ``r2``.
+    targets : bool
+        Whether the rows have targets, not labels.
+    window : int
+        The number of last rows for `windowed`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The metrics.
+    rows : int
+        The number of rows so far. Rows of weight 0 do not count.
+
+    Examples
+    --------
+    >>> from budgetron.evaluate import Metrics
+    >>> metrics = Metrics(["accuracy", "kappa", "log_loss"], window=2)
+    >>> metrics.update(["no", "yes", "no", "no"], ["no", "yes", "yes", "no"])
+    >>> metrics.running()
+    {'rate': 0.25, 'accuracy': 0.75, 'kappa': 0.5, 'log_loss': None}
+    >>> metrics.windowed()
+    {'rate': 0.5, 'accuracy': 0.5, 'kappa': 0.0, 'log_loss': None}
+    >>> metrics.recall()
+    {'no': 0.6666666666666666, 'yes': 1.0}
+    """
+
+    def __init__(
+        self, names: Iterable[str] | None = None, *, targets: bool = False, window: int = 1000
+    ) -> None:
+        self.names = checked(names, targets)
+        self.targets = targets
+        self.window = _check.count("Metrics", "window", window)
+        self.rows = 0
+        self._classes: list[Any] = []  # sorted
+        self._last = -1  # the class of the last row
+        self._given: dict[str, bool] | None = None  # whether rows come with probabilities, with scores
+        self._sums = self._new_sums()
+        self._window = Window(self.window)
+
+    @property
+    def needs_scores(self) -> bool:
+        """Whether a metric is computed from scores or probabilities."""
+        return not self.targets and not set(self.names).isdisjoint((*RANKED, *CALIBRATED))
+
+    def update(
+        self,
+        y: Any,
+        predicted: Any,
+        *,
+        classes: Any = None,
+        proba: Any = None,
+        scores: Any = None,
+        weights: Any = None,
+    ) -> None:
+        """Add rows.
+
+        Parameters
+        ----------
+        y, predicted : array
+            The labels or targets, and their predictions.
+        classes : array, optional
+            The classes of the columns of ``proba`` and ``scores``. Classes may be added later; a class
+            without a column has probability 0.
+        proba, scores : array, optional
+            Probabilities and scores, one column per class. Scores of two classes may be one column or an
+            array of one dimension: the score of the second class.
+        weights : array, optional
+            The weight of each row.
+        """
+        y, predicted = np.asarray(y), np.asarray(predicted)
+        if y.ndim != 1 or predicted.shape != y.shape:
+            raise ValueError(f"Metrics: y has shape {y.shape}, its predictions {predicted.shape}.")
+        weight = inputs.weights(weights, len(y))
+        counted = weight > 0
+        if self.targets:
+            rows = _target_rows(y, predicted)
+        else:
+            rows = self._label_rows(y, predicted, classes, proba, scores, counted)
+        rows["weight"] = weight
+        if not counted.all():
+            rows = {name: column[counted] for name, column in rows.items()}
+        for sums in self._sums.values():
+            sums.add(rows)
+        self.rows += len(rows["weight"])
+        self._window.add(rows)
+
+    def running(self) -> Values:
+        """The metrics of all rows; "rate" is mistakes per row, or the mean squared error."""
+        return self._chosen(self._sums)
+
+    def windowed(self) -> Values:
+        """The metrics of the last ``window`` rows."""
+        return self._chosen(self._window_sums())
+
+    def recall(self) -> dict[Any, float | None]:
+        """The share of right predictions among the rows of each class."""
+        return dict(zip(self._classes, self._confusion().recall(), strict=True))
+
+    def confusion(self) -> Array | None:
+        """The weight of the rows by class (row) and prediction (column); None for more than 50 classes.
+
+        The order of the classes is that of `recall`.
+        """
+        matrix = self._confusion().matrix
+        return matrix.copy() if len(matrix) == len(self._classes) else None
+
+    def state(self) -> dict[str, Any]:
+        """Everything as plain data and arrays."""
+        return {
+            "names": list(self.names),
+            "targets": self.targets,
+            "size": self.window,
+            "rows": self.rows,
+            "classes": list(self._classes),
+            "last": self._last,
+            "given": self._given,
+            "sums": {name: sums.state() for name, sums in self._sums.items()},
+            "window": {name: column.copy() for name, column in sorted(self._window.rows().items())},
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state of the same names and window; a ValueError changes nothing."""
+        for name, own in (("names", list(self.names)), ("targets", self.targets), ("size", self.window)):
+            if state.get(name) != own:
+                raise ValueError(f"its metrics have {name} {state.get(name)!r}, expected {own!r}")
+        fresh = Metrics(self.names, targets=self.targets, window=self.window)
+        fresh._restore(state)
+        self.__dict__ = vars(fresh)
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        rows, last, given = state["rows"], state["last"], state["given"]
+        classes, window = state["classes"], state["window"]
+        if type(rows) is not int or rows < 0 or not inputs.are_classes(classes):
+            raise ValueError("its metrics have no count of rows or no sorted classes")
+        if type(last) is not int or not -1 <= last < len(classes) + (not classes):
+            raise ValueError("the last class of its metrics is unknown")
+        flags = {"proba", "scores"}
+        if given is not None and (not isinstance(given, dict) or set(given) != flags):
+            raise ValueError("its metrics do not say whether there are probabilities")
+        self.rows, self._classes, self._last, self._given = rows, classes, last, given
+        self._sums = self._new_sums()
+        for name, sums in self._sums.items():
+            sums.restore(state["sums"][name])
+        if window or rows:
+            self._check_window(window)
+            self._window.add(window)
+
+    def _check_window(self, window: Any) -> None:
+        """Check the rows of a state, whose columns must be those that `update` makes."""
+        k, column = len(self._classes), np.zeros(0)
+        like = _target_rows(column, column)
+        if not self.targets:
+            like = self._columns(
+                column.astype(np.intp), column.astype(np.intp), *inputs.empty_tables(self._given, k)
+            )
+        like["weight"] = column
+        if not isinstance(window, dict) or set(window) != set(like):
+            raise ValueError("the window of its metrics has unexpected columns")
+        for name, own in like.items():
+            given = window[name]
+            shape = (min(self.rows, self.window), *own.shape[1:])
+            if not isinstance(given, np.ndarray) or (given.shape, given.dtype) != (shape, own.dtype):
+                raise ValueError(f"the window of its metrics has no column {name} of shape {shape}")
+        limits = {} if self.targets else {"y": k, "predicted": k, "bins": ranking.BINS}
+        for name, limit in limits.items():
+            if name in window and ((window[name] < 0) | (window[name] >= limit)).any():
+                raise ValueError(f"the window of its metrics has a {name} that does not exist")
+        if "confidence" in window and not ((window["confidence"] >= 0) & (window["confidence"] <= 1)).all():
+            raise ValueError("the window of its metrics has a probability outside 0 to 1")
+
+    def _new_sums(self) -> dict[str, Sums]:
+        """Sums that have seen no row."""
+        if self.targets:
+            quantiles = [q for q in map(quantile_of, self.names) if q is not None]
+            return {"residuals": Residuals(quantiles)}
+        k, given = len(self._classes), self._given or {}
+        found: dict[str, Sums] = {"confusion": Confusion(k)}
+        if any(given.values()) and not set(self.names).isdisjoint(RANKED):
+            found["ranking"] = Ranking(k)
+        if given.get("proba") and not set(self.names).isdisjoint(CALIBRATED):
+            found["calibration"] = Calibration(k)
+        return found
+
+    def _window_sums(self) -> dict[str, Sums]:
+        found, rows = self._new_sums(), self._window.rows()
+        for sums in found.values() if rows else ():
+            sums.add(rows)
+        return found
+
+    def _chosen(self, sums: Mapping[str, Sums]) -> Values:
+        found: Values = {}
+        for each in sums.values():
+            found |= each.values()
+        return {name: found.get(name) for name in ("rate", *self.names)}
+
+    def _confusion(self) -> Confusion:
+        if self.targets:
+            raise ValueError("Metrics: targets have no classes.")
+        confusion = self._sums["confusion"]
+        assert isinstance(confusion, Confusion)
+        return confusion
+
+    # ---- labels
+
+    def _label_rows(
+        self, y: Array, predicted: Array, classes: Any, proba: Any, scores: Any, counted: Array
+    ) -> Rows:
+        """Checks the arguments, adds new classes, and makes the columns."""
+        self._note_what_is_given({"proba": proba is not None, "scores": scores is not None})
+        labels = [] if classes is None else np.asarray(classes).tolist()
+        wanted = (
+            (("proba", proba), ("scores", scores if proba is None else None)) if self.needs_scores else ()
+        )
+        tables = {
+            name: inputs.table(name, table, labels, len(y)) for name, table in wanted if table is not None
+        }
+        y, predicted = self._codes(inputs.labels(y), inputs.labels(predicted), labels)
+        k, places = len(self._classes), inputs.places(self._classes, labels)
+        wide = [inputs.widened(tables.get(name), places, k, empty) for name, empty in inputs.EMPTY]
+        before = np.concatenate([[self._last], y[counted]])
+        repeats = np.zeros(len(y), dtype=np.uint8)
+        repeats[counted] = before[1:] == before[:-1]
+        self._last = int(before[-1])
+        return self._columns(y, predicted, *wide) | {"repeats": repeats}
+
+    def _columns(self, y: Array, predicted: Array, proba: Array | None, scores: Array | None) -> Rows:
+        rows: Rows = {"y": y, "predicted": predicted, "repeats": np.zeros(len(y), dtype=np.uint8)}
+        if "ranking" in self._sums:
+            by_class = scores if proba is None else ranking.log_odds(proba)
+            assert by_class is not None
+            rows["bins"] = ranking.bins_of(by_class)
+        if "calibration" in self._sums and proba is not None:
+            rows |= calibration.columns(y, y == predicted, proba)
+        return rows
+
+    def _note_what_is_given(self, given: dict[str, bool]) -> None:
+        if self._given is None:
+            self._given = given
+            self._sums = self._new_sums()
+        elif self._given != given:
+            raise ValueError("Metrics: all rows or none must have probabilities, and likewise scores.")
+
+    def _codes(self, y: Array, predicted: Array, classes: list[Any]) -> tuple[Array, Array]:
+        """The labels as places among the classes, to which new ones are added."""
+        known = inputs.are_known(self._classes, y) and inputs.are_known(self._classes, predicted)
+        if not known or not set(classes) <= set(self._classes):
+            self._add_classes([*np.unique(y).tolist(), *np.unique(predicted).tolist(), *classes])
+        return inputs.places(self._classes, y), inputs.places(self._classes, predicted)
+
+    def _add_classes(self, labels: list[Any]) -> None:
+        _check.one_kind("Metrics: y", [*self._classes, *labels])
+        merged = sorted({*self._classes, *labels})
+        places = inputs.places(merged, self._classes)
+        for sums in self._sums.values():
+            sums.grow(places, len(merged))
+        if self._last >= 0:
+            self._last = int(places[self._last])
+        self._classes = merged
+        self._window.change(lambda rows: _moved(rows, places, len(merged)))
+
+
+def _moved(rows: Rows, places: Array, classes: int) -> Rows:
+    """The rows of a window after classes were added."""
+    moved = rows | {name: places[rows[name]] for name in ("y", "predicted")}
+    if "bins" in rows:
+        moved["bins"] = np.zeros((len(rows["y"]), classes), dtype=rows["bins"].dtype)
+        moved["bins"][:, places] = rows["bins"]
+    return moved
+
+
+def _target_rows(y: Array, predicted: Array) -> Rows:
+    return {"y": y.astype(np.float64), "predicted": predicted.astype(np.float64)}

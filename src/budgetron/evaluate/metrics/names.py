@@ -1,0 +1,48 @@
+"""The names of the metrics."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from budgetron._text import shown
+from budgetron.evaluate.metrics.residuals import name_of
+
+COUNTED = ("accuracy", "balanced_accuracy", "f1", "kappa", "kappa_temporal")
+RANKED = ("auc",)
+CALIBRATED = ("log_loss", "brier", "ece")
+LABELS = (*COUNTED, *RANKED, *CALIBRATED)
+TARGETS = ("mae", "rmse", "r2", "pinball")
+DEFAULT_LABELS = ("accuracy", "balanced_accuracy", "f1", "kappa", "kappa_temporal", "auc", "log_loss")
+DEFAULT_TARGETS = ("mae", "rmse", "r2")
+
+
+def checked(names: Any, targets: bool) -> tuple[str, ...]:
+    """The names in their normal form, each once; None gives the default ones."""
+    if names is None:
+        return DEFAULT_TARGETS if targets else DEFAULT_LABELS
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise TypeError(f"metrics must be a list of names, got {shown(names)}.")
+    return tuple(dict.fromkeys(_checked(name, targets) for name in names))
+
+
+def quantile_of(name: str) -> float | None:
+    """The quantile of a name such as "pinball:0.9"; None if it is no such name."""
+    word, colon, number = name.partition(":")
+    if word != "pinball":
+        return None
+    try:
+        quantile = float(number) if colon else 0.5
+    except ValueError:
+        return None
+    return quantile if 0 < quantile < 1 else None
+
+
+def _checked(name: Any, targets: bool) -> str:
+    known = TARGETS if targets else LABELS
+    if isinstance(name, str):
+        if name in known:
+            return name
+        quantile = quantile_of(name) if targets else None
+        if quantile is not None:
+            return name_of(quantile)
+    what, also = ("targets", ", pinball:QUANTILE") if targets else ("labels", "")
+    raise ValueError(f"{shown(name)} is no metric of {what}: expected {', '.join(known)}{also}.")
