@@ -81,9 +81,10 @@ pictures: $(VENV)/.developed  ## the pictures of the README and the documentatio
 # Tests with the core built in another way, in an environment of its own. The selection is small because instrumented
 # code is slow: every learner in every layout and precision (tests/files), the readers, the maps, the numerics.
 # `make coverage` reports the native lines that it reaches, `make coverage NATIVE=tests` those that all tests reach.
-NATIVE := tests/files/test_round_trips.py tests/streams $(addprefix tests/features/test_, mapped.py kalman.py hashed.py \
-  sparse_fourier.py) $(addprefix tests/model/test_, native.py kernels.py losses.py look_ahead.py wide_rows.py \
-  neighbours.py one_by_one.py extremes.py averaged.py stacked.py standardised.py auto.py double_updating.py) \
+NATIVE := tests/files/test_round_trips.py tests/streams $(addprefix tests/features/test_, mapped.py mapped_nystrom.py \
+  mapped_contract.py kalman.py kalman_accuracy.py kalman_contract.py hashed.py sparse_fourier.py) \
+  $(addprefix tests/model/test_, native.py kernels.py losses.py look_ahead.py wide_rows.py neighbours.py one_by_one.py \
+  extremes.py averaged.py stacked.py stacked_maps.py stacked_contract.py standardised.py auto.py double_updating.py) \
   $(addprefix tests/estimators/test_, refused_rows.py threads.py arrays_from_outside.py)
 NATIVELY = HYPOTHESIS_PROFILE=few build/$(1)/bin/python -m pytest -n auto -p no:cacheprovider -m "not timing and not slow"
 define natively_built
@@ -99,7 +100,7 @@ sanitize:  ## under the address and undefined-behaviour sanitizers, assertions o
 	  $(call NATIVELY,sanitized) $(NATIVE)
 
 # Python and NumPy are not built for the thread sanitizer: what happens inside them is left out.
-THREADED := tests/estimators tests/model/test_one_by_one.py tests/features/test_mapped.py
+THREADED := tests/estimators tests/model/test_one_by_one.py tests/features/test_mapped_nystrom.py
 sanitize-threads:  ## the tests that use threads, under the thread sanitizer
 	$(call natively_built,sanitized-threads,BUDGETRON_SANITIZE=thread)
 	LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so)" \

@@ -28,7 +28,7 @@ from budgetron import (
     Stack,
     fogd,
 )
-from tests.references import features as reference_features
+from tests.references import maps as reference_maps
 
 FOURIER = [RandomFourier, OrthogonalFourier, SobolFourier, HadamardFourier]
 MAPS = [
@@ -95,9 +95,9 @@ def test_hadamard_features_of_wide_rows():
 )
 def test_frequencies_are_those_of_the_reference(kernel, law):
     X = points(30, 4)
-    U = reference_features.frequencies(getattr(reference_features, law)(0.3), 5, range(4), 33)
+    U = reference_maps.frequencies(getattr(reference_maps, law)(0.3), 5, range(4), 33)
     Z = RandomFourier(kernel, components=33, random_state=5).fit_transform(X)
-    expected = [reference_features.fourier(U)(x) for x in X]
+    expected = [reference_maps.fourier(U)(x) for x in X]
     np.testing.assert_allclose(Z, expected, rtol=0, atol=1e-11)
 
 

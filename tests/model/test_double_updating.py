@@ -27,7 +27,7 @@ from budgetron import (
 from budgetron._tasks import Labels
 from budgetron.learners import Model
 from tests.references import double_updating as reference_double_updating
-from tests.references import kernelized as reference
+from tests.references import step
 
 MAINTENANCE = {
     "remove": DualRemoval,
@@ -37,8 +37,8 @@ MAINTENANCE = {
     "fast": DualRemovalThenProjection,
 }
 KERNELS = {
-    "gaussian": (Gaussian(0.2), reference.gaussian(0.2)),
-    "laplacian": (Laplacian(0.1), reference.laplacian(0.1)),
+    "gaussian": (Gaussian(0.2), step.gaussian(0.2)),
+    "laplacian": (Laplacian(0.1), step.laplacian(0.1)),
 }
 KERNEL = Gaussian(0.2)
 

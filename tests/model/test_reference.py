@@ -1,4 +1,4 @@
-"""The native core against the plain version in reference.py: the same trajectory to 1e-9."""
+"""The native core against the plain version in references/kernelized.py: the same trajectory to 1e-9."""
 
 import inspect
 
@@ -26,25 +26,26 @@ from budgetron import (
     algorithms,
 )
 from tests.references import kernelized as reference
+from tests.references import step
 
 KERNELS = {
-    "gaussian": (Gaussian(0.2), reference.gaussian(0.2)),
-    "laplacian": (Laplacian(0.1), reference.laplacian(0.1)),
-    "polynomial": (Polynomial(0.3, 1.0, 2), reference.polynomial(0.3, 1.0, 2)),
-    "linear": (Linear(), reference.linear()),
+    "gaussian": (Gaussian(0.2), step.gaussian(0.2)),
+    "laplacian": (Laplacian(0.1), step.laplacian(0.1)),
+    "polynomial": (Polynomial(0.3, 1.0, 2), step.polynomial(0.3, 1.0, 2)),
+    "linear": (Linear(), step.linear()),
 }
 TASKS = {
-    "binary": reference.BINARY,
-    "multiclass": reference.multiclass(4),
-    "regression": reference.REGRESSION,
+    "binary": step.BINARY,
+    "multiclass": step.multiclass(4),
+    "regression": step.REGRESSION,
 }
 LOSSES = {
-    "hinge": (Hinge(), reference.hinge),
-    "squared_hinge": (SquaredHinge(), reference.squared_hinge),
-    "logistic": (Logistic(), reference.logistic),
-    "squared": (Squared(), reference.squared),
-    "absolute": (Absolute(), reference.absolute),
-    "epsilon_insensitive": (EpsilonInsensitive(0.2), reference.epsilon_insensitive(0.2)),
+    "hinge": (Hinge(), step.hinge),
+    "squared_hinge": (SquaredHinge(), step.squared_hinge),
+    "logistic": (Logistic(), step.logistic),
+    "squared": (Squared(), step.squared),
+    "absolute": (Absolute(), step.absolute),
+    "epsilon_insensitive": (EpsilonInsensitive(0.2), step.epsilon_insensitive(0.2)),
 }
 USUAL = {"budget": 20, "rank": 6, "eta": 0.2, "lam": 0.01, "nu": 0.4, "cap": 1.2, "C": 0.7}
 FORMS = {  # what the usual settings do not reach

@@ -1,53 +1,40 @@
-"""Stacked: trajectories against the reference, experts that abstain, shared maps, calibration.
+"""Stacked: trajectories against the reference, losses of the experts, calibration, experts that abstain.
 
 The constants of the filter are in two places: the parameters of `Stacked`, and the defaults of the
 reference.
 """
 
 import pickle
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 
-import budgetron
 from budgetron import (
     OGD,
-    Averaged,
     Gaussian,
     Identity,
     Kalman,
     Logistic,
     Mapped,
-    Nystrom,
     OnlineClassifier,
-    OnlineRegressor,
     RandomFourier,
-    Stack,
     Stacked,
     Standardised,
     bpa_p,
-    load,
-    ogd,
     rbp,
-    stacked,
 )
 from budgetron._spec import seed_of_part
 from budgetron._tasks import Labels, Targets
 from budgetron.learners import Model
 from tests.features.test_kalman import TASKS, assert_close, fourier_and_inputs, trajectory
 from tests.helpers import members
-from tests.helpers.refusals import refused
 from tests.model.test_reference import TASKS as PLAIN_TASKS
 from tests.model.test_reference import native_scores, stream
 from tests.references import auto as reference
 from tests.references import features as plain
-from tests.references import kernelized
+from tests.references import kernelized, step
 
 SEED = 7  # of the estimators in test_reference
 GAMMA = 0.2
@@ -57,14 +44,14 @@ FEATURES, Z = fourier_and_inputs(5)  # with seeds of their own
 def gradient_descent(task):
     """On the features, with the logistic loss for labels."""
     loss = None if task == "regression" else Logistic()
-    plain_loss = kernelized.squared if task == "regression" else kernelized.logistic
+    plain_loss = step.squared if task == "regression" else step.logistic
     rule = kernelized._ogd(PLAIN_TASKS[task], 0.3, 0.0, plain_loss, 0.0)
     return Mapped(FEATURES, OGD(0.3, 0.0, loss, 0.0)), lambda _: plain.Mapped(Z, PLAIN_TASKS[task], rule)
 
 
 def members_of(task):
     """Every kind of member by name: ours, and a maker of the reference's, which gets the seed."""
-    kernel, plain_kernel = Gaussian(GAMMA), kernelized.gaussian(GAMMA)
+    kernel, plain_kernel = Gaussian(GAMMA), step.gaussian(GAMMA)
     own = PLAIN_TASKS[task]
     return {
         "kalman": (
@@ -142,7 +129,7 @@ def test_parameters_of_the_filter(task, parameters):
 def test_logits_are_clipped(task):
     """A step size of 200 gives logits in the hundreds."""
     X, y = stream(task, 200, 3)
-    rule = kernelized._ogd(PLAIN_TASKS[task], 200.0, 0.0, kernelized.logistic, 0.0)
+    rule = kernelized._ogd(PLAIN_TASKS[task], 200.0, 0.0, step.logistic, 0.0)
     learner = Stacked(Mapped(FEATURES, OGD(200.0, 0.0, Logistic())))
     member = plain.Mapped(Z, PLAIN_TASKS[task], rule)
     oracle = reference.Stacked([member], TASKS[task], learner.prior, learner.drift)
@@ -318,7 +305,7 @@ def test_an_expert_that_refuses_a_row_abstains(task, order, weighted):
 
     def plain_member(name):
         if name == "bpa_p":
-            return kernelized.bpa_p(kernelized.gaussian(GAMMA), PLAIN_TASKS[task], budget=12)
+            return kernelized.bpa_p(step.gaussian(GAMMA), PLAIN_TASKS[task], budget=12)
         return Abstaining(reference.Kalman(lambda x: x, TASKS[task], 10.0, 0.0), X[REFUSED], outputs)
 
     ours = {"linear": LINEAR, "bpa_p": bpa_p(Gaussian(GAMMA), budget=12)}
@@ -361,217 +348,3 @@ def test_rows_that_an_expert_refused_are_predicted():
     learner = Stacked(LINEAR, bpa_p(Gaussian(GAMMA), budget=12))
     _, model = native_scores("binary", learner, X, y)
     assert np.isfinite(model.decision_function(X)).all()
-
-
-# ---- shared maps
-
-SHARED = RandomFourier(Gaussian(0.5), 6, random_state=3)
-SHARING = Stacked(
-    Mapped(SHARED, Kalman()),
-    Mapped(SHARED, OGD(0.1)),
-    Mapped(Stack(SHARED, Identity()), Kalman()),
-    Mapped(SHARED, Kalman(drift=0.01)),
-    Mapped(Stack(SHARED, Identity()), Kalman(drift=0.01)),
-)
-
-
-@pytest.fixture
-def unshared(monkeypatch):
-    """A function that builds every map for itself from then on."""
-
-    def build_each(_self, learner, n_features, dtype, seed):
-        return learner.build_map(n_features, dtype, seed)
-
-    return lambda: monkeypatch.setattr(stacked._Maps, "shared", build_each)
-
-
-@pytest.mark.parametrize("task", members.TASKS)
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_shared_maps_change_nothing(task, container, unshared):
-    X, y = members.data(task, 150)
-    rows = container(X)
-    one = members.start(members.estimator(task, SHARING), task, rows, y)
-    unshared()
-    other = members.start(members.estimator(task, SHARING), task, rows, y)
-    assert members.same_state(one, other)
-    np.testing.assert_array_equal(members.scores(one, rows), members.scores(other, rows))
-
-
-def test_the_memory_of_a_shared_map_is_counted_once(unshared):
-    X, y = members.data("binary", 20, features=500)
-    one = OnlineClassifier(SHARING).fit(X, y)
-    unshared()
-    apart = OnlineClassifier(SHARING).fit(X, y)
-    assert one.memory_bytes_ < apart.memory_bytes_ - 8 * 16 * 500  # the frequencies, padded
-
-
-def test_equal_maps_are_one_map():
-    """Without a seed of their own, equal maps have the same frequencies, and others have not."""
-    X, y = members.data("binary", 50)
-    fourier = RandomFourier(Gaussian(0.5), 6)
-    experts = [Mapped(fourier, Kalman()), Mapped(RandomFourier(Gaussian(0.5), 6), Kalman())]
-    other = Mapped(RandomFourier(Gaussian(0.5), 6, random_state=1), Kalman())
-    state = OnlineClassifier(Stacked(*experts, other), random_state=0).fit(X, y)._model.state()
-    np.testing.assert_array_equal(state["expert.0.weights.0"], state["expert.1.weights.0"])
-    assert (state["expert.0.weights.0"] != state["expert.2.weights.0"]).any()
-
-
-def test_maps_that_learn_are_not_shared():
-    X, y = members.data("binary", 80)
-    nystrom = Nystrom(Gaussian(0.5), 8, selection="uniform")
-    learner = Stacked(Mapped(nystrom, Kalman()), Mapped(nystrom, Kalman()))
-    state = OnlineClassifier(learner, random_state=0).fit(X, y)._model.state()
-    assert (state["expert.0.weights.0"] != state["expert.1.weights.0"]).any()
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_features_are_not_remembered_beyond_their_rows(dtype):
-    """An array that is changed in place, between two predictions, is another one."""
-    X, y = members.data("binary", 100)
-    X = X.astype(dtype)
-    model = OnlineClassifier(SHARING, random_state=0).fit(X, y)
-    expected = [model.decision_function(rows) for rows in (X.copy(), -X)]
-    rows = X.copy()
-    np.testing.assert_array_equal(model.decision_function(rows), expected[0])
-    rows *= -1
-    np.testing.assert_array_equal(model.decision_function(rows), expected[1])
-
-
-def test_shared_maps_learn_columns_that_another_expert_refused(unshared):
-    """Sparse rows whose columns are new, in a row that only one expert learns."""
-    X = np.zeros((60, 40))
-    X[range(60), np.arange(60) % 40] = np.linspace(-1, 1, 60)
-    y = np.where(X.sum(axis=1) > 0, 1, -1)
-    X[25] = 0
-    X[25, 39] = 1e140
-    features = Stack(RandomFourier(Gaussian(0.5), 4, random_state=2), Identity())
-    learner = Stacked(Mapped(features, Kalman()), rbp(Gaussian(0.5), budget=9), Mapped(features, OGD(0.1)))
-    rows = sparse.csr_array(X)
-    scores, _ = native_scores("binary", learner, rows, y)
-    unshared()
-    np.testing.assert_array_equal(scores, native_scores("binary", learner, rows, y)[0])
-
-
-# ---- the contract of every learner
-
-LEARNERS = {
-    "experts": Stacked(
-        Mapped(FEATURES, Kalman(drift=0.001)), rbp(Gaussian(0.5), budget=9), bpa_p(Gaussian(0.5), budget=9)
-    ),
-    "sharing": SHARING,
-    "nystrom": Stacked(Mapped(Nystrom(Gaussian(0.5), 9, 5), Kalman()), ogd(Gaussian(0.5), eta=0.1)),
-    "nested": Stacked(Stacked(rbp(Gaussian(0.5), budget=9)), Mapped(Identity(), Kalman())),
-    "averaged": Stacked(Averaged(Mapped(FEATURES, OGD(0.1))), Mapped(Identity(), Kalman())),
-    "standardised": Standardised(Stacked(rbp(Gaussian("1/d"), budget=9), Mapped(Identity(), Kalman()))),
-}
-each_learner = pytest.mark.parametrize(
-    ("name", "task"), [(name, task) for name in LEARNERS for task in members.TASKS]
-)
-
-
-@each_learner
-@given(
-    cuts=st.lists(st.integers(1, 119), max_size=6),
-    container=st.sampled_from([np.asarray, sparse.csr_array]),
-)
-@settings(max_examples=8)
-def test_any_cut_of_the_rows_is_the_same_model(name, task, cuts, container):
-    X, y = members.data(task, 120)
-    rows, weights = container(X), weights_of(120)
-    whole = members.start(members.estimator(task, LEARNERS[name]), task, rows, y, sample_weight=weights)
-    parts = members.estimator(task, LEARNERS[name])
-    for a, b in pairwise(sorted({0, *cuts, 120})):
-        members.start(parts, task, rows[a:b], y[a:b], sample_weight=weights[a:b])
-    assert members.same_state(parts, whole)
-    expected = members.scores(whole, rows)
-    np.testing.assert_array_equal(members.scores(parts, rows), expected)
-    each = [members.scores(whole, rows[i : i + 1])[0] for i in range(120)]
-    np.testing.assert_array_equal(each, expected)
-
-
-@each_learner
-def test_saved_and_pickled_models_go_on(name, task, path):
-    X, y = members.data(task, 90)
-    for stop in (1, 50):
-        model = members.start(members.estimator(task, LEARNERS[name]), task, X[:stop], y[:stop])
-        model.save(path)
-        for other in (load(path), pickle.loads(pickle.dumps(model))):
-            assert members.same_state(other, model)
-            assert other.get_params() == model.get_params()
-            np.testing.assert_array_equal(members.scores(other, X), members.scores(model, X))
-            np.testing.assert_array_equal(other.expert_losses_, model.expert_losses_)
-            again = pickle.loads(pickle.dumps(model)).partial_fit(X[stop:], y[stop:])
-            assert members.same_state(other.partial_fit(X[stop:], y[stop:]), again)
-
-
-@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
-def test_descriptions_are_copied_and_printed(learner):
-    copied = clone(OnlineClassifier(learner)).learner
-    assert copied == learner
-    assert copied is not learner
-    names = {name: getattr(budgetron, name) for name in budgetron.__all__}
-    assert eval(repr(learner), names) == learner
-    assert pickle.loads(pickle.dumps(learner)) == learner
-
-
-def test_experts_are_known_by_their_numbers():
-    learner = Stacked(Mapped(Identity(), Kalman()), rbp(Gaussian(0.5), budget=9), prior=0.2)
-    parameters = learner.get_params()
-    assert parameters["0__rule__drift"] == 0.0
-    assert parameters["1__kernel__gamma"] == 0.5
-    assert parameters["prior"] == 0.2
-    learner.set_params(**{"0__rule__drift": 0.5, "1__kernel": Gaussian(2.0), "prior": 0.3})
-    expected = Stacked(Mapped(Identity(), Kalman(drift=0.5)), rbp(Gaussian(2.0), budget=9), prior=0.3)
-    assert learner == expected
-    model = OnlineClassifier(learner).set_params(learner__0__rule__drift=0.25)
-    assert model.learner.learners[0].rule.drift == 0.25
-    learner.set_params(learners=[rbp(Gaussian(1.0), budget=3)], **{"0__kernel__gamma": 4.0})
-    assert learner.learners[0].kernel == Gaussian(4.0)
-    assert Stacked(learners=(LINEAR, LINEAR)) == Stacked(LINEAR, LINEAR)
-    assert repr(Stacked(LINEAR)) == f"Stacked({LINEAR!r})"
-    assert repr(Stacked(LINEAR, prior=0.7)) == f"Stacked({LINEAR!r}, prior=0.7)"
-
-
-@pytest.mark.parametrize("name", ["2__rule", "0__", "0", "rule", "x__y", "-1__rule"])
-def test_unknown_parameters_are_one_sentence(name):
-    learner = Stacked(LINEAR, LINEAR)
-    with refused("Stacked has no parameter", repr(name)):
-        learner.set_params(**{name: 1})
-    assert learner == Stacked(LINEAR, LINEAR)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Stacked(), "Stacked: learners must hold at least one, got none."),
-        (lambda: Stacked(LINEAR, Gaussian(0.5)), "Stacked: learners[1] must be a Learner"),
-        (lambda: Stacked(learners=LINEAR), "Stacked: learners must be a sequence of learners"),
-        (lambda: Stacked(LINEAR, learners=[LINEAR]), "Stacked: give the learners one after the other"),
-        (lambda: Stacked(LINEAR, prior=0), "Stacked: prior must be above 0"),
-        (lambda: Stacked(LINEAR, drift=-1), "Stacked: drift must be at least 0"),
-        (lambda: Stacked(LINEAR, drift=np.nan), "Stacked: drift must be a finite number"),
-    ],
-)
-@pytest.mark.parametrize("estimator", [OnlineClassifier, OnlineRegressor])
-def test_bad_descriptions_are_one_sentence(estimator, make, message):
-    with refused(message):
-        estimator(make()).fit([[0.0], [1.0]], [0, 1])
-
-
-FORGED = {
-    "stacked.weights": lambda w: w[:-1],
-    "stacked.losses": lambda losses: np.append(losses, 0.0),
-    "stacked.learned": lambda _: np.array([np.nan]),
-    "stacked.squares": lambda squares: squares[1:],
-    "stacked.posterior.P": lambda P: -P,
-    "expert.0.posterior.P": lambda P: P[:-1],
-}
-
-
-@pytest.mark.parametrize("name", FORGED)
-def test_forged_states_are_refused(name):
-    X, y = members.data("binary", 30)
-    model = OnlineClassifier(LEARNERS["experts"], random_state=0).fit(X, y)
-    state = model._model.state()
-    with pytest.raises(ValueError, match="do not fit together"):
-        model._model.restore(state | {name: FORGED[name](state[name])})

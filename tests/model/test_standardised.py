@@ -33,8 +33,7 @@ from tests.helpers import members
 from tests.helpers.refusals import everything, refused
 from tests.model.test_reference import native_scores, stream
 from tests.references import auto as reference
-from tests.references import features as plain
-from tests.references import kernelized
+from tests.references import kernelized, maps, step
 
 KALMAN = Mapped(Identity(), Kalman(5.0, 0.001))
 STANDARDISED = Standardised(KALMAN)
@@ -64,7 +63,7 @@ def compare(task, X, y, weights=None, clip=10.0, container=np.asarray, tolerance
     unit = np.std(y) if task == "regression" else 1.0
     rows = container(X)
     scores, model = native_scores(task, Standardised(KALMAN, clip), rows, y, weights)
-    inner = reference.Kalman(plain.identity(1.0), TASKS[task], 5.0, 0.001)
+    inner = reference.Kalman(maps.identity(1.0), TASKS[task], 5.0, 0.001)
     oracle = reference.Standardised(inner, clip, TASKS[task], sparse.issparse(rows))
     assert_close(scores / unit, trajectory(oracle, X, y, weights) / unit, tolerance)
     assert_close(model.coef_, inner.W, tolerance)
@@ -406,7 +405,7 @@ def test_against_a_kernel_learner_of_the_reference():
 
     class Inner:
         def __init__(self):
-            self.model = kernelized.ogd(kernelized.gaussian(1 / 8), kernelized.multiclass(4), eta=0.3)
+            self.model = kernelized.ogd(step.gaussian(1 / 8), step.multiclass(4), eta=0.3)
 
         def score(self, x):
             return self.model.score(x)

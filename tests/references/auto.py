@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tests.references.kernelized import Array
+from tests.references.step import Array
 
 Map = Callable[[Array], Array]  # x -> z(x)
 Task = tuple[Literal["labels"], int] | tuple[Literal["targets"]]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.references.kernelized import Array, Kernel, gram, solve
+from tests.references.step import Array, Kernel, gram, solve
 
 ZERO = 1e-12  # a loss up to this is none, and a margin up to this above 1 is 1
 

@@ -13,7 +13,7 @@ from math import exp, log, sqrt
 import numpy as np
 from scipy.optimize import brentq
 
-from tests.references.kernelized import (
+from tests.references.step import (
     SMALL,
     TINY,
     Array,
