@@ -55,7 +55,8 @@ class Encoder(Spec):
             raise ValueError(f"Encoder: most_columns must be above {BLOCK}, got {most_columns}.")
         most_values = _check.count(self, "most_values", self.most_values)
         parts = self.time_parts
-        if isinstance(parts, str) or not isinstance(parts, Sequence) or not set(parts) <= PERIODS.keys():
+        is_sequence = isinstance(parts, Sequence) and not isinstance(parts, str)
+        if not is_sequence or not all(part in list(PERIODS) for part in parts):
             known = ", ".join(map(repr, PERIODS))
             raise ValueError(f"Encoder: time_parts must be a sequence of {known}, got {shown(parts)}.")
         return Encoding(most_columns, most_values, tuple(dict.fromkeys(parts)))

@@ -136,7 +136,7 @@ class Encoding:
                     row[numbers[name]] = value
                 elif value is not None:
                     row[indicators[name][value]] = 1.0
-        except (KeyError, TypeError, OverflowError):  # something else than numbers and values with a slot
+        except (KeyError, TypeError, OverflowError, AttributeError):  # anything but what has a slot
             return self._any_one(record, grow)
         return row
 

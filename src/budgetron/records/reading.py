@@ -225,10 +225,9 @@ def _of_pandas(series: Any, name: str) -> Column:
 
 
 def _of_polars(series: Any) -> Column:
+    import polars as pl
     import pyarrow as pa
 
-    try:
-        array = pa.chunked_array(series)
-    except Exception:  # types that Arrow does not have, such as Object: polars panics on some
+    if series.dtype in (pl.Object, pl.Int128):  # Arrow has no such types
         return column_of(series.to_list(), series.name)
-    return column_of_arrow(array, series.name)
+    return column_of_arrow(pa.chunked_array(series), series.name)
