@@ -45,6 +45,11 @@ class KnownLabels:
         return self.labels[self.order]
 
     @cached_property
+    def codes(self) -> dict[Any, int]:
+        """The code of every label."""
+        return {label: code for code, label in enumerate(self.labels.tolist())}
+
+    @cached_property
     def is_sorted(self) -> bool:
         """Whether codes and sorted places are the same."""
         return bool((self.order == np.arange(len(self))).all())
@@ -68,7 +73,7 @@ class KnownLabels:
         codes = self.quick_codes(y)
         if codes is not None:
             return self, codes, []
-        own = {label: code for code, label in enumerate(self.labels.tolist())}
+        own = dict(self.codes)
         self._refuse_other_kind(y)
         found, first, places = np.unique(y, return_index=True, return_inverse=True)
         names, rows = found.tolist(), list[int]()
@@ -97,20 +102,12 @@ class KnownLabels:
     # ---- from scores to labels
 
     def predictions(self, pieces: list[Scored]) -> npt.NDArray[Any]:
-        """The predicted label of every row; None where no label was known."""
-        parts = [self._predictions(*piece) for piece in pieces]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        """The predicted label of every row: that of the best score, on ties the one known longest.
 
-    def _predictions(self, scores: Floats, known: int) -> npt.NDArray[Any]:
-        if known == 0:
-            return np.full(len(scores), None, dtype=object)
-        if known == 1:
-            best = np.zeros(len(scores), dtype=np.intp)
-        elif known == 2:
-            best = (scores[:, 0] >= 0).astype(np.intp)
-        else:
-            best = scores.argmax(axis=1)
-        predictions: npt.NDArray[Any] = self.labels[best]
+        Of two labels the second is predicted if its score is 0.
+        """
+        best = [_best(*piece) for piece in pieces]
+        predictions: npt.NDArray[Any] = self.labels[best[0] if len(best) == 1 else np.concatenate(best)]
         return predictions
 
     def decisions(self, scores: Floats) -> Floats:
@@ -119,23 +116,45 @@ class KnownLabels:
             return scores if self.is_sorted else scores[:, self.order]
         return scores.ravel() if self.is_sorted else -scores.ravel()
 
-    def log_probabilities(self, pieces: list[Scored]) -> Floats:
-        """One column for each sorted label: the logarithm of its probability.
+    def score_table(self, pieces: list[Scored]) -> Floats:
+        """One column of scores for each sorted label, -inf where the label was not known."""
+        return self._table([_by_label(*piece) for piece in pieces])
 
-        It is -inf for a label that was not known, and in all columns where none was.
-        """
-        columns = np.full((sum(len(piece.scores) for piece in pieces), len(self)), -np.inf)
+    def log_probabilities(self, pieces: list[Scored]) -> Floats:
+        """One column for each sorted label: the logarithm of its probability, -inf if it was not known."""
+        parts = [_by_label(*piece) for piece in pieces]
+        halves = [part / 2 if piece.known == 2 else part for part, piece in zip(parts, pieces, strict=True)]
+        return self._table([part - logsumexp(part, axis=1, keepdims=True) for part in halves])
+
+    def _table(self, parts: list[Floats]) -> Floats:
+        """The parts, whose columns are in the order of codes, in one table of sorted labels."""
+        table = np.full((sum(map(len, parts)), len(self)), -np.inf)
         start = 0
-        for scores, known in pieces:
-            if known == 1:
-                scores = np.zeros((len(scores), 1))
-            elif known == 2:
-                scores = np.hstack([-scores, scores]) / 2
-            if known:
-                normal = scores - logsumexp(scores, axis=1, keepdims=True)
-                columns[start : start + len(scores), :known] = normal
-            start += len(scores)
-        return columns if self.is_sorted else columns[:, self.order]
+        for part in parts:
+            table[start : start + len(part), : part.shape[1]] = part
+            start += len(part)
+        return table if self.is_sorted else table[:, self.order]
+
+
+def _best(scores: Floats, known: int) -> Codes:
+    """The code of the predicted label of each row."""
+    if known <= 2:
+        return (scores[:, 0] >= 0).astype(np.intp) if known == 2 else np.zeros(len(scores), dtype=np.intp)
+    return scores.argmax(axis=1)
+
+
+def _by_label(scores: Floats, known: int) -> Floats:
+    """The scores with a column for each known label."""
+    if known <= 2:
+        return np.hstack([-scores, scores]) if known == 2 else np.zeros((len(scores), 1))
+    return scores
+
+
+def selected(pieces: list[Scored], rows: npt.NDArray[np.bool_]) -> list[Scored]:
+    """The pieces with these of their rows."""
+    cuts = np.cumsum([len(piece.scores) for piece in pieces])[:-1]
+    parts = np.split(rows, cuts)
+    return [Scored(piece.scores[part], piece.known) for piece, part in zip(pieces, parts, strict=True)]
 
 
 def core_codes(codes: Codes, known: int) -> Floats:
@@ -145,12 +164,13 @@ def core_codes(codes: Codes, known: int) -> Floats:
 
 
 def as_known_before(scores: Floats, before: int, after: int) -> Scored:
-    """Scores of a model for ``after`` labels, as the model for ``before`` labels would have given them."""
-    if before == after:
-        return Scored(scores, after)
+    """Scores of a model for ``after`` labels, as the model for ``before`` labels would have given them.
+
+    Before the first label is known, the first label is all that can be predicted.
+    """
     if after > 2 >= before:
-        return Scored(scores[:, 1:2] - scores[:, :1], before)
-    return Scored(scores[:, :before] if after > 2 else scores, before)
+        return Scored(scores[:, 1:2] - scores[:, :1], max(before, 1))
+    return Scored(scores[:, :before] if after > 2 else scores, max(before, 1))
 
 
 def given_classes(classes: Any) -> KnownLabels:

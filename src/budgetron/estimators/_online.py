@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -15,17 +17,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from budgetron import _check, model_files
 from budgetron._rows import Matrix, aligned, canonical, first_too_large, refuse_too_large
 from budgetron._tasks import Task
+from budgetron._text import shown
 from budgetron._threads import learning_lock
+from budgetron.estimators._batch import Batch, Encoded, Growth
+from budgetron.estimators._labels import KnownLabels, Scored, as_known_before
 from budgetron.learners import Floats, Learner, Model
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Rows that passed every check, with labels encoded as the core reads them."""
-
-    X: Matrix
-    y: Floats
-    weights: Floats | None = None
+from budgetron.records.encoder import Encoder
+from budgetron.records.encoding import Encoding
+from budgetron.records.reading import is_frame, is_records, to_table
+from budgetron.records.table import Table
 
 
 class Online(BaseEstimator):  # type: ignore[misc]
@@ -43,6 +43,8 @@ class Online(BaseEstimator):  # type: ignore[misc]
     epochs: int
     shuffle: bool
     random_state: Any
+    encoder: Encoder | None
+    encoding_: Encoding | None = None  # how records become rows; None for a model of arrays
 
     def __init__(
         self,
@@ -51,19 +53,20 @@ class Online(BaseEstimator):  # type: ignore[misc]
         epochs: int = 1,
         shuffle: bool = False,
         random_state: Any = None,
+        encoder: Encoder | None = None,
     ) -> None:
         self.learner = learner
         self.epochs = epochs
         self.shuffle = shuffle
         self.random_state = random_state
+        self.encoder = encoder
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Discard the model and learn the rows ``epochs`` times. A failed call changes nothing."""
         with learning_lock(self):
             fresh = self._unfitted_copy()
             try:
-                batch = fresh._first_batch(X, y, sample_weight)
-                fresh._run_epochs(batch)
+                fresh._run_epochs(fresh._whole_batch(X, y, sample_weight))
             except BaseException as error:
                 error.rows_learned = 0  # type: ignore[attr-defined]
                 raise
@@ -131,8 +134,15 @@ class Online(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _batch(self, X: Any, y: Any, sample_weight: Any, *, first: bool, **labels: Any) -> Batch:
-        """Check the rows. The first batch sets the number of columns and the labels."""
+        """Check the rows. The first batch sets the columns and the labels."""
         raise NotImplementedError
+
+    def _n_labels(self) -> int:
+        """The number of known labels."""
+        return 0
+
+    def _know(self, labels: KnownLabels | None) -> None:
+        """Take up the known labels."""
 
     def _task(self) -> Task:
         raise NotImplementedError
@@ -171,20 +181,33 @@ class Online(BaseEstimator):  # type: ignore[misc]
         """Replace the model by a new one that has learned nothing; X sets its columns and ``gamma``."""
         with learning_lock(self):
             fresh = self._unfitted_copy()
-            X = fresh._rows(X, reset=True)
+            encoded = fresh._encoded(X, None, True) if fresh._takes_records(X, True) else None
+            X = fresh._rows(X, reset=True) if encoded is None else encoded.X
             fresh.__dict__.update(labels)
+            fresh._keep_encoding(encoded)
             fresh._adopt(fresh._new_model(X, fresh._task(), None))
             self._install(fresh)
         return self
 
-    def _first_batch(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Batch:
-        """Check the first batch and build the model for it."""
-        batch = self._batch(X, y, sample_weight, first=True, **more)
+    def _whole_batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
+        """Check the rows of a ``fit`` and build the model for all their columns and labels."""
+        batch = self._batch(X, y, sample_weight, first=True)
+        self._know(batch.labels)
         self._adopt(self._new_model(batch.X, self._task(), batch.weights))
-        return batch
+        self._keep_encoding(batch.encoded)
+        return Batch(batch.X, batch.y, batch.weights)
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Floats:
-        """Learn the rows in order and return the score of each before its update.
+    def _first_batch(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Batch:
+        """Check the first batch and build the model for the columns and labels of its first row."""
+        batch = self._batch(X, y, sample_weight, first=True, **more)
+        start, *later = batch.growth
+        self._know(None if batch.labels is None else batch.labels.first(start.n_labels))
+        self._adopt(self._new_model(batch.X[:, : start.n_features], self._task(), batch.weights))
+        self._keep_encoding(batch.encoded)
+        return replace(batch, growth=later)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> list[Scored]:
+        """Learn the rows in order and return the scores of each before its update.
 
         The caller holds the `learning_lock`. If a row is refused, the rows before it stay learned. If a
         first call refuses its first row, the estimator stays unfitted.
@@ -193,13 +216,12 @@ class Online(BaseEstimator):  # type: ignore[misc]
             if sample_weight is None and not more and self._needs_no_checks(X):
                 labels = self._labels_without_checks(y, len(X))
                 if labels is not None:
-                    return self._learn_rows(X, labels, None)
-            batch = self._batch(X, y, sample_weight, first=False, **more)
-            return self._learn_rows(batch.X, batch.y, batch.weights)
+                    return [Scored(self._learn_rows(X, labels, None, 0), self._n_labels())]
+            return self._learn_batch(self._batch(X, y, sample_weight, first=False, **more))
         fresh = self._unfitted_copy()
         batch = fresh._first_batch(X, y, sample_weight, **more)
         try:
-            scores = fresh._learn_rows(batch.X, batch.y, batch.weights)
+            scores = fresh._learn_batch(batch)
         except BaseException as error:
             if getattr(error, "rows_learned", 0) > 0:
                 self._install(fresh)
@@ -207,9 +229,55 @@ class Online(BaseEstimator):  # type: ignore[misc]
         self._install(fresh)
         return scores
 
-    def _learn_rows(self, X: Matrix, y: Floats, weights: Floats | None) -> Floats:
-        """Learn checked rows and return the score of each before its update."""
-        return self._model.learn(X, y, weights)
+    def _learn_batch(self, batch: Batch) -> list[Scored]:
+        """Learn the parts of a batch; each has the columns and labels known at its first row."""
+        pieces: list[Scored] = []
+        for cut, growth in batch.parts():
+            before, known = self.__dict__, self._n_labels()
+            if growth is not None:
+                self._grow(growth, batch)
+            try:
+                rows, weights = batch.rows(cut, self._model.n_features), batch.weights
+                weights = None if weights is None else weights[cut]
+                scores = self._learn_rows(rows, batch.y[cut], weights, cut.start)
+            except BaseException as error:
+                learned = getattr(error, "rows_learned", 0)
+                if growth is not None and learned == 0:
+                    self.__dict__ = before
+                error.rows_learned = cut.start + learned  # type: ignore[attr-defined]
+                if batch.encoded is not None:
+                    self.encoding_ = batch.encoded.first(cut.start + learned)
+                raise
+            if known < self._n_labels():  # the first row brought a label, which its prediction must not know
+                pieces.append(as_known_before(scores[:1], known, self._n_labels()))
+                scores = scores[1:]
+            pieces.append(Scored(scores, self._n_labels()))
+        self._keep_encoding(batch.encoded)
+        return pieces
+
+    def _learn_rows(
+        self, X: Matrix, y: npt.NDArray[Any], weights: Floats | None, first: int
+    ) -> Floats:
+        """Learn checked rows and return the score of each before its update; ``first`` is their number."""
+        return self._model.learn(X, y, weights, first)
+
+    def _grow(self, growth: Growth, batch: Batch) -> None:
+        """Continue with a wider copy of the model. Those who read the old one are not disturbed.
+
+        Encodings only add columns, so the encoding of the whole batch can be used with both.
+        """
+        model = copy(self._model)
+        model.widen(growth.n_features, max(2, growth.n_labels) if growth.n_labels else None)
+        grown = self._snapshot()
+        grown.__dict__ = dict(self.__dict__)
+        grown._model, grown.n_features_in_ = model, model.n_features
+        grown._know(None if batch.labels is None else batch.labels.first(growth.n_labels))
+        grown._keep_encoding(batch.encoded)
+        self.__dict__ = grown.__dict__
+
+    def _keep_encoding(self, encoded: Encoded | None) -> None:
+        if encoded is not None:
+            self.encoding_ = encoded.encoding
 
     def _seed(self) -> int:
         random = check_random_state(self.random_state)
@@ -219,6 +287,8 @@ class Online(BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: Any, *, reset: bool, **more: Any) -> Any:
         """Check X (and y) and return it in the core's layout. Rows too large to square are refused."""
+        if self._takes_records(X, reset):
+            return self._records_to_predict(X)
         with _check.in_range("X and y" if "y" in more else "X"):
             checked = validate_data(
                 self,
@@ -239,6 +309,59 @@ class Online(BaseEstimator):  # type: ignore[misc]
             )
             refuse_too_large(X, row)
         return (X, y) if "y" in more else X
+
+    # ---- records
+
+    def _takes_records(self, X: Any, reset: bool) -> bool:
+        """Whether rows are records, known by their names. The first rows decide."""
+        if reset:
+            return self.encoder is not None or is_records(X)
+        if self.encoding_ is None:
+            if is_records(X):
+                raise TypeError("The model learned arrays of numbers, so X must be such an array, got records.")
+            return False
+        return True
+
+    def _table(self, X: Any) -> Table:
+        if not (is_records(X) or is_frame(X)):
+            raise TypeError(f"X must hold records, as dicts or as a frame with names, got {shown(X)}.")
+        table = to_table(X)
+        if not len(table):
+            raise ValueError("X has no records, expected one or more.")
+        return table
+
+    def _encoded(self, X: Any, weights: Any, first: bool) -> Encoded:
+        """Encode records to be learned."""
+        encoding = self.encoding_
+        if first or encoding is None:
+            encoder = Encoder() if self.encoder is None else self.encoder
+            encoding = _check.instance(self, "encoder", encoder, Encoder).build()
+        encoded = Encoded.of(self._table(X), encoding, weights)
+        if first:
+            self.n_features_in_ = encoded.encoding.width
+        self._refuse_encoded(encoded.X, encoded.encoding, first)
+        return encoded
+
+    def _records_to_predict(self, X: Any) -> Floats:
+        """The rows of records, with the columns that the model has; other columns are ignored."""
+        assert self.encoding_ is not None
+        rows, _ = self.encoding_.encode(self._table(X), grow=False)
+        rows = np.ascontiguousarray(rows[:, : self._model.n_features])
+        self._refuse_encoded(rows, self.encoding_, False)
+        return rows
+
+    def _refuse_encoded(self, X: Floats, encoding: Encoding, first: bool) -> None:
+        missing = self._accepts_missing(first)
+        row = first_too_large(X, np.float64, missing)
+        if row == len(X):
+            return
+        if not missing and np.isnan(X[row]).any():
+            name = encoding.columns[int(np.argmax(np.isnan(X[row])))]
+            raise ValueError(
+                f"Record {row} has no value for {name!r}, and the learner needs all values: "
+                "Standardised(learner) takes the mean for those that are missing."
+            )
+        refuse_too_large(X, row)
 
     def _first_too_large(self, X: Matrix, reset: bool) -> int:
         """The first row whose squared norm overflows in the model's precision; else the number of rows."""
@@ -266,6 +389,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
             and X.flags.aligned
             and self.__sklearn_is_fitted__()
             and X.shape[1] == self._model.n_features == self.n_features_in_
+            and self.encoding_ is None
             and not hasattr(self, "feature_names_in_")
             and 0 < X.shape[0] == self._first_too_large(X, reset=False)
         )
