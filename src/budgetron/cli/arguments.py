@@ -5,6 +5,7 @@ import shutil
 from typing import Any, NoReturn
 
 from budgetron.cli.process import UsageError
+from budgetron.evaluate.metrics.names import LABELS, TARGETS, checked
 
 
 class Parser(argparse.ArgumentParser):
@@ -54,6 +55,33 @@ def whole(least: int) -> Any:
         return value
 
     return read
+
+
+def add_metrics(add: Any) -> None:
+    """Add the flags of the metrics; ``add`` is the method of a group of flags."""
+    add(
+        "--metrics",
+        metavar="A,B,...",
+        help=f"also show these metrics: of labels {', '.join(LABELS)}; of targets {', '.join(TARGETS)}, "
+        "pinball:QUANTILE",
+    )
+    add(
+        "--window",
+        type=whole(1),
+        default=1000,
+        metavar="N",
+        help="the number of last rows for the metrics over a window; default 1000",
+    )
+
+
+def metrics(text: str | None, regression: bool) -> tuple[str, ...] | None:
+    """The names given to ``--metrics``; None if the flag is not given."""
+    if text is None:
+        return None
+    try:
+        return checked([word.strip() for word in text.split(",")], regression)
+    except ValueError as error:
+        raise UsageError(f"--metrics: {error}") from None
 
 
 def seed(text: str) -> int:

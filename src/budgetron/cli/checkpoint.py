@@ -90,12 +90,17 @@ def restored(
     """The run in a model file. Its flags must equal those of the command line."""
     state, known = _run_of(file), _origin_of(file)
     estimator = file.estimator()
+    measured = {"names": more["metrics"], "size": more["window"]}
+    if isinstance(state.get("metrics"), dict):
+        measured = {name: state["metrics"].get(name) for name in measured}
     for what, saved, wanted in (
         ("an", type(estimator).__name__, type(new).__name__),
         ("the learner", estimator.learner, new.learner),
         ("the seed", estimator.random_state, new.random_state),
         ("the delay", state["delay"], delay),
         ("steps", [step["what"] for step in state["steps"]], list(map(described, transforms))),
+        ("the metrics", measured["names"], _listed(more["metrics"]) or measured["names"]),
+        ("the window", measured["size"], more["window"]),
         ("the format", known.form, origin.form),
         ("the target", known.target, origin.target),
         ("--zero-based", known.zero_based, origin.zero_based),
@@ -109,6 +114,10 @@ def restored(
     with _resumable(file):
         session.restore(state)
     return session, known
+
+
+def _listed(names: tuple[str, ...] | None) -> list[str] | None:
+    return None if names is None else list(names)
 
 
 def columns_of(file: ModelFile) -> list[str] | None:

@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 
 from budgetron import SaveError
+from budgetron._text import aligned
+from budgetron.cli.arguments import metrics
 from budgetron.evaluate import Record, Session
+from budgetron.evaluate.comparison import in_words
 
 WIDTH = 12
 
@@ -23,6 +26,7 @@ class Table:
         self._resumed = resumed
         self._file = sys.stderr if args.predictions == "-" else sys.stdout
         self._regression = args.regression
+        self._metrics = metrics(args.metrics, args.regression) or ()
         self._rows = -1
 
     def add(self, record: Record) -> None:
@@ -31,19 +35,35 @@ class Table:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # erases the progress line
         if self._rows < 0:
             measures = ("mse",) if self._regression else ("mistakes", "mistakes %")
-            print(_line(["rows", *measures, "support", "KiB", "seconds", "rows/s"]), file=self._file)
+            names = [*measures, *self._metrics]
+            print(_line(["rows", *names, "support", "KiB", "seconds", "rows/s"]), file=self._file)
         self._rows = record.rows
         print(self._cells(record), file=self._file, flush=True)
 
     def finish(self, session: Session) -> None:
         if self._rows < session.rows:
             self.add(session.record())
+        if self._metrics:
+            print(f"\n{self._report(session)}", file=self._file)
+
+    def _report(self, session: Session) -> str:
+        """The metrics of all and of the last rows; for labels the recall of each class."""
+        found, record = session.metrics, session.record()
+        all_rows, last = record.metrics["running"], record.metrics["window"]
+        lines = [["metric", "all rows", f"last {last['rows']:.0f} rows"]]
+        lines += [[name, in_words(all_rows[name]), in_words(last[name])] for name in self._metrics]
+        text = "\n".join(aligned(lines))
+        if self._regression:
+            return text
+        recalls = [[label(name), in_words(recall)] for name, recall in found.recall().items()]
+        return text + "\n\n" + "\n".join(aligned([["class", "recall"], *recalls]))
 
     def _cells(self, record: Record) -> str:
         """The cells of a line. The seconds do not include the time before a resume."""
         speed = f"{(record.rows - self._resumed) / record.seconds:.0f}" if record.seconds else "-"
         rate = f"{record.rate:.6g}" if record.mistakes is None else f"{100 * record.rate:.2f}"
         measures = [rate] if record.mistakes is None else [str(record.mistakes), rate]
+        measures += [f"{in_words(record.metrics['running'][name]):>{len(name)}}" for name in self._metrics]
         memory, seconds = f"{record.memory_bytes / 1024:.0f}", f"{record.seconds:.2f}"
         return _line([str(record.rows), *measures, str(record.support_vectors), memory, seconds, speed])
 
@@ -73,10 +93,17 @@ class Document:
             "resumed_from": self._resumed,
             **last.as_dict(),
             "rate": last.rate,
+            "recall": None if self._args.regression else _by_class(session.metrics.recall()),
+            "confusion": None if self._args.regression else session.metrics.confusion(),
             "saved": self._args.save,
             "records": [record.as_dict() for record in self._records],
         }
         print(document(result))
+
+
+def _by_class(recall: dict[Any, float | None]) -> list[dict[str, Any]]:
+    """A list, since JSON has no keys that are numbers."""
+    return [{"class": name, "recall": value} for name, value in recall.items()]
 
 
 class Predictions:

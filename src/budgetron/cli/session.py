@@ -10,6 +10,7 @@ from unicodedata import category
 from budgetron import OnlineClassifier, OnlineRegressor, datasets, model_files
 from budgetron._tasks import Labels, Targets
 from budgetron.cli import checkpoint, input, learners
+from budgetron.cli.arguments import metrics
 from budgetron.cli.checkpoint import Origin
 from budgetron.cli.process import Signals, UsageError
 from budgetron.evaluate import Record, Session
@@ -64,7 +65,9 @@ def plan(args: Namespace) -> Run:
     learner = learners.build([args.algorithm], learners.given_flags(args))[args.algorithm]
     learner = input.scaled(learner, args)
     estimator = (OnlineRegressor if args.regression else OnlineClassifier)(learner, random_state=args.seed)
+    names = metrics(args.metrics, args.regression)
     options = {"delay": args.delay, "every": args.every, "name": args.file}
+    options |= {"metrics": names, "window": args.window}
     origin = None if args.save is None else Origin.from_args(args)
     if args.resume and os.path.exists(args.save):
         assert origin is not None

@@ -16,7 +16,7 @@ Codes = npt.NDArray[np.intp]
 def online(
     class_weight: Any, classes: npt.NDArray[Any], codes: Codes, weights: Floats | None, counts: Floats
 ) -> Floats:
-    """The weight of each row. "balanced" counts the rows up to it; ``counts`` are those before the first."""
+    """The weight of each row. "balanced" counts the rows up to it; ``counts`` are those before."""
     if not _is_balanced(class_weight):
         return _weighted(_of_classes(class_weight, classes)[codes], weights)
     counting = np.ones(len(codes), dtype=bool) if weights is None else weights > 0

@@ -34,13 +34,7 @@ FORMAT_VERSION = 1
 _STATE, _CLASSES, _COUNTS = "state/", "classes", "class_counts"
 _FITTED = {"learner", "dtype", "seed", "n_features_in", "feature_names_in", "classes"}
 ATTRIBUTES = {
-    "_model",
-    "_class_counts",
-    "learner_",
-    "gamma_",
-    "classes_",
-    "n_features_in_",
-    "feature_names_in_",
+    *("_model", "learner_", "gamma_", "classes_", "_class_counts", "n_features_in_", "feature_names_in_")
 }
 """The attributes of a fitted estimator that are not parameters."""
 _LABELS = (bool, int, float, str)

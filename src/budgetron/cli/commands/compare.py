@@ -11,7 +11,7 @@ import numpy as np
 from budgetron import datasets
 from budgetron._tasks import Labels, Targets
 from budgetron.cli import input, learners, output
-from budgetron.cli.arguments import Parser, seed, whole
+from budgetron.cli.arguments import Parser, add_metrics, metrics, seed, whole
 from budgetron.cli.process import UsageError, say
 from budgetron.evaluate import Comparison, compare
 
@@ -55,6 +55,7 @@ def parser() -> Parser:
         "matplotlib is installed",
     )
     add("--no-figure", action="store_true", help="do not plot")
+    add_metrics(add)
     add("--json", action="store_true", help="print a JSON document instead of a table")
     learners.add_flags(made)
     return made
@@ -62,14 +63,15 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> None:
     args = parser().parse_intermixed_args(argv)
-    names = [learners.algorithm_name(word) for word in args.algorithms]
-    if len(set(names)) < len(names):
+    algorithms = [learners.algorithm_name(word) for word in args.algorithms]
+    if len(set(algorithms)) < len(algorithms):
         raise UsageError("an algorithm is given twice: give each once.")
-    competing = learners.build(names, learners.given_flags(args))
+    competing = learners.build(algorithms, learners.given_flags(args))
     _check(args)
     X, y = input.load(args.data, args)
     regression = _regression(args, y)
     task = Targets() if regression else Labels(max(2, len(np.unique(y))))
+    names = metrics(args.metrics, regression)
     for learner in competing.values():
         learners.check(learner, task, X.shape[1], args.seed)
     found = compare(
@@ -80,8 +82,11 @@ def main(argv: list[str]) -> None:
         n_jobs=args.jobs,
         every=args.every,
         task="regression" if regression else "classification",
+        metrics=names,
+        window=args.window,
     )
-    print(output.document({"data": args.data, **found.as_dict()}) if args.json else found.table())
+    whole_document = {"data": args.data, **found.as_dict()}
+    print(output.document(whole_document) if args.json else found.table(names or ()))
     if args.figure is not None:
         _draw(found, args.figure)
         say(f"the figure is {args.figure}.")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from budgetron import SaveError
 from budgetron.cli import checkpoint, input, learners, output
-from budgetron.cli.arguments import Parser, seed, whole
+from budgetron.cli.arguments import Parser, add_metrics, seed, whole
 from budgetron.cli.output import Document, Predictions, Table
 from budgetron.cli.process import Interrupted, Signals, UsageError
 from budgetron.cli.session import Run, plan
@@ -21,6 +21,7 @@ from budgetron.streams import DataError
 EXAMPLES = """\
   budgetron run rbp train.svm.xz --budget 100 --sigma 8
   budgetron run nogd prices.csv --target price --regression --budget 100 --rank 20 --standardise
+  budgetron run auto train.csv --target label --metrics kappa,auc,log_loss --every 10000
   budgetron run bpa_nn log.svm --budget 200 --save model --checkpoint-every 10000 --resume
   xzcat train.svm.xz | budgetron run rbp - --budget 100 --features 54 --classes 1,2,3,4,5,6,7 --json
 """
@@ -60,6 +61,7 @@ def parser() -> Parser:
     add = made.add_argument_group("results").add_argument
     add("--every", type=whole(1), metavar="N", help="print a line every N rows, not only at the end")
     add("--json", action="store_true", help="print a JSON document instead of a table")
+    add_metrics(add)
     add(
         "--predictions",
         metavar="FILE",
