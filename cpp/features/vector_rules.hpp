@@ -194,10 +194,10 @@ class CoinBetting final : public OfGradient {
       copy_outputs(*rows, w.outputs(), std::vector<double>((*rows)[0].size()));
     }
     if (!splits) return;
-    scale(-1, theta_[0]);
     for (std::size_t i = 0; i < start_[0].size(); ++i) {
+      theta_[0][i] = 0 - theta_[1][i];
       start_[1][i] -= w[1][i];  // start - w + w/2
-      start_[0][i] = -start_[1][i];
+      start_[0][i] = 0 - start_[1][i];
     }
   }
   void fields(Fields& io) override {

@@ -219,7 +219,7 @@ class StackedLabels final : public Stacked {
   void widen(std::size_t features, std::size_t outputs) override {
     if (outputs_ == 1 && outputs > 1) {
       w_.push_back(w_.back() / 2);
-      w_[experts_.size()] = -w_.back();
+      w_[experts_.size()] = 0 - w_.back();
       filter_.split_last();
       largest_logit_ /= 2;
       counted_ = 0.5;

@@ -84,8 +84,8 @@ inline void widen_outputs(std::vector<std::vector<double>>& rows, std::size_t ou
   if (rows.size() == 1) {
     rows.resize(2);
     rows[1] = rows[0];
-    scale(-0.5, rows[0]);
     scale(0.5, rows[1]);
+    for (std::size_t i = 0; i < n; ++i) rows[0][i] = 0 - rows[1][i];  // never -0, as in a column that is still new
   }
   rows.resize(outputs, std::vector<double>(n));
 }

@@ -237,7 +237,7 @@ def test_a_new_column_is_learned() -> None:
     X = rng.normal(size=(400, 6))
     y = np.sign(X[:, 5])
     for features in (Identity(), RandomFourier(Gaussian(0.3), 50), SparseFourier(50), HadamardFourier(KERNEL, 50)):
-        model = learned("binary", Mapped(features, Kalman()), X[:50, :2], y[:50])
+        model = learned("binary", Mapped(features, Kalman()), X[:50, :2].copy(), y[:50])
         model.widen(6)
         model.learn(X[50:], y[50:])
         assert np.mean(np.sign(model.scores(X)[:, 0]) == y) > 0.8, features
