@@ -57,6 +57,22 @@ class Online(BaseEstimator):  # type: ignore[misc]
         self.shuffle = shuffle
         self.random_state = random_state
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; with ``deep`` also those of the learner (None: of the default)."""
+        params: dict[str, Any] = super().get_params(deep)
+        if deep and self.learner is None:
+            default = self._default_learner().get_params()
+            params |= {f"learner__{name}": value for name, value in default.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name. To set one of the default's makes the default the learner."""
+        inner = any(name.startswith("learner__") for name in params)
+        if inner and params.get("learner", self.learner) is None:
+            params = params | {"learner": self._default_learner()}
+        super().set_params(**params)
+        return self
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Discard the model and learn the rows ``epochs`` times. A failed call changes nothing."""
         with learning_lock(self):

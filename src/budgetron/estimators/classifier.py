@@ -4,21 +4,44 @@ from __future__ import annotations
 
 __all__ = ["OnlineClassifier"]
 
+from collections.abc import Callable
+from types import MethodType
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
 from budgetron import _check
 from budgetron._tasks import Labels
 from budgetron._threads import learning_lock
-from budgetron.algorithms.tune_free import auto
+from budgetron.automatic import Auto
 from budgetron.estimators._online import Batch, Online
 from budgetron.learners import Floats, Learner
+
+
+class IfProbabilistic:
+    """A method that exists if the learner has probabilities; else its AttributeError says how to get them.
+
+    scikit-learn's ``available_if`` would hide that sentence behind "has no attribute".
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self.method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self.method
+        learner = getattr(model, "learner_", model.learner)
+        if learner is not None and not (isinstance(learner, Learner) and learner.probabilistic):
+            raise AttributeError(
+                f"{self.method.__name__} needs a learner with probabilities, such as Auto(), or one with "
+                'loss="logistic"; Stacked(learner) gives any learner some.'
+            )
+        return MethodType(self.method, model)
 
 
 class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
@@ -124,7 +147,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         snapshot = self._snapshot()
         return snapshot._predictions(snapshot._finite_scores(X))
 
-    @available_if(lambda self: self._probabilistic())  # type: ignore[untyped-decorator]
+    @IfProbabilistic
     def predict_proba(self, X: Any) -> Floats:
         """The class probabilities.
 
@@ -133,7 +156,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
-    @available_if(lambda self: self._probabilistic())  # type: ignore[untyped-decorator]
+    @IfProbabilistic
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithms of :meth:`predict_proba`."""
         snapshot = self._snapshot()
@@ -143,15 +166,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
 
     def _default_learner(self) -> Learner:
-        return auto()
-
-    def _probabilistic(self) -> bool:
-        learner = getattr(self, "learner_", self.learner)
-        if learner is not None and not (isinstance(learner, Learner) and learner.probabilistic):
-            raise AttributeError(
-                "predict_proba needs a learner with probabilities: Stacked(learner) gives any learner some."
-            )
-        return True
+        return Auto()
 
     def _learn_labels(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Floats:
         if self.__sklearn_is_fitted__() and self._same_classes(classes):

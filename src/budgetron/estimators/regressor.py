@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 from budgetron._rows import aligned
 from budgetron._tasks import Targets
 from budgetron._threads import learning_lock
-from budgetron.algorithms.tune_free import auto
+from budgetron.automatic import Auto
 from budgetron.estimators._online import Batch, Online
 from budgetron.learners import Floats, Learner
 
@@ -81,7 +81,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         return (predictions, snapshot._deviations(X)) if return_std else predictions
 
     def _default_learner(self) -> Learner:
-        return auto()
+        return Auto()
 
     def _batch(self, X: Any, y: Any, sample_weight: Any, *, first: bool, **_: Any) -> Batch:
         X, y = self._rows(X, y=y, y_numeric=True, reset=first)
