@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+from budgetron._names import classes, unknown
 from budgetron._text import shown
 
 T = TypeVar("T")
@@ -92,7 +93,10 @@ def natural(owner: object, name: str, value: Any) -> int:
 
 def instance(owner: object, name: str, value: Any, kind: type[T]) -> T:
     if not isinstance(value, kind):
-        raise TypeError(_must(owner, name, f"be a {kind.__name__}", value))
+        sentence = _must(owner, name, f"be a {kind.__name__}", value)
+        if isinstance(value, str) and getattr(kind, "by_name", False):
+            sentence = f"{sentence.removesuffix('.')}; {unknown(value, classes(kind), python=True)}"
+        raise TypeError(sentence)
     return value
 
 

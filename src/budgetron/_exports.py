@@ -62,7 +62,8 @@ def _find(package: str, name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != path:
             raise
-    raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    message = f"module {package!r} has no attribute {name!r}"
+    raise AttributeError(message, name=name, obj=sys.modules.get(package))  # Python adds "Did you mean"
 
 
 def _names(package: str) -> list[str]:

@@ -1,13 +1,17 @@
 """Descriptions: dataclasses that a user writes, compares, prints, copies and searches over."""
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, ClassVar, Self
+from functools import cache
+from typing import Any, ClassVar, Self, get_args, get_type_hints
 
 import numpy as np
 
+from budgetron._names import classes, find
 from budgetron._text import shown
+
+Ranges = Mapping[str, tuple[float, float]]
 
 
 class Spec:
@@ -15,7 +19,23 @@ class Spec:
 
     The names and rules are scikit-learn's, so ``clone`` and ``GridSearchCV`` reach every part of a
     description. Parameters are checked when a model is built, not when a description is written.
+
+    The name of a kernel or a loss stands for the description: ``kernel="gaussian"`` is ``Gaussian()``.
     """
+
+    ranges: ClassVar[Ranges] = {}
+    """The parameters that `evaluate.tune` searches: the least and the largest value of each."""
+    by_name: ClassVar[bool] = False
+    """Whether a name may stand for a description of this kind."""
+    also: ClassVar[tuple[str, ...]] = ()
+    """Names that other libraries use; an unknown name is compared with them."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own: Any = type(self)
+        kind = _kinds_by_name(own).get(name) if isinstance(value, str) else None
+        if kind is not None and (named := find(value, classes(kind))) is not None:
+            value = named()
+        super().__setattr__(name, value)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with ``deep`` also those of nested descriptions."""
@@ -49,6 +69,17 @@ class Spec:
         for first, values in parts_of.items():  # one call, so that a part is set before its parameters
             getattr(self, first).set_params(**values)
         return self
+
+
+@cache
+def _kinds_by_name(spec: Any) -> dict[str, type]:
+    """The parameters that may be given as a name, with the kind of each."""
+    try:
+        hints = get_type_hints(spec)
+    except NameError:  # a type that is known only where the class was written
+        return {}
+    pairs = [(name, kind) for name, hint in hints.items() for kind in (hint, *get_args(hint))]
+    return {name: kind for name, kind in pairs if getattr(kind, "by_name", False)}
 
 
 class Parts(Spec):

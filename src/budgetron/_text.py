@@ -1,5 +1,7 @@
 """Make strings and values from files and users safe to print in a message."""
 
+from collections.abc import Iterable, Mapping
+
 LONGEST = 200
 
 
@@ -16,6 +18,22 @@ def aligned(rows: list[list[str]], left: int = 1) -> list[str]:
     signs = ["<"] * left + [">"] * (len(widths) - left)
     cells = [[f"{c:{s}{w}}" for c, s, w in zip(row, signs, widths, strict=True)] for row in rows]
     return ["  ".join(line).rstrip() for line in cells]
+
+
+def nearest(word: str, known: Iterable[str], otherwise: str | None = None) -> str:
+    """The end of a message about an unknown word: "did you mean X?", else ``otherwise`` or what there is.
+
+    A mapping gives for each known word the text to print.
+    """
+    from difflib import get_close_matches  # rarely needed, and the command line must start fast
+
+    texts = known if isinstance(known, Mapping) else {each: each for each in known}
+    near = get_close_matches(word, texts, 1)
+    if near:
+        return f"did you mean {texts[near[0]]}?"
+    if otherwise is not None:
+        return otherwise
+    return f"expected one of {', '.join(dict.fromkeys(texts.values()))}."
 
 
 def shown(value: object) -> str:

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Self
 import numpy.typing as npt
 
 from budgetron import _check, _core
-from budgetron._spec import Spec
+from budgetron._spec import Ranges, Spec
 from budgetron._tasks import Labels, Task
 from budgetron.kernels import Kernel
 from budgetron.learners import Learner
@@ -225,6 +225,7 @@ class DoubleUpdating(Learner):
     C: float = 1.0
     rho: float = 0.0
     maintenance: DualMaintenance | None = None
+    ranges: ClassVar[Ranges] = {"C": (0.01, 10.0), "rho": (0.01, 0.9)}
 
     def resolved(self, X: Any) -> Self:
         return replace(self, kernel=_check.instance(self, "kernel", self.kernel, Kernel).resolved(X))

@@ -1,6 +1,34 @@
-"""Errors that a caller may want to catch separately."""
+"""Errors that a caller may want to catch separately. They print under the name to import them by."""
 
-__all__ = ["DivergedError"]
+__all__ = ["DataError", "DivergedError", "ModelFileError", "SaveError"]
+
+from budgetron._text import printable
+
+
+class DataError(ValueError):
+    """Data that cannot be read or learned. ``line`` and ``column``, if known, count from 1."""
+
+    __module__ = "budgetron"
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(printable(message))
+        self.line = line
+        self.column = column
+
+
+class ModelFileError(ValueError):
+    """A file that is not a model file, is damaged, or has an invalid description."""
+
+    __module__ = "budgetron"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
+
+
+class SaveError(OSError):
+    """A file could not be written; the old file is unchanged."""
+
+    __module__ = "budgetron"
 
 
 class DivergedError(ValueError):
@@ -20,9 +48,14 @@ class DivergedError(ValueError):
     True
     """
 
+    __module__ = "budgetron"
+
     def __init__(self, message: str, rows_learned: int) -> None:
         super().__init__(message)
         self.rows_learned = rows_learned
 
     def __reduce__(self) -> tuple[type, tuple[str, int]]:
         return type(self), (str(self), self.rows_learned)
+
+
+__test__ = {"DivergedError": DivergedError.__doc__}  # doctest skips classes of another __module__

@@ -8,7 +8,7 @@ __all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "Sigmoid"]
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from sklearn.utils import check_array
 
 from budgetron import _check, _core
 from budgetron._rows import canonical, whole
-from budgetron._spec import Spec
+from budgetron._spec import Ranges, Spec
 
 Floats = npt.NDArray[np.float64]
 Gamma = float | Literal["scale", "auto"] | str
@@ -40,6 +40,8 @@ def _scale(X: Any) -> float:
 
 class Kernel(Spec):
     """Base of the kernels. ``kernel(X, Z)`` is the matrix of k(x, z)."""
+
+    by_name: ClassVar[bool] = True
 
     @property
     def positive_semidefinite(self) -> bool:
@@ -82,6 +84,8 @@ class Kernel(Spec):
 
 class _WithGamma(Kernel):
     gamma: Gamma
+    ranges: ClassVar[Ranges] = {"gamma": (1 / 32, 32.0)}
+    """In multiples of gamma="scale", whose width is half the root mean square distance of two rows."""
 
     def resolved(self, X: Any) -> Self:
         if self.gamma == "scale":
@@ -134,6 +138,7 @@ class Gaussian(_WithGamma):
     """
 
     gamma: Gamma = "scale"
+    also: ClassVar[tuple[str, ...]] = ("rbf", "normal", "squared-exponential")
 
     @classmethod
     def of_width(cls, sigma: float) -> Self:
@@ -225,6 +230,7 @@ class Polynomial(_WithGamma):
     gamma: Gamma = "scale"
     coef0: float = 1.0
     degree: int = 3
+    also: ClassVar[tuple[str, ...]] = ("poly",)
 
     @property
     def positive_semidefinite(self) -> bool:

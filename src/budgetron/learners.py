@@ -197,8 +197,10 @@ class Model:
         self._native.begin()
         watch(self)
 
-    def learn(self, X: Matrix, y: Floats, weights: Floats | None = None) -> Floats:
+    def learn(self, X: Matrix, y: Floats, weights: Floats | None = None, first: int = 0) -> Floats:
         """Learn the rows of X one after the other; the scores made before each update.
+
+        Errors number the rows from ``first``.
 
         An exception that ends this early, also an interrupt, has the attribute ``rows_learned``.
         """
@@ -210,7 +212,7 @@ class Model:
                 done = self._native.run(rows, y[cut], w, scores[cut])
                 if done < cut.stop - cut.start:
                     raise DivergedError(
-                        f"Row {cut.start + done} gives a score that is not finite, so learning stopped "
+                        f"Row {first + cut.start + done} gives a score that is not finite, so learning stopped "
                         "before it: scale the features, or take a smaller step (eta, C or 1/lam).",
                         cut.start + done,
                     )

@@ -16,6 +16,8 @@ from budgetron._spec import Spec
 class Loss(Spec):
     """Base of the losses."""
 
+    by_name: ClassVar[bool] = True
+
     of_margin: ClassVar[bool] = False
     """Whether the loss is a function of the margin y f, so for labels only."""
     probabilistic: ClassVar[bool] = False
@@ -95,6 +97,7 @@ class Logistic(Loss):
 
     of_margin: ClassVar[bool] = True
     probabilistic: ClassVar[bool] = True
+    also: ClassVar[tuple[str, ...]] = ("log", "log-loss", "cross-entropy")
     native = _core.Logistic
 
 
@@ -114,6 +117,7 @@ class Squared(Loss):
     """
 
     in_ball: ClassVar[bool] = True
+    also: ClassVar[tuple[str, ...]] = ("mse", "squared-error")
     native = _core.Squared
 
 
@@ -132,6 +136,7 @@ class Absolute(Loss):
     (2.0, -1.0, 0.0)
     """
 
+    also: ClassVar[tuple[str, ...]] = ("mae", "absolute-error")
     native = _core.Absolute
 
 

@@ -6,15 +6,18 @@ A rule has a form for labels and one for targets. The weight of an example multi
 __all__ = ["NORMA", "OGD", "PA", "SGD", "MarginPerceptron", "Perceptron", "Rule"]
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from budgetron import _check, _core
-from budgetron._spec import Spec
+from budgetron._spec import Ranges, Spec
 from budgetron.losses import Hinge, Loss, Squared
 
 
 class Rule(Spec):
     """Base of the rules."""
+
+    ranges_for_targets: ClassVar[Ranges] = {}
+    """Further ``ranges`` in regression; those of a size are for targets of variance about 1."""
 
     @property
     def unit(self) -> float:
@@ -64,6 +67,7 @@ class Perceptron(Rule):
 
     eta: float | None = None
     epsilon: float = 0.1
+    ranges_for_targets: ClassVar[Ranges] = {"eta": (0.003, 1.0), "epsilon": (0.001, 0.3)}
 
     @property
     def unit(self) -> float:
@@ -144,6 +148,8 @@ class PA(Rule):
 
     C: float = 1.0
     epsilon: float = 0.1
+    ranges: ClassVar[Ranges] = {"C": (0.01, 10.0)}
+    ranges_for_targets: ClassVar[Ranges] = {"epsilon": (0.001, 0.3)}
 
     @property
     def unit(self) -> float:
@@ -189,6 +195,8 @@ class OGD(Rule):
     lam: float = 0.0
     loss: Loss | None = None
     epsilon: float = 0.1
+    ranges: ClassVar[Ranges] = {"eta": (0.003, 3.0), "lam": (1e-7, 0.01)}
+    ranges_for_targets: ClassVar[Ranges] = {"epsilon": (0.001, 0.3)}
 
     @property
     def unit(self) -> float:
@@ -230,6 +238,7 @@ class SGD(Rule):
 
     lam: float = 1e-3
     loss: Loss | None = None
+    ranges: ClassVar[Ranges] = {"lam": (1e-6, 0.1)}
 
     @property
     def unit(self) -> float:
@@ -307,6 +316,7 @@ class NORMA(Rule):
     nu: float = 0.5
     lam: float = 0.0
     epsilon: float = 0.1
+    ranges: ClassVar[Ranges] = {"eta": (0.003, 3.0), "nu": (0.1, 0.9), "lam": (1e-7, 0.01)}
 
     @property
     def unit(self) -> float:

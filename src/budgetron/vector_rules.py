@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from budgetron import _check, _core
-from budgetron._spec import Spec
+from budgetron._spec import Ranges, Spec
 from budgetron.losses import Loss
 from budgetron.rules import loss_for_labels, loss_for_targets
 
@@ -77,6 +77,7 @@ class AdaGrad(_OfGradient):
     loss: Loss | None = None
     epsilon: float = 0.0
     delta: float = 0.0
+    ranges: ClassVar[Ranges] = {"eta": (0.003, 3.0)}
 
     def _build(self, loss: _core.Loss) -> _core.VectorRule:
         eta = _check.moderate(self, "eta", self.eta)
@@ -116,6 +117,7 @@ class AROW(VectorRule):
     r: float = 1.0
     covariance: Literal["full", "diagonal"] = "full"
     epsilon: float = 0.0
+    ranges: ClassVar[Ranges] = {"r": (0.01, 100.0)}
 
     def for_labels(self) -> _core.VectorRule:
         """The native rule for classification; checks the parameters."""
@@ -166,6 +168,7 @@ class OnlineNewton(_OfGradient):
     delta: float = 1.0
     covariance: Literal["full", "diagonal"] = "full"
     epsilon: float = 0.0
+    ranges: ClassVar[Ranges] = {"eta": (0.01, 10.0), "delta": (0.01, 100.0)}
 
     def _build(self, loss: _core.Loss) -> _core.VectorRule:
         eta, delta = _check.moderate(self, "eta", self.eta), _check.moderate(self, "delta", self.delta)
@@ -252,6 +255,7 @@ class Kalman(VectorRule):
     prior: float = 10.0
     drift: float = 0.0
     covariance: Literal["auto", "full", "diagonal"] = "auto"
+    ranges: ClassVar[Ranges] = {"prior": (0.1, 100.0), "drift": (1e-6, 0.1)}
 
     probabilistic: ClassVar[bool] = True
 

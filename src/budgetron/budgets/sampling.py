@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from budgetron import _check, _core
+from budgetron._spec import Ranges
 from budgetron.budgets._budget import Budget, BuildContext
 
 
@@ -15,6 +16,7 @@ class _Sampling(Budget):
 
     budget: int
     cap: float = 10.0
+    ranges: ClassVar[Ranges] = {"cap": (1.0, 100.0)}
 
     def build(self, context: BuildContext) -> _core.Budget:
         cap = _check.positive(self, "cap", self.cap) * context.task.unit(context.rule)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-COMMANDS = ("run", "predict", "compare", "inspect", "data", "demo")
+COMMANDS = ("run", "predict", "compare", "tune", "inspect", "data", "demo")
 
 HELP = """\
 usage: budgetron COMMAND [ARGUMENTS]
@@ -15,6 +15,7 @@ Learn nonlinear models from a stream, in bounded memory and time per row.
 learn
   run ALGORITHM FILE    predict each row, then learn it; save, checkpoint and resume
   compare ALGORITHM...  run several algorithms over random orders of the same rows
+  tune FILE             choose the parameters of an algorithm on the first rows
   demo                  compare ten algorithms on handwritten digits
 
 use
@@ -72,9 +73,10 @@ def _command(arguments: list[str]) -> int:
     elif name in COMMANDS:
         return int(import_module(f"budgetron.cli.commands.{name}").main(rest) or 0)
     else:
+        from budgetron._text import nearest
         from budgetron.cli.process import UsageError
 
-        raise UsageError(f"there is no command {name!r}; the commands are {', '.join(COMMANDS)}.")
+        raise UsageError(f"there is no command {name!r}; {nearest(name, COMMANDS)}")
     return 0
 
 

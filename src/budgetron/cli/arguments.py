@@ -4,6 +4,7 @@ import argparse
 import shutil
 from typing import Any, NoReturn
 
+from budgetron._text import nearest
 from budgetron.cli.process import UsageError
 from budgetron.evaluate.metrics.names import LABELS, TARGETS, checked
 
@@ -25,14 +26,23 @@ class Parser(argparse.ArgumentParser):
         """Accept ``--classes -1,1``, which argparse would take for two flags."""
         if args is not None:
             args = list(args)
+            self._refuse_unknown_flags(args)
             for i in range(len(args) - 1, 0, -1):
                 if args[i - 1] == "--classes" and not args[i].startswith("--"):
                     args[i - 1 : i + 1] = [f"--classes={args[i]}"]
         return super().parse_known_args(args, namespace)
 
+    def _refuse_unknown_flags(self, args: list[str]) -> None:
+        """Name the flag that is nearest to an unknown one, before argparse asks for a missing argument."""
+        known = [flag for flag in self._option_string_actions if flag.startswith("--")]
+        for word in args[: args.index("--")] if "--" in args else args:
+            flag = word.partition("=")[0]
+            if flag.startswith("--") and " " not in word and flag not in known:
+                self.error(f"there is no flag {flag}; {nearest(flag, known, 'the help lists all.')}")
+
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the whole usage, as argparse would."""
-        raise UsageError(f"{message}.")
+        raise UsageError(message if message.endswith(("?", ".")) else f"{message}.")
 
 
 class Layout(argparse.RawDescriptionHelpFormatter):

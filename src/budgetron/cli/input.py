@@ -9,15 +9,17 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from budgetron import datasets, streams
+from budgetron._text import nearest
 from budgetron.cli.arguments import Parser, whole
 from budgetron.cli.process import UsageError, say
 from budgetron.learners import Learner
 from budgetron.scaled import Ranged, Standardised
 from budgetron.streams import Block, Stream, Transform
 from budgetron.streams._stream import joined, too_few_rows
-from budgetron.streams.tables import TableStream
+from budgetron.streams.tables import TableStream, listed
 
 ROWS = 1000
 MOST_LABELS = 1000
@@ -55,6 +57,7 @@ def add_transforms(group: Any) -> None:
     add = group.add_mutually_exclusive_group().add_argument
     add(
         "--standardise",
+        "--standardize",
         action="store_true",
         help="scale columns, and targets, to mean 0 and variance 1, as measured on the rows before",
     )
@@ -90,9 +93,9 @@ def open_stream(
     if is_data_set(what):
         return _data_set(what, rows, features)
     if what != "-" and not os.path.exists(what):
-        raise FileNotFoundError(
-            f"{what}: there is no file and no data set of that name (see budgetron data list)."
-        )
+        there = [*datasets.names(), *_beside(what)]
+        near = nearest(what, there, otherwise="see budgetron data list.")
+        raise FileNotFoundError(f"{what}: there is no file and no data set of that name; {near}")
     if what == "-" and sys.stdin is None:
         raise UsageError("- reads the standard input, which is closed.")
     form = format_of(what, args)
@@ -113,8 +116,20 @@ def open_labelled(what: str, args: Namespace, **more: Any) -> Stream:
     """As `open_stream`, but a table must have a column of labels."""
     stream = open_stream(what, args, **more)
     if isinstance(stream, TableStream) and stream.target is None:
-        raise UsageError(f"{what}: --target COLUMN, the column of labels, must be given for a table.")
+        raise UsageError(
+            f"{what}: --target COLUMN, the column of labels, must be given for a table; the columns are "
+            f"{listed(stream.features)}."
+        )
     return stream
+
+
+def _beside(what: str) -> list[str]:
+    """The paths of the files in the folder of a path."""
+    folder = os.path.dirname(what)
+    try:
+        return [os.path.join(folder, name) for name in os.listdir(folder or ".")]
+    except OSError:
+        return []
 
 
 def names_of(stream: Stream) -> list[str] | None:
@@ -221,6 +236,25 @@ def _columns_unknown(what: str, args: Namespace) -> bool:
     if is_data_set(what):
         return what != "synthetic" and datasets.describe(what).columns is None
     return format_of(what, args) == "svmlight" and args.features is None
+
+
+def first_rows(what: str, args: Namespace, rows: int) -> tuple[Any, Any]:
+    """The first rows and their labels. No other row is read, even to count the columns of svmlight text."""
+    limit = WIDEST if _columns_unknown(what, args) else None
+    blocks, read = list[Block](), 0
+    for block in open_labelled(what, args, features=limit):
+        blocks.append(block)
+        read += len(block)
+        if read >= rows:
+            break
+    if not blocks:
+        raise streams.DataError(f"{what}: has no rows.")
+    first = joined(blocks).part(0, rows)
+    if limit is None:
+        return first.X, first.y
+    columns = int(first.X.indices.max()) + 1 if first.X.nnz else 1
+    parts = (first.X.data, first.X.indices, first.X.indptr)
+    return sparse.csr_matrix(parts, shape=(first.X.shape[0], columns)), first.y
 
 
 def load(what: str, args: Namespace) -> tuple[Any, Any]:

@@ -1,7 +1,6 @@
 """Build learners from flags. The flags are the parameters of algorithms, kernels and maintenances."""
 
 import dataclasses
-import difflib
 import inspect
 import re
 from argparse import SUPPRESS, Namespace
@@ -13,9 +12,10 @@ import numpy as np
 from scipy import sparse
 
 from budgetron import _check, algorithms
-from budgetron._exports import exported
+from budgetron._names import classes, find, kebab, unknown
 from budgetron._spec import Spec
 from budgetron._tasks import Task
+from budgetron._text import nearest
 from budgetron.budgets._budget import Budget
 from budgetron.budgets.maintenance import Maintained
 from budgetron.cli.arguments import Parser
@@ -78,7 +78,7 @@ def algorithm_name(algorithm: str) -> str:
     """The Python name of an algorithm. "projectron++" and hyphens are accepted."""
     name = algorithm.lower().replace("++", "_pp").replace("-", "_")
     if name not in algorithms.__all__:
-        raise UsageError(f"there is no algorithm {algorithm!r}; {_nearest(name, algorithms.__all__)}")
+        raise UsageError(f"there is no algorithm {algorithm!r}; {nearest(name, algorithms.__all__)}")
     return name
 
 
@@ -97,6 +97,15 @@ def build(names: Sequence[str], flags: Mapping[str, str]) -> dict[str, Learner]:
             takes = "; ".join(f"{algorithm} takes {as_flags(parameters(algorithm))}" for algorithm in names)
             raise UsageError(f"{as_flag(name)} is not for {', '.join(names)}: {takes}.")
     return {name: _learner(name, kernel, own) for name in names}
+
+
+def arguments(name: str, flags: Mapping[str, str]) -> tuple[Kernel, dict[str, Any]]:
+    """The kernel and the other arguments that the flags give an algorithm, checked as by `build`."""
+    build([name], flags)
+    own = {flag: text for flag, text in flags.items() if flag not in _kernel_flags()}
+    return _kernel({flag: text for flag, text in flags.items() if flag in _kernel_flags()}), _values(
+        name, own
+    )
 
 
 def check(learner: Learner, task: Task, columns: int, seed: int) -> None:
@@ -122,8 +131,22 @@ def _types(algorithm: str) -> dict[str, Any]:
 
 
 def _learner(algorithm: str, kernel: Kernel, flags: Mapping[str, str]) -> Learner:
-    function, hints = getattr(algorithms, algorithm), _types(algorithm)
-    defaults = {p.name: p.default for p in inspect.signature(function).parameters.values()}
+    function, values = getattr(algorithms, algorithm), _values(algorithm, flags)
+    try:
+        made: Learner = function(*([kernel] if "kernel" in _defaults(algorithm) else []), **values)
+    except (TypeError, ValueError) as error:
+        raise UsageError(str(error)) from error
+    return made
+
+
+def _defaults(algorithm: str) -> dict[str, Any]:
+    signature = inspect.signature(getattr(algorithms, algorithm))
+    return {p.name: p.default for p in signature.parameters.values()}
+
+
+def _values(algorithm: str, flags: Mapping[str, str]) -> dict[str, Any]:
+    """The arguments of an algorithm but the kernel."""
+    hints, defaults = _types(algorithm), _defaults(algorithm)
     values = {name: read(name, hints[name], text) for name, text in flags.items() if name in hints}
     for name in hints:
         if defaults[name] is inspect.Parameter.empty and name not in values:
@@ -136,11 +159,7 @@ def _learner(algorithm: str, kernel: Kernel, flags: Mapping[str, str]) -> Learne
                 raise UsageError(f"{as_flag(name)} is not for the maintenance {kebab(kind.__name__)}.")
         options = {name: read(name, fields(kind)[name], text) for name, text in inner.items()}
         values["maintenance"] = partial(kind, **options)
-    try:
-        made: Learner = function(*([kernel] if "kernel" in defaults else []), **values)
-    except (TypeError, ValueError) as error:
-        raise UsageError(str(error)) from error
-    return made
+    return values
 
 
 @cache
@@ -202,11 +221,6 @@ def as_flags(names: Iterable[str]) -> str:
     return ", ".join(map(as_flag, names)) or "none"
 
 
-def kebab(name: str) -> str:
-    """A class name as a flag value: ``SquaredHinge`` becomes squared-hinge."""
-    return re.sub("(?<!^)(?=[A-Z])", "-", name).lower()
-
-
 @cache
 def members(hint: Any) -> dict[str, type]:
     """The classes that a parameter of this type accepts, by their names as flag values."""
@@ -214,8 +228,7 @@ def members(hint: Any) -> dict[str, type]:
         hint = Maintained  # the type is Callable[[int], Budget]
     for kind in (hint, *get_args(hint)):
         if isinstance(kind, type) and issubclass(kind, Spec) and kind is not Budget:
-            found = exported(kind).items()
-            return {kebab(name): member for name, member in found if dataclasses.is_dataclass(member)}
+            return classes(kind)
     return {}
 
 
@@ -251,12 +264,7 @@ def read(name: str, hint: Any, text: str) -> Any:
 
 def choice(name: str, text: str, kinds: Mapping[str, type]) -> type:
     """The class of that name, spelled as a flag value or as in Python."""
-    key = kebab(text).replace("_", "-")
-    if key not in kinds:
-        raise UsageError(f"{as_flag(name)}: there is no {text!r}; {_nearest(key, kinds)}")
-    return kinds[key]
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, 1)
-    return f"did you mean {near[0]}?" if near else f"expected one of {', '.join(known)}."
+    found = find(text, kinds)
+    if found is None:
+        raise UsageError(f"{as_flag(name)}: there is no {text!r}; {unknown(text, kinds)}")
+    return found

@@ -85,7 +85,7 @@ def plan(args: Namespace) -> Run:
 def _resumed(args: Namespace, estimator: Any, origin: Origin, options: dict[str, Any]) -> Run:
     file = model_files.read(args.save)
     session, origin = checkpoint.restored(file, estimator, input.transforms(args), origin, **options)
-    classes, model = _classes(args.classes), session.estimator
+    classes, model = classes_of(args.classes), session.estimator
     if classes is not None and sorted(classes) != model.classes_.tolist():
         known = model.classes_.tolist()
         raise UsageError(f"{file.path}: cannot resume with other --classes: the file has {known}.")
@@ -100,7 +100,7 @@ def _resumed(args: Namespace, estimator: Any, origin: Origin, options: dict[str,
 
 def _surveyed(args: Namespace) -> tuple[list[Any] | None, input.Survey | None]:
     """The labels (None in regression), and the survey of the file, if one was needed."""
-    classes = _classes(args.classes)
+    classes = classes_of(args.classes)
     unknown = classes is None and not args.regression
     if unknown and input.is_pipe(args.file):
         raise UsageError("a pipe needs --classes A,B,... (all labels) or --regression.")
@@ -118,7 +118,7 @@ def _block(args: Namespace) -> int:
     return max(input.ROWS, (args.shuffle or 0) // 4)
 
 
-def _classes(text: str | None) -> list[Any] | None:
+def classes_of(text: str | None) -> list[Any] | None:
     """The labels of ``--classes``; numbers if all are numbers."""
     if text is None:
         return None

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
+from budgetron._text import nearest
 from budgetron.datasets.folders import Folder, found
 from budgetron.streams import DataError
 
@@ -103,7 +104,8 @@ def describe(name: str, *, folder: Folder = None) -> DataSet:
             return entry
     if name in found(folder):
         return DataSet(str(name))
-    raise DataError(f"datasets: {name!r} is not in the catalogue and has no file: see datasets.names().")
+    near = nearest(str(name), names(folder=folder), otherwise="see datasets.names().")
+    raise DataError(f"datasets: {name!r} is not in the catalogue and has no file; {near}")
 
 
 @cache

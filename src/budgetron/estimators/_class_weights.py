@@ -4,21 +4,19 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from budgetron import _check
 from budgetron._text import shown
+from budgetron.estimators._labels import Codes, KnownLabels
 from budgetron.learners import Floats
-
-Codes = npt.NDArray[np.intp]
 
 
 def online(
-    class_weight: Any, classes: npt.NDArray[Any], codes: Codes, weights: Floats | None, counts: Floats
+    class_weight: Any, labels: KnownLabels, codes: Codes, weights: Floats | None, counts: Floats
 ) -> Floats:
     """The weight of each row. "balanced" counts the rows up to it; ``counts`` are those before."""
     if not _is_balanced(class_weight):
-        return _weighted(_of_classes(class_weight, classes)[codes], weights)
+        return _weighted(_of_labels(class_weight, labels)[codes], weights)
     counting = np.ones(len(codes), dtype=bool) if weights is None else weights > 0
     learned = codes[counting]
     of_class, new = np.zeros((2, len(learned)))
@@ -33,11 +31,11 @@ def online(
     return _weighted(found, weights)
 
 
-def of_all(class_weight: Any, classes: npt.NDArray[Any], codes: Codes, weights: Floats | None) -> Floats:
+def of_all(class_weight: Any, labels: KnownLabels, codes: Codes, weights: Floats | None) -> Floats:
     """The weight of each row; "balanced" counts all rows."""
     if not _is_balanced(class_weight):
-        return _weighted(_of_classes(class_weight, classes)[codes], weights)
-    counts = counted(codes, weights, np.zeros(len(classes)))
+        return _weighted(_of_labels(class_weight, labels)[codes], weights)
+    counts = counted(codes, weights, np.zeros(len(labels)))
     by_class = counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1))
     return _weighted(by_class[codes], weights)
 
@@ -60,12 +58,18 @@ def _is_balanced(class_weight: Any) -> bool:
     return False
 
 
-def _of_classes(class_weight: Mapping[Any, Any], classes: npt.NDArray[Any]) -> Floats:
-    """The weight of each class. As in scikit-learn, a dict without some classes must not name others."""
-    labels = classes.tolist()
+def wider(counts: Floats | None, labels: int) -> Floats:
+    """The counts with a 0 for every label that is new."""
+    counts = np.zeros(0) if counts is None else counts
+    return np.append(counts, np.zeros(labels - len(counts)))
+
+
+def _of_labels(class_weight: Mapping[Any, Any], labels: KnownLabels) -> Floats:
+    """The weight of each label, by code. As in scikit-learn, a dict must not name labels that never come."""
+    names = labels.labels.tolist()
     for label, weight in class_weight.items():
         _check.non_negative("class_weight", repr(label), weight)
-    others = [label for label in class_weight if label not in labels]
-    if others and any(label not in class_weight for label in labels):
-        raise ValueError(f"class_weight has {others[0]!r}, which is not among the classes {labels}.")
-    return np.array([float(class_weight.get(label, 1.0)) for label in labels])
+    others = [label for label in class_weight if label not in names]
+    if labels.fixed and others and any(label not in class_weight for label in names):
+        raise ValueError(f"class_weight has {others[0]!r}, which is not among the classes {names}.")
+    return np.array([float(class_weight.get(label, 1.0)) for label in names])

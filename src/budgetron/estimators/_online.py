@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from budgetron import _check, model_files
@@ -60,6 +60,22 @@ class Online(BaseEstimator):  # type: ignore[misc]
         self.shuffle = shuffle
         self.random_state = random_state
         self.encoder = encoder
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; with ``deep`` also those of the learner (None: of the default)."""
+        params: dict[str, Any] = super().get_params(deep)
+        if deep and self.learner is None:
+            default = self._default_learner().get_params()
+            params |= {f"learner__{name}": value for name, value in default.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name. To set one of the default's makes the default the learner."""
+        inner = any(name.startswith("learner__") for name in params)
+        if inner and params.get("learner", self.learner) is None:
+            params = params | {"learner": self._default_learner()}
+        super().set_params(**params)
+        return self
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Discard the model and learn the rows ``epochs`` times. A failed call changes nothing."""
@@ -177,13 +193,13 @@ class Online(BaseEstimator):  # type: ignore[misc]
         kept = {name: value for name, value in vars(self).items() if name not in model_files.ATTRIBUTES}
         self.__dict__ = vars(fresh) | kept
 
-    def _start(self, X: Any, **labels: Any) -> Self:
+    def _start(self, X: Any, labels: KnownLabels | None = None) -> Self:
         """Replace the model by a new one that has learned nothing; X sets its columns and ``gamma``."""
         with learning_lock(self):
             fresh = self._unfitted_copy()
-            encoded = fresh._encoded(X, None, True) if fresh._takes_records(X, True) else None
+            encoded = fresh._encoded(fresh._table(X), None, True) if fresh._takes_records(X, True) else None
             X = fresh._rows(X, reset=True) if encoded is None else encoded.X
-            fresh.__dict__.update(labels)
+            fresh._know(labels)
             fresh._keep_encoding(encoded)
             fresh._adopt(fresh._new_model(X, fresh._task(), None))
             self._install(fresh)
@@ -310,6 +326,20 @@ class Online(BaseEstimator):  # type: ignore[misc]
             refuse_too_large(X, row)
         return (X, y) if "y" in more else X
 
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any, first: bool, **more: Any
+    ) -> tuple[Any, Any, Floats | None, Encoded | None]:
+        """Check rows to be learned, their labels and weights."""
+        if not self._takes_records(X, first):
+            X, y = self._rows(X, y=y, reset=first, **more)
+            return X, y, self._weights(X.shape[0], sample_weight), None
+        table, y = self._table(X), column_or_1d(y, warn=True)
+        if len(y) != len(table):
+            raise ValueError(f"X has {len(table)} records, but y has {len(y)} labels.")
+        weights = self._weights(len(table), sample_weight)
+        encoded = self._encoded(table, weights, first)
+        return encoded.X, y, weights, encoded
+
     # ---- records
 
     def _takes_records(self, X: Any, reset: bool) -> bool:
@@ -330,13 +360,13 @@ class Online(BaseEstimator):  # type: ignore[misc]
             raise ValueError("X has no records, expected one or more.")
         return table
 
-    def _encoded(self, X: Any, weights: Any, first: bool) -> Encoded:
+    def _encoded(self, table: Table, weights: Floats | None, first: bool) -> Encoded:
         """Encode records to be learned."""
         encoding = self.encoding_
         if first or encoding is None:
             encoder = Encoder() if self.encoder is None else self.encoder
             encoding = _check.instance(self, "encoder", encoder, Encoder).build()
-        encoded = Encoded.of(self._table(X), encoding, weights)
+        encoded = Encoded.of(table, encoding, weights)
         if first:
             self.n_features_in_ = encoded.encoding.width
         self._refuse_encoded(encoded.X, encoded.encoding, first)
@@ -394,17 +424,17 @@ class Online(BaseEstimator):  # type: ignore[misc]
             and 0 < X.shape[0] == self._first_too_large(X, reset=False)
         )
 
-    def _weights(self, X: Matrix, sample_weight: Any) -> Floats | None:
+    def _weights(self, rows: int, sample_weight: Any) -> Floats | None:
         if sample_weight is None:
             return None
         if isinstance(sample_weight, Real):
-            sample_weight = np.full(X.shape[0], sample_weight)
+            sample_weight = np.full(rows, sample_weight)
         with _check.in_range("sample_weight"):
             weights: Floats = aligned(
                 check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
             )
-        if weights.shape != (X.shape[0],):
-            raise ValueError(f"sample_weight has shape {weights.shape}, expected ({X.shape[0]},).")
+        if weights.shape != (rows,):
+            raise ValueError(f"sample_weight has shape {weights.shape}, expected ({rows},).")
         if (weights < 0).any():
             raise ValueError(f"Negative values in sample_weight: expected 0 or more, got {weights.min()}.")
         return weights
@@ -436,9 +466,40 @@ class Online(BaseEstimator):  # type: ignore[misc]
             else:
                 self._model.learn(X, y, weights)
 
+    # ---- one row
+
+    def _known_row(self, x: Any) -> Floats | None:
+        """The row of x if nothing in it is new and it needs no further checks, else None."""
+        if not self.__sklearn_is_fitted__():
+            return None
+        if isinstance(x, Mapping):
+            row = None if self.encoding_ is None else self.encoding_.known_one(x)
+            X = None if row is None else row.reshape(1, -1)
+        else:
+            X = self._row_of_numbers(x)
+        if X is None or X.shape[1] != self._model.n_features or self._first_too_large(X, reset=False) == 0:
+            return None
+        return X
+
+    def _row_of_numbers(self, x: Any) -> Floats | None:
+        if self.encoding_ is not None or hasattr(self, "feature_names_in_"):
+            return None
+        try:
+            row: Floats = np.asarray(x, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            return None
+        return np.ascontiguousarray(row.reshape(1, -1)) if row.ndim == 1 else None
+
+    def _scores_of_one(self, x: Any) -> Floats:
+        self._fitted_model()
+        row = self._known_row(x)
+        return self._finite_scores([x]) if row is None else self._finite(self._model.scores(row))
+
     def _finite_scores(self, X: Any) -> Floats:
         model = self._fitted_model()
-        scores = model.scores(X if self._needs_no_checks(X) else self._rows(X, reset=False))
+        return self._finite(model.scores(X if self._needs_no_checks(X) else self._rows(X, reset=False)))
+
+    def _finite(self, scores: Floats) -> Floats:
         if not np.isfinite(scores).all():
             row = int(np.argmin(np.isfinite(scores).all(axis=1)))
             raise ValueError(f"Row {row} of X gives a score that is not finite: scale the features.")

@@ -4,23 +4,55 @@ from __future__ import annotations
 
 __all__ = ["OnlineClassifier"]
 
+from collections.abc import Callable
 from dataclasses import replace
+from types import MethodType
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
 from budgetron import _check
 from budgetron._tasks import Labels
 from budgetron._threads import learning_lock
-from budgetron.algorithms.tune_free import auto
+from budgetron.automatic import Auto
 from budgetron.estimators import _class_weights as class_weights
-from budgetron.estimators._online import Batch, Online
+from budgetron.estimators._batch import Batch, Growth, growths, learned_rows
+from budgetron.estimators._labels import (
+    Codes,
+    KnownLabels,
+    Scored,
+    check_labels,
+    core_codes,
+    given_classes,
+    unique,
+)
+from budgetron.estimators._online import Online
 from budgetron.learners import Floats, Learner
+from budgetron.records.encoder import Encoder
+
+
+class IfProbabilistic:
+    """A method that exists if the learner has probabilities; else its AttributeError says how to get them.
+
+    scikit-learn's ``available_if`` would hide that sentence behind "has no attribute".
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self.method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self.method
+        learner = getattr(model, "learner_", model.learner)
+        if learner is not None and not (isinstance(learner, Learner) and learner.probabilistic):
+            raise AttributeError(
+                f"{self.method.__name__} needs a learner with probabilities, such as Auto(), or one with "
+                'loss="logistic"; Stacked(learner) gives any learner some.'
+            )
+        return MethodType(self.method, model)
 
 
 class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
@@ -42,11 +74,17 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         weighs a row by n / (k * count). ``fit`` counts all of y, as scikit-learn does. The other methods
         count the rows learned so far, including the present one: n rows of k classes, ``count`` of its
         own class. Sample weights multiply class weights; rows of sample weight 0 do not count.
+    encoder : Encoder, optional
+        How records become rows of numbers. Without it, dicts and frames that hold anything but numbers are
+        encoded by ``Encoder()``, and a frame of numbers follows scikit-learn's rule: the same columns in
+        the same order. With it, columns are known by name, in any order, and new ones may come.
 
     Attributes
     ----------
     classes_ : array
         The labels, sorted. Of two classes, the second is the positive one.
+    encoding_ : Encoding or None
+        How records become rows of numbers; None for a model of arrays.
     learner_ : Learner
         The learner in use, with every parameter resolved to a number.
     gamma_ : float
@@ -81,11 +119,14 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         shuffle: bool = False,
         random_state: Any = None,
         class_weight: Any = None,
+        encoder: Encoder | None = None,
     ) -> None:
-        super().__init__(learner, epochs=epochs, shuffle=shuffle, random_state=random_state)
+        super().__init__(
+            learner, epochs=epochs, shuffle=shuffle, random_state=random_state, encoder=encoder
+        )
         self.class_weight = class_weight
 
-    def start(self, X: Any, classes: Any) -> Self:
+    def start(self, X: Any, classes: Any = None) -> Self:
         """Discard the model and prepare a new one from sample rows, without learning them.
 
         The rows set the number of columns and parameters such as gamma="scale". Call ``partial_fit`` or
@@ -95,8 +136,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         ----------
         X : rows
             Rows like those to be learned, for example the first 1000 of a stream.
-        classes : labels
-            All labels of the stream.
+        classes : labels, optional
+            All labels of the stream; others are refused. Without them, labels are learned as they appear.
 
         Examples
         --------
@@ -107,42 +148,80 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         >>> model.partial_fit([[0.5]], ["yes"]).predict([[0.5]])
         array(['yes'], dtype='<U3')
         """
-        return self._start(X, classes_=_sorted_classes(classes))
+        known = KnownLabels(np.empty(0), fixed=False) if classes is None else given_classes(classes)
+        return self._start(X, labels=known)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the rows in order. The first call needs ``classes``: all labels of the stream.
+        """Learn the rows in order.
+
+        A label is known from the first row that has it. If the first call has ``classes``, these are all
+        labels, and others are refused.
 
         All input is checked before the first row is learned; an error in these checks changes nothing. If
         later the score or step of a row is not finite, a :class:`~budgetron.DivergedError` is raised. The
         rows before that row stay learned, and the error's ``rows_learned`` is their number.
         """
         with learning_lock(self):
-            if classes is None and not self.__sklearn_is_fitted__():
-                raise ValueError("classes must be passed on the first call to partial_fit.")
             self._learn_labels(X, y, classes, sample_weight)
         return self
+
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learn one row: a dict, or a sequence of numbers.
+
+        Examples
+        --------
+        >>> from budgetron import OnlineClassifier
+        >>> model = OnlineClassifier()
+        >>> for amount, country, label in [(5, "DE", "ok"), (900, "FR", "fraud"), (7, "DE", "ok")]:
+        ...     model = model.learn_one({"amount": amount, "country": country}, label)
+        >>> model.predict_one({"amount": 6, "country": "DE"})
+        'ok'
+        """
+        with learning_lock(self):
+            row, code = self._known_row(x), self._known_code(y)
+            if row is None or code is None:
+                self._learn_labels([x], [y], None, None)
+            else:
+                self._learn_rows(row, np.array([code]), None, 0)
+        return self
+
+    def predict_one(self, x: Any) -> Any:
+        """The label of one row: a dict, or a sequence of numbers."""
+        snapshot = self._snapshot()
+        [label] = snapshot._labels.predictions(snapshot._scored_one(x)).tolist()
+        return label
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """The probability of every label for one row: a dict, or a sequence of numbers."""
+        snapshot = self._snapshot()
+        snapshot.predict_proba  # noqa: B018  raises if the learner has no probabilities
+        [row] = np.exp(snapshot._labels.log_probabilities(snapshot._scored_one(x))).tolist()
+        return dict(zip(snapshot.classes_.tolist(), row, strict=True))
 
     def progressive_predict(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> npt.NDArray[Any]:
         """Predict each row, then learn it (the online protocol); return the predictions.
 
-        If the first call has no ``classes``, the labels in y are the classes.
+        If the first call has no ``classes``, it begins with all labels in y. Labels in later calls may be
+        new. The row that brings a label is predicted without it.
         """
-        return self._progressive(X, y, classes, sample_weight)[0]
+        with learning_lock(self):
+            if classes is None and not self.__sklearn_is_fitted__():
+                classes = "of y"
+            return self._labels_of(self._learn_labels(X, y, classes, sample_weight))
 
     def decision_function(self, X: Any) -> Floats:
         """The scores: one per row for two classes, else one per row and class."""
         snapshot = self._snapshot()
-        scores = snapshot._finite_scores(X)
-        return scores.ravel() if len(snapshot.classes_) == 2 else scores
+        return snapshot._labels.decisions(snapshot._finite_scores(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The labels: the second of two classes if the score is >= 0, or the class of the highest score."""
         snapshot = self._snapshot()
-        return snapshot._predictions(snapshot._finite_scores(X))
+        return snapshot._labels_of(snapshot._scored(X))
 
-    @available_if(lambda self: self._probabilistic())  # type: ignore[untyped-decorator]
+    @IfProbabilistic
     def predict_proba(self, X: Any) -> Floats:
         """The class probabilities.
 
@@ -151,96 +230,129 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
-    @available_if(lambda self: self._probabilistic())  # type: ignore[untyped-decorator]
+    @IfProbabilistic
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithms of :meth:`predict_proba`."""
         snapshot = self._snapshot()
-        return snapshot._log_proba(snapshot._finite_scores(X))
+        return snapshot._labels.log_probabilities(snapshot._scored(X))
 
     def _default_learner(self) -> Learner:
-        return auto()
-
-    def _probabilistic(self) -> bool:
-        learner = getattr(self, "learner_", self.learner)
-        if learner is not None and not (isinstance(learner, Learner) and learner.probabilistic):
-            raise AttributeError(
-                "predict_proba needs a learner with probabilities: Stacked(learner) gives any learner some."
-            )
-        return True
+        return Auto()
 
     def _progressive(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> tuple[npt.NDArray[Any], Floats]:
-        """As `progressive_predict`; returns the predictions and the scores that they were made from."""
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> tuple[npt.NDArray[Any], list[Scored]]:
+        """Predict each row, then learn it; the predictions, and the scores that they were made from."""
         with learning_lock(self):
-            scores = self._learn_labels(X, y, classes, sample_weight)
-            return self._predictions(scores), scores
+            pieces = self._learn_labels(X, y, None, sample_weight)
+            return self._labels_of(pieces), pieces
 
-    def _log_proba(self, scores: Floats) -> Floats:
-        if len(self.classes_) == 2:
-            scores = np.hstack([-scores, scores]) / 2
-        return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
+    def _labels_of(self, pieces: list[Scored]) -> npt.NDArray[Any]:
+        return self._labels.predictions(pieces)
 
-    def _learn_labels(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Floats:
+    def _scored(self, X: Any) -> list[Scored]:
+        return [Scored(self._finite_scores(X), len(self._labels))]
+
+    def _scored_one(self, x: Any) -> list[Scored]:
+        return [Scored(self._scores_of_one(x), len(self._labels))]
+
+    def _known_code(self, y: Any) -> int | None:
+        """The code of a label that is already known."""
+        try:
+            return self._labels.codes.get(y) if self.__sklearn_is_fitted__() else None
+        except TypeError:  # it cannot be a label
+            return None
+
+    def _learn_labels(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> list[Scored]:
         if self.__sklearn_is_fitted__() and self._same_classes(classes):
             return self._learn(X, y, sample_weight)
         return self._learn(X, y, sample_weight, classes=classes)
 
     def _batch(
-        self, X: Any, y: Any, sample_weight: Any, *, first: bool, classes: Any = None, **_: Any
+        self, X: Any, y: Any, sample_weight: Any, *, first: bool, classes: Any = "of y", **_: Any
     ) -> Batch:
         _check.one_kind("y", y)
-        X, y = self._rows(X, y=y, reset=first)
-        _check_labels(y)
-        known = self._known_classes(y, classes, first)
-        weights, codes = self._weights(X, sample_weight), _codes(y, known)
+        X, y, weights, encoded = self._checked(X, y, sample_weight, first)
+        check_labels(y)
+        known = self._known_before(y, classes) if first else self._unchanged_classes(classes)
+        learned = learned_rows(weights)
+        labels, codes, rows = known.extended(y if learned is None or known.fixed else y[learned])
+        if learned is not None and not known.fixed:
+            codes, rows = _at(learned, codes, len(y)), learned[rows].tolist()
+        columns = [] if encoded is None else list(encoded.growth)
+        now = Growth(0, X.shape[1] if first or encoded is None else self._model.n_features, len(known))
         if first:
-            self.classes_ = known
-        return Batch(X, codes, weights)
+            if not len(labels):
+                raise ValueError("y has no label that is learned: at least one weight must be above 0.")
+            if not len(known):
+                now, rows = replace(now, n_labels=1), rows[1:]
+            if columns:
+                now, columns = replace(now, n_features=columns[0][1]), columns[1:]
+            growth = (now, *growths(now, columns, rows))
+        else:
+            growth = growths(now, columns, rows)
+        return Batch(X, codes, weights, growth, labels, encoded)
 
-    def _learn_rows(self, X: Any, y: Floats, weights: Floats | None) -> Floats:
+    def _learn_rows(self, X: Any, y: Codes, weights: Floats | None, first: int) -> Floats:
+        labels, coded = self._labels, core_codes(y, len(self._labels))
         if self.class_weight is None:
-            return super()._learn_rows(X, y, weights)
-        codes, learned = self._class_indices(y), len(y)
-        counts = getattr(self, "_class_counts", np.zeros(len(self.classes_)))
-        by_class = class_weights.online(self.class_weight, self.classes_, codes, weights, counts)
+            return super()._learn_rows(X, coded, weights, first)
+        counts = class_weights.wider(vars(self).get("_class_counts"), len(labels))
+        by_class = class_weights.online(self.class_weight, labels, y, weights, counts)
+        learned = len(y)
         try:
-            return super()._learn_rows(X, y, by_class)
+            return super()._learn_rows(X, coded, by_class, first)
         except BaseException as error:
             learned = getattr(error, "rows_learned", 0)
             raise
         finally:
-            self._class_counts = class_weights.counted(codes[:learned], weights, counts)
+            self._class_counts = class_weights.counted(y[:learned], weights, counts)
 
     def _run_epochs(self, batch: Batch) -> None:
+        weights, labels = batch.weights, self._labels
         if self.class_weight is not None:
-            codes, none = self._class_indices(batch.y), np.zeros(len(self.classes_))
-            weights = class_weights.of_all(self.class_weight, self.classes_, codes, batch.weights)
-            self._class_counts = class_weights.counted(codes, batch.weights, none)
-            batch = replace(batch, weights=weights)
-        super()._run_epochs(batch)
+            weights = class_weights.of_all(self.class_weight, labels, batch.y, batch.weights)
+            self._class_counts = class_weights.counted(batch.y, batch.weights, np.zeros(len(labels)))
+        super()._run_epochs(replace(batch, y=core_codes(batch.y, len(labels)), weights=weights))
 
-    def _class_indices(self, y: Floats) -> npt.NDArray[np.intp]:
-        """The index in ``classes_`` of each label as the core reads it."""
-        return (y > 0 if len(self.classes_) == 2 else y).astype(np.intp)
+    def _n_labels(self) -> int:
+        return len(self._labels)
+
+    def _know(self, labels: KnownLabels | None) -> None:
+        assert labels is not None
+        self._labels, self.classes_ = labels, labels.classes
 
     def _task(self) -> Labels:
-        if len(self.classes_) < 2:
+        if self._labels.fixed and len(self._labels) < 2:
             [label] = self.classes_.tolist()
             raise ValueError(f"{type(self).__name__} needs at least two classes, got one class: {label!r}.")
-        return Labels(len(self.classes_))
+        return Labels(max(2, len(self._labels)))
 
-    def _known_classes(self, y: npt.NDArray[Any], classes: Any, first: bool) -> npt.NDArray[Any]:
-        """The classes of the first call. Later calls may repeat them, but not change them."""
-        given = None if classes is None else _sorted_classes(classes)
-        if first:
-            return _unique(y) if given is None else given
-        known: npt.NDArray[Any] = self.classes_
-        if given is not None and not np.array_equal(given, known):
-            raise ValueError(
-                f"classes differ from those of the first call: expected {known.tolist()}, "
-                f"got {given.tolist()}."
-            )
+    def _whole_batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
+        batch = super()._whole_batch(X, y, sample_weight)
+        if len(self._labels) < 2:
+            [label] = self.classes_.tolist()
+            raise ValueError(f"{type(self).__name__} needs at least two classes, got one class: {label!r}.")
+        return batch
+
+    def _known_before(self, y: npt.NDArray[Any], classes: Any) -> KnownLabels:
+        """The labels that are known before the first row is learned."""
+        if classes is None:
+            return KnownLabels(y[:0], fixed=False)
+        if isinstance(classes, str) and classes == "of y":
+            return KnownLabels(unique(y), fixed=False)
+        return given_classes(classes)
+
+    def _unchanged_classes(self, classes: Any) -> KnownLabels:
+        """Later calls may repeat the classes of the first, but not change them."""
+        known: KnownLabels = self._labels
+        if classes is not None and not (isinstance(classes, str) and classes == "of y"):
+            given = given_classes(classes).classes
+            if not np.array_equal(given, known.classes):
+                raise ValueError(
+                    f"classes differ from those of the first call: expected {known.classes.tolist()}, "
+                    f"got {given.tolist()}."
+                )
         return known
 
     def _same_classes(self, classes: Any) -> bool:
@@ -256,66 +368,14 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             and all(type(a) is type(b) and a == b for a, b in zip(classes, known, strict=True))
         )
 
-    def _labels_without_checks(self, y: Any, rows: int) -> Floats | None:
+    def _labels_without_checks(self, y: Any, rows: int) -> Codes | None:
         if type(y) is np.ndarray and y.shape == (rows,):
-            return _quick_codes(y, self.classes_)
+            return self._labels.quick_codes(y)
         return None
 
-    def _predictions(self, scores: Floats) -> npt.NDArray[Any]:
-        if len(self.classes_) == 2:
-            best = (scores[:, 0] >= 0).astype(np.intp)
-        else:
-            best = scores.argmax(axis=1)
-        predictions: npt.NDArray[Any] = self.classes_[best]
-        return predictions
 
-
-def _quick_codes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Floats | None:
-    """The codes of labels of the same type as the classes; None if a type or label differs."""
-    kind = y.dtype.kind
-    if kind != classes.dtype.kind or kind not in "iufbU":
-        return None
-    indices = np.searchsorted(classes, y)
-    if (classes[np.minimum(indices, len(classes) - 1)] != y).any():
-        return None
-    codes = indices.astype(np.float64)
-    return 2 * codes - 1 if len(classes) == 2 else codes
-
-
-def _codes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Floats:
-    """The labels as the core reads them: -1 and +1 for two classes, else the index of the class."""
-    codes = _quick_codes(y, classes)
-    if codes is not None:
-        return codes
-    known = np.isin(y, classes)
-    if not known.all():
-        label = y[np.argmin(known)].tolist()
-        raise ValueError(f"y contains {label!r}, which is not among the classes {classes.tolist()}.")
-    codes = np.searchsorted(classes, y).astype(np.float64)
-    return 2 * codes - 1 if len(classes) == 2 else codes
-
-
-def _sorted_classes(classes: Any) -> npt.NDArray[Any]:
-    """The classes that a caller gives, checked and sorted."""
-    if np.size(classes) == 0:
-        raise ValueError("classes is empty: expected all labels of the stream.")
-    _check.one_kind("classes", classes)
-    _check.told_apart("classes", np.asarray(classes))
-    return np.asarray(unique_labels(classes))
-
-
-def _check_labels(y: npt.NDArray[Any]) -> None:
-    """Check labels as scikit-learn does, but without its slow path for whole numbers."""
-    _check.told_apart("y", y)
-    whole = y.dtype.kind in "iub" or (y.dtype.kind == "f" and bool((y == np.rint(y)).all()))
-    if not (whole and y.ndim == 1):
-        check_classification_targets(y)
-
-
-def _unique(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The different labels in y, sorted."""
-    if y.dtype.kind not in "iubf":
-        return np.asarray(unique_labels(y))
-    ends = np.array([y.min(), y.max()])
-    two = bool(((y == ends[0]) | (y == ends[1])).all())  # the common case, found without sorting y
-    return np.unique(ends if two else y)
+def _at(rows: Codes, codes: Codes, n: int) -> Codes:
+    """The codes at these of n rows; the others have none, and are not learned."""
+    found = np.zeros(n, dtype=np.intp)
+    found[rows] = codes
+    return found

@@ -12,8 +12,10 @@ from sklearn.base import RegressorMixin
 from budgetron._rows import aligned
 from budgetron._tasks import Targets
 from budgetron._threads import learning_lock
-from budgetron.algorithms.tune_free import auto
-from budgetron.estimators._online import Batch, Online
+from budgetron.automatic import Auto
+from budgetron.estimators._batch import Batch, Growth, growths
+from budgetron.estimators._labels import Scored
+from budgetron.estimators._online import Online
 from budgetron.learners import Floats, Learner
 
 
@@ -65,6 +67,20 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
             self._learn(X, y, sample_weight)
         return self
 
+    def learn_one(self, x: Any, y: float) -> Self:
+        """Learn one row: a dict, or a sequence of numbers."""
+        with learning_lock(self):
+            row = self._known_row(x)
+            if row is None or not _check.finite(y):
+                self._learn([x], [y], None)
+            else:
+                self._learn_rows(row, np.array([y], dtype=np.float64), None, 0)
+        return self
+
+    def predict_one(self, x: Any) -> float:
+        """The predicted target of one row: a dict, or a sequence of numbers."""
+        return float(self._snapshot()._scores_of_one(x)[0, 0])
+
     def progressive_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Predict each row, then learn it (the online protocol); return the predictions."""
         return self._progressive(X, y, sample_weight)[0]
@@ -79,22 +95,32 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         predictions = snapshot._finite_scores(X).ravel()
         return (predictions, snapshot._deviations(X)) if return_std else predictions
 
-    def _progressive(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Floats, Floats]:
-        """As `progressive_predict`; returns the predictions and the scores, which are the same."""
+    def _progressive(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Floats, list[Scored]]:
+        """Predict each row, then learn it; the predictions, and the scores, which are the same."""
         with learning_lock(self):
-            scores = self._learn(X, y, sample_weight)
-            return scores.ravel(), scores
+            pieces = self._learn(X, y, sample_weight)
+            scores = [piece.scores.ravel() for piece in pieces]
+            return scores[0] if len(scores) == 1 else np.concatenate(scores), pieces
 
     def _default_learner(self) -> Learner:
-        return auto()
+        return Auto()
 
     def _batch(self, X: Any, y: Any, sample_weight: Any, *, first: bool, **_: Any) -> Batch:
-        X, y = self._rows(X, y=y, y_numeric=True, reset=first)
-        targets = aligned(np.asarray(y, dtype=np.float64))
+        X, y, weights, encoded = self._checked(X, y, sample_weight, first, y_numeric=True)
+        try:
+            targets = aligned(np.asarray(y, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"y must hold numbers: {error}.") from error
         if not np.isfinite(targets).all():  # scikit-learn's checks accept None
             row = int(np.argmin(np.isfinite(targets)))
             raise ValueError(f"y must have a finite number in every row, got {targets[row]} in row {row}.")
-        return Batch(X, targets, self._weights(X, sample_weight))
+        columns = [(0, X.shape[1])] if encoded is None else list(encoded.growth)
+        if encoded is None and not first:
+            columns = []
+        if first and columns:
+            columns[0] = (0, columns[0][1])
+        growth = growths(Growth(0, 0 if first else self._model.n_features), columns, [])
+        return Batch(X, targets, weights, growth, None, encoded)
 
     def _task(self) -> Targets:
         return Targets()

@@ -18,5 +18,17 @@ from budgetron.evaluate.permutations import compare
 from budgetron.evaluate.protocol import prequential
 from budgetron.evaluate.records import Record
 from budgetron.evaluate.session import Session
+from budgetron.evaluate.tuning import Candidate, Tuning, tune
 
-__all__ = ["Comparison", "Metrics", "Record", "Row", "Session", "compare", "prequential"]
+__all__ = [
+    "Candidate",
+    "Comparison",
+    "Metrics",
+    "Record",
+    "Row",
+    "Session",
+    "Tuning",
+    "compare",
+    "prequential",
+    "tune",
+]

@@ -121,7 +121,7 @@ class Orders:
         if y is None or not len(y):
             raise ValueError("compare: data must have rows and labels, got none.")
         interval = max(FEWEST, -(-len(y) // POINTS)) if every is None else every
-        return cls(X, y, _task_of(y, task), seed, _check.count("compare", "every", interval))
+        return cls(X, y, task_of(y, task), seed, _check.count("compare", "every", interval))
 
     def run(self, name: str, learner: Learner, i: int, advance: Callable[[int], None]) -> Run:
         """Run a learner over the i-th order and return the records."""
@@ -145,18 +145,18 @@ class Orders:
         self.stopped = True
 
 
-def _task_of(y: Any, task: str | None = None) -> str:
+def task_of(y: Any, task: str | None = None, who: str = "compare") -> str:
     """The given task, or else the one that fits y: "classification" or "regression"."""
     if task is not None:
         if task not in (*ESTIMATORS, "binary", "multiclass"):  # as the catalogue of data sets says it
-            raise ValueError(f"compare: task must be 'classification' or 'regression', got {task!r}.")
+            raise ValueError(f"{who}: task must be 'classification' or 'regression', got {task!r}.")
         return "regression" if task == "regression" else "classification"
     y = np.asarray(y)
     if y.dtype.kind == "f" and np.isfinite(y).all() and (y != np.round(y)).any():
         return "regression"
     if y.dtype.kind in "iuf" and (count := len(np.unique(y))) > LABELS:
         raise ValueError(
-            f"compare: y has {count} different whole numbers, which may be labels or targets: "
+            f"{who}: y has {count} different whole numbers, which may be labels or targets: "
             "give task='classification' or 'regression'."
         )
     return "classification"

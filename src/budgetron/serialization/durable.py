@@ -1,20 +1,16 @@
 """Atomic writes: at any moment, even after a crash, either the old file or the new one is complete."""
 
-__all__ = ["SaveError"]
-
 import errno
 import os
 import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
+from budgetron.errors import SaveError
+
 # Errors of file systems without hard links, or without locks; these steps are then skipped.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
-
-
-class SaveError(OSError):
-    """A file could not be written; the old file is unchanged."""
 
 
 def write(path: str, pieces: Iterable[bytes | memoryview]) -> None:

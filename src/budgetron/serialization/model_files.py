@@ -6,6 +6,7 @@ file is run, and all data are checked before use.
 
 __all__ = ["load"]
 
+import errno
 import json
 import os
 from collections.abc import Mapping
@@ -20,11 +21,11 @@ from sklearn.base import BaseEstimator, is_classifier
 
 from budgetron._exports import exported
 from budgetron._tasks import Labels, Targets
+from budgetron.errors import ModelFileError
 from budgetron.learners import Learner, Model
 from budgetron.serialization import durable, tensors
 from budgetron.serialization.described import describe, plain, revive
 from budgetron.serialization.extra import describe_extra, revive_extra
-from budgetron.serialization.tensors import ModelFileError
 
 Path = str | os.PathLike[str]
 
@@ -116,6 +117,8 @@ def read(path: Path) -> ModelFile:
     array([-1.,  1.])
     """
     path = _place(path)
+    if not os.path.lexists(path):
+        raise FileNotFoundError(errno.ENOENT, "there is no model file of that name", path)
     with open(path, "rb") as file:
         texts, arrays = tensors.decode(file, path, _refuse_other_formats)
     try:

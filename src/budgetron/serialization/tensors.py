@@ -6,8 +6,6 @@ same arrays and texts always give the same bytes. One text is a checksum of the 
 zeros in its place. Sizes are checked against the length of the file before memory is allocated.
 """
 
-__all__ = ["ModelFileError"]
-
 import hashlib
 import json
 import os
@@ -20,7 +18,7 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from budgetron._text import printable
+from budgetron.errors import ModelFileError
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -33,13 +31,6 @@ _LONGEST_HEADER = 100_000_000  # safetensors has the same limit
 _METADATA = "__metadata__"
 _CHECKSUM = "checksum"
 _NO_CHECKSUM = "sha256:" + 64 * "0"
-
-
-class ModelFileError(ValueError):
-    """A file that is not a model file, is damaged, or has an invalid description."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(printable(message))
 
 
 def storable(array: npt.NDArray[Any]) -> bool:

@@ -10,7 +10,8 @@ from a pipe cannot. ``stream.skip(n)`` is the same stream without its first n ro
 ...     model = model.partial_fit(block.X, block.y, classes=[0, 1])
 """
 
-from budgetron.streams._stream import Block, DataError, Stream, Transform
+from budgetron.errors import DataError
+from budgetron.streams._stream import Block, Stream, Transform
 from budgetron.streams.arrays import from_arrays
 from budgetron.streams.dense import Dense
 from budgetron.streams.described import described, revived

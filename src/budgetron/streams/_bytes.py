@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from budgetron._text import printable
-from budgetron.streams._stream import DataError
+from budgetron.errors import DataError
 
 PIECE = 1 << 18
 ZSTANDARD = b"\x28\xb5\x2f\xfd"

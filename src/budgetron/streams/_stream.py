@@ -13,16 +13,8 @@ from scipy import sparse
 
 from budgetron import _check
 from budgetron._rows import Matrix
-from budgetron._text import printable, shown
-
-
-class DataError(ValueError):
-    """Data that cannot be read or learned. ``line`` and ``column``, if known, count from 1."""
-
-    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
-        super().__init__(printable(message))
-        self.line = line
-        self.column = column
+from budgetron._text import shown
+from budgetron.errors import DataError
 
 
 @dataclass

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from budgetron import _check
-from budgetron.streams._stream import Block, DataError, Transform
+from budgetron.errors import DataError
+from budgetron.streams._stream import Block, Transform
 
 MIXED = "EncodeLabels: labels must be all strings or all numbers, got both."
 

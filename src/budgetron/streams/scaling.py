@@ -9,7 +9,8 @@ from scipy import sparse
 
 from budgetron import _check, _core
 from budgetron._rows import Matrix, canonical, whole
-from budgetron.streams._stream import Block, DataError, Transform
+from budgetron.errors import DataError
+from budgetron.streams._stream import Block, Transform
 
 
 class Scaling(Transform):

@@ -6,8 +6,9 @@ from typing import Any, Self
 from scipy import sparse
 
 from budgetron import _check, _core
+from budgetron.errors import DataError
 from budgetron.streams._bytes import Source
-from budgetron.streams._stream import Block, DataError, Stream, too_few_rows
+from budgetron.streams._stream import Block, Stream, too_few_rows
 
 LARGEST = 2**31 - 2
 """The largest index allowed in a file."""

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from budgetron import _check
+from budgetron._text import nearest
+from budgetron.errors import DataError
 from budgetron.streams._bytes import LINE_END, Readable, Source
-from budgetron.streams._stream import Block, DataError, Stream, joined, too_few_rows
+from budgetron.streams._stream import Block, Stream, joined, too_few_rows
 
 LARGEST = 2**53
 BLOCK = 1 << 20  # the bytes of CSV parsed at a time, unless lines are long
@@ -20,6 +22,11 @@ MOST_NAMES = 20  # column names listed in a message
 LONGEST = 300  # characters quoted from a pyarrow message
 BOM = b"\xef\xbb\xbf"
 MISSING = "expected a finite value, got a missing or infinite one"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The names, or the first 20 of them, for a message."""
+    return ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
 
 
 class TableStream(Stream):
@@ -38,8 +45,9 @@ class TableStream(Stream):
         for name in [*self.features, *([] if target is None else [target])]:
             if counts[name] != 1:
                 what = "no" if name not in counts else "more than one"
-                there = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
-                raise DataError(f"{source.name}: there is {what} column {name!r} among: {there}.")
+                near = "." if name in counts else f"; {nearest(name, names, otherwise='')}"
+                sentence = f"{source.name}: there is {what} column {name!r} among: {listed(names)}"
+                raise DataError(sentence + (near if len(near) > 2 else "."))
         if not self.features:
             raise DataError(f"{source.name}: there are no columns of features, expected one or more.")
 

@@ -1,7 +1,7 @@
 """``budgetron data``: list, describe and download data sets."""
 
 from budgetron import datasets
-from budgetron._text import aligned
+from budgetron._text import aligned, nearest
 from budgetron.cli.arguments import Parser
 from budgetron.cli.input import exists
 from budgetron.cli.process import UsageError
@@ -34,7 +34,8 @@ def main(argv: list[str]) -> None:
         print(_list())
         return
     if not exists(args.name):
-        raise UsageError(f"there is no data set {args.name!r}; see budgetron data list.")
+        near = nearest(args.name, datasets.names(), otherwise="see budgetron data list.")
+        raise UsageError(f"there is no data set {args.name!r}; {near}")
     print(datasets.describe(args.name) if args.action == "describe" else _fetched(args.name))
 
 

@@ -82,7 +82,8 @@ def _function(model: Any, args: Namespace) -> Callable[[Any], Any]:
     """The method of the model that the flags ask for."""
     if args.proba and not hasattr(model, "predict_proba"):
         raise UsageError(
-            f"--proba: {args.model} has no probabilities; expected auto, or a run with --loss logistic."
+            f"--proba: {args.model} has no probabilities: learn with auto, or an algorithm that has "
+            "--loss with --loss logistic; in Python, Stacked(learner) gives any learner some."
         )
     name = "predict_proba" if args.proba else "decision_function" if args.scores else "predict"
     function: Callable[[Any], Any] = getattr(model, name, model.predict)

@@ -1,0 +1,141 @@
+"""``budgetron tune``: choose the parameters of an algorithm on the first rows of a stream."""
+
+import math
+import shlex
+from argparse import Namespace
+from typing import Any
+
+import numpy as np
+
+from budgetron import datasets, streams
+from budgetron.cli import input, learners, output
+from budgetron.cli.arguments import Parser, seed, whole
+from budgetron.cli.process import UsageError
+from budgetron.cli.session import classes_of, refuse_unprintable
+from budgetron.evaluate import Tuning, tune
+from budgetron.streams import DataError
+
+EXAMPLES = """\
+  budgetron tune train.svm.xz --learner bpa_nn --budget 100 --standardise
+  budgetron tune prices.csv --target price --regression --learner nogd --budget 100 --rank 20 --standardise
+  budgetron tune train.svm.xz --learner rbp --budget 100 --rows 50000 --candidates 64 | tail -1 | sh
+"""
+
+
+def parser() -> Parser:
+    made = Parser(
+        "tune",
+        "FILE --learner ALGORITHM [FLAGS]",
+        "Choose the parameters of an algorithm on the first rows, by successive halving: all candidates\n"
+        "learn, the worse half is dropped, the others learn twice as many rows, until one is left. Flags\n"
+        "that are given are not searched. The last line of the output is the command that runs the winner.",
+        EXAMPLES,
+    )
+    made.add_argument("file", metavar="FILE", help="a file, the name of a data set, or - for a pipe")
+    made.add_argument(
+        "--learner", metavar="ALGORITHM", required=True, help="an algorithm from the list below"
+    )
+    rows = input.add_arguments(made)
+    input.add_transforms(rows)
+    task = made.add_argument_group("task")
+    kind = task.add_mutually_exclusive_group()
+    kind.add_argument("--classes", metavar="A,B,...", help="all labels; default those of the rows read")
+    kind.add_argument("--regression", action="store_true", help="the labels are real-valued targets")
+    task.add_argument(
+        "--seed", type=seed, default=0, metavar="N", help="the seed of all random choices; default 0"
+    )
+    add = made.add_argument_group("search").add_argument
+    add("--rows", type=whole(1), default=10_000, metavar="N", help="read at most N rows; default 10000")
+    add("--candidates", type=whole(1), default=32, metavar="N", help="the number at the start; default 32")
+    add(
+        "--jobs", type=int, default=-1, metavar="N", help="the number of threads; default one per processor"
+    )
+    add("--json", action="store_true", help="print a JSON document instead of a table")
+    learners.add_flags(made)
+    return made
+
+
+def main(argv: list[str]) -> None:
+    args = parser().parse_args(argv)
+    if args.jobs == 0 or args.jobs < -1:
+        raise UsageError(f"--jobs: expected a whole number of at least 1, or -1, got {args.jobs}.")
+    name = learners.algorithm_name(args.learner)
+    kernel, values = learners.arguments(name, learners.given_flags(args))
+    classes = classes_of(args.classes)
+    if input.is_data_set(args.file) and datasets.describe(args.file).task == "regression":
+        args.regression = True
+    X, y = input.first_rows(args.file, args, args.rows)
+    if not args.regression:
+        _refuse_labels(args, y)
+    try:
+        found = tune(
+            name,
+            streams.from_arrays(X, y).through(*input.transforms(args)),
+            kernel=kernel,
+            scaling="standardise" if args.standardise else "min-max" if args.min_max else None,
+            rows=args.rows,
+            candidates=args.candidates,
+            task="regression" if args.regression else "classification",
+            classes=classes,
+            seed=args.seed,
+            n_jobs=args.jobs,
+            **values,
+        )
+    except DataError as error:
+        raise DataError(f"{args.file}: {error}") from error
+    except (TypeError, ValueError) as error:
+        raise UsageError(str(error)) from error
+    print(_document(args, found) if args.json else _text(args, found))
+
+
+def _refuse_labels(args: Namespace, y: Any) -> None:
+    labels = np.unique(y)
+    if len(labels) > input.MOST_LABELS:
+        raise UsageError(
+            f"{args.file} has more than {input.MOST_LABELS} different labels: "
+            "give --regression if they are targets."
+        )
+    if len(labels) < 2 and args.classes is None:
+        raise DataError(
+            f"{args.file}: the first {len(y)} rows have only the label {labels.tolist()[0]!r}, expected "
+            "two or more: give a larger --rows, or shuffle the file."
+        )
+    refuse_unprintable(args.file, labels)
+
+
+def _command(args: Namespace, found: Tuning) -> str:
+    """The command that runs the winner over the same rows."""
+    assert found.shell is not None
+    flags = []
+    for name in ("features", "format", "target", "shuffle"):
+        if (value := getattr(args, name)) is not None:
+            flags += [f"--{name}", str(value)]
+    flags += [] if args.classes is None else [f"--classes={args.classes}"]
+    flags += [f"--seed={args.seed}"] if args.seed else []
+    flags += [f"--{n.replace('_', '-')}" for n in ("zero_based", "dense", "regression") if getattr(args, n)]
+    return shlex.join([args.file if word == "FILE" else word for word in found.shell.split()] + flags)
+
+
+def _text(args: Namespace, found: Tuning) -> str:
+    return "\n".join([found.table(), "", found.confidence(), found.python, _command(args, found)])
+
+
+def _document(args: Namespace, found: Tuning) -> str:
+    return output.document(
+        {
+            "data": args.file,
+            "learner": found.python,
+            "command": _command(args, found),
+            "task": found.task,
+            "gap": found.gap if math.isfinite(found.gap) else None,
+            "gap_error": found.gap_error,
+            "candidates": [
+                {
+                    "parameters": dict(each.parameters),
+                    "rows": each.rows,
+                    "error": each.error if math.isfinite(each.error) else None,
+                }
+                for each in found.candidates
+            ],
+        }
+    )

@@ -1,0 +1,278 @@
+"""tune: choose the parameters of an algorithm on the first rows of a stream, by successive halving."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from budgetron import _check, _jobs
+from budgetron._rows import Matrix
+from budgetron._text import aligned, shown
+from budgetron.evaluate.candidates import Searched, drawn, template
+from budgetron.evaluate.permutations import ESTIMATORS, task_of
+from budgetron.evaluate.session import HEAD
+from budgetron.kernels import Kernel
+from budgetron.learners import Learner
+from budgetron.progress import Progress
+from budgetron.streams import Block, DataError, Stream, from_arrays
+from budgetron.streams._stream import joined
+
+Floats = npt.NDArray[np.float64]
+FEWEST = 100
+"""The least number of rows of the first round; fewer say little about a learner."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A candidate of `tune`: what it sets, the number of rows it learned, and its error on them.
+
+    ``error`` is the share of mistakes, or the mean squared error. It is infinite if a row was refused.
+    ``parameters`` is empty for the learner as it was given.
+    """
+
+    parameters: Mapping[str, float]
+    rows: int
+    error: float
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The result of `tune`.
+
+    Attributes
+    ----------
+    learner : Learner
+        The winner.
+    python : str
+        The winner as a line of Python.
+    shell : str or None
+        The winner as a command, with FILE for the rows. None if no command describes it.
+    task : str
+        "classification" or "regression".
+    candidates : tuple of Candidate
+        All candidates, best first: by the number of rows, then by error.
+    gap, gap_error : float
+        How much larger the error of the runner-up is on the rows that both learned, and the standard error
+        of that difference. A gap below twice its standard error says that the two are about equal.
+    """
+
+    learner: Learner
+    python: str
+    shell: str | None
+    task: str
+    candidates: tuple[Candidate, ...]
+    gap: float
+    gap_error: float
+
+    def table(self) -> str:
+        """A table of all candidates, best first."""
+        names = list(dict.fromkeys(name for each in self.candidates for name in each.parameters))
+        head = [*names, "rows", "mse" if self.task == "regression" else "mistakes %"]
+        return "\n".join(aligned([head, *(self._cells(each, names) for each in self.candidates)], left=0))
+
+    def confidence(self) -> str:
+        """A sentence about the gap to the runner-up."""
+        if len(self.candidates) < 2 or math.isinf(self.candidates[1].error):
+            return "There is no runner-up."
+        rows = self.candidates[1].rows
+        gap = f"{self._shown(self.gap)} ± {self._shown(self.gap_error)}"
+        what = f"The error of the runner-up is {gap} higher, on {rows} rows"
+        sure = self.gap > 2 * self.gap_error
+        return f"{what}." if sure else f"{what}: the two are about equal."
+
+    def _cells(self, each: Candidate, names: list[str]) -> list[str]:
+        values = [f"{each.parameters[name]:g}" if each.parameters else "default" for name in names]
+        return [*values, str(each.rows), self._shown(each.error)]
+
+    def _shown(self, error: float) -> str:
+        return f"{error:.4g}" if self.task == "regression" else f"{100 * error:.2f}"
+
+
+def tune(
+    learner: str | Callable[..., Learner] | Learner,
+    data: Stream | Iterable[Block] | tuple[Any, Any],
+    *,
+    kernel: Kernel | str = "gaussian",
+    scaling: str | None = None,
+    rows: int = 10_000,
+    candidates: int = 32,
+    task: str | None = None,
+    classes: Any = None,
+    seed: int = 0,
+    n_jobs: int = -1,
+    **given: Any,
+) -> Tuning:
+    """Choose the parameters of an algorithm on the first rows of a stream, by successive halving.
+
+    All candidates predict and learn the first rows. The worse half is dropped. The others go on learning
+    until they have seen twice as many rows, and so on, until one is left or the rows end. An error is that
+    of the predictions made before learning, over all rows so far.
+
+    Every part of a learner states which of its parameters are searched, and where (``ranges``): gamma
+    within a factor of 32 of gamma="scale", steps and regularisers over some decades. Budgets and numbers of
+    features are not searched, since more is always better: give them. Values are spread evenly over the
+    logarithm of each range (a Latin hypercube). The learner with its own values is always a candidate.
+
+    Parameters
+    ----------
+    learner : str, function or Learner
+        The name of an algorithm, its function, or a learner. Parameters that are ``given`` to an algorithm
+        are not searched, nor is a gamma that the kernel has as a number. Of a learner, all parameters that
+        have a range are searched.
+    data : Stream, iterable of blocks, or pair (X, y)
+        The rows. At most ``rows`` of them are read, once, and kept in memory.
+    kernel : Kernel or str
+        The kernel of an algorithm.
+    scaling : {"standardise", "min-max"}, optional
+        The scaling inside the model, :class:`~budgetron.Standardised` or :class:`~budgetron.Ranged`.
+    rows : int
+        The largest number of rows to learn.
+    candidates : int
+        The number of candidates at the start.
+    task : "classification" or "regression", optional
+        By default, strings and whole numbers are class labels, and other numbers are targets.
+    classes : array, optional
+        All labels of the stream; by default those of the rows read.
+    seed : int
+        The seed of the values drawn and of all candidates.
+    n_jobs : int
+        The number of threads; -1 means one per processor. It does not change the result.
+    **given
+        Further arguments of the algorithm, such as ``budget=100``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from budgetron import evaluate
+    >>> found = evaluate.tune("bpa_nn", load_digits(return_X_y=True), budget=100, candidates=16)
+    >>> print(found.python)
+    bpa_nn(Gaussian(gamma=0.000892), budget=100, C=0.171)
+    >>> print(found.shell)
+    budgetron run bpa_nn FILE --gamma 0.000892 --budget 100 --C 0.171
+    >>> [(each.rows, round(each.error, 3)) for each in found.candidates[:3]]
+    [(1797, 0.061), (1797, 0.062), (898, 0.061)]
+    """
+    rows, count = _check.count("tune", "rows", rows), _check.count("tune", "candidates", candidates)
+    seed = _check.natural("tune", "seed", seed)
+    first = template(learner, kernel, scaling, given)
+    X, y = _first_rows(data, rows)
+    task = task_of(y, task, "tune")
+    labels = () if task == "regression" else (y if classes is None else classes,)
+    searched = Searched(first, regression=not labels, X=X[:HEAD])
+    values = [{}, *drawn(searched.ranges, count - 1, seed)]
+    runs = [Run(searched.learner(each), ESTIMATORS[task], X, y, labels, seed) for each in values]
+    runs[0].start()  # a learner that cannot be built is an error; other candidates are dropped
+    order = _halved(runs, len(y), n_jobs)
+    gap, gap_error = _gap(*(runs[i].losses for i in order[:2]))
+    return Tuning(
+        runs[order[0]].learner,
+        first.python(values[order[0]]),
+        first.shell(values[order[0]]),
+        task,
+        tuple(Candidate(values[i], len(runs[i].losses), runs[i].error) for i in order),
+        gap,
+        gap_error,
+    )
+
+
+def _gap(best: Floats, *others: Floats) -> tuple[float, float]:
+    """How much larger the mean loss of the runner-up is on the rows of both, and its standard error."""
+    differences = [losses[: len(best)] - best[: len(losses)] for losses in others if len(losses)]
+    if not differences:
+        return math.inf, 0.0
+    return float(differences[0].mean()), float(differences[0].std() / math.sqrt(len(differences[0])))
+
+
+def _first_rows(data: Any, rows: int) -> tuple[Matrix, Any]:
+    if isinstance(data, tuple | list) and len(data) == 2 and not isinstance(data[0], Block):
+        X, y = data
+        data = from_arrays(X, y, rows=rows)
+    if not isinstance(data, Iterable):
+        raise TypeError(f"tune: expected a stream, blocks or a pair (X, y), got {shown(data)}.")
+    blocks, read = list[Block](), 0
+    for block in data:
+        if block.y is None:
+            raise DataError(f"tune: row {block.start} (the first is 0) has no label.")
+        blocks.append(block)
+        read += len(block)
+        if read >= rows:
+            break
+    if not read:
+        raise DataError("tune: the stream has no rows.")
+    whole = joined(blocks).part(0, rows)
+    return whole.X, np.asarray(whole.y)
+
+
+# ---- the runs
+
+
+@dataclass
+class Run:
+    """A candidate and its predictions so far."""
+
+    learner: Learner
+    kind: Callable[..., Any]
+    X: Matrix
+    y: Any
+    labels: tuple[Any, ...]
+    seed: int
+    losses: Floats = field(default_factory=lambda: np.empty(0))
+    refused: Exception | None = None
+    estimator: Any = None
+
+    @property
+    def error(self) -> float:
+        """The mean loss so far; infinite if a row was refused."""
+        return math.inf if self.refused is not None or not len(self.losses) else float(self.losses.mean())
+
+    def start(self) -> None:
+        """Build the model."""
+        estimator = self.kind(self.learner, random_state=self.seed)
+        self.estimator = estimator.start(self.X[:HEAD], *self.labels)
+
+    def learn(self, end: int, advance: Callable[[int], None]) -> None:
+        """Predict and learn the rows up to ``end``. If one is refused, the candidate is out."""
+        rows = slice(len(self.losses), end)
+        try:
+            if self.estimator is None:
+                self.start()
+            y, predicted = self.y[rows], self.estimator.progressive_predict(self.X[rows], self.y[rows])
+        except ValueError as error:
+            self.refused = error
+        else:
+            losses = predicted != y if self.labels else np.square(predicted - y)
+            self.losses = np.concatenate([self.losses, losses.astype(np.float64)])
+        advance(end - rows.start)
+
+
+def _halved(runs: list[Run], rows: int, n_jobs: int) -> list[int]:
+    """Run the candidates; return their numbers, best first."""
+    rounds = range(max(1, math.ceil(math.log2(len(runs)))))
+    ends = [end for k in reversed(rounds) if (end := rows >> k) >= FEWEST] or [rows]
+    alive = list(range(len(runs)))
+    with Progress(_work(len(runs), ends)) as progress:
+        for end in ends:
+            progress.label = f"tuning, {len(alive)} candidates"
+            _jobs.results("tune", [partial(runs[i].learn, end, progress.advance) for i in alive], n_jobs)
+            ranked = sorted((i for i in alive if runs[i].refused is None), key=lambda i: runs[i].error)
+            if not ranked:
+                refused = runs[alive[0]].refused
+                raise DataError(f"tune: every candidate refuses a row: {refused}") from refused
+            alive = ranked[: math.ceil(len(alive) / 2)]
+            for i in set(range(len(runs))).difference(alive):
+                runs[i].estimator = None  # frees the memory of its model
+    places = [(run.refused is not None, -len(run.losses), run.error) for run in runs]
+    return sorted(range(len(runs)), key=places.__getitem__)
+
+
+def _work(alive: int, ends: list[int]) -> int:
+    """The number of rows that all candidates learn together."""
+    work, before = 0, 0
+    for end in ends:
+        work += alive * (end - before)
+        alive, before = math.ceil(alive / 2), end
+    return work
