@@ -322,6 +322,10 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         assert labels is not None
         self._labels, self.classes_ = labels, labels.classes
 
+    def _know_codes(self, classes: npt.NDArray[Any], codes: list[int], fixed: bool) -> None:
+        """Take up labels from a file: sorted, with their codes."""
+        self._know(KnownLabels(classes[np.argsort(np.array(codes, dtype=np.intp))], fixed))
+
     def _task(self) -> Labels:
         if self._labels.fixed and len(self._labels) < 2:
             [label] = self.classes_.tolist()

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from budgetron import _check
 from budgetron._rows import aligned
 from budgetron._tasks import Targets
 from budgetron._threads import learning_lock

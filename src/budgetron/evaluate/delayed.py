@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from budgetron.errors import DivergedError
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
-from budgetron.learners import Floats
+from budgetron.estimators._labels import Scored, selected
 from budgetron.streams import Block
 from budgetron.streams._stream import joined
 
@@ -31,7 +31,7 @@ class Delayed:
     def __len__(self) -> int:
         return sum(map(len, self.blocks))
 
-    def predict_learn(self, estimator: Estimator, block: Block) -> tuple[Labels, Floats]:
+    def predict_learn(self, estimator: Estimator, block: Block) -> tuple[Labels, list[Scored]]:
         """Predict the rows, learn those whose labels arrive; return predictions and scores."""
         if not self.delay:
             return estimator._progressive(block.X, block.y)
@@ -42,13 +42,13 @@ class Delayed:
         order = np.argsort(np.concatenate([2 * np.arange(n), 2 * late + 1]))
         learned = order >= n
         try:
-            predicted, scores = estimator._progressive(
+            predicted, pieces = estimator._progressive(
                 both.X[order], both.y[order], sample_weight=learned * 1.0
             )
         except DivergedError as error:
             error.rows_learned = int(np.count_nonzero(learned[: error.rows_learned]))
             raise
-        return np.asarray(predicted[~learned]), scores[~learned]
+        return np.asarray(predicted[~learned]), selected(pieces, ~learned)
 
     def learn_all(self, estimator: Estimator) -> None:
         if self.blocks:

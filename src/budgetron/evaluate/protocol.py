@@ -1,6 +1,7 @@
 """prequential: the online protocol over a stream."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from budgetron._text import shown
@@ -8,7 +9,7 @@ from budgetron.estimators import OnlineClassifier
 from budgetron.evaluate.delayed import Estimator, Labels
 from budgetron.evaluate.records import Record
 from budgetron.evaluate.session import Session
-from budgetron.streams import Block, DataError, Stream, from_arrays
+from budgetron.streams import Block, DataError, Stream, from_arrays, from_pairs
 
 
 def prequential(
@@ -30,12 +31,13 @@ def prequential(
     ----------
     estimator, delay, predictions, metrics, window
         See `Session`. If the estimator is already fitted, it continues.
-    stream : Stream, iterable of blocks, or pair (X, y)
-        The rows and their labels or targets.
+    stream : Stream, iterable of blocks or of pairs (x, y), or pair (X, y)
+        The rows and their labels or targets. x may be a dict.
     every : int
         The number of rows between two records.
     classes : array, optional
-        All labels of the stream. Not needed for a pair (X, y) or a fitted classifier.
+        All labels of the stream; others are refused. By default those of a pair (X, y), else labels are
+        known from the first row that has them.
 
     Examples
     --------
@@ -45,12 +47,14 @@ def prequential(
     >>> now.rows, now.rate < later.rate
     (100, True)
     """
-    if isinstance(stream, tuple | list) and len(stream) == 2 and not isinstance(stream[0], Block):
+    if isinstance(stream, tuple | list) and len(stream) == 2 and not isinstance(stream[0], Block | tuple):
         stream = from_arrays(*stream)
         new = isinstance(estimator, OnlineClassifier) and not estimator.__sklearn_is_fitted__()
         classes = stream.y if new and classes is None else classes
     if not isinstance(stream, Iterable):
         raise TypeError(f"prequential: expected a stream, blocks or a pair (X, y), got {shown(stream)}.")
+    if not isinstance(stream, Stream):
+        stream = _blocks(stream)
     session = Session(
         estimator,
         classes=classes,
@@ -62,6 +66,14 @@ def prequential(
         name="prequential",
     )
     return _records(session, stream)
+
+
+def _blocks(items: Iterable[Any]) -> Iterable[Block]:
+    """Blocks as they are; pairs (x, y) in blocks."""
+    rest = iter(items)
+    for first in rest:
+        return chain([first], rest) if isinstance(first, Block) else from_pairs(chain([first], rest))
+    return ()
 
 
 def _records(session: Session, blocks: Iterable[Block]) -> Iterator[Record]:

@@ -12,10 +12,12 @@ import numpy.typing as npt
 from budgetron import _check
 from budgetron._text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.estimators._labels import Scored
 from budgetron.evaluate.delayed import Delayed, Estimator, Labels
 from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.records import Record
-from budgetron.learners import Floats, Learner
+from budgetron.learners import Learner
+from budgetron.records.table import Table
 from budgetron.streams import Block, DataError, Transform, described
 from budgetron.streams._stream import as_arrays, from_arrays, joined, transformed
 
@@ -30,12 +32,12 @@ Flushed = tuple[int, dict[str, Any], Block]
 
 @dataclass(frozen=True)
 class Predicted:
-    """The predictions of a block, their scores, the labels, and the classes of the model."""
+    """The predictions of a block, their scores, the labels, and what the model knew of labels."""
 
     predicted: Labels
-    scores: Floats
+    pieces: list[Scored]
     y: Labels
-    classes: Any
+    known: Any
 
 
 class Session:
@@ -57,7 +59,8 @@ class Session:
     transforms : sequence of Transform
         The transforms of the rows, such as ``streams.Standardise()``.
     classes : array, optional
-        All labels of the stream. Needed for a classifier that is not fitted.
+        All labels of the stream; others are refused. Without them, a classifier knows a label from the
+        first row that has it.
     delay : int
         The label of a row arrives this many rows later. With delay k, row t is predicted by a model that
         has learned the rows before t - k. At the end of the stream the remaining labels arrive at once.
@@ -323,11 +326,12 @@ class Session:
         """Start the model from the first rows, then learn them."""
         head, self._head = self._head, []
         X = joined(head).X
-        classes = () if self.classes is None else (self.classes,)
-        try:
-            self.estimator.start(X[: HEAD if self._parameters_from_rows() else 1], *classes)
-        except ValueError as error:
-            raise self._refused(error, head[0].start, min(X.shape[0], HEAD), 0) from error
+        classes = {} if self.classes is None else {"classes": self.classes}
+        if classes or self._parameters_from_rows():
+            try:
+                self.estimator.start(X[: HEAD if self._parameters_from_rows() else 1], **classes)
+            except ValueError as error:
+                raise self._refused(error, head[0].start, min(X.shape[0], HEAD), 0) from error
         for block in head:
             yield from self._learn_pieces(block)
 
@@ -338,9 +342,9 @@ class Session:
             due = len(block) if self.every is None else self.every - self.rows % self.every
             piece = block.part(at, at + due)
             work = partial(self._delayed.predict_learn, self.estimator, piece)
-            predicted, scores = self._timed(work, piece.start, len(piece))
+            predicted, pieces = self._timed(work, piece.start, len(piece))
             self._count(predicted, piece.y)
-            self._note(predicted, scores, piece.y)
+            self._note(predicted, pieces, piece.y)
             if self.predictions is not None:
                 self.predictions(predicted)
             at += len(piece)
@@ -371,13 +375,13 @@ class Session:
             squares = np.square(predicted - y)
             self.loss = float(np.add.accumulate(np.concatenate([[self.loss], squares]))[-1])
 
-    def _note(self, predicted: Labels, scores: Floats, y: Labels) -> None:
+    def _note(self, predicted: Labels, pieces: list[Scored], y: Labels) -> None:
         """Keep the predictions of a block for `_measure`, which is slow for single rows."""
-        classes = getattr(self.estimator, "classes_", None)
-        if self._uncounted and self._uncounted[0].classes is not classes:
+        known = getattr(self.estimator, "_labels", None)
+        if self._uncounted and self._uncounted[0].known is not known:
             self._measure()
-        kept = scores if self.metrics.needs_scores else scores[:, :0]
-        self._uncounted.append(Predicted(predicted, kept, np.array(y), classes))
+        kept = pieces if self.metrics.needs_scores else []
+        self._uncounted.append(Predicted(predicted, kept, np.array(y), known))
         if sum(len(each.y) for each in self._uncounted) >= PIECE:
             self._measure()
 
@@ -386,15 +390,15 @@ class Session:
         if not self._uncounted:
             return
         parts, self._uncounted = self._uncounted, []
-        y, predicted, scores = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "predicted", "scores")
-        )
-        model = self.estimator
+        y, predicted = (np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "predicted"))
+        model, known = self.estimator, parts[0].known
         if isinstance(model, OnlineRegressor) or not self.metrics.needs_scores:
             self.metrics.update(y, predicted)
             return
-        proba = np.exp(model._log_proba(scores)) if hasattr(model, "predict_proba") else None
-        self.metrics.update(y, predicted, classes=parts[0].classes, scores=scores, proba=proba)
+        pieces = [piece for part in parts for piece in part.pieces]
+        scores = known.score_table(pieces)
+        proba = np.exp(known.log_probabilities(pieces)) if hasattr(model, "predict_proba") else None
+        self.metrics.update(y, predicted, classes=known.classes, scores=scores, proba=proba)
 
     def _restore_metrics(self, state: Any) -> None:
         self._uncounted = []
@@ -404,29 +408,23 @@ class Session:
             self.metrics = Metrics(state["names"], targets=self.metrics.targets, window=self.metrics.window)
         self.metrics.restore(state)
 
-    def _class_labels(self) -> npt.NDArray[Any]:
-        labels = self.estimator.classes_ if self.started else np.unique(self.classes)
-        return np.array(labels.tolist(), dtype=object)
-
     def _saved(self, blocks: Sequence[Block]) -> dict[str, Any]:
         return self._coded(as_arrays(joined(blocks))) if blocks else {}
 
     def _coded(self, rows: dict[str, Any]) -> dict[str, Any]:
-        """Replace string labels by class indices, since model files have no arrays of strings."""
+        """Replace string labels by their places in a list, since model files have no arrays of strings."""
         if "y" not in rows or rows["y"].dtype.kind not in "OU":
             return rows
-        known, y = self._class_labels(), rows["y"].astype(object)
-        if (other := ~np.isin(y, known)).any():
-            label, names = y[other][0], known.tolist()
-            raise DataError(f"{self.name}: y contains {label!r}, which is not among the classes {names}.")
+        labels, codes = np.unique(rows["y"].astype(object), return_inverse=True)
         others = {name: array for name, array in rows.items() if name != "y"}
-        return others | {"codes": np.searchsorted(known, y)}
+        return others | {"codes": codes.reshape(-1), "labels": labels.tolist()}
 
     def _decoded(self, rows: dict[str, Any]) -> dict[str, Any]:
         if "codes" not in rows:
             return rows
-        labels = self._class_labels()[rows["codes"]]
-        return {name: array for name, array in rows.items() if name != "codes"} | {"y": labels}
+        labels = rows["labels"] if "labels" in rows else self.estimator.classes_.tolist()
+        y = np.array(labels, dtype=object)[rows["codes"]]
+        return {name: array for name, array in rows.items() if name not in ("codes", "labels")} | {"y": y}
 
 
 def _labels(estimator: Estimator, classes: Any, name: str) -> Any:
@@ -436,8 +434,6 @@ def _labels(estimator: Estimator, classes: Any, name: str) -> Any:
             raise ValueError(f"{name}: classes are for a classifier, got a regressor.")
         return None
     if not estimator.__sklearn_is_fitted__():
-        if classes is None:
-            raise ValueError(f"{name}: an unfitted classifier needs classes: all labels of the stream.")
         return classes
     known = estimator.classes_
     if classes is not None and not np.array_equal(np.unique(classes), known):
@@ -450,7 +446,8 @@ def _blocks(arrays: dict[str, Any], columns: int | None) -> list[Block]:
     block = from_arrays(arrays)
     if block is None:
         return []
-    if block.X.shape[1] != (columns or block.X.shape[1]) or np.shape(block.y) != (len(block),):
+    wrong = not isinstance(block.X, Table) and block.X.shape[1] != (columns or block.X.shape[1])
+    if wrong or np.shape(block.y) != (len(block),):
         raise ValueError("its rows have an unexpected number of columns or labels")
     return [block]
 

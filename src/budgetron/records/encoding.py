@@ -128,6 +128,18 @@ class Encoding:
 
     def encode_one(self, record: Mapping[str, Any], grow: bool = True) -> Matrix:
         """The row of one record, the same as that of a table of this record."""
+        row = self.known_one(record) if grow else self._quick_one(record)
+        if row is not None:
+            return row
+        return self.encode(from_dicts([record]), grow)[0].reshape(-1)
+
+    def known_one(self, record: Mapping[str, Any]) -> Matrix | None:
+        """The row of one record; None if a column or value in it is new."""
+        row = self._quick_one(record)
+        return self._any_known_one(record) if row is None else row
+
+    def _quick_one(self, record: Mapping[str, Any]) -> Matrix | None:
+        """The row of a record of numbers and of values that have a slot, else None."""
         row = self._template.copy()
         numbers, indicators = self._numbers, self._indicators
         try:
@@ -136,12 +148,12 @@ class Encoding:
                     row[numbers[name]] = value
                 elif value is not None:
                     row[indicators[name][value]] = 1.0
-        except (KeyError, TypeError, OverflowError, AttributeError):  # anything but what has a slot
-            return self._any_one(record, grow)
+        except (KeyError, TypeError, OverflowError):
+            return None
         return row
 
-    def _any_one(self, record: Mapping[str, Any], grow: bool) -> Matrix:
-        """The same for any record. What is new goes through a table, which does not happen often."""
+    def _any_known_one(self, record: Mapping[str, Any]) -> Matrix | None:
+        """The same for dates, hashed values and everything else that is not new."""
         row, block = self._template.copy(), self._block
         for name, value in sorted(normal_record(record).items()):
             known, text, number = self._known.get(name), None, 0.0
@@ -150,9 +162,8 @@ class Encoding:
             else:
                 number = value[0] if isinstance(value, tuple) else value
             slot = None if known is None else known.number if text is None else known.values.get(text)
-            if grow and self._is_new(name, known, text, slot, isinstance(value, tuple)):
-                X, _ = self.encode(from_dicts([record]))
-                return X.reshape(-1)
+            if self._is_new(name, known, text, slot, isinstance(value, tuple)):
+                return None
             if slot is not None:
                 row[slot] = number if text is None else 1.0
             elif block is not None and self._is_hashed(name, known, text):

@@ -23,6 +23,8 @@ from budgetron._exports import exported
 from budgetron._tasks import Labels, Targets
 from budgetron.errors import ModelFileError
 from budgetron.learners import Learner, Model
+from budgetron.records.encoder import Encoder
+from budgetron.records.encoding import Encoding
 from budgetron.serialization import durable, tensors
 from budgetron.serialization.described import describe, plain, revive
 from budgetron.serialization.extra import describe_extra, revive_extra
@@ -34,8 +36,10 @@ FORMAT_VERSION = 1
 
 _STATE, _CLASSES, _COUNTS = "state/", "classes", "class_counts"
 _FITTED = {"learner", "dtype", "seed", "n_features_in", "feature_names_in", "classes"}
+_SOMETIMES = {"labels", "encoding"}
 ATTRIBUTES = {
-    *("_model", "learner_", "gamma_", "classes_", "_class_counts", "n_features_in_", "feature_names_in_")
+    *("_model", "learner_", "gamma_", "classes_", "_labels", "_class_counts", "n_features_in_"),
+    *("feature_names_in_", "encoding_"),
 }
 """The attributes of a fitted estimator that are not parameters."""
 _LABELS = (bool, int, float, str)
@@ -83,7 +87,9 @@ def save(estimator: Any, path: Path, extra: Mapping[str, Any] | None = None) -> 
             "n_features_in": model.n_features,
             "feature_names_in": _names(getattr(estimator, "feature_names_in_", None)),
             "classes": _describe_classes(getattr(estimator, "classes_", None), arrays),
-        },
+        }
+        | _describe_labels(estimator)
+        | ({} if estimator.encoding_ is None else {"encoding": _describe_encoding(estimator.encoding_)}),
         "extra": describe_extra({} if extra is None else extra, "extra", arrays),
     }
     counts = getattr(estimator, "_class_counts", None)
@@ -193,16 +199,18 @@ def _describe_estimator(estimator: Any) -> dict[str, Any]:
                 f"{kind.__name__}: attribute {name!r} has no place in a model file; "
                 "delete it, or pass it in extra."
             )
-    weight = params.pop("class_weight", None)
+    weight, encoder = params.pop("class_weight", None), params.pop("encoder", None)
     described = {name: describe(value, name) for name, value in params.items()}
     if weight is not None:  # a file without class weights does not mention them
         described["class_weight"] = _describe_weight(weight)
+    if encoder is not None:
+        described["encoder"] = describe(encoder, "encoder")
     return {"type": kind.__name__} | described
 
 
 def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> Any:
     said, fitted = description["estimator"], description["fitted"]
-    if not isinstance(said, dict) or not isinstance(fitted, dict) or set(fitted) != _FITTED:
+    if not isinstance(said, dict) or not isinstance(fitted, dict) or set(fitted) - _SOMETIMES != _FITTED:
         raise ValueError("its description has the wrong form")
     name, params = said.get("type"), {key: value for key, value in said.items() if key != "type"}
     kind: Any = exported(BaseEstimator).get(name) if isinstance(name, str) else None
@@ -218,7 +226,7 @@ def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> An
     estimator.set_params(**revived)
     n_features = _natural(fitted, "n_features_in", 1, _MOST_FEATURES)
     names = _revive_names(fitted["feature_names_in"], n_features)
-    classes = _revive_classes(fitted["classes"], arrays)
+    classes = _revive_classes(fitted["classes"], arrays, 0 if "labels" in fitted else 2)
     if is_classifier(estimator) != (classes is not None):
         raise ValueError(f"{name} has the wrong kind of labels")
     state = {key.removeprefix(_STATE): a for key, a in arrays.items() if key.startswith(_STATE)}
@@ -227,9 +235,11 @@ def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> An
     if names is not None:
         estimator.feature_names_in_ = names
     if classes is not None:
-        estimator.classes_ = classes
+        estimator._know_codes(classes, *_revive_codes(len(classes), fitted.get("labels")))
         if _COUNTS in arrays:
             estimator._class_counts = _revive_counts(arrays[_COUNTS], len(classes))
+    if "encoding" in fitted:
+        estimator.encoding_ = _revive_encoding(fitted["encoding"], n_features)
     return estimator
 
 
@@ -243,7 +253,7 @@ def _revive_model(
         raise ValueError("features are neither float32 nor float64")
     if classes is not None and len(classes) > max(2, len(state)):
         raise ValueError("there are more classes than arrays")  # before memory is allocated for each class
-    task = Targets() if classes is None else Labels(len(classes))
+    task = Targets() if classes is None else Labels(max(2, len(classes)))
     seed = _natural(fitted, "seed", 0, 2**64 - 1)
     return Model.restored(learner, task, n_features, fitted["dtype"], seed, state)
 
@@ -253,6 +263,46 @@ def _natural(said: dict[str, Any], name: str, least: int, most: int) -> int:
     if type(value) is not int or not least <= value <= most:
         raise ValueError(f"{name} must be a whole number from {least} to {most}")
     return value
+
+
+# ---- records, and labels that come later
+
+
+def _describe_encoding(encoding: Encoding) -> dict[str, Any]:
+    parts = {"most_columns": encoding.most_columns, "most_values": encoding.most_values}
+    return parts | {"time_parts": list(encoding.time_parts), "state": encoding.state()}
+
+
+def _revive_encoding(said: Any, n_features: int) -> Encoding:
+    if not isinstance(said, dict) or set(said) != {"most_columns", "most_values", "time_parts", "state"}:
+        raise ValueError("its encoding has the wrong form")
+    encoding = Encoder(said["most_columns"], said["most_values"], said["time_parts"]).build()
+    encoding.restore(said["state"])
+    if encoding.width != n_features:
+        raise ValueError("its encoding does not have as many columns as the model")
+    return encoding
+
+
+def _describe_labels(estimator: Any) -> dict[str, Any]:
+    """Nothing for labels that are fixed and have codes in their order."""
+    labels = getattr(estimator, "_labels", None)
+    if labels is None or (labels.fixed and labels.is_sorted):
+        return {}
+    return {"labels": {"fixed": labels.fixed, "codes": labels.order.tolist()}}
+
+
+def _revive_codes(classes: int, said: Any) -> tuple[list[int], bool]:
+    """The codes of the sorted labels, and whether other labels are refused."""
+    if said is None:
+        return list(range(classes)), True
+    if not isinstance(said, dict) or set(said) != {"fixed", "codes"} or type(said["fixed"]) is not bool:
+        raise ValueError("its labels have the wrong form")
+    codes = said["codes"]
+    if not isinstance(codes, list) or not all(type(code) is int for code in codes):
+        raise ValueError("its labels have no codes")
+    if sorted(codes) != list(range(classes)):
+        raise ValueError("its labels do not have one code each")
+    return codes, said["fixed"]
 
 
 # ---- class weights
@@ -310,7 +360,7 @@ def _describe_classes(classes: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
     return "text" if text else "numbers"
 
 
-def _revive_classes(said: Any, arrays: tensors.Arrays) -> npt.NDArray[Any] | None:
+def _revive_classes(said: Any, arrays: tensors.Arrays, least: int) -> npt.NDArray[Any] | None:
     if said is None:
         return None
     if _texts(said):
@@ -319,8 +369,8 @@ def _revive_classes(said: Any, arrays: tensors.Arrays) -> npt.NDArray[Any] | Non
         raise ValueError("its labels are of no known kind, or missing")
     else:
         classes = arrays[_CLASSES].copy() if said == "numbers" else from_code_points(arrays[_CLASSES])
-    if classes.ndim != 1 or len(classes) < 2 or not (classes[:-1] < classes[1:]).all():
-        raise ValueError("its labels must be at least two, sorted, each one once")
+    if classes.ndim != 1 or len(classes) < least or not (classes[:-1] < classes[1:]).all():
+        raise ValueError(f"its labels must be at least {least}, sorted, each one once")
     if classes.dtype.kind == "f" and not ((classes == np.floor(classes)) & (abs(classes) < 2.0**63)).all():
         raise ValueError("its labels are not whole numbers that scikit-learn takes for labels")
     return classes

@@ -16,6 +16,7 @@ from budgetron.streams.arrays import from_arrays
 from budgetron.streams.dense import Dense
 from budgetron.streams.described import described, revived
 from budgetron.streams.labels import EncodeLabels
+from budgetron.streams.pairs import from_pairs
 from budgetron.streams.scaling import MinMax, Standardise
 from budgetron.streams.shuffling import ShuffleBuffer
 from budgetron.streams.svmlight import from_svmlight
@@ -34,6 +35,7 @@ __all__ = [
     "described",
     "from_arrays",
     "from_csv",
+    "from_pairs",
     "from_parquet",
     "from_svmlight",
     "revived",

@@ -13,6 +13,8 @@ from scipy import sparse
 
 from budgetron import _check
 from budgetron._rows import Matrix
+from budgetron.records.table import Table
+from budgetron.records.table import joined as joined_tables
 from budgetron._text import shown
 from budgetron.errors import DataError
 
@@ -143,7 +145,10 @@ def joined(blocks: Sequence[Block]) -> Block:
     if len(blocks) == 1:
         return blocks[0]
     rows = [block.X for block in blocks]
-    X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
+    if isinstance(rows[0], Table):
+        X = joined_tables(rows)
+    else:
+        X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
     y = None if blocks[0].y is None else np.concatenate([block.y for block in blocks])
     return Block(X, y, blocks[0].start)
 
@@ -151,6 +156,8 @@ def joined(blocks: Sequence[Block]) -> Block:
 def as_arrays(block: Block) -> dict[str, Any]:
     """The block as arrays for a model file, without its start."""
     X, labels = block.X, {} if block.y is None else {"y": block.y}
+    if isinstance(X, Table):
+        return {"table": X.as_arrays()} | labels
     if not sparse.issparse(X):
         return {"X": X} | labels
     columns = np.array([X.shape[1]])
@@ -160,6 +167,8 @@ def as_arrays(block: Block) -> dict[str, Any]:
 def from_arrays(arrays: Mapping[str, Any]) -> Block | None:
     """The block that `as_arrays` saved, or None. Indices are checked, since native code will use them."""
     X = arrays.get("X")
+    if "table" in arrays:
+        X = Table.from_arrays(arrays["table"])
     if "data" in arrays:
         shape = (len(arrays["indptr"]) - 1, int(arrays["columns"][0]))
         X = sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)

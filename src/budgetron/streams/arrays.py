@@ -8,6 +8,7 @@ from scipy import sparse
 
 from budgetron import _check
 from budgetron._rows import Matrix
+from budgetron.records.reading import is_records, to_table
 from budgetron.streams._stream import Block, Stream, too_few_rows
 
 
@@ -31,14 +32,16 @@ class ArrayStream(Stream):
 
 
 def from_arrays(X: Any, y: Any = None, rows: int = 1000) -> ArrayStream:
-    """A stream of the rows of an array or sparse matrix, in blocks of ``rows`` rows.
+    """A stream of the rows of an array, a sparse matrix or a frame, in blocks of ``rows`` rows.
+
+    A list of dicts, and a frame of anything but numbers, gives blocks of records.
 
     >>> from budgetron import streams
     >>> [len(block) for block in streams.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 0], rows=2)]
     [2, 1]
     """
-    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-    if X.ndim != 2:
+    X = to_table(X) if is_records(X) else X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    if len(X.shape) != 2:
         raise ValueError(f"from_arrays: X must have two dimensions, got {X.ndim}.")
     if y is not None:
         _check.one_kind("from_arrays: y", y)
