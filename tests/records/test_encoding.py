@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+import timeit
 
 import numpy as np
 import pytest
@@ -317,3 +318,12 @@ def test_forged_states_are_refused(state):
         encoding.restore(state)
     assert encoding.columns == ["a"]
     assert len(encoding.encode_one({"a": 1})) == 1
+
+
+@pytest.mark.timing
+def test_one_record_is_quick():
+    """A record of 20 numbers whose names are known takes 10 microseconds, 20 on a busy machine."""
+    encoding, record = Encoder().build(), {f"n{i}": 1.5 * i for i in range(20)}
+    encoding.encode_one(record)
+    seconds = min(timeit.repeat(lambda: encoding.encode_one(record), number=1000, repeat=20)) / 1000
+    assert seconds < 20e-6

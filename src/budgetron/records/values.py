@@ -153,6 +153,7 @@ def seconds_of(times: Array) -> Array:
 
 def seconds_from(counts: Array, per_second: int, missing: Array) -> Array:
     """Seconds from whole counts of a unit. Whole seconds and the rest are added, so all units agree."""
-    whole, rest = np.divmod(counts, per_second)
-    seconds = whole + rest / per_second if per_second > 1 else counts.astype(np.float64)
-    return np.where(missing, np.nan, seconds)
+    whole = counts // per_second
+    seconds: Array = whole + (counts - whole * per_second) / per_second
+    seconds[missing] = np.nan
+    return seconds
