@@ -316,6 +316,8 @@ class Encoding:
                 known.times = self._widen(self._waves, np.nan)
             return
         text = arrival.text
+        if text is not None and known is not None and text in known.values:  # a table may have texts twice
+            return
         if known is None:
             self._others_hashed = True
         elif text is None and self._free > 0:
