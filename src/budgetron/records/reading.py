@@ -236,7 +236,7 @@ def _of_polars(series: Any) -> Column:
 
     if series.dtype != pl.Object:  # which would be exported as addresses
         try:
-            return column_of_arrow(pa.chunked_array(series), series.name)
+            return column_of_arrow(series.to_arrow(), series.name)
         except pa.ArrowException:  # integers of 128 bits
             pass
     return column_of(series.to_list(), series.name)
