@@ -2,6 +2,7 @@
 
 import datetime as dt
 from decimal import Decimal
+from itertools import pairwise
 
 from hypothesis import strategies as st
 
@@ -33,4 +34,4 @@ def cuts(n):
 def pieces(rows, places):
     """The list cut at these places."""
     ends = [0, *places, len(rows)]
-    return [rows[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    return [rows[a:b] for a, b in pairwise(ends)]

@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+import timeit
 
 import numpy as np
 import pytest
@@ -116,10 +117,10 @@ def test_shuffled_rows_do_not_depend_on_batches(data):
     orders = data.draw(st.permutations(range(len(rows))))
     whole, other = encoder.build(), encoder.build()
     table = from_dicts(rows)
-    X, growth = whole.encode(table[np.array(orders, int)])
+    _, growth = whole.encode(table[np.array(orders, int)])
     cut = data.draw(cuts(len(rows)))
     held = joined(pieces(table, cut))
-    parts, points = in_pieces(other, [held[np.array(part, int)] for part in pieces(orders, cut)])
+    _, points = in_pieces(other, [held[np.array(part, int)] for part in pieces(orders, cut)])
     assert points == growth
     assert other.state() == whole.state()
 
@@ -215,7 +216,8 @@ import numpy as np
 from budgetron import Encoder
 from budgetron.records.reading import from_dicts
 encoding = Encoder(most_columns=40, most_values=2).build()
-X, _ = encoding.encode(from_dicts([{f"c{i % 17}": f"v{i}", "n": i, "w\\u00df": 0.1 * i} for i in range(200)]))
+rows = [{f"c{i % 17}": f"v{i}", "n": i, "w\\u00df": 0.1 * i} for i in range(200)]
+X, _ = encoding.encode(from_dicts(rows))
 print(np.nan_to_num(X).tobytes().hex(), encoding.columns)
 """
 
@@ -236,10 +238,7 @@ def test_the_hash_is_fixed():
     encoding = Encoder(most_columns=33, most_values=1).build()
     encoding.encode_one({"a": 1.0})
     rows = [encoding.encode_one({"user": text})[1:] for text in ("DE", "FR", "ß")]
-    assert [(int(np.argmax(np.abs(row))), row.sum()) for row in rows] == HASHES
-
-
-HASHES = []
+    assert [(int(np.argmax(np.abs(row))), row.sum()) for row in rows] == [(30, 1.0), (20, 1.0), (11, 1.0)]
 
 
 def test_refused_records_change_nothing():
@@ -319,3 +318,12 @@ def test_forged_states_are_refused(state):
         encoding.restore(state)
     assert encoding.columns == ["a"]
     assert len(encoding.encode_one({"a": 1})) == 1
+
+
+@pytest.mark.timing
+def test_one_record_is_quick():
+    """A record of 20 numbers whose names are known takes 10 microseconds, 20 on a busy machine."""
+    encoding, record = Encoder().build(), {f"n{i}": 1.5 * i for i in range(20)}
+    encoding.encode_one(record)
+    seconds = min(timeit.repeat(lambda: encoding.encode_one(record), number=1000, repeat=20)) / 1000
+    assert seconds < 20e-6

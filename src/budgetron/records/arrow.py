@@ -5,19 +5,28 @@ from typing import Any
 import numpy as np
 
 from budgetron.records.table import Array, Column
-from budgetron.records.values import RefusedValueError, coded, column_of, seconds_from, unexpected
-
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+from budgetron.records.values import (
+    PER_SECOND,
+    RefusedValueError,
+    categories,
+    coded,
+    column_of,
+    seconds_from,
+    unexpected,
+)
 
 
 def column_of_arrow(array: Any, name: str) -> Column:
     """The column of a pyarrow array, chunked or not."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
+    if isinstance(array, pa.RunEndEncodedArray):
+        array = pc.run_end_decode(array)
     kind, is_a = array.type, pa.types
     if array.null_count == len(array):
         return Column()
@@ -25,10 +34,9 @@ def column_of_arrow(array: Any, name: str) -> Column:
         numbers: Array = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         return Column(numbers)
     if is_a.is_dictionary(kind):
-        values = column_of_arrow(array.dictionary, name)
-        return values.spread(_filled(array.indices, -1)).compact()
-    if is_a.is_string(kind) or is_a.is_large_string(kind) or is_a.is_string_view(kind):
-        if is_a.is_string_view(kind):
+        return categories(_filled(array.indices, -1), array.dictionary.to_pylist())
+    if is_a.is_string(kind) or is_a.is_large_string(kind) or str(kind) == "string_view":
+        if str(kind) == "string_view":  # which pyarrow 15 does not have
             array = array.cast(pa.large_string())
         encoded = array.dictionary_encode()
         return coded(_filled(encoded.indices, -1), encoded.dictionary.to_pylist())
@@ -74,4 +82,4 @@ def _seconds(array: Any) -> Array:
         array = array.cast(pa.int32())
     array = array.cast(pa.int64())
     counts: Array = array.fill_null(0).to_numpy(zero_copy_only=False)
-    return seconds_from(counts * 86400 if days else counts, _PER_SECOND[unit], missing)
+    return seconds_from(counts * 86400 if days else counts, PER_SECOND[unit], missing)

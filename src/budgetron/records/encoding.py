@@ -8,8 +8,7 @@ whether it is hashed is the same for all rows.
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,7 +113,10 @@ class Encoding:
 
     def copy(self) -> "Encoding":
         """An encoding in the same state, which grows separately."""
-        return deepcopy(self)
+        other = Encoding(self.most_columns, self.most_values, self.time_parts)
+        columns = [replace(known, values=dict(known.values)) for known in self._known.values()]
+        other._install(columns, self._block, self._others_hashed, self.width)
+        return other
 
     # ---- encoding
 
@@ -327,6 +329,8 @@ class Encoding:
                 known.times = self._widen(self._waves, np.nan)
             return
         text = arrival.text
+        if text is not None and known is not None and text in known.values:  # a table may have texts twice
+            return
         if known is None:
             self._others_hashed = True
         elif text is None and self._free > 0:
@@ -394,6 +398,9 @@ class Encoding:
             raise ValueError("the slots of the encoder do not fit together")
         if block is None and (state["others_hashed"] or any(known.hashed for known in columns)):
             raise ValueError("the encoder has hashed values, but no slots for them")
+        self._install(columns, block, state["others_hashed"], width)
+
+    def _install(self, columns: list[Known], block: int | None, others_hashed: bool, width: int) -> None:
         template = np.zeros(width)
         for known in columns:
             if known.number is not None:
@@ -403,7 +410,7 @@ class Encoding:
         self._known = {known.name: known for known in columns}
         self._numbers = {known.name: known.number for known in columns if known.number is not None}
         self._indicators = {known.name: known.values for known in columns if known.values}
-        self._block, self._others_hashed, self._template = block, state["others_hashed"], template
+        self._block, self._others_hashed, self._template = block, others_hashed, template
 
     def _restored(self, said: Any) -> Known:
         if (

@@ -11,7 +11,7 @@ from budgetron._text import shown
 from budgetron.records.arrow import column_of_arrow
 from budgetron.records.cells import column_of_cells
 from budgetron.records.table import Column, Table
-from budgetron.records.values import NUMBERS, coded, column_of, placed, seconds_of
+from budgetron.records.values import NUMBERS, categories, coded, column_of, placed, seconds_of
 
 
 def to_table(X: Any) -> Table:
@@ -113,10 +113,17 @@ def from_frame(frame: Any) -> Table:
 
 
 def from_arrow(batch: Any, cells: Iterable[str] = ()) -> Table:
-    """The table of a pyarrow table or record batch; columns named in ``cells`` are cells of a CSV file."""
+    """The table of a pyarrow table or record batch.
+
+    Columns of strings that are named in ``cells`` hold the cells of a CSV file.
+    """
+    import pyarrow as pa
+
     read = set(cells)
     columns = {
-        name: column_of_cells(array) if name in read else column_of_arrow(array, name)
+        name: column_of_cells(array)
+        if name in read and array.type in (pa.string(), pa.large_string())
+        else column_of_arrow(array, name)
         for name, array in zip(_names(batch.schema.names), batch.columns, strict=True)
     }
     return Table(batch.num_rows, columns).normal()
@@ -202,8 +209,7 @@ def _of_pandas(series: Any, name: str) -> Column:
 
     kind = series.dtype
     if isinstance(kind, pd.CategoricalDtype):
-        values = _of_pandas(series.cat.categories.to_series(), name)
-        return values.spread(series.cat.codes.to_numpy())
+        return categories(series.cat.codes.to_numpy().astype(np.int32), list(series.cat.categories))
     if isinstance(kind, pd.ArrowDtype):
         import pyarrow as pa
 
@@ -228,6 +234,9 @@ def _of_polars(series: Any) -> Column:
     import polars as pl
     import pyarrow as pa
 
-    if series.dtype in (pl.Object, pl.Int128):  # Arrow has no such types
-        return column_of(series.to_list(), series.name)
-    return column_of_arrow(pa.chunked_array(series), series.name)
+    if series.dtype != pl.Object:  # which would be exported as addresses
+        try:
+            return column_of_arrow(series.to_arrow(), series.name)
+        except pa.ArrowException:  # integers of 128 bits
+            pass
+    return column_of(series.to_list(), series.name)

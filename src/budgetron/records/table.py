@@ -50,9 +50,14 @@ class Column:
 
     def first(self) -> int | None:
         """The first row that has a value."""
-        present = self.present()
-        row = int(np.argmax(present)) if len(present) else 0
-        return row if len(present) and present[row] else None
+        firsts = []
+        if self.numbers is not None and len(self.numbers):
+            row = 0 if self.numbers[0] == self.numbers[0] else int(np.argmin(np.isnan(self.numbers)))
+            firsts += [row] if self.numbers[row] == self.numbers[row] else []
+        if self.codes is not None and len(self.codes):
+            row = int(np.argmax(self.codes >= 0)) if self.codes[0] < 0 else 0
+            firsts += [row] if self.codes[row] >= 0 else []
+        return min(firsts, default=None)
 
     def compact(self) -> "Column":
         """The same without parts and texts that no row uses."""
@@ -135,10 +140,10 @@ class Table:
 
     def normal(self) -> "Table":
         """The same with columns in the order of their first values, and none that has no value."""
-        kept = {name: column.compact() for name, column in self.columns.items()}
-        firsts = {name: column.first() for name, column in kept.items()}
-        names = sorted((n for n in kept if firsts[n] is not None), key=lambda n: firsts[n] or 0)
-        return Table(self.n_rows, {name: kept[name] for name in names})
+        firsts = {name: first for name, c in self.columns.items() if (first := c.first()) is not None}
+        return Table(
+            self.n_rows, {name: self.columns[name] for name in sorted(firsts, key=firsts.__getitem__)}
+        )
 
     def records(self) -> Iterator[dict[str, float | str]]:
         """The records one by one, without missing values."""

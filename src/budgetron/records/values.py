@@ -13,6 +13,8 @@ from budgetron.records.table import Array, Column
 
 BLANKS = " \t\n\v\f\r"
 NUMBERS = frozenset({float, int, bool, np.bool_, *(np.dtype(code).type for code in "efdbhilqBHILQ")})
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_LONG_UNITS = {"m": 60.0, "h": 3600.0, "D": 86400.0, "W": 604800.0}
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
@@ -89,6 +91,20 @@ def coded(codes: Array, texts: Sequence[str]) -> Column:
     return Column(codes=codes, texts=texts)
 
 
+def categories(codes: Array, values: Sequence[Any]) -> Column:
+    """A column of categories, which are texts: the user has said so, even if they look like numbers."""
+    texts = [value if isinstance(value, str) else _label(value) for value in values]
+    return coded(codes, texts)
+
+
+def _label(value: Any) -> str:
+    try:
+        normal = normalised(value)
+    except (ValueError, OverflowError):  # anything may be a category, such as an interval
+        return str(value)
+    return "" if normal is None else normal if isinstance(normal, str) else str(value)
+
+
 def normalised(value: Any) -> float | tuple[float] | str | None:
     """A number, a date as ``(seconds,)``, a text, or None if missing; else ValueError with the reason."""
     kind = type(value)
@@ -142,17 +158,20 @@ def _seconds(span: dt.timedelta) -> float:
 def seconds_of(times: Array) -> Array:
     """Seconds (since 1970) of an array of datetime64 or timedelta64; NaN for NaT."""
     unit, step = np.datetime_data(times.dtype)
-    if unit == "generic":  # only NaT has no unit
-        return np.full(len(times), np.nan)
-    units = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-    if step != 1 or unit not in units:
+    missing = np.isnat(times)
+    if unit == "generic" and not missing.all():
+        raise ValueError("expected a time with a unit, got one without")
+    if unit in _LONG_UNITS:  # as floats, since NumPy does not notice an overflow
+        return np.where(missing, np.nan, times.view(np.int64) * (step * _LONG_UNITS[unit]))
+    if step != 1 or unit not in PER_SECOND:
         unit = "ns" if unit in ("ps", "fs", "as") else "s"
         times = times.astype(f"{times.dtype.kind}8[{unit}]")
-    return seconds_from(times.view(np.int64), units[unit], np.isnat(times))
+    return seconds_from(times.view(np.int64), PER_SECOND[unit], missing)
 
 
 def seconds_from(counts: Array, per_second: int, missing: Array) -> Array:
     """Seconds from whole counts of a unit. Whole seconds and the rest are added, so all units agree."""
-    whole, rest = np.divmod(counts, per_second)
-    seconds = whole + rest / per_second if per_second > 1 else counts.astype(np.float64)
-    return np.where(missing, np.nan, seconds)
+    whole = counts // per_second
+    seconds: Array = whole + (counts - whole * per_second) / per_second
+    seconds[missing] = np.nan
+    return seconds
