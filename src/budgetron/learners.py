@@ -211,11 +211,7 @@ class Model:
                 w = None if weights is None else weights[cut]
                 done = self._native.run(rows, y[cut], w, scores[cut])
                 if done < cut.stop - cut.start:
-                    raise DivergedError(
-                        f"Row {first + cut.start + done} gives a score that is not finite, so learning stopped "
-                        "before it: scale the features, or take a smaller step (eta, C or 1/lam).",
-                        cut.start + done,
-                    )
+                    raise _diverged(first + cut.start + done)
         except BaseException as error:
             error.rows_learned = self._native.rows_done - before  # type: ignore[attr-defined]
             raise
@@ -227,6 +223,19 @@ class Model:
         for cut, rows in self._blocks(X):
             scores[cut] = self._native.scores(rows)
         return scores
+
+    def learn_one(self, X: Floats, y: float) -> None:
+        """Learn the one row of X, with less overhead than `learn`."""
+        if self._native.run(self._one(X), np.array([y]), None, np.empty((1, self._native.outputs))) == 0:
+            raise _diverged(0)
+
+    def scores_of_one(self, X: Floats) -> list[float]:
+        """f(x) of the one row of X."""
+        [scores] = self._native.scores(self._one(X)).tolist()
+        return scores  # type: ignore[no-any-return]
+
+    def _one(self, X: Floats) -> _core.Rows:
+        return _core.dense(X if self.dtype == np.float64 else X.astype(self.dtype))
 
     def widen(self, n_features: int, n_classes: int | None = None) -> None:
         """Take more columns, or more classes, from now on; scores of old rows do not change by a bit.
@@ -401,3 +410,11 @@ class Model:
         vars(self).update({k: v for k, v in description.items() if k != "state"})
         self.restore(description["state"])
         watch(self)
+
+
+def _diverged(row: int) -> DivergedError:
+    return DivergedError(
+        f"Row {row} gives a score that is not finite, so learning stopped before it: scale the features, "
+        "or take a smaller step (eta, C or 1/lam).",
+        row,
+    )

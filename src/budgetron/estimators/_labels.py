@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import exp
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +48,11 @@ class KnownLabels:
     @cached_property
     def codes(self) -> dict[Any, int]:
         """The code of every label."""
-        return {label: code for code, label in enumerate(self.labels.tolist())}
+        return {label: code for code, label in enumerate(self._names)}
+
+    @cached_property
+    def _names(self) -> list[Any]:
+        return self.labels.tolist()
 
     @cached_property
     def is_sorted(self) -> bool:
@@ -100,6 +105,24 @@ class KnownLabels:
             raise ValueError(f"y contains {got!r}, but the known labels are {kind}, such as {known!r}.")
 
     # ---- from scores to labels
+
+    def prediction(self, scores: list[float]) -> Any:
+        """The predicted label of one row, the same as `predictions` gives."""
+        if len(self) <= 2:
+            best = int(len(self) == 2 and scores[0] >= 0)
+        else:
+            best = scores.index(max(scores))
+        return self._names[best]
+
+    def probabilities(self, scores: list[float]) -> dict[Any, float]:
+        """The probability of each label for one row."""
+        if len(self) <= 2:
+            half = scores[0] / 2
+            scores = [-half, half] if len(self) == 2 else [0.0]
+        most = max(scores)
+        shares = [exp(score - most) for score in scores]
+        total = sum(shares)
+        return {self._names[code]: shares[code] / total for code in self.order.tolist()}
 
     def predictions(self, pieces: list[Scored]) -> npt.NDArray[Any]:
         """The predicted label of every row: that of the best score, on ties the one known longest.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
+from math import isfinite
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -490,10 +491,14 @@ class Online(BaseEstimator):  # type: ignore[misc]
             return None
         return np.ascontiguousarray(row.reshape(1, -1)) if row.ndim == 1 else None
 
-    def _scores_of_one(self, x: Any) -> Floats:
-        self._fitted_model()
-        row = self._known_row(x)
-        return self._finite_scores([x]) if row is None else self._finite(self._model.scores(row))
+    def _scores_of_one(self, x: Any) -> list[float]:
+        model, row = self._fitted_model(), self._known_row(x)
+        if row is not None:
+            scores = model.scores_of_one(row)
+            if all(map(isfinite, scores)):
+                return scores
+        [scores] = self._finite_scores([x]).tolist()
+        return scores
 
     def _finite_scores(self, X: Any) -> Floats:
         model = self._fitted_model()

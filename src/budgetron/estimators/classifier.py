@@ -179,24 +179,22 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """
         with learning_lock(self):
             row, code = self._known_row(x), self._known_code(y)
-            if row is None or code is None:
+            if row is None or code is None or self.class_weight is not None:
                 self._learn_labels([x], [y], None, None)
             else:
-                self._learn_rows(row, np.array([code]), None, 0)
+                self._model.learn_one(row, 2.0 * code - 1 if len(self._labels) <= 2 else float(code))
         return self
 
     def predict_one(self, x: Any) -> Any:
         """The label of one row: a dict, or a sequence of numbers."""
         snapshot = self._snapshot()
-        [label] = snapshot._labels.predictions(snapshot._scored_one(x)).tolist()
-        return label
+        return snapshot._labels.prediction(snapshot._scores_of_one(x))
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """The probability of every label for one row: a dict, or a sequence of numbers."""
         snapshot = self._snapshot()
         snapshot.predict_proba  # noqa: B018  raises if the learner has no probabilities
-        [row] = np.exp(snapshot._labels.log_probabilities(snapshot._scored_one(x))).tolist()
-        return dict(zip(snapshot.classes_.tolist(), row, strict=True))
+        return snapshot._labels.probabilities(snapshot._scores_of_one(x))
 
     def progressive_predict(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -252,9 +250,6 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
     def _scored(self, X: Any) -> list[Scored]:
         return [Scored(self._finite_scores(X), len(self._labels))]
-
-    def _scored_one(self, x: Any) -> list[Scored]:
-        return [Scored(self._scores_of_one(x), len(self._labels))]
 
     def _known_code(self, y: Any) -> int | None:
         """The code of a label that is already known."""

@@ -75,12 +75,13 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
             if row is None or not _check.finite(y):
                 self._learn([x], [y], None)
             else:
-                self._learn_rows(row, np.array([y], dtype=np.float64), None, 0)
+                self._model.learn_one(row, float(y))
         return self
 
     def predict_one(self, x: Any) -> float:
         """The predicted target of one row: a dict, or a sequence of numbers."""
-        return float(self._snapshot()._scores_of_one(x)[0, 0])
+        [prediction] = self._snapshot()._scores_of_one(x)
+        return prediction
 
     def progressive_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Predict each row, then learn it (the online protocol); return the predictions."""
