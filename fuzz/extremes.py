@@ -5,7 +5,8 @@ An input is a learner with random parameters and a few batches of random rows. N
 
 * if a row is learned, every number of the model is finite;
 * if a row is refused, the error is one sentence, and the model is unchanged, bit for bit;
-* the model can be saved and loaded, and ordinary rows have finite scores or are refused.
+* the model can be saved and loaded, and ordinary rows have finite scores or are refused;
+* if the model is widened, by columns or classes, the scores of old rows do not change.
 
 An input depends only on its number: ``python -m fuzz.extremes --first 7 --count 1`` repeats number 7, and
 ``--show`` prints it. ``--minutes`` sets the time.
@@ -168,6 +169,7 @@ class Batch:
     X: Any
     y: Any
     weights: Any
+    classes: int | None = None  # that the model is widened to before it learns them
 
 
 @dataclasses.dataclass
@@ -197,7 +199,31 @@ def drawn(seed: int) -> Input:
         y = targets(draw, rng, n) if task == "regression" else rng.integers(0, CLASSES[task], n)
         weights = np.abs(sizes(draw, rng, (n,))) if draw.random() < 0.3 else None
         batches.append(Batch(sparse.csr_array(X) if csr else X, y, weights))
+    grow(random.Random(-1 - seed), task, batches)
     return Input(task, made, batches)
+
+
+def grow(draw: random.Random, task: str, batches: list[Batch]) -> None:
+    """Give the rows of some later batches more columns, and their labels more classes."""
+    more, classes, rng = 0, CLASSES.get(task), np.random.default_rng(draw.randrange(2**31))
+    for batch in batches[1:]:
+        if draw.random() < 0.4:
+            more += draw.choice([0, 1, 3, 70])
+            batch.classes = classes = classes and classes + draw.choice([0, 0, 1, 2])
+        new = (
+            sizes(draw, rng, (batch.X.shape[0], more))
+            if draw.random() < 0.5
+            else rng.normal(size=(len(batch.y), more))
+        )
+        new = np.clip(new, -1e18, 1e18).astype(batch.X.dtype)
+        stack = sparse.hstack if sparse.issparse(batch.X) else np.hstack
+        batch.X = (
+            sparse.csr_array(stack([batch.X, new])) if sparse.issparse(batch.X) else stack([batch.X, new])
+        )
+        if classes:
+            batch.y = np.where(
+                rng.random(len(batch.y)) < 0.3, rng.integers(0, classes, len(batch.y)), batch.y
+            )
 
 
 def sizes(draw: random.Random, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
@@ -267,6 +293,8 @@ def finite(model: Any) -> None:
         array = np.asarray(array)
         if name.endswith("neighbours.distance") and array.size == 1:
             continue  # infinite for a single support vector, which has no neighbour
+        if name.endswith(("scaled.least", "scaled.largest")):
+            array = np.where(np.isinf(array), 0, array)  # a new column has no range yet
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise Found(f"{name} = {array.ravel()[~np.isfinite(array.ravel())][:3]}, of {array.size}")
 
@@ -281,6 +309,9 @@ class Run:
 
     def fit(self, model: Any, batch: Batch) -> None:
         """Call ``partial_fit``, with ``classes`` if it is the first call."""
+        if hasattr(model, "_model"):
+            model.partial_fit(batch.X, batch.y, sample_weight=batch.weights)
+            return
         members.start(model, self.task, batch.X, batch.y, sample_weight=batch.weights)
 
     def take(self, batch: Batch) -> None:
@@ -301,6 +332,31 @@ class Run:
                 self.counts["learned"] += 1
                 finite(self.model)
                 return
+
+    def widen(self, columns: int, classes: int | None) -> None:
+        """Widen the model. Check that the scores of old rows stay, and that a refusal changes nothing."""
+        model, before = self.model._model, members.bits(self.model)
+        X = np.random.default_rng(1).normal(size=(3, model.n_features)).astype(model.dtype)
+        old = model.scores(X)
+        try:
+            model.widen(columns, classes)
+        except ValueError as refusal:
+            said(refusal)
+            if members.bits(self.model) != before:
+                raise Found(f"a refused widening has changed the model: {refusal}") from refusal
+            classes = None
+            model.widen(columns)
+        self.counts["widened"] += 1
+        self.model.n_features_in_ = columns
+        if classes:
+            self.model.classes_ = np.arange(classes)
+        new = model.scores(np.hstack([X, np.zeros((3, columns - X.shape[1]), dtype=X.dtype)]))
+        if old.shape[1] == 1 and new.shape[1] > 1:  # halves of the smallest numbers are rounded
+            same = np.allclose(new[:, 1] - new[:, 0], old[:, 0], rtol=1e-9, atol=1e-250, equal_nan=True)
+        else:
+            same = np.array_equal(new[:, : old.shape[1]], old, equal_nan=True)
+        if not same:
+            raise Found(f"widening to {columns}, {classes} has changed scores: {old} {new}")
 
     def refused(self, sentence: str, batch: Batch, twin: Any) -> Batch | None:
         """Check that the model has learned the rows before the refused one. Returns the rows after it."""
@@ -360,6 +416,12 @@ def work(seed: int) -> Counter[str]:
     except (ValueError, TypeError) as refusal:
         return Counter({"refused": bool(said(refusal))})
     for batch in made.batches:
+        if run.begun:
+            run.widen(batch.X.shape[1], batch.classes)
+        elif batch is not made.batches[0]:
+            break  # all rows were refused, so there is no model to widen
+        if hasattr(run.model, "classes_"):
+            batch.y = np.minimum(batch.y, len(run.model.classes_) - 1)  # if new classes were refused
         run.take(batch)
         if run.begun:
             run.copy()

@@ -166,11 +166,15 @@ class Stack final : public FeatureMap {
     double sum = 0;
     std::vector<double> part;
     each_part([&](const FeatureMap& map, auto each_piece) {
-      part.resize(map.size());
-      each_piece([&](std::size_t from, std::size_t count, std::size_t to) {
-        std::copy_n(z.data() + to, count, part.data() + from);
+      part.clear();
+      each_piece([&](std::size_t, std::size_t count, std::size_t at) {
+        if (map.tail() == 0)
+          sum += map.squared_norm(x, z.subspan(at, count));
+        else
+          part.insert(part.end(), z.begin() + static_cast<std::ptrdiff_t>(at),
+                      z.begin() + static_cast<std::ptrdiff_t>(at + count));
       });
-      sum += map.squared_norm(x, part);
+      if (map.tail() > 0) sum += map.squared_norm(x, part);
     });
     return sum;
   }

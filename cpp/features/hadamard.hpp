@@ -26,34 +26,38 @@ class HadamardFourier final : public FeatureMap {
     std::vector<double> G, S;
   };
 
-  // `width` is the d of the blocks, which are computed on first use. d columns have blocks of their own; the angles of
-  // all are added up. There are more than d columns only if the map was widened.
+  // `width` is the d of the blocks, which are computed on first use. If the map is widened beyond d columns, the next d
+  // columns have blocks of their own, then the next 2 d, 4 d and so on. The angles of all are added up.
   HadamardFourier(std::size_t components, std::size_t width, std::function<Blocks(std::size_t)> make)
       : D_(components), d_(width), make_(std::move(make)) {
     HadamardFourier::widen(width);
   }
   HadamardFourier(const HadamardFourier&) = delete;
 
+  // The width of the blocks number k.
+  static std::size_t width(std::size_t d, std::size_t k) { return k == 0 ? d : d << (k - 1); }
+
   std::size_t size() const override { return 2 * D_; }
   double squared_norm(const Row&, Vector) const override { return 1; }
 
   void begin() override { blocks_.front().get(); }
   void widen(std::size_t columns) override {
-    while (blocks_.size() * d_ < columns) blocks_.emplace_back([this, k = blocks_.size()] { return make_(k); });
+    while (first(blocks_.size()) < columns) blocks_.emplace_back([this, k = blocks_.size()] { return make_(k); });
   }
 
   void transform(const Stretch& rows, std::span<double> Z) const override {
-    const std::size_t n = (D_ + d_ - 1) / d_ * d_ + lanes;  // padded, because sine_cosine works on whole lanes
-    std::vector<double> x(blocks_.size() * d_), v(d_), more(n), angles(n);
+    const std::size_t last = width(d_, blocks_.size() - 1);
+    const std::size_t n = D_ + last + lanes;  // padded, because sine_cosine works on whole lanes
+    std::vector<double> x(first(blocks_.size())), v(last), more(n), angles(n);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       std::fill(x.begin(), x.end(), 0.0);
       std::visit([&](const auto& row) { row.each([&](std::size_t j, auto value) { x[j] = value; }); }, rows[i]);
       project(blocks_.front().get(), Vector(x).first(d_), v, angles);
       for (std::size_t k = 1; k < blocks_.size(); ++k) {
-        const Vector own = Vector(x).subspan(k * d_, d_);
+        const Vector own = Vector(x).subspan(first(k), width(d_, k));
         if (std::all_of(own.begin(), own.end(), [](double value) { return value == 0; })) continue;
         project(blocks_[k].get(), own, v, more);
-        add(1, more, angles);
+        add(1, Vector(more).first(D_), angles);
       }
       const auto z = Z.subspan(i * size(), size());
       loops->sine_cosine(angles.data(), 1 / std::sqrt(static_cast<double>(D_)), D_, z.data(), z.data() + D_);
@@ -70,21 +74,25 @@ class HadamardFourier final : public FeatureMap {
   }
 
  private:
+  // The first column that the blocks number k are for.
+  std::size_t first(std::size_t k) const { return k == 0 ? 0 : width(d_, k); }
+
   void project(const Blocks& blocks, Vector x, std::vector<double>& v, std::span<double> angles) const {
-    for (std::size_t at = 0; at < D_; at += d_) block(blocks, at, x, v, angles);
+    for (std::size_t at = 0; at < D_; at += x.size()) block(blocks, at, x, v, angles);
   }
   void block(const Blocks& blocks, std::size_t at, Vector x, std::vector<double>& v, std::span<double> angles) const {
-    for (std::size_t j = 0; j < d_; ++j) v[j] = blocks.B[at + j] * x[j];
-    loops->hadamard(v.data(), d_);
-    const auto out = angles.subspan(at, d_);
-    for (std::size_t j = 0; j < d_; ++j) out[j] = blocks.G[at + j] * v[blocks.P[at + j]];
-    loops->hadamard(out.data(), d_);
-    for (std::size_t j = 0; j < d_; ++j) out[j] *= blocks.S[at + j];
+    const std::size_t d = x.size();
+    for (std::size_t j = 0; j < d; ++j) v[j] = blocks.B[at + j] * x[j];
+    loops->hadamard(v.data(), d);
+    const auto out = angles.subspan(at, d);
+    for (std::size_t j = 0; j < d; ++j) out[j] = blocks.G[at + j] * v[blocks.P[at + j]];
+    loops->hadamard(out.data(), d);
+    for (std::size_t j = 0; j < d; ++j) out[j] *= blocks.S[at + j];
   }
 
   std::size_t D_, d_;
   std::function<Blocks(std::size_t)> make_;
-  std::deque<Lazy<Blocks>> blocks_;  // of each d columns
+  std::deque<Lazy<Blocks>> blocks_;
 };
 
 }  // namespace budgetron

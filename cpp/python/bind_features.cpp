@@ -130,9 +130,9 @@ void make_hadamard(HadamardFourier* self, std::size_t components, std::size_t wi
     nb::gil_scoped_acquire held;
     using Numbers = Array1<double>;
     const auto [B, P, G, S] = nb::cast<std::tuple<Numbers, Array1<Counter>, Numbers, Numbers>>(make(k));
-    const std::size_t n = (components + width - 1) / width * width;
+    const std::size_t d = HadamardFourier::width(width, k), n = (components + d - 1) / d * d;
     if (B.size() != n || P.size() != n || G.size() != n || S.size() != n ||
-        std::any_of(P.data(), P.data() + n, [width](Counter place) { return place >= width; }))
+        std::any_of(P.data(), P.data() + n, [d](Counter place) { return place >= d; }))
       throw nb::value_error("HadamardFourier: the blocks do not have the right size.");
     const auto copied = [n](const auto& v) { return std::vector(aligned(v), aligned(v) + n); };
     return HadamardFourier::Blocks{copied(B), copied(P), copied(G), copied(S)};

@@ -248,8 +248,8 @@ class Model:
         task = self._wider_task(n_classes)
         if not isinstance(n_features, (int, np.integer)) or n_features < self.n_features:
             raise ValueError(
-                f"widen: n_features must be a whole number of at least {self.n_features}, the features that "
-                f"the model has, got {n_features!r}."
+                f"widen: n_features must be a whole number of at least {self.n_features}, the features "
+                f"that the model has, got {n_features!r}."
             )
         if (n_features, task) == (self.n_features, self.task):
             return
@@ -270,8 +270,8 @@ class Model:
             raise ValueError("widen: a model of targets has no classes, so n_classes must be None.")
         if not isinstance(n_classes, (int, np.integer)) or n_classes < self.task.n_classes:
             raise ValueError(
-                f"widen: n_classes must be a whole number of at least {self.task.n_classes}, the classes that "
-                f"the model has, got {n_classes!r}."
+                f"widen: n_classes must be a whole number of at least {self.task.n_classes}, the classes "
+                f"that the model has, got {n_classes!r}."
             )
         return Labels(int(n_classes))
 

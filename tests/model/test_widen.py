@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,11 @@ MORE: list[Learner] = [
     ],
     Averaged(Mapped(INPUTS, OGD()), 0.5),
     Averaged(Kernelized(KERNEL, OGD(), RemoveOldest(10))),
-    Standardised(Stacked(*[Mapped(INPUTS, Kalman(prior=prior)) for prior in (1, 10)], algorithms.rbp(KERNEL, budget=10))),
+    Standardised(
+        Stacked(
+            *[Mapped(INPUTS, Kalman(prior=prior)) for prior in (1, 10)], algorithms.rbp(KERNEL, budget=10)
+        )
+    ),
     Standardised(Mapped(Stack(SparseFourier(9), Identity()), Kalman())),
     Ranged(Mapped(INPUTS, AdaGrad())),
     Stacked(Mapped(INPUTS, CoinBetting()), Mapped(INPUTS, OnlineNewton())),
@@ -73,7 +78,7 @@ MORE: list[Learner] = [
 
 
 def tasks() -> list[tuple[str, Learner]]:
-    """Every algorithm, every exported part in a learner, and more combinations with inputs among the features."""
+    """Every algorithm, every exported part in a learner, and combinations that have inputs as features."""
     named = [(task, members.make(name)) for task, name in members.cases()]
     mine = [(task, learner) for learner in MORE for task in members.TASKS]
     return named + members.combinations() + mine
@@ -149,7 +154,9 @@ def test_new_columns_of_wide_rows_change_no_score(name: str, dtype: Any) -> None
     model.widen(5000)
     wider = sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], 5000))
     assert_array_equal(model.scores(wider), before)
-    more = sparse.random_array((30, 5000), density=0.01, rng=np.random.default_rng(1), format="csr", dtype=dtype)
+    more = sparse.random_array(
+        (30, 5000), density=0.01, rng=np.random.default_rng(1), format="csr", dtype=dtype
+    )
     model.learn(more, np.resize([1.0, -1.0], 30))
     assert np.isfinite(model.scores(more)).all()
 
@@ -175,11 +182,15 @@ def test_new_classes_keep_the_differences_of_scores(task: str, learner: Learner)
 
 
 @all_cases
-def test_learning_goes_on_and_files_hold_the_model(task: str, learner: Learner, tmp_path: Any) -> None:
+def test_learning_goes_on_and_a_state_holds_the_model(task: str, learner: Learner) -> None:
     X, y = rows(task)
     classes = {"binary": 4, "multiclass": 5}.get(task) if members._defined("multiclass", learner) else None
     wide, _ = rows(task, 80, seed=1, features=9)
-    label = np.random.default_rng(0).integers(0, classes, 80).astype(float) if classes else rows(task, 80, seed=1)[1]
+    label = (
+        np.random.default_rng(0).integers(0, classes, 80).astype(float)
+        if classes
+        else rows(task, 80, seed=1)[1]
+    )
     model = learned(task, learner, X, y)
     model.widen(9, classes)
     copied = clone(model)
@@ -236,7 +247,12 @@ def test_a_new_column_is_learned() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 6))
     y = np.sign(X[:, 5])
-    for features in (Identity(), RandomFourier(Gaussian(0.3), 50), SparseFourier(50), HadamardFourier(KERNEL, 50)):
+    for features in (
+        Identity(),
+        RandomFourier(Gaussian(0.3), 50),
+        SparseFourier(50),
+        HadamardFourier(KERNEL, 50),
+    ):
         model = learned("binary", Mapped(features, Kalman()), X[:50, :2].copy(), y[:50])
         model.widen(6)
         model.learn(X[50:], y[50:])
@@ -245,7 +261,10 @@ def test_a_new_column_is_learned() -> None:
 
 def test_probabilities_keep_their_ratio() -> None:
     X, y = rows("binary")
-    for learner in (Mapped(INPUTS, Kalman()), Stacked(algorithms.rbp(KERNEL, budget=10), Mapped(INPUTS, Kalman()))):
+    for learner in (
+        Mapped(INPUTS, Kalman()),
+        Stacked(algorithms.rbp(KERNEL, budget=10), Mapped(INPUTS, Kalman())),
+    ):
         model = learned("binary", learner, X, y)
         logit = model.scores(X)[:, 0]
         model.widen(3, 3)
@@ -328,3 +347,44 @@ def test_never_widened_has_the_fields_of_before() -> None:
     assert "widened.from" not in model.state()
     model.widen(4)
     assert model.state()["widened.from"].tolist() == [3, 2]
+
+
+@pytest.mark.parametrize(
+    "features", [Identity(), INPUTS, HadamardFourier(KERNEL, 4), Nystrom(KERNEL, 8), SparseFourier(4)]
+)
+def test_a_file_that_claims_many_columns_takes_no_memory(features: Any) -> None:
+    X, y = rows("binary")
+    model = learned("binary", Standardised(Mapped(features, Kalman())), X[:, :1].copy(), y)
+    state = model.state() | {"widened.from": np.array([1, 2], dtype=np.uint64)}
+    with pytest.raises(ValueError, match="do not fit together"):
+        Model.restored(model.learner, model.task, 2**31 - 1, model.dtype, 3, state)
+
+
+def test_readers_in_other_threads_meet_the_old_model_or_the_new_one() -> None:
+    X, y = rows("multiclass")
+    model = learned(
+        "multiclass", Stacked(algorithms.rbp(KERNEL, budget=10), Mapped(INPUTS, Kalman())), X, y
+    )
+    expected, stop, wrong = model.scores(X), threading.Event(), []
+
+    def read() -> None:
+        while not stop.is_set():
+            try:
+                scores = model.scores(padded(X, model.n_features))
+            except ValueError as refusal:
+                if "features, X has" not in str(refusal):
+                    wrong.append(refusal)
+            else:
+                if not np.array_equal(scores, expected):
+                    wrong.append(scores)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for columns in range(4, 60):
+        model.widen(columns)
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert not wrong
+    assert_array_equal(model.scores(padded(X, 59)), expected)

@@ -68,7 +68,9 @@ class _Fourier(FeatureMap):
         """The frequencies of one column that is new since the map was built, as those of RandomFourier."""
 
         def later(j: int) -> Floats:
-            return self._frequencies_at(_inside(np.column_stack([_core.uniforms(seed, D, stream=j + 1), radii()])))
+            return self._frequencies_at(
+                _inside(np.column_stack([_core.uniforms(seed, D, stream=j + 1), radii()]))
+            )
 
         return later
 
@@ -122,7 +124,8 @@ class RandomFourier(_Fourier):
             return native
 
         def radii() -> Floats:
-            return _core.uniforms(seed, D)
+            uniforms: Floats = _core.uniforms(seed, D)
+            return uniforms
 
         def make() -> Floats:
             columns = [_core.uniforms(seed, D, stream=j + 1) for j in range(d)]
@@ -213,8 +216,8 @@ class SobolFourier(_Fourier):
 
         def points() -> Floats:
             points = qmc.Sobol(d + 1, rng=np.random.default_rng(seed))
-            p = points.random_base2(max(1, int(np.ceil(np.log2(D)))))[:D]
-            return np.clip(p, 2.0**-54, 1 - 2.0**-53)
+            p: Floats = points.random_base2(max(1, int(np.ceil(np.log2(D)))))[:D]
+            return p.clip(2.0**-54, 1 - 2.0**-53)
 
         later = self._later(D, seed, lambda: points()[:, -1])
         return _core.given_frequencies(d, D, lambda: self._frequencies_at(points()), later)
@@ -256,9 +259,10 @@ class HadamardFourier(_Fourier):
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:  # noqa: ARG002
         """The native map; checks the description."""
         D, key, gamma = _components(self), self._seed(seed), self._gamma()
-        d = 1 << max(0, n_features - 1).bit_length()
+        width = 1 << max(0, n_features - 1).bit_length()
 
         def make(k: int) -> tuple[npt.NDArray[Any], ...]:
+            d = width << max(0, k - 1)  # of the blocks of columns that were added later: k > 0
             random, shape = np.random.Generator(np.random.Philox(key=key + (k << 64))), (-(-D // d), d)
             G = random.standard_normal(shape)
             lengths = np.sqrt(2 * gamma * random.chisquare(d, shape))
@@ -267,7 +271,7 @@ class HadamardFourier(_Fourier):
             S = lengths / (np.sqrt(d) * np.linalg.norm(G, axis=1, keepdims=True))
             return B.ravel(), P.ravel(), G.ravel(), S.ravel()
 
-        return _core.HadamardFourier(components=D, width=d, make=make)
+        return _core.HadamardFourier(components=D, width=width, make=make)
 
 
 @dataclass
