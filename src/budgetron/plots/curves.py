@@ -43,8 +43,8 @@ def error_against_rows(source: Source, ax: Any = None) -> Any:
     scale, label = _measure(next(iter(runs.values()))[0][0].mistakes is not None)
     ax = curves([_over_rows(name, each, "rate", scale) for name, each in runs.items()], ax)
     question = "How many mistakes so far?" if scale == 100 else "How large is the error so far?"
-    ax.set(title=question, xlabel="rows", ylabel=label)
-    return ax
+    ax.set(title=question, ylabel=label)
+    return _scale_rows_axis(ax)
 
 
 def window_against_rows(source: Source, metric: str = "rate", ax: Any = None) -> Any:
@@ -64,16 +64,16 @@ def window_against_rows(source: Source, metric: str = "rate", ax: Any = None) ->
     question = QUESTIONS.get(metric, f"How is {metric} now?")
     if metric == "rate" and scale == 100:
         question = "How many mistakes now?"
-    ax.set(title=question, xlabel="rows", ylabel=f"{label}, last {rows:,} rows")
-    return ax
+    ax.set(title=question, ylabel=f"{label}, last {rows:,} rows")
+    return _scale_rows_axis(ax)
 
 
 def support_vectors_against_rows(source: Source, ax: Any = None) -> Any:
     """Plot the number of support vectors; ``source`` is as for `error_against_rows`."""
     ax = curves(over_rows(source, "support_vectors"), ax, from_zero=True)
-    ax.set(title="How large is the model?", xlabel="rows", ylabel="support vectors")
+    ax.set(title="How large is the model?", ylabel="support vectors")
     ax.yaxis.set_major_formatter("{x:,.0f}")
-    return ax
+    return _scale_rows_axis(ax)
 
 
 def error_against_budget(comparisons: Mapping[int, Comparison], ax: Any = None) -> Any:
@@ -120,9 +120,11 @@ def overview(comparison: Comparison) -> Any:
     """
     records = [record for runs in comparison.records.values() for run in runs for record in run]
     panels: list[Callable[[Any], Any]] = [partial(error_against_rows, comparison)]
-    for metric in ("rate", "kappa"):
-        if any(record.metrics.get("window", {}).get(metric) is not None for record in records):
-            panels.append(partial(window_against_rows, comparison, metric))
+    panels += [
+        partial(window_against_rows, comparison, metric)
+        for metric in ("rate", "kappa")
+        if any(record.metrics.get("window", {}).get(metric) is not None for record in records)
+    ]
     if any(record.support_vectors for record in records):
         panels.append(partial(support_vectors_against_rows, comparison))
     panels.append(partial(error_against_time, comparison))
@@ -170,6 +172,15 @@ def curves(
     if from_zero:
         ax.set_ylim(bottom=0)
     return _label_ends(ax, list(lines)) if named else ax
+
+
+def _scale_rows_axis(ax: Any) -> Any:
+    """Few ticks, since numbers of seven digits would touch."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.set_xlabel("rows")
+    ax.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=(1, 2, 4, 5, 10)))
+    return ax
 
 
 def _scale_time_axis(ax: Any) -> None:
