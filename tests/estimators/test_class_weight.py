@@ -27,7 +27,7 @@ def bits(estimator):
 
 
 def balanced_online(y, counted=None):
-    """n / (k * count) of the rows so far, one row after the other."""
+    """N / (k * count) of the rows so far, one row after the other."""
     seen, weights = {}, []
     for label, counts in zip(y.tolist(), np.ones(len(y)) if counted is None else counted, strict=True):
         if not counts:

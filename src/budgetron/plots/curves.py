@@ -43,7 +43,8 @@ def error_against_rows(source: Source, ax: Any = None) -> Any:
     scale, label = _measure(next(iter(runs.values()))[0][0].mistakes is not None)
     ax = curves([_over_rows(name, each, "rate", scale) for name, each in runs.items()], ax)
     question = "How many mistakes so far?" if scale == 100 else "How large is the error so far?"
-    ax.set(title=question, ylabel=label)
+    ax.set_title(question, loc="left", fontsize=11)
+    ax.set(ylabel=label)
     return _scale_rows_axis(ax)
 
 
@@ -64,14 +65,16 @@ def window_against_rows(source: Source, metric: str = "rate", ax: Any = None) ->
     question = QUESTIONS.get(metric, f"How is {metric} now?")
     if metric == "rate" and scale == 100:
         question = "How many mistakes now?"
-    ax.set(title=question, ylabel=f"{label}, last {rows:,} rows")
+    ax.set_title(question, loc="left", fontsize=11)
+    ax.set(ylabel=f"{label}, last {rows:,} rows")
     return _scale_rows_axis(ax)
 
 
 def support_vectors_against_rows(source: Source, ax: Any = None) -> Any:
     """Plot the number of support vectors; ``source`` is as for `error_against_rows`."""
     ax = curves(over_rows(source, "support_vectors"), ax, from_zero=True)
-    ax.set(title="How large is the model?", ylabel="support vectors")
+    ax.set_title("How large is the model?", loc="left", fontsize=11)
+    ax.set(ylabel="support vectors")
     ax.yaxis.set_major_formatter("{x:,.0f}")
     return _scale_rows_axis(ax)
 
@@ -92,7 +95,8 @@ def error_against_budget(comparisons: Mapping[int, Comparison], ax: Any = None) 
     ax.set_xscale("log", base=2)
     ax.set_xticks(list(by_budget), [f"{budget:,}" for budget in by_budget])
     ax.minorticks_off()
-    ax.set(title="What does a larger budget gain?", xlabel="budget", ylabel=label)
+    ax.set_title("What does a larger budget gain?", loc="left", fontsize=11)
+    ax.set(xlabel="budget", ylabel=label)
     return ax
 
 
@@ -108,7 +112,8 @@ def error_against_time(source: Comparison | Mapping[int, Comparison], ax: Any = 
         line = _of_rows(name, [row.seconds for row in rows.values()], list(rows.values()), scale)
         ax.errorbar(line.x, line.mean, yerr=line.sd, label=name, elinewidth=1, markersize=6, **look)
     _scale_time_axis(ax)
-    ax.set(title="What does a lower error cost?", xlabel="seconds", ylabel=label)
+    ax.set_title("What does a lower error cost?", loc="left", fontsize=11)
+    ax.set(xlabel="seconds", ylabel=label)
     return style.with_legend(ax)
 
 
