@@ -56,6 +56,27 @@ def test_a_resumed_run_ends_with_the_same_bytes(steps, rows, tmp_path, capsys, m
     assert len(first.read_text().splitlines()) == 6500
 
 
+def test_a_resumed_run_keeps_its_metrics(rows, tmp_path, capsys, monkeypatch):
+    """Also without the flag; other metrics or another window are refused."""
+    whole, model, metrics = (
+        tmp_path / "whole",
+        tmp_path / "model",
+        ["--metrics", "ece,kappa", "--window", "70"],
+    )
+    report = run(capsys, rows, whole, *metrics).out.split("\n\n")[1:]
+    with monkeypatch.context() as patched:
+        stop_at(patched, 2)
+        assert run(capsys, rows, model, *OFTEN, *metrics).code == 1
+    for other in (["--metrics", "auc", "--window", "70"], ["--metrics", "ece,kappa"]):
+        ended = run(capsys, rows, model, *OFTEN, *other)
+        assert ended.code == 2
+        assert "cannot resume with other flags" in ended.err
+    ended = run(capsys, rows, model, *OFTEN, *metrics)
+    assert ended.out.split("\n\n")[1:] == report
+    assert model.read_bytes() == whole.read_bytes()
+    assert run(capsys, rows, model, *OFTEN, "--window", "70").code == 0
+
+
 def test_text_labels_in_the_buffer_and_in_the_queue(tmp_path, capsys, monkeypatch):
     pytest.importorskip("pyarrow")
     table = tmp_path / "rows.csv"

@@ -11,6 +11,7 @@ from contextlib import nullcontext, suppress
 
 import numpy as np
 import pytest
+from sklearn.metrics import cohen_kappa_score, confusion_matrix, recall_score
 
 import budgetron
 from budgetron import (
@@ -106,8 +107,43 @@ def test_records_and_json(file, capsys):
             "rows",
             "mistakes",
         ),
-        *("loss", "support_vectors", "seconds", "memory_bytes", "rate", "saved", "records"),
+        *("loss", "support_vectors", "seconds", "memory_bytes", "metrics", "rate", "recall", "confusion"),
+        *("saved", "records"),
     ]
+
+
+def test_metrics(file, capsys):
+    """In the table, in the report below it, and in the JSON document."""
+    X, y = rows(N)
+    predicted = OnlineClassifier(rbp(Gaussian(0.5), budget=20), random_state=0).progressive_predict(X, y)
+    kappa = f"{cohen_kappa_score(y, predicted):.4f}"
+    flags = ["--metrics", "kappa,balanced_accuracy,log_loss", "--window", "500", "--every", "1000"]
+    ended = called(capsys, "run", *RBP, file, *flags)
+    lines, report, recalls = ended.out.split("\n\n")
+    cells, head = table(lines)
+    assert head[3:5] == ["kappa balanced_accuracy", "log_loss"]
+    assert (len(cells), cells[-1][3]) == (3, kappa)
+    assert report.splitlines()[0].split("  ")[-1] == "last 500 rows"
+    last = f"{cohen_kappa_score(y[-500:], predicted[-500:]):.4f}"
+    assert report.splitlines()[1].split() == ["kappa", kappa, last]
+    assert report.splitlines()[3].split() == ["log_loss", "-", "-"]
+    recall = recall_score(y, predicted, average=None)
+    assert [line.split() for line in recalls.splitlines()] == [
+        ["class", "recall"],
+        *([str(i), f"{value:.4f}"] for i, value in enumerate(recall)),
+    ]
+    document = json.loads(called(capsys, "run", *RBP, file, *flags, "--json").out)
+    assert document["metrics"]["running"]["kappa"] == pytest.approx(float(kappa), abs=1e-4)
+    assert document["metrics"]["window"]["rows"] == 500
+    assert document["confusion"] == confusion_matrix(y, predicted).tolist()
+    assert [each["recall"] for each in document["recall"]] == pytest.approx(recall.tolist())
+    assert document["records"][0]["metrics"]["running"]["log_loss"] is None
+
+
+def test_unknown_metrics_are_refused(file, capsys):
+    ended = called(capsys, "run", *RBP, file, "--metrics", "kappa,mae")
+    assert ended.code == 2
+    assert "--metrics: 'mae' is no metric of labels" in ended.err
 
 
 def test_the_same_records_as_prequential(file, capsys):

@@ -326,3 +326,55 @@ def test_a_line_without_points_keeps_its_colour_and_has_no_name():
     assert [text.get_text() for text in ax.texts] == ["a", "c"]
     assert [text.get_color() for text in ax.texts] == [line(ax, name).get_color() for name in "ac"]
     assert not drawn(plots.curves([lines[1]])).texts
+
+
+def measured():
+    def window(rate, kappa):
+        return {"running": {}, "window": {"rows": 100, "rate": rate, "kappa": kappa}}
+
+    runs = []
+    for late in ((0.1, None), (0.3, 0.5)):
+        steps = zip((100, 200), (0.4, 0.2), late, strict=True)
+        runs.append(tuple(Record(n, n // 4, None, 0, 1.0, 8, window(rate, v)) for n, rate, v in steps))
+    return Comparison("classification", {"a": "code"}, {"a": tuple(runs)})
+
+
+def test_window_against_rows_shows_the_last_rows():
+    result = measured()
+    ax = drawn(plots.window_against_rows(result))
+    np.testing.assert_allclose(line(ax, "a").get_ydata(), [40, 20])
+    assert ax.get_ylabel() == "mistakes, % of rows, last 100 rows"
+    ax = drawn(plots.window_against_rows(result, "kappa"))
+    np.testing.assert_allclose(line(ax, "a").get_ydata(), [0.2, np.nan])  # undefined in one run: a gap
+    assert ax.get_title("left") == "How much better than chance now?"
+    with pytest.raises(ValueError, match="no 'auc' of the last rows"):
+        plots.window_against_rows(result, "auc")
+
+
+def test_an_overview_draws_what_there_is():
+    """Support vectors only if there are some, metrics only if the records have them."""
+    titles = [ax.get_title("left") for ax in plots.overview(comparison("a")).axes]
+    assert titles == [
+        "How many mistakes so far?",
+        "How large is the model?",
+        "What does a lower error cost?",
+    ]
+    figure = plots.overview(measured())
+    figure.canvas.draw()
+    assert [ax.get_title("left") for ax in figure.axes] == [
+        "How many mistakes so far?",
+        "How many mistakes now?",
+        "How much better than chance now?",
+        "What does a lower error cost?",
+    ]
+
+
+def test_ticks_of_many_rows_do_not_touch():
+    ax = pyplot.subplots(figsize=(3.5, 3), layout="constrained")[1]
+    records = [Record(n, n // 5, None, 7, 1.0, 8) for n in range(100_000, 9_000_000, 300_000)]
+    drawn(plots.error_against_rows(records, ax))
+    low, high = ax.get_xlim()
+    ticks = [tick for tick in ax.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
+    boxes = [tick.label1.get_window_extent() for tick in ticks]
+    assert len(boxes) >= 2
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))

@@ -23,6 +23,7 @@ from budgetron.plots.curves import (
     over_rows,
     overview,
     support_vectors_against_rows,
+    window_against_rows,
 )
 from budgetron.plots.experts import experts
 
@@ -38,4 +39,5 @@ __all__ = [
     "over_rows",
     "overview",
     "support_vectors_against_rows",
+    "window_against_rows",
 ]

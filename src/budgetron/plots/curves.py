@@ -1,7 +1,8 @@
 """Plot curves of runs and comparisons from their records."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,15 @@ from budgetron.evaluate import Comparison, Record, Row
 from budgetron.plots import style
 
 Source = Comparison | Mapping[str, Iterable[Record]] | Iterable[Record]
+
+
+QUESTIONS = {
+    "rate": "How large is the error now?",
+    "kappa": "How much better than chance now?",
+    "kappa_temporal": "How much better than the last label now?",
+    "log_loss": "How good are the probabilities now?",
+}
+"""The titles of plots of metrics of the last rows."""
 
 
 @dataclass
@@ -32,16 +42,41 @@ def error_against_rows(source: Source, ax: Any = None) -> Any:
     runs = _runs(source)
     scale, label = _measure(next(iter(runs.values()))[0][0].mistakes is not None)
     ax = curves([_over_rows(name, each, "rate", scale) for name, each in runs.items()], ax)
-    ax.set(xlabel="rows", ylabel=label)
-    return ax
+    question = "How many mistakes so far?" if scale == 100 else "How large is the error so far?"
+    ax.set_title(question, loc="left", fontsize=11)
+    ax.set(ylabel=label)
+    return _scale_rows_axis(ax)
+
+
+def window_against_rows(source: Source, metric: str = "rate", ax: Any = None) -> Any:
+    """Plot a metric of the last rows, which shows change sooner than the mean over all rows.
+
+    ``source`` is as for `error_against_rows`. The metric is "rate", the mistakes in percent or the mean
+    squared error, or the name of a metric in the records, such as "kappa". Where it is undefined, the line
+    has a gap.
+    """
+    runs = _runs(source)
+    records = [record for each in runs.values() for run in each for record in run]
+    if not all(metric in record.metrics.get("window", {}) for record in records):
+        raise ValueError(f"plots: the records have no {metric!r} of the last rows.")
+    scale, label = _measure(records[0].mistakes is not None) if metric == "rate" else (1.0, metric)
+    rows = max(int(record.metrics["window"]["rows"] or 0) for record in records)
+    ax = curves([_over_rows(name, each, metric, scale, "window") for name, each in runs.items()], ax)
+    question = QUESTIONS.get(metric, f"How is {metric} now?")
+    if metric == "rate" and scale == 100:
+        question = "How many mistakes now?"
+    ax.set_title(question, loc="left", fontsize=11)
+    ax.set(ylabel=f"{label}, last {rows:,} rows")
+    return _scale_rows_axis(ax)
 
 
 def support_vectors_against_rows(source: Source, ax: Any = None) -> Any:
     """Plot the number of support vectors; ``source`` is as for `error_against_rows`."""
     ax = curves(over_rows(source, "support_vectors"), ax, from_zero=True)
-    ax.set(xlabel="rows", ylabel="support vectors")
+    ax.set_title("How large is the model?", loc="left", fontsize=11)
+    ax.set(ylabel="support vectors")
     ax.yaxis.set_major_formatter("{x:,.0f}")
-    return ax
+    return _scale_rows_axis(ax)
 
 
 def error_against_budget(comparisons: Mapping[int, Comparison], ax: Any = None) -> Any:
@@ -60,6 +95,7 @@ def error_against_budget(comparisons: Mapping[int, Comparison], ax: Any = None) 
     ax.set_xscale("log", base=2)
     ax.set_xticks(list(by_budget), [f"{budget:,}" for budget in by_budget])
     ax.minorticks_off()
+    ax.set_title("What does a larger budget gain?", loc="left", fontsize=11)
     ax.set(xlabel="budget", ylabel=label)
     return ax
 
@@ -76,16 +112,37 @@ def error_against_time(source: Comparison | Mapping[int, Comparison], ax: Any = 
         line = _of_rows(name, [row.seconds for row in rows.values()], list(rows.values()), scale)
         ax.errorbar(line.x, line.mean, yerr=line.sd, label=name, elinewidth=1, markersize=6, **look)
     _scale_time_axis(ax)
+    ax.set_title("What does a lower error cost?", loc="left", fontsize=11)
     ax.set(xlabel="seconds", ylabel=label)
     return style.with_legend(ax)
 
 
 def overview(comparison: Comparison) -> Any:
-    """A figure with three plots: error and support vectors against rows, and error against time."""
-    figure, axes = style.pyplot().subplots(1, 3, figsize=(14, 4), layout="constrained")
-    error_against_rows(comparison, axes[0])
-    support_vectors_against_rows(comparison, axes[1])
-    error_against_time(comparison, axes[2])
+    """A figure of up to five plots.
+
+    These are the error of all rows so far, the error and kappa of the last rows if the records have them,
+    the support vectors if there are any, and the error against the time.
+    """
+    records = [record for runs in comparison.records.values() for run in runs for record in run]
+    panels: list[Callable[[Any], Any]] = [partial(error_against_rows, comparison)]
+    panels += [
+        partial(window_against_rows, comparison, metric)
+        for metric in ("rate", "kappa")
+        if any(record.metrics.get("window", {}).get(metric) is not None for record in records)
+    ]
+    if any(record.support_vectors for record in records):
+        panels.append(partial(support_vectors_against_rows, comparison))
+    panels.append(partial(error_against_time, comparison))
+    columns = len(panels) if len(panels) < 4 else -(-len(panels) // 2)
+    lines = -(-len(panels) // columns)
+    size = (14 / 3 * columns, 4.0 * lines)
+    figure, axes = style.pyplot().subplots(
+        lines, columns, figsize=size, layout="constrained", squeeze=False
+    )
+    for ax, draw in zip(axes.flat, panels, strict=False):
+        draw(ax)
+    for ax in axes.flat[len(panels) :]:
+        ax.remove()
     return figure
 
 
@@ -120,6 +177,15 @@ def curves(
     if from_zero:
         ax.set_ylim(bottom=0)
     return _label_ends(ax, list(lines)) if named else ax
+
+
+def _scale_rows_axis(ax: Any) -> Any:
+    """Few ticks, since numbers of seven digits would touch."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.set_xlabel("rows")
+    ax.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=(1, 2, 4, 5, 10)))
+    return ax
 
 
 def _scale_time_axis(ax: Any) -> None:
@@ -193,8 +259,15 @@ def _runs(source: Source) -> dict[str, list[list[Record]]]:
     return runs
 
 
-def _over_rows(name: str, runs: list[list[Record]], what: str, scale: float) -> Line:
-    values = scale * np.array([[getattr(record, what) for record in run] for run in runs], dtype=float)
+def _over_rows(
+    name: str, runs: list[list[Record]], what: str, scale: float, metrics: str | None = None
+) -> Line:
+    """The line of an attribute of the records, or of one of their metrics ("running" or "window")."""
+    found = [
+        [getattr(record, what) if metrics is None else record.metrics[metrics][what] for record in run]
+        for run in runs
+    ]
+    values = scale * np.array(found, dtype=float)  # None becomes NaN
     sd = values.std(axis=0, ddof=1) if len(runs) > 1 else np.zeros(values.shape[1])
     return Line(name, np.array([record.rows for record in runs[0]]), values.mean(axis=0), sd)
 

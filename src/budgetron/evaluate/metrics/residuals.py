@@ -55,7 +55,10 @@ class Residuals(Sums):
         """As scikit-learn: None for less than two rows; for constant targets 1 if exact, else 0."""
         if self.rows[0] < 2:
             return None
-        spread = float(self.squares[0]) - float(self.targets[0]) ** 2 / total
+        with np.errstate(all="ignore"):
+            spread = float(self.squares[0] - np.square(self.targets[0]) / total)
+        if math.isnan(spread):  # the squares are too large
+            return None
         if spread <= 0:
             return 1.0 if squared == 0 else 0.0
         share = ratio(squared, spread)
