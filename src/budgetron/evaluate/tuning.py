@@ -255,13 +255,14 @@ def _halved(runs: list[Run], rows: int, n_jobs: int) -> list[int]:
     ends = [end for k in reversed(rounds) if (end := rows >> k) >= FEWEST] or [rows]
     alive = list(range(len(runs)))
     with Progress(_work(len(runs), ends)) as progress:
-        for end in ends:
+        for start, end in zip([0, *ends], ends, strict=False):
             progress.label = f"tuning, {len(alive)} candidates"
             _jobs.results("tune", [partial(runs[i].learn, end, progress.advance) for i in alive], n_jobs)
             ranked = sorted((i for i in alive if runs[i].refused is None), key=lambda i: runs[i].error)
             if not ranked:
                 refused = runs[alive[0]].refused
-                raise DataError(f"tune: every candidate refuses a row: {refused}") from refused
+                why, where = str(refused).splitlines()[0], f"rows {start} to {end - 1} (the first is 0)"
+                raise DataError(f"tune, {where}: every candidate refuses a row: {why}") from refused
             alive = ranked[: math.ceil(len(alive) / 2)]
             for i in set(range(len(runs))).difference(alive):
                 runs[i].estimator = None  # frees the memory of its model
