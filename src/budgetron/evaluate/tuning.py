@@ -79,7 +79,8 @@ class Tuning:
         if len(self.candidates) < 2 or math.isinf(self.candidates[1].error):
             return "There is no runner-up."
         rows = self.candidates[1].rows
-        gap = f"{self._shown(self.gap)} ± {self._shown(self.gap_error)}"
+        unit = "" if self.task == "regression" else " points"
+        gap = f"{self._shown(self.gap)} ± {self._shown(self.gap_error)}{unit}"
         what = f"The error of the runner-up is {gap} higher, on {rows} rows"
         sure = self.gap > 2 * self.gap_error
         return f"{what}." if sure else f"{what}: the two are about equal."
@@ -150,11 +151,11 @@ def tune(
     >>> from budgetron import evaluate
     >>> found = evaluate.tune("bpa_nn", load_digits(return_X_y=True), budget=100, candidates=16)
     >>> print(found.python)
-    bpa_nn(Gaussian(gamma=0.000892), budget=100, C=0.171)
+    bpa_nn(Gaussian(gamma=0.00204), budget=100, C=8.3)
     >>> print(found.shell)
-    budgetron run bpa_nn FILE --gamma 0.000892 --budget 100 --C 0.171
+    budgetron run bpa_nn FILE --gamma 0.00204 --budget 100 --C 8.3
     >>> [(each.rows, round(each.error, 3)) for each in found.candidates[:3]]
-    [(1797, 0.061), (1797, 0.062), (898, 0.061)]
+    [(1797, 0.041), (1797, 0.048), (898, 0.115)]
     """
     rows, count = _check.count("tune", "rows", rows), _check.count("tune", "candidates", candidates)
     seed = _check.natural("tune", "seed", seed)
