@@ -26,6 +26,8 @@ from budgetron import (
     OnlineRegressor,
     ProjectSmallest,
     RandomFourier,
+    Ranged,
+    Stacked,
     Standardised,
     algorithms,
     auto,
@@ -167,6 +169,22 @@ def test_a_learner_of_parts():
     assert learner.learner.features.kernel == Gaussian(3.0)
 
 
+def test_an_algorithm_without_a_kernel_to_choose():
+    def mine(*, budget, gamma="scale"):
+        return Stacked(rbp(Gaussian(gamma), budget=budget), bpa_nn(Gaussian(gamma), budget=budget))
+
+    found = evaluate.tune(mine, moons(300), budget=9, candidates=4, scaling="min-max")
+    assert {name for each in found.candidates for name in each.parameters} == {"gamma"}
+    best = found.candidates[0].parameters
+    assert found.learner == Ranged(mine(budget=9, **best))
+
+    def fixed(*, budget):
+        return rbp(Gaussian(), budget=budget)
+
+    with refused("tune: fixed(budget=9) has no parameter to search: there is nothing to tune."):
+        evaluate.tune(fixed, moons(300), budget=9)
+
+
 def test_an_algorithm_of_ones_own_without_ranges():
     def mine(kernel, *, budget, C=1.0):
         return bpa_nn(kernel, budget=budget, C=2 * C)  # no argument is PA's C
@@ -232,7 +250,7 @@ def test_one_candidate_is_the_learner_itself():
         (("forgetorn",), ["there is no algorithm 'forgetorn'; did you mean forgetron?"]),
         (("auto",), ["auto() has no parameter to search: there is nothing to tune"]),
         ((auto(),), ["Auto(size=100, drift=True) has no parameter to search"]),
-        ((3,), ["learner must be a name, an algorithm or a Learner, got 3"]),
+        ((3,), ["learner must be a name, a function or a Learner, got 3"]),
         ((rbp,), ["missing 1 required keyword-only argument: 'budget'"]),
         ((rbp(Gaussian(), budget=3), {"budget": 9}), ["budget is for an algorithm"]),
         ((rbp, {"budget": -1}), ["budget must be a whole number above 0"]),
@@ -261,9 +279,11 @@ def test_bad_arguments(arguments, culprits):
         ((np.empty((0, 2)), []), ["tune: the stream has no rows"]),
         (streams.from_arrays([[1.0], [2.0]]), ["row 0 (the first is 0) has no label"]),
         (5, ["expected a stream, blocks or a pair (X, y)"]),
+        (np.ones((9, 2)), ["expected a stream, blocks or a pair (X, y)"]),
+        (([["a"], ["b"]] * 99, [0, 1] * 99), ["could not convert string to float"]),
         ((np.array([[1.0, np.nan]] * 300), [0, 1] * 150), ["NaN"]),
     ],
-    ids=["one class", "none", "no labels", "number", "nan"],
+    ids=["one class", "none", "no labels", "number", "no pair", "texts", "nan"],
 )
 def test_bad_rows(data, culprits):
     with refused(*culprits, ours=False):

@@ -163,10 +163,12 @@ def tune(
     X, y = _first_rows(data, rows)
     task = task_of(y, task, "tune")
     labels = () if task == "regression" else (y if classes is None else classes,)
+    run = partial(Run, kind=ESTIMATORS[task], X=X, y=y, labels=labels, seed=seed)
+    default = run(first.with_params({}))
+    default.start()  # a learner that cannot be built is an error; other candidates are only dropped
     searched = Searched(first, regression=not labels, X=X[:HEAD])
-    values = [{}, *drawn(searched.ranges, count - 1, seed)]
-    runs = [Run(searched.learner(each), ESTIMATORS[task], X, y, labels, seed) for each in values]
-    runs[0].start()  # a learner that cannot be built is an error; other candidates are dropped
+    others = drawn(searched.ranges, count - 1, seed)
+    values, runs = [{}, *others], [default, *(run(searched.learner(each)) for each in others)]
     order = _halved(runs, len(y), n_jobs)
     gap, gap_error = _gap(*(runs[i].losses for i in order[:2]))
     return Tuning(
@@ -196,6 +198,8 @@ def _first_rows(data: Any, rows: int) -> tuple[Matrix, Any]:
         raise TypeError(f"tune: expected a stream, blocks or a pair (X, y), got {shown(data)}.")
     blocks, read = list[Block](), 0
     for block in data:
+        if not isinstance(block, Block):
+            raise TypeError(f"tune: expected a stream, blocks or a pair (X, y), got {shown(data)}.")
         if block.y is None:
             raise DataError(f"tune: row {block.start} (the first is 0) has no label.")
         blocks.append(block)
@@ -228,7 +232,7 @@ class Run:
     @property
     def error(self) -> float:
         """The mean loss so far; infinite if a row was refused."""
-        return math.inf if self.refused is not None or not len(self.losses) else float(self.losses.mean())
+        return math.inf if self.refused is not None else float(self.losses.mean())
 
     def start(self) -> None:
         """Build the model."""
@@ -242,11 +246,11 @@ class Run:
             if self.estimator is None:
                 self.start()
             y, predicted = self.y[rows], self.estimator.progressive_predict(self.X[rows], self.y[rows])
+            # Clipped, so that the square of a prediction that diverges is finite.
+            losses = predicted != y if self.labels else np.square(np.clip(predicted - y, -1e100, 1e100))
+            self.losses = np.concatenate([self.losses, losses.astype(np.float64)])
         except ValueError as error:
             self.refused = error
-        else:
-            losses = predicted != y if self.labels else np.square(predicted - y)
-            self.losses = np.concatenate([self.losses, losses.astype(np.float64)])
         advance(end - rows.start)
 
 
