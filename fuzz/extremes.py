@@ -110,7 +110,7 @@ NAMED: dict[str, Callable[[random.Random], Any]] = {
     "rho": lambda draw: draw.choice([0.0, 0.2]),
     "covariance": lambda draw: draw.choice(["full", "full", "diagonal"]),
     "selection": lambda draw: draw.choice(["first", "steps", "uniform", "leverage"]),
-    "constant": lambda draw: draw.random() < 0.5,
+    "size": lambda draw: draw.choice([1, 2, 5]),
     "gamma": lambda draw: draw.choice(
         ["scale", "auto", "0.25/d", positive(draw), positive(draw), positive(draw)]
     ),
@@ -139,6 +139,8 @@ def value(name: str, kind: str, draw: random.Random) -> Any:
         return one_of(Kernel, draw)
     if name == "rule":
         return one_of(draw.choice([Rule, VectorRule]) if "VectorRule" in kind else Rule, draw)
+    if "bool" in kind:
+        return draw.random() < 0.5
     assert "float" in kind, (name, kind)
     return positive(draw)
 

@@ -31,11 +31,14 @@ class Spec:
     """Names that other libraries use; an unknown name is compared with them."""
 
     def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, self._named(name, value))
+
+    def _named(self, name: str, value: Any) -> Any:
+        """The value of a parameter; the description, if it is the name of one."""
         own: Any = type(self)
         kind = _kinds_by_name(own).get(name) if isinstance(value, str) else None
-        if kind is not None and (named := find(value, classes(kind))) is not None:
-            value = named()
-        super().__setattr__(name, value)
+        found = None if kind is None else find(value, classes(kind))
+        return value if found is None else found()
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with ``deep`` also those of nested descriptions."""
@@ -52,7 +55,7 @@ class Spec:
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; whole parts before the parameters inside them."""
-        own = {name: value for name, value in params.items() if "__" not in name}
+        own = {name: self._named(name, value) for name, value in params.items() if "__" not in name}
         nested = {name: value for name, value in params.items() if "__" in name}
         parts = self.get_params(deep=False) | own
         for name in params:

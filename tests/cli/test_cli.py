@@ -65,7 +65,7 @@ def test_version(capsys):
 def test_an_unknown_command(capsys):
     code, out, err = called(capsys, "rum")
     assert (code, out) == (2, "")
-    assert err.startswith("budgetron: there is no command 'rum'; the commands are run, predict,")
+    assert err.startswith("budgetron: there is no command 'rum'; did you mean run?")
 
 
 def test_a_reader_that_has_gone_is_no_fault(tmp_path, capsys):

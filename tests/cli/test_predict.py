@@ -121,7 +121,7 @@ def test_a_table_without_labels(folder, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("argv", "code", "message"),
     [
-        (["none", "rows.svm"], 1, "none: No such file or directory."),
+        (["none", "rows.svm"], 1, "none: there is no model file of that name."),
         (["rows.svm", "rows.svm"], 4, "rows.svm: "),
         (["plain", "none.svm"], 1, "none.svm: there is no file and no data set"),
         (["plain"], 2, "the following arguments are required: FILE."),

@@ -39,8 +39,11 @@ NOUNS = {
     "class for budget": (Kernelized(K, PA(), Unbounded), ["budget must be a Budget"]),
     "class for rule": (Kernelized(K, PA, Unbounded()), ["rule must be a Rule"]),
     "class for kernel": (Kernelized(Gaussian, PA(), Unbounded()), ["kernel must be a Kernel"]),
-    "string for kernel": (Kernelized("rbf", PA(), Unbounded()), ["kernel must be a Kernel", "'rbf'"]),
-    "string for loss": (ogd(K, loss="hinge"), ["OGD", "loss must be a Loss", "'hinge'"]),
+    "string for kernel": (
+        Kernelized("rbf", PA(), Unbounded()),
+        ["be a Kernel", "'rbf'", "Gaussian()"],
+    ),
+    "string for loss": (ogd(K, loss="hing"), ["OGD", "loss must be a Loss", "'hing'", "Hinge()"]),
     "class for loss": (ogd(K, loss=Hinge), ["OGD", "loss must be a Loss"]),
     "string for learner": ("forgetron", ["learner must be a Learner", "'forgetron'"]),
     "function for learner": (rbp, ["learner must be a Learner"]),

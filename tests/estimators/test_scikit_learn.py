@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from budgetron import (
+    Auto,
     Forget,
     Gaussian,
     Laplacian,
@@ -179,3 +180,29 @@ def test_parallel_cross_validation(task, prefer):
     with joblib.parallel_config(backend="threading" if prefer == "threads" else "loky", n_jobs=2):
         side_by_side = cross_val_score(model, X, y, cv=3)
     np.testing.assert_array_equal(side_by_side, cross_val_score(model, X, y, cv=3))
+
+
+@each_task
+def test_a_search_over_the_parameters_of_the_default(task):
+    """``learner=None`` is the default, and its parameters can be searched."""
+    X, y = data(task)
+    model = estimator(task, None)
+    grid = GridSearchCV(model, {"learner__size": [3, 5], "learner__drift": [False]}, cv=2).fit(X, y)
+    best = grid.best_estimator_
+    assert best.learner == Auto(grid.best_params_["learner__size"], drift=False)
+    assert model.learner is None
+    assert repr(model) == repr(estimator(task, None))
+    copied = pickle.loads(pickle.dumps(grid)).best_estimator_
+    np.testing.assert_array_equal(scores(copied, X), scores(best, X))
+
+
+def test_the_parameters_of_the_default_leave_none_as_it_is():
+    model = OnlineClassifier()
+    assert model.get_params(deep=False)["learner"] is None
+    assert model.get_params() | {"learner__size": 100, "learner__drift": True} == model.get_params()
+    assert clone(model).learner is None
+    assert model.set_params(epochs=2).learner is None
+    assert model.set_params(learner=None, learner__size=9).learner == Auto(9)
+    assert model.set_params(learner__drift=False).learner == Auto(9, drift=False)
+    with pytest.raises(ValueError, match="Auto has no parameter 'sise'; it has: size, drift"):
+        OnlineClassifier().set_params(learner__sise=3)

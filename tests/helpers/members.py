@@ -13,6 +13,7 @@ import pytest
 from budgetron import (
     AROW,
     OGD,
+    Auto,
     Averaged,
     Budget,
     DoubleUpdating,
@@ -204,7 +205,8 @@ def _defined(task: str, learner: Learner) -> bool:
 
 def scaling() -> list[str]:
     """The algorithms that scale rows: dense ones are centred, and huge ones are not refused."""
-    return [name for name in algorithms.__all__ if isinstance(described(name), (Ranged, Standardised))]
+    kinds = (Auto, Ranged, Standardised)
+    return [name for name in algorithms.__all__ if isinstance(described(name), kinds)]
 
 
 def expansions() -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ def refused(*culprits, ours=True):
         assert culprit in sentence
     if ours:
         assert "\n" not in sentence
-        assert sentence.endswith(".")
+        assert sentence.endswith((".", "?"))
         assert "np." not in sentence
 
 

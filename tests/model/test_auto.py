@@ -11,6 +11,7 @@ from budgetron import (
     OnlineRegressor,
     Standardised,
     auto,
+    load,
     rbp,
     streams,
 )
@@ -34,18 +35,18 @@ def test_every_size_works(size, task):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"size": 0}, "auto: size must be a whole number above 0"),
-        ({"size": 5001}, "auto: size must be at most 5000, got 5001"),
-        ({"drift": 1}, "auto: drift must be a bool, got 1"),
+        ({"size": 0}, "Auto: size must be a whole number above 0"),
+        ({"size": 5001}, "Auto: size must be at most 5000, got 5001"),
+        ({"drift": 1}, "Auto: drift must be a bool, got 1"),
     ],
 )
 def test_bad_arguments_are_one_sentence(arguments, message):
     with refused(message):
-        auto(**arguments)
+        OnlineClassifier(auto(**arguments)).fit(*members.data("binary"))
 
 
 def test_a_parameter_of_one_expert_is_not_that_of_another():
-    learner = auto().set_params(learner__0__features__constant=False)
+    learner = auto().composition().set_params(learner__0__features__constant=False)
     assert learner.learner.learners[0].features.constant is False
     assert learner.learner.learners[4].features.constant is True
 
@@ -83,3 +84,21 @@ def test_a_run_that_scaled_outside_its_model_is_not_used_to_predict(tmp_path, ca
     ended = called(capsys, "predict", tmp_path / "model", tmp_path / "rows.svm")
     assert ended.code != 0
     assert "scaled the rows outside the model, with Standardise" in ended.err
+
+
+@pytest.mark.parametrize("task", members.TASKS)
+def test_the_description_is_its_composition(task):
+    X, y = members.data(task)
+    model = members.estimator(task, auto(7)).fit(X, y)
+    parts = members.estimator(task, auto(7).composition()).fit(X, y)
+    assert members.same_state(model, parts)
+    assert model.learner_ == parts.learner_
+
+
+def test_files_with_the_description_and_with_the_composition_load(tmp_path):
+    X, y = members.data("binary")
+    for learner in (None, auto(7), auto(7).composition()):
+        OnlineClassifier(learner, random_state=0).fit(X, y).save(tmp_path / "model")
+        loaded = load(tmp_path / "model")
+        assert loaded.learner == learner
+        assert members.same_state(loaded, OnlineClassifier(learner, random_state=0).fit(X, y))

@@ -239,10 +239,10 @@ def _columns_unknown(what: str, args: Namespace) -> bool:
 
 
 def first_rows(what: str, args: Namespace, rows: int) -> tuple[Any, Any]:
-    """The first rows and their labels. No other row is read, even to count the columns of svmlight text."""
-    limit = WIDEST if _columns_unknown(what, args) else None
+    """The first rows after the transforms, and their labels. Columns of svmlight are counted in these."""
+    limit = WIDEST if _columns_unknown(what, args) and not args.dense else None
     blocks, read = list[Block](), 0
-    for block in open_labelled(what, args, features=limit):
+    for block in open_labelled(what, args, features=limit).through(*transforms(args)):
         blocks.append(block)
         read += len(block)
         if read >= rows:

@@ -35,6 +35,9 @@ class KnownLabels:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def __reduce__(self) -> tuple[Any, ...]:  # without what is cached
+        return KnownLabels, (self.labels, self.fixed)
+
     @cached_property
     def order(self) -> Codes:
         """The codes in the order of the sorted labels."""

@@ -188,13 +188,15 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     def predict_one(self, x: Any) -> Any:
         """The label of one row: a dict, or a sequence of numbers."""
         snapshot = self._snapshot()
-        return snapshot._labels.prediction(snapshot._scores_of_one(x))
+        scores = snapshot._scores_of_one(x)
+        return snapshot._labels.prediction(scores)
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """The probability of every label for one row: a dict, or a sequence of numbers."""
         snapshot = self._snapshot()
         snapshot.predict_proba  # noqa: B018  raises if the learner has no probabilities
-        return snapshot._labels.probabilities(snapshot._scores_of_one(x))
+        scores = snapshot._scores_of_one(x)
+        return snapshot._labels.probabilities(scores)
 
     def progressive_predict(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -212,12 +214,14 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Floats:
         """The scores: one per row for two classes, else one per row and class."""
         snapshot = self._snapshot()
-        return snapshot._labels.decisions(snapshot._finite_scores(X))
+        scores = snapshot._finite_scores(X)
+        return snapshot._labels.decisions(scores)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The labels: the second of two classes if the score is >= 0, or the class of the highest score."""
         snapshot = self._snapshot()
-        return snapshot._labels_of(snapshot._scored(X))
+        scored = snapshot._scored(X)
+        return snapshot._labels_of(scored)
 
     @IfProbabilistic
     def predict_proba(self, X: Any) -> Floats:
@@ -232,7 +236,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithms of :meth:`predict_proba`."""
         snapshot = self._snapshot()
-        return snapshot._labels.log_probabilities(snapshot._scored(X))
+        scored = snapshot._scored(X)
+        return snapshot._labels.log_probabilities(scored)
 
     def _default_learner(self) -> Learner:
         return Auto()

@@ -3,7 +3,7 @@
 import copy
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -32,7 +32,11 @@ class Given:
     """A learner that is tuned. Its parameters have nested names, as ``rule__C``."""
 
     learner: Learner
-    scaling: str | None = None
+    scaling: str | None
+
+    def with_params(self, params: Mapping[str, Any]) -> Learner:
+        """The learner with these parameters, scaled as asked."""
+        return SCALINGS[self.scaling](copy.deepcopy(self.learner).set_params(**params))
 
     def argument(self, path: str, probe: float) -> str | None:  # noqa: ARG002
         """The name to print for a parameter of the learner; None if it is not to be searched."""
@@ -40,8 +44,7 @@ class Given:
 
     def python(self, values: Values) -> str:
         """The learner with these values as a line of Python."""
-        made = copy.deepcopy(self.learner).set_params(**values)
-        return repr(SCALINGS[self.scaling](made))
+        return repr(self.with_params(values))
 
     def shell(self, values: Values) -> str | None:  # noqa: ARG002
         """The command that runs it, if there is one."""
@@ -52,14 +55,14 @@ class Given:
 class Called(Given):
     """A learner that an algorithm returns. Its parameters are the arguments of the algorithm."""
 
-    function: Callable[..., Learner] = algorithms.rbp
-    kernel: Kernel | None = None
-    given: Mapping[str, Any] = field(default_factory=dict)
+    function: Callable[..., Learner]
+    kernel: Kernel | None
+    given: Mapping[str, Any]
 
     def argument(self, path: str, probe: float) -> str | None:
         """The argument that sets a parameter of the learner, unless it is given."""
         owner, _, last = path.rpartition("__")
-        if isinstance(self.learner.get_params().get(owner), Kernel):
+        if self.kernel is not None and self.learner.get_params().get(owner) == self.kernel:
             return last if getattr(self.kernel, last) == "scale" else None
         for name in inspect.signature(self.function).parameters:
             if name != "kernel" and name not in self.given and self._sets(name, path, probe):
@@ -74,11 +77,14 @@ class Called(Given):
         return bool(made.get_params().get(path) == probe)
 
     def _kernels(self, values: Values) -> list[Kernel]:
-        own = {name: value for name, value in values.items() if hasattr(self.kernel, name)}
-        return [] if self.kernel is None else [replace(self.kernel, **own)]  # type: ignore[type-var]
+        if self.kernel is None:
+            return []
+        own = {name: value for name, value in values.items() if name in self.kernel.ranges}
+        return [replace(self.kernel, **own)]  # type: ignore[type-var]
 
     def _arguments(self, values: Values) -> dict[str, Any]:
-        return {**self.given, **{n: value for n, value in values.items() if not hasattr(self.kernel, n)}}
+        of_kernel = () if self.kernel is None else self.kernel.ranges
+        return {**self.given, **{n: value for n, value in values.items() if n not in of_kernel}}
 
     def python(self, values: Values) -> str:
         """The call with these values."""
@@ -119,8 +125,8 @@ def template(learner: Any, kernel: Any, scaling: str | None, given: Mapping[str,
                 f"tune: there is no algorithm {learner!r}; {nearest(learner, algorithms.__all__)}"
             )
         learner = getattr(algorithms, learner)
-    if not callable(learner):
-        raise TypeError(f"tune: learner must be a name, an algorithm or a Learner, got {shown(learner)}.")
+    if not inspect.isfunction(learner):
+        raise TypeError(f"tune: learner must be a name, a function or a Learner, got {shown(learner)}.")
     if isinstance(kernel, str) and (named := find(kernel, classes(Kernel))) is not None:
         kernel = named()
     kernel = _check.instance("tune", "kernel", kernel, Kernel)
@@ -141,13 +147,14 @@ class Searched:
     def __init__(self, first: Given, regression: bool, X: Matrix) -> None:
         self.first = first
         self.ranges: dict[str, Range] = {}
-        self._paths: dict[str, str] = {}
+        self._paths: dict[str, list[str]] = {}
         found = list(_ranges(first.learner, regression))
         scale = self._scale([path for path, _, relative in found if relative], X)
         for path, (low, high), relative in found:
             if (name := first.argument(path, low)) is not None:
                 unit = scale[path] if relative else 1.0
-                self.ranges[name], self._paths[name] = (low * unit, high * unit), path
+                self.ranges[name] = (low * unit, high * unit)
+                self._paths.setdefault(name, []).append(path)
         if not self.ranges:
             raise ValueError(
                 f"tune: {first.python({})} has no parameter to search: there is nothing to tune."
@@ -155,14 +162,12 @@ class Searched:
 
     def learner(self, values: Values) -> Learner:
         """The learner with these values, scaled as asked."""
-        return self._with({self._paths[name]: value for name, value in values.items()})
-
-    def _with(self, params: Mapping[str, Any]) -> Learner:
-        return SCALINGS[self.first.scaling](copy.deepcopy(self.first.learner).set_params(**params))
+        params = {path: value for name, value in values.items() for path in self._paths[name]}
+        return self.first.with_params(params)
 
     def _scale(self, paths: list[str], X: Matrix) -> dict[str, float]:
         """gamma="scale" of each kernel as a number."""
-        resolved: Any = self._with(dict.fromkeys(paths, "scale")).resolved(X)
+        resolved: Any = self.first.with_params(dict.fromkeys(paths, "scale")).resolved(X)
         params = (resolved if self.first.scaling is None else resolved.learner).get_params()
         return {path: params[path] for path in paths}
 

@@ -79,7 +79,8 @@ class Tuning:
         if len(self.candidates) < 2 or math.isinf(self.candidates[1].error):
             return "There is no runner-up."
         rows = self.candidates[1].rows
-        gap = f"{self._shown(self.gap)} ± {self._shown(self.gap_error)}"
+        unit = "" if self.task == "regression" else " points"
+        gap = f"{self._shown(self.gap)} ± {self._shown(self.gap_error)}{unit}"
         what = f"The error of the runner-up is {gap} higher, on {rows} rows"
         sure = self.gap > 2 * self.gap_error
         return f"{what}." if sure else f"{what}: the two are about equal."
@@ -150,11 +151,11 @@ def tune(
     >>> from budgetron import evaluate
     >>> found = evaluate.tune("bpa_nn", load_digits(return_X_y=True), budget=100, candidates=16)
     >>> print(found.python)
-    bpa_nn(Gaussian(gamma=0.000892), budget=100, C=0.171)
+    bpa_nn(Gaussian(gamma=0.00204), budget=100, C=8.3)
     >>> print(found.shell)
-    budgetron run bpa_nn FILE --gamma 0.000892 --budget 100 --C 0.171
+    budgetron run bpa_nn FILE --gamma 0.00204 --budget 100 --C 8.3
     >>> [(each.rows, round(each.error, 3)) for each in found.candidates[:3]]
-    [(1797, 0.061), (1797, 0.062), (898, 0.061)]
+    [(1797, 0.041), (1797, 0.048), (898, 0.115)]
     """
     rows, count = _check.count("tune", "rows", rows), _check.count("tune", "candidates", candidates)
     seed = _check.natural("tune", "seed", seed)
@@ -162,10 +163,12 @@ def tune(
     X, y = _first_rows(data, rows)
     task = task_of(y, task, "tune")
     labels = () if task == "regression" else (y if classes is None else classes,)
+    run = partial(Run, kind=ESTIMATORS[task], X=X, y=y, labels=labels, seed=seed)
+    default = run(first.with_params({}))
+    default.start()  # a learner that cannot be built is an error; other candidates are only dropped
     searched = Searched(first, regression=not labels, X=X[:HEAD])
-    values = [{}, *drawn(searched.ranges, count - 1, seed)]
-    runs = [Run(searched.learner(each), ESTIMATORS[task], X, y, labels, seed) for each in values]
-    runs[0].start()  # a learner that cannot be built is an error; other candidates are dropped
+    others = drawn(searched.ranges, count - 1, seed)
+    values, runs = [{}, *others], [default, *(run(searched.learner(each)) for each in others)]
     order = _halved(runs, len(y), n_jobs)
     gap, gap_error = _gap(*(runs[i].losses for i in order[:2]))
     return Tuning(
@@ -195,6 +198,8 @@ def _first_rows(data: Any, rows: int) -> tuple[Matrix, Any]:
         raise TypeError(f"tune: expected a stream, blocks or a pair (X, y), got {shown(data)}.")
     blocks, read = list[Block](), 0
     for block in data:
+        if not isinstance(block, Block):
+            raise TypeError(f"tune: expected a stream, blocks or a pair (X, y), got {shown(data)}.")
         if block.y is None:
             raise DataError(f"tune: row {block.start} (the first is 0) has no label.")
         blocks.append(block)
@@ -227,7 +232,7 @@ class Run:
     @property
     def error(self) -> float:
         """The mean loss so far; infinite if a row was refused."""
-        return math.inf if self.refused is not None or not len(self.losses) else float(self.losses.mean())
+        return math.inf if self.refused is not None else float(self.losses.mean())
 
     def start(self) -> None:
         """Build the model."""
@@ -241,11 +246,11 @@ class Run:
             if self.estimator is None:
                 self.start()
             y, predicted = self.y[rows], self.estimator.progressive_predict(self.X[rows], self.y[rows])
+            # Clipped, so that the square of a prediction that diverges is finite.
+            losses = predicted != y if self.labels else np.square(np.clip(predicted - y, -1e100, 1e100))
+            self.losses = np.concatenate([self.losses, losses.astype(np.float64)])
         except ValueError as error:
             self.refused = error
-        else:
-            losses = predicted != y if self.labels else np.square(predicted - y)
-            self.losses = np.concatenate([self.losses, losses.astype(np.float64)])
         advance(end - rows.start)
 
 
@@ -255,13 +260,14 @@ def _halved(runs: list[Run], rows: int, n_jobs: int) -> list[int]:
     ends = [end for k in reversed(rounds) if (end := rows >> k) >= FEWEST] or [rows]
     alive = list(range(len(runs)))
     with Progress(_work(len(runs), ends)) as progress:
-        for end in ends:
+        for start, end in zip([0, *ends], ends, strict=False):
             progress.label = f"tuning, {len(alive)} candidates"
             _jobs.results("tune", [partial(runs[i].learn, end, progress.advance) for i in alive], n_jobs)
             ranked = sorted((i for i in alive if runs[i].refused is None), key=lambda i: runs[i].error)
             if not ranked:
                 refused = runs[alive[0]].refused
-                raise DataError(f"tune: every candidate refuses a row: {refused}") from refused
+                why, where = str(refused).splitlines()[0], f"rows {start} to {end - 1} (the first is 0)"
+                raise DataError(f"tune, {where}: every candidate refuses a row: {why}") from refused
             alive = ranked[: math.ceil(len(alive) / 2)]
             for i in set(range(len(runs))).difference(alive):
                 runs[i].estimator = None  # frees the memory of its model

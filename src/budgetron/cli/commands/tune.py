@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetron import datasets, streams
+from budgetron import datasets
 from budgetron.cli import input, learners, output
 from budgetron.cli.arguments import Parser, seed, whole
 from budgetron.cli.process import UsageError
@@ -70,7 +70,7 @@ def main(argv: list[str]) -> None:
     try:
         found = tune(
             name,
-            streams.from_arrays(X, y).through(*input.transforms(args)),
+            (X, y),
             kernel=kernel,
             scaling="standardise" if args.standardise else "min-max" if args.min_max else None,
             rows=args.rows,
