@@ -163,8 +163,11 @@ def check_place(place: Path) -> None:
     folder = place.absolute().parent
     if not folder.is_dir():
         raise SaveError(f"{place}: cannot be written: there is no folder {folder}.")
-    if place.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        why = "it is a folder" if place.is_dir() else "its folder is not writable"
+    if place.is_dir():
+        raise SaveError(f"{place}: cannot be written: it is a folder.")
+    exists = place.exists()
+    if not (os.access(place, os.W_OK) if exists else os.access(folder, os.W_OK | os.X_OK)):
+        why = "it is read-only" if exists else "its folder is not writable"
         raise SaveError(f"{place}: cannot be written: {why}.")
 
 
