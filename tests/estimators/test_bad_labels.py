@@ -77,11 +77,11 @@ def test_labels_of_another_kind(method):
     """Strings are refused if the classes are numbers, and numbers if they are strings."""
     X, y = data("binary")
     model = fitted("binary")
-    with untouched(model, "binary"), refused("y contains '"):
+    with untouched(model, "binary"), refused("y contains '", "numbers"):
         learn(model, method, X, np.array(["no", "yes"])[y])
     model = estimator("binary", "rbp").fit(X, np.array(["no", "yes"])[y])
     before = everything(model)
-    with refused("y contains", "['no', 'yes']"):
+    with refused("y contains", "texts, such as 'no'"):
         learn(model, method, X, y)
     assert everything(model) == before
 
@@ -94,12 +94,16 @@ def test_continuous_labels():
         model.partial_fit(X, y)
 
 
-def test_classes_missing():
-    """The first partial_fit needs classes."""
-    model = estimator("binary", "rbp")
-    with refused("classes", "first call"):
-        model.partial_fit(*data("binary"))
-    assert not hasattr(model, "classes_")
+def test_classes_that_were_given_are_all_there_are():
+    """Without them, a new label is learned; with them, it is refused."""
+    X, y = data("binary")
+    fixed = estimator("binary", "rbp").partial_fit(X, y, classes=[0, 1])
+    before = everything(fixed)
+    with refused("y contains 2, which is not among the classes [0, 1]"):
+        fixed.partial_fit(X[:1], [2])
+    assert everything(fixed) == before
+    opened = estimator("binary", "rbp").partial_fit(X, y).partial_fit(X[:1], [2])
+    assert opened.classes_.tolist() == [0, 1, 2]
 
 
 def test_classes_changed():

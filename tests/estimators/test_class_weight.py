@@ -144,7 +144,7 @@ def test_bad_class_weights(weight, message):
     for learn in (lambda m: m.fit(X, TWO), lambda m: m.partial_fit(X, TWO, classes=[0, 1])):
         with pytest.raises((ValueError, TypeError), match=message):
             learn(model(weight))
-    fitted = OnlineClassifier(rbp(Gaussian(0.5), budget=5)).fit(X, TWO)
+    fitted = OnlineClassifier(rbp(Gaussian(0.5), budget=5)).partial_fit(X, TWO, classes=[0, 1])
     before = bits(fitted)
     with pytest.raises((ValueError, TypeError), match=message):
         fitted.set_params(class_weight=weight).partial_fit(X, TWO)

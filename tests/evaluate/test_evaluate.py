@@ -174,9 +174,6 @@ def test_a_learner_that_leaves_nothing_open_starts_at_once():
 
 
 BAD = {
-    "an unfitted classifier needs classes": lambda: evaluate.prequential(
-        classifier(), streams.from_arrays(X, BINARY)
-    ),
     "classes are for a classifier": lambda: evaluate.prequential(regressor(), (X, TARGETS), classes=[0]),
     "every must be a whole number above 0": lambda: evaluate.prequential(
         classifier(), (X, BINARY), every=0

@@ -91,9 +91,7 @@ class Batch:
         return np.ascontiguousarray(self.X[cut, :n_features])
 
 
-def growths(
-    start: Growth, columns: Sequence[tuple[int, int]], labels: Sequence[int]
-) -> tuple[Growth, ...]:
+def growths(start: Growth, columns: Sequence[tuple[int, int]], labels: Sequence[int]) -> tuple[Growth, ...]:
     """Where a model that is now as in ``start`` grows: (row, width) of columns, and rows of new labels."""
     wider, found, now = dict(columns), list[Growth](), start
     for row in sorted({*wider, *labels}):

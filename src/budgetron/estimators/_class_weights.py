@@ -1,6 +1,7 @@
 """The weights of rows by class: a dict, or "balanced"."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def online(
 def of_all(class_weight: Any, labels: KnownLabels, codes: Codes, weights: Floats | None) -> Floats:
     """The weight of each row; "balanced" counts all rows."""
     if not _is_balanced(class_weight):
-        return _weighted(_of_labels(class_weight, labels)[codes], weights)
+        return _weighted(_of_labels(class_weight, replace(labels, fixed=True))[codes], weights)
     counts = counted(codes, weights, np.zeros(len(labels)))
     by_class = counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1))
     return _weighted(by_class[codes], weights)

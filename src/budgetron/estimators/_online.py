@@ -265,16 +265,16 @@ class Online(BaseEstimator):  # type: ignore[misc]
                 if batch.encoded is not None:
                     self.encoding_ = batch.encoded.first(cut.start + learned)
                 raise
-            if known < self._n_labels():  # the first row brought a label, which its prediction must not know
+            if (
+                known < self._n_labels()
+            ):  # the first row brought a label, which its prediction must not know
                 pieces.append(as_known_before(scores[:1], known, self._n_labels()))
                 scores = scores[1:]
             pieces.append(Scored(scores, self._n_labels()))
         self._keep_encoding(batch.encoded)
         return pieces
 
-    def _learn_rows(
-        self, X: Matrix, y: npt.NDArray[Any], weights: Floats | None, first: int
-    ) -> Floats:
+    def _learn_rows(self, X: Matrix, y: npt.NDArray[Any], weights: Floats | None, first: int) -> Floats:
         """Learn checked rows and return the score of each before its update; ``first`` is their number."""
         return self._model.learn(X, y, weights, first)
 
@@ -349,7 +349,9 @@ class Online(BaseEstimator):  # type: ignore[misc]
             return self.encoder is not None or is_records(X)
         if self.encoding_ is None:
             if is_records(X):
-                raise TypeError("The model learned arrays of numbers, so X must be such an array, got records.")
+                raise TypeError(
+                    "The model learned arrays of numbers, so X must be such an array, got records."
+                )
             return False
         return True
 

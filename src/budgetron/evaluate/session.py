@@ -390,7 +390,9 @@ class Session:
         if not self._uncounted:
             return
         parts, self._uncounted = self._uncounted, []
-        y, predicted = (np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "predicted"))
+        y, predicted = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "predicted")
+        )
         model, known = self.estimator, parts[0].known
         if isinstance(model, OnlineRegressor) or not self.metrics.needs_scores:
             self.metrics.update(y, predicted)

@@ -58,5 +58,7 @@ def _block(batch: list[Any], start: int) -> Block:
     try:
         X = np.array(rows, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"from_pairs: rows {start} to {start + len(rows) - 1} are not numbers: {error}.") from error
+        raise DataError(
+            f"from_pairs: rows {start} to {start + len(rows) - 1} are not numbers: {error}."
+        ) from error
     return Block(X, np.array(y), start)
