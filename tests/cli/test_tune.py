@@ -6,7 +6,7 @@ import shlex
 import numpy as np
 import pytest
 
-from tests.helpers.command import called, rows, written
+from tests.helpers.command import called, rows, spawned, written
 
 
 def last_line(out):
@@ -45,6 +45,15 @@ def test_the_printed_command_has_the_printed_error(flags, tmp_path, capsys):
     assert again.code == 0, again.err
     rate = json.loads(again.out)["rate"] * (1 if "--regression" in flags else 100)
     assert float(best[-1]) == pytest.approx(rate, rel=1e-3, abs=0.006)
+
+
+def test_a_pipe(tmp_path):
+    """The command has the number of columns and the labels, which a run over a pipe needs."""
+    text = written(tmp_path / "rows.svm", 300).read_text()
+    ended = spawned("tune", "-", "--learner", "rbp", "--budget", 9, "--candidates", 4, input=text)
+    command = last_line(ended.out)
+    assert command[-3:] == ["--features", "4", "--classes=0,1,2"]
+    assert spawned(*command, input=text).code == 0
 
 
 def test_json(tmp_path, capsys):

@@ -67,6 +67,8 @@ def main(argv: list[str]) -> None:
     X, y = input.first_rows(args.file, args, args.rows)
     if not args.regression:
         _refuse_labels(args, y)
+    if input.is_pipe(args.file):
+        _complete(args, X, y)
     try:
         found = tune(
             name,
@@ -101,6 +103,14 @@ def _refuse_labels(args: Namespace, y: Any) -> None:
             "two or more: give a larger --rows, or shuffle the file."
         )
     refuse_unprintable(args.file, labels)
+
+
+def _complete(args: Namespace, X: Any, y: Any) -> None:
+    """Add the flags that the command needs for a pipe, from the rows read."""
+    if input.format_of(args.file, args) == "svmlight":
+        args.features = args.features or X.shape[1]
+    if not args.regression and args.classes is None:
+        args.classes = ",".join(map(output.label, np.unique(y).tolist()))
 
 
 def _command(args: Namespace, found: Tuning) -> str:
