@@ -351,7 +351,7 @@ class Run:
         self.counts["widened"] += 1
         self.model.n_features_in_ = columns
         if classes:
-            self.model.classes_ = np.arange(classes)
+            self.model._know_codes(np.arange(classes), list(range(classes)), True)
         new = model.scores(np.hstack([X, np.zeros((3, columns - X.shape[1]), dtype=X.dtype)]))
         if old.shape[1] == 1 and new.shape[1] > 1:  # halves of the smallest numbers are rounded
             same = np.allclose(new[:, 1] - new[:, 0], old[:, 0], rtol=1e-9, atol=1e-250, equal_nan=True)

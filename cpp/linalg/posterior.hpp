@@ -59,8 +59,12 @@ class Posterior {
   void observe(const Gain& gain, double precision) {
     if (precision * gain.S > 0x1p40) precision = 0x1p40 / gain.S;
     const double root = std::sqrt(precision / (1 + precision * gain.S));
-    u_.resize(n_);
-    for (std::size_t i = 0; i < n_; ++i) u_[i] = i < full() ? root * gain.g[i] : 0;
+    u_.assign(n_, 0.0);
+    for (std::size_t i = 0; i < full(); ++i) {
+      u_[i] = root * gain.g[i];
+      // Only rounding makes u_i^2 larger than P_ii. Without the bound, a P that is no longer positive would grow forever.
+      if (const double most = at(i, i); u_[i] * u_[i] > most) u_[i] = std::copysign(std::sqrt(most), u_[i]);
+    }
     for (std::size_t j = 0; j < variance_.size(); ++j) {
       const double u = root * gain.g[full() + j];
       variance_[j] = std::clamp(variance_[j] - u * u + drift_, 0.0, prior_);
@@ -140,7 +144,7 @@ class Posterior {
     if (!std::all_of(variance_.begin(), variance_.end(), possible)) return false;
     for (std::size_t i = 0; i < full(); ++i)
       if (!possible(at(i, i))) return false;
-    return std::all_of(P_.begin(), P_.end(), [&](double v) { return std::fabs(v) <= 2 * prior_; });
+    return all_finite(P_);
   }
 
  private:

@@ -1,16 +1,12 @@
 """Kalman: P, against its inverse in exact arithmetic."""
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from budgetron import (
-    Identity,
-    Kalman,
-    Mapped,
-    OnlineRegressor,
-)
+from budgetron import Identity, Kalman, Mapped, OnlineClassifier, OnlineRegressor
 from tests.features.test_kalman import TASKS, covariance
 from tests.helpers import members
 from tests.model.test_reference import native_scores
@@ -129,3 +125,15 @@ def test_P_after_ten_million_rows(name):
         model.partial_fit(X, y)
     error, smallest = assert_accurate(model, exact(X, 10.0, 500), LARGEST_ERROR_AFTER_TEN_MILLION[name])
     print(f"{name}: relative error {error:.1e}, smallest eigenvalue {smallest:.1e}")
+
+
+@pytest.mark.parametrize("prior", [1e30, 1e75, 1e140])
+def test_a_prior_beyond_precision_does_not_grow_the_covariance(prior):
+    """P loses its positivity to rounding at once; it must not grow for that, and the file must load."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 3)) * 10.0 ** random.integers(-6, 6, (300, 1))
+    y = random.choice([0, 1], 300)
+    model = OnlineClassifier(Mapped(Identity(), Kalman(prior=prior, drift=prior * 1e-9))).fit(X, y)
+    P = model._model.state()["posterior.P"]
+    assert np.abs(P).max() <= 2 * prior
+    assert np.isfinite(pickle.loads(pickle.dumps(model)).predict_proba(X)).all()

@@ -164,7 +164,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
     def _task(self) -> Task:
         raise NotImplementedError
 
-    def _labels_without_checks(self, y: Any, rows: int) -> Floats | None:
+    def _labels_without_checks(self, y: Any, rows: int) -> npt.NDArray[Any] | None:
         """The encoded labels if y would pass every check unchanged; None if it might not."""
         raise NotImplementedError
 
@@ -499,7 +499,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
             scores = model.scores_of_one(row)
             if all(map(isfinite, scores)):
                 return scores
-        [scores] = self._finite_scores([x]).tolist()
+        scores = self._finite_scores([x])[0].tolist()
         return scores
 
     def _finite_scores(self, X: Any) -> Floats:

@@ -372,7 +372,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             and all(type(a) is type(b) and a == b for a, b in zip(classes, known, strict=True))
         )
 
-    def _labels_without_checks(self, y: Any, rows: int) -> Codes | None:
+    def _labels_without_checks(self, y: Any, rows: int) -> npt.NDArray[Any] | None:
         if type(y) is np.ndarray and y.shape == (rows,):
             return self._labels.quick_codes(y)
         return None

@@ -150,7 +150,7 @@ class Encoding:
                     row[numbers[name]] = value
                 elif value is not None:
                     row[indicators[name][value]] = 1.0
-        except (KeyError, TypeError, OverflowError):
+        except (AttributeError, KeyError, TypeError, OverflowError):
             return None
         return row
 

@@ -13,10 +13,10 @@ from scipy import sparse
 
 from budgetron import _check
 from budgetron._rows import Matrix
-from budgetron.records.table import Table
-from budgetron.records.table import joined as joined_tables
 from budgetron._text import shown
 from budgetron.errors import DataError
+from budgetron.records.table import Table
+from budgetron.records.table import joined as joined_tables
 
 
 @dataclass
