@@ -224,12 +224,12 @@ class Model:
             scores[cut] = self._native.scores(rows)
         return scores
 
-    def learn_one(self, X: Floats, y: float) -> None:
+    def learn_row(self, X: Floats, y: float) -> None:
         """Learn the one row of X, with less overhead than `learn`."""
         if self._native.run(self._one(X), np.array([y]), None, np.empty((1, self._native.outputs))) == 0:
             raise _diverged(0)
 
-    def scores_of_one(self, X: Floats) -> list[float]:
+    def scores_of_row(self, X: Floats) -> list[float]:
         """f(x) of the one row of X."""
         [scores] = self._native.scores(self._one(X)).tolist()
         return scores  # type: ignore[no-any-return]

@@ -127,7 +127,7 @@ def test_P_after_ten_million_rows(name):
     print(f"{name}: relative error {error:.1e}, smallest eigenvalue {smallest:.1e}")
 
 
-@pytest.mark.parametrize("prior", [1e30, 1e75, 1e140])
+@pytest.mark.parametrize("prior", [1e30, 1e75, 1e99])
 def test_a_prior_beyond_precision_does_not_grow_the_covariance(prior):
     """P loses its positivity to rounding at once; it must not grow for that, and the file must load."""
     random = np.random.default_rng(0)

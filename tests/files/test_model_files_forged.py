@@ -249,7 +249,7 @@ def deep(n):
         ("fitted feature_names_in", [1], "not as many names"),
         ("fitted classes", None, "wrong kind of labels"),
         ("fitted classes", ["b", "a"], "sorted, each one once"),
-        ("fitted classes", ["a"], "at least two"),
+        ("fitted classes", ["a"], "do not have one code each"),
         ("fitted classes", "text", "not code points"),
         ("fitted classes", "pickle", "no known kind"),
         ("fitted classes", [str(i) for i in range(1000, 2000)], "more classes than arrays"),

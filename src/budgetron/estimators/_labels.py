@@ -55,7 +55,7 @@ class KnownLabels:
 
     @cached_property
     def _names(self) -> list[Any]:
-        return self.labels.tolist()
+        return list(self.labels.tolist())
 
     @cached_property
     def is_sorted(self) -> bool:
@@ -166,7 +166,8 @@ def _best(scores: Floats, known: int) -> Codes:
     """The code of the predicted label of each row."""
     if known <= 2:
         return (scores[:, 0] >= 0).astype(np.intp) if known == 2 else np.zeros(len(scores), dtype=np.intp)
-    return scores.argmax(axis=1)
+    best: Codes = scores.argmax(axis=1)
+    return best
 
 
 def _by_label(scores: Floats, known: int) -> Floats:

@@ -496,11 +496,10 @@ class Online(BaseEstimator):  # type: ignore[misc]
     def _scores_of_one(self, x: Any) -> list[float]:
         model, row = self._fitted_model(), self._known_row(x)
         if row is not None:
-            scores = model.scores_of_one(row)
+            scores = model.scores_of_row(row)
             if all(map(isfinite, scores)):
                 return scores
-        scores = self._finite_scores([x])[0].tolist()
-        return scores
+        return list(self._finite_scores([x])[0].tolist())
 
     def _finite_scores(self, X: Any) -> Floats:
         model = self._fitted_model()

@@ -182,7 +182,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             if row is None or code is None or self.class_weight is not None:
                 self._learn_labels([x], [y], None, None)
             else:
-                self._model.learn_one(row, 2.0 * code - 1 if len(self._labels) <= 2 else float(code))
+                self._model.learn_row(row, 2.0 * code - 1 if len(self._labels) <= 2 else float(code))
         return self
 
     def predict_one(self, x: Any) -> Any:

@@ -75,7 +75,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
             if row is None or not _check.finite(y):
                 self._learn([x], [y], None)
             else:
-                self._model.learn_one(row, float(y))
+                self._model.learn_row(row, float(y))
         return self
 
     def predict_one(self, x: Any) -> float:

@@ -145,6 +145,7 @@ def joined(blocks: Sequence[Block]) -> Block:
     if len(blocks) == 1:
         return blocks[0]
     rows = [block.X for block in blocks]
+    X: Matrix
     if isinstance(rows[0], Table):
         X = joined_tables(rows)
     else:
