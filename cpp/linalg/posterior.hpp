@@ -62,7 +62,7 @@ class Posterior {
     u_.assign(n_, 0.0);
     for (std::size_t i = 0; i < full(); ++i) {
       u_[i] = root * gain.g[i];
-      // Only rounding makes u_i^2 larger than P_ii. Without the bound, a P that is no longer positive would grow forever.
+      // Only rounding makes u_i^2 larger than P_ii. Without the bound, a P that is not positive would grow forever.
       if (const double most = at(i, i); u_[i] * u_[i] > most) u_[i] = std::copysign(std::sqrt(most), u_[i]);
     }
     for (std::size_t j = 0; j < variance_.size(); ++j) {
