@@ -206,6 +206,11 @@ class Online(BaseEstimator):  # type: ignore[misc]
             self._install(fresh)
         return self
 
+    def _begin(self, X: Any, y: Any) -> None:
+        """Prepare an unfitted model for the columns of the first row, without learning it."""
+        if not self.__sklearn_is_fitted__():
+            self._start(X)
+
     def _whole_batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
         """Check the rows of a ``fit`` and build the model for all their columns and labels."""
         batch = self._batch(X, y, sample_weight, first=True)
@@ -392,7 +397,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
             name = encoding.columns[int(np.argmax(np.isnan(X[row])))]
             raise ValueError(
                 f"Record {row} has no value for {name!r}, and the learner needs all values: "
-                "Standardised(learner) takes the mean for those that are missing."
+                "Standardised(learner), or --standardise, takes the mean for those that are missing."
             )
         refuse_too_large(X, row)
 

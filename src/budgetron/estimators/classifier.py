@@ -239,6 +239,18 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         scored = snapshot._scored(X)
         return snapshot._labels.log_probabilities(scored)
 
+    def _begin(self, X: Any, y: Any) -> None:
+        """Also know the label of the first row: until another is learned, it is all that can be predicted."""
+        if self.__sklearn_is_fitted__() and len(self._labels):
+            return
+        _check.one_kind("y", y)
+        check_labels(y)
+        first = KnownLabels(np.asarray(y), fixed=False)
+        if self.__sklearn_is_fitted__():
+            self._know(first)
+        else:
+            self._start(X, labels=first)
+
     def _default_learner(self) -> Learner:
         return Auto()
 
