@@ -151,6 +151,11 @@ class Session:
         return self.estimator.__sklearn_is_fitted__()
 
     @property
+    def broken(self) -> bool:
+        """Whether an error ended the session, so that its state cannot be saved."""
+        return not self._between_blocks
+
+    @property
     def over(self) -> bool:
         """Whether held-back rows were learned at the end of the stream, so that no more rows can be fed."""
         return self._finished and (self.delay > 0 or bool(self._buffers()))

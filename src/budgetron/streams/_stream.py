@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
@@ -213,6 +213,33 @@ def from_arrays(arrays: Mapping[str, Any]) -> Block | None:
         if beside.get(name) is not None and np.shape(beside[name]) != (X.shape[0],):
             raise ValueError(f"the {name} of its rows have the wrong length")
     return Block(X, start=0, **beside)
+
+
+def cut(blocks: Iterable[Block], first: int, rows: int) -> Iterator[Block]:
+    """The rows from row ``first`` on, in blocks of ``rows`` rows. An error comes after the rows before it."""
+    waiting: list[Block] = []
+    failure: DataError | None = None
+    source = iter(blocks)
+    while True:
+        try:
+            block = next(source, None)
+        except DataError as error:
+            failure, block = error, None
+        if block is None:
+            break
+        if block.stop <= first:
+            continue
+        waiting.append(block.part(max(first - block.start, 0)))
+        if block.stop - waiting[0].start >= rows:
+            whole = joined(waiting)
+            full = len(whole) - len(whole) % rows
+            for i in range(0, full, rows):
+                yield whole.part(i, i + rows)
+            waiting = [whole.part(full)]
+    if waiting and len(rest := joined(waiting)):
+        yield rest
+    if failure is not None:
+        raise failure
 
 
 def too_few_rows(name: str, first: int, rows: int) -> DataError:

@@ -14,9 +14,12 @@ FILE = "bad_rows.jsonl"
 
 @dataclass(frozen=True)
 class BadRow:
-    """A row that cannot be read: its number in the file (the first is 0), why, and what it says."""
+    """A row that cannot be read: where it is, why, and what it says.
 
-    row: int
+    ``row`` counts the rows of a table from 0, ``line`` and ``column`` count those of a text from 1.
+    """
+
+    row: int | None
     reason: str
     text: str
     line: int | None = None

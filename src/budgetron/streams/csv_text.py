@@ -167,7 +167,16 @@ class CsvText:
 
     def _whole_rows(self, pieces: Iterator[bytes], least: int) -> Iterator[bytes]:
         waiting, size, ended = list[bytes](), 0, False
-        for piece in filter(None, pieces):
+        while True:
+            try:
+                piece = next(filter(None, pieces), b"")
+            except DataError:  # the data is damaged from here on
+                data = b"".join(waiting)
+                if end := data.rfind(b"\n") + 1:
+                    yield data[:end]
+                raise
+            if not piece:
+                break
             waiting.append(piece)
             size += len(piece)
             ended = ended or b"\n" in piece or b"\r" in piece

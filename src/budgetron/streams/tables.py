@@ -24,7 +24,7 @@ from budgetron.records.reading import from_arrow
 from budgetron.records.table import Column, Table
 from budgetron.records.values import BLANKS, RefusedValueError
 from budgetron.streams._bytes import Source
-from budgetron.streams._stream import Block, Stream, joined, too_few_rows
+from budgetron.streams._stream import Block, Stream, cut, too_few_rows
 from budgetron.streams.bad_rows import BadRow, BadRows
 from budgetron.streams.csv_text import CsvText, Rows, first_line
 
@@ -78,6 +78,8 @@ class TableStream(Stream):
         self.rows = rows
         self.bad_rows = bad_rows
         self.numeric_target = numeric_target
+        self._end = 0
+        self._stopped_at: BadRow | None = None
 
     @property
     def target(self) -> str | None:
@@ -94,26 +96,14 @@ class TableStream(Stream):
         return len(self.features)
 
     def __iter__(self) -> Iterator[Block]:
-        at, rows = self._rows()
+        start, rows = self._rows()
         self.bad_rows.begin()
-        waiting: list[Block] = []  # rows collected until they fill a block
-        for block in self._blocks(rows, at):
-            at = block.stop
-            if at <= self.first:
-                continue
-            waiting.append(block.part(max(self.first - block.start, 0)))
-            if at - waiting[0].start >= self.rows:
-                whole = joined(waiting)
-                full = len(whole) - len(whole) % self.rows
-                for i in range(0, full, self.rows):
-                    yield whole.part(i, i + self.rows)
-                waiting = [whole.part(full)]
-        if waiting and len(rest := joined(waiting)):
-            yield rest
+        self._end, self._stopped_at = start, None
+        yield from cut(self._blocks(rows, start), self.first, self.rows)
         if self._stopped_at is not None:
             self.bad_rows.add(self.source.name, self._stopped_at)
-        if at < self.first:
-            raise too_few_rows(self.source.name, self.first, at)
+        if self._end < self.first:
+            raise too_few_rows(self.source.name, self.first, self._end)
 
     @abstractmethod
     def _rows(self) -> tuple[int, Iterator[Rows]]:
@@ -121,20 +111,20 @@ class TableStream(Stream):
 
     def _blocks(self, parts: Iterator[Rows], at: int) -> Iterator[Block]:
         """The rows that can be read, up to the first bad one if that stops the stream."""
-        self._stopped_at: BadRow | None = None
         reading = Reading(self.columns, self.is_text, self.numeric_target)
         for part in parts:
             block, bad = reading.block(part, at)
-            bad.sort(key=lambda each: each.row)
+            bad.sort(key=lambda each: each.row or 0)
             if bad and self.bad_rows.stop:
                 self._stopped_at = bad[0]
-                before = reading.numbers < bad[0].row
-                yield block.chosen(before, at)
+                block = _tidied(block.chosen(reading.numbers < bad[0].row, at))
+                self._end = block.stop
+                yield block
                 return
             for each in bad:
                 self.bad_rows.add(self.source.name, each)
+            at = self._end = block.stop
             yield block
-            at = block.stop
 
 
 class Reading:
