@@ -160,10 +160,11 @@ def tune(
     rows, count = _check.count("tune", "rows", rows), _check.count("tune", "candidates", candidates)
     seed = _check.natural("tune", "seed", seed)
     first = template(learner, kernel, scaling, given)
-    X, y = _first_rows(data, rows)
+    read = _first_rows(data, rows)
+    X, y = read.X, np.asarray(read.y)
     task = task_of(y, task, "tune")
     labels = () if task == "regression" else (y if classes is None else classes,)
-    run = partial(Run, kind=ESTIMATORS[task], X=X, y=y, labels=labels, seed=seed)
+    run = partial(Run, kind=ESTIMATORS[task], X=X, y=y, weights=read.weights, labels=labels, seed=seed)
     default = run(first.with_params({}))
     default.start()  # a learner that cannot be built is an error; other candidates are only dropped
     searched = Searched(first, regression=not labels, X=X[:HEAD])
@@ -190,7 +191,7 @@ def _gap(best: Floats, *others: Floats) -> tuple[float, float]:
     return float(differences[0].mean()), float(differences[0].std() / math.sqrt(len(differences[0])))
 
 
-def _first_rows(data: Any, rows: int) -> tuple[Matrix, Any]:
+def _first_rows(data: Any, rows: int) -> Block:
     if isinstance(data, tuple | list) and len(data) == 2 and not isinstance(data[0], Block):
         X, y = data
         data = from_arrays(X, y, rows=rows)
@@ -208,8 +209,7 @@ def _first_rows(data: Any, rows: int) -> tuple[Matrix, Any]:
             break
     if not read:
         raise DataError("tune: the stream has no rows.")
-    whole = joined(blocks).part(0, rows)
-    return whole.X, np.asarray(whole.y)
+    return joined(blocks).part(0, rows)
 
 
 # ---- the runs
@@ -223,6 +223,7 @@ class Run:
     kind: Callable[..., Any]
     X: Matrix
     y: Any
+    weights: Any
     labels: tuple[Any, ...]
     seed: int
     losses: Floats = field(default_factory=lambda: np.empty(0))
@@ -245,7 +246,8 @@ class Run:
         try:
             if self.estimator is None:
                 self.start()
-            y, predicted = self.y[rows], self.estimator.progressive_predict(self.X[rows], self.y[rows])
+            y, weights = self.y[rows], None if self.weights is None else self.weights[rows]
+            predicted = self.estimator.progressive_predict(self.X[rows], y, sample_weight=weights)
             # Clipped, so that the square of a prediction that diverges is finite.
             losses = predicted != y if self.labels else np.square(np.clip(predicted - y, -1e100, 1e100))
             self.losses = np.concatenate([self.losses, losses.astype(np.float64)])

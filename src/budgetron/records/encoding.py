@@ -88,6 +88,11 @@ class Encoding:
         return names
 
     @property
+    def names(self) -> list[str]:
+        """The names of the columns of the records."""
+        return list(self._known)
+
+    @property
     def memory_bytes(self) -> int:
         """The bytes of names and values, and of the tables that find them."""
         known = self._known.values()
@@ -148,7 +153,7 @@ class Encoding:
                     row[numbers[name]] = value
                 elif value is not None:
                     row[indicators[name][value]] = 1.0
-        except (KeyError, TypeError, OverflowError):
+        except (AttributeError, KeyError, TypeError, OverflowError):
             return None
         return row
 

@@ -134,7 +134,8 @@ class CsvText:
 
         try:
             parse = arrow.ParseOptions(delimiter=self.delimiter)
-            names = arrow.read_csv(BufferReader(head.data + b"\n"), None, parse).schema.names
+            read = arrow.ReadOptions(use_threads=False, block_size=len(head.data) + 2)
+            names = arrow.read_csv(BufferReader(head.data + b"\n"), read, parse).schema.names
         except (ArrowException, UnicodeDecodeError) as error:
             raise DataError(f"{self.source.name}, line {head.line}: {first_line(error)}") from error
         return [name.strip() for name in names]
@@ -142,8 +143,7 @@ class CsvText:
     def _cut(self) -> Iterator[Text]:
         """The head alone, then whole rows: of a pipe as they arrive."""
         row, line = -1, 1
-        least = LEAST if self.source.rereadable else 1
-        for data in self._whole_rows(self._without_bom(), least):
+        for data in self._whole_rows(self._without_bom()):
             text = Text(data, row, line, self._quoted)
             line += len(LINE_END.findall(data)) if b"\r" in data else data.count(b"\n")
             if row >= 0:
@@ -165,8 +165,9 @@ class CsvText:
                 break
         return chain([start.removeprefix(BOM)], pieces)
 
-    def _whole_rows(self, pieces: Iterator[bytes], least: int) -> Iterator[bytes]:
-        waiting, size, ended = list[bytes](), 0, False
+    def _whole_rows(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        least = LEAST if self.source.rereadable else 1
+        waiting, size, ended, known = list[bytes](), 0, False, False
         while True:
             try:
                 piece = next(filter(None, pieces), b"")
@@ -184,6 +185,12 @@ class CsvText:
                 continue
             data = b"".join(waiting)
             end = data.rfind(b"\n") + 1 or data.rfind(b"\r", 0, len(data) - 1) + 1
+            if end and not known:  # rows of many columns are slow to read one by one
+                wide = 64 * (LINE_END.search(data) or LINE_END.match(b"\n")).start()  # type: ignore[union-attr]
+                least, known = max(least, min(wide, 32 * LEAST) if wide > 4 * LEAST else 0), True
+                if size < least:
+                    waiting = [data]
+                    continue
             if end and (size > LONGEST_QUOTE + least or not self._is_open(data[:end])):
                 yield data[:end]
                 data = data[end:]

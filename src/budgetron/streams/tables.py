@@ -71,9 +71,16 @@ class TableStream(Stream):
     is_text = False
 
     def __init__(
-        self, source: Source, columns: Columns, rows: int, bad_rows: BadRows, numeric_target: bool | None
+        self,
+        source: Source,
+        names: list[str],
+        columns: Columns,
+        rows: int,
+        bad_rows: BadRows,
+        numeric_target: bool | None,
     ) -> None:
         self.source = source
+        self.names = names
         self.columns = columns
         self.rows = rows
         self.bad_rows = bad_rows
@@ -297,7 +304,7 @@ class CsvStream(TableStream):
 
     def __init__(self, text: CsvText, *more: Any) -> None:
         self._text = text
-        super().__init__(text.source, *more)
+        super().__init__(text.source, text.names, *more)
 
     def _rows(self) -> tuple[int, Iterator[Rows]]:
         return 0, self._text.rows(self.columns.all, self.features)
@@ -413,15 +420,23 @@ def table(
     else:
         text = CsvText(source, delimiter or ("\t" if form == "tsv" else ","))
         names = text.names
-    columns = _chosen(source.name, names, target, drop, only, weight, time, id)
+    columns = chosen(source.name, names, target, drop, only, weight, time, id)
     if form == "parquet":
-        return ParquetStream(source, columns, rows, bad_rows, numeric_target)
+        return ParquetStream(source, names, columns, rows, bad_rows, numeric_target)
     return CsvStream(text, columns, rows, bad_rows, numeric_target)
 
 
-def _chosen(
-    source: str, names: list[str], target: Any, drop: Any, only: Any, weight: Any, time: Any, id: Any
+def chosen(
+    source: str,
+    names: list[str],
+    target: Any = None,
+    drop: Any = (),
+    only: Any = None,
+    weight: Any = None,
+    time: Any = None,
+    id: Any = None,
 ) -> Columns:
+    """What the columns with these names are, checked."""
     for what, value in (("drop", drop), ("only", only)):
         if isinstance(value, str):
             raise TypeError(f"table: {what} must be a list of column names, got {value!r}.")
