@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ def lines(n=300, seed=0):
         country = rng.choice(["DE", "FR", "US"])
         label = "fraud" if amount > 40 and country != "DE" else "odd" if i >= 150 and i % 7 == 0 else "ok"
         blank = rng.random() < 0.1
-        day = f"2024-01-{1 + i // 30:02}T{i % 24:02}:30"
+        day = f"2024-{1 + i // 600:02}-{1 + i // 24 % 25:02}T{i % 24:02}:30"
         yield f"t{i},{day},{'' if blank else round(amount, 2)},{country},n{i},{1 + i % 2},{label}"
 
 
@@ -65,13 +66,12 @@ def test_the_same_as_in_python(file, tmp_path, capsys):
     stream = streams.table(file, "label", **roles)
     [last] = list(budgetron.evaluate.prequential(mine, stream, every=1000))
     assert (document["mistakes"], document["time"]) == (last.mistakes, last.time)
-    assert document["time"] == 1704844800 - 86400 + 86400 * 1 + 11 * 3600 + 1800 - 0 or last.time > 1.7e9
-    mine.save(tmp_path / "mine")
+    assert last.time == datetime(2024, 1, 13, 11, 30, tzinfo=UTC).timestamp()
     loaded = budgetron.load(model)
     [block] = streams.table(file, **roles | {"drop": ["note", "label"]})
     np.testing.assert_array_equal(loaded.predict_proba(block.X), mine.predict_proba(block.X))
-    assert mine.encoding_.names[:2] == ["amount", "country"] or "amount" in mine.encoding_.names
-    assert not {"when", "number", "note", "trust", "label"} & set(mine.encoding_.names)
+    places = [f"when ({wave} of {part})" for part in ("day", "week") for wave in ("sine", "cosine")]
+    assert sorted(mine.encoding_.names) == ["amount", "country", *sorted(places)]
 
 
 def test_ids_beside_predictions(file, tmp_path, capsys):
@@ -215,7 +215,7 @@ def test_svmlight_goes_on_after_a_bad_line(tmp_path, capsys):
         flags = ["--budget", "9", "--save", tmp_path / model, "--on-error", tmp_path / "kept"]
         assert called(capsys, "run", "rbp", file, *flags).code == 0
         if file == bad:
-            kept = [json.loads(line) for line in open(tmp_path / "kept" / "bad_rows.jsonl")]  # noqa: SIM115
+            kept = map(json.loads, (tmp_path / "kept" / "bad_rows.jsonl").read_text().splitlines())
             assert [(each["line"], each["text"]) for each in kept] == [(21, "what"), (42, "1 3:x")]
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert called(capsys, "predict", tmp_path / "b", bad, "--on-error", "skip").code == 0
@@ -234,7 +234,7 @@ def test_svmlight_goes_on_after_a_bad_line(tmp_path, capsys):
         (["--target", "label", "--only", "label"], 3, "'label' cannot be a feature and something else."),
         (["--target", "label", "--weight", "country"], 3, "expected a weight of 0 or more, got '"),
         (["--target", "label", "--budget", "3", "rbp"], 3, "has no value for 'amount', and the learner needs"),
-        (["--target", "amount"], 2, "is a number with decimals: give --regression if the labels are targets."),
+        (["--target", "amount", "--on-error", "skip"], 2, "is a number with decimals: give --regression if the labels are targets."),
         (["--target", "number", "--features", "3"], 2, "--features is only for svmlight text"),
     ],
 )
@@ -256,13 +256,13 @@ def test_blanks_are_fine_with_standardise(file, capsys):
 def test_time_that_goes_back_is_told_once(file, tmp_path, capsys):
     text = file.read_text().splitlines()
     turned = tmp_path / "turned.csv"
-    turned.write_text("\n".join([*text[:50], *text[:40:-1], ""]))
+    turned.write_text("\n".join([*text[:51], *text[:40:-1], ""]))
     ended = called(capsys, "run", turned, *ROLES, *SMALL, "--block", "10")
     assert ended.code == 0
     assert ended.err == (
-        f"budgetron: {turned}: row 50 (the first is 0) is earlier than a row before it: rows are learned in the "
+        f"budgetron: {turned}: row 51 (the first is 0) is earlier than a row before it: rows are learned in the "
         "order of the file.\n"
-    ) or ended.err.count("is earlier than a row before it") == 1
+    )
 
 
 def test_targets_of_a_table(file, tmp_path, capsys):
@@ -287,7 +287,7 @@ def test_inspect_shows_the_encoding(file, tmp_path, capsys):
     assert called(capsys, "run", file, *ROLES, *SMALL, "--save", tmp_path / "model").code == 0
     out = called(capsys, "inspect", tmp_path / "model").out
     assert "encoding       8 columns: 5 of numbers, 3 indicators of 1 columns." in out
-    assert "classes        fraud, odd, ok" in out or "fraud" in out
+    assert "classes        ['fraud', 'odd', 'ok']" in out
 
 
 def test_tune_a_table(broken, capsys):

@@ -327,14 +327,7 @@ class Session:
 
     def _parameters_from_rows(self) -> bool:
         """Whether a parameter of the learner is computed from the first rows."""
-        learner = self.estimator.learner
-        if not isinstance(learner, Learner):
-            return learner is not None
-        try:
-            learner.resolved(np.empty((0, 1)))
-        except ValueError:  # a parameter is computed from rows
-            return True
-        return False
+        return parameters_from_rows(self.estimator.learner)
 
     def _start(self) -> Iterator[Record]:
         """Start the model from the first rows, then learn them."""
@@ -445,6 +438,17 @@ class Session:
         labels = rows["labels"] if "labels" in rows else self.estimator.classes_.tolist()
         y = np.array(labels, dtype=object)[rows["codes"]]
         return {name: array for name, array in rows.items() if name not in ("codes", "labels")} | {"y": y}
+
+
+def parameters_from_rows(learner: Any) -> bool:
+    """Whether a parameter of the learner is computed from the first rows."""
+    if not isinstance(learner, Learner):
+        return learner is not None
+    try:
+        learner.resolved(np.empty((0, 1)))
+    except ValueError:
+        return True
+    return False
 
 
 def _labels(estimator: Estimator, classes: Any, name: str) -> Any:

@@ -57,9 +57,14 @@ class BadRows:
         """Start counting. A second pass over the rows writes the file again."""
         self.count = 0
         if self._path is not None:
-            if self._file is not None:
-                self._file.close()
+            self.end()
             self._file = self._path.open("w", encoding="utf-8", buffering=1)
+
+    def end(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def add(self, name: str, bad: BadRow) -> None:
         """Take note of a bad row, or stop."""

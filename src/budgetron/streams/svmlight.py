@@ -58,7 +58,10 @@ class SvmlightStream(Stream):
                 yield replace(part, start=end)
                 end += len(part)
 
-        yield from cut(blocks(), self.first, self.rows)
+        try:
+            yield from cut(blocks(), self.first, self.rows)
+        finally:
+            self.bad_rows.end()
         if end < self.first:
             raise too_few_rows(self.source.name, self.first, end)
 

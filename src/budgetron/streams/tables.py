@@ -106,7 +106,10 @@ class TableStream(Stream):
         start, rows = self._rows()
         self.bad_rows.begin()
         self._end, self._stopped_at = start, None
-        yield from cut(self._blocks(rows, start), self.first, self.rows)
+        try:
+            yield from cut(self._blocks(rows, start), self.first, self.rows)
+        finally:
+            self.bad_rows.end()
         if self._stopped_at is not None:
             self.bad_rows.add(self.source.name, self._stopped_at)
         if self._end < self.first:
