@@ -101,7 +101,7 @@ def test_the_roles_of_columns_are_known_to_predict(file, tmp_path, capsys):
     few.write_text("".join(",".join(line.split(",")[:3]) + "\n" for line in lines()))
     ended = called(capsys, "predict", model, few)
     assert ended.code == 0
-    assert f"{few} has no column 'country', which {model} has learned: its values are missing." in ended.err
+    assert f"{few} has no column 'country', which {model} has learned: the values count as missing." in ended.err
     assert len(ended.out.splitlines()) == 300
 
 

@@ -63,8 +63,9 @@ def main(argv: list[str]) -> None:
         raise UsageError(f"--features {args.features}: expected {columns}, as {args.model} has.")
     if not (args.scores or args.proba):
         refuse_unprintable(args.model, getattr(model, "classes_", ()))
-    source = _open(args, checkpoint.roles_of(file), columns)
-    rows_of = _matcher(args, model, source)
+    learned = checkpoint.roles_of(file)
+    source = _open(args, learned, columns)
+    rows_of = _matcher(args, model, source, learned)
     predict = _function(model, args)
     write = _numbers if args.scores or args.proba else output.lines
     for block in source:
@@ -101,12 +102,14 @@ def _open(args: Namespace, learned: input.Roles, columns: int) -> Stream:
     return source
 
 
-def _matcher(args: Namespace, model: Any, source: Stream) -> Callable[[Block], Any]:
+def _matcher(
+    args: Namespace, model: Any, source: Stream, learned: input.Roles
+) -> Callable[[Block], Any]:
     """A function that gives the rows of a block as the model knows them: by name if both have names."""
     columns, encoding = model.n_features_in_, model.encoding_
     if isinstance(source, TableStream):
         if encoding is not None:
-            _say_missing(args, encoding, source)
+            _say_missing(args, encoding, source, learned)
             return lambda block: block.X
         named = getattr(model, "feature_names_in_", None)
         names = source.features if named is None else [str(name) for name in named]
@@ -130,13 +133,16 @@ def _matcher(args: Namespace, model: Any, source: Stream) -> Callable[[Block], A
     return lambda block: _table(block, names)
 
 
-def _say_missing(args: Namespace, encoding: Encoding, source: TableStream) -> None:
+def _say_missing(args: Namespace, encoding: Encoding, source: TableStream, learned: input.Roles) -> None:
     """Say which columns of the model the file does not have."""
     places = names_of_places(source.columns.time, PERIODS) if source.columns.time is not None else []
     missing = [name for name in encoding.names if name not in (*source.features, *places)]
+    if learned.time is not None:  # its place in the day and week is what was learned
+        of_time = names_of_places(learned.time, PERIODS)
+        missing = list(dict.fromkeys(learned.time if name in of_time else name for name in missing))
     if missing:
-        there = listed([repr(name) for name in missing])
-        say(f"{args.file} has no column {there}, which {args.model} has learned: its values are missing.")
+        there = f"{'column' if len(missing) == 1 else 'columns'} {listed([repr(name) for name in missing])}"
+        say(f"{args.file} has no {there}, which {args.model} has learned: the values count as missing.")
 
 
 def _matrix(block: Block, names: list[str]) -> Any:
