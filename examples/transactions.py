@@ -26,7 +26,11 @@ def transactions(n: int = 6000, seed: int = 0):
         country = rng.choice(["DE", "FR", "US", "BR"], p=[0.5, 0.3, 0.15, 0.05])
         device = rng.choice(["phone", "laptop", "watch"], p=[0.6, 0.3, 0.1] if late else [0.7, 0.3, 0.0])
         night = when.hour < 6
-        risk = 3.0 * (night and device != "laptop") - amount / 60 if late else amount / 25 - 3.0 * (country == "DE")
+        risk = (
+            3.0 * (night and device != "laptop") - amount / 60
+            if late
+            else amount / 25 - 3.0 * (country == "DE")
+        )
         fraud = rng.random() < 1 / (1 + math.exp(3.0 - 2.0 * risk))
         label = "refund" if late and amount < 12 else "fraud" if fraud else "ok"
         age = int(rng.integers(1, 3000)) if late else ""  # a column that was not filled at first
@@ -64,8 +68,12 @@ def draw(records: list[evaluate.Record], path: Path) -> None:
 
     figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
     days = np.array([each.time for each in records]).astype("datetime64[s]")
-    axes.plot(days, [each.metrics["window"]["kappa"] for each in records], label="kappa of the last 1000 rows")
-    axes.axvline(days[len(days) // 2 - 1], color="grey", linestyle=":", label="fraud changes, refunds begin")
+    axes.plot(
+        days, [each.metrics["window"]["kappa"] for each in records], label="kappa of the last 1000 rows"
+    )
+    axes.axvline(
+        days[len(days) // 2 - 1], color="grey", linestyle=":", label="fraud changes, refunds begin"
+    )
     axes.set(xlabel="date of the transaction", ylabel="Cohen's kappa", ylim=(0, 1))
     axes.legend(loc="lower right")
     figure.autofmt_xdate(rotation=30)

@@ -62,7 +62,16 @@ def test_json_threads_and_flags_between_names(file, capsys):
 
 def test_the_file_first(file, capsys):
     """As for the other commands; with the transforms and flags of run."""
-    flags = [*ARGV[3:], "--no-figure", "--standardise", "--delay", "3", "--shuffle", "50", "--classes=0,1,2"]
+    flags = [
+        *ARGV[3:],
+        "--no-figure",
+        "--standardise",
+        "--delay",
+        "3",
+        "--shuffle",
+        "50",
+        "--classes=0,1,2",
+    ]
     ended = called(capsys, "compare", file, "--learners", "rbp,nogd", *flags)
     assert ended.code == 0
     assert [line.split()[0] for line in ended.out.splitlines()[2:4]] == ["rbp", "nogd"]

@@ -79,7 +79,9 @@ def test_a_resumed_table_goes_by_its_names(model, tmp_path, capsys):
     assert run(capsys, tmp_path / "both.csv", tmp_path / "whole", *target).code == 0
     assert model.read_bytes() == (tmp_path / "whole").read_bytes()
     few = tmp_path / "few.csv"
-    few.write_text("".join(line.rpartition(",")[0] + "\n" for line in (tmp_path / "back.csv").read_text().splitlines()))
+    few.write_text(
+        "".join(line.rpartition(",")[0] + "\n" for line in (tmp_path / "back.csv").read_text().splitlines())
+    )
     ended = run(capsys, few, model, *target, "--resume")
     assert ended.code == 3
     assert "rows differ from those that the run has learned" in ended.err

@@ -107,7 +107,17 @@ def test_records_and_json(file, capsys):
             "rows",
             "mistakes",
         ),
-        *("loss", "support_vectors", "seconds", "memory_bytes", "metrics", "time", "rate", "recall", "confusion"),
+        *(
+            "loss",
+            "support_vectors",
+            "seconds",
+            "memory_bytes",
+            "metrics",
+            "time",
+            "rate",
+            "recall",
+            "confusion",
+        ),
         *("saved", "bad_rows", "records"),
     ]
 
@@ -292,7 +302,9 @@ def test_labels_that_look_like_targets(tmp_path, capsys):
     path.write_text("".join(f"{i / 10} 1:1\n" for i in range(1500)))
     ended = called(capsys, "run", *RBP, path)
     assert ended.code == 2
-    assert "the label 0.1 is a number with decimals: give --regression if the labels are targets." in ended.err
+    assert (
+        "the label 0.1 is a number with decimals: give --regression if the labels are targets." in ended.err
+    )
     path.write_text("".join(f"{i} 1:1\n" for i in range(1500)))
     ended = called(capsys, "run", *RBP, path)
     assert ended.code == 2
@@ -422,7 +434,9 @@ def test_a_file_is_read_once_if_the_flags_or_its_header_tell_what_must_be_known(
 def test_a_file_that_must_be_read_twice_says_why_if_asked(more, file, capsys, passes):
     ended = called(capsys, "run", *RBP, file, "--verbose", *more)
     assert ended.code == 0
-    assert ended.err == f"budgetron: {file} is read twice, first to find the number of columns (--features).\n"
+    assert (
+        ended.err == f"budgetron: {file} is read twice, first to find the number of columns (--features).\n"
+    )
     assert len(passes) == 2
     assert called(capsys, "run", *RBP, file, *more).err == ""  # which a script may read
 

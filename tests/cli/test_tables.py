@@ -101,7 +101,10 @@ def test_the_roles_of_columns_are_known_to_predict(file, tmp_path, capsys):
     few.write_text("".join(",".join(line.split(",")[:3]) + "\n" for line in lines()))
     ended = called(capsys, "predict", model, few)
     assert ended.code == 0
-    assert f"{few} has no column 'country', which {model} has learned: the values count as missing." in ended.err
+    assert (
+        f"{few} has no column 'country', which {model} has learned: the values count as missing."
+        in ended.err
+    )
     assert len(ended.out.splitlines()) == 300
 
 
@@ -233,8 +236,16 @@ def test_svmlight_goes_on_after_a_bad_line(tmp_path, capsys):
         (["--target", "label", "--only", "country,zzz"], 3, "there is no column 'zzz'"),
         (["--target", "label", "--only", "label"], 3, "'label' cannot be a feature and something else."),
         (["--target", "label", "--weight", "country"], 3, "expected a weight of 0 or more, got '"),
-        (["--target", "label", "--budget", "3", "rbp"], 3, "has no value for 'amount', and the learner needs"),
-        (["--target", "amount", "--on-error", "skip"], 2, "is a number with decimals: give --regression if the labels are targets."),
+        (
+            ["--target", "label", "--budget", "3", "rbp"],
+            3,
+            "has no value for 'amount', and the learner needs",
+        ),
+        (
+            ["--target", "amount", "--on-error", "skip"],
+            2,
+            "is a number with decimals: give --regression if the labels are targets.",
+        ),
         (["--target", "number", "--features", "3"], 2, "--features is only for svmlight text"),
     ],
 )

@@ -9,7 +9,17 @@ import pytest
 
 from budgetron import streams
 from budgetron.streams import DataError
-from tests.helpers.stream_rows import PACK, TEXT, X, arrow_table, assert_rows, csv_text, dense, piped, rows_of
+from tests.helpers.stream_rows import (
+    PACK,
+    TEXT,
+    X,
+    arrow_table,
+    assert_rows,
+    csv_text,
+    dense,
+    piped,
+    rows_of,
+)
 
 
 @pytest.mark.parametrize("pack", PACK)
@@ -115,7 +125,9 @@ def test_parquet_types(tmp_path):
     for target, labels in (("c", ["x", "y"]), ("b", [1.0, 0.0])):
         [block] = streams.table(tmp_path / "t.parquet", target=target)
         assert block.y.tolist() == labels
-    with pytest.raises(DataError, match=r"t.parquet, row 1 .*: column 'f': expected a label, got a missing"):
+    with pytest.raises(
+        DataError, match=r"t.parquet, row 1 .*: column 'f': expected a label, got a missing"
+    ):
         list(streams.table(tmp_path / "t.parquet", target="f"))
     with pytest.raises(DataError, match="column 'd': expected labels that are numbers or texts"):
         list(streams.table(tmp_path / "t.parquet", target="d"))

@@ -110,7 +110,10 @@ class Roles:
     def flags(self) -> list[str]:
         """The flags that were given, as in the command line."""
         said = {"target": self.target, "weight": self.weight, "time": self.time, "id": self.id}
-        said |= {"drop": ",".join(self.drop) or None, "only": None if self.only is None else ",".join(self.only)}
+        said |= {
+            "drop": ",".join(self.drop) or None,
+            "only": None if self.only is None else ",".join(self.only),
+        }
         return [word for flag, value in said.items() if value is not None for word in (f"--{flag}", value)]
 
 
@@ -178,7 +181,11 @@ def say_bad_rows(stream: Stream) -> None:
     """Report how many rows could not be read."""
     bad = bad_rows(stream)
     if bad.count:
-        rows = "1 row that cannot be read was" if bad.count == 1 else f"{bad.count} rows that cannot be read were"
+        rows = (
+            "1 row that cannot be read was"
+            if bad.count == 1
+            else f"{bad.count} rows that cannot be read were"
+        )
         say(f"{rows} skipped." if bad.path is None else f"{rows} skipped: see {bad.path}.")
 
 

@@ -20,7 +20,7 @@ from budgetron._rows import Matrix, aligned, canonical, first_too_large, refuse_
 from budgetron._tasks import Task
 from budgetron._text import shown
 from budgetron._threads import learning_lock
-from budgetron.estimators._batch import Batch, Encoded, Growth
+from budgetron.estimators._batch import Batch, Encoded, Growth, not_empty
 from budgetron.estimators._labels import KnownLabels, Scored, as_known_before
 from budgetron.learners import Floats, Learner, Model
 from budgetron.records.encoder import Encoder
@@ -374,9 +374,9 @@ class Online(BaseEstimator):  # type: ignore[misc]
         if first or encoding is None:
             encoder = Encoder() if self.encoder is None else self.encoder
             encoding = _check.instance(self, "encoder", encoder, Encoder).build()
-        encoded = Encoded.of(table, encoding, weights)
+        encoded = Encoded.of(table, encoding, weights, self._accepts_missing(first))
         if first:
-            self.n_features_in_ = encoded.encoding.width
+            self.n_features_in_ = encoded.X.shape[1]
         self._refuse_encoded(encoded.X, encoded.encoding, first)
         return encoded
 
@@ -384,6 +384,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
         """The rows of records, with the columns that the model has; other columns are ignored."""
         assert self.encoding_ is not None
         rows, _ = self.encoding_.encode(self._table(X), grow=False)
+        rows = not_empty(rows, self._accepts_missing(False))
         rows = np.ascontiguousarray(rows[:, : self._model.n_features])
         self._refuse_encoded(rows, self.encoding_, False)
         return rows

@@ -298,8 +298,9 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
                 raise ValueError("y has no label that is learned: at least one weight must be above 0.")
             if not len(known):
                 now, rows = replace(now, n_labels=1), rows[1:]
-            if columns:
-                now, columns = replace(now, n_features=columns[0][1]), columns[1:]
+            if encoded is not None:
+                width, columns = encoded.at_first()
+                now = replace(now, n_features=width)
             growth = (now, *growths(now, columns, rows))
         else:
             growth = growths(now, columns, rows)

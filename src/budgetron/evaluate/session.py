@@ -218,9 +218,7 @@ class Session:
         size, memory = self.estimator.n_support_, self.estimator.memory_bytes_
         window = {"rows": min(self.metrics.rows, self.metrics.window)} | self.metrics.windowed()
         metrics = {"running": self.metrics.running(), "window": window}
-        return Record(
-            self.rows, self.mistakes, self.loss, size, self.seconds, memory, metrics, self.time
-        )
+        return Record(self.rows, self.mistakes, self.loss, size, self.seconds, memory, metrics, self.time)
 
     def state(self) -> dict[str, Any]:
         """Everything but the estimator and the times, as plain data and arrays.

@@ -82,7 +82,9 @@ class Encoding:
             for text, slot in known.values.items():
                 names[slot] = f"{known.name}={text}"
             if known.times is not None:
-                names[known.times : known.times + self._waves] = names_of_places(known.name, self.time_parts)
+                names[known.times : known.times + self._waves] = names_of_places(
+                    known.name, self.time_parts
+                )
         if self._block is not None:
             names[self._block : self._block + BLOCK] = [f"hashed {i}" for i in range(BLOCK)]
         return names

@@ -76,7 +76,9 @@ class Text:
         if not has_quoted_line_end(self.data):
             return None
         place = next((m.start() for m in self.quoted.finditer(self.data) if not m[1]), None)
-        return None if place is None else next(i for i, (_, _, end) in enumerate(self._starts) if place < end)
+        return (
+            None if place is None else next(i for i, (_, _, end) in enumerate(self._starts) if place < end)
+        )
 
     def part(self, begin: int, end: int) -> "Text":
         """The rows from ``begin`` to ``end``."""

@@ -71,7 +71,9 @@ class Scaling(Transform):
         name = type(self).__name__
         if isinstance(X, Table):
             inside = "Ranged" if isinstance(self, MinMax) else "Standardised"
-            raise TypeError(f"{name}: cannot scale records: scale inside the model, with {inside}(learner).")
+            raise TypeError(
+                f"{name}: cannot scale records: scale inside the model, with {inside}(learner)."
+            )
         kind = self._sparse if sparse.issparse(X) else self._dense
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
         with _check.in_range(f"{name}: X"):

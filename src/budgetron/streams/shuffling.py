@@ -106,4 +106,3 @@ def _swaps(uniforms: Any, size: int) -> tuple[Any, Any]:
     staying = np.arange(size)
     staying[places] = new  # of several assignments to a place, the last one counts
     return leaving, staying
-

@@ -124,7 +124,9 @@ class SvmlightStream(Stream):
                     begin = lines.index(b"\n", begin) + 1
                 end = lines.find(b"\n", begin) + 1 or len(lines)
                 if note is not None:
-                    note(problem, before + lines.count(b"\n", 0, begin) + 1, lines[begin:end].rstrip(b"\r\n"))
+                    note(
+                        problem, before + lines.count(b"\n", 0, begin) + 1, lines[begin:end].rstrip(b"\r\n")
+                    )
                 at = end
             before += count
 

@@ -185,7 +185,9 @@ class Reading:
                 break
             except RefusedValueError as error:
                 if pa.types.is_nested(table.schema.field(error.column).type):
-                    raise DataError(f"column {error.column!r}: {error.reason}: leave it out with drop.") from error
+                    raise DataError(
+                        f"column {error.column!r}: {error.reason}: leave it out with drop."
+                    ) from error
                 reasons[error.row] = f"column {error.column!r}: {error.reason}"
                 place = names.index(error.column)
                 values = _single(table.column(error.column)).to_pylist()

@@ -35,7 +35,10 @@ def parser() -> Parser:
         "words", metavar="FILE", nargs="*", help="a file, the name of a data set, or - for a pipe"
     )
     made.add_argument(
-        "--learners", metavar="A,B,...", action="append", help="algorithms from the list below; default auto"
+        "--learners",
+        metavar="A,B,...",
+        action="append",
+        help="algorithms from the list below; default auto",
     )
     made.add_argument(
         "--data", metavar="FILE", help="the file, if the words before the flags are the algorithms"

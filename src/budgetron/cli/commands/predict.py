@@ -92,7 +92,9 @@ def _open(args: Namespace, learned: input.Roles, columns: int) -> Stream:
     def there(name: str | None) -> str | None:
         return name if name in names else None
 
-    drop = dict.fromkeys([*own.drop, *(n for n in (*learned.drop, learned.target, learned.weight) if there(n))])
+    drop = dict.fromkeys(
+        [*own.drop, *(n for n in (*learned.drop, learned.target, learned.weight) if there(n))]
+    )
     time, row_id = own.time or there(learned.time), own.id or there(learned.id)
     only = own.only
     if only is None and learned.only is not None:
@@ -102,9 +104,7 @@ def _open(args: Namespace, learned: input.Roles, columns: int) -> Stream:
     return source
 
 
-def _matcher(
-    args: Namespace, model: Any, source: Stream, learned: input.Roles
-) -> Callable[[Block], Any]:
+def _matcher(args: Namespace, model: Any, source: Stream, learned: input.Roles) -> Callable[[Block], Any]:
     """A function that gives the rows of a block as the model knows them: by name if both have names."""
     columns, encoding = model.n_features_in_, model.encoding_
     if isinstance(source, TableStream):
@@ -124,11 +124,15 @@ def _matcher(
         return lambda block: _matrix(block, names)
     if encoding is None:
         if source.n_features != columns:
-            raise DataError(f"{args.file}: has {source.n_features} columns of features, expected {columns}.")
+            raise DataError(
+                f"{args.file}: has {source.n_features} columns of features, expected {columns}."
+            )
         return lambda block: block.X
     names = encoding.columns
     if set(names) != set(encoding.names):
-        raise DataError(f"{args.file}: has no column names, which {args.model} needs for its texts and dates.")
+        raise DataError(
+            f"{args.file}: has no column names, which {args.model} needs for its texts and dates."
+        )
     say(f"only {args.model} has column names: columns are matched by position.")
     return lambda block: _table(block, names)
 

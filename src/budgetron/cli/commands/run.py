@@ -102,7 +102,9 @@ def main(argv: list[str]) -> None:
             except (DataError, UsageError) as error:
                 if args.save is None or session.broken or session.entered == entered or not save():
                     raise
-                raise type(error)(f"{error} The rows before it are learned and saved to {args.save}.") from error
+                raise type(error)(
+                    f"{error} The rows before it are learned and saved to {args.save}."
+                ) from error
         if not ended:
             raise _interrupted(args, session, save, signals.received or 0)
         if session.rows == 0:
