@@ -167,8 +167,8 @@ def test_stop_saves_what_was_learned(broken, tmp_path, capsys):
         ended = called(capsys, "run", broken, *flags)
         assert ended.code == 3
         assert ended.err == (
-            f"budgetron: {broken}, line 6: expected 7 cells, got 3. The rows before it are learned and saved "
-            f"to {model}.\n"
+            f"budgetron: {broken}, line 6: expected 7 cells, got 3. The rows before it are learned and "
+            f"saved to {model}.\n"
         )
         assert budgetron.model_files.read(model).extra["run"]["rows"] == 4
         assert called(capsys, "run", broken, *flags, "--resume", "--on-error", "skip").code == 0
@@ -271,12 +271,12 @@ def test_time_that_goes_back_is_told_once(file, tmp_path, capsys):
     ended = called(capsys, "run", turned, *ROLES, *SMALL, "--block", "10")
     assert ended.code == 0
     assert ended.err == (
-        f"budgetron: {turned}: row 51 (the first is 0) is earlier than a row before it: rows are learned in the "
-        "order of the file.\n"
+        f"budgetron: {turned}: row 51 (the first is 0) is earlier than a row before it: rows are learned "
+        "in the order of the file.\n"
     )
 
 
-def test_targets_of_a_table(file, tmp_path, capsys):
+def test_targets_of_a_table(tmp_path, capsys):
     """A blank target is a bad row, also in the first row."""
     change = {1: "t0,2024-01-01,,DE,n,1,ok"}
     path = written(tmp_path / "rows.csv", change=change)

@@ -125,7 +125,7 @@ def open_stream(
     features: int | None = None,
     roles: Roles | None = None,
 ) -> Stream:
-    """The stream of a file, data set or pipe. ``features`` overrides ``--features``, ``roles`` the flags."""
+    """The stream of a file, data set or pipe; ``features`` and ``roles`` override the flags."""
     roles = Roles.of(args) if roles is None else roles
     if is_data_set(what):
         _refuse_roles(what, "a data set", roles)

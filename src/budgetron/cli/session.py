@@ -46,7 +46,7 @@ class Run:
         """
         session, name = self.session, self.session.name
         rows = checkpoint.rows_after(self.source, session.entered, self.origin, name)
-        checks = [TimeOrder(name)]
+        checks: list[Callable[[Block], None]] = [TimeOrder(name)]
         if isinstance(session.estimator, OnlineClassifier):
             checks += [Labelled(name, listed=session.classes is not None)]
         for block in signals.waiting(rows):
@@ -149,14 +149,14 @@ class Labelled:
         targets = sorted(label for label in new if isinstance(label, float) and not label.is_integer())
         if targets:
             raise UsageError(
-                f"{self._name}: the label {targets[0]!r} is a number with decimals: give --regression if the "
-                "labels are targets."
+                f"{self._name}: the label {targets[0]!r} is a number with decimals: give --regression if "
+                "the labels are targets."
             )
         self._seen |= new
         if len(self._seen) > input.MOST_LABELS:
             raise UsageError(
-                f"{self._name} has more than {input.MOST_LABELS} different labels: give --regression if they "
-                "are targets, or list them with --classes."
+                f"{self._name} has more than {input.MOST_LABELS} different labels: give --regression if "
+                "they are targets, or list them with --classes."
             )
 
 
@@ -177,5 +177,7 @@ class TimeOrder:
         if len(back):
             self._told = True
             row = block.start + int(back[0])
-            say(f"{self._name}: row {row} (the first is 0) is earlier than a row before it: rows are learned "
-                "in the order of the file.")  # fmt: skip
+            say(
+                f"{self._name}: row {row} (the first is 0) is earlier than a row before it: rows are "
+                "learned in the order of the file."
+            )

@@ -66,7 +66,7 @@ def wider(counts: Floats | None, labels: int) -> Floats:
 
 
 def _of_labels(class_weight: Mapping[Any, Any], labels: KnownLabels) -> Floats:
-    """The weight of each label, by code. As in scikit-learn, a dict must not name labels that never come."""
+    """The weight of each label, by code. As in scikit-learn, a dict must not name other labels."""
     names = labels.labels.tolist()
     for label, weight in class_weight.items():
         _check.non_negative("class_weight", repr(label), weight)

@@ -206,7 +206,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
             self._install(fresh)
         return self
 
-    def _begin(self, X: Any, y: Any) -> None:
+    def _begin(self, X: Any, y: Any) -> None:  # noqa: ARG002
         """Prepare an unfitted model for the columns of the first row, without learning it."""
         if not self.__sklearn_is_fitted__():
             self._start(X)

@@ -240,7 +240,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return snapshot._labels.log_probabilities(scored)
 
     def _begin(self, X: Any, y: Any) -> None:
-        """Also know the label of the first row: until another is learned, it is all that can be predicted."""
+        """Also know the label of the first row, which is predicted until another is learned."""
         if self.__sklearn_is_fitted__() and len(self._labels):
             return
         _check.one_kind("y", y)

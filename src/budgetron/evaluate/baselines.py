@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from time import thread_time
 from typing import Any
 
@@ -17,7 +18,7 @@ from budgetron.records.table import Table
 
 
 def is_baseline(model: Any) -> bool:
-    """Whether a model learns row by row: with ``partial_fit``, or with ``learn_one`` and ``predict_one``."""
+    """Whether a model has ``partial_fit``, or ``learn_one`` and ``predict_one``."""
     return _takes_rows(model) or callable(getattr(model, "partial_fit", None))
 
 
@@ -98,7 +99,7 @@ def _dicts(X: Any) -> list[dict[int, float]]:
     if sparse.issparse(X):
         ends = X.indptr.tolist()
         pairs = list(zip(X.indices.tolist(), X.data.tolist(), strict=True))
-        return [dict(pairs[i:j]) for i, j in zip(ends, ends[1:], strict=False)]
+        return [dict(pairs[i:j]) for i, j in pairwise(ends)]
     return [dict(enumerate(row)) for row in np.asarray(X).tolist()]
 
 

@@ -53,8 +53,8 @@ def compare(
     learners : dict of name to Learner, or list of Learner
         The learners. Those of a list are named by their repr. A baseline may be any scikit-learn estimator
         with ``partial_fit``, or a model with ``learn_one`` and ``predict_one``, as river's. They have no
-        support vectors and no metrics of scores. scikit-learn's see records encoded by ``Encoder()``, with 0
-        for missing numbers.
+        support vectors and no metrics of scores. scikit-learn's see records encoded by ``Encoder()``, with
+        0 for missing numbers.
     data : pair (X, y)
         The rows and their labels or targets. X may be records.
     permutations : int

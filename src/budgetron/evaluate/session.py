@@ -7,7 +7,6 @@ from time import thread_time
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from budgetron import _check
 from budgetron._text import shown

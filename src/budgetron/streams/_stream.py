@@ -62,7 +62,7 @@ class Block:
         return self.chosen(slice(begin, end), self.start + begin)
 
     def chosen(self, rows: Any, start: int) -> Block:
-        """The rows that a slice, a mask or an array of row numbers selects, as a block that starts there."""
+        """The rows that a slice, a mask or an array of row numbers selects."""
         beside = {name: None if (a := getattr(self, name)) is None else a[rows] for name in BESIDE}
         return Block(self.X[rows], start=start, **beside)
 
@@ -172,7 +172,7 @@ def joined(blocks: Sequence[Block]) -> Block:
         return blocks[0]
     rows = [block.X for block in blocks]
     if isinstance(rows[0], Table):
-        X = joined_tables(rows)
+        X: Any = joined_tables(rows)
     else:
         X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
     beside = {}
@@ -206,7 +206,7 @@ def from_arrays(arrays: Mapping[str, Any]) -> Block | None:
         X.check_format(full_check=True)
     if X is None:
         return None
-    beside = {name: arrays.get(name) for name in BESIDE[:-1]}
+    beside: dict[str, Any] = {name: arrays.get(name) for name in BESIDE[:-1]}
     if "ids" in arrays:
         beside["ids"] = np.array(unpacked(arrays["ids"], arrays["id_ends"]), dtype=object)
     for name in BESIDE[1:]:
@@ -216,7 +216,7 @@ def from_arrays(arrays: Mapping[str, Any]) -> Block | None:
 
 
 def cut(blocks: Iterable[Block], first: int, rows: int) -> Iterator[Block]:
-    """The rows from row ``first`` on, in blocks of ``rows`` rows. An error comes after the rows before it."""
+    """The rows from row ``first`` on, in blocks of ``rows`` rows; an error after the rows before it."""
     waiting: list[Block] = []
     failure: DataError | None = None
     source = iter(blocks)

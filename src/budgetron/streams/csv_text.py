@@ -120,7 +120,7 @@ class CsvText:
         self._used = False
 
     def rows(self, columns: Sequence[str], typed: Sequence[str]) -> Iterator[TextRows]:
-        """The rows of these columns. Those ``typed`` become numbers or dictionaries where that is quicker."""
+        """The rows of these columns; those ``typed`` as numbers or dictionaries where that is quicker."""
         if self._used:  # the first pass has been begun, for the head
             texts = self._cut()
             next(texts, None)
@@ -257,7 +257,7 @@ class Reader:
         if not pa.types.is_floating(column.type):
             return True
         numbers = column.to_numpy()
-        return int(np.count_nonzero(np.isfinite(numbers))) == len(numbers) - column.null_count
+        return bool(np.count_nonzero(np.isfinite(numbers)) == len(numbers) - column.null_count)
 
     def _choose_types(self, table: Any) -> None:
         import pyarrow as pa

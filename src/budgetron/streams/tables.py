@@ -360,7 +360,7 @@ def table(
     format: str | None = None,
     delimiter: str | None = None,
 ) -> TableStream:
-    """A stream of the rows of a CSV or Parquet file, as records.
+    r"""A stream of the rows of a CSV or Parquet file, as records.
 
     A cell is a number, true or false, an ISO date, or a text. A blank cell is a missing value. The
     estimators take such records as they are.
@@ -399,7 +399,7 @@ def table(
     --------
     >>> import io
     >>> from budgetron import OnlineClassifier, streams
-    >>> file = io.BytesIO(b"amount,country,label\\n12.5,DE,ok\\n,FR,ok\\n900,DE,fraud\\n")
+    >>> file = io.BytesIO(b"amount,country,label\n12.5,DE,ok\n,FR,ok\n900,DE,fraud\n")
     >>> [block] = streams.table(file, target="label")
     >>> list(block.X.records())
     [{'amount': 12.5, 'country': 'DE'}, {'country': 'FR'}, {'amount': 900.0, 'country': 'DE'}]

@@ -32,16 +32,16 @@ def parser() -> Parser:
     made = Parser(
         "run",
         "[ALGORITHM] FILE [FLAGS]",
-        "Predict each row, then learn it. The algorithm is auto, unless one is given. CSV and Parquet files\n"
-        "may have numbers, texts, dates and blanks. A file of svmlight text is read twice, first for its\n"
-        "number of columns, unless --features gives it.",
+        "Predict each row, then learn it. The algorithm is auto, unless one is given. CSV and Parquet\n"
+        "files may have numbers, texts, dates and blanks. A file of svmlight text is read twice, first\n"
+        "for its number of columns, unless --features gives it.",
         EXAMPLES,
     )
     made.add_argument(
         "words",
         metavar="[ALGORITHM] FILE",
         nargs="+",
-        help="an algorithm from the list below, default auto; a file, the name of a data set, or - for a pipe",
+        help="an algorithm from the list below, default auto; a file, a data set, or - for a pipe",
     )
     rows = input.add_arguments(made)
     input.add_transforms(rows)
