@@ -17,7 +17,6 @@ from budgetron.streams.bad_rows import BadRow
 LEAST = 1 << 18  # bytes of a file that are read at a time
 LONGEST_QUOTE = 1 << 20  # bytes; a quote that does not end within them is a stray one
 LONGEST = 1000  # characters of a row or a message that are kept
-QUOTED_LINE_END = re.compile(rb'"[^"\r\n]*[\r\n][^"]*(?:"|\Z)')
 BOM = b"\xef\xbb\xbf"
 
 
@@ -45,6 +44,19 @@ class TextRows(Rows):
         return self.text.bad_row(int(self.numbers[place]), reason, name)
 
 
+class Quotes:
+    """Quoted cells: a quote begins one only at the start of a cell."""
+
+    def __init__(self, delimiter: str) -> None:
+        start = rb'(?:(?<=[\r\n%b])|\A)"' % re.escape(delimiter.encode())
+        self.cell = re.compile(start + rb'[^"]*(?:""[^"]*)*("?)')  # the group is empty if it does not end
+        self._with_line_end = re.compile(start + rb'[^"\r\n]*(?:""[^"\r\n]*)*[\r\n]')
+
+    def have_line_end(self, data: bytes) -> bool:
+        """Whether a cell may be quoted over more than one line. True is not certain."""
+        return b'"' in data and self._with_line_end.search(data) is not None
+
+
 @dataclass
 class Text:
     """Whole rows of CSV text; ``row`` and ``line`` (from 1) are the numbers of the first."""
@@ -52,14 +64,14 @@ class Text:
     data: bytes
     row: int
     line: int
-    quoted: re.Pattern[bytes]
+    quotes: Quotes
 
     @cached_property
     def _starts(self) -> list[tuple[int, int, int]]:
         """For every row that is not empty: its line, and where it begins and ends."""
         masked = self.data
-        if has_quoted_line_end(masked):
-            masked = self.quoted.sub(_without_line_ends, masked)
+        if self.quotes.have_line_end(masked):
+            masked = self.quotes.cell.sub(_without_line_ends, masked)
         found, at, line = [], 0, self.line
         for end in LINE_END.finditer(masked):
             if end.start() > at:
@@ -73,9 +85,9 @@ class Text:
 
     def stray_quote(self) -> int | None:
         """The index of the row with a quote that does not end, if there is one."""
-        if not has_quoted_line_end(self.data):
+        if not self.quotes.have_line_end(self.data):
             return None
-        place = next((m.start() for m in self.quoted.finditer(self.data) if not m[1]), None)
+        place = next((m.start() for m in self.quotes.cell.finditer(self.data) if not m[1]), None)
         return (
             None if place is None else next(i for i, (_, _, end) in enumerate(self._starts) if place < end)
         )
@@ -83,17 +95,12 @@ class Text:
     def part(self, begin: int, end: int) -> "Text":
         """The rows from ``begin`` to ``end``."""
         starts = self._starts[begin:end]
-        return Text(self.data[starts[0][1] : starts[-1][2]], self.row + begin, starts[0][0], self.quoted)
+        return Text(self.data[starts[0][1] : starts[-1][2]], self.row + begin, starts[0][0], self.quotes)
 
     def bad_row(self, row: int, reason: str, name: str | None = None) -> BadRow:
         line, begin, end = self._starts[row - self.row]
         text = self.data[begin:end].decode("utf-8", "backslashreplace")
         return BadRow(row, reason, text, line, id=name)
-
-
-def has_quoted_line_end(data: bytes) -> bool:
-    """Whether a cell may be quoted over more than one line. True is not certain."""
-    return b'"' in data and QUOTED_LINE_END.search(data) is not None
 
 
 def _without_line_ends(match: re.Match[bytes]) -> bytes:
@@ -112,8 +119,7 @@ class CsvText:
     def __post_init__(self) -> None:
         if not isinstance(self.delimiter, str) or len(self.delimiter.encode()) != 1:
             raise ValueError(f"table: delimiter must be one ASCII character, got {self.delimiter!r}.")
-        between = re.escape(self.delimiter.encode())
-        self._quoted = re.compile(rb'(?:(?<=[\r\n%b])|\A)"[^"]*(?:""[^"]*)*("?)' % between)
+        self._quotes = Quotes(self.delimiter)
         self._texts = self._cut()
         self._head = next(self._texts, None)
         self.names = [] if self._head is None else self._names(self._head)
@@ -146,7 +152,7 @@ class CsvText:
         """The head alone, then whole rows: of a pipe as they arrive."""
         row, line = -1, 1
         for data in self._whole_rows(self._without_bom()):
-            text = Text(data, row, line, self._quoted)
+            text = Text(data, row, line, self._quotes)
             line += len(LINE_END.findall(data)) if b"\r" in data else data.count(b"\n")
             if row >= 0:
                 yield text
@@ -202,13 +208,13 @@ class CsvText:
 
     def _is_open(self, data: bytes) -> bool:
         """Whether the data ends inside a quoted cell."""
-        return has_quoted_line_end(data) and any(not match[1] for match in self._quoted.finditer(data))
+        return self._quotes.have_line_end(data) and any(not m[1] for m in self._quotes.cell.finditer(data))
 
 
 def _rows_in(text: Text) -> int:
     """The number of rows, counted without finding each of them if possible."""
     data = text.data.replace(b"\r\n", b"\n") if b"\r" in text.data else text.data
-    if b"\r" in data or b"\n\n" in data or data.startswith(b"\n") or has_quoted_line_end(data):
+    if b"\r" in data or b"\n\n" in data or data.startswith(b"\n") or text.quotes.have_line_end(data):
         return len(text)
     return data.count(b"\n") + (not data.endswith(b"\n"))
 
