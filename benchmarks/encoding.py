@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from csv import reader
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from benchmarks.clock import take_turns
-from budgetron import Encoder
+from budgetron import Encoder, OnlineClassifier, ogd, streams
 from budgetron._text import aligned
 from budgetron.records.reading import from_arrow
 
@@ -50,12 +50,7 @@ def made(n: int) -> pa.Table:
 
 def encoded_csv(path: Path, rows: int) -> int:
     """Read and encode a CSV file with this library; the number of rows."""
-    with path.open() as file:
-        names = next(reader(file))
-    types = dict.fromkeys(names, pa.string())
-    texts = csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
-    once = csv.ReadOptions(use_threads=False)
-    return encoded((from_arrow(batch, names) for batch in csv.open_csv(path, once, None, texts)), rows)
+    return encoded((block.X for block in streams.table(path, rows=rows)), rows)
 
 
 def encoded_parquet(path: Path, rows: int) -> int:
@@ -120,11 +115,37 @@ def measure(n: int = 100_000, seconds: float = 1.0) -> Iterator[list[str]]:
                 yield [kind, str(rows), *speeds, f"{times.ratio('theirs', 'ours'):.1f}"]
 
 
+def measure_one(n: int = 5000, seconds: float = 1.0) -> str:
+    """Microseconds to learn a dict of 20 numbers, beside river's logistic regression."""
+    from river.linear_model import LogisticRegression
+
+    rows = [
+        {f"n{j}": v for j, v in enumerate(row)}
+        for row in np.random.default_rng(0).normal(size=(n, 20)).tolist()
+    ]
+    labels = [row["n0"] > 0 for row in rows]
+
+    def learned(model: Any) -> int:
+        for row, label in zip(rows, labels, strict=True):
+            model.learn_one(row, label)
+        return n
+
+    ways = {
+        "ours": lambda: learned(OnlineClassifier(ogd("linear"), encoder=Encoder())),
+        "river": lambda: learned(LogisticRegression()),
+    }
+    times = take_turns(ways, seconds)
+    ours, river = (1e6 * times.seconds[who] / n for who in ways)
+    return f"learn_one of 20 numbers: {ours:.1f} µs; river's LogisticRegression: {river:.1f} µs."
+
+
 def main() -> None:
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     head = ["file", "rows a chunk", "budgetron", "pandas and scikit-learn", "ratio"]
     print(f"{n} rows of {made(1).num_columns} columns; thousands of rows a second:")
     print("\n".join(aligned([head, *measure(n)])))
+    if find_spec("river") is not None:
+        print(measure_one())
 
 
 if __name__ == "__main__":

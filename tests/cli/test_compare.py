@@ -56,7 +56,26 @@ def test_json_threads_and_flags_between_names(file, capsys):
     ended = called(capsys, "compare", "rbp", *ARGV[3:], "nogd", "--data", file, "--jobs", "2", "--json")
     document = json.loads(ended.out)
     assert document.pop("data") == str(file)
+    assert document.pop("bad_rows") == 0
     assert without_seconds(document) == without_seconds(json.loads(json.dumps(result().as_dict())))
+
+
+def test_the_file_first(file, capsys):
+    """As for the other commands; with the transforms and flags of run."""
+    flags = [
+        *ARGV[3:],
+        "--no-figure",
+        "--standardise",
+        "--delay",
+        "3",
+        "--shuffle",
+        "50",
+        "--classes=0,1,2",
+    ]
+    ended = called(capsys, "compare", file, "--learners", "rbp,nogd", *flags)
+    assert ended.code == 0
+    assert [line.split()[0] for line in ended.out.splitlines()[2:4]] == ["rbp", "nogd"]
+    assert called(capsys, "compare", file, "--learners", "rbp", "--data", file, *flags).code == 2
 
 
 def test_a_figure(file, tmp_path, capsys):
@@ -79,8 +98,8 @@ def test_targets(file, capsys):
 @pytest.mark.parametrize(
     ("argv", "code", "message"),
     [
-        (["compare"], 2, "the following arguments are required"),
-        ([*ARGV], 2, "the following arguments are required: --data."),
+        (["compare"], 2, "expected one FILE, and the algorithms as --learners A,B,..., got nothing."),
+        ([*ARGV], 2, "expected one FILE, and the algorithms as --learners A,B,..., got rbp nogd."),
         ([*ARGV, "--data", "none"], 1, "none: there is no file and no data set"),
         ([*ARGV, "rbp", "--data", "FILE"], 2, "an algorithm is given twice: give each once."),
         ([*ARGV, "forgertron", "--data", "FILE"], 2, "did you mean forgetron?"),

@@ -10,7 +10,7 @@ import numpy as np
 from budgetron.cli import main
 from tests.helpers.stream_rows import svmlight
 
-COLUMNS = ["--features", "4", "--classes", "0,1,2"]
+COLUMNS = ["--features", "4"]
 
 
 class Ended(NamedTuple):

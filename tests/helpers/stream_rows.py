@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from budgetron.records.table import Table
+
 RNG = np.random.default_rng(0)
 X = np.where(RNG.random((50, 4)) < 0.5, RNG.standard_normal((50, 4)), 0)
 X[0, 3] = 1  # so that the width shows
@@ -33,6 +35,9 @@ PACK = {"plain": bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma
 
 
 def dense(X):
+    """Rows as an array; the columns of a table in the order of their names."""
+    if isinstance(X, Table):
+        return np.column_stack([X.columns[name].numbers for name in sorted(X.columns)])
     return X.toarray() if sparse.issparse(X) else X
 
 

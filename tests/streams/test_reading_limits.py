@@ -40,16 +40,13 @@ def count(stream):
 )
 def test_long_csv_fields(text):
     pytest.importorskip("pyarrow")
-    assert count(streams.from_csv(io.BytesIO(text), target="y", features=["a"])) == text.count(b"\n") - 1
+    assert count(streams.table(io.BytesIO(text), target="y", only=["a"])) == text.count(b"\n") - 1
 
 
-def test_a_line_that_is_far_too_long_is_one_sentence():
+def test_a_line_that_is_far_longer_than_the_first_ones():
     pytest.importorskip("pyarrow")
     text = b"a,y\n1,u\n1," + b"x" * 3_000_000 + b"\n"
-    with pytest.raises(
-        DataError, match="a line is too long: it has many more bytes than the first two lines"
-    ):
-        list(streams.from_csv(io.BytesIO(text), target="y"))
+    assert count(streams.table(io.BytesIO(text), target="y")) == 2
 
 
 LIMITED = """
@@ -59,11 +56,11 @@ from budgetron import streams
 name = sys.argv[2]
 if name == "line":
     text = b"a,y\\n1," + b"x" * 20_000_000 + b"\\n"
-    read = lambda: streams.from_csv(io.BytesIO(text), target="y")
+    read = lambda: streams.table(io.BytesIO(text), target="y")
 elif name == "columns":
     names, row = ",".join(f"c{i}" for i in range(20_000)), ",".join(["1.5"] * 20_000)
     text = "\\n".join([names, *[row] * 100]).encode()
-    read = lambda: streams.from_csv(io.BytesIO(text), target="c1")
+    read = lambda: streams.table(io.BytesIO(text), target="c1")
 elif name == "svmlight":
     text = b"1 " + b" ".join(b"%d:1" % i for i in range(1, 2_000_000))
     read = lambda: streams.from_svmlight(io.BytesIO(text))
@@ -89,11 +86,12 @@ def test_rows_of_any_length_come_in_blocks_as_asked():
     text = "\n".join([",".join(f"c{i}" for i in range(500)), *(",".join(map(str, r)) for r in wide)])
     for rows in (1, 7, 60, 100):
         for first in (0, 13, 60):
-            blocks = list(streams.from_csv(io.BytesIO(text.encode()), rows=rows).skip(first))
+            blocks = list(streams.table(io.BytesIO(text.encode()), rows=rows).skip(first))
             assert [b.start for b in blocks] == list(range(first, 60, rows))
             assert all(len(b) == rows for b in blocks[:-1])
             if blocks:
-                np.testing.assert_array_equal(np.concatenate([b.X for b in blocks]), wide[first:])
+                columns = [[b.X.columns[f"c{i}"].numbers for b in blocks] for i in range(500)]
+                np.testing.assert_array_equal([np.concatenate(parts) for parts in columns], wide[first:].T)
 
 
 # ---- packed
@@ -156,11 +154,10 @@ def test_control_characters_of_a_table_do_not_reach_the_terminal(text, tmp_path,
     path = tmp_path / "rows.csv"
     path.write_text(text)
     ended = called(capsys, "run", "rbp", path, "--budget", "3", "--target", "y")
-    assert ended.code in (1, 2, 3)
     assert plain(ended.err)
     assert ended.err.startswith("budgetron: ")
     with pytest.raises(ValueError, match=r".") as caught:
-        list(streams.from_csv(path, target="y").through(streams.EncodeLabels(classes=["u", "v"])))
+        list(streams.table(path, target="y").through(streams.EncodeLabels(classes=["u", "v"])))
     assert plain(str(caught.value))
 
 

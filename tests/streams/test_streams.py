@@ -41,11 +41,11 @@ def opened(kind, folder, **more):
     pytest.importorskip("pyarrow")
     if kind == "csv":
         path.write_bytes(csv_text())
-        return streams.from_csv(path, target="label", **more)
+        return streams.table(path, target="label", **more)
     from pyarrow import parquet
 
     parquet.write_table(arrow_table(), path, row_group_size=12)
-    return streams.from_parquet(path, target="label", **more)
+    return streams.table(path, target="label", format="parquet", **more)
 
 
 KINDS = ["dense", "csr", "svmlight", "csv", "parquet"]

@@ -1,6 +1,7 @@
 """Streams from CSV and Parquet files. test_streams.py tests what all sources share."""
 
 import io
+import re
 import sys
 
 import numpy as np
@@ -8,15 +9,25 @@ import pytest
 
 from budgetron import streams
 from budgetron.streams import DataError
-from tests.helpers.stream_rows import PACK, TEXT, X, arrow_table, assert_rows, csv_text, piped, rows_of
+from tests.helpers.stream_rows import (
+    PACK,
+    TEXT,
+    X,
+    arrow_table,
+    assert_rows,
+    csv_text,
+    dense,
+    piped,
+    rows_of,
+)
 
 
 @pytest.mark.parametrize("pack", PACK)
 def test_csv_packed_and_piped(pack):
     pytest.importorskip("pyarrow")
-    assert_rows(streams.from_csv(io.BytesIO(PACK[pack](csv_text())), target="label"))
+    assert_rows(streams.table(io.BytesIO(PACK[pack](csv_text())), target="label"))
     with piped(PACK[pack](csv_text()), 100) as file:
-        stream = streams.from_csv(file, target="label", rows=9)
+        stream = streams.table(file, target="label", rows=9)
         np.testing.assert_array_equal(rows_of(stream)[0], X)
         with pytest.raises(DataError, match="a pipe can be read only once"):
             list(stream)
@@ -25,58 +36,53 @@ def test_csv_packed_and_piped(pack):
 def test_csv_with_other_marks_and_chosen_columns():
     pytest.importorskip("pyarrow")
     text = "\ufeffid;b;a;kind\r\nq;1;2.5;yes\r\nr;3;4;'no'\r\n".encode()
-    [block] = streams.from_csv(io.BytesIO(text), target="kind", features=["a", "b"], delimiter=";")
-    np.testing.assert_array_equal(block.X, [[2.5, 1], [4, 3]])
+    [block] = streams.table(io.BytesIO(text), target="kind", only=["a", "b"], delimiter=";")
+    np.testing.assert_array_equal(dense(block.X), [[2.5, 1], [4, 3]])
     assert block.y.tolist() == ["yes", "'no'"]
-    [block] = streams.from_csv(io.BytesIO(text), features=["b"], delimiter=";")
+    [block] = streams.table(io.BytesIO(text), only=["b"], delimiter=";")
     assert block.y is None
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (
-            b"a,y\n1,1\n,1\n",
-            r"stream, row 1 \(the first is 0\), column 'a': expected a finite value",
-        ),
-        (
-            b"a,y\n1,1\n2,\n",
-            r"stream, row 1 \(the first is 0\), column 'y': expected a finite value",
-        ),
-        (b"a,y\n1,1\ninf,1\n", r"row 1 \(the first is 0\), column 'a'"),
-        (b"a,y\n1,1\nx,1\n", r"stream: .*invalid value 'x'"),
-        (b"a,y\n1,1\n2,z\n", r"stream: .*invalid value 'z'"),
-        (b"a,y\n1,1\n2\n", r"stream: .*Expected 2 columns, got 1"),
+        (b"a,y\n1,1\n2,\n", r"stream, line 3: column 'y': expected a label, got a missing value\.$"),
+        (b"a,y\n1,1\n2,  \n", r"stream, line 3: column 'y': expected a label, got a missing value\.$"),
+        (b"a,y\n1,1\ninf,1\n", r"line 3: column 'a': expected a number up to 1e150, got inf\.$"),
+        (b"a,y\n1,1\n\n-1e200,1\n", r"line 4: column 'a': expected a number up to 1e150, got -1e\+200\.$"),
+        (b"a,y\n1,1\n2,z\n", r"stream, line 3: column 'y': expected a number, got 'z'\.$"),
+        (b"a,y\n1,1\n2\n", r"stream, line 3: expected 2 cells, got 1\.$"),
+        (b"a,y\n1,1\n2,3,4\n", r"stream, line 3: expected 2 cells, got 3\.$"),
+        (b"a,y\n1,1\n\xff,3\n", r"stream, line 3: expected text in UTF-8, got other bytes\.$"),
+        (b'a,y\n1,1\n"2,3\n4,1\n', r"stream, line 3: expected 2 cells, got 1\.$"),
         (b"a,b\n1,1\n", r"stream: there is no column 'y' among: a, b\.$"),
+        (b"a,Y\n1,1\n", r"stream: there is no column 'y' among: a, Y\.$"),
         (b"a,a,y\n1,1,1\n", r"stream: there is more than one column 'a' among: a, a, y\.$"),
         (b"", r"stream: there is no column 'y' among: \.$"),
-        (
-            b"a,y\n1,u\n2,\n",
-            r"row 1 \(the first is 0\), column 'y': expected a finite value",
-        ),
-        (
-            b"a,y\n1,\n2,u\n",
-            r"row 0 \(the first is 0\), column 'y': expected a finite value",
-        ),
-        (b"a,y\n1,NA\n2,1\n", r"row 0 \(the first is 0\), column 'y'"),
-        (b"a,y\n1,nan\n2,1\n", r"row 0 \(the first is 0\), column 'y'"),
-        (b"a,y\n1,inf\n2,1\n", r"row 0 \(the first is 0\), column 'y'"),
-        (b"a,y\n1,1\n2,9007199254740993\n", r"row 1 .*: expected a label below 2\^53"),
+        (b"a,y\n1,u\n2,\n", r"line 3: column 'y': expected a label, got a missing value"),
+        (b"a,y\n1,\n2,u\n", r"line 2: column 'y': expected a label, got a missing value"),
+        (b"a,y\n1,nan\n2,1\n", r"line 2: column 'y': expected a finite number, got nan"),
+        (b"a,y\n1,inf\n2,1\n", r"line 2: column 'y': expected a finite number, got inf"),
+        (b"a,y\n1,1\n2,9007199254740993\n", r"line 3: .*: expected a label below 2\^53"),
         (b"y\n1\n2\n", r"stream: there are no columns of features, expected one or more\.$"),
     ],
 )
 def test_bad_csv(text, sentence):
     pytest.importorskip("pyarrow")
+    read = []
     with pytest.raises(DataError, match=sentence):
-        list(streams.from_csv(io.BytesIO(text), target="y"))
+        read += streams.table(io.BytesIO(text), target="y")
+    line = re.search(r"line (\d)", sentence)
+    before = [] if line is None else text.split(b"\n")[1 : int(line[1]) - 1]
+    assert sum(map(len, read)) == sum(map(bool, before))  # all rows before the bad one
 
 
 @pytest.mark.parametrize("gap", [b"\n", b"\r\n\r\n", b"\r"])
 def test_empty_lines_do_not_tell_the_type_of_labels(gap):
     pytest.importorskip("pyarrow")
-    [block] = streams.from_csv(io.BytesIO(b"a,y\n" + gap + b"1,1\n2,10\n"), target="y")
+    [block] = streams.table(io.BytesIO(b"a,y\n" + gap + b"1,1\n2,10\n"), target="y")
     assert block.y.tolist() == [1.0, 10.0]
-    [block] = streams.from_csv(io.BytesIO(b"a,y\n" + gap + b"1,u\n2,10\n"), target="y")
+    [block] = streams.table(io.BytesIO(b"a,y\n" + gap + b"1,u\n2,10\n"), target="y")
     assert block.y.tolist() == ["u", "10"]
 
 
@@ -88,10 +94,10 @@ def test_large_whole_numbers_are_no_labels(tmp_path):
         {"a": [1.0, 2.0], "i": [1, -(2**53) - 1], "f": [1.0, 1e300], "s": ["9" * 20, "8" * 20]}
     )
     parquet.write_table(table, tmp_path / "t")
-    with pytest.raises(DataError, match=r"t, row 1 .*, column 'i': expected a label below 2\^53"):
-        list(streams.from_parquet(tmp_path / "t", target="i", features=["a"]))
+    with pytest.raises(DataError, match=r"t, row 1 .*: column 'i': expected a label below 2\^53"):
+        list(streams.table(tmp_path / "t", target="i", only=["a"], format="parquet"))
     for target, last in (("f", 1e300), ("s", "8" * 20)):
-        [block] = streams.from_parquet(tmp_path / "t", target=target, features=["a"])
+        [block] = streams.table(tmp_path / "t", target=target, only=["a"], format="parquet")
         assert block.y[-1] == last
 
 
@@ -100,28 +106,42 @@ def test_parquet_types(tmp_path):
     from pyarrow import parquet
 
     table = pa.table(
-        {"i": [1, 2], "b": [True, False], "f": pa.array([0.5, 1], pa.float32()), "s": ["u", "v"]}
+        {
+            "i": [1, 2],
+            "b": [True, False],
+            "f": pa.array([0.5, None], pa.float32()),
+            "s": ["u", "7"],
+            "d": pa.array([0, 86400], pa.timestamp("s")),
+            "c": pa.array(["x", "y"]).dictionary_encode(),
+        }
     )
-    parquet.write_table(table, tmp_path / "t")
-    [block] = streams.from_parquet(tmp_path / "t", target="s")
-    np.testing.assert_array_equal(block.X, [[1, 1, 0.5], [2, 0, 1]])
-    assert block.y.tolist() == ["u", "v"]
-    with pytest.raises(DataError, match="column 's' must hold numbers, got string"):
-        list(streams.from_parquet(tmp_path / "t", target="i"))
+    parquet.write_table(table, tmp_path / "t.parquet")
+    [block] = streams.table(tmp_path / "t.parquet", target="s")
+    assert list(block.X.records()) == [
+        {"i": 1.0, "b": 1.0, "f": 0.5, "d": 0.0, "c": "x"},
+        {"i": 2.0, "b": 0.0, "d": 86400.0, "c": "y"},
+    ]
+    assert block.y.tolist() == ["u", "7"]
+    for target, labels in (("c", ["x", "y"]), ("b", [1.0, 0.0])):
+        [block] = streams.table(tmp_path / "t.parquet", target=target)
+        assert block.y.tolist() == labels
+    with pytest.raises(
+        DataError, match=r"t.parquet, row 1 .*: column 'f': expected a label, got a missing"
+    ):
+        list(streams.table(tmp_path / "t.parquet", target="f"))
+    with pytest.raises(DataError, match="column 'd': expected labels that are numbers or texts"):
+        list(streams.table(tmp_path / "t.parquet", target="d"))
     (tmp_path / "u").write_bytes(b"no table at all")
     with pytest.raises(DataError, match="Parquet magic bytes"):
-        streams.from_parquet(tmp_path / "u")
+        streams.table(tmp_path / "u", format="parquet")
     with piped(TEXT, 10) as file, pytest.raises(ValueError, match="Parquet is read from its end"):
-        streams.from_parquet(file)
+        streams.table(file, format="parquet")
 
 
 def test_tables_need_pyarrow(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    for read in (streams.from_csv, streams.from_parquet):
-        with pytest.raises(
-            ImportError, match=rf"{read.__name__} needs pyarrow: pip install 'budgetron\[arrow\]'"
-        ):
-            read(tmp_path / "t")
+    with pytest.raises(ImportError, match=r"table needs pyarrow: pip install 'budgetron\[arrow\]'"):
+        streams.table(tmp_path / "t")
 
 
 @pytest.mark.parametrize("pack", [p for p in PACK if p != "plain"])
@@ -129,8 +149,8 @@ def test_csv_cut_off(pack):
     pytest.importorskip("pyarrow")
     packed = PACK[pack](b"x0,x1,x2,x3,label\n" + csv_text()[18:] * 2000)
     with pytest.raises(DataError, match="damaged or truncated"):
-        list(streams.from_csv(io.BytesIO(packed[: len(packed) // 2]), target="label"))
-    whole = streams.from_csv(io.BytesIO(packed), target="label")
+        list(streams.table(io.BytesIO(packed[: len(packed) // 2]), target="label"))
+    whole = streams.table(io.BytesIO(packed), target="label")
     assert sum(map(len, whole)) == 50 * 2000
 
 
@@ -139,4 +159,4 @@ def test_parquet_without_rows(tmp_path):
     from pyarrow import parquet
 
     parquet.write_table(arrow_table()[:0], tmp_path / "t")
-    assert list(streams.from_parquet(tmp_path / "t", target="label")) == []
+    assert list(streams.table(tmp_path / "t", target="label", format="parquet")) == []

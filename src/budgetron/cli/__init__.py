@@ -13,8 +13,8 @@ usage: budgetron COMMAND [ARGUMENTS]
 Learn nonlinear models from a stream, in bounded memory and time per row.
 
 learn
-  run ALGORITHM FILE    predict each row, then learn it; save, checkpoint and resume
-  compare ALGORITHM...  run several algorithms over random orders of the same rows
+  run [ALGORITHM] FILE  predict each row, then learn it; save, checkpoint and resume
+  compare FILE          run several algorithms over random orders of the same rows
   tune FILE             choose the parameters of an algorithm on the first rows
   demo                  compare ten algorithms on handwritten digits
 
@@ -30,10 +30,11 @@ data
 FILE is an svmlight/LIBSVM, CSV or Parquet file (also compressed), the name of a data set, or - for a pipe.
 
 examples
+  budgetron run transactions.csv --target label --save model
   budgetron run rbp train.svm.xz --budget 100 --sigma 8 --save model
-  xzcat train.svm.xz | budgetron run bogd - --budget 100 --features 54 --classes=-1,1
+  xzcat train.svm.xz | budgetron run bogd - --budget 100 --features 54
   budgetron predict model test.svm > predictions
-  budgetron compare rbp forgetron nogd --data german --budget 50 --rank 10 --sigma 8
+  budgetron compare german --learners rbp,forgetron,nogd --budget 50 --rank 10 --sigma 8
 
 budgetron COMMAND --help lists all flags. Results go to stdout, messages to stderr. Exit codes: 0 success,
 1 failure, 2 wrong usage, 3 bad data, 4 bad model file, 130 interrupted, 143 terminated.

@@ -100,3 +100,25 @@ def seed(text: str) -> int:
     if value >= 2**32:
         raise argparse.ArgumentTypeError(f"expected a whole number below 2^32, got {text!r}")
     return value
+
+
+def classes_of(text: str | None) -> list[Any] | None:
+    """The labels of ``--classes``; numbers if all are numbers."""
+    if text is None:
+        return None
+    words = [word.strip() for word in text.split(",")]
+    try:
+        labels: list[Any] = [float(word) for word in words]
+    except ValueError:
+        labels = words
+    if len(set(labels)) < len(labels) or "" in words or len(labels) < 2:
+        raise UsageError(
+            f"--classes: expected two or more different labels, separated by commas, got {text!r}."
+        )
+    return labels
+
+
+def names(texts: list[str] | None) -> list[str]:
+    """The names of a flag that may be repeated, each time with names separated by commas."""
+    found = [word.strip() for text in texts or () for word in text.split(",")]
+    return [word for word in dict.fromkeys(found) if word]

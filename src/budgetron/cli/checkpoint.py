@@ -19,46 +19,98 @@ from budgetron.cli.process import UsageError
 from budgetron.evaluate import Session
 from budgetron.evaluate.session import check_state
 from budgetron.model_files import ModelFile
+from budgetron.records.table import Table
 from budgetron.streams import Block, DataError, Stream, Transform, described
+
+MASK = 2**62 - 1  # of sums
 
 
 @dataclass
 class Origin:
-    """How the rows of a run were read, their column names (or None), and the checksums of `added`.
+    """How the rows of a run were read, and the checksums of `added`.
 
     The file name is not part of it: a run that started with a pipe may continue with a file.
     """
 
     form: str
-    target: str | None
     zero_based: bool
-    columns: list[str] | None = None
+    target: str | None = None
+    drop: list[str] = field(default_factory=list)
+    only: list[str] | None = None
+    weight: str | None = None
+    time: str | None = None
+    id: str | None = None
     checksum: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
 
     @classmethod
     def from_args(cls, args: Namespace) -> Self:
-        """The origin that the command line gives, without column names and rows."""
-        form = input.format_of(args.file, args)
-        return cls(form, None if form == "svmlight" else args.target, bool(args.zero_based))
+        """The origin that the command line gives, without rows."""
+        form, roles = input.format_of(args.file, args), input.Roles.of(args)
+        if form == "svmlight":
+            return cls(form, bool(args.zero_based))
+        only = None if roles.only is None else list(roles.only)
+        others = {name: getattr(roles, name) for name in ("target", "weight", "time", "id")}
+        return cls(form, bool(args.zero_based), drop=list(roles.drop), only=only, **others)
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
         """The origin in a model file, checked."""
         if not isinstance(data, dict) or set(data) != {each.name for each in fields(cls)}:
             raise ValueError("it does not say how its rows were read")
-        columns, sums = data["columns"], data["checksum"]
-        names = [] if columns is None else columns
-        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-            raise ValueError("its column names are not strings")
+        for names in (data["drop"], [] if data["only"] is None else data["only"]):
+            if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+                raise ValueError("its column names are not strings")
+        for name in ("target", "weight", "time", "id"):
+            if not isinstance(data[name], str | None):
+                raise ValueError(f"its column {name} is not a string")
+        sums = data["checksum"]
         if not (isinstance(sums, list) and len(sums) == 4 and all(type(n) is int for n in sums)):
             raise ValueError("it has no checksum of its rows")
         return cls(**data)
 
+    @property
+    def roles(self) -> input.Roles:
+        """What the columns of its table were for."""
+        only = None if self.only is None else tuple(self.only)
+        return input.Roles(self.target, tuple(self.drop), only, self.weight, self.time, self.id)
+
 
 def added(sums: list[int], block: Block) -> list[int]:
-    """The CRC-32 sums, one per array of rows and labels, with a block added, however blocks are divided."""
+    """The sums, one per array of rows and labels, with a block added, however blocks are divided.
+
+    They are CRC-32 sums, but those of a table are sums over its cells, for any order of its columns.
+    """
+    if isinstance(block.X, Table):
+        cells = [before + n & MASK for before, n in zip(sums, _cell_sums(block), strict=False)]
+        return [*cells, crc32(_label_bytes(block.y), sums[3])]
     parts = [*_arrays_of(block.X), _label_bytes(block.y)]
     return [crc32(part, before) for part, before in zip(parts, sums, strict=True)]
+
+
+def _cell_sums(block: Block) -> list[int]:
+    """Sums of a hash of each cell, its row and its column: of the numbers, the texts, and the weights."""
+    rows = np.arange(block.start, block.stop, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    sums = [0, 0, 0]
+    for name, column in block.X.columns.items():
+        salt = crc32(name.encode("utf-8", "surrogatepass"))
+        if column.numbers is not None:
+            there = ~np.isnan(column.numbers)
+            sums[0] += _hashed(column.numbers[there] + 0.0, rows[there], salt)
+        if column.codes is not None:
+            there = column.codes >= 0
+            texts = [crc32(text.encode("utf-8", "surrogatepass")) for text in column.texts]
+            sums[1] += _hashed(np.array(texts, np.float64)[column.codes[there]], rows[there], salt)
+    if block.weights is not None:
+        sums[2] = _hashed(block.weights + 0.0, rows, 0)
+    return sums
+
+
+def _hashed(values: Any, rows: Any, salt: int) -> int:
+    """The sum of a hash of each value and its row."""
+    mixed = (values.view(np.uint64) ^ np.uint64(salt << 16)) + rows
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return int((mixed >> np.uint64(2)).sum(dtype=np.uint64)) & MASK
 
 
 def rows_after(source: Stream, entered: int, origin: Origin | None, name: str) -> Iterator[Block]:
@@ -102,7 +154,10 @@ def restored(
         ("the metrics", measured["names"], _listed(more["metrics"]) or measured["names"]),
         ("the window", measured["size"], more["window"]),
         ("the format", known.form, origin.form),
-        ("the target", known.target, origin.target),
+        *(
+            (f"--{name}", getattr(known, name), getattr(origin, name))
+            for name in ("target", "drop", "only", "weight", "time", "id")
+        ),
         ("--zero-based", known.zero_based, origin.zero_based),
     ):
         if saved != wanted:
@@ -120,10 +175,10 @@ def _listed(names: tuple[str, ...] | None) -> list[str] | None:
     return None if names is None else list(names)
 
 
-def columns_of(file: ModelFile) -> list[str] | None:
-    """The names of the columns that the model has learned from; None if they had no names."""
+def roles_of(file: ModelFile) -> input.Roles:
+    """What the columns of the table were for, that the model has learned from."""
     run = file.extra.get("run")
-    return _origin_of(file).columns if isinstance(run, dict) and "source" in run else None
+    return _origin_of(file).roles if isinstance(run, dict) and "source" in run else input.Roles()
 
 
 def refuse_scaling_outside(file: ModelFile) -> None:

@@ -4,29 +4,27 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import PurePath
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 
 from budgetron import datasets, streams
 from budgetron._text import nearest
-from budgetron.cli.arguments import Parser, whole
+from budgetron.cli.arguments import Parser, classes_of, names, whole
 from budgetron.cli.process import UsageError, say
 from budgetron.learners import Learner
 from budgetron.scaled import Ranged, Standardised
 from budgetron.streams import Block, Stream, Transform
 from budgetron.streams._stream import joined, too_few_rows
-from budgetron.streams.tables import TableStream, listed
+from budgetron.streams.bad_rows import BadRows
+from budgetron.streams.tables import FORMATS, TableStream, listed
+from budgetron.streams.tables import format_of as format_of_name
 
 ROWS = 1000
 MOST_LABELS = 1000
 WIDEST = 2**31 - 1
-FORMATS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
 FORMS = ("svmlight", *dict.fromkeys(FORMATS.values()))
-PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 
 def add_arguments(parser: Parser) -> Any:
@@ -41,6 +39,21 @@ def add_arguments(parser: Parser) -> Any:
     )
     add("--format", metavar="F", choices=FORMS, help=f"{', '.join(FORMS)}; by default from the file name")
     add("--target", metavar="COLUMN", help="the column of labels in a CSV or Parquet file")
+    add("--drop", metavar="A,B,...", action="append", help="columns to ignore")
+    add("--only", metavar="A,B,...", action="append", help="the only columns to learn from")
+    add("--weight", metavar="COLUMN", help="the column of sample weights")
+    add(
+        "--time",
+        metavar="COLUMN",
+        help="the column with the time of a row; its place in the day and week is learned from",
+    )
+    add("--id", metavar="COLUMN", help="the column that names a row, printed beside predictions")
+    add(
+        "--on-error",
+        metavar="WHAT",
+        default="stop",
+        help="at a row that cannot be read: stop (the default), skip, or a folder that keeps such rows",
+    )
     add("--zero-based", action="store_true", help="svmlight indices start at 0, not 1")
     return group
 
@@ -78,19 +91,44 @@ def scaled(learner: Learner, args: Namespace) -> Learner:
     return Standardised(learner) if args.standardise else Ranged(learner) if args.min_max else learner
 
 
+@dataclass(frozen=True)
+class Roles:
+    """What the columns of a table are for, by the flags or by the run that made a model."""
+
+    target: str | None = None
+    drop: tuple[str, ...] = ()
+    only: tuple[str, ...] | None = None
+    weight: str | None = None
+    time: str | None = None
+    id: str | None = None
+
+    @classmethod
+    def of(cls, args: Namespace) -> "Roles":
+        only = None if args.only is None else tuple(names(args.only))
+        return cls(args.target, tuple(names(args.drop)), only, args.weight, args.time, args.id)
+
+    def flags(self) -> list[str]:
+        """The flags that were given, as in the command line."""
+        said = {"target": self.target, "weight": self.weight, "time": self.time, "id": self.id}
+        said |= {
+            "drop": ",".join(self.drop) or None,
+            "only": None if self.only is None else ",".join(self.only),
+        }
+        return [word for flag, value in said.items() if value is not None for word in (f"--{flag}", value)]
+
+
 def open_stream(
     what: str,
     args: Namespace,
     *,
     rows: int = ROWS,
     features: int | None = None,
-    names: list[str] | None = None,
+    roles: Roles | None = None,
 ) -> Stream:
-    """The stream of a file, data set or pipe. ``features`` overrides ``--features``.
-
-    ``names`` are the columns to read from a table, in this order; by default all but the target.
-    """
+    """The stream of a file, data set or pipe; ``features`` and ``roles`` override the flags."""
+    roles = Roles.of(args) if roles is None else roles
     if is_data_set(what):
+        _refuse_roles(what, "a data set", roles)
         return _data_set(what, rows, features)
     if what != "-" and not os.path.exists(what):
         there = [*datasets.names(), *_beside(what)]
@@ -100,16 +138,55 @@ def open_stream(
         raise UsageError("- reads the standard input, which is closed.")
     form = format_of(what, args)
     if form == "svmlight":
+        _refuse_roles(what, "svmlight text", roles)
         columns = args.features if features is None else features
         if columns is None and is_pipe(what):
             raise UsageError("a pipe of svmlight text needs --features N, the number of columns.")
-        return streams.from_svmlight(what, columns, rows=rows, zero_based=args.zero_based)
+        return streams.from_svmlight(
+            what, columns, rows=rows, zero_based=args.zero_based, on_error=args.on_error
+        )
     for flag in ("features", "zero_based"):
         if getattr(args, flag):
             raise UsageError(f"--{flag.replace('_', '-')} is only for svmlight text, but {what} is {form}.")
-    if form == "parquet":
-        return streams.from_parquet(what, args.target, names, rows=rows)
-    return streams.from_csv(what, args.target, names, rows=rows, delimiter="\t" if form == "tsv" else ",")
+    return streams.table(
+        what,
+        **vars(roles),
+        on_error=args.on_error,
+        rows=rows,
+        numeric_target=_numeric_target(args),
+        format=form,
+    )
+
+
+def _refuse_roles(what: str, kind: str, roles: Roles) -> None:
+    for flag in (word for word in roles.flags() if word.startswith("--") and word != "--target"):
+        raise UsageError(f"{flag} is only for tables, but {what} is {kind}.")
+
+
+def _numeric_target(args: Namespace) -> bool | None:
+    """Whether labels are numbers, if the flags tell."""
+    if getattr(args, "regression", False):
+        return True
+    classes = classes_of(getattr(args, "classes", None))
+    return None if classes is None else not isinstance(classes[0], str)
+
+
+def bad_rows(stream: Stream) -> BadRows:
+    """The rows of a stream that could not be read."""
+    found = getattr(stream, "bad_rows", None)
+    return found if isinstance(found, BadRows) else BadRows("stop")
+
+
+def say_bad_rows(stream: Stream) -> None:
+    """Report how many rows could not be read."""
+    bad = bad_rows(stream)
+    if bad.count:
+        rows = (
+            "1 row that cannot be read was"
+            if bad.count == 1
+            else f"{bad.count} rows that cannot be read were"
+        )
+        say(f"{rows} skipped." if bad.path is None else f"{rows} skipped: see {bad.path}.")
 
 
 def open_labelled(what: str, args: Namespace, **more: Any) -> Stream:
@@ -132,11 +209,6 @@ def _beside(what: str) -> list[str]:
         return []
 
 
-def names_of(stream: Stream) -> list[str] | None:
-    """The names of the columns; None if they have no names."""
-    return list(stream.features) if isinstance(stream, TableStream) else None
-
-
 def is_pipe(what: str) -> bool:
     """Whether it can be read only once: ``-``, or a path such as ``<(...)`` that is not a regular file."""
     return what == "-" or (os.path.exists(what) and not os.path.isfile(what) and not os.path.isdir(what))
@@ -157,9 +229,7 @@ def exists(name: str) -> bool:
 
 def format_of(what: str, args: Namespace) -> str:
     """The format given by ``--format``, or else by the file name; svmlight by default."""
-    path = PurePath(what)
-    path = path.with_suffix("") if path.suffix in PACKED else path
-    return str(args.format or FORMATS.get(path.suffix, "svmlight"))
+    return str(args.format or format_of_name(what, "svmlight"))
 
 
 class Parts(Stream):
@@ -178,7 +248,7 @@ class Parts(Stream):
             for block in part:
                 at = max(self.first - start, 0)
                 if at < len(block):
-                    yield Block(block.X, block.y, start).part(at)
+                    yield replace(block, start=start).part(at)
                 start += len(block)
         if start < self.first:
             raise too_few_rows("the data set", self.first, start)
@@ -195,40 +265,29 @@ def _data_set(name: str, rows: int, features: int | None) -> Stream:
 
 @dataclass(frozen=True)
 class Survey:
-    """The number of rows and columns of a file, and its different labels, sorted."""
+    """The number of rows and columns of a file."""
 
     rows: int
     features: int
-    labels: list[Any]
 
 
-def survey(what: str, args: Namespace, *, labels: bool) -> Survey | None:
-    """Read a file once to find its number of columns and, if ``labels``, its labels.
+def survey(what: str, args: Namespace) -> Survey | None:
+    """Read a file once to find its number of columns.
 
-    Returns None if nothing needs to be found: ``labels`` is false, and the number of columns is given by
-    ``--features``, the header of a table, or the catalogue.
+    Returns None if it need not be found: it is given by ``--features``, the header of a table, or the
+    catalogue.
     """
-    columns_limit = WIDEST if _columns_unknown(what, args) else None
-    if is_pipe(what) or not (columns_limit or labels):
+    if is_pipe(what) or not _columns_unknown(what, args):
         return None
-    stream = open_labelled(what, args, features=columns_limit)
+    stream = open_labelled(what, args, features=WIDEST)
     if (args.verbose or sys.stderr.isatty()) and what != "synthetic":
-        sought = ["the number of columns (--features)"] if columns_limit else []
-        sought += ["the labels (--classes)"] if labels else []
-        say(f"{what} is read twice, first to find {' and '.join(sought)}.")
-    rows, features, seen = 0, 1, set()
+        say(f"{what} is read twice, first to find the number of columns (--features).")
+    rows, features = 0, 1
     for block in stream:
         rows += len(block)
-        if columns_limit and block.X.nnz:
+        if block.X.nnz:
             features = max(features, int(block.X.indices.max()) + 1)
-        if labels:
-            seen |= set(np.unique(block.y).tolist())
-            if len(seen) > MOST_LABELS:
-                raise UsageError(
-                    f"{what} has more than {MOST_LABELS} different labels: give --regression if they "
-                    "are targets, or list them with --classes."
-                )
-    return Survey(rows, features if columns_limit else stream.n_features, sorted(seen))
+    return Survey(rows, features)
 
 
 def _columns_unknown(what: str, args: Namespace) -> bool:
@@ -238,11 +297,12 @@ def _columns_unknown(what: str, args: Namespace) -> bool:
     return format_of(what, args) == "svmlight" and args.features is None
 
 
-def first_rows(what: str, args: Namespace, rows: int) -> tuple[Any, Any]:
-    """The first rows after the transforms, and their labels. Columns of svmlight are counted in these."""
+def first_rows(what: str, args: Namespace, rows: int) -> tuple[Block, Stream]:
+    """The first rows after the transforms, and their stream. Columns of svmlight are counted in these."""
     limit = WIDEST if _columns_unknown(what, args) and not args.dense else None
     blocks, read = list[Block](), 0
-    for block in open_labelled(what, args, features=limit).through(*transforms(args)):
+    source = open_labelled(what, args, features=limit)
+    for block in source.through(*transforms(args)):
         blocks.append(block)
         read += len(block)
         if read >= rows:
@@ -251,15 +311,16 @@ def first_rows(what: str, args: Namespace, rows: int) -> tuple[Any, Any]:
         raise streams.DataError(f"{what}: has no rows.")
     first = joined(blocks).part(0, rows)
     if limit is None:
-        return first.X, first.y
+        return first, source
     columns = int(first.X.indices.max()) + 1 if first.X.nnz else 1
     parts = (first.X.data, first.X.indices, first.X.indptr)
-    return sparse.csr_matrix(parts, shape=(first.X.shape[0], columns)), first.y
+    return replace(first, X=sparse.csr_matrix(parts, shape=(first.X.shape[0], columns))), source
 
 
-def load(what: str, args: Namespace) -> tuple[Any, Any]:
-    blocks = list(open_labelled(what, args, rows=50_000))
+def load(what: str, args: Namespace) -> tuple[Block, Stream]:
+    """All rows after the transforms, and their stream."""
+    source = open_labelled(what, args, rows=50_000)
+    blocks = list(source.through(*transforms(args)))
     if not blocks:
         raise streams.DataError(f"{what}: has no rows.")
-    rows = joined(blocks)
-    return rows.X, rows.y
+    return joined(blocks), source

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from budgetron import SaveError
-from budgetron._text import aligned
+from budgetron._text import aligned, printable
 from budgetron.cli.arguments import metrics
 from budgetron.evaluate import Record, Session
 from budgetron.evaluate.comparison import in_words
+from budgetron.streams.bad_rows import BadRows
 
 WIDTH = 12
 
@@ -40,7 +41,7 @@ class Table:
         self._rows = record.rows
         print(self._cells(record), file=self._file, flush=True)
 
-    def finish(self, session: Session) -> None:
+    def finish(self, session: Session, _: BadRows) -> None:
         if self._rows < session.rows:
             self.add(session.record())
         if self._metrics:
@@ -80,7 +81,7 @@ class Document:
         """Store a record for the end."""
         self._records.append(record)
 
-    def finish(self, session: Session) -> None:
+    def finish(self, session: Session, bad_rows: BadRows) -> None:
         model: Any = session.estimator
         last = session.record()
         result = {
@@ -96,6 +97,7 @@ class Document:
             "recall": None if self._args.regression else _by_class(session.metrics.recall()),
             "confusion": None if self._args.regression else session.metrics.confusion(),
             "saved": self._args.save,
+            "bad_rows": bad_rows.count,
             "records": [record.as_dict() for record in self._records],
         }
         print(document(result))
@@ -119,9 +121,9 @@ class Predictions:
             self._file = _cut(str(place), learned) if learned else open(str(place), "w")  # noqa: SIM115
         self._own = place not in (None, "-")
 
-    def write(self, predictions: Any) -> None:
+    def write(self, predictions: Any, ids: Any = None) -> None:
         if self._file is not None:
-            self._file.write(lines(predictions))
+            self._file.write(named(lines(predictions), ids))
 
     def sync(self) -> None:
         """Write everything to disk, so that a checkpoint never has more rows than the file."""
@@ -149,6 +151,15 @@ def label(value: Any) -> str:
 
 def lines(values: Iterable[Any]) -> str:
     return "".join(f"{label(value)}\n" for value in values)
+
+
+def named(text: str, ids: Any) -> str:
+    """The lines, each after the id of its row and a tab, if rows have ids."""
+    if ids is None:
+        return text
+    return "".join(
+        f"{printable(name)}\t{line}" for name, line in zip(ids, text.splitlines(keepends=True), strict=True)
+    )
 
 
 def pairs(rows: Iterable[tuple[str, Any]]) -> str:

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 from unicodedata import category
 
+import numpy as np
+
 from budgetron import OnlineClassifier, OnlineRegressor, datasets, model_files
 from budgetron._tasks import Labels, Targets
 from budgetron.cli import checkpoint, input, learners
-from budgetron.cli.arguments import metrics
+from budgetron.cli.arguments import classes_of, metrics
 from budgetron.cli.checkpoint import Origin
-from budgetron.cli.process import Signals, UsageError
+from budgetron.cli.process import Signals, UsageError, say
 from budgetron.evaluate import Record, Session
 from budgetron.learners import Learner
-from budgetron.streams import DataError, Stream
+from budgetron.streams import Block, DataError, Stream
+from budgetron.streams.bad_rows import BadRows
 
 UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line and paragraph separators
 
@@ -29,6 +32,11 @@ class Run:
     origin: Origin | None
     total: int | None = None
 
+    @property
+    def bad_rows(self) -> BadRows:
+        """The rows that could not be read."""
+        return input.bad_rows(self.source)
+
     def learn(
         self, signals: Signals, on_record: Callable[[Record], None], between: Callable[[], None]
     ) -> bool:
@@ -38,7 +46,12 @@ class Run:
         """
         session, name = self.session, self.session.name
         rows = checkpoint.rows_after(self.source, session.entered, self.origin, name)
+        checks: list[Callable[[Block], None]] = [TimeOrder(name)]
+        if isinstance(session.estimator, OnlineClassifier):
+            checks += [Labelled(name, listed=session.classes is not None)]
         for block in signals.waiting(rows):
+            for check in checks:
+                check(block)
             if session.over:
                 raise DataError(
                     f"{name}: has more rows than the {session.entered} that the run ended with, and a run "
@@ -72,12 +85,11 @@ def plan(args: Namespace) -> Run:
     if args.resume and os.path.exists(args.save):
         assert origin is not None
         return _resumed(args, estimator, origin, options)
-    classes, survey = _surveyed(args)
+    classes = classes_of(args.classes)
+    survey = input.survey(args.file, args)
     features = None if survey is None else survey.features
     source = input.open_labelled(args.file, args, rows=_block(args), features=features)
     _check_buildable(args, learner, classes, source.n_features)
-    if origin is not None:
-        origin.columns = input.names_of(source)
     session = Session(estimator, input.transforms(args), classes=classes, **options)
     return Run(session, source, origin, None if survey is None else survey.rows)
 
@@ -90,25 +102,12 @@ def _resumed(args: Namespace, estimator: Any, origin: Origin, options: dict[str,
         known = model.classes_.tolist()
         raise UsageError(f"{file.path}: cannot resume with other --classes: the file has {known}.")
     columns = model.n_features_in_
-    if args.features not in (None, columns):
+    if model.encoding_ is None and args.features not in (None, columns):
         raise UsageError(
             f"{file.path}: cannot resume with --features {args.features}: the file has {columns}."
         )
-    source = input.open_labelled(args.file, args, rows=_block(args), features=columns, names=origin.columns)
+    source = input.open_labelled(args.file, args, rows=_block(args), features=columns)
     return Run(session, source, origin)
-
-
-def _surveyed(args: Namespace) -> tuple[list[Any] | None, input.Survey | None]:
-    """The labels (None in regression), and the survey of the file, if one was needed."""
-    classes = classes_of(args.classes)
-    unknown = classes is None and not args.regression
-    if unknown and input.is_pipe(args.file):
-        raise UsageError("a pipe needs --classes A,B,... (all labels) or --regression.")
-    survey = input.survey(args.file, args, labels=unknown)
-    if unknown and survey is not None:
-        classes = survey.labels
-    refuse_unprintable(args.file, classes or [])
-    return classes, survey
 
 
 def _block(args: Namespace) -> int:
@@ -116,22 +115,6 @@ def _block(args: Namespace) -> int:
     if args.block is not None:
         return int(args.block)
     return max(input.ROWS, (args.shuffle or 0) // 4)
-
-
-def classes_of(text: str | None) -> list[Any] | None:
-    """The labels of ``--classes``; numbers if all are numbers."""
-    if text is None:
-        return None
-    words = [word.strip() for word in text.split(",")]
-    try:
-        labels: list[Any] = [float(word) for word in words]
-    except ValueError:
-        labels = words
-    if len(set(labels)) < len(labels) or "" in words or len(labels) < 2:
-        raise UsageError(
-            f"--classes: expected two or more different labels, separated by commas, got {text!r}."
-        )
-    return labels
 
 
 def refuse_unprintable(file: str, classes: Iterable[Any]) -> None:
@@ -145,9 +128,56 @@ def refuse_unprintable(file: str, classes: Iterable[Any]) -> None:
 
 
 def _check_buildable(args: Namespace, learner: Learner, classes: Any, columns: int) -> None:
-    """Check that there are two labels and that the learner can be built, before any row is learned."""
-    if classes is not None and len(classes) < 2:
-        what = f"only the label {classes[0]!r}" if classes else "no rows"
-        raise DataError(f"{args.file}: has {what}, expected two or more labels (or give --classes).")
-    task = Targets() if classes is None else Labels(len(classes))
-    learners.check(learner, task, columns, args.seed)
+    """Check that the learner can be built, before any row is learned."""
+    task = Targets() if args.regression else Labels(2 if classes is None else len(classes))
+    learners.check(learner, task, max(columns, 1), args.seed)
+
+
+class Labelled:
+    """Checks labels as they come: they must be printable, and must not look like targets."""
+
+    def __init__(self, name: str, listed: bool) -> None:
+        self._name = name
+        self._listed = listed  # whether the command line has listed them
+        self._seen: set[Any] = set()
+
+    def __call__(self, block: Block) -> None:
+        new = set(block.y.tolist()) - self._seen
+        if not new or self._listed:
+            return
+        refuse_unprintable(self._name, new)
+        targets = sorted(label for label in new if isinstance(label, float) and not label.is_integer())
+        if targets:
+            raise UsageError(
+                f"{self._name}: the label {targets[0]!r} is a number with decimals: give --regression if "
+                "the labels are targets."
+            )
+        self._seen |= new
+        if len(self._seen) > input.MOST_LABELS:
+            raise UsageError(
+                f"{self._name} has more than {input.MOST_LABELS} different labels: give --regression if "
+                "they are targets, or list them with --classes."
+            )
+
+
+class TimeOrder:
+    """Says once if rows go back in time."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._last = -np.inf
+        self._told = False
+
+    def __call__(self, block: Block) -> None:
+        if block.times is None or self._told:
+            return
+        before = np.maximum.accumulate(np.concatenate([[self._last], block.times]))
+        back = np.flatnonzero(block.times < before[:-1])
+        self._last = before[-1]
+        if len(back):
+            self._told = True
+            row = block.start + int(back[0])
+            say(
+                f"{self._name}: row {row} (the first is 0) is earlier than a row before it: rows are "
+                "learned in the order of the file."
+            )

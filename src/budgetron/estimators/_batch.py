@@ -42,16 +42,23 @@ class Encoded:
     learned: npt.NDArray[np.intp] | None  # the rows that are learned; None for all
 
     @classmethod
-    def of(cls, table: Table, encoding: Encoding, weights: Floats | None) -> Self:
+    def of(cls, table: Table, encoding: Encoding, weights: Floats | None, missing: bool) -> Self:
         """Encode a table. The given encoding does not change."""
         after, learned = encoding.copy(), learned_rows(weights)
         if learned is None:
             X, growth = after.encode(table)
-            return cls(table, X, encoding, after, growth, None)
+            return cls(table, not_empty(X, missing), encoding, after, growth, None)
         _, growth = after.encode(table[learned])
         X, _ = after.encode(table, grow=False)
         found = [(int(learned[row]), width) for row, width in growth]
-        return cls(table, X, encoding, after, found, learned)
+        return cls(table, not_empty(X, missing), encoding, after, found, learned)
+
+    def at_first(self) -> tuple[int, list[tuple[int, int]]]:
+        """The number of columns at the first row that is learned, and the growth after it."""
+        first = 0 if self.learned is None or not len(self.learned) else int(self.learned[0])
+        if self.growth and self.growth[0][0] == first:
+            return self.growth[0][1], list(self.growth[1:])
+        return 1, [(row, width) for row, width in self.growth if width > 1]
 
     def without_later_columns(self) -> Floats:
         """The rows with 0 in the columns that come later."""
@@ -99,6 +106,11 @@ class Batch:
         if n_features == self.X.shape[1]:
             return self.X if whole else self.X[cut]
         return np.ascontiguousarray(self.X[cut, :n_features])
+
+
+def not_empty(X: Floats, missing: bool) -> Floats:
+    """X, or one column if it has none: a model needs one, which the first column to come will take."""
+    return X if X.shape[1] else np.full((len(X), 1), np.nan if missing else 0.0)
 
 
 def growths(start: Growth, columns: Sequence[tuple[int, int]], labels: Sequence[int]) -> tuple[Growth, ...]:

@@ -109,8 +109,13 @@ class KnownLabels:
 
     # ---- from scores to labels
 
+    def _refuse_none(self) -> None:
+        if not len(self):
+            raise ValueError("No label is known yet: learn a row first.")
+
     def prediction(self, scores: list[float]) -> Any:
         """The predicted label of one row, the same as `predictions` gives."""
+        self._refuse_none()
         if len(self) <= 2:
             best = int(len(self) == 2 and scores[0] >= 0)
         else:
@@ -119,6 +124,7 @@ class KnownLabels:
 
     def probabilities(self, scores: list[float]) -> dict[Any, float]:
         """The probability of each label for one row."""
+        self._refuse_none()
         if len(self) <= 2:
             half = scores[0] / 2
             scores = [-half, half] if len(self) == 2 else [0.0]
@@ -132,6 +138,7 @@ class KnownLabels:
 
         Of two labels the second is predicted if its score is 0.
         """
+        self._refuse_none()
         best = [_best(*piece) for piece in pieces]
         predictions: npt.NDArray[Any] = self.labels[best[0] if len(best) == 1 else np.concatenate(best)]
         return predictions
@@ -148,6 +155,7 @@ class KnownLabels:
 
     def log_probabilities(self, pieces: list[Scored]) -> Floats:
         """One column for each sorted label: the logarithm of its probability, -inf if it was not known."""
+        self._refuse_none()
         parts = [_by_label(*piece) for piece in pieces]
         halves = [part / 2 if piece.known == 2 else part for part, piece in zip(parts, pieces, strict=True)]
         return self._table([part - logsumexp(part, axis=1, keepdims=True) for part in halves])

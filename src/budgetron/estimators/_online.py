@@ -20,7 +20,7 @@ from budgetron._rows import Matrix, aligned, canonical, first_too_large, refuse_
 from budgetron._tasks import Task
 from budgetron._text import shown
 from budgetron._threads import learning_lock
-from budgetron.estimators._batch import Batch, Encoded, Growth
+from budgetron.estimators._batch import Batch, Encoded, Growth, not_empty
 from budgetron.estimators._labels import KnownLabels, Scored, as_known_before
 from budgetron.learners import Floats, Learner, Model
 from budgetron.records.encoder import Encoder
@@ -206,6 +206,11 @@ class Online(BaseEstimator):  # type: ignore[misc]
             self._install(fresh)
         return self
 
+    def _begin(self, X: Any, y: Any) -> None:  # noqa: ARG002
+        """Prepare an unfitted model for the columns of the first row, without learning it."""
+        if not self.__sklearn_is_fitted__():
+            self._start(X)
+
     def _whole_batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
         """Check the rows of a ``fit`` and build the model for all their columns and labels."""
         batch = self._batch(X, y, sample_weight, first=True)
@@ -378,15 +383,16 @@ class Online(BaseEstimator):  # type: ignore[misc]
         if first or encoding is None:
             encoder = Encoder() if self.encoder is None else self.encoder
             encoding = _check.instance(self, "encoder", encoder, Encoder).build()
-        encoded = Encoded.of(table, encoding, weights)
+        encoded = Encoded.of(table, encoding, weights, self._accepts_missing(first))
         if first:
-            self.n_features_in_ = encoded.encoding.width
+            self.n_features_in_ = encoded.X.shape[1]
         return encoded
 
     def _records_to_predict(self, X: Any) -> Floats:
         """The rows of records, with the columns that the model has; other columns are ignored."""
         assert self.encoding_ is not None
         rows, _ = self.encoding_.encode(self._table(X), grow=False)
+        rows = not_empty(rows, self._accepts_missing(False))
         rows = np.ascontiguousarray(rows[:, : self._model.n_features])
         self._refuse_encoded(rows, self.encoding_, False)
         return rows
@@ -400,7 +406,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
             name = encoding.columns[int(np.argmax(np.isnan(X[row])))]
             raise ValueError(
                 f"Record {row} has no value for {name!r}, and the learner needs all values: "
-                "Standardised(learner) takes the mean for those that are missing."
+                "Standardised(learner), or --standardise, takes the mean for those that are missing."
             )
         refuse_too_large(X, row)
 

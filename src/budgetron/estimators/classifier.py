@@ -239,6 +239,18 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         scored = snapshot._scored(X)
         return snapshot._labels.log_probabilities(scored)
 
+    def _begin(self, X: Any, y: Any) -> None:
+        """Also know the label of the first row, which is predicted until another is learned."""
+        if self.__sklearn_is_fitted__() and len(self._labels):
+            return
+        _check.one_kind("y", y)
+        check_labels(y)
+        first = KnownLabels(np.asarray(y), fixed=False)
+        if self.__sklearn_is_fitted__():
+            self._know(first)
+        else:
+            self._start(X, labels=first)
+
     def _default_learner(self) -> Learner:
         return Auto()
 
@@ -286,8 +298,9 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
                 raise ValueError("y has no label that is learned: at least one weight must be above 0.")
             if not len(known):
                 now, rows = replace(now, n_labels=1), rows[1:]
-            if columns:
-                now, columns = replace(now, n_features=columns[0][1]), columns[1:]
+            if encoded is not None:
+                width, columns = encoded.at_first()
+                now = replace(now, n_features=width)
             growth = (now, *growths(now, columns, rows))
         else:
             growth = growths(now, columns, rows)

@@ -116,12 +116,13 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         if not np.isfinite(targets).all():  # scikit-learn's checks accept None
             row = int(np.argmin(np.isfinite(targets)))
             raise ValueError(f"y must have a finite number in every row, got {targets[row]} in row {row}.")
-        columns = [(0, X.shape[1])] if encoded is None else list(encoded.growth)
-        if encoded is None and not first:
-            columns = []
-        if first and columns:
-            columns[0] = (0, columns[0][1])
-        growth = growths(Growth(0, 0 if first else self._model.n_features), columns, [])
+        columns = [] if encoded is None else list(encoded.growth)
+        now = Growth(0, X.shape[1] if first else self._model.n_features)
+        if first and encoded is not None:
+            width, columns = encoded.at_first()
+            now = Growth(0, width)
+        growth = growths(now, columns, [])
+        growth = (now, *growth) if first else growth
         return Batch(X, targets, weights, growth, None, encoded)
 
     def _task(self) -> Targets:

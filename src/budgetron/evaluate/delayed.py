@@ -34,17 +34,16 @@ class Delayed:
     def predict_learn(self, estimator: Estimator, block: Block) -> tuple[Labels, list[Scored]]:
         """Predict the rows, learn those whose labels arrive; return predictions and scores."""
         if not self.delay:
-            return estimator._progressive(block.X, block.y)
+            return estimator._progressive(block.X, block.y, sample_weight=block.weights)
         n = len(block)
         self.blocks.append(block)
         both = joined([block, *self._take(max(0, len(self) - self.delay))])
         late = np.arange(len(both) - n) + n - (len(both) - n)  # the row after which each label arrives
         order = np.argsort(np.concatenate([2 * np.arange(n), 2 * late + 1]))
         learned = order >= n
+        weights = learned * (1.0 if both.weights is None else both.weights[order])
         try:
-            predicted, pieces = estimator._progressive(
-                both.X[order], both.y[order], sample_weight=learned * 1.0
-            )
+            predicted, pieces = estimator._progressive(both.X[order], both.y[order], sample_weight=weights)
         except DivergedError as error:
             error.rows_learned = int(np.count_nonzero(learned[: error.rows_learned]))
             raise
@@ -53,7 +52,7 @@ class Delayed:
     def learn_all(self, estimator: Estimator) -> None:
         if self.blocks:
             rest = joined(self._take(len(self)))
-            estimator.partial_fit(rest.X, rest.y)
+            estimator.partial_fit(rest.X, rest.y, sample_weight=rest.weights)
 
     def _take(self, n: int) -> list[Block]:
         """Remove the n oldest rows from the queue and return them, in blocks."""

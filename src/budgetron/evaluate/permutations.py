@@ -1,7 +1,7 @@
 """Compare learners over the same random orders of the same rows."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -10,6 +10,7 @@ import numpy as np
 from budgetron import _check, _jobs
 from budgetron._rows import Matrix
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.evaluate import baselines
 from budgetron.evaluate.comparison import Comparison, Run
 from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.protocol import prequential
@@ -29,7 +30,7 @@ ESTIMATORS = {"classification": OnlineClassifier, "regression": OnlineRegressor}
 
 
 def compare(
-    learners: Mapping[str, Learner] | Sequence[Learner],
+    learners: Mapping[str, Any] | Sequence[Any],
     data: tuple[Any, Any],
     *,
     permutations: int = 20,
@@ -39,6 +40,9 @@ def compare(
     task: str | None = None,
     metrics: Iterable[str] | None = None,
     window: int = 1000,
+    delay: int = 0,
+    classes: Any = None,
+    sample_weight: Any = None,
 ) -> Comparison:
     """Run each learner over the same random orders of the rows: predict each row, then learn it.
 
@@ -47,9 +51,12 @@ def compare(
     Parameters
     ----------
     learners : dict of name to Learner, or list of Learner
-        The learners. Those of a list are by_name by their repr.
+        The learners. Those of a list are named by their repr. A baseline may be any scikit-learn estimator
+        with ``partial_fit``, or a model with ``learn_one`` and ``predict_one``, as river's. They have no
+        support vectors and no metrics of scores. scikit-learn's see records encoded by ``Encoder()``, with
+        0 for missing numbers.
     data : pair (X, y)
-        The rows and their labels or targets.
+        The rows and their labels or targets. X may be records.
     permutations : int
         The number of orders.
     seed : int
@@ -68,6 +75,10 @@ def compare(
         shows some of them.
     window : int
         The number of last rows for the metrics over a window.
+    delay, classes
+        See `Session`. By default the classes are those of y.
+    sample_weight : array, optional
+        The weight of each row in learning.
 
     Examples
     --------
@@ -89,6 +100,11 @@ def compare(
     orders = Orders.of(data, _check.whole("compare", "seed", seed), task, every)
     measured = Metrics(metrics, targets=orders.task == "regression", window=window)  # checks the names
     orders.metrics, orders.window = measured.names, measured.window
+    orders.delay, orders.classes = _check.whole("compare", "delay", delay), classes
+    if sample_weight is not None:
+        orders.weights = np.asarray(sample_weight, dtype=np.float64)
+        if orders.weights.shape != (len(orders.y),):
+            raise ValueError(f"compare: sample_weight must have {len(orders.y)} weights, as y has labels.")
     permutations = _check.count("compare", "permutations", permutations)
     pairs = [(name, i) for i in range(permutations) for name in by_name]
     with Progress(len(orders.y) * len(pairs), "comparing") as progress:
@@ -109,6 +125,9 @@ class Orders:
     every: int
     metrics: tuple[str, ...] = ()
     window: int = 1000
+    delay: int = 0
+    classes: Any = None
+    weights: Any = None
     stopped: bool = False
 
     @classmethod
@@ -123,15 +142,12 @@ class Orders:
         interval = max(FEWEST, -(-len(y) // POINTS)) if every is None else every
         return cls(X, y, task_of(y, task), seed, _check.count("compare", "every", interval))
 
-    def run(self, name: str, learner: Learner, i: int, advance: Callable[[int], None]) -> Run:
+    def run(self, name: str, learner: Any, i: int, advance: Callable[[int], None]) -> Run:
         """Run a learner over the i-th order and return the records."""
         order = np.random.default_rng(self.seed + i).permutation(len(self.y))
-        estimator = ESTIMATORS[self.task](learner, random_state=i)
         records: list[Record] = []
-        rows = self.X[order], self.y[order]
-        options: dict[str, Any] = {"every": self.every, "metrics": self.metrics, "window": self.window}
         try:
-            for record in prequential(estimator, rows, **options):
+            for record in self._records(learner, i, order):
                 if self.stopped:
                     break
                 advance(record.rows - (records[-1].rows if records else 0))
@@ -139,6 +155,22 @@ class Orders:
         except ValueError as error:
             raise ValueError(f"compare, {name} on permutation {i}: {error}") from error
         return tuple(records)
+
+    def _records(self, learner: Any, i: int, order: Any) -> Iterator[Record]:
+        X, y = self.X[order], self.y[order]
+        weights = None if self.weights is None else self.weights[order]
+        options: dict[str, Any] = {"every": self.every, "metrics": self.metrics, "window": self.window}
+        options["delay"] = self.delay
+        if not isinstance(learner, Learner):
+            targets = self.task == "regression"
+            return baselines.records(learner, X, y, targets=targets, weights=weights, **options)
+        estimator = ESTIMATORS[self.task](learner, random_state=i)
+        classes = None if self.task == "regression" else y if self.classes is None else self.classes
+        blocks = (
+            replace(block, weights=None if weights is None else weights[block.start : block.stop])
+            for block in from_arrays(X, y)
+        )
+        return prequential(estimator, blocks, classes=classes, **options)
 
     def stop(self) -> None:
         """End all runs at their next record."""
@@ -162,11 +194,16 @@ def task_of(y: Any, task: str | None = None, who: str = "compare") -> str:
     return "classification"
 
 
-def _by_name(learners: Mapping[str, Learner] | Sequence[Learner]) -> dict[str, Learner]:
-    if isinstance(learners, Learner):
+def _by_name(learners: Any) -> dict[str, Any]:
+    if isinstance(learners, Learner) or baselines.is_baseline(learners):
         learners = [learners]
     pairs = learners.items() if isinstance(learners, Mapping) else [(repr(each), each) for each in learners]
-    by_name = {str(name): _check.instance("compare", str(name), each, Learner) for name, each in pairs}
+    by_name = {
+        str(name): each
+        if baselines.is_baseline(each)
+        else _check.instance("compare", str(name), each, Learner)
+        for name, each in pairs
+    }
     if not by_name:
         raise ValueError("compare: learners is empty: expected at least one.")
     if len(by_name) < len(pairs):

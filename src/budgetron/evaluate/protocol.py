@@ -6,7 +6,7 @@ from typing import Any
 
 from budgetron._text import shown
 from budgetron.estimators import OnlineClassifier
-from budgetron.evaluate.delayed import Estimator, Labels
+from budgetron.evaluate.delayed import Estimator
 from budgetron.evaluate.records import Record
 from budgetron.evaluate.session import Session
 from budgetron.streams import Block, DataError, Stream, from_arrays, from_pairs
@@ -19,7 +19,7 @@ def prequential(
     every: int = 1000,
     classes: Any = None,
     delay: int = 0,
-    predictions: Callable[[Labels], object] | None = None,
+    predictions: Callable[..., object] | None = None,
     metrics: Iterable[str] | None = None,
     window: int = 1000,
 ) -> Iterator[Record]:

@@ -26,6 +26,8 @@ class Record:
     metrics : dict
         ``metrics["running"]`` has the `Metrics` of all rows by name, ``metrics["window"]`` those of the
         last ``metrics["window"]["rows"]`` rows. An undefined metric is None.
+    time : float or None
+        The time of the last row, in seconds since 1970, if rows have times.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class Record:
     seconds: float
     memory_bytes: int
     metrics: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict, hash=False)
+    time: float | None = None
 
     @property
     def error(self) -> float:

@@ -1,7 +1,7 @@
 """Session, the online loop: predict each row, then learn it. All other kinds of run use it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import thread_time
 from typing import Any
@@ -42,6 +42,9 @@ class Predicted:
 class Session:
     """Predict and learn a stream block by block. A session can be saved after any block and resumed.
 
+    Blocks may have sample weights, with which their rows are learned; the metrics count every row once. If
+    they have times, the records have the time of the last row.
+
     The results do not depend on how the rows are divided into blocks. ``gamma="scale"`` is computed from
     the first 1000 rows after the transforms, so learning starts when these have arrived. With all
     parameters given as numbers, learning starts at the first row. A fitted estimator continues.
@@ -66,7 +69,8 @@ class Session:
     every : int or None
         The number of rows between two records; None for a record only at the end.
     predictions : callable, optional
-        A function that is called with each array of predictions.
+        A function that is called with each array of predictions. If the blocks have ``ids``, it is also
+        called with those of the same rows.
     metrics : list of str, optional
         The names of the `Metrics` in the records. The default is a common set, or after `restore` those of
         the saved session; ``()`` is none but the rate.
@@ -108,7 +112,7 @@ class Session:
         classes: Any = None,
         delay: int = 0,
         every: int | None = 1000,
-        predictions: Callable[[Labels], object] | None = None,
+        predictions: Callable[..., object] | None = None,
         metrics: Iterable[str] | None = None,
         window: int = 1000,
         name: str = "session",
@@ -129,6 +133,7 @@ class Session:
         self.mistakes: int | None = 0 if isinstance(estimator, OnlineClassifier) else None
         self.loss: float | None = None if isinstance(estimator, OnlineClassifier) else 0.0
         self.seconds = 0.0
+        self.time: float | None = None  # of the last row
         targets = isinstance(estimator, OnlineRegressor)
         self.metrics = Metrics(metrics, targets=targets, window=_check.count(name, "window", window))
         self._named = metrics is not None
@@ -143,6 +148,11 @@ class Session:
     def started(self) -> bool:
         """Whether the model exists, that is, the first rows have been learned."""
         return self.estimator.__sklearn_is_fitted__()
+
+    @property
+    def broken(self) -> bool:
+        """Whether an error ended the session, so that its state cannot be saved."""
+        return not self._between_blocks
 
     @property
     def over(self) -> bool:
@@ -207,7 +217,7 @@ class Session:
         size, memory = self.estimator.n_support_, self.estimator.memory_bytes_
         window = {"rows": min(self.metrics.rows, self.metrics.window)} | self.metrics.windowed()
         metrics = {"running": self.metrics.running(), "window": window}
-        return Record(self.rows, self.mistakes, self.loss, size, self.seconds, memory, metrics)
+        return Record(self.rows, self.mistakes, self.loss, size, self.seconds, memory, metrics, self.time)
 
     def state(self) -> dict[str, Any]:
         """Everything but the estimator and the times, as plain data and arrays.
@@ -235,6 +245,7 @@ class Session:
             "waiting": self._saved(self._delayed.blocks),
             "metrics": self.metrics.state(),
         }
+        state |= {} if self.time is None else {"time": self.time}
         return state | ({"head": self._saved(self._head)} if self._head else {})
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -255,6 +266,7 @@ class Session:
             transform.restore(own)
         self.entered, self.drained, self.rows = state["entered"], state["drained"], state["rows"]
         self.mistakes, self.loss = state["mistakes"], state["loss"]
+        self.time = state.get("time")
         self._restore_metrics(state.get("metrics"))
         self._delayed = Delayed(self.delay, _blocks(self._decoded(state["waiting"]), columns))
         self._head = _blocks(self._decoded(state.get("head", {})), columns)
@@ -302,7 +314,7 @@ class Session:
     def _learn(self, block: Block) -> Iterator[Record]:
         if len(block) == 0:
             return
-        block = Block(block.X, np.asarray(block.y), block.start)
+        block = replace(block, y=np.asarray(block.y))
         if self.started:
             yield from self._learn_pieces(block)
             return
@@ -312,25 +324,20 @@ class Session:
 
     def _parameters_from_rows(self) -> bool:
         """Whether a parameter of the learner is computed from the first rows."""
-        learner = self.estimator.learner
-        if not isinstance(learner, Learner):
-            return learner is not None
-        try:
-            learner.resolved(np.empty((0, 1)))
-        except ValueError:  # a parameter is computed from rows
-            return True
-        return False
+        return parameters_from_rows(self.estimator.learner)
 
     def _start(self) -> Iterator[Record]:
         """Start the model from the first rows, then learn them."""
         head, self._head = self._head, []
         X = joined(head).X
         classes = {} if self.classes is None else {"classes": self.classes}
-        if classes or self._parameters_from_rows():
-            try:
+        try:
+            if classes or self._parameters_from_rows():
                 self.estimator.start(X[: HEAD if self._parameters_from_rows() else 1], **classes)
-            except ValueError as error:
-                raise self._refused(error, head[0].start, min(X.shape[0], HEAD), 0) from error
+            if self.delay or head[0].weights is not None:  # the first row may be predicted, but not learned
+                self.estimator._begin(head[0].X[:1], head[0].y[:1])
+        except ValueError as error:
+            raise self._refused(error, head[0].start, min(X.shape[0], HEAD), 0) from error
         for block in head:
             yield from self._learn_pieces(block)
 
@@ -344,8 +351,10 @@ class Session:
             predicted, pieces = self._timed(work, piece.start, len(piece))
             self._count(predicted, piece.y)
             self._note(predicted, pieces, piece.y)
+            if piece.times is not None:
+                self.time = float(piece.times[-1])
             if self.predictions is not None:
-                self.predictions(predicted)
+                self.predictions(predicted, *([] if piece.ids is None else [piece.ids]))
             at += len(piece)
             if self.every is not None and self.rows % self.every == 0:
                 yield self.record()
@@ -428,6 +437,17 @@ class Session:
         return {name: array for name, array in rows.items() if name not in ("codes", "labels")} | {"y": y}
 
 
+def parameters_from_rows(learner: Any) -> bool:
+    """Whether a parameter of the learner is computed from the first rows."""
+    if not isinstance(learner, Learner):
+        return learner is not None
+    try:
+        learner.resolved(np.empty((0, 1)))
+    except ValueError:
+        return True
+    return False
+
+
 def _labels(estimator: Estimator, classes: Any, name: str) -> Any:
     """The classes that the estimator needs; None if it is a regressor or already knows them."""
     if isinstance(estimator, OnlineRegressor):
@@ -462,6 +482,8 @@ def check_state(state: Any) -> None:
         natural = type(value) is int and value >= 0
         if not natural and not (name in ("mistakes", "loss") and (value is None or type(value) is float)):
             raise ValueError(f"it has {name} {value!r}, expected a count")
+    if not isinstance(state.get("time", 0.0), float | int):
+        raise ValueError(f"it has the time {state['time']!r}, expected seconds")
     for part in state["steps"]:
         if not isinstance(part, dict) or not {"what", "state"} <= set(part):
             raise ValueError("it has a step without a description or a state")

@@ -14,10 +14,12 @@ from budgetron._rows import Matrix
 from budgetron._text import aligned, shown
 from budgetron.evaluate.candidates import Searched, drawn, template
 from budgetron.evaluate.permutations import ESTIMATORS, task_of
-from budgetron.evaluate.session import HEAD
+from budgetron.evaluate.session import HEAD, parameters_from_rows
 from budgetron.kernels import Kernel
 from budgetron.learners import Learner
 from budgetron.progress import Progress
+from budgetron.records.encoder import Encoder
+from budgetron.records.table import Table
 from budgetron.streams import Block, DataError, Stream, from_arrays
 from budgetron.streams._stream import joined
 
@@ -137,7 +139,7 @@ def tune(
     task : "classification" or "regression", optional
         By default, strings and whole numbers are class labels, and other numbers are targets.
     classes : array, optional
-        All labels of the stream; by default those of the rows read.
+        All labels of the stream. Without them, a label is known from the first row that has it.
     seed : int
         The seed of the values drawn and of all candidates.
     n_jobs : int
@@ -160,13 +162,17 @@ def tune(
     rows, count = _check.count("tune", "rows", rows), _check.count("tune", "candidates", candidates)
     seed = _check.natural("tune", "seed", seed)
     first = template(learner, kernel, scaling, given)
-    X, y = _first_rows(data, rows)
+    read = _first_rows(data, rows)
+    X, y = read.X, np.asarray(read.y)
     task = task_of(y, task, "tune")
-    labels = () if task == "regression" else (y if classes is None else classes,)
-    run = partial(Run, kind=ESTIMATORS[task], X=X, y=y, labels=labels, seed=seed)
+    targets = task == "regression"
+    run = partial(Run, task=task, X=X, y=y, weights=read.weights, classes=classes, seed=seed)
     default = run(first.with_params({}))
-    default.start()  # a learner that cannot be built is an error; other candidates are only dropped
-    searched = Searched(first, regression=not labels, X=X[:HEAD])
+    labels = () if targets else (np.unique(y) if classes is None else classes,)
+    # A learner that cannot be built is an error; other candidates are only dropped.
+    ESTIMATORS[task](default.learner).start(X[:HEAD], *labels)
+    sample = Encoder().build().encode(X[:HEAD])[0] if isinstance(X, Table) else X[:HEAD]
+    searched = Searched(first, regression=targets, X=sample)
     others = drawn(searched.ranges, count - 1, seed)
     values, runs = [{}, *others], [default, *(run(searched.learner(each)) for each in others)]
     order = _halved(runs, len(y), n_jobs)
@@ -190,7 +196,7 @@ def _gap(best: Floats, *others: Floats) -> tuple[float, float]:
     return float(differences[0].mean()), float(differences[0].std() / math.sqrt(len(differences[0])))
 
 
-def _first_rows(data: Any, rows: int) -> tuple[Matrix, Any]:
+def _first_rows(data: Any, rows: int) -> Block:
     if isinstance(data, tuple | list) and len(data) == 2 and not isinstance(data[0], Block):
         X, y = data
         data = from_arrays(X, y, rows=rows)
@@ -208,8 +214,7 @@ def _first_rows(data: Any, rows: int) -> tuple[Matrix, Any]:
             break
     if not read:
         raise DataError("tune: the stream has no rows.")
-    whole = joined(blocks).part(0, rows)
-    return whole.X, np.asarray(whole.y)
+    return joined(blocks).part(0, rows)
 
 
 # ---- the runs
@@ -220,10 +225,11 @@ class Run:
     """A candidate and its predictions so far."""
 
     learner: Learner
-    kind: Callable[..., Any]
+    task: str
     X: Matrix
     y: Any
-    labels: tuple[Any, ...]
+    weights: Any
+    classes: Any
     seed: int
     losses: Floats = field(default_factory=lambda: np.empty(0))
     refused: Exception | None = None
@@ -235,9 +241,13 @@ class Run:
         return math.inf if self.refused is not None else float(self.losses.mean())
 
     def start(self) -> None:
-        """Build the model."""
-        estimator = self.kind(self.learner, random_state=self.seed)
-        self.estimator = estimator.start(self.X[:HEAD], *self.labels)
+        """Make the estimator, started as a `Session` starts it."""
+        self.estimator = ESTIMATORS[self.task](self.learner, random_state=self.seed)
+        labels = {} if self.classes is None or self.task == "regression" else {"classes": self.classes}
+        if labels or parameters_from_rows(self.learner):
+            self.estimator.start(self.X[:HEAD], **labels)
+        if self.weights is not None:
+            self.estimator._begin(self.X[:1], self.y[:1])
 
     def learn(self, end: int, advance: Callable[[int], None]) -> None:
         """Predict and learn the rows up to ``end``. If one is refused, the candidate is out."""
@@ -245,9 +255,11 @@ class Run:
         try:
             if self.estimator is None:
                 self.start()
-            y, predicted = self.y[rows], self.estimator.progressive_predict(self.X[rows], self.y[rows])
+            y, weights = self.y[rows], None if self.weights is None else self.weights[rows]
+            predicted = self.estimator._progressive(self.X[rows], y, sample_weight=weights)[0]
             # Clipped, so that the square of a prediction that diverges is finite.
-            losses = predicted != y if self.labels else np.square(np.clip(predicted - y, -1e100, 1e100))
+            targets = self.task == "regression"
+            losses = np.square(np.clip(predicted - y, -1e100, 1e100)) if targets else predicted != y
             self.losses = np.concatenate([self.losses, losses.astype(np.float64)])
         except ValueError as error:
             self.refused = error

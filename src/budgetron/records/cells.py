@@ -56,26 +56,28 @@ def _moment(date: re.Match[str]) -> float | None:
 
 
 def column_of_cells(cells: Any) -> Column:
-    """The column of a pyarrow array of texts."""
+    """The column of a pyarrow array of texts, or of a dictionary of texts."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if isinstance(cells, pa.ChunkedArray):
-        cells = cells.combine_chunks()
+        cells = cells.chunk(0) if cells.num_chunks == 1 else cells.combine_chunks()
+    if pa.types.is_dictionary(cells.type):
+        return Column() if cells.null_count == len(cells) else _by_value(cells)
     empty = pc.equal(cells, "")
     if pc.any(empty).as_py():
         cells = pc.if_else(empty, None, cells)
     if cells.null_count == len(cells):
         return Column()
     first = meaning(cells[pc.index(cells.is_valid(), True).as_py() if cells.null_count else 0].as_py())
-    if isinstance(first, float) and (numbers := _all_numbers(cells)) is not None:
+    if isinstance(first, float) and (numbers := all_numbers(cells)) is not None:
         return Column(numbers)
     if isinstance(first, tuple) and (seconds := _all_dates(cells)) is not None:
         return Column(seconds, ~np.isnan(seconds))
     return _by_value(cells)
 
 
-def _all_numbers(cells: Any) -> Array | None:
+def all_numbers(cells: Any) -> Array | None:
     """The numbers, if pyarrow reads every cell as a finite one."""
     import pyarrow as pa
 
@@ -107,7 +109,7 @@ def _by_value(cells: Any) -> Column:
     """Each different text is read once."""
     import pyarrow.compute as pc
 
-    encoded = cells.dictionary_encode()
+    encoded = cells if hasattr(cells, "dictionary") else cells.dictionary_encode()
     places = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     meanings = [meaning(text) for text in encoded.dictionary.to_pylist()]
     numbers = np.array([np.nan if m is None or isinstance(m, str) else m[0] if isinstance(m, tuple) else m

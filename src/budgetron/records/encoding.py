@@ -82,12 +82,17 @@ class Encoding:
             for text, slot in known.values.items():
                 names[slot] = f"{known.name}={text}"
             if known.times is not None:
-                waves = [f"{wave} of {part}" for part in self.time_parts for wave in ("sine", "cosine")]
-                for i, what in enumerate(waves):
-                    names[known.times + i] = f"{known.name} ({what})"
+                names[known.times : known.times + self._waves] = names_of_places(
+                    known.name, self.time_parts
+                )
         if self._block is not None:
             names[self._block : self._block + BLOCK] = [f"hashed {i}" for i in range(BLOCK)]
         return names
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns of the records."""
+        return list(self._known)
 
     @property
     def memory_bytes(self) -> int:
@@ -219,13 +224,7 @@ class Encoding:
             X[rows, self._block + places[codes[rows]]] += signs[codes[rows]]
 
     def _place_in_periods(self, moments: Array) -> Matrix:
-        """Sine and cosine of the place of each moment in each period."""
-        waves = np.empty((self._waves, len(moments)))
-        for i, part in enumerate(self.time_parts):
-            length, start = PERIODS[part]
-            angle = np.mod(moments + start, length) * (2 * np.pi / length)
-            waves[2 * i], waves[2 * i + 1] = np.sin(angle), np.cos(angle)
-        return waves.T
+        return place_in_periods(moments, self.time_parts)
 
     # ---- growing
 
@@ -430,6 +429,21 @@ class Encoding:
             values = dict(zip(said["values"], said["slots"], strict=True))
             return Known(said["name"], said["number"], said["times"], values, said["hashed"])
         raise ValueError("a column of the encoder is invalid")
+
+
+def place_in_periods(moments: Array, periods: Sequence[str]) -> Matrix:
+    """Sine and cosine of the place of each moment in each period."""
+    waves = np.empty((2 * len(periods), len(moments)))
+    for i, part in enumerate(periods):
+        length, start = PERIODS[part]
+        angle = np.mod(moments + start, length) * (2 * np.pi / length)
+        waves[2 * i], waves[2 * i + 1] = np.sin(angle), np.cos(angle)
+    return waves.T
+
+
+def names_of_places(name: str, periods: Sequence[str]) -> list[str]:
+    """The names of the columns of `place_in_periods`."""
+    return [f"{name} ({wave} of {part})" for part in periods for wave in ("sine", "cosine")]
 
 
 def _is_slot(value: Any) -> bool:

@@ -115,14 +115,16 @@ def from_frame(frame: Any) -> Table:
 def from_arrow(batch: Any, cells: Iterable[str] = ()) -> Table:
     """The table of a pyarrow table or record batch.
 
-    Columns of strings that are named in ``cells`` hold the cells of a CSV file.
+    Columns of strings, and of dictionaries of strings, that are named in ``cells`` hold the cells of a CSV
+    file.
     """
     import pyarrow as pa
 
+    texts = (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string()))
     read = set(cells)
     columns = {
         name: column_of_cells(array)
-        if name in read and array.type in (pa.string(), pa.large_string())
+        if name in read and array.type in texts
         else column_of_arrow(array, name)
         for name, array in zip(_names(batch.schema.names), batch.columns, strict=True)
     }

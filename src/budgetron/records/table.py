@@ -155,8 +155,8 @@ class Table:
         """The table as plain arrays, for files."""
         columns = [column.compact() for column in self.columns.values()]
         texted = [c for c in columns if c.codes is not None]
-        names, name_ends = _packed(self.columns)
-        texts, text_ends = _packed(text for c in texted for text in c.texts)
+        names, name_ends = packed(self.columns)
+        texts, text_ends = packed(text for c in texted for text in c.texts)
 
         def stacked(part: Callable[[Column], Array | None], dtype: npt.DTypeLike) -> Array:
             rows = [array for c in columns if (array := part(c)) is not None]
@@ -187,7 +187,7 @@ class Table:
         if len(rows) != 1 or not 0 <= rows[0] <= _LARGEST:
             raise ValueError("a table has an invalid number of rows")
         n = int(rows[0])
-        names = _unpacked(got.array("names", np.uint8, 1), got.array("name_ends", np.int64, 1))
+        names = unpacked(got.array("names", np.uint8, 1), got.array("name_ends", np.int64, 1))
         parts = got.array("parts", np.bool_, 2)
         if parts.shape != (len(names), 3) or len(set(names)) != len(names):
             raise ValueError("the columns of a table do not match their names")
@@ -199,7 +199,7 @@ class Table:
         for name, array in (("numbers", numbers), ("dates", dates), ("codes", codes)):
             if array.shape != (counts[name], n):
                 raise ValueError(f"the {name} of a table have the wrong shape")
-        texts = _unpacked(got.array("texts", np.uint8, 1), got.array("text_ends", np.int64, 1))
+        texts = unpacked(got.array("texts", np.uint8, 1), got.array("text_ends", np.int64, 1))
         sizes = got.array("text_counts", np.int64, 1)
         if len(sizes) != counts["codes"] or (sizes < 0).any() or (sizes > len(texts)).any():
             raise ValueError("the texts of a table do not match its columns")
@@ -273,13 +273,14 @@ def _is_consistent(column: Column) -> bool:
     return dates is None or (numbers is not None and not (dates & np.isnan(numbers)).any())
 
 
-def _packed(texts: Any) -> tuple[Array, Array]:
+def packed(texts: Any) -> tuple[Array, Array]:
     """Texts as the bytes of all, and where each ends."""
     coded = [text.encode("utf-8", "surrogatepass") for text in texts]
     return np.frombuffer(b"".join(coded), np.uint8), np.cumsum([0, *map(len, coded)])[1:].astype(np.int64)
 
 
-def _unpacked(data: Array, ends: Array) -> list[str]:
+def unpacked(data: Array, ends: Array) -> list[str]:
+    """The texts of `packed`; ValueError if the arrays do not fit together."""
     if len(data) != (ends[-1] if len(ends) else 0) or (np.diff(ends, prepend=0) < 0).any():
         raise ValueError("the texts of a table have invalid ends")
     whole, begin, texts = data.tobytes(), 0, list[str]()

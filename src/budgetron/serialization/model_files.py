@@ -278,7 +278,7 @@ def _revive_encoding(said: Any, n_features: int) -> Encoding:
         raise ValueError("its encoding has the wrong form")
     encoding = Encoder(said["most_columns"], said["most_values"], said["time_parts"]).build()
     encoding.restore(said["state"])
-    if encoding.width != n_features:
+    if max(encoding.width, 1) != n_features:
         raise ValueError("its encoding does not have as many columns as the model")
     return encoding
 

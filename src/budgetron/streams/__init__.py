@@ -20,7 +20,7 @@ from budgetron.streams.pairs import from_pairs
 from budgetron.streams.scaling import MinMax, Standardise
 from budgetron.streams.shuffling import ShuffleBuffer
 from budgetron.streams.svmlight import from_svmlight
-from budgetron.streams.tables import from_csv, from_parquet
+from budgetron.streams.tables import table
 
 __all__ = [
     "Block",
@@ -34,9 +34,8 @@ __all__ = [
     "Transform",
     "described",
     "from_arrays",
-    "from_csv",
     "from_pairs",
-    "from_parquet",
     "from_svmlight",
     "revived",
+    "table",
 ]

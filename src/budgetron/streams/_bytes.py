@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import io
 import lzma
 import os
 import re
@@ -194,33 +193,14 @@ DECOMPRESS: dict[bytes, Callable[[Peeked], Iterator[bytes]]] = {
 }
 
 
-class Readable(io.RawIOBase):
-    """A file object over pieces of text, for pyarrow.
-
-    pyarrow parses the result of each read as a block, and refuses a block without a line end. So each read
-    returns at least ``least`` bytes and at least one line end, if the caller's buffer has room for them.
-    """
-
-    def __init__(self, pieces: Iterator[bytes], least: int = 1) -> None:
-        self._pieces = pieces
-        self._least = least
-        self._left = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill the buffer with the next bytes and return their number; 0 at the end."""
-        done, line_ends = 0, False
-        while done < len(buffer) and not (line_ends and done >= self._least):
-            if not self._left:
-                # An empty piece is not the end.
-                self._left = memoryview(next(filter(None, self._pieces), b""))
-                if not self._left:
-                    break
-            n = min(len(buffer) - done, len(self._left))
-            line_ends = line_ends or LINE_END.search(self._left[:n]) is not None
-            buffer[done : done + n] = self._left[:n]
-            self._left = self._left[n:]
-            done += n
-        return done
+def whole_lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces that end with LF, but for the last."""
+    waiting: list[bytes] = []
+    for piece in pieces:
+        end = piece.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*waiting, piece[:end]])
+            waiting = []
+        waiting.append(piece[end:])
+    if rest := b"".join(waiting):
+        yield rest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
@@ -15,17 +15,39 @@ from budgetron import _check
 from budgetron._rows import Matrix
 from budgetron._text import shown
 from budgetron.errors import DataError
-from budgetron.records.table import Table
+from budgetron.records.table import Table, packed, unpacked
 from budgetron.records.table import joined as joined_tables
+
+BESIDE = ("y", "weights", "times", "ids")
+"""What a block has beside X: arrays of one entry for each row, or None."""
 
 
 @dataclass
 class Block:
-    """Consecutive rows of a stream: X, the labels y (or None), and the index of the first row, from 0."""
+    """Consecutive rows of a stream.
+
+    Attributes
+    ----------
+    X : array, CSR matrix or Table
+        The rows.
+    y : array or None
+        The labels or targets.
+    start : int
+        The index of the first row, from 0.
+    weights : array or None
+        The sample weight of each row.
+    times : array or None
+        The time of each row, in seconds since 1970.
+    ids : array of str or None
+        The name of each row.
+    """
 
     X: Matrix
     y: Any
     start: int
+    weights: Any = None
+    times: Any = None
+    ids: Any = None
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -37,8 +59,12 @@ class Block:
 
     def part(self, begin: int, end: int | None = None) -> Block:
         """The rows from ``begin`` to ``end``, counted from the start of the block."""
-        cut = slice(begin, end)
-        return Block(self.X[cut], None if self.y is None else self.y[cut], self.start + begin)
+        return self.chosen(slice(begin, end), self.start + begin)
+
+    def chosen(self, rows: Any, start: int) -> Block:
+        """The rows that a slice, a mask or an array of row numbers selects."""
+        beside = {name: None if (a := getattr(self, name)) is None else a[rows] for name in BESIDE}
+        return Block(self.X[rows], start=start, **beside)
 
 
 class Transform(ABC):
@@ -150,19 +176,24 @@ def joined(blocks: Sequence[Block]) -> Block:
         X = joined_tables(rows)
     else:
         X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
-    y = None if blocks[0].y is None else np.concatenate([block.y for block in blocks])
-    return Block(X, y, blocks[0].start)
+    beside = {}
+    for name in BESIDE:
+        parts = [getattr(block, name) for block in blocks]
+        beside[name] = None if any(part is None for part in parts) else np.concatenate(parts)
+    return Block(X, start=blocks[0].start, **beside)
 
 
 def as_arrays(block: Block) -> dict[str, Any]:
     """The block as arrays for a model file, without its start."""
-    X, labels = block.X, {} if block.y is None else {"y": block.y}
+    X, beside = block.X, {name: a for name in BESIDE[:-1] if (a := getattr(block, name)) is not None}
+    if block.ids is not None:
+        beside["ids"], beside["id_ends"] = packed(block.ids)
     if isinstance(X, Table):
-        return {"table": X.as_arrays()} | labels
+        return {"table": X.as_arrays()} | beside
     if not sparse.issparse(X):
-        return {"X": X} | labels
+        return {"X": X} | beside
     columns = np.array([X.shape[1]])
-    return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "columns": columns} | labels
+    return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "columns": columns} | beside
 
 
 def from_arrays(arrays: Mapping[str, Any]) -> Block | None:
@@ -174,7 +205,42 @@ def from_arrays(arrays: Mapping[str, Any]) -> Block | None:
         shape = (len(arrays["indptr"]) - 1, int(arrays["columns"][0]))
         X = sparse.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
         X.check_format(full_check=True)
-    return None if X is None else Block(X, arrays.get("y"), 0)
+    if X is None:
+        return None
+    beside: dict[str, Any] = {name: arrays.get(name) for name in BESIDE[:-1]}
+    if "ids" in arrays:
+        beside["ids"] = np.array(unpacked(arrays["ids"], arrays["id_ends"]), dtype=object)
+    for name in BESIDE[1:]:
+        if beside.get(name) is not None and np.shape(beside[name]) != (X.shape[0],):
+            raise ValueError(f"the {name} of its rows have the wrong length")
+    return Block(X, start=0, **beside)
+
+
+def cut(blocks: Iterable[Block], first: int, rows: int) -> Iterator[Block]:
+    """The rows from row ``first`` on, in blocks of ``rows`` rows; an error after the rows before it."""
+    waiting: list[Block] = []
+    failure: DataError | None = None
+    source = iter(blocks)
+    while True:
+        try:
+            block = next(source, None)
+        except DataError as error:
+            failure, block = error, None
+        if block is None:
+            break
+        if block.stop <= first:
+            continue
+        waiting.append(block.part(max(first - block.start, 0)))
+        if block.stop - waiting[0].start >= rows:
+            whole = joined(waiting)
+            full = len(whole) - len(whole) % rows
+            for i in range(0, full, rows):
+                yield whole.part(i, i + rows)
+            waiting = [whole.part(full)]
+    if waiting and len(rest := joined(waiting)):
+        yield rest
+    if failure is not None:
+        raise failure
 
 
 def too_few_rows(name: str, first: int, rows: int) -> DataError:

@@ -1,5 +1,6 @@
 """Convert sparse rows to dense rows."""
 
+from dataclasses import replace
 from typing import Any
 
 from scipy import sparse
@@ -22,7 +23,7 @@ class Dense(Transform):
         return "Dense()"
 
     def learn_transform(self, block: Block) -> Block:
-        return Block(self.transform(block.X), block.y, block.start)
+        return replace(block, X=self.transform(block.X))
 
     def transform(self, X: Matrix) -> Matrix:
         """The same rows, dense."""

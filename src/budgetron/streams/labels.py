@@ -1,6 +1,7 @@
 """Encode labels as 0, 1, 2 ..."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class EncodeLabels(Transform):
             raise DataError(MIXED)
         self._codes = known
         codes = np.array([known[name] for name in names], dtype=np.int64)
-        return Block(block.X, codes[inverse.reshape(-1)], block.start)
+        return replace(block, y=codes[inverse.reshape(-1)])
 
     def decode(self, codes: Any) -> Any:
         """The labels for an array of codes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import sparse
 from budgetron import _check, _core
 from budgetron._rows import Matrix, canonical, whole
 from budgetron.errors import DataError
+from budgetron.records.table import Table
 from budgetron.streams._stream import Block, Transform
 
 
@@ -32,7 +34,7 @@ class Scaling(Transform):
     def learn_transform(self, block: Block) -> Block:
         """Scale each row with the statistics of the rows before it, then update the statistics."""
         X = self._checked(block.X, block.start)
-        return Block(self._scaled(X, self._native.scale_and_count), block.y, block.start)
+        return replace(block, X=self._scaled(X, self._native.scale_and_count))
 
     def transform(self, X: Matrix) -> Matrix:
         """Scale rows with the statistics of all rows seen so far, without updating them."""
@@ -67,6 +69,11 @@ class Scaling(Transform):
     def _checked(self, X: Matrix, start: int) -> Matrix:
         """X in the core's layout; its kind and width must be those of the rows before."""
         name = type(self).__name__
+        if isinstance(X, Table):
+            inside = "Ranged" if isinstance(self, MinMax) else "Standardised"
+            raise TypeError(
+                f"{name}: cannot scale records: scale inside the model, with {inside}(learner)."
+            )
         kind = self._sparse if sparse.issparse(X) else self._dense
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
         with _check.in_range(f"{name}: X"):

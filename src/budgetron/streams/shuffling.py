@@ -1,11 +1,13 @@
 """Shuffle a stream in bounded memory."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from budgetron import _check
+from budgetron.records.table import Table
 from budgetron.streams._stream import Block, Transform, as_arrays, from_arrays, joined
 
 
@@ -54,8 +56,8 @@ class ShuffleBuffer(Transform):
             rows = joined([a, b])
         self.entered += len(block)
         leaving, staying = _swaps(self._uniforms(len(block) - fill), held + fill)
-        self._held = _chosen(rows, staying, 0)
-        out = _chosen(rows, leaving, self._left)
+        self._held = rows.chosen(staying, 0)
+        out = rows.chosen(leaving, self._left)
         self._left = out.stop
         return out
 
@@ -65,7 +67,7 @@ class ShuffleBuffer(Transform):
             return None
         held, self._held = self._held, None
         order = np.argsort(self._uniforms(len(held)), kind="stable")
-        rest = _chosen(held, order, self._left)
+        rest = held.chosen(order, self._left)
         self.entered = self._left = 0
         return rest
 
@@ -80,7 +82,7 @@ class ShuffleBuffer(Transform):
         if held is not None and len(held) > self.size:
             raise ValueError(f"ShuffleBuffer: the state holds {len(held)} rows, more than {self.size}.")
         self.entered, self._drawn, self._left = (int(n) for n in state["counts"])
-        self._held = None if held is None else Block(held.X.copy(), held.y, 0)
+        self._held = held if held is None or isinstance(held.X, Table) else replace(held, X=held.X.copy())
 
     def _uniforms(self, n: int) -> Any:
         """The next n random numbers; they depend only on the seed and on how many were drawn before."""
@@ -104,7 +106,3 @@ def _swaps(uniforms: Any, size: int) -> tuple[Any, Any]:
     staying = np.arange(size)
     staying[places] = new  # of several assignments to a place, the last one counts
     return leaving, staying
-
-
-def _chosen(rows: Block, order: Any, start: int) -> Block:
-    return Block(rows.X[order], None if rows.y is None else rows.y[order], start)

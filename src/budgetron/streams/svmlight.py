@@ -1,14 +1,16 @@
 """Streams from svmlight and LIBSVM files."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 from scipy import sparse
 
 from budgetron import _check, _core
 from budgetron.errors import DataError
-from budgetron.streams._bytes import Source
-from budgetron.streams._stream import Block, Stream, too_few_rows
+from budgetron.streams._bytes import Source, whole_lines
+from budgetron.streams._stream import Block, Stream, cut, too_few_rows
+from budgetron.streams.bad_rows import BadRow, BadRows
 
 LARGEST = 2**31 - 2
 """The largest index allowed in a file."""
@@ -26,10 +28,13 @@ EXPECTED = {
 class SvmlightStream(Stream):
     """See `from_svmlight`."""
 
-    def __init__(self, source: Source, n_features: int | None, rows: int, zero_based: bool) -> None:
+    def __init__(
+        self, source: Source, n_features: int | None, rows: int, zero_based: bool, bad_rows: BadRows
+    ) -> None:
         self.source = source
         self.rows = rows
         self.zero_based = zero_based
+        self.bad_rows = bad_rows
         self._given = n_features
         self._width = n_features
 
@@ -41,6 +46,27 @@ class SvmlightStream(Stream):
         return self._width
 
     def __iter__(self) -> Iterator[Block]:
+        if self.bad_rows.stop:
+            yield from self._strict()
+            return
+        width, end = self.n_features, 0
+        self.bad_rows.begin()
+
+        def blocks() -> Iterator[Block]:
+            nonlocal end
+            for part in self._lenient(width, self._note):
+                yield replace(part, start=end)
+                end += len(part)
+
+        try:
+            yield from cut(blocks(), self.first, self.rows)
+        finally:
+            self.bad_rows.end()
+        if end < self.first:
+            raise too_few_rows(self.source.name, self.first, end)
+
+    def _strict(self) -> Iterator[Block]:
+        """Stop at the first bad line."""
         width, at, failure = self.n_features, 0, None
         parser = self._parser()
         for failure in _fed(parser, self.source):
@@ -67,10 +93,48 @@ class SvmlightStream(Stream):
 
     def _scan(self) -> int:
         """The number of columns up to the first error, which iteration will report."""
+        if not self.bad_rows.stop:
+            used = (block.X.indices.max() + 1 for block in self._lenient(LARGEST) if block.X.nnz)
+            return int(max(used, default=1))
         parser = self._parser()
         for _ in _fed(parser, self.source):
             parser.drop(parser.ready)
         return max(parser.columns, 1)
+
+    def _lenient(
+        self, width: int, note: Callable[[_core.Problem, int, bytes], None] | None = None
+    ) -> Iterator[Block]:
+        """The rows of all lines but the bad ones, which ``note`` is told with their lines before them."""
+        before = 0
+        for lines in whole_lines(self.source.pieces()):
+            at, count = 0, lines.count(b"\n") + (not lines.endswith(b"\n"))
+            while at < len(lines):
+                parser = self._parser()
+                parser.feed(lines[at:])
+                parser.finish()
+                if parser.ready:
+                    if parser.columns > width:
+                        why = "the file has more columns than when it was first read; give n_features"
+                        raise DataError(f"{self.source.name}: {why}.")
+                    yield _block(parser, parser.ready, width, 0)
+                if (problem := parser.problem) is None:
+                    break
+                begin = at
+                for _ in range(problem.line - 1):
+                    begin = lines.index(b"\n", begin) + 1
+                end = lines.find(b"\n", begin) + 1 or len(lines)
+                if note is not None:
+                    note(
+                        problem, before + lines.count(b"\n", 0, begin) + 1, lines[begin:end].rstrip(b"\r\n")
+                    )
+                at = end
+            before += count
+
+    def _note(self, problem: _core.Problem, line: int, text: bytes) -> None:
+        reason = str(self._refused(problem)).partition(": expected ")[2].rstrip(".")
+        shown = text.decode("utf-8", "backslashreplace")
+        bad = BadRow(None, f"expected {reason}", shown, line, problem.column)
+        self.bad_rows.add(self.source.name, bad)
 
     def _parser(self) -> _core.SvmlightParser:
         first, last = self._indices()
@@ -116,7 +180,11 @@ def _block(parser: _core.SvmlightParser, rows: int, width: int, start: int) -> B
 
 
 def from_svmlight(
-    source: Any, n_features: int | None = None, rows: int = 1000, zero_based: bool = False
+    source: Any,
+    n_features: int | None = None,
+    rows: int = 1000,
+    zero_based: bool = False,
+    on_error: Any = "stop",
 ) -> SvmlightStream:
     r"""A stream of the rows (CSR) and labels of an svmlight or LIBSVM file, in blocks of ``rows`` rows.
 
@@ -130,7 +198,8 @@ def from_svmlight(
     A line has a label (a decimal number), then pairs ``index:value`` with ascending indices. The first
     index is 1, or 0 if ``zero_based``. ``qid:`` and a whole number after the label are ignored, and so is a
     ``# comment`` at the end. Lines may be empty and may end with CR LF. Anything else raises a `DataError`
-    with line and column, after the rows before it were returned.
+    with line and column, after the rows before it were returned. With ``on_error="skip"``, or the path of a
+    folder, such lines are left out, as by `table`.
 
     >>> import io
     >>> from budgetron import streams
@@ -145,4 +214,5 @@ def from_svmlight(
         n_features = _check.count("from_svmlight", "n_features", n_features)
     elif not source.rereadable:
         raise ValueError(f"from_svmlight: {source.name} is a pipe, which needs n_features.")
-    return SvmlightStream(source, n_features, _check.count("from_svmlight", "rows", rows), bool(zero_based))
+    rows = _check.count("from_svmlight", "rows", rows)
+    return SvmlightStream(source, n_features, rows, bool(zero_based), BadRows(on_error))

@@ -1,27 +1,46 @@
-"""Streams from CSV and Parquet files, read in batches by pyarrow."""
+"""Streams from CSV and Parquet files: records of numbers, texts, dates and blanks, read by pyarrow."""
 
-import io
+from __future__ import annotations
+
+__all__ = ["table"]
+
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
 from budgetron import _check
-from budgetron._text import nearest
+from budgetron._text import nearest, shown
 from budgetron.errors import DataError
-from budgetron.streams._bytes import LINE_END, Readable, Source
-from budgetron.streams._stream import Block, Stream, joined, too_few_rows
+from budgetron.records.arrow import column_of_arrow
+from budgetron.records.cells import NUMBER, column_of_cells
+from budgetron.records.encoding import names_of_places, place_in_periods
+from budgetron.records.reading import from_arrow
+from budgetron.records.table import Column, Table
+from budgetron.records.values import BLANKS, RefusedValueError
+from budgetron.streams._bytes import Source
+from budgetron.streams._stream import Block, Stream, cut, too_few_rows
+from budgetron.streams.bad_rows import BadRow, BadRows
+from budgetron.streams.csv_text import CsvText, Rows, first_line
 
-LARGEST = 2**53
-BLOCK = 1 << 20  # the bytes of CSV parsed at a time, unless lines are long
+FORMATS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+PERIODS = ("day", "week")  # of which the time of a row gives its place
+LARGEST_LABEL = 2**53
+LARGEST = 1e150  # a larger number is refused, as the models do
 MOST_NAMES = 20  # column names listed in a message
-LONGEST = 300  # characters quoted from a pyarrow message
-BOM = b"\xef\xbb\xbf"
-MISSING = "expected a finite value, got a missing or infinite one"
+
+
+def format_of(name: str, otherwise: str) -> str:
+    """The format that a file name tells."""
+    path = PurePath(name)
+    path = path.with_suffix("") if path.suffix in PACKED else path
+    return FORMATS.get(path.suffix, otherwise)
 
 
 def listed(names: Sequence[str]) -> str:
@@ -29,256 +48,420 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
 
 
-class TableStream(Stream):
-    """A table of numeric columns and, optionally, a column of labels."""
+@dataclass
+class Columns:
+    """What the columns of a table are: features, or one of the others."""
 
-    from_text = False  # if True, a label of 2^53 or more may have been rounded while it was parsed
+    features: list[str]
+    target: str | None = None
+    weight: str | None = None
+    time: str | None = None
+    id: str | None = None
+
+    @property
+    def all(self) -> list[str]:
+        """The names of all columns that are read."""
+        others = (self.target, self.weight, self.time, self.id)
+        return list(dict.fromkeys([*self.features, *(name for name in others if name is not None)]))
+
+
+class TableStream(Stream):
+    """See `table`."""
+
+    is_text = False
 
     def __init__(
-        self, source: Source, names: list[str], target: str | None, features: Any, rows: int
+        self,
+        source: Source,
+        names: list[str],
+        columns: Columns,
+        rows: int,
+        bad_rows: BadRows,
+        numeric_target: bool | None,
     ) -> None:
         self.source = source
-        self.target = target
-        self.features = [n for n in names if n != target] if features is None else list(features)
+        self.names = names
+        self.columns = columns
         self.rows = rows
-        counts = Counter(names)
-        for name in [*self.features, *([] if target is None else [target])]:
-            if counts[name] != 1:
-                what = "no" if name not in counts else "more than one"
-                near = "." if name in counts else f"; {nearest(name, names, otherwise='')}"
-                sentence = f"{source.name}: there is {what} column {name!r} among: {listed(names)}"
-                raise DataError(sentence + (near if len(near) > 2 else "."))
-        if not self.features:
-            raise DataError(f"{source.name}: there are no columns of features, expected one or more.")
+        self.bad_rows = bad_rows
+        self.numeric_target = numeric_target
+        self._end = 0
+        self._stopped_at: BadRow | None = None
+
+    @property
+    def target(self) -> str | None:
+        """The column of labels."""
+        return self.columns.target
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the columns of features."""
+        return self.columns.features
 
     @property
     def n_features(self) -> int:
         return len(self.features)
 
     def __iter__(self) -> Iterator[Block]:
-        at, batches = self._batches()
-        waiting: list[Block] = []  # rows collected until they fill a block
-        for batch in batches:
-            block = self._block(batch, at)
-            at = block.stop
-            if at <= self.first:
-                continue
-            waiting.append(block.part(max(self.first - block.start, 0)))
-            if at - waiting[0].start >= self.rows:
-                rows = joined(waiting)
-                whole = len(rows) - len(rows) % self.rows
-                for i in range(0, whole, self.rows):
-                    yield rows.part(i, i + self.rows)
-                waiting = [rows.part(whole)]
-        if at < self.first:
-            raise too_few_rows(self.source.name, self.first, at)
-        if waiting and len(rest := joined(waiting)):
-            yield rest
+        start, rows = self._rows()
+        self.bad_rows.begin()
+        self._end, self._stopped_at = start, None
+        try:
+            yield from cut(self._blocks(rows, start), self.first, self.rows)
+        finally:
+            self.bad_rows.end()
+        if self._stopped_at is not None:
+            self.bad_rows.add(self.source.name, self._stopped_at)
+        if self._end < self.first:
+            raise too_few_rows(self.source.name, self.first, self._end)
 
     @abstractmethod
-    def _batches(self) -> tuple[int, Iterator[Any]]:
-        """The index of the first row that is read, and an iterator of pyarrow record batches."""
+    def _rows(self) -> tuple[int, Iterator[Rows]]:
+        """The index of the first row that is read, and an iterator of rows."""
 
-    def _block(self, batch: Any, start: int) -> Block:
-        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        X = np.empty((batch.num_rows, self.n_features))
-        for j, name in enumerate(self.features):
-            X[:, j] = self._numbers(columns[name], name)
-        finite = np.isfinite(X)
-        if not finite.all():
-            j = int(np.argmin(finite.all(axis=0)))
-            self._refuse(~finite[:, j], self.features[j], start)
-        if self.target is None:
-            return Block(X, None, start)
+    def _blocks(self, parts: Iterator[Rows], at: int) -> Iterator[Block]:
+        """The rows that can be read, up to the first bad one if that stops the stream."""
+        reading = Reading(self.columns, self.is_text, self.numeric_target)
+        for part in parts:
+            block, bad = reading.block(part, at)
+            bad.sort(key=lambda each: each.row or 0)
+            if bad and self.bad_rows.stop:
+                self._stopped_at = bad[0]
+                block = _tidied(block.chosen(reading.numbers < bad[0].row, at))
+                self._end = block.stop
+                yield block
+                return
+            for each in bad:
+                self.bad_rows.add(self.source.name, each)
+            at = self._end = block.stop
+            yield block
+
+
+class Reading:
+    """One pass over a table. The first label says whether labels are numbers, unless that is given."""
+
+    def __init__(self, columns: Columns, is_text: bool, numeric: bool | None) -> None:
+        self._columns = columns
+        self._is_text = is_text
+        self._numeric = numeric
+        self.numbers: Any = None  # of the rows of the last block: their places in the file
+
+    def block(self, rows: Rows, start: int) -> tuple[Block, list[BadRow]]:
+        """The block of the rows that can be read, and the bad ones."""
+        reasons: dict[int, str] = {}
+        table, read = rows.table, self._columns
+        X, dropped = self._features(table)
+        reasons |= dropped
+
+        def column(name: str | None, of: Callable[[Any, str, dict[int, str]], Any]) -> Any:
+            return None if name is None else of(_single(table.column(name)), name, reasons)
+
+        y, weights = column(read.target, self._labels), column(read.weight, self._weights)
+        times, ids = column(read.time, self._times), column(read.id, self._ids)
+        if read.time is not None:
+            X = Table(len(X), {**X.columns, **_places_in_time(read.time, times)})
+            times = times.numbers if times.numbers is not None else np.full(len(X), np.nan)
+        good = np.ones(len(X), bool)
+        good[list(reasons)] = False
+        whole = Block(X, y, start, weights, times, ids)
+        self.numbers = rows.numbers if good.all() else rows.numbers[good]
+        bad = rows.bad + [
+            rows.bad_row(place, reason, None if ids is None else ids[place])
+            for place, reason in reasons.items()
+        ]
+        block = whole if good.all() else whole.chosen(np.flatnonzero(good), start)
+        return (block if good.all() else _tidied(block)), bad
+
+    def _features(self, table: Any) -> tuple[Table, dict[int, str]]:
+        """The records, and the rows that have a value which is refused."""
         import pyarrow as pa
 
-        labels = columns[self.target]
-        if not pa.types.is_string(labels.type) and not pa.types.is_large_string(labels.type):
-            numbers = self._numbers(labels, self.target)
-            self._refuse(~np.isfinite(numbers), self.target, start)
-            exact = pa.types.is_floating(labels.type) and not self.from_text
-            rounded = (np.abs(numbers) >= LARGEST) & (not exact)  # different whole numbers may become equal
+        reasons: dict[int, str] = {}
+        table, names = table.select(self._columns.features), self._columns.features
+        cells = names if self._is_text else ()
+        while True:
+            try:
+                X = from_arrow(table, cells)
+                break
+            except RefusedValueError as error:
+                if pa.types.is_nested(table.schema.field(error.column).type):
+                    raise DataError(
+                        f"column {error.column!r}: {error.reason}: leave it out with drop."
+                    ) from error
+                reasons[error.row] = f"column {error.column!r}: {error.reason}"
+                place = names.index(error.column)
+                values = _single(table.column(error.column)).to_pylist()
+                values[error.row] = None
+                table = table.set_column(place, error.column, pa.array(values, table.schema.types[place]))
+        for name, column in X.columns.items():
+            if column.numbers is not None and (large := np.abs(column.numbers) > LARGEST).any():
+                for place in np.flatnonzero(large).tolist():
+                    number = column.numbers[place]
+                    reasons[place] = f"column {name!r}: expected a number up to 1e150, got {number:g}"
+        return X, reasons
+
+    def _column(self, array: Any, name: str) -> Column:
+        import pyarrow as pa
+
+        is_cells = self._is_text and not pa.types.is_floating(array.type)
+        return column_of_cells(array) if is_cells else column_of_arrow(array, name)
+
+    def _labels(self, array: Any, name: str, reasons: dict[int, str]) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+            texts = pc.utf8_trim(array, characters=BLANKS) if self._is_text else array
+            return self._text_labels(texts, name, reasons)
+        kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+        if pa.types.is_null(array.type) or any(is_kind(array.type) for is_kind in kinds):
+            rounds = not pa.types.is_floating(array.type)
+            return _number_labels(array.cast(pa.float64(), safe=False), array, name, reasons, rounds)
+        raise DataError(f"column {name!r}: expected labels that are numbers or texts, got {array.type}.")
+
+    def _text_labels(self, texts: Any, name: str, reasons: dict[int, str]) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        texts = pc.if_else(pc.equal(texts, ""), None, texts)
+        if self._numeric is None and self._is_text and texts.null_count < len(texts):
+            first = texts[pc.index(texts.is_valid(), True).as_py()].as_py()
+            self._numeric = NUMBER.fullmatch(first) is not None
+        if self._numeric:
+            try:
+                numbers = texts.cast(pa.float64())
+            except pa.ArrowInvalid:
+                values = texts.to_pylist()
+                each = [t if t is None or NUMBER.fullmatch(t) else None for t in values]
+                for i, (text, kept) in enumerate(zip(values, each, strict=True)):
+                    if text != kept:
+                        reasons[i] = f"column {name!r}: expected a number, got {text!r}"
+                numbers = pa.array([None if t is None else float(t) for t in each], pa.float64())
+            return _number_labels(numbers, texts, name, reasons, True)
+        labels = texts.to_numpy(zero_copy_only=False).astype(object)
+        for i in np.flatnonzero(texts.is_null().to_numpy(zero_copy_only=False)).tolist():
+            reasons.setdefault(i, f"column {name!r}: expected a label, got a missing value")
+            labels[i] = ""
+        return labels
+
+    def _weights(self, array: Any, name: str, reasons: dict[int, str]) -> Any:
+        numbers = self._column(array, name).numbers
+        numbers = np.full(len(array), np.nan) if numbers is None else numbers
+        for i in np.flatnonzero(~((numbers >= 0) & (numbers <= LARGEST))).tolist():
+            what = shown(array[i].as_py())
+            reasons.setdefault(i, f"column {name!r}: expected a weight of 0 or more, got {what}")
+        return numbers
+
+    def _times(self, array: Any, name: str, reasons: dict[int, str]) -> Column:
+        column = self._column(array, name)
+        numbers = np.full(len(array), np.nan) if column.numbers is None else column.numbers
+        for i in np.flatnonzero(~np.isfinite(numbers)).tolist():
+            what = shown(array[i].as_py())
+            reasons.setdefault(i, f"column {name!r}: expected a date or a number, got {what}")
+        return column
+
+    def _ids(self, array: Any, _: str, __: dict[int, str]) -> Any:
+        return np.array(["" if v is None else str(v) for v in array.to_pylist()], dtype=object)
+
+
+def _number_labels(numbers: Any, shown_as: Any, name: str, reasons: dict[int, str], rounds: bool) -> Any:
+    """Labels that are numbers. If they may have been rounded, large ones are refused."""
+    labels = numbers.to_numpy(zero_copy_only=False)
+    refused = ~np.isfinite(labels)
+    for i in np.flatnonzero(refused | ((np.abs(labels) >= LARGEST_LABEL) & rounds)).tolist():
+        what = shown_as[i].as_py()
+        if what is None:
+            why = "expected a label, got a missing value"
+        elif refused[i]:
+            why = f"expected a finite number, got {what}"
+        else:
             why = "expected a label below 2^53, got a larger one, which would be rounded"
-            self._refuse(rounded, self.target, start, why)
-            return Block(X, numbers, start)
-        self._refuse(labels.is_null().to_numpy(zero_copy_only=False), self.target, start)
-        return Block(X, labels.to_numpy(zero_copy_only=False).astype(object), start)
+        reasons.setdefault(i, f"column {name!r}: {why}")
+    return labels
 
-    def _numbers(self, column: Any, name: str) -> Any:
-        import pyarrow as pa
 
-        if (found := column.type) != pa.float64():
-            kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-            if not any(is_kind(found) for is_kind in kinds):
-                raise DataError(f"{self.source.name}: column {name!r} must hold numbers, got {found}.")
-            column = column.cast(pa.float64(), safe=False)
-        return column.to_numpy(zero_copy_only=False)
+def _places_in_time(name: str, times: Column) -> dict[str, Column]:
+    """The place of each date in day and week. Times that are plain numbers have none."""
+    if times.numbers is None or times.dates is None:
+        return {}
+    moments = np.where(times.dates, times.numbers, np.nan)
+    waves = place_in_periods(moments, PERIODS)
+    names = names_of_places(name, PERIODS)
+    return {wave: Column(np.ascontiguousarray(waves[:, i])) for i, wave in enumerate(names)}
 
-    def _refuse(self, refused: Any, name: str, start: int, why: str = MISSING) -> None:
-        if refused.any():
-            row = start + int(np.argmax(refused))
-            where = f"{self.source.name}, row {row} (the first is 0), column {name!r}"
-            raise DataError(f"{where}: {why}.")
+
+def _tidied(block: Block) -> Block:
+    """The block after rows were taken out: columns are in the order of their first values again."""
+    block.X = block.X.normal()
+    return block
+
+
+def _single(column: Any) -> Any:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 class CsvStream(TableStream):
-    """See `from_csv`."""
+    """A CSV file."""
 
-    from_text = True
+    is_text = True
 
-    def __init__(
-        self, source: Source, target: str | None, features: Any, rows: int, delimiter: str
-    ) -> None:
-        self.delimiter = delimiter
-        head = Head(source, delimiter)
-        self._unused = [] if source.rereadable else [head]  # a pipe can be read only once
-        super().__init__(source, head.names, target, features, rows)
+    def __init__(self, text: CsvText, *more: Any) -> None:
+        self._text = text
+        super().__init__(text.source, text.names, *more)
 
-    def _batches(self) -> tuple[int, Iterator[Any]]:
-        import pyarrow as pa
-
-        head = self._unused.pop() if self._unused else Head(self.source, self.delimiter)
-        types = dict.fromkeys(self.features, pa.float64())
-        if self.target is not None:
-            types[self.target] = pa.float64() if head.is_number(self.target) else pa.string()
-
-        least = head.block if head.block > BLOCK else 1  # 1: rows of a pipe are parsed as they arrive
-
-        def read() -> Iterator[Any]:
-            with _pyarrow_errors(self.source.name):
-                file = pa.PythonFile(Readable(head.pieces, least), mode="r")
-                yield from head.open(file, types, strings_can_be_null=True)
-
-        return 0, read()
-
-
-class Head:
-    """The first two non-empty lines of a CSV file, and an iterator over all its bytes."""
-
-    def __init__(self, source: Source, delimiter: str) -> None:
-        pieces = source.pieces()
-        head, self._lines = _first_lines(pieces)
-        self.pieces = chain([head], pieces)
-        self._delimiter = delimiter
-        longest = max(map(len, self._lines), default=0)
-        # pyarrow refuses lines longer than a block, and is slow if a block has few rows.
-        self.block = max(BLOCK, 4 * longest, min(64 * longest, 32 * BLOCK))
-        with _pyarrow_errors(source.name):
-            self.names = list(self.open(self._first(1), {}).schema.names) if self._lines else []
-
-    def is_number(self, name: str) -> bool:
-        """Whether the first row has a number in a column. NaN counts as one, and is refused later."""
-        import pyarrow as pa
-
-        try:
-            [text] = self.open(self._first(2), {name: pa.string()}).read_all().column(name).to_pylist()
-            float(text)
-        except (ValueError, pa.ArrowException):
-            return False
-        return True
-
-    def open(self, file: Any, types: dict[str, Any], **more: Any) -> Any:
-        """A pyarrow reader of a file with this head."""
-        from pyarrow import csv as arrow
-
-        return arrow.open_csv(
-            file,
-            read_options=arrow.ReadOptions(use_threads=False, block_size=self.block),
-            parse_options=arrow.ParseOptions(delimiter=self._delimiter),
-            convert_options=arrow.ConvertOptions(column_types=types, include_columns=list(types), **more),
-        )
-
-    def _first(self, lines: int) -> io.BytesIO:
-        return io.BytesIO(b"\n".join(self._lines[:lines]) + b"\n")
-
-
-def _first_lines(pieces: Iterator[bytes]) -> tuple[bytes, list[bytes]]:
-    """All bytes read so far, and the first two non-empty lines in them."""
-    head, lines = bytearray(), list[bytes]()
-    start = searched = 0
-    for piece in pieces:
-        head += piece
-        while len(lines) < 2 and (end := LINE_END.search(head, searched)):
-            lines += _line(head, start, end.start())
-            start = searched = end.end()
-        if len(lines) == 2:
-            break
-        searched = len(head)
-    else:
-        lines += _line(head, start, len(head))  # the last line may have no line end
-    return bytes(head), lines[:2]
-
-
-def _line(head: bytearray, start: int, end: int) -> list[bytes]:
-    line = bytes(head[start:end])
-    line = line.removeprefix(BOM) if start == 0 else line
-    return [line] if line else []
+    def _rows(self) -> tuple[int, Iterator[Rows]]:
+        return 0, self._text.rows(self.columns.all, self.features)
 
 
 class ParquetStream(TableStream):
-    """See `from_parquet`."""
+    """A Parquet file. ``skip`` does not read the row groups before its row."""
 
-    def _batches(self) -> tuple[int, Iterator[Any]]:
+    def _rows(self) -> tuple[int, Iterator[Rows]]:
+        import pyarrow as pa
         from pyarrow import parquet
 
         file = parquet.ParquetFile(self.source.path or self.source.file)
         sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
         ends = np.cumsum([0, *sizes])
         group = max(int(np.searchsorted(ends, self.first, side="right")) - 1, 0)
-        columns = [*self.features, *([] if self.target is None else [self.target])]
+        if not self.bad_rows.stop:  # there may be bad rows among the first ones
+            group = 0
 
-        def read() -> Iterator[Any]:
+        def read() -> Iterator[Rows]:
+            at = int(ends[group])
             with _pyarrow_errors(self.source.name):
-                yield from file.iter_batches(
+                for batch in file.iter_batches(
                     batch_size=self.rows,
                     row_groups=range(group, len(sizes)),
-                    columns=columns,
+                    columns=self.columns.all,
                     use_threads=False,
-                )
+                ):
+                    table = pa.Table.from_batches([batch]).select(self.columns.all)
+                    yield Rows(table, np.arange(at, at + table.num_rows), [])
+                    at += table.num_rows
 
         return int(ends[group]), read()
 
 
-def from_csv(
+def table(
     source: Any,
     target: str | None = None,
-    features: Sequence[str] | None = None,
+    *,
+    drop: Sequence[str] = (),
+    only: Sequence[str] | None = None,
+    weight: str | None = None,
+    time: str | None = None,
+    id: str | None = None,
+    on_error: Any = "stop",
     rows: int = 1000,
-    delimiter: str = ",",
-) -> CsvStream:
-    """A stream of the rows of a CSV file. Its first line has the column names.
+    numeric_target: bool | None = None,
+    format: str | None = None,
+    delimiter: str | None = None,
+) -> TableStream:
+    r"""A stream of the rows of a CSV or Parquet file, as records.
 
-    ``source`` may be compressed or a pipe, as for `from_svmlight`. ``features`` are the names of numeric
-    columns; by default all but the ``target``. If the target in the first row is a number, all targets must
-    be numbers below 2^53; else they are strings. Empty lines are ignored.
+    A cell is a number, true or false, an ISO date, or a text. A blank cell is a missing value. The
+    estimators take such records as they are.
+
+    Parameters
+    ----------
+    source : path, binary file or "-"
+        CSV files may be compressed or pipes, as for `from_svmlight`. Their first line has the names of the
+        columns. Empty lines are ignored. Parquet is read from a path or a seekable file.
+    target : str, optional
+        The column of labels or targets. They are numbers if the first one is, and must then be below 2^53.
+    drop, only : list of str, optional
+        The columns that are ignored; the only ones that are features.
+    weight : str, optional
+        The column of sample weights.
+    time : str, optional
+        The column of the time of a row. It gives the block's ``times``. If it holds dates, their place in
+        the day and in the week are features, the date itself is not.
+    id : str, optional
+        The column that names a row. It gives the block's ``ids``, and is not a feature.
+    on_error : "stop", "skip" or path
+        What happens at a row that cannot be read: with a wrong number of cells, without a label, with an
+        infinite number. "stop" raises a `DataError` after the rows before it. "skip" goes on;
+        ``stream.bad_rows.count`` is their number. A path is a folder, whose file ``bad_rows.jsonl`` gets
+        each bad row, with its place and the reason.
+    rows : int
+        The number of rows of a block.
+    numeric_target : bool, optional
+        Whether the labels of a CSV file are numbers, whatever the first one is.
+    format : "csv", "tsv" or "parquet", optional
+        By default from the file name, else "csv".
+    delimiter : str, optional
+        The sign between two cells; by default a comma, or a tab for "tsv".
+
+    Examples
+    --------
+    >>> import io
+    >>> from budgetron import OnlineClassifier, streams
+    >>> file = io.BytesIO(b"amount,country,label\n12.5,DE,ok\n,FR,ok\n900,DE,fraud\n")
+    >>> [block] = streams.table(file, target="label")
+    >>> list(block.X.records())
+    [{'amount': 12.5, 'country': 'DE'}, {'country': 'FR'}, {'amount': 900.0, 'country': 'DE'}]
+    >>> OnlineClassifier().partial_fit(block.X, block.y).predict_one({"amount": 15, "country": "FR"})
+    'ok'
     """
-    _require_pyarrow("from_csv")
-    return CsvStream(Source(source), target, features, _check.count("from_csv", "rows", rows), delimiter)
-
-
-def from_parquet(
-    source: Any, target: str | None = None, features: Sequence[str] | None = None, rows: int = 1000
-) -> ParquetStream:
-    """A stream of the rows of a Parquet file, a path or a seekable binary file.
-
-    ``target`` and ``features`` are as for `from_csv`. ``skip`` does not read the row groups before its row.
-    """
-    _require_pyarrow("from_parquet")
-    from pyarrow import parquet
-
-    source = Source(source)
-    if not source.rereadable:
-        raise ValueError(f"from_parquet: {source.name} is a pipe, but Parquet is read from its end.")
-    with _pyarrow_errors(source.name):
-        names = parquet.ParquetFile(source.path or source.file).schema_arrow.names
-    return ParquetStream(source, names, target, features, _check.count("from_parquet", "rows", rows))
-
-
-def _require_pyarrow(who: str) -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        raise ImportError(f"{who} needs pyarrow: pip install 'budgetron[arrow]'.") from None
+        raise ImportError("table needs pyarrow: pip install 'budgetron[arrow]'.") from None
+    source = Source(source)
+    form = format_of(source.name, "csv") if format is None else format
+    if form not in FORMATS.values():
+        raise ValueError(f"table: format must be 'csv', 'tsv' or 'parquet', got {shown(format)}.")
+    rows, bad_rows = _check.count("table", "rows", rows), BadRows(on_error)
+    if form == "parquet":
+        if not source.rereadable:
+            raise ValueError(f"table: {source.name} is a pipe, but Parquet is read from its end.")
+        from pyarrow import parquet
+
+        with _pyarrow_errors(source.name):
+            names = parquet.ParquetFile(source.path or source.file).schema_arrow.names
+    else:
+        text = CsvText(source, delimiter or ("\t" if form == "tsv" else ","))
+        names = text.names
+    columns = chosen(source.name, names, target, drop, only, weight, time, id)
+    if form == "parquet":
+        return ParquetStream(source, names, columns, rows, bad_rows, numeric_target)
+    return CsvStream(text, columns, rows, bad_rows, numeric_target)
+
+
+def chosen(
+    source: str,
+    names: list[str],
+    target: Any = None,
+    drop: Any = (),
+    only: Any = None,
+    weight: Any = None,
+    time: Any = None,
+    id: Any = None,
+) -> Columns:
+    """What the columns with these names are, checked."""
+    for what, value in (("drop", drop), ("only", only)):
+        if isinstance(value, str):
+            raise TypeError(f"table: {what} must be a list of column names, got {value!r}.")
+    others = [name for name in (target, weight, time, id) if name is not None]
+    for name in [*others, *drop, *(only or ())]:
+        if name not in names:
+            near = nearest(str(name), names, otherwise="")
+            sentence = f"{source}: there is no column {name!r} among: {listed(names)}"
+            raise DataError(sentence + (f"; {near}" if near else "."))
+    left_out = {*others, *drop}
+    if only is not None and (both := [name for name in only if name in left_out]):
+        raise DataError(f"{source}: the column {both[0]!r} cannot be a feature and something else.")
+    features = list(dict.fromkeys(only)) if only is not None else [n for n in names if n not in left_out]
+    counts = Counter(names)
+    for name in [*others, *features]:
+        if counts[name] > 1:
+            raise DataError(f"{source}: there is more than one column {name!r} among: {listed(names)}.")
+    if not features and time is None:
+        raise DataError(f"{source}: there are no columns of features, expected one or more.")
+    return Columns(features, target, weight, time, id)
 
 
 @contextmanager
@@ -289,8 +472,4 @@ def _pyarrow_errors(name: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        message = str(error).splitlines()[0]
-        if "straddling object" in message:
-            message = "a line is too long: it has many more bytes than the first two lines."
-        message = message if len(message) <= LONGEST else f"{message[:LONGEST]}..."
-        raise DataError(f"{name}: {message}") from error
+        raise DataError(f"{name}: {first_line(error)}") from error

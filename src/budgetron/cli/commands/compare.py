@@ -11,32 +11,44 @@ import numpy as np
 from budgetron import datasets
 from budgetron._tasks import Labels, Targets
 from budgetron.cli import input, learners, output
-from budgetron.cli.arguments import Parser, add_metrics, metrics, seed, whole
+from budgetron.cli.arguments import Parser, add_metrics, classes_of, metrics, seed, whole
+from budgetron.cli.arguments import names as names_of
 from budgetron.cli.process import UsageError, say
 from budgetron.evaluate import Comparison, compare
 
 EXAMPLES = """\
-  budgetron compare rbp forgetron bpa_nn --data german --budget 50 --sigma 8
-  budgetron compare ogd nogd --data prices.csv --target price --regression --budget 100 --rank 20
-  budgetron compare rbp bogd --data a9a --budget 100 --gamma 0.05 --figure a9a.png --json > a9a.json
+  budgetron compare german --learners rbp,forgetron,bpa_nn --budget 50 --sigma 8
+  budgetron compare prices.csv --target price --regression --learners auto,ogd,nogd --budget 100 --rank 20
+  budgetron compare a9a --learners rbp,bogd --budget 100 --gamma 0.05 --figure a9a.png --json > a9a.json
 """
 
 
 def parser() -> Parser:
     made = Parser(
         "compare",
-        "ALGORITHM... --data FILE [FLAGS]",
+        "FILE --learners A,B,... [FLAGS]",
         "Run several algorithms over the same random orders of the rows, which are held in memory. Each\n"
         "algorithm uses the flags that it has; a flag that none of them has is an error.",
         EXAMPLES,
     )
-    made.add_argument("algorithms", metavar="ALGORITHM", nargs="+", help="algorithms from the list below")
     made.add_argument(
-        "--data", metavar="FILE", required=True, help="a file, the name of a data set, or - for a pipe"
+        "words", metavar="FILE", nargs="*", help="a file, the name of a data set, or - for a pipe"
     )
-    input.add_arguments(made)
-    add = made.add_argument_group("task").add_argument
-    add("--regression", action="store_true", help="the labels are real-valued targets")
+    made.add_argument(
+        "--learners",
+        metavar="A,B,...",
+        action="append",
+        help="algorithms from the list below; default auto",
+    )
+    made.add_argument(
+        "--data", metavar="FILE", help="the file, if the words before the flags are the algorithms"
+    )
+    input.add_transforms(input.add_arguments(made))
+    task = made.add_argument_group("task")
+    kind, add = task.add_mutually_exclusive_group(), task.add_argument
+    kind.add_argument("--classes", metavar="A,B,...", help="all labels; others are refused")
+    kind.add_argument("--regression", action="store_true", help="the labels are real-valued targets")
+    add("--delay", type=whole(0), default=0, metavar="N", help="labels arrive N rows later; default 0")
     add("--permutations", type=whole(1), default=20, metavar="N", help="the number of orders; default 20")
     add("--seed", type=seed, default=0, metavar="N", help="the seed of the first order; default 0")
     add(
@@ -63,20 +75,23 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> None:
     args = parser().parse_intermixed_args(argv)
-    algorithms = [learners.algorithm_name(word) for word in args.algorithms]
+    given = _named(args)
+    algorithms = [learners.algorithm_name(word) for word in given]
     if len(set(algorithms)) < len(algorithms):
         raise UsageError("an algorithm is given twice: give each once.")
     competing = learners.build(algorithms, learners.given_flags(args))
+    competing = {name: input.scaled(learner, args) for name, learner in competing.items()}
     _check(args)
-    X, y = input.load(args.data, args)
+    rows, source = input.load(args.data, args)
+    y, classes = rows.y, classes_of(args.classes)
     regression = _regression(args, y)
-    task = Targets() if regression else Labels(max(2, len(np.unique(y))))
+    task = Targets() if regression else Labels(max(2, len(np.unique(y if classes is None else classes))))
     names = metrics(args.metrics, regression)
     for learner in competing.values():
-        learners.check(learner, task, X.shape[1], args.seed)
+        learners.check(learner, task, max(source.n_features, 1), args.seed)
     found = compare(
         competing,
-        (X, y),
+        (rows.X, y),
         permutations=args.permutations,
         seed=args.seed,
         n_jobs=args.jobs,
@@ -84,12 +99,30 @@ def main(argv: list[str]) -> None:
         task="regression" if regression else "classification",
         metrics=names,
         window=args.window,
+        delay=args.delay,
+        classes=classes,
+        sample_weight=rows.weights,
     )
-    whole_document = {"data": args.data, **found.as_dict()}
+    input.say_bad_rows(source)
+    whole_document = {"data": args.data, "bad_rows": input.bad_rows(source).count, **found.as_dict()}
     print(output.document(whole_document) if args.json else found.table(names or ()))
     if args.figure is not None:
         _draw(found, args.figure)
         say(f"the figure is {args.figure}.")
+
+
+def _named(args: Namespace) -> list[str]:
+    """The algorithms. Sets the file, which is the word of the command line, or that of --data."""
+    learners_given = names_of(args.learners)
+    if args.data is not None:
+        if learners_given and args.words:
+            raise UsageError(f"--data and {args.words[0]} are both a file: give one of them.")
+        return learners_given or args.words or ["auto"]
+    if len(args.words) != 1:
+        got = " ".join(args.words) or "nothing"
+        raise UsageError(f"expected one FILE, and the algorithms as --learners A,B,..., got {got}.")
+    [args.data] = args.words
+    return learners_given or ["auto"]
 
 
 def _check(args: Namespace) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from budgetron import model_files
+from budgetron import Encoder, model_files
 from budgetron.cli import output
 from budgetron.cli.arguments import Parser
 from budgetron.model_files import ModelFile
@@ -46,6 +46,7 @@ def _text(file: ModelFile) -> str:
     rows += [("estimator", _code(file.description["estimator"])), ("learner", _code(fitted.get("learner")))]
     rows += [(name, _code(fitted.get(name))) for name in ("n_features_in", "dtype", "seed")]
     rows += [("classes", _classes(fitted.get("classes"), file))]
+    rows += [] if "encoding" not in fitted else [("encoding", _encoding(fitted["encoding"]))]
     if isinstance(run, dict):
         rows += [
             (_code(name)[1:-1], _code(value))
@@ -78,6 +79,17 @@ def _classes(value: Any, file: ModelFile) -> str:
         except ValueError:
             return "strings that cannot be read"
     return _code(value)
+
+
+def _encoding(said: Any) -> str:
+    """How records become rows of numbers."""
+    try:
+        encoder = Encoder(said["most_columns"], said["most_values"], said["time_parts"])
+        encoding = encoder.build()
+        encoding.restore(said["state"])
+    except (ValueError, TypeError, KeyError):
+        return "an encoder that cannot be read"
+    return _cut(ascii(encoding.describe())[1:-1])
 
 
 def _code(value: Any) -> str:

@@ -3,16 +3,21 @@
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from budgetron import model_files
 from budgetron.cli import checkpoint, input, output
 from budgetron.cli.arguments import Parser, whole
 from budgetron.cli.process import UsageError, say
 from budgetron.cli.session import refuse_unprintable
-from budgetron.streams import DataError
+from budgetron.records.encoding import Encoding, names_of_places
+from budgetron.records.table import Column, Table
+from budgetron.streams import Block, DataError, Stream
+from budgetron.streams.tables import PERIODS, TableStream, chosen, listed
 
 EXAMPLES = """\
   budgetron predict model test.svm.xz > predictions
@@ -58,24 +63,106 @@ def main(argv: list[str]) -> None:
         raise UsageError(f"--features {args.features}: expected {columns}, as {args.model} has.")
     if not (args.scores or args.proba):
         refuse_unprintable(args.model, getattr(model, "classes_", ()))
-    names = checkpoint.columns_of(file) or getattr(model, "feature_names_in_", None)
-    names = None if names is None else [str(name) for name in names]
-    source = input.open_stream(args.file, args, rows=args.block, features=columns, names=names)
-    if source.n_features != columns:
-        raise DataError(f"{args.file}: has {source.n_features} columns of features, expected {columns}.")
-    if (names is None) != (input.names_of(source) is None):
-        which = args.file if names is None else args.model
-        say(f"only {which} has column names: columns are matched by position.")
+    learned = checkpoint.roles_of(file)
+    source = _open(args, learned, columns)
+    rows_of = _matcher(args, model, source, learned)
     predict = _function(model, args)
     write = _numbers if args.scores or args.proba else output.lines
     for block in source:
         try:
-            text = write(predict(block.X))
+            text = write(predict(rows_of(block)))
         except ValueError as error:
             where = f"{args.file}, rows {block.start} to {block.stop - 1} (the first is 0)"
             raise DataError(f"{where}: {error}") from error
-        sys.stdout.write(text)
+        sys.stdout.write(output.named(text, block.ids))
         sys.stdout.flush()
+    input.say_bad_rows(source)
+
+
+def _open(args: Namespace, learned: input.Roles, columns: int) -> Stream:
+    """The rows to predict. Columns are for what they were in the run, unless the flags say otherwise."""
+    given = input.Roles.of(args)
+    if input.format_of(args.file, args) == "svmlight" or input.is_data_set(args.file):
+        return input.open_stream(args.file, args, rows=args.block, features=columns, roles=given)
+    own = given if given.target is None else replace(given, target=None, drop=(*given.drop, given.target))
+    source = input.open_stream(args.file, args, rows=args.block, roles=input.Roles())
+    assert isinstance(source, TableStream)
+    names = set(source.names)
+
+    def there(name: str | None) -> str | None:
+        return name if name in names else None
+
+    drop = dict.fromkeys(
+        [*own.drop, *(n for n in (*learned.drop, learned.target, learned.weight) if there(n))]
+    )
+    time, row_id = own.time or there(learned.time), own.id or there(learned.id)
+    only = own.only
+    if only is None and learned.only is not None:
+        only = tuple(name for name in learned.only if name in names)
+    left = tuple(name for name in drop if name is not None and name not in (time, row_id, *(only or ())))
+    source.columns = chosen(source.source.name, source.names, drop=left, only=only, time=time, id=row_id)
+    return source
+
+
+def _matcher(args: Namespace, model: Any, source: Stream, learned: input.Roles) -> Callable[[Block], Any]:
+    """A function that gives the rows of a block as the model knows them: by name if both have names."""
+    columns, encoding = model.n_features_in_, model.encoding_
+    if isinstance(source, TableStream):
+        if encoding is not None:
+            _say_missing(args, encoding, source, learned)
+            return lambda block: block.X
+        named = getattr(model, "feature_names_in_", None)
+        names = source.features if named is None else [str(name) for name in named]
+        if named is None:
+            say(f"only {args.file} has column names: columns are matched by position.")
+        for name in names:
+            if name not in source.features:
+                there = listed(source.features)
+                raise DataError(f"{args.file}: there is no column {name!r} among: {there}.")
+        if len(names) != columns:
+            raise DataError(f"{args.file}: has {len(names)} columns of features, expected {columns}.")
+        return lambda block: _matrix(block, names)
+    if encoding is None:
+        if source.n_features != columns:
+            raise DataError(
+                f"{args.file}: has {source.n_features} columns of features, expected {columns}."
+            )
+        return lambda block: block.X
+    names = encoding.columns
+    if set(names) != set(encoding.names):
+        raise DataError(
+            f"{args.file}: has no column names, which {args.model} needs for its texts and dates."
+        )
+    say(f"only {args.model} has column names: columns are matched by position.")
+    return lambda block: _table(block, names)
+
+
+def _say_missing(args: Namespace, encoding: Encoding, source: TableStream, learned: input.Roles) -> None:
+    """Say which columns of the model the file does not have."""
+    places = names_of_places(source.columns.time, PERIODS) if source.columns.time is not None else []
+    missing = [name for name in encoding.names if name not in (*source.features, *places)]
+    if learned.time is not None:  # its place in the day and week is what was learned
+        of_time = names_of_places(learned.time, PERIODS)
+        missing = list(dict.fromkeys(learned.time if name in of_time else name for name in missing))
+    if missing:
+        there = f"{'column' if len(missing) == 1 else 'columns'} {listed([repr(name) for name in missing])}"
+        say(f"{args.file} has no {there}, which {args.model} has learned: the values count as missing.")
+
+
+def _matrix(block: Block, names: list[str]) -> Any:
+    X = np.full((len(block), len(names)), np.nan)
+    for j, name in enumerate(names):
+        column = block.X.columns.get(name)
+        if column is not None and column.codes is not None and (column.codes >= 0).any():
+            raise ValueError(f"column {name!r} must hold numbers, got the text {column.texts[0]!r}.")
+        if column is not None and column.numbers is not None:
+            X[:, j] = column.numbers
+    return X
+
+
+def _table(block: Block, names: list[str]) -> Table:
+    X = block.X.toarray() if sparse.issparse(block.X) else block.X
+    return Table(len(block), {name: Column(np.ascontiguousarray(X[:, j])) for j, name in enumerate(names)})
 
 
 def _function(model: Any, args: Namespace) -> Callable[[Any], Any]:

@@ -7,11 +7,11 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from budgetron import SaveError
+from budgetron import SaveError, algorithms
 from budgetron.cli import checkpoint, input, learners, output
 from budgetron.cli.arguments import Parser, add_metrics, seed, whole
 from budgetron.cli.output import Document, Predictions, Table
-from budgetron.cli.process import Interrupted, Signals, UsageError
+from budgetron.cli.process import Interrupted, Signals, UsageError, say
 from budgetron.cli.session import Run, plan
 from budgetron.evaluate import Session
 from budgetron.progress import Progress
@@ -21,6 +21,7 @@ from budgetron.streams import DataError
 EXAMPLES = """\
   budgetron run rbp train.svm.xz --budget 100 --sigma 8
   budgetron run nogd prices.csv --target price --regression --budget 100 --rank 20 --standardise
+  budgetron run transactions.csv --target label --time when --id number --on-error skip --save model
   budgetron run auto train.csv --target label --metrics kappa,auc,log_loss --every 10000
   budgetron run bpa_nn log.svm --budget 200 --save model --checkpoint-every 10000 --resume
   xzcat train.svm.xz | budgetron run rbp - --budget 100 --features 54 --classes 1,2,3,4,5,6,7 --json
@@ -30,13 +31,18 @@ EXAMPLES = """\
 def parser() -> Parser:
     made = Parser(
         "run",
-        "ALGORITHM FILE [FLAGS]",
-        "Predict each row, then learn it. A file is read twice if its number of columns or its labels are\n"
-        "not given: use --features (for svmlight) and --classes or --regression to read it once.",
+        "[ALGORITHM] FILE [FLAGS]",
+        "Predict each row, then learn it. The algorithm is auto, unless one is given. CSV and Parquet\n"
+        "files may have numbers, texts, dates and blanks. A file of svmlight text is read twice, first\n"
+        "for its number of columns, unless --features gives it.",
         EXAMPLES,
     )
-    made.add_argument("algorithm", metavar="ALGORITHM", help="an algorithm from the list below")
-    made.add_argument("file", metavar="FILE", help="a file, the name of a data set, or - for a pipe")
+    made.add_argument(
+        "words",
+        metavar="[ALGORITHM] FILE",
+        nargs="+",
+        help="an algorithm from the list below, default auto; a file, a data set, or - for a pipe",
+    )
     rows = input.add_arguments(made)
     input.add_transforms(rows)
     rows.add_argument("--block", type=whole(1), metavar="N", help="read N rows at a time; default 1000")
@@ -48,7 +54,7 @@ def parser() -> Parser:
     task = made.add_argument_group("task")
     kind = task.add_mutually_exclusive_group()
     add = task.add_argument
-    kind.add_argument("--classes", metavar="A,B,...", help="all labels; required for a pipe")
+    kind.add_argument("--classes", metavar="A,B,...", help="all labels; others are refused")
     kind.add_argument("--regression", action="store_true", help="the labels are real-valued targets")
     add(
         "--delay",
@@ -80,24 +86,47 @@ def parser() -> Parser:
 
 
 def main(argv: list[str]) -> None:
-    args = parser().parse_args(argv)
-    args.algorithm = learners.algorithm_name(args.algorithm)
+    args = parser().parse_intermixed_args(argv)
+    args.algorithm, args.file = _named(args.words)
     _check(args)
     run = plan(args)
-    session, resumed = run.session, run.session.rows
+    session, resumed, entered = run.session, run.session.rows, run.session.entered
     report = (Document if args.json else Table)(args, resumed)
     with closing(Predictions(args.predictions, resumed)) as predictions, Signals() as signals:
         session.predictions = predictions.write
         save = partial(_save, args, run, predictions)
         with Progress(run.total, args.algorithm) as progress:
             progress.advance(resumed)
-            ended = run.learn(signals, report.add, _between(args, session, save, progress))
+            try:
+                ended = run.learn(signals, report.add, _between(args, session, save, progress))
+            except (DataError, UsageError) as error:
+                if args.save is None or session.broken or session.entered == entered or not save():
+                    raise
+                raise type(error)(
+                    f"{error} The rows before it are learned and saved to {args.save}."
+                ) from error
         if not ended:
             raise _interrupted(args, session, save, signals.received or 0)
         if session.rows == 0:
             raise DataError(f"{args.file}: has no rows.")
         save()
-    report.finish(session)
+    report.finish(session, run.bad_rows)
+    input.say_bad_rows(run.source)
+    if not args.regression and len(session.estimator.classes_) == 1:
+        [only] = session.estimator.classes_.tolist()
+        say(f"{args.file}: all rows have the label {output.label(only)}.")
+
+
+def _named(words: list[str]) -> tuple[str, str]:
+    """The algorithm and the file."""
+    if len(words) > 2:
+        raise UsageError(f"expected [ALGORITHM] FILE, got {' '.join(words)}.")
+    if len(words) == 2:
+        return learners.algorithm_name(words[0]), words[1]
+    [file] = words
+    if file in algorithms.__all__ and not os.path.exists(file):
+        raise UsageError("the following arguments are required: FILE.")
+    return "auto", file
 
 
 def _check(args: Namespace) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 
 from budgetron import datasets
 from budgetron.cli import input, learners, output
-from budgetron.cli.arguments import Parser, seed, whole
+from budgetron.cli.arguments import Parser, classes_of, seed, whole
 from budgetron.cli.process import UsageError
-from budgetron.cli.session import classes_of, refuse_unprintable
+from budgetron.cli.session import refuse_unprintable
 from budgetron.evaluate import Tuning, tune
 from budgetron.streams import DataError
 
@@ -64,15 +64,15 @@ def main(argv: list[str]) -> None:
     classes = classes_of(args.classes)
     if input.is_data_set(args.file) and datasets.describe(args.file).task == "regression":
         args.regression = True
-    X, y = input.first_rows(args.file, args, args.rows)
+    first, source = input.first_rows(args.file, args, args.rows)
     if not args.regression:
-        _refuse_labels(args, y)
-    if input.is_pipe(args.file):
-        _complete(args, X, y)
+        _refuse_labels(args, first.y)
+    if input.is_pipe(args.file) and input.format_of(args.file, args) == "svmlight":
+        args.features = args.features or first.X.shape[1]  # the printed command needs it
     try:
         found = tune(
             name,
-            (X, y),
+            [first],
             kernel=kernel,
             scaling="standardise" if args.standardise else "min-max" if args.min_max else None,
             rows=args.rows,
@@ -87,6 +87,7 @@ def main(argv: list[str]) -> None:
         raise DataError(f"{args.file}: {error}") from error
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from error
+    input.say_bad_rows(source)
     print(_document(args, found) if args.json else _text(args, found))
 
 
@@ -105,21 +106,15 @@ def _refuse_labels(args: Namespace, y: Any) -> None:
     refuse_unprintable(args.file, labels)
 
 
-def _complete(args: Namespace, X: Any, y: Any) -> None:
-    """Add the flags that the command needs for a pipe, from the rows read."""
-    if input.format_of(args.file, args) == "svmlight":
-        args.features = args.features or X.shape[1]
-    if not args.regression and args.classes is None:
-        args.classes = ",".join(map(output.label, np.unique(y).tolist()))
-
-
 def _command(args: Namespace, found: Tuning) -> str:
     """The command that runs the winner over the same rows."""
     assert found.shell is not None
     flags = []
-    for name in ("features", "format", "target", "shuffle"):
+    for name in ("features", "format", "shuffle"):
         if (value := getattr(args, name)) is not None:
             flags += [f"--{name}", str(value)]
+    flags += input.Roles.of(args).flags()
+    flags += [] if args.on_error == "stop" else ["--on-error", args.on_error]
     flags += [] if args.classes is None else [f"--classes={args.classes}"]
     flags += [f"--seed={args.seed}"] if args.seed else []
     flags += [f"--{n.replace('_', '-')}" for n in ("zero_based", "dense", "regression") if getattr(args, n)]

@@ -1,0 +1,346 @@
+"""CSV text: cut into whole rows, which pyarrow reads; rows that it cannot read are found and kept apart."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from budgetron.errors import DataError
+from budgetron.records.cells import all_numbers
+from budgetron.streams._bytes import LINE_END, Source
+from budgetron.streams.bad_rows import BadRow
+
+LEAST = 1 << 18  # bytes of a file that are read at a time
+LONGEST_QUOTE = 1 << 20  # bytes; a quote that does not end within them is a stray one
+LONGEST = 1000  # characters of a row or a message that are kept
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass
+class Rows:
+    """Consecutive rows of a table as a pyarrow table, and those between them that cannot be read."""
+
+    table: Any
+    numbers: Any  # of the rows in the table: their places in the file
+    bad: list[BadRow]
+
+    def bad_row(self, place: int, reason: str, name: str | None) -> BadRow:
+        """The report on a row of the table that cannot be used."""
+        values = {key: values[0] for key, values in self.table.slice(place, 1).to_pydict().items()}
+        return BadRow(int(self.numbers[place]), reason, str(values), id=name)
+
+
+@dataclass
+class TextRows(Rows):
+    """Rows of CSV text."""
+
+    text: "Text"
+
+    def bad_row(self, place: int, reason: str, name: str | None) -> BadRow:
+        return self.text.bad_row(int(self.numbers[place]), reason, name)
+
+
+class Quotes:
+    """Quoted cells: a quote begins one only at the start of a cell."""
+
+    def __init__(self, delimiter: str) -> None:
+        start = rb'(?:(?<=[\r\n%b])|\A)"' % re.escape(delimiter.encode())
+        self.cell = re.compile(start + rb'[^"]*(?:""[^"]*)*("?)')  # the group is empty if it does not end
+        self._with_line_end = re.compile(start + rb'[^"\r\n]*(?:""[^"\r\n]*)*[\r\n]')
+
+    def have_line_end(self, data: bytes) -> bool:
+        """Whether a cell may be quoted over more than one line. True is not certain."""
+        return b'"' in data and self._with_line_end.search(data) is not None
+
+
+@dataclass
+class Text:
+    """Whole rows of CSV text; ``row`` and ``line`` (from 1) are the numbers of the first."""
+
+    data: bytes
+    row: int
+    line: int
+    quotes: Quotes
+
+    @cached_property
+    def _starts(self) -> list[tuple[int, int, int]]:
+        """For every row that is not empty: its line, and where it begins and ends."""
+        masked = self.data
+        if self.quotes.have_line_end(masked):
+            masked = self.quotes.cell.sub(_without_line_ends, masked)
+        found, at, line = [], 0, self.line
+        for end in LINE_END.finditer(masked):
+            if end.start() > at:
+                found.append((line, at, end.start()))
+            line += 1 + len(LINE_END.findall(self.data, at, end.start()))
+            at = end.end()
+        return found + ([(line, at, len(masked))] if at < len(masked) else [])
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def stray_quote(self) -> int | None:
+        """The index of the row with a quote that does not end, if there is one."""
+        if not self.quotes.have_line_end(self.data):
+            return None
+        place = next((m.start() for m in self.quotes.cell.finditer(self.data) if not m[1]), None)
+        return (
+            None if place is None else next(i for i, (_, _, end) in enumerate(self._starts) if place < end)
+        )
+
+    def part(self, begin: int, end: int) -> "Text":
+        """The rows from ``begin`` to ``end``."""
+        starts = self._starts[begin:end]
+        return Text(self.data[starts[0][1] : starts[-1][2]], self.row + begin, starts[0][0], self.quotes)
+
+    def bad_row(self, row: int, reason: str, name: str | None = None) -> BadRow:
+        line, begin, end = self._starts[row - self.row]
+        text = self.data[begin:end].decode("utf-8", "backslashreplace")
+        return BadRow(row, reason, text, line, id=name)
+
+
+def _without_line_ends(match: re.Match[bytes]) -> bytes:
+    """The same number of bytes; a quote that does not end is left as it is."""
+    return match[0].translate(bytes.maketrans(b"\r\n", b"  ")) if match[1] else match[0]
+
+
+@dataclass
+class CsvText:
+    """A CSV file: the names of its columns, and its rows."""
+
+    source: Source
+    delimiter: str
+    names: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.delimiter, str) or len(self.delimiter.encode()) != 1:
+            raise ValueError(f"table: delimiter must be one ASCII character, got {self.delimiter!r}.")
+        self._quotes = Quotes(self.delimiter)
+        self._texts = self._cut()
+        self._head = next(self._texts, None)
+        self.names = [] if self._head is None else self._names(self._head)
+        self._used = False
+
+    def rows(self, columns: Sequence[str], typed: Sequence[str]) -> Iterator[TextRows]:
+        """The rows of these columns; those ``typed`` as numbers or dictionaries where that is quicker."""
+        if self._used:  # the first pass has been begun, for the head
+            texts = self._cut()
+            next(texts, None)
+        else:
+            self._used, texts = True, self._texts
+        reader = Reader(self.names, list(columns), set(typed), self.delimiter)
+        for text in texts:
+            yield reader.read(text)
+
+    def _names(self, head: Text) -> list[str]:
+        from pyarrow import ArrowException, BufferReader
+        from pyarrow import csv as arrow
+
+        try:
+            parse = arrow.ParseOptions(delimiter=self.delimiter)
+            read = arrow.ReadOptions(use_threads=False, block_size=len(head.data) + 2)
+            names = arrow.read_csv(BufferReader(head.data + b"\n"), read, parse).schema.names
+        except (ArrowException, UnicodeDecodeError) as error:
+            raise DataError(f"{self.source.name}, line {head.line}: {first_line(error)}") from error
+        return [name.strip() for name in names]
+
+    def _cut(self) -> Iterator[Text]:
+        """The head alone, then whole rows: of a pipe as they arrive."""
+        row, line = -1, 1
+        for data in self._whole_rows(self._without_bom()):
+            text = Text(data, row, line, self._quotes)
+            line += len(LINE_END.findall(data)) if b"\r" in data else data.count(b"\n")
+            if row >= 0:
+                yield text
+                row += _rows_in(text)
+            elif len(text):
+                yield text.part(0, 1)
+                row = 0
+                if len(text) > 1:
+                    yield text.part(1, len(text))
+                    row = len(text) - 1
+
+    def _without_bom(self) -> Iterator[bytes]:
+        pieces = self.source.pieces()
+        start = b""
+        for piece in pieces:
+            start += piece
+            if len(start) >= len(BOM):
+                break
+        return chain([start.removeprefix(BOM)], pieces)
+
+    def _whole_rows(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        least = LEAST if self.source.rereadable else 1
+        waiting, size, ended, known = list[bytes](), 0, False, False
+        while True:
+            try:
+                piece = next(filter(None, pieces), b"")
+            except DataError:  # the data is damaged from here on
+                data = b"".join(waiting)
+                if end := data.rfind(b"\n") + 1:
+                    yield data[:end]
+                raise
+            if not piece:
+                break
+            waiting.append(piece)
+            size += len(piece)
+            ended = ended or b"\n" in piece or b"\r" in piece
+            if size < least or not ended:
+                continue
+            data = b"".join(waiting)
+            end = data.rfind(b"\n") + 1 or data.rfind(b"\r", 0, len(data) - 1) + 1
+            if end and not known:  # rows of many columns are slow to read one by one
+                wide = 64 * (LINE_END.search(data) or LINE_END.match(b"\n")).start()  # type: ignore[union-attr]
+                least, known = max(least, min(wide, 32 * LEAST) if wide > 4 * LEAST else 0), True
+                if size < least:
+                    waiting = [data]
+                    continue
+            if end and (size > LONGEST_QUOTE + least or not self._is_open(data[:end])):
+                yield data[:end]
+                data = data[end:]
+            waiting, size, ended = [data], len(data), end == 0 or b"\n" in data or b"\r" in data
+        if size:
+            yield b"".join(waiting)
+
+    def _is_open(self, data: bytes) -> bool:
+        """Whether the data ends inside a quoted cell."""
+        return self._quotes.have_line_end(data) and any(not m[1] for m in self._quotes.cell.finditer(data))
+
+
+def _rows_in(text: Text) -> int:
+    """The number of rows, counted without finding each of them if possible."""
+    data = text.data.replace(b"\r\n", b"\n") if b"\r" in text.data else text.data
+    if b"\r" in data or b"\n\n" in data or data.startswith(b"\n") or text.quotes.have_line_end(data):
+        return len(text)
+    return data.count(b"\n") + (not data.endswith(b"\n"))
+
+
+class Reader:
+    """Reads the rows of some columns with pyarrow.
+
+    All cells are texts, whose meaning `records.cells` defines. A column whose cells were all numbers so far
+    is read as numbers, and one of few different texts as a dictionary, which is quicker. If a cell is not
+    a plain number, the rows are read again as texts, so the meaning is the same.
+    """
+
+    def __init__(self, names: list[str], columns: list[str], typed: set[str], delimiter: str) -> None:
+        self._columns = columns
+        self._typed = typed
+        self._delimiter = delimiter
+        self._places = [str(i) for i in range(len(names))]  # names may occur twice
+        self._place = {name: str(i) for i, name in enumerate(names)}
+        self._types: dict[str, Any] | None = None  # by column, for those that are not texts
+
+    def read(self, text: Text) -> TextRows:
+        import pyarrow as pa
+
+        bad: list[BadRow] = []
+        table = None
+        if self._types and text.stray_quote() is None:
+            try:
+                table = self._parsed(text, self._types, bad)
+            except pa.ArrowInvalid:
+                bad = []
+            if table is not None and not all(self._is_plain(table, name) for name in self._types):
+                table = None
+        if table is None:
+            bad = []
+            table = self._texts(text, bad)
+            self._choose_types(table)
+        numbers = np.arange(text.row, text.row + table.num_rows + len(bad))
+        if bad:
+            numbers = np.setdiff1d(numbers, [each.row for each in bad])
+        return TextRows(table, numbers, bad, text)
+
+    def _is_plain(self, table: Any, name: str) -> bool:
+        import pyarrow as pa
+
+        column = table.column(name)
+        if not pa.types.is_floating(column.type):
+            return True
+        numbers = column.to_numpy()
+        return bool(np.count_nonzero(np.isfinite(numbers)) == len(numbers) - column.null_count)
+
+    def _choose_types(self, table: Any) -> None:
+        import pyarrow as pa
+
+        if self._types is None:
+            self._types = {}
+            for name in self._typed:
+                cells = table.column(name).combine_chunks()
+                if all_numbers(cells) is not None and cells.null_count < len(cells):
+                    self._types[name] = pa.float64()
+                elif len(cells.unique()) <= len(cells) // 4:
+                    self._types[name] = pa.dictionary(pa.int32(), pa.string())
+            return
+        for name, kind in list(self._types.items()):
+            if kind == pa.float64() and all_numbers(table.column(name).combine_chunks()) is None:
+                del self._types[name]
+
+    def _texts(self, text: Text, bad: list[BadRow]) -> Any:
+        """All rows as texts. If pyarrow refuses them, each half is read alone, down to the bad rows."""
+        import pyarrow as pa
+
+        found: list[BadRow] = []
+        stray = text.stray_quote() if len(text) > 1 else None
+        if stray is not None:
+            return self._halves(text, max(stray, 1) if stray < len(text) - 1 else stray, bad)
+        try:
+            table = self._parsed(text, {}, found)
+        except pa.ArrowInvalid as error:
+            if len(text) > 1:
+                return self._halves(text, len(text) // 2, bad)
+            bad.append(text.bad_row(text.row, _reason(error)))
+            return pa.table({name: pa.array([], pa.string()) for name in self._columns})
+        bad += found
+        return table
+
+    def _halves(self, text: Text, middle: int, bad: list[BadRow]) -> Any:
+        import pyarrow as pa
+
+        parts = [self._texts(text.part(i, j), bad) for i, j in ((0, middle), (middle, len(text)))]
+        return pa.concat_tables(parts).combine_chunks()
+
+    def _parsed(self, text: Text, types: dict[str, Any], bad: list[BadRow]) -> Any:
+        import pyarrow as pa
+        from pyarrow import csv as arrow
+
+        def skip(row: Any) -> str:
+            reason = f"expected {row.expected_columns} cells, got {row.actual_columns}"
+            bad.append(text.bad_row(text.row + row.number - 1, reason))
+            return "skip"
+
+        by_place = {self._place[name]: types.get(name, pa.string()) for name in self._columns}
+        table = arrow.read_csv(
+            pa.BufferReader(text.data),
+            read_options=arrow.ReadOptions(
+                use_threads=False, column_names=self._places, block_size=len(text.data) + 1
+            ),
+            parse_options=arrow.ParseOptions(
+                delimiter=self._delimiter,
+                newlines_in_values=b'"' in text.data,
+                invalid_row_handler=skip,
+            ),
+            convert_options=arrow.ConvertOptions(
+                column_types=by_place,
+                include_columns=list(by_place),
+                null_values=[""],
+                strings_can_be_null=True,
+            ),
+        )
+        return table.rename_columns(self._columns)
+
+
+def _reason(error: BaseException) -> str:
+    message = first_line(error).rstrip(".")
+    return "expected text in UTF-8, got other bytes" if "UTF8" in message else message
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of a message of pyarrow, not too long."""
+    message = next(iter(str(error).splitlines()), type(error).__name__)
+    return message if len(message) <= LONGEST else f"{message[:LONGEST]}..."

@@ -1,0 +1,33 @@
+"""The examples run, in Python and in the shell, and write what they say."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.skipif(not FOLDER.exists(), reason="needs a checkout")
+def test_transactions(tmp_path):
+    for name in ("pyarrow", "matplotlib"):
+        pytest.importorskip(name)
+    for words in ([sys.executable, FOLDER / "transactions.py"], ["sh", FOLDER / "transactions.sh"]):
+        done = subprocess.run(
+            [*map(str, words), str(tmp_path)],
+            env=os.environ | {"PYTHON": sys.executable},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    for name in ("transactions.png", "compare.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    report, shell = ((tmp_path / name).read_text() for name in ("report.txt", "shell_report.txt"))
+    assert "labels: fraud, ok, refund" in report
+    assert "expected 7 cells, got 2" in shell
+    assert len((tmp_path / "predictions.tsv").read_text().splitlines()) == 6000
+    mistakes = float(report.splitlines()[6].split()[1])
+    assert f"{mistakes:.2f}" in shell.split("class ")[0]
