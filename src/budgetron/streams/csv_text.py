@@ -48,13 +48,31 @@ class Quotes:
     """Quoted cells: a quote begins one only at the start of a cell."""
 
     def __init__(self, delimiter: str) -> None:
-        start = rb'(?:(?<=[\r\n%b])|\A)"' % re.escape(delimiter.encode())
+        self._delimiter = ord(delimiter)
+        # The quote comes first, since that is what a regular expression can search for quickly.
+        start = rb'"(?:(?<=[\r\n%b]")|(?<=\A"))' % re.escape(delimiter.encode())
         self.cell = re.compile(start + rb'[^"]*(?:""[^"]*)*("?)')  # the group is empty if it does not end
         self._with_line_end = re.compile(start + rb'[^"\r\n]*(?:""[^"\r\n]*)*[\r\n]')
 
     def have_line_end(self, data: bytes) -> bool:
         """Whether a cell may be quoted over more than one line. True is not certain."""
-        return b'"' in data and self._with_line_end.search(data) is not None
+        if b'"' not in data or self._are_plain(np.frombuffer(data, np.uint8)):
+            return False
+        return self._with_line_end.search(data) is not None
+
+    def _are_plain(self, data: Any) -> bool:
+        """Whether every cell that a quote begins ends in its line: the usual case, found quickly."""
+        quotes = np.flatnonzero(data == ord('"'))
+        if len(quotes) % 2:
+            return False
+        first, last = quotes[::2], quotes[1::2]
+        before = data[first - 1]  # of a quote at the very start it is the last byte
+        starts = (
+            (before == self._delimiter) | (before == 10) | (before == 13) | (before == 34) | (first == 0)
+        )
+        ends = np.flatnonzero((data == 10) | (data == 13))
+        inside = np.searchsorted(ends, first) != np.searchsorted(ends, last)
+        return bool(starts.all() and not inside.any())
 
 
 @dataclass
