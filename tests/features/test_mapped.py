@@ -144,7 +144,7 @@ def test_fogd_becomes_kernel_gradient_descent_as_components_grow():
             model = OnlineClassifier(
                 fogd(Gaussian(GAMMA), components=components, eta=0.1), random_state=seed
             )
-            runs.append(model._learn_labels(X, y, [-1, 1], None))
+            runs += [scored.scores for scored in model._learn_labels(X, y, [-1, 1], None)]
         distance[components] = np.sqrt(np.mean((np.array(runs) - exact) ** 2))
     assert distance[1600] < distance[100] / 3
 

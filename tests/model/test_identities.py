@@ -33,8 +33,10 @@ def stream(n=400, d=4, classes=2, seed=0):
 def scores_of(learner, X, y, classes):
     """The scores before each update."""
     if classes is None:
-        return OnlineRegressor(learner, random_state=0)._learn(X, y / 2, None)
-    return OnlineClassifier(learner, random_state=0)._learn_labels(X, y, range(classes), None)
+        [scored] = OnlineRegressor(learner, random_state=0)._learn(X, y / 2, None)
+    else:
+        [scored] = OnlineClassifier(learner, random_state=0)._learn_labels(X, y, range(classes), None)
+    return scored.scores
 
 
 def room(name):

@@ -21,7 +21,8 @@ X = r.standard_normal((300, 13)) * (r.random((300, 13)) < 0.6)
 y = r.integers(0, 3, 300)
 single = X.astype(np.float32)
 def scores(X):
-    return OnlineClassifier(bpa_nn(Gaussian(0.1), budget=37))._learn_labels(X, y, range(3), None)
+    [scored] = OnlineClassifier(bpa_nn(Gaussian(0.1), budget=37))._learn_labels(X, y, range(3), None)
+    return scored.scores
 
 row, csr = scores(X), scores(sparse.csr_matrix(X))
 

@@ -171,8 +171,8 @@ def test_scales_as_the_transform_of_streams(container):
             inside, outside = (
                 members.estimator(task, own) for own in (Standardised(learner, 1e100), learner)
             )
-            own = inside._learn_labels(X, targets, [0, 1], None)
-            theirs = outside._learn_labels(scaled, targets, [0, 1], None)
+            [(own, _)] = inside._learn_labels(X, targets, [0, 1], None)
+            [(theirs, _)] = outside._learn_labels(scaled, targets, [0, 1], None)
             np.testing.assert_array_equal(own, theirs)
             state = inside._model.state()
             for name, array in outside._model.state().items():

@@ -15,6 +15,7 @@ from budgetron import (
     AROW,
     OGD,
     AdaGrad,
+    Auto,
     Averaged,
     CoinBetting,
     Gaussian,
@@ -177,7 +178,7 @@ def test_new_classes_keep_the_differences_of_scores(task: str, learner: Learner)
         assert_array_equal(after[:, 1] - after[:, 0], before[:, 0])
     else:
         assert_array_equal(after[:, :3], before)
-    if not isinstance(learner, (Stacked, Standardised)):
+    if not isinstance(learner, Stacked | Standardised | Auto):
         assert not after[:, 2 if task == "binary" else 3 :].any()
 
 
