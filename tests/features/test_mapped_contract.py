@@ -184,7 +184,7 @@ def test_a_forged_width_takes_no_memory():
         (Mapped(FOURIER, AROW(r=0)), "r must be above 0"),
         (Mapped(FOURIER, AROW(covariance="low")), 'covariance must be "full" or "diagonal"'),
         (Mapped(FOURIER, AdaGrad(eta=-1)), "eta must be above 0"),
-        (Mapped(FOURIER, AdaGrad(loss="hinge")), "loss must be a Loss"),
+        (Mapped(FOURIER, AdaGrad(loss="hing")), "loss must be a Loss"),
         (Mapped(FOURIER, OnlineNewton(delta=0)), "delta must be above 0"),
         (Mapped(FOURIER, CoinBetting(alpha=np.inf)), "alpha must be a finite number"),
     ],

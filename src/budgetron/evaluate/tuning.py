@@ -157,7 +157,7 @@ def tune(
     >>> print(found.shell)
     budgetron run bpa_nn FILE --gamma 0.00204 --budget 100 --C 8.3
     >>> [(each.rows, round(each.error, 3)) for each in found.candidates[:3]]
-    [(1797, 0.041), (1797, 0.048), (898, 0.115)]
+    [(1797, 0.041), (1797, 0.048), (898, 0.135)]
     """
     rows, count = _check.count("tune", "rows", rows), _check.count("tune", "candidates", candidates)
     seed = _check.natural("tune", "seed", seed)
