@@ -105,12 +105,14 @@ class Expansion final : public Part {
   // Invalidates the cached norm; it is recomputed on next use. Call it after writing coefficients in place.
   void forget_norm() { norm_age_ = size(); }
 
-  // Projects f onto the ball |f| <= radius.
-  void pull_into_ball(double radius) {
-    if (!norm_kept_) return;
+  // Projects f onto the ball |f| <= radius; returns the factor by which f shrank.
+  double pull_into_ball(double radius) {
+    if (!norm_kept_) return 1;
     if (++norm_age_ > size() || !moderate_square(norm2_)) remake_norm();
     if (!moderate_square(norm2_)) norm2_ = 0, forget_norm();  // happens only if the kernel is indefinite
-    if (squared_norm() > radius * radius) shrink(radius / std::sqrt(squared_norm()));
+    const double factor = squared_norm() > radius * radius ? radius / std::sqrt(squared_norm()) : 1;
+    shrink(factor);
+    return factor;
   }
 
   void append(const Term& term) {

@@ -89,6 +89,17 @@ void swap_costs(const double* a, const double* b, const double* k, double kxx, s
       [&](std::size_t i) { out[i] = a[i] * (b[i] - k[i] * k[i] / kxx); });
 }
 
+// m += sign(alpha) (f + c k)
+void add_margins(const double* alpha, const double* f, double c, const double* k, std::size_t n, double* m) {
+  const auto signed_sum = [](auto a, auto v, auto zero) { return a > zero ? v : a < zero ? -v : zero; };
+  each(
+      n,
+      [&](std::size_t i) {
+        store(m + i, load(m + i) + signed_sum(load(alpha + i), fused(all(c), load(k + i), load(f + i)), Doubles{}));
+      },
+      [&](std::size_t i) { m[i] += signed_sum(alpha[i], fused(c, k[i], f[i]), 0.0); });
+}
+
 // The smallest number of v, ignoring NaN; infinity if v is empty or all NaN.
 double least(const double* v, std::size_t n) {
   Doubles lows = all(std::numeric_limits<double>::infinity());

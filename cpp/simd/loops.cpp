@@ -247,6 +247,7 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     rescale,
     swap_costs,
     least,
+    add_margins,
     solve_lower,
     solve_upper,
     symmetric_multiply,

@@ -83,6 +83,8 @@ struct Loops {
   void (*rescale)(const double* p, double total, double cap, double* alpha, std::size_t n);
   void (*swap_costs)(const double* a, const double* b, const double* k, double kxx, std::size_t n, double* out);
   double (*least)(const double* v, std::size_t n);
+  // m += sign(alpha) (f + c k)
+  void (*add_margins)(const double* alpha, const double* f, double c, const double* k, std::size_t n, double* m);
   // solve_lower: v = L^-1 k. solve_upper: d <- L'^-1 d. L is lower triangular, stored row after row; `inverse` holds
   // the reciprocals of its diagonal.
   void (*solve_lower)(const double* L, const double* inverse, const double* k, std::size_t n, double* v);

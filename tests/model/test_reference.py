@@ -87,9 +87,11 @@ def native_scores(task, learner, X, y, weights=None):
     """The scores before each update, one row each, and the model."""
     estimator = model(task, learner)
     if task == "regression":
-        return estimator._learn(X, y, weights), estimator
-    classes = [-1, 1] if task == "binary" else range(4)
-    return estimator._learn_labels(X, y, list(classes), weights), estimator
+        [scored] = estimator._learn(X, y, weights)
+    else:
+        classes = [-1, 1] if task == "binary" else range(4)
+        [scored] = estimator._learn_labels(X, y, list(classes), weights)
+    return scored.scores, estimator
 
 
 def seeded(name, settings, module=reference):
