@@ -78,11 +78,11 @@ class ProjectSmallest final : public Maintained {
 
   void maintain(Expansion& f) override {
     const std::size_t p = smallest(f);
-    inverse_.column(p, shares_);
+    const Vector q = inverse_.remove(p);
+    shares_.assign(q.begin(), q.end());
     const double Qpp = shares_[p];
-    for (double& share : shares_) share /= -Qpp;
+    scale(-1 / Qpp, shares_);
     f.project_out(p, shares_, 1 / Qpp);
-    inverse_.remove(p);
   }
 
   bool solves() const override { return true; }

@@ -137,18 +137,20 @@ class SwapProject final : public Budget {
     // Q = [K^-1 + d d'/delta2, -d/delta2; ., 1/delta2] (Eq. 11 of the Projectron paper)
     const Vector d = inverse_.d();
     const double delta2 = inverse_.delta2();
-    inverse_.diagonal(Q_);
-    const std::size_t r = cheapest(f, [&](std::size_t i) { return 1 / (Q_[i] + d[i] * d[i] / delta2); });
-    const double Qrr = Q_[r] + d[r] * d[r] / delta2, on_t = d[r] / delta2 / Qrr;
-    inverse_.column(r, Q_);
-    for (std::size_t i = 0; i < f.size(); ++i)
-      if (i != r) f.lend(r, i, -(Q_[i] + d[r] * d[i] / delta2) / Qrr);
-    inverse_.swap(r, k, term.row.kxx);
+    f.squares(cost_);
+    loops->project_costs(cost_.data(), inverse_.diagonal().data(), d.data(), delta2, f.size());
+    const std::size_t r = first_least(cost_);
+    const Vector q = inverse_.swap(r, k, term.row.kxx);
+    shares_.assign(q.begin(), q.end());
+    scale(-1 / q[r], shares_);
+    const double on_t = shares_.back();
+    shares_[r] = 0;
+    f.lend_all(r, Vector(shares_).first(f.size()));
     f.replace(r, term, on_t);
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(Q_));
+    io.scratch(sizeof *this + bytes_of(cost_) + bytes_of(shares_));
     inverse_.fields(io);
   }
   bool is_consistent(std::size_t n) const override { return n <= budget_ && inverse_.is_consistent(n); }
@@ -157,7 +159,7 @@ class SwapProject final : public Budget {
  private:
   std::size_t budget_;
   InverseFactor inverse_;
-  std::vector<double> Q_;
+  std::vector<double> cost_, shares_;
 };
 
 }  // namespace budgetron

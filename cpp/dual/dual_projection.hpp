@@ -201,10 +201,10 @@ class Basis {
   // Q <- Q - q q' / q_s without row and column s, q = column s.
   void leave(std::size_t j) {
     const std::size_t s = stand(j);
-    factor_.column(s, q_);
+    const Vector q = factor_.remove(s);
+    q_.assign(q.begin(), q.end());
     add_outer(-1 / q_[s]);
     Q_.remove(s);
-    factor_.remove(s);
     stand_[place(size() - 1)] = s;
     place_[s] = place_.back();
     place_.pop_back();
@@ -220,8 +220,8 @@ class Basis {
   void changed() {
     if (++changes_ <= size()) return;
     for (std::size_t s = 0; s < size(); ++s) {
-      factor_.column(s, q_);
-      std::copy(q_.begin(), q_.end(), Q_[s].begin());
+      const Vector q = factor_.column(s);
+      std::copy(q.begin(), q.end(), Q_[s].begin());
     }
     changes_ = 0;
   }

@@ -18,6 +18,7 @@ namespace budgetron {
 class SquareMatrix {
  public:
   std::size_t size() const { return static_cast<std::size_t>(n_); }
+  std::size_t stride() const { return stride_; }
   std::span<double> operator[](std::size_t i) { return {values_.data() + i * stride_, size()}; }
   Vector operator[](std::size_t i) const { return {values_.data() + i * stride_, size()}; }
 

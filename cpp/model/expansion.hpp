@@ -173,6 +173,18 @@ class Expansion final : public Part {
     enter(j, row_, self(j));
   }
 
+  // The same for every j, by shares[j]; shares[i] is 0.
+  void lend_all(std::size_t i, Vector shares) {
+    const double bound = largest(i) * largest_of(shares) + largest_alpha();
+    if (norm_kept_ || average_ || !moderate(bound) || !moderate_square(bound * bound * largest_of(selves_))) {
+      for (std::size_t j = 0; j < size(); ++j)
+        if (j != i) lend(i, j, shares[j]);
+      return;
+    }
+    for (auto& row : alpha_)
+      if (row[i] != 0) add(row[i], shares, row);
+  }
+
   // The same in the average only, if one is kept.
   void lend_in_average(std::size_t i, std::size_t j, double share) {
     if (average_) average_->lend(i, j, share);
@@ -304,6 +316,13 @@ class Expansion final : public Part {
       if (norm_kept_) norm2_ += coefficient * (2 * dot(k, alpha_[c]) + coefficient * kii);
       alpha_[c][i] += coefficient;
     }
+  }
+
+  // An upper bound on the absolute values of all coefficients.
+  double largest_alpha() const {
+    double most = 0;
+    for (const auto& row : alpha_) most = std::max(most, largest_of(row));
+    return most;
   }
 
   bool births_differ() const {

@@ -100,6 +100,25 @@ void add_margins(const double* alpha, const double* f, double c, const double* k
       [&](std::size_t i) { m[i] += signed_sum(alpha[i], fused(c, k[i], f[i]), 0.0); });
 }
 
+// out <- out / (q + d^2 / delta2)
+void project_costs(double* out, const double* q, const double* d, double delta2, std::size_t n) {
+  const double inverse = 1 / delta2;
+  each(
+      n,
+      [&](std::size_t i) {
+        const Doubles d_i = load(d + i);
+        store(out + i, load(out + i) / fused(d_i * d_i, all(inverse), load(q + i)));
+      },
+      [&](std::size_t i) { out[i] /= fused(d[i] * d[i], inverse, q[i]); });
+}
+
+// y += c x^2
+void add_scaled_squares(double c, const double* x, double* y, std::size_t n) {
+  each(
+      n, [&](std::size_t i) { store(y + i, fused(c * load(x + i), load(x + i), load(y + i))); },
+      [&](std::size_t i) { y[i] = fused(c * x[i], x[i], y[i]); });
+}
+
 // The smallest number of v, ignoring NaN; infinity if v is empty or all NaN.
 double least(const double* v, std::size_t n) {
   Doubles lows = all(std::numeric_limits<double>::infinity());

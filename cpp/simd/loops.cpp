@@ -9,6 +9,7 @@
 #include "simd/elementary.hpp"
 #include "simd/reductions.hpp"
 #include "simd/registers.hpp"
+#include "simd/row_blocks.hpp"
 #include "simd/symmetric.hpp"
 #include "simd/triangular.hpp"
 
@@ -248,6 +249,11 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     swap_costs,
     least,
     add_margins,
+    project_costs,
+    add_scaled_squares,
+    project_rows,
+    add_rows,
+    add_to_rows,
     solve_lower,
     solve_upper,
     symmetric_multiply,

@@ -85,6 +85,16 @@ struct Loops {
   double (*least)(const double* v, std::size_t n);
   // m += sign(alpha) (f + c k)
   void (*add_margins)(const double* alpha, const double* f, double c, const double* k, std::size_t n, double* m);
+  // out <- out / (q + d^2 / delta2)
+  void (*project_costs)(double* out, const double* q, const double* d, double delta2, std::size_t n);
+  // y += c x^2
+  void (*add_scaled_squares)(double c, const double* x, double* y, std::size_t n);
+  // Up to eight rows W_a of a matrix, n numbers each. project_rows: v_a = <W_a, k>, then d += sum_a v_a W_a. add_rows:
+  // y += sum_a c_a W_a. add_to_rows: W_a += c_a v.
+  void (*project_rows)(const double* W, std::size_t stride, std::size_t rows, std::size_t n, const double* k, double* v,
+                       double* d);
+  void (*add_rows)(const double* c, const double* W, std::size_t stride, std::size_t rows, std::size_t n, double* y);
+  void (*add_to_rows)(const double* c, const double* v, double* W, std::size_t stride, std::size_t rows, std::size_t n);
   // solve_lower: v = L^-1 k. solve_upper: d <- L'^-1 d. L is lower triangular, stored row after row; `inverse` holds
   // the reciprocals of its diagonal.
   void (*solve_lower)(const double* L, const double* inverse, const double* k, std::size_t n, double* v);
