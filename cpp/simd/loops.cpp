@@ -7,6 +7,7 @@
 
 #include "simd/coefficients.hpp"
 #include "simd/elementary.hpp"
+#include "simd/merging.hpp"
 #include "simd/reductions.hpp"
 #include "simd/registers.hpp"
 #include "simd/row_blocks.hpp"
@@ -249,6 +250,9 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     swap_costs,
     least,
     add_margins,
+    pair_costs,
+    merge_costs,
+    multiply,
     project_costs,
     add_scaled_squares,
     project_rows,

@@ -45,6 +45,12 @@ struct Rate {
   T c, limit;
 };
 
+// Kernel values of candidates r with t and with their nearest neighbours n, one of each for every r, and k(t,t).
+struct Pairs {
+  const double *krt, *krr, *krn, *knn, *ktn;
+  double ktt;
+};
+
 struct Loops {
   const char* name;
   // <x, s> = sum_j x_j s_j, with norm |x|^2.
@@ -85,6 +91,15 @@ struct Loops {
   double (*least)(const double* v, std::size_t n);
   // m += sign(alpha) (f + c k)
   void (*add_margins)(const double* alpha, const double* f, double c, const double* k, std::size_t n, double* m);
+  // out <- out times the squared distance of r from the span of t and n; n does not count if it is in the span of t.
+  // The distance is no less than its rounding error.
+  void (*pair_costs)(Pairs k, double in_the_span, std::size_t n, double* out);
+  // The costs of merging i with each partner j (merge.hpp), from a table of the best h, cells x cells. n is a multiple
+  // of the lane count.
+  void (*merge_costs)(const double* L, const double* jj, const double* ij, double ii, const double* table,
+                      std::size_t cells, std::size_t n, double* cost);
+  // y *= x
+  void (*multiply)(const double* x, double* y, std::size_t n);
   // out <- out / (q + d^2 / delta2)
   void (*project_costs)(double* out, const double* q, const double* d, double delta2, std::size_t n);
   // y += c x^2
