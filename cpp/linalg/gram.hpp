@@ -36,6 +36,12 @@ class SquareMatrix {
 
   void drop_last() { --n_; }
 
+  // n rows and columns, uninitialised.
+  void remake(std::size_t n) {
+    while (size() < n) make_room();
+    while (size() > n) drop_last();
+  }
+
   // Removes row and column i; the last ones move there.
   void remove(std::size_t i) {
     const std::size_t last = size() - 1;
@@ -58,6 +64,7 @@ class SquareMatrix {
 
   bool is_consistent(std::size_t n) const { return n_ == n && n <= stride_ && stride_ * stride_ == values_.size(); }
   bool finite() const { return all_finite(values_); }
+  Bytes bytes() const { return bytes_of(values_); }
 
  private:
   // 16, 24, 40, 72 ..., never a large power of 2, because then the entries of one column would compete for few cache

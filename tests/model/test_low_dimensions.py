@@ -22,8 +22,8 @@ def test_scores_of_a_classifier_stay_small(name, d, kernel):
     sgd = isinstance(getattr(members.make(name), "rule", None), SGD)
     rate = {"lam": 0.1} if sgd else {}  # the first step of SGD is 1 / lam
     model = OnlineClassifier(members.make(name, kernel, **rate, **roomy(name)), random_state=0)
-    scores = model._learn_labels(X, target > 0, [False, True], None)
-    assert np.abs(scores).max() < 200
+    [scored] = model._learn_labels(X, target > 0, [False, True], None)
+    assert np.abs(scored.scores).max() < 200
     assert model.n_support_ > 0
 
 
