@@ -121,7 +121,7 @@ class RemoveRedundant final : public Budget {
   void append(Expansion& f, const Term& term) {
     for (std::size_t c = 0; c < f.outputs(); ++c) {
       add_term(c, term.coefficient(c), term.row.k);
-      without_[c].push_back(dot(f.alpha(c), term.row.k));
+      push(without_[c], dot(f.alpha(c), term.row.k));
     }
     K_.append(term.row.k, term.row.kxx);
     f.append(term);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -59,7 +60,7 @@ class SquareMatrix {
     io.field(size_name, n_);
     io.field(values_name, values_);
     if (!io.restoring()) return;
-    for (stride_ = 0; stride_ * stride_ < values_.size();) stride_ = next(stride_);
+    stride_ = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(values_.size()))));
   }
 
   bool is_consistent(std::size_t n) const { return n_ == n && n <= stride_ && stride_ * stride_ == values_.size(); }
@@ -67,9 +68,12 @@ class SquareMatrix {
   Bytes bytes() const { return bytes_of(values_); }
 
  private:
-  // 16, 24, 40, 72 ..., never a large power of 2, because then the entries of one column would compete for few cache
-  // lines.
-  static std::size_t next(std::size_t stride) { return stride == 0 ? 16 : 2 * stride - 8; }
+  // Steps of eight up to 512, then of a thirty-second, so that little room is left over. Never a multiple of 64,
+  // because then the entries of one column would compete for few cache lines.
+  static std::size_t next(std::size_t stride) {
+    const std::size_t wider = stride + std::max<std::size_t>(8, stride / 256 * 8);
+    return wider % 64 == 0 ? wider + 8 : wider;
+  }
 
   void widen(std::size_t stride) {
     std::vector<double> wider(stride * stride);
@@ -95,7 +99,7 @@ class Gram {
   void append(Vector k, double kxx) {
     assert(k.size() == size());
     K_.make_room();
-    diagonal_.push_back(kxx);
+    push(diagonal_, kxx);
     write(size() - 1, k, kxx);
   }
 

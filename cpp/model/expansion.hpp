@@ -118,9 +118,9 @@ class Expansion final : public Part {
   void append(const Term& term) {
     if (size() == 0) choose_layout(term.x);
     support_->append(term.x, term.row.norm);
-    births_.push_back(born_++);
-    selves_.push_back(term.row.kxx);
-    for (auto& row : alpha_) row.push_back(0);
+    push(births_, born_++);
+    push(selves_, term.row.kxx);
+    for (auto& row : alpha_) push(row, 0.0);
     if (average_) average_->append();
     for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = term.coefficient(c);
     enter(size() - 1, term.row.k, term.row.kxx);
