@@ -22,6 +22,7 @@ class Maintained : public Budget {
  public:
   explicit Maintained(std::size_t budget) : budget_(budget) {}
 
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) final {
     if (admit(f, term) && over(f)) maintain(f);
   }

@@ -27,6 +27,7 @@ class Unbounded final : public Budget {
 class Stop final : public Budget {
  public:
   explicit Stop(std::size_t budget) : budget_(budget) {}
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) override {
     if (f.size() < budget_) f.append(term);
   }
@@ -41,6 +42,7 @@ class Stop final : public Budget {
 class RemoveRandom final : public Budget {
  public:
   RemoveRandom(std::size_t budget, Counter seed) : budget_(budget), random_(seed) {}
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) override {
     if (f.size() < budget_)
       f.append(term);
@@ -62,6 +64,7 @@ class RemoveRandom final : public Budget {
 class RemoveOldest final : public Budget {
  public:
   explicit RemoveOldest(std::size_t budget) : budget_(budget) {}
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) override {
     if (f.size() < budget_)
       f.append(term);
@@ -82,6 +85,7 @@ class RemoveRedundant final : public Budget {
  public:
   explicit RemoveRedundant(std::size_t budget) : budget_(budget) {}
 
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) override {
     follow_outputs(f);
     if (f.size() < budget_) return append(f, term);

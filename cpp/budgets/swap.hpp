@@ -29,6 +29,7 @@ class Swap final : public Budget {
  public:
   explicit Swap(std::size_t budget) : budget_(budget) {}
 
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) override {
     const Vector k = term.row.k;
     const double kxx = term.row.kxx;
@@ -52,6 +53,7 @@ class SwapNearest final : public Budget {
  public:
   explicit SwapNearest(std::size_t budget) : budget_(budget) {}
 
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) override {
     if (term.row.kxx <= 0) return;  // k(x,.) = 0 changes nothing
     const Vector k = term.row.k;
@@ -126,6 +128,7 @@ class SwapProject final : public Budget {
  public:
   explicit SwapProject(std::size_t budget) : budget_(budget) {}
 
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) override {
     const Vector k = term.row.k;
     inverse_.look(k, term.row.kxx);

@@ -70,6 +70,9 @@ class Expansion final : public Part {
     for (double& score : f) score /= divisor_;
   }
 
+  // The number of support vectors that f may have; the layout of the support set depends on it.
+  void expect(std::size_t most) { most_ = most; }
+
   // Starts to keep the average of f; must be called before the first round.
   void keep_average(double suffix) { average_.emplace(outputs(), suffix); }
   void end_round() {
@@ -295,7 +298,7 @@ class Expansion final : public Part {
 
   // The first support vector decides the layout.
   void choose_layout(const Row& x) {
-    if (const Layout layout = backend->layout_for(x, features_); layout != layout_) lay_out(layout);
+    if (const Layout layout = backend->layout_for(x, features_, most_); layout != layout_) lay_out(layout);
   }
 
   void remake_selves() {
@@ -388,6 +391,7 @@ class Expansion final : public Part {
   std::vector<double> coefficients_;  // pending coefficients, one per output
   std::vector<double> row_;
   std::size_t features_;
+  std::size_t most_ = 0;  // 0: not known
   Precision precision_;
   std::optional<Average> average_;
 };

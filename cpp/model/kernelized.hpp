@@ -22,6 +22,7 @@ class Kernelized final : public ExpansionLearner {
         budget_(std::move(budget)),
         task_(std::move(task)) {
     if (rule_->keeps_to_a_ball()) f_.keep_norm();
+    f_.expect(budget_->most());
   }
 
   void widen(std::size_t features, std::size_t outputs) override {
