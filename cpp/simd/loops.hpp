@@ -74,6 +74,7 @@ struct Loops {
   void (*hadamard)(double* v, std::size_t n);
   // Transposes eight rows; out is columns x out_stride.
   void (*transpose)(const double* x, std::size_t columns, double* out, std::size_t out_stride);
+  void (*transpose_single)(const float* x, std::size_t columns, float* out, std::size_t out_stride);
   double (*dot)(const double* a, const double* b, std::size_t n);
   // add: y += c x. add_squares: y += x^2. scale: y *= c.
   void (*add)(double c, const double* x, double* y, std::size_t n);
