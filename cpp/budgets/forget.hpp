@@ -20,6 +20,7 @@ namespace budgetron {
 // 15/32 M - Q, where M counts the mistakes and Q sums psi so far.
 class Forgetting : public Budget {
  public:
+  std::size_t most() const override { return budget_; }
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(k_));
     io.field("forget.M", M_);

@@ -22,6 +22,7 @@ class Maintained : public Budget {
  public:
   explicit Maintained(std::size_t budget) : budget_(budget) {}
 
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) final {
     if (admit(f, term) && over(f)) maintain(f);
   }
@@ -38,18 +39,21 @@ class Maintained : public Budget {
 
  protected:
   // The smallest term, the oldest on ties.
-  static std::size_t smallest(const Expansion& f) {
-    std::size_t best = 0;
-    double least = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < f.size(); ++i) {
-      const double size = f.squared(i) * f.self(i);
-      if (size < least || (size == least && f.births()[i] < f.births()[best])) least = size, best = i;
-    }
-    return best;
+  std::size_t smallest(const Expansion& f) {
+    f.squares(sizes_);
+    loops->multiply(f.selves().data(), sizes_.data(), sizes_.size());
+    const double least = loops->least(sizes_.data(), sizes_.size());
+    std::size_t best = f.size();
+    for (std::size_t i = 0; i < f.size(); ++i)
+      if (sizes_[i] == least && (best == f.size() || f.births()[i] < f.births()[best])) best = i;
+    return best < f.size() ? best : 0;
   }
+
+  Bytes scratch_bytes() const { return bytes_of(sizes_); }
 
  private:
   std::size_t budget_;
+  std::vector<double> sizes_;
 };
 
 // Removes the smallest term.
@@ -57,7 +61,7 @@ class RemoveSmallest final : public Maintained {
  public:
   using Maintained::Maintained;
   void maintain(Expansion& f) override { f.remove(smallest(f)); }
-  void fields(Fields& io) override { io.scratch(sizeof *this); }
+  void fields(Fields& io) override { io.scratch(sizeof *this + scratch_bytes()); }
 };
 
 // Projects the smallest term onto the span of all others. With Q = K^-1 the shares are -Q_pi / Q_pp and the squared
@@ -78,16 +82,16 @@ class ProjectSmallest final : public Maintained {
 
   void maintain(Expansion& f) override {
     const std::size_t p = smallest(f);
-    inverse_.column(p, shares_);
+    const Vector q = inverse_.remove(p);
+    shares_.assign(q.begin(), q.end());
     const double Qpp = shares_[p];
-    for (double& share : shares_) share /= -Qpp;
+    scale(-1 / Qpp, shares_);
     f.project_out(p, shares_, 1 / Qpp);
-    inverse_.remove(p);
   }
 
   bool solves() const override { return true; }
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(shares_));
+    io.scratch(sizeof *this + scratch_bytes() + bytes_of(shares_));
     inverse_.fields(io);
   }
   bool is_consistent(std::size_t n) const override { return inverse_.is_consistent(n); }
@@ -120,7 +124,8 @@ class ProjectNearest final : public Maintained {
 
   bool solves() const override { return true; }
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(members_) + bytes_of(coordinates_) + bytes_of(left_) + bytes_of(k_));
+    io.scratch(sizeof *this + scratch_bytes() + bytes_of(members_) + bytes_of(coordinates_) + bytes_of(left_) +
+               bytes_of(k_));
     K_.fields(io);
   }
   bool is_consistent(std::size_t n) const override { return K_.is_consistent(n); }

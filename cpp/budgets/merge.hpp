@@ -23,6 +23,11 @@ class BestMerge {
     return refine(m, L, look_up(m, std::exp(L / 4)));
   }
 
+  // The table of h, cells x cells: over 2 m and kap^(1/4), each in [0, 1].
+  static constexpr std::size_t cells = 256;
+  static const double* table() { return the_table()[0].data(); }
+
+ private:
   // From the table only, accurate to about 1e-3; q = kap^(1/4).
   static double look_up(double m, double q) {
     const Table& table = the_table();
@@ -52,8 +57,6 @@ class BestMerge {
     return h;
   }
 
- private:
-  static constexpr std::size_t cells = 256;
   static constexpr double lowest = -700;
   using Table = std::array<std::array<double, cells>, cells>;
 
@@ -108,7 +111,9 @@ class Merge final : public Maintained {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(L_) + bytes_of(partners_) + bytes_of(cost_) + bytes_of(u_) + bytes_of(v_));
+    io.scratch(sizeof *this + scratch_bytes() + bytes_of(partners_));
+    for (const auto* values : {&L_, &products_, &squares_, &partner_L_, &jj_, &ij_, &cost_})
+      io.scratch(bytes_of(*values));
   }
 
  private:
@@ -128,11 +133,25 @@ class Merge final : public Maintained {
     return sum;
   }
 
-  // The support vectors whose coefficients have a positive dot product with those of i.
+  // The support vectors whose coefficients have a positive dot product with those of i, and L_j, |alpha_j|^2 and
+  // alpha_i alpha_j of each.
   void find_partners(const Expansion& f, std::size_t i) {
-    partners_.clear();
-    for (std::size_t j = 0; j < f.size(); ++j)
-      if (j != i && product(f, i, j) > 0) partners_.push_back(j);
+    products_.assign(f.size(), 0.0);
+    for (std::size_t c = 0; c < f.outputs(); ++c) add(f.alpha(c)[i], f.alpha(c), products_);
+    products_[i] = 0;
+    f.squares(squares_);
+    const std::size_t padded = whole_lanes<double>(f.size());
+    partners_.resize(f.size());
+    for (auto* values : {&partner_L_, &jj_, &ij_}) values->resize(padded);
+    std::size_t n = 0;
+    for (std::size_t j = 0; j < f.size(); ++j) {  // without branches: written in any case, kept if it is a partner
+      partners_[n] = j;
+      partner_L_[n] = L_[j];
+      jj_[n] = squares_[j];
+      ij_[n] = products_[j];
+      n += products_[j] > 0;
+    }
+    partners_.resize(n);
   }
 
   // |alpha_i| / (|alpha_i| + |alpha_j|), at most 1/2
@@ -143,29 +162,13 @@ class Merge final : public Maintained {
     return ii * (1 - u * u) + jj * (1 - v * v) + 2 * ij * (kap - u * v);
   }
 
-  // The costs of all partners, with h from the table.
+  // The costs of all partners, with h from the table. What is beyond the last partner is computed in vain.
   void coarse_costs(const Expansion& f, std::size_t i) {
-    const double ii = f.squared(i);
     const std::size_t n = partners_.size(), padded = whole_lanes<double>(n);
-    u_.assign(padded, 0.0);
-    v_.assign(padded, 0.0);
-    cost_.assign(padded, 0.0);
-    for (std::size_t p = 0; p < n; ++p) cost_[p] = L_[partners_[p]] / 4;
-    loops->exponential(cost_.data(), padded);
-    for (std::size_t p = 0; p < n; ++p) {
-      const std::size_t j = partners_[p];
-      const double h = BestMerge::look_up(share(ii, f.squared(j)), cost_[p]);
-      u_[p] = L_[j] * (1 - h) * (1 - h);
-      v_[p] = L_[j] * h * h;
-    }
-    loops->exponential(u_.data(), padded);
-    loops->exponential(v_.data(), padded);
+    cost_.resize(padded);
+    loops->merge_costs(partner_L_.data(), jj_.data(), ij_.data(), f.squared(i), BestMerge::table(), BestMerge::cells,
+                       padded, cost_.data());
     cost_.resize(n);
-    for (std::size_t p = 0; p < n; ++p) {
-      const std::size_t j = partners_[p];
-      const double q2 = cost_[p] * cost_[p];  // kap = q^4
-      cost_[p] = cost(ii, f.squared(j), product(f, i, j), q2 * q2, u_[p], v_[p]);
-    }
   }
 
   // The cheapest partner by the exact h, among those whose table cost may be the lowest; the oldest on ties.
@@ -196,9 +199,9 @@ class Merge final : public Maintained {
   }
 
   double gamma_;
-  std::vector<double> L_;              // of all support vectors
-  std::vector<std::size_t> partners_;  // slots
-  std::vector<double> cost_, u_, v_;   // one per partner
+  std::vector<double> L_, products_, squares_;      // of all support vectors
+  std::vector<std::size_t> partners_;               // slots
+  std::vector<double> partner_L_, jj_, ij_, cost_;  // one per partner
 };
 
 }  // namespace budgetron

@@ -1,12 +1,15 @@
 // Budgets that remove a support vector when full, or ignore the new term.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "linalg/gram.hpp"
 #include "model/budget.hpp"
 #include "model/expansion.hpp"
 #include "model/losses.hpp"
+#include "model/tasks.hpp"
 #include "simd/vectors.hpp"
 #include "state/fields.hpp"
 #include "state/random.hpp"
@@ -24,6 +27,7 @@ class Unbounded final : public Budget {
 class Stop final : public Budget {
  public:
   explicit Stop(std::size_t budget) : budget_(budget) {}
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) override {
     if (f.size() < budget_) f.append(term);
   }
@@ -38,6 +42,7 @@ class Stop final : public Budget {
 class RemoveRandom final : public Budget {
  public:
   RemoveRandom(std::size_t budget, Counter seed) : budget_(budget), random_(seed) {}
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) override {
     if (f.size() < budget_)
       f.append(term);
@@ -59,6 +64,7 @@ class RemoveRandom final : public Budget {
 class RemoveOldest final : public Budget {
  public:
   explicit RemoveOldest(std::size_t budget) : budget_(budget) {}
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) override {
     if (f.size() < budget_)
       f.append(term);
@@ -74,54 +80,123 @@ class RemoveOldest final : public Budget {
 
 // When over the budget, removes the support vector that is best classified without itself (Crammer et al. 2003):
 // argmax_i y_i (f(s_i) - alpha_i k(s_i,s_i)), the oldest on ties. f includes the new term, which is a candidate too.
+// f(s_i) - alpha_i k(s_i,s_i) is kept for every i and output, in O(n) a change.
 class RemoveRedundant final : public Budget {
  public:
   explicit RemoveRedundant(std::size_t budget) : budget_(budget) {}
 
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) override {
-    if (f.size() < budget_) {
-      K_.append(term.row.k, term.row.kxx);
-      f.append(term);
-      return;
-    }
+    follow_outputs(f);
+    if (f.size() < budget_) return append(f, term);
+    find_margins(f, term);
     std::size_t worst = 0;
-    double most = margin(f, term, 0);
-    for (std::size_t i = 1; i < f.size(); ++i) {
-      const double m = margin(f, term, i);
-      if (m > most || (m == most && f.births()[i] < f.births()[worst])) worst = i, most = m;
-    }
-    if (margin(f, term) > most) return;
-    f.replace(worst, term);
-    K_.replace(worst, term.row.k, term.row.kxx);
+    for (std::size_t i = 1; i < f.size(); ++i)
+      if (margins_[i] > margins_[worst] || (margins_[i] == margins_[worst] && f.births()[i] < f.births()[worst]))
+        worst = i;
+    if (margin(f, term) > margins_[worst]) return;
+    replace(f, worst, term);
+    if (++changes_ > 16 * f.size()) remake(f);
+  }
+
+  void shrunk(double factor) override {
+    for (auto& row : without_) scale(factor, row);
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this);
+    io.scratch(sizeof *this + bytes_of(without_) + bytes_of(margins_));
     K_.fields(io);
+    io.field("redundant.changes", changes_);
+    if (io.measuring()) {
+      for (const auto& row : without_) io.scratch(bytes_of(row));
+      return;
+    }
+    std::vector<double> all;
+    for (const auto& row : without_) all.insert(all.end(), row.begin(), row.end());
+    io.field("redundant.without", all);
+    if (io.restoring()) restore(all);
   }
-  bool is_consistent(std::size_t n) const override { return n <= budget_ && K_.is_consistent(n); }
+  bool is_consistent(std::size_t n) const override {
+    return n <= budget_ && K_.is_consistent(n) && whole_ &&
+           std::all_of(without_.begin(), without_.end(), [](const auto& row) { return all_finite(row); });
+  }
 
  private:
-  // y_i (f(s_i) - alpha_i k(s_i,s_i)), where y_i are the signs of the coefficients of s_i.
-  double margin(const Expansion& f, const Term& term, std::size_t i) const {
-    double m = 0;
+  void append(Expansion& f, const Term& term) {
     for (std::size_t c = 0; c < f.outputs(); ++c) {
-      const Vector alpha = f.alpha(c), k = K_[i];
-      const double others = dot(alpha.first(i), k) + dot(alpha.subspan(i + 1), k.subspan(i + 1));
-      m += sign(alpha[i]) * (others + term.coefficient(c) * term.row.k[i]);
+      add_term(c, term.coefficient(c), term.row.k);
+      push(without_[c], dot(f.alpha(c), term.row.k));
     }
-    return m;
+    K_.append(term.row.k, term.row.kxx);
+    f.append(term);
+  }
+
+  void replace(Expansion& f, std::size_t i, const Term& term) {
+    for (std::size_t c = 0; c < f.outputs(); ++c) {
+      add_term(c, -f.alpha(c)[i], K_[i]);
+      add_term(c, term.coefficient(c), term.row.k);
+    }
+    f.replace(i, term);
+    K_.replace(i, term.row.k, term.row.kxx);
+    for (std::size_t c = 0; c < f.outputs(); ++c) without_[c][i] = score_without(f.alpha(c), i);
+  }
+
+  void add_term(std::size_t c, double coefficient, Vector k) {
+    if (coefficient != 0) add(coefficient, k, without_[c]);
+  }
+
+  // alpha' k(s_i) without the term of s_i itself.
+  double score_without(Vector alpha, std::size_t i) const {
+    const Vector k = K_[i];
+    return dot(alpha.first(i), k) + dot(alpha.subspan(i + 1), k.subspan(i + 1));
+  }
+
+  // y_i (f(s_i) - alpha_i k(s_i,s_i)) for every i, where y_i are the signs of the coefficients of s_i.
+  void find_margins(const Expansion& f, const Term& term) {
+    margins_.assign(f.size(), 0.0);
+    for (std::size_t c = 0; c < f.outputs(); ++c)
+      loops->add_margins(f.alpha(c).data(), without_[c].data(), term.coefficient(c), term.row.k.data(), f.size(),
+                         margins_.data());
   }
 
   // The same for the new term: y f(x) without it.
   static double margin(const Expansion& f, const Term& term) {
     double m = 0;
-    for (std::size_t c = 0; c < f.outputs(); ++c) m += sign(term.coefficient(c)) * dot(f.alpha(c), term.row.k);
+    for (std::size_t c = 0; c < f.outputs(); ++c)
+      if (const double y = sign(term.coefficient(c)); y != 0) m += y * dot(f.alpha(c), term.row.k);
     return m;
+  }
+
+  // Follows f if it has more outputs than before.
+  void follow_outputs(const Expansion& f) {
+    if (without_.size() == f.outputs()) return;
+    if (without_.empty() || without_.size() > f.outputs()) return remake(f);
+    widen_outputs(without_, f.outputs());
+  }
+
+  // Recomputes the scores before rounding errors accumulate.
+  void remake(const Expansion& f) {
+    without_.assign(f.outputs(), std::vector<double>(f.size()));
+    for (std::size_t c = 0; c < f.outputs(); ++c)
+      for (std::size_t i = 0; i < f.size(); ++i) without_[c][i] = score_without(f.alpha(c), i);
+    changes_ = 0;
+  }
+
+  void restore(const std::vector<double>& all) {
+    const std::size_t n = K_.size();
+    whole_ = n == 0 ? all.empty() : all.size() % n == 0;
+    without_.clear();
+    if (!whole_ || n == 0) return;
+    for (auto row = all.begin(); row != all.end(); row += static_cast<std::ptrdiff_t>(n))
+      without_.emplace_back(row, row + static_cast<std::ptrdiff_t>(n));
   }
 
   std::size_t budget_;
   Gram K_;
+  std::vector<std::vector<double>> without_;  // outputs x n: f(s_i) - alpha_i k(s_i,s_i)
+  std::vector<double> margins_;
+  Counter changes_ = 0;  // since without_ was last recomputed
+  bool whole_ = true;    // false: the restored scores are not a matrix
 };
 
 }  // namespace budgetron

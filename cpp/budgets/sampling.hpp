@@ -21,6 +21,7 @@ class Sample : public Budget {
  public:
   Sample(std::size_t budget, double cap, Counter seed) : budget_(budget), cap_(cap), random_(seed) {}
 
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) final {
     if (f.size() < budget_) return f.append(term);
     const std::size_t dropped = draw(f, random_);
@@ -75,6 +76,7 @@ class SampleUniformScaled final : public Budget {
  public:
   SampleUniformScaled(std::size_t budget, double cap, Counter seed) : budget_(budget), cap_(cap), random_(seed) {}
 
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) override {
     if (f.size() < budget_) {
       f.append(term);

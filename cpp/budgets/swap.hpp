@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 #include <vector>
 
 #include "linalg/gram.hpp"
@@ -17,19 +16,6 @@
 #include "model/expansion.hpp"
 
 namespace budgetron {
-
-// A squared distance computed as a difference of numbers of this size, bounded below by its rounding error.
-inline double no_less_than_rounding(double distance2, double size) { return std::max(distance2, 1e-15 * size); }
-
-// The slot r with the smallest |alpha_r|^2 distance2(r), lowest on ties.
-template <class Distance2>
-std::size_t cheapest(const Expansion& f, Distance2 distance2) {
-  std::size_t best = 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (std::size_t r = 0; r < f.size(); ++r)
-    if (const double cost = f.squared(r) * distance2(r); cost < least) least = cost, best = r;
-  return best;
-}
 
 // The slot of the smallest number, lowest on ties.
 inline std::size_t first_least(Vector cost) {
@@ -43,6 +29,7 @@ class Swap final : public Budget {
  public:
   explicit Swap(std::size_t budget) : budget_(budget) {}
 
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) override {
     const Vector k = term.row.k;
     const double kxx = term.row.kxx;
@@ -66,6 +53,7 @@ class SwapNearest final : public Budget {
  public:
   explicit SwapNearest(std::size_t budget) : budget_(budget) {}
 
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) override {
     if (term.row.kxx <= 0) return;  // k(x,.) = 0 changes nothing
     const Vector k = term.row.k;
@@ -74,7 +62,7 @@ class SwapNearest final : public Budget {
       K_.append(k, term.row.kxx);
       f.append(term);
     } else {
-      place = cheapest(f, [&](std::size_t r) { return share(term, r).distance2; });
+      place = cheapest(f, term);
       const Share shares = share(term, place);
       if (f.size() > 1) f.lend(place, neighbours_.nearest(place), shares.on_nearest);
       f.replace(place, term, shares.on_t);
@@ -84,7 +72,7 @@ class SwapNearest final : public Budget {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this);
+    io.scratch(sizeof *this + bytes_of(cost_) + bytes_of(knn_) + bytes_of(ktn_));
     K_.fields(io);
     neighbours_.fields(io);
   }
@@ -94,29 +82,43 @@ class SwapNearest final : public Budget {
   bool solves() const override { return true; }
 
  private:
+  // The slot r with the smallest |alpha_r|^2 distance2(r), lowest on ties.
+  std::size_t cheapest(const Expansion& f, const Term& term) {
+    const Vector k = term.row.k, kii = K_.diagonal();
+    knn_.resize(f.size());
+    ktn_.resize(f.size());
+    for (std::size_t r = 0; r < f.size(); ++r) {
+      const std::size_t n = neighbours_.nearest(r);
+      knn_[r] = kii[n];
+      ktn_[r] = k[n];
+    }
+    f.squares(cost_);
+    loops->pair_costs({k.data(), kii.data(), neighbours_.kernels().data(), knn_.data(), ktn_.data(), term.row.kxx},
+                      in_the_span, f.size(), cost_.data());
+    return first_least(cost_);
+  }
+
   struct Share {
-    double on_t, on_nearest, distance2;
+    double on_t, on_nearest;
   };
 
-  // The projection of k(s_r,.) onto V, K_V^-1 k_{r,V}, and its squared distance to the span of V.
+  // The projection of k(s_r,.) onto V, K_V^-1 k_{r,V}.
   Share share(const Term& term, std::size_t r) const {
     const Vector k = term.row.k;
-    const double ktt = term.row.kxx, krt = k[r], krr = K_[r][r];
-    const double alone = krt / ktt;
-    const Share on_t_alone{alone, 0, no_less_than_rounding(krr - alone * krt, krr + alone * alone * ktt)};
-    if (K_.size() < 2) return on_t_alone;
+    const double alone = k[r] / term.row.kxx;
+    if (K_.size() < 2) return {alone, 0};
     const std::size_t n = neighbours_.nearest(r);
-    const double knn = K_[n][n], ktn = k[n], krn = K_[r][n];
-    const double rest = knn - ktn * (ktn / ktt);  // the squared distance of n from t
-    if (rest <= in_the_span * knn) return on_t_alone;
-    const double on_n = (krn - ktn * alone) / rest, on_t = alone - on_n * (ktn / ktt);
-    return {on_t, on_n,
-            no_less_than_rounding(krr - on_t * krt - on_n * krn, krr + on_t * on_t * ktt + on_n * on_n * knn)};
+    const double knn = K_.diagonal()[n], on_t = k[n] / term.row.kxx;
+    const double rest = knn - k[n] * on_t;  // the squared distance of n from t
+    if (rest <= in_the_span * knn) return {alone, 0};
+    const double on_n = (neighbours_.kernel(r) - k[n] * alone) / rest;
+    return {alone - on_n * on_t, on_n};
   }
 
   std::size_t budget_;
   Gram K_;
   Neighbours neighbours_;
+  std::vector<double> cost_, knn_, ktn_;
 };
 
 // BPA-P: V = everything except r. With Q the inverse of the Gram matrix of all support vectors and t, the squared
@@ -126,6 +128,7 @@ class SwapProject final : public Budget {
  public:
   explicit SwapProject(std::size_t budget) : budget_(budget) {}
 
+  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) override {
     const Vector k = term.row.k;
     inverse_.look(k, term.row.kxx);
@@ -137,18 +140,20 @@ class SwapProject final : public Budget {
     // Q = [K^-1 + d d'/delta2, -d/delta2; ., 1/delta2] (Eq. 11 of the Projectron paper)
     const Vector d = inverse_.d();
     const double delta2 = inverse_.delta2();
-    inverse_.diagonal(Q_);
-    const std::size_t r = cheapest(f, [&](std::size_t i) { return 1 / (Q_[i] + d[i] * d[i] / delta2); });
-    const double Qrr = Q_[r] + d[r] * d[r] / delta2, on_t = d[r] / delta2 / Qrr;
-    inverse_.column(r, Q_);
-    for (std::size_t i = 0; i < f.size(); ++i)
-      if (i != r) f.lend(r, i, -(Q_[i] + d[r] * d[i] / delta2) / Qrr);
-    inverse_.swap(r, k, term.row.kxx);
+    f.squares(cost_);
+    loops->project_costs(cost_.data(), inverse_.diagonal().data(), d.data(), delta2, f.size());
+    const std::size_t r = first_least(cost_);
+    const Vector q = inverse_.swap(r, k, term.row.kxx);
+    shares_.assign(q.begin(), q.end());
+    scale(-1 / q[r], shares_);
+    const double on_t = shares_.back();
+    shares_[r] = 0;
+    f.lend_all(r, Vector(shares_).first(f.size()));
     f.replace(r, term, on_t);
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(Q_));
+    io.scratch(sizeof *this + bytes_of(cost_) + bytes_of(shares_));
     inverse_.fields(io);
   }
   bool is_consistent(std::size_t n) const override { return n <= budget_ && inverse_.is_consistent(n); }
@@ -157,7 +162,7 @@ class SwapProject final : public Budget {
  private:
   std::size_t budget_;
   InverseFactor inverse_;
-  std::vector<double> Q_;
+  std::vector<double> cost_, shares_;
 };
 
 }  // namespace budgetron

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "dual/dual_maintenance.hpp"
@@ -48,17 +49,126 @@ class ExactShares {
       hi_[i] = dual.y(i) > 0 ? dual.hi(i) : -dual.lo(i);
     }
     lo_[j] = hi_[j] = 0;
-    const Vector c = qp_.solve(K, q_, lo_, hi_);
+    const Vector c = project(dual.g(j) * dual.y(j), j) ? qp_.solve(K, q_, lo_, hi_, free_) : qp_.solve(K, q_, lo_, hi_);
     b_.resize(n);
     for (std::size_t i = 0; i < n; ++i) b_[i] = c[i] * dual.y(i);
     return b_;
   }
 
-  Bytes bytes() const { return qp_.bytes() + bytes_of(q_) + bytes_of(lo_) + bytes_of(hi_) + bytes_of(b_); }
+  // Factors K, for calls with several j and the same K. Without it, every call finds its own factor. Returns null if K
+  // has no inverse.
+  const PartFactor* prepare(const Gram& K) {
+    whole_.clear();
+    known_ = true;
+    for (std::size_t i = 0; i < K.size() && known_; ++i) known_ = whole_.offer(K, i);
+    return known_ ? &whole_ : nullptr;
+  }
+
+  Bytes bytes() const {
+    return qp_.bytes() + whole_.bytes() + bytes_of(q_) + bytes_of(lo_) + bytes_of(hi_) + bytes_of(free_) + bytes_of(b_);
+  }
 
  private:
+  // free = the shares c of j without the box, -alpha_j Q_ij / Q_jj, with Q = K^-1; false if K has no inverse, or it is
+  // not known.
+  bool project(double alpha, std::size_t j) {
+    if (!known_) return false;
+    free_.assign(q_.size(), 0.0);
+    free_[j] = 1;
+    whole_.solve(free_);
+    scale(-alpha / free_[j], free_);
+    return true;
+  }
+
+  PartFactor whole_;
+  bool known_ = false;
   BoxQP qp_;
-  std::vector<double> q_, lo_, hi_, b_;
+  std::vector<double> q_, lo_, hi_, free_, b_;
+};
+
+// DA of every j by the inverse Q of K, if K is well conditioned. With only c_j held at 0, and the box ignored, c is
+// alpha_j e_j. If the variables A are held at their bounds, c = alpha_j e_j + Q_A mu, where Q_AA mu is the change of
+// c_A; mu is the slope there, and |Df|^2 = mu' Q_AA mu. Few variables are held, so Q_AA is small. The rounds are those
+// of BoxQP.
+class AscentsByInverse {
+ public:
+  // Prepares for all j; false if K is ill-conditioned.
+  bool prepare(const DualVariables& dual, const Gram& K, const PartFactor& factor) {
+    const std::size_t n = dual.size();
+    Q_.remake(n);
+    for (auto* values : {&low_, &high_, &slope_}) values->resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      std::fill(Q_[i].begin(), Q_[i].end(), 0.0);
+      Q_[i][i] = 1;
+      factor.solve(Q_[i]);
+      if (!(Q_[i][i] * K[i][i] < 1e6)) return false;
+      const double alpha = dual.f().alpha(0)[i], top = dual.y(i) * dual.C(i);
+      low_[i] = std::min(0.0, top) - alpha;
+      high_[i] = std::max(0.0, top) - alpha;
+      slope_[i] = dual.y(i) * (1 - dual.m(i));
+    }
+    return true;
+  }
+
+  // DA of j, or nothing if the rounds do not end.
+  std::optional<double> operator()(const DualVariables& dual, const Gram& K, std::size_t j) {
+    const double alpha = dual.f().alpha(0)[j], rounding = 2e-12 * std::fabs(alpha) * largest_of(K[j]);
+    side_.assign(dual.size(), 0);
+    side_[j] = -1;
+    for (int round = 0; round < 10; ++round) {
+      if (!hold(alpha, j)) return {};
+      if (settled(j, rounding)) return dot(slope_, c_) - alpha * slope_[j] - dot(change_, mu_) / 2;
+    }
+    return {};
+  }
+
+  Bytes bytes() const {
+    return Q_.bytes() + factor_.bytes() + bytes_of(side_) + bytes_of(low_) + bytes_of(high_) + bytes_of(slope_) +
+           bytes_of(c_) + bytes_of(change_) + bytes_of(mu_);
+  }
+
+ private:
+  // Finds c and mu if the variables with a side are held there.
+  bool hold(double alpha, std::size_t j) {
+    factor_.clear();
+    change_.clear();
+    for (std::size_t i = 0; i < side_.size(); ++i) {
+      if (side_[i] == 0) continue;
+      if (!factor_.offer(Q_, i)) return false;
+      change_.push_back(i == j ? -alpha : side_[i] < 0 ? low_[i] : high_[i]);
+    }
+    mu_ = change_;
+    factor_.solve(mu_);
+    c_.assign(side_.size(), 0.0);
+    for (std::size_t a = 0; a < mu_.size(); ++a) add(mu_[a], Q_[factor_.places()[a]], c_);
+    for (std::size_t a = 0; a < mu_.size(); ++a) c_[factor_.places()[a]] = change_[a];
+    c_[j] = 0;
+    return true;
+  }
+
+  // Holds variables outside their box and releases those that are pulled inside; true if there were none.
+  bool settled(std::size_t j, double rounding) {
+    bool same = true;
+    for (std::size_t a = 0; a < mu_.size(); ++a) {
+      const std::size_t i = factor_.places()[a];
+      if (i == j || low_[i] == high_[i] || -side_[i] * mu_[a] >= -rounding) continue;
+      side_[i] = 0;
+      c_[i] = low_[i];  // inside its box
+      same = false;
+    }
+    for (std::size_t i = 0; i < side_.size(); ++i) {
+      if (side_[i] != 0 || (c_[i] >= low_[i] && c_[i] <= high_[i])) continue;
+      side_[i] = c_[i] < low_[i] ? -1 : 1;
+      same = false;
+    }
+    return same;
+  }
+
+  SquareMatrix Q_;
+  PartFactor factor_;                       // of Q_AA
+  std::vector<signed char> side_;           // -1: held at the lower bound, 1: at the upper one, 0: free
+  std::vector<double> low_, high_, slope_;  // the box of c, and y_i (1 - m_i)
+  std::vector<double> c_, change_, mu_;
 };
 
 // Exact projection: solves Eq. 8 for every j.
@@ -66,13 +176,18 @@ class DualProjection final : public RowsOfGram {
  public:
   using RowsOfGram::RowsOfGram;
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + shares_.bytes() + bytes_of(c_));
+    io.scratch(sizeof *this + shares_.bytes() + ascents_.bytes() + bytes_of(c_));
     RowsOfGram::fields(io);
   }
 
  protected:
   Departure choose(const DualVariables& dual, std::span<double> b) override {
-    const auto ascent = [&](std::size_t j) { return ascent_of(dual, K_, j, shares_(dual, K_, j), c_); };
+    const PartFactor* factor = shares_.prepare(K_);
+    const bool quick = factor && ascents_.prepare(dual, K_, *factor);
+    const auto ascent = [&](std::size_t j) {
+      const std::optional<double> found = quick ? ascents_(dual, K_, j) : std::nullopt;
+      return found ? *found : ascent_of(dual, K_, j, shares_(dual, K_, j), c_);
+    };
     const std::size_t j = dual.best(ascent);
     const Vector shares = shares_(dual, K_, j);
     std::copy(shares.begin(), shares.end(), b.begin());
@@ -81,6 +196,7 @@ class DualProjection final : public RowsOfGram {
 
  private:
   ExactShares shares_;
+  AscentsByInverse ascents_;
   std::vector<double> c_;
 };
 
@@ -201,10 +317,10 @@ class Basis {
   // Q <- Q - q q' / q_s without row and column s, q = column s.
   void leave(std::size_t j) {
     const std::size_t s = stand(j);
-    factor_.column(s, q_);
+    const Vector q = factor_.remove(s);
+    q_.assign(q.begin(), q.end());
     add_outer(-1 / q_[s]);
     Q_.remove(s);
-    factor_.remove(s);
     stand_[place(size() - 1)] = s;
     place_[s] = place_.back();
     place_.pop_back();
@@ -220,8 +336,8 @@ class Basis {
   void changed() {
     if (++changes_ <= size()) return;
     for (std::size_t s = 0; s < size(); ++s) {
-      factor_.column(s, q_);
-      std::copy(q_.begin(), q_.end(), Q_[s].begin());
+      const Vector q = factor_.column(s);
+      std::copy(q.begin(), q.end(), Q_[s].begin());
     }
     changes_ = 0;
   }

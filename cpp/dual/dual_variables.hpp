@@ -55,7 +55,7 @@ class DualVariables {
   void enter(std::size_t i, const Term& term, double y, double C, double fx) {
     if (i == size()) {
       f_.append(term);
-      for (auto* values : {&y_, &C_, &F_}) values->push_back(0);
+      for (auto* values : {&y_, &C_, &F_}) push(*values, 0.0);
     } else {
       f_.replace(i, term);
     }

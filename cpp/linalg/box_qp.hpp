@@ -3,7 +3,8 @@
 // The first method is a primal-dual active-set method (Hintermueller, Ito & Kunisch 2002). It usually converges in a
 // few rounds, but it may cycle. If it has not converged, a primal active-set method takes over (as BVLS, Stark & Parker
 // 1995): it frees one variable at a time, never increases the objective and cannot cycle. A free variable whose column
-// lies in the span of the earlier free ones (within 1e-10) keeps its value.
+// lies in the span of the earlier free ones (within 1e-10) keeps its value. From round to round few variables change
+// sides, so the factor of the free ones is updated, not recomputed.
 #pragma once
 
 #include <algorithm>
@@ -25,18 +26,23 @@ class PartFactor {
   void clear() {
     places_.clear();
     L_.clear();
+    inverse_.clear();
   }
 
   // Offers index i of Q; returns false if its column is in the span.
-  bool offer(const Gram& Q, std::size_t i) {
+  template <class Matrix>
+  bool offer(const Matrix& Q, std::size_t i) {
     const std::size_t n = places_.size();
+    k_.resize(n);
     v_.resize(n);
-    for (std::size_t p = 0; p < n; ++p) v_[p] = (Q[i][places_[p]] - dot(row(p).first(p), v_)) / row(p)[p];
+    for (std::size_t p = 0; p < n; ++p) k_[p] = Q[i][places_[p]];
+    loops->solve_lower(L_.data(), inverse_.data(), k_.data(), n, v_.data());
     const double delta2 = Q[i][i] - dot(v_, v_);
     if (!(delta2 > in_the_span * Q[i][i])) return false;  // also if delta2 is NaN
     places_.push_back(i);
     L_.insert(L_.end(), v_.begin(), v_.end());
     L_.push_back(std::sqrt(delta2));
+    inverse_.push_back(1 / L_.back());
     return true;
   }
 
@@ -60,26 +66,24 @@ class PartFactor {
     }
     for (std::size_t i = place; i + 1 < n; ++i) std::copy_n(&L[at(i + 1, 0)], i + 1, &L[at(i, 0)]);
     L.resize(at(n - 1, 0));
+    inverse_.pop_back();
+    for (std::size_t i = place; i + 1 < n; ++i) inverse_[i] = 1 / L[at(i, i)];
     places_.erase(places_.begin() + static_cast<std::ptrdiff_t>(place));
   }
 
   // r <- (L L')^-1 r
   void solve(std::span<double> r) const {
-    for (std::size_t p = 0; p < r.size(); ++p) r[p] = (r[p] - dot(row(p).first(p), r)) / row(p)[p];
-    for (std::size_t p = r.size(); p-- > 0;) {
-      r[p] /= row(p)[p];
-      add(-r[p], row(p).first(p), r);
-    }
+    loops->solve_lower(L_.data(), inverse_.data(), r.data(), r.size(), r.data());
+    loops->solve_upper(L_.data(), inverse_.data(), r.size(), r.data());
   }
 
-  Bytes bytes() const { return bytes_of(places_) + bytes_of(L_) + bytes_of(v_); }
+  Bytes bytes() const { return bytes_of(places_) + bytes_of(L_) + bytes_of(inverse_) + bytes_of(k_) + bytes_of(v_); }
 
  private:
-  Vector row(std::size_t p) const { return {L_.data() + p * (p + 1) / 2, p + 1}; }
-
   std::vector<std::size_t> places_;
-  std::vector<double> L_;  // lower triangle, row after row
-  std::vector<double> v_;
+  std::vector<double> L_;        // lower triangle, row after row
+  std::vector<double> inverse_;  // reciprocals of the diagonal of L
+  std::vector<double> k_, v_;
 };
 
 class BoxQP {
@@ -88,6 +92,24 @@ class BoxQP {
   Vector solve(const Gram& Q, Vector q, Vector lo, Vector hi) {
     start(q.size(), lo, hi);
     for (int round = 0; round < rounds; ++round)
+      if (sweep(Q, q, lo, hi)) return finish(lo, hi);
+    descend(Q, q, lo, hi);
+    return finish(lo, hi);
+  }
+
+  // The same, if the minimiser without the box is known, which saves the first and largest factor. Variables with lo =
+  // hi may have any value in it.
+  Vector solve(const Gram& Q, Vector q, Vector lo, Vector hi, Vector without_box) {
+    start(q.size(), lo, hi);
+    bool inside = true;
+    for (std::size_t i = 0; i < q.size(); ++i) {
+      if (side_[i] != Side::Free) continue;
+      x_[i] = without_box[i];
+      side_[i] = side_of(i, lo, hi);
+      inside = inside && side_[i] == Side::Free;
+    }
+    if (inside) return finish(lo, hi);
+    for (int round = 1; round < rounds; ++round)
       if (sweep(Q, q, lo, hi)) return finish(lo, hi);
     descend(Q, q, lo, hi);
     return finish(lo, hi);
@@ -111,6 +133,8 @@ class BoxQP {
   void start(std::size_t n, Vector lo, Vector hi) {
     x_.resize(n);
     slope_.resize(n);
+    factor_.clear();
+    all_taken_ = false;
     side_.assign(n, Side::Free);
     for (std::size_t i = 0; i < n; ++i) {
       x_[i] = std::clamp(0.0, lo[i], hi[i]);
@@ -123,10 +147,33 @@ class BoxQP {
     return x_;
   }
 
+  Side side_of(std::size_t i, Vector lo, Vector hi) const {
+    return x_[i] < lo[i] ? Side::Lower : x_[i] > hi[i] ? Side::Upper : Side::Free;
+  }
+
   void factor_free(const Gram& Q) {
     factor_.clear();
+    all_taken_ = true;
     for (std::size_t i = 0; i < x_.size(); ++i)
-      if (side_[i] == Side::Free) factor_.offer(Q, i);
+      if (side_[i] == Side::Free) all_taken_ = factor_.offer(Q, i) && all_taken_;
+  }
+
+  // The same, from the factor of the round before.
+  void refactor_free(const Gram& Q) {
+    if (!all_taken_) return factor_free(Q);
+    held_.assign(x_.size(), 0.0);
+    std::size_t leaving = 0, entering = 0;
+    for (const std::size_t i : factor_.places()) {
+      held_[i] = 1;
+      leaving += side_[i] != Side::Free;
+    }
+    for (std::size_t i = 0; i < x_.size(); ++i) entering += side_[i] == Side::Free && held_[i] == 0;
+    const std::size_t kept = factor_.places().size() - leaving;
+    if (8 * leaving + 2 * entering > kept) return factor_free(Q);  // a removal takes several times as long as an offer
+    for (std::size_t p = factor_.places().size(); p-- > 0;)
+      if (side_[factor_.places()[p]] != Side::Free) factor_.remove(p);
+    for (std::size_t i = 0; i < x_.size(); ++i)
+      if (side_[i] == Side::Free && held_[i] == 0 && !factor_.offer(Q, i)) return factor_free(Q);
   }
 
   // z = the minimiser over the variables in the factor, with all others fixed.
@@ -159,7 +206,7 @@ class BoxQP {
   bool sweep(const Gram& Q, Vector q, Vector lo, Vector hi) {
     for (std::size_t i = 0; i < x_.size(); ++i)
       x_[i] = side_[i] == Side::Lower ? lo[i] : side_[i] == Side::Upper ? hi[i] : std::clamp(0.0, lo[i], hi[i]);
-    factor_free(Q);
+    refactor_free(Q);
     minimise(Q, q);
     for (std::size_t p = 0; p < z_.size(); ++p) x_[factor_.places()[p]] = z_[p];
     const double rounding = find_slope(Q, q);
@@ -167,7 +214,7 @@ class BoxQP {
     for (std::size_t i = 0; i < x_.size(); ++i) {
       const Side before = side_[i];
       if (before == Side::Free)
-        side_[i] = x_[i] < lo[i] ? Side::Lower : x_[i] > hi[i] ? Side::Upper : Side::Free;
+        side_[i] = side_of(i, lo, hi);
       else if (pull(i, lo, hi) > rounding)
         side_[i] = Side::Free;
       same = same && side_[i] == before;
@@ -231,6 +278,7 @@ class BoxQP {
   }
 
   PartFactor factor_;
+  bool all_taken_ = false;  // whether the factor has all variables that were free when it was made
   std::vector<Side> side_;
   std::vector<double> x_, held_, z_, slope_;
 };

@@ -47,9 +47,10 @@ class Span {
   // Appends the vector that was last projected; it must not lie in the span.
   void append() {
     assert(!inside_);
+    if (const std::size_t size = L_.size() + v_.size() + 1; size > L_.capacity()) L_.reserve(size + size / 16);
     L_.insert(L_.end(), v_.begin(), v_.end());
     L_.push_back(std::sqrt(delta2_));
-    inverse_.push_back(1 / L_.back());
+    push(inverse_, 1 / L_.back());
   }
 
   void fields(Fields& io) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -18,6 +19,7 @@ namespace budgetron {
 class SquareMatrix {
  public:
   std::size_t size() const { return static_cast<std::size_t>(n_); }
+  std::size_t stride() const { return stride_; }
   std::span<double> operator[](std::size_t i) { return {values_.data() + i * stride_, size()}; }
   Vector operator[](std::size_t i) const { return {values_.data() + i * stride_, size()}; }
 
@@ -34,6 +36,12 @@ class SquareMatrix {
   }
 
   void drop_last() { --n_; }
+
+  // n rows and columns, uninitialised.
+  void remake(std::size_t n) {
+    while (size() < n) make_room();
+    while (size() > n) drop_last();
+  }
 
   // Removes row and column i; the last ones move there.
   void remove(std::size_t i) {
@@ -52,16 +60,20 @@ class SquareMatrix {
     io.field(size_name, n_);
     io.field(values_name, values_);
     if (!io.restoring()) return;
-    for (stride_ = 0; stride_ * stride_ < values_.size();) stride_ = next(stride_);
+    stride_ = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(values_.size()))));
   }
 
   bool is_consistent(std::size_t n) const { return n_ == n && n <= stride_ && stride_ * stride_ == values_.size(); }
   bool finite() const { return all_finite(values_); }
+  Bytes bytes() const { return bytes_of(values_); }
 
  private:
-  // 16, 24, 40, 72 ..., never a large power of 2, because then the entries of one column would compete for few cache
-  // lines.
-  static std::size_t next(std::size_t stride) { return stride == 0 ? 16 : 2 * stride - 8; }
+  // Steps of eight up to 512, then of a thirty-second, so that little room is left over. Never a multiple of 64,
+  // because then the entries of one column would compete for few cache lines.
+  static std::size_t next(std::size_t stride) {
+    const std::size_t wider = stride + std::max<std::size_t>(8, stride / 256 * 8);
+    return wider % 64 == 0 ? wider + 8 : wider;
+  }
 
   void widen(std::size_t stride) {
     std::vector<double> wider(stride * stride);
@@ -87,7 +99,7 @@ class Gram {
   void append(Vector k, double kxx) {
     assert(k.size() == size());
     K_.make_room();
-    diagonal_.push_back(kxx);
+    push(diagonal_, kxx);
     write(size() - 1, k, kxx);
   }
 

@@ -23,12 +23,14 @@ class Neighbours {
   // vectors.
   std::size_t nearest(std::size_t i) const { return static_cast<std::size_t>(nearest_[i]); }
   double kernel(std::size_t i) const { return kernel_[i]; }
+  Vector kernels() const { return kernel_; }
 
   // Slot t of K was appended or replaced.
   void changed(const Gram& K, std::size_t t) {
     const bool known = grouped_ == nearest_.size();
     resize(K.size());
     if (!known || K.size() == 2) return regroup(K);
+    find_distances(K, t);
     for (std::size_t i = 0; i < K.size(); ++i)
       if (i != t) follow(K, i, t);
     settle(K);
@@ -41,6 +43,7 @@ class Neighbours {
     const std::size_t last = K.size();
     resize(last);
     if (!known) return regroup(K);
+    if (j != last) find_distances(K, j);
     for (std::size_t i = 0; i < last; ++i) {
       if (i == j) continue;
       forget_last(K, i, last);
@@ -51,7 +54,7 @@ class Neighbours {
   }
 
   void fields(Fields& io) {
-    io.scratch(bytes_of(lost_) + bytes_of(best_));
+    io.scratch(bytes_of(lost_) + bytes_of(best_) + bytes_of(from_t_));
     for (const auto& group : groups_) io.scratch(bytes_of(group));
     io.field("neighbours.nearest", nearest_);
     io.field("neighbours.distance", distance_);
@@ -77,10 +80,15 @@ class Neighbours {
     }
   };
 
-  // Infinite if it overflows to NaN.
-  static double squared_distance(const Gram& K, std::size_t i, std::size_t j) {
-    const double d = K.diagonal()[i] + K.diagonal()[j] - 2 * K[i][j];
-    return d == d ? d : std::numeric_limits<double>::infinity();
+  // The squared distances of all support vectors from t; infinite if they overflow to NaN.
+  void find_distances(const Gram& K, std::size_t t) {
+    const Vector k = K[t], kii = K.diagonal();
+    const double ktt = kii[t];
+    from_t_.resize(k.size());
+    for (std::size_t i = 0; i < k.size(); ++i) {
+      const double d = kii[i] + ktt - 2 * k[i];
+      from_t_[i] = d == d ? d : std::numeric_limits<double>::infinity();
+    }
   }
 
   void resize(std::size_t n) {
@@ -97,7 +105,10 @@ class Neighbours {
   }
 
   void regroup(const Gram& K) {
-    for (std::size_t i = 0; i < K.size(); ++i) begin(K, i);
+    for (std::size_t i = 0; i < K.size(); ++i) {
+      find_distances(K, i);
+      begin(K, i);
+    }
   }
 
   void set(const Gram& K, std::size_t i, const Near& near) {
@@ -106,16 +117,21 @@ class Neighbours {
     kernel_[i] = K[i][nearest(i)];
   }
 
-  // Recomputes all entries of i from K.
+  // Recomputes all entries of i from the distances from i.
   void begin(const Gram& K, std::size_t i) {
-    for (std::size_t g = 0; g < groups_.size(); ++g) groups_[g][i] = search(K, i, g);
+    from_t_[i] = std::numeric_limits<double>::infinity();
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      const std::size_t first = g * width;
+      groups_[g][i] = least_of(from_t_.data() + first, i, first, std::min(width, K.size() - first));
+    }
     set(K, i, best(i));
   }
 
-  // Updates the entries of i after slot t has changed.
+  // Updates the entries of i after slot t has changed; needs the distances from t.
   void follow(const Gram& K, std::size_t i, std::size_t t) {
     Near& near = groups_[t / width][i];
-    const Near now{squared_distance(K, i, t), t};
+    const Near now{from_t_[i], t};
+    if (near.place != t && !(now < near)) return;  // the usual case
     if (near.place == t && near.distance < now.distance)
       near = search(K, i, t / width);
     else if (near.place == t || now < near)
@@ -142,10 +158,14 @@ class Neighbours {
     std::array<double, width> d;
     for (std::size_t j = 0; j < n; ++j) d[j] = kii + kjj[j] - 2 * k[j];
     if (first <= i && i < first + n) d[i - first] = std::numeric_limits<double>::infinity();
-    const double least = loops->least(d.data(), n);
+    return least_of(d.data(), i, first, n);
+  }
+
+  // The nearest to i among the n slots from `first` on, whose distances are d.
+  static Near least_of(const double* d, std::size_t i, std::size_t first, std::size_t n) {
+    const double least = loops->least(d, n);
     if (least == std::numeric_limits<double>::infinity()) return first_other(i, first, n);
-    const auto found = std::find(d.begin(), d.end(), least);
-    return {least, first + static_cast<std::size_t>(found - d.begin())};
+    return {least, first + static_cast<std::size_t>(std::find(d, d + n, least) - d)};
   }
 
   // The result if none of the n slots from `first` on has a finite distance.
@@ -177,6 +197,7 @@ class Neighbours {
   std::vector<double> kernel_;
   std::vector<std::vector<Near>> groups_;  // groups x n: the nearest to every i within the group; not saved
   std::vector<std::size_t> lost_;          // support vectors that need a new nearest neighbour
+  std::vector<double> from_t_;             // squared distances from the slot that changed
   std::vector<Near> best_;                 // the new nearest of each entry of lost_
   std::size_t grouped_ = 0;                // number of support vectors in groups_
 };

@@ -34,7 +34,7 @@ class Average {
   }
 
   void append() {
-    each([](std::vector<double>& sums) { sums.push_back(0); });
+    each([](std::vector<double>& sums) { push(sums, 0.0); });
   }
   // Removes slot i; the last slot moves there.
   void take_out(std::size_t i) {

@@ -9,6 +9,10 @@ namespace budgetron {
 class Budget : public Part {
  public:
   virtual void insert(Expansion& f, const Term& term) = 0;
+  // The number of support vectors that f may have; 0 if it is not known.
+  virtual std::size_t most() const { return 0; }
+  // All coefficients were multiplied by the factor, outside of `insert`.
+  virtual void shrunk(double) {}
   // Whether it solves linear systems of the kernel matrix. Their condition number would magnify single-precision
   // rounding, so kernels are then computed in double.
   virtual bool solves() const { return false; }

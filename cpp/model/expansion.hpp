@@ -70,6 +70,9 @@ class Expansion final : public Part {
     for (double& score : f) score /= divisor_;
   }
 
+  // The number of support vectors that f may have; the layout of the support set depends on it.
+  void expect(std::size_t most) { most_ = most; }
+
   // Starts to keep the average of f; must be called before the first round.
   void keep_average(double suffix) { average_.emplace(outputs(), suffix); }
   void end_round() {
@@ -105,20 +108,22 @@ class Expansion final : public Part {
   // Invalidates the cached norm; it is recomputed on next use. Call it after writing coefficients in place.
   void forget_norm() { norm_age_ = size(); }
 
-  // Projects f onto the ball |f| <= radius.
-  void pull_into_ball(double radius) {
-    if (!norm_kept_) return;
+  // Projects f onto the ball |f| <= radius; returns the factor by which f shrank.
+  double pull_into_ball(double radius) {
+    if (!norm_kept_) return 1;
     if (++norm_age_ > size() || !moderate_square(norm2_)) remake_norm();
     if (!moderate_square(norm2_)) norm2_ = 0, forget_norm();  // happens only if the kernel is indefinite
-    if (squared_norm() > radius * radius) shrink(radius / std::sqrt(squared_norm()));
+    const double factor = squared_norm() > radius * radius ? radius / std::sqrt(squared_norm()) : 1;
+    shrink(factor);
+    return factor;
   }
 
   void append(const Term& term) {
     if (size() == 0) choose_layout(term.x);
     support_->append(term.x, term.row.norm);
-    births_.push_back(born_++);
-    selves_.push_back(term.row.kxx);
-    for (auto& row : alpha_) row.push_back(0);
+    push(births_, born_++);
+    push(selves_, term.row.kxx);
+    for (auto& row : alpha_) push(row, 0.0);
     if (average_) average_->append();
     for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = term.coefficient(c);
     enter(size() - 1, term.row.k, term.row.kxx);
@@ -169,6 +174,18 @@ class Expansion final : public Part {
     for (std::size_t c = 0; c < outputs(); ++c) coefficients_[c] = share * alpha_[c][i];
     if (norm_kept_) kernel_row(j, row_);
     enter(j, row_, self(j));
+  }
+
+  // The same for every j, by shares[j]; shares[i] is 0.
+  void lend_all(std::size_t i, Vector shares) {
+    const double bound = largest(i) * largest_of(shares) + largest_alpha();
+    if (norm_kept_ || average_ || !moderate(bound) || !moderate_square(bound * bound * largest_of(selves_))) {
+      for (std::size_t j = 0; j < size(); ++j)
+        if (j != i) lend(i, j, shares[j]);
+      return;
+    }
+    for (auto& row : alpha_)
+      if (row[i] != 0) add(row[i], shares, row);
   }
 
   // The same in the average only, if one is kept.
@@ -281,7 +298,7 @@ class Expansion final : public Part {
 
   // The first support vector decides the layout.
   void choose_layout(const Row& x) {
-    if (const Layout layout = backend->layout_for(x, features_); layout != layout_) lay_out(layout);
+    if (const Layout layout = backend->layout_for(x, features_, most_); layout != layout_) lay_out(layout);
   }
 
   void remake_selves() {
@@ -302,6 +319,13 @@ class Expansion final : public Part {
       if (norm_kept_) norm2_ += coefficient * (2 * dot(k, alpha_[c]) + coefficient * kii);
       alpha_[c][i] += coefficient;
     }
+  }
+
+  // An upper bound on the absolute values of all coefficients.
+  double largest_alpha() const {
+    double most = 0;
+    for (const auto& row : alpha_) most = std::max(most, largest_of(row));
+    return most;
   }
 
   bool births_differ() const {
@@ -367,6 +391,7 @@ class Expansion final : public Part {
   std::vector<double> coefficients_;  // pending coefficients, one per output
   std::vector<double> row_;
   std::size_t features_;
+  std::size_t most_ = 0;  // 0: not known
   Precision precision_;
   std::optional<Average> average_;
 };

@@ -22,6 +22,7 @@ class Kernelized final : public ExpansionLearner {
         budget_(std::move(budget)),
         task_(std::move(task)) {
     if (rule_->keeps_to_a_ball()) f_.keep_norm();
+    f_.expect(budget_->most());
   }
 
   void widen(std::size_t features, std::size_t outputs) override {
@@ -49,11 +50,11 @@ class Kernelized final : public ExpansionLearner {
     if (!step.possible(question.round)) return false;
     rule_->commit(question.round, step);
     ++t_;
-    f_.shrink(step.shrink);
+    if (step.shrink != 1) f_.shrink(step.shrink), budget_->shrunk(step.shrink);
     f_.divide_by(step.divisor);
     if (step.beta == 0) return true;
     budget_->insert(f_, {x, row, step.beta, question.v, question.round});
-    f_.pull_into_ball(step.radius);
+    if (const double factor = f_.pull_into_ball(step.radius); factor != 1) budget_->shrunk(factor);
     return true;
   }
 

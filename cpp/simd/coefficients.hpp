@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "simd/loops.hpp"
 #include "simd/registers.hpp"
 
 namespace budgetron {
@@ -87,6 +88,61 @@ void swap_costs(const double* a, const double* b, const double* k, double kxx, s
   each(
       n, [&](std::size_t i) { store(out + i, load(a + i) * (load(b + i) - load(k + i) * load(k + i) / kxx)); },
       [&](std::size_t i) { out[i] = a[i] * (b[i] - k[i] * k[i] / kxx); });
+}
+
+// m += sign(alpha) (f + c k)
+void add_margins(const double* alpha, const double* f, double c, const double* k, std::size_t n, double* m) {
+  const auto signed_sum = [](auto a, auto v, auto zero) { return a > zero ? v : a < zero ? -v : zero; };
+  each(
+      n,
+      [&](std::size_t i) {
+        store(m + i, load(m + i) + signed_sum(load(alpha + i), fused(all(c), load(k + i), load(f + i)), Doubles{}));
+      },
+      [&](std::size_t i) { m[i] += signed_sum(alpha[i], fused(c, k[i], f[i]), 0.0); });
+}
+
+// out <- out times the squared distance of r from the span of t and n.
+void pair_costs(Pairs k, double in_the_span, std::size_t n, double* out) {
+  const double inverse = 1 / k.ktt;
+  const auto distance2 = [&](auto krt, auto krr, auto krn, auto knn, auto ktn) {
+    const auto alone = krt * inverse, n_on_t = ktn * inverse, rest = knn - ktn * n_on_t;
+    const auto on_n = rest <= in_the_span * knn ? 0 * rest : (krn - ktn * alone) / rest;
+    const auto on_t = alone - on_n * n_on_t;
+    const auto found = krr - on_t * krt - on_n * krn;
+    const auto rounding = 1e-15 * (krr + on_t * on_t * k.ktt + on_n * on_n * knn);
+    return found < rounding ? rounding : found;
+  };
+  each(
+      n,
+      [&](std::size_t i) {
+        store(out + i, load(out + i) * distance2(load(k.krt + i), load(k.krr + i), load(k.krn + i), load(k.knn + i),
+                                                 load(k.ktn + i)));
+      },
+      [&](std::size_t i) { out[i] *= distance2(k.krt[i], k.krr[i], k.krn[i], k.knn[i], k.ktn[i]); });
+}
+
+// y *= x
+void multiply(const double* x, double* y, std::size_t n) {
+  each(n, [&](std::size_t i) { store(y + i, load(y + i) * load(x + i)); }, [&](std::size_t i) { y[i] *= x[i]; });
+}
+
+// out <- out / (q + d^2 / delta2)
+void project_costs(double* out, const double* q, const double* d, double delta2, std::size_t n) {
+  const double inverse = 1 / delta2;
+  each(
+      n,
+      [&](std::size_t i) {
+        const Doubles d_i = load(d + i);
+        store(out + i, load(out + i) / fused(d_i * d_i, all(inverse), load(q + i)));
+      },
+      [&](std::size_t i) { out[i] /= fused(d[i] * d[i], inverse, q[i]); });
+}
+
+// y += c x^2
+void add_scaled_squares(double c, const double* x, double* y, std::size_t n) {
+  each(
+      n, [&](std::size_t i) { store(y + i, fused(c * load(x + i), load(x + i), load(y + i))); },
+      [&](std::size_t i) { y[i] = fused(c * x[i], x[i], y[i]); });
 }
 
 // The smallest number of v, ignoring NaN; infinity if v is empty or all NaN.

@@ -7,8 +7,10 @@
 
 #include "simd/coefficients.hpp"
 #include "simd/elementary.hpp"
+#include "simd/merging.hpp"
 #include "simd/reductions.hpp"
 #include "simd/registers.hpp"
+#include "simd/row_blocks.hpp"
 #include "simd/symmetric.hpp"
 #include "simd/triangular.hpp"
 
@@ -164,6 +166,45 @@ void transpose(const double* x, std::size_t columns, double* out, std::size_t ou
     for (std::size_t a = 0; a < lanes; ++a) out[j * out_stride + a] = x[a * columns + j];
 }
 
+#if defined(__AVX__)
+// Transposes eight rows of eight columns in registers: pairs of rows, then fours, then halves.
+BUDGETRON_INLINE void transpose_square(const float* x, std::size_t columns, float* out, std::size_t out_stride) {
+  __m256 rows[8], pairs[8], fours[8];
+#pragma GCC unroll 8
+  for (std::size_t a = 0; a < 8; ++a) rows[a] = _mm256_loadu_ps(x + a * columns);
+#pragma GCC unroll 4
+  for (std::size_t a = 0; a < 8; a += 2) {
+    pairs[a] = _mm256_unpacklo_ps(rows[a], rows[a + 1]);
+    pairs[a + 1] = _mm256_unpackhi_ps(rows[a], rows[a + 1]);
+  }
+#pragma GCC unroll 2
+  for (std::size_t a = 0; a < 8; a += 4)
+#pragma GCC unroll 2
+    for (std::size_t b = 0; b < 2; ++b) {
+      fours[a + 2 * b] = _mm256_shuffle_ps(pairs[a + b], pairs[a + b + 2], 0x44);
+      fours[a + 2 * b + 1] = _mm256_shuffle_ps(pairs[a + b], pairs[a + b + 2], 0xee);
+    }
+#pragma GCC unroll 4
+  for (std::size_t a = 0; a < 4; ++a) {
+    _mm256_storeu_ps(out + a * out_stride, _mm256_permute2f128_ps(fours[a], fours[a + 4], 0x20));
+    _mm256_storeu_ps(out + (a + 4) * out_stride, _mm256_permute2f128_ps(fours[a], fours[a + 4], 0x31));
+  }
+}
+#endif
+
+void transpose_single(const float* x, std::size_t columns, float* out, std::size_t out_stride) {
+  std::size_t j = 0;
+#if defined(__AVX__)
+  for (; j + 8 <= columns; j += 8) transpose_square(x + j, columns, out + j * out_stride, out_stride);
+  if (j < columns && columns >= 8) {  // the last eight columns; some are written twice
+    j = columns - 8;
+    return transpose_square(x + j, columns, out + j * out_stride, out_stride);
+  }
+#endif
+  for (; j < columns; ++j)
+    for (std::size_t a = 0; a < lanes; ++a) out[j * out_stride + a] = x[a * columns + j];
+}
+
 // The sum runs over 4 x 8 lanes on every instruction set, whatever its register width.
 double dot(const double* a, const double* b, std::size_t n) {
   constexpr std::size_t registers = lanes / width;
@@ -236,6 +277,7 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     sine_cosine_singles,
     hadamard,
     transpose,
+    transpose_single,
     dot,
     add,
     add_single,
@@ -247,6 +289,15 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     rescale,
     swap_costs,
     least,
+    add_margins,
+    pair_costs,
+    merge_costs,
+    multiply,
+    project_costs,
+    add_scaled_squares,
+    project_rows,
+    add_rows,
+    add_to_rows,
     solve_lower,
     solve_upper,
     symmetric_multiply,

@@ -45,6 +45,12 @@ struct Rate {
   T c, limit;
 };
 
+// Kernel values of candidates r with t and with their nearest neighbours n, one of each for every r, and k(t,t).
+struct Pairs {
+  const double *krt, *krr, *krn, *knn, *ktn;
+  double ktt;
+};
+
 struct Loops {
   const char* name;
   // <x, s> = sum_j x_j s_j, with norm |x|^2.
@@ -68,6 +74,7 @@ struct Loops {
   void (*hadamard)(double* v, std::size_t n);
   // Transposes eight rows; out is columns x out_stride.
   void (*transpose)(const double* x, std::size_t columns, double* out, std::size_t out_stride);
+  void (*transpose_single)(const float* x, std::size_t columns, float* out, std::size_t out_stride);
   double (*dot)(const double* a, const double* b, std::size_t n);
   // add: y += c x. add_squares: y += x^2. scale: y *= c.
   void (*add)(double c, const double* x, double* y, std::size_t n);
@@ -83,6 +90,27 @@ struct Loops {
   void (*rescale)(const double* p, double total, double cap, double* alpha, std::size_t n);
   void (*swap_costs)(const double* a, const double* b, const double* k, double kxx, std::size_t n, double* out);
   double (*least)(const double* v, std::size_t n);
+  // m += sign(alpha) (f + c k)
+  void (*add_margins)(const double* alpha, const double* f, double c, const double* k, std::size_t n, double* m);
+  // out <- out times the squared distance of r from the span of t and n; n does not count if it is in the span of t.
+  // The distance is no less than its rounding error.
+  void (*pair_costs)(Pairs k, double in_the_span, std::size_t n, double* out);
+  // The costs of merging i with each partner j (merge.hpp), from a table of the best h, cells x cells. n is a multiple
+  // of the lane count.
+  void (*merge_costs)(const double* L, const double* jj, const double* ij, double ii, const double* table,
+                      std::size_t cells, std::size_t n, double* cost);
+  // y *= x
+  void (*multiply)(const double* x, double* y, std::size_t n);
+  // out <- out / (q + d^2 / delta2)
+  void (*project_costs)(double* out, const double* q, const double* d, double delta2, std::size_t n);
+  // y += c x^2
+  void (*add_scaled_squares)(double c, const double* x, double* y, std::size_t n);
+  // Up to eight rows W_a of a matrix, n numbers each. project_rows: v_a = <W_a, k>, then d += sum_a v_a W_a. add_rows:
+  // y += sum_a c_a W_a. add_to_rows: W_a += c_a v.
+  void (*project_rows)(const double* W, std::size_t stride, std::size_t rows, std::size_t n, const double* k, double* v,
+                       double* d);
+  void (*add_rows)(const double* c, const double* W, std::size_t stride, std::size_t rows, std::size_t n, double* y);
+  void (*add_to_rows)(const double* c, const double* v, double* W, std::size_t stride, std::size_t rows, std::size_t n);
   // solve_lower: v = L^-1 k. solve_upper: d <- L'^-1 d. L is lower triangular, stored row after row; `inverse` holds
   // the reciprocals of its diagonal.
   void (*solve_lower)(const double* L, const double* inverse, const double* k, std::size_t n, double* v);

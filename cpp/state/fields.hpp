@@ -67,6 +67,13 @@ Bytes bytes_of(const std::vector<T>& v) {
   return v.capacity() * sizeof(T);
 }
 
+// Appends a value. The capacity grows by an eighth, so that little room is left over.
+template <class T>
+void push(std::vector<T>& v, T value) {
+  if (v.size() == v.capacity()) v.reserve(v.size() + std::max<std::size_t>(8, v.size() / 8));
+  v.push_back(value);
+}
+
 // For `is_consistent`, below.
 template <class T>
 bool all_finite(const std::vector<T>& v) {

@@ -35,8 +35,9 @@ class Backend {
   virtual ~Backend() = default;
   // The layout of a support set that is still empty.
   virtual Layout initial_layout() const = 0;
-  // The layout for a support set whose first support vector is x.
-  virtual Layout layout_for(const Row& x, std::size_t features) const = 0;
+  // The layout for a support set whose first support vector is x, and which will have up to `most` of them; 0 if it is
+  // not known.
+  virtual Layout layout_for(const Row& x, std::size_t features, std::size_t most = 0) const = 0;
   // An empty support set.
   virtual std::unique_ptr<SupportSet> support_set(Layout, ReductionKind, Precision, std::size_t features) const = 0;
 };

@@ -35,9 +35,11 @@ class BlockAhead final : public Ahead {
  private:
   // Recomputing a changed column costs half a block of reductions on average, a row costs n. A block of n/4 rows
   // therefore loses little even if every row changes the support set. Blocks below `lanes` rows are not worth the
-  // overhead.
+  // overhead. If the reductions of a block would leave the second-level cache, the block is shorter.
   std::size_t worthwhile(std::size_t i) const {
-    const std::size_t most = std::min({length_, support_.size() / 4, rows_.size() - i});
+    const bool large = length_ * support_.size() * sizeof(T) > second_cache;
+    const std::size_t length = large ? std::min(length_, single_lanes) : length_;
+    const std::size_t most = std::min({length, support_.size() / 4, rows_.size() - i});
     return most < lanes ? 0 : most < single_lanes ? most : most / single_lanes * single_lanes;
   }
 
@@ -70,6 +72,8 @@ class BlockAhead final : public Ahead {
     }
     seen_ = support_.changes();
   }
+
+  static constexpr std::size_t second_cache = 1 << 20;
 
   const DenseRows<U> rows_;
   const FeatureMajor<T>& support_;

@@ -62,7 +62,7 @@ class FeatureMajor final : public SupportSet {
   }
 
   void append(const Row& x, double norm) override {
-    if (size() == stride_) restride(2 * stride_ + 2 * lanes_of<T>);
+    if (size() == stride_) restride(next(stride_));
     write(n_++, x, norm);
   }
 
@@ -171,8 +171,14 @@ class FeatureMajor final : public SupportSet {
     for (std::size_t j = 0; j < features_; ++j) values_[j * stride_ + i] = 0;
   }
 
-  // Strides are 16, 48, 112 ..., never a power of 2, because then the values of one support vector would compete for
-  // few cache lines.
+  // Grows by an eighth, so that little room is left over. Never a multiple of 64, because then the values of one
+  // support vector would compete for few cache lines.
+  static std::size_t next(std::size_t stride) {
+    constexpr std::size_t step = lanes_of<T>;
+    const std::size_t wider = stride + std::max(2 * step, stride / (8 * step) * step);
+    return wider % 64 == 0 ? wider + step : wider;
+  }
+
   void restride(std::size_t stride) {
     std::vector<T> wider(features_ * stride);
     for (std::size_t j = 0; j < features_; ++j)

@@ -18,9 +18,11 @@ class Host final : public Backend {
  public:
   Layout initial_layout() const override { return Layout::FeatureMajor; }
 
-  // An inverted index pays off for sparse rows with thousands of columns and few nonzeros.
-  Layout layout_for(const Row& x, std::size_t features) const override {
-    const auto wide = [&](std::size_t nonzeros) { return features > 2048 && 16 * nonzeros < features; };
+  // An inverted index pays off for sparse rows with few nonzeros, if there are thousands of columns, or if the support
+  // vectors of hundreds of columns would leave the cache.
+  Layout layout_for(const Row& x, std::size_t features, std::size_t most) const override {
+    const bool large = features > 2048 || (features >= 256 && most > cache_numbers / features);
+    const auto wide = [&](std::size_t nonzeros) { return large && 16 * nonzeros < features; };
     const bool inverted = std::visit([&](const auto& row) { return row.sparse && wide(row.size()); }, x);
     return inverted ? Layout::InvertedIndex : Layout::FeatureMajor;
   }
@@ -32,6 +34,8 @@ class Host final : public Backend {
   }
 
  private:
+  static constexpr std::size_t cache_numbers = (2 << 20) / sizeof(double);
+
   template <class T>
   static std::unique_ptr<SupportSet> make(Layout layout, ReductionKind kind, std::size_t features) {
     const Reduction<T>& reduction = kind == ReductionKind::DotProduct ? dot_product<T>() : l1_distance<T>();

@@ -33,6 +33,8 @@ class RowBlock {
     if (rows < lanes) return transpose_some(x, rows, columns, out);
     if constexpr (std::is_same_v<U, double> && std::is_same_v<T, double>)
       return loops->transpose(x, columns, out, stride_);
+    if constexpr (std::is_same_v<U, float> && std::is_same_v<T, float>)
+      return loops->transpose_single(x, columns, out, stride_);
     for (std::size_t j = 0; j < columns; ++j, out += stride_)
       for (std::size_t a = 0; a < lanes; ++a) out[a] = static_cast<T>(x[a * columns + j]);
   }

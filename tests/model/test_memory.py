@@ -1,9 +1,13 @@
-"""Memory stays flat, however long the stream."""
+"""Memory stays flat, however long the stream, and little of it is spare room."""
 
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+from budgetron import OnlineClassifier
+from tests.helpers.members import make
 
 PROGRAM = """
 import sys
@@ -36,3 +40,39 @@ def test_a_million_rows_through_a_budget_of_100(name):
         [sys.executable, "-c", PROGRAM, name], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+B, D = 200, 100
+
+# The numbers beside the B x D of the support vectors: B x B matrices, and vectors of B numbers.
+BESIDE = {
+    "rbp": (0, 6),
+    "stoptron": (0, 6),
+    "forgetron": (0, 7),
+    "bogd": (0, 6),
+    "bogd_pp": (0, 7),
+    "bpa_s": (0, 7),
+    "bsgd": (0, 7),
+    "budget_perceptron": (1, 9),
+    "bpa_nn": (
+        1,
+        25,
+    ),  # of every support vector, the nearest in each of four groups
+    "bpa_p": (2, 16),
+    "projectron": (0.5, 9),
+    "projectron_pp": (0.5, 9),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_full_budget_has_little_spare_room(name, dtype):
+    r = np.random.default_rng(0)
+    X = r.standard_normal((1500, D)).astype(dtype)
+    y = r.integers(0, 2, len(X))
+    model = OnlineClassifier(make(name, budget=B), random_state=0).fit(X, y)
+    assert model.n_support_ == B
+    matrices, vectors = BESIDE[name]
+    stored = model._model.state()["support.values"].itemsize
+    needed = stored * B * D + 8 * B * (matrices * B + vectors)
+    assert model.memory_bytes_ <= 1.15 * needed
