@@ -192,8 +192,9 @@ void bind_features(nb::module_& m) {
   nb::class_<ByLeverage, LandmarkSelection>(m, "ByLeverage")
       .def(nb::init<std::size_t, std::size_t, std::size_t, Counter>(), "landmarks"_a, "rank"_a, "window"_a, "seed"_a);
   nb::class_<Nystrom, FeatureMap>(m, "Nystrom")
-      .def(nb::init<std::shared_ptr<const Kernel>, std::size_t, std::size_t, std::shared_ptr<LandmarkSelection>,
-                    std::size_t>(),
+      .def("__init__",
+           &init_with_lapack<Nystrom, std::shared_ptr<const Kernel>, std::size_t, std::size_t,
+                             std::shared_ptr<LandmarkSelection>, std::size_t>,
            "kernel"_a, "landmarks"_a, "rank"_a, "selection"_a, "features"_a);
 
   nb::class_<Covariance>(m, "Covariance");

@@ -1,6 +1,8 @@
 """One row at a time: the handle, and the estimators' short way."""
 
 import pickle
+import subprocess
+import sys
 import threading
 import warnings
 from time import process_time
@@ -332,3 +334,24 @@ def test_nystrom_landmarks():
     for x, label in zip(X, labels("binary", y), strict=True):
         one.learn_one(x, label)
     assert one.size <= 2
+
+
+def test_its_import_waits_neither_for_scipy_nor_for_scikit_learn():
+    script = (
+        "import sys, numpy as np; from budgetron import Gaussian, OneByOne, forgetron;"
+        "model = OneByOne(forgetron(Gaussian(0.5), budget=10), n_features=2);"
+        "model.learn_one(np.ones(2), 1); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert {"scipy", "sklearn", "pandas"}.isdisjoint(done.stdout.split())
+
+
+def test_parts_that_need_lapack_find_it():
+    script = (
+        "import numpy as np; from budgetron import Gaussian, OneByOne, nogd;"
+        "model = OneByOne(nogd(Gaussian(0.5), budget=3, rank=2), n_features=2);"
+        "rows = np.random.default_rng(0).normal(size=(20, 2));"
+        "print(np.isfinite([model.learn_one(x, 1 if x[0] > 0 else -1) for x in rows]).all())"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
