@@ -70,7 +70,7 @@ class Learner : public Part {
   // The number of rows that `run` has done since the learner was built.
   std::atomic<Counter> rows_done = 0;
   // The number of columns that the learner was widened to; 0 if it was not.
-  std::size_t columns = 0;
+  std::size_t widened_to = 0;
 
  private:
   mutable Guard guard_;

@@ -60,8 +60,8 @@ void restore(Learner& learner, nb::dict state) {
 
 // Throws if a learner that was widened has another number of columns; its lock is held.
 void check_columns(const Learner& learner, std::size_t columns) {
-  if (learner.columns == 0 || learner.columns == columns) return;
-  throw std::invalid_argument("The model was widened to " + std::to_string(learner.columns) + " features, X has " +
+  if (learner.widened_to == 0 || learner.widened_to == columns) return;
+  throw std::invalid_argument("The model was widened to " + std::to_string(learner.widened_to) + " features, X has " +
                               std::to_string(columns) + ".");
 }
 void check_columns(const Learner& learner, const Rows& rows) {
@@ -72,7 +72,7 @@ void widen(Learner& learner, std::size_t features, std::size_t outputs) {
   nb::gil_scoped_release free;
   std::unique_lock lock(learner.guard());
   learner.widen(features, outputs);
-  learner.columns = features;
+  learner.widened_to = features;
 }
 
 std::size_t run(Learner& learner, const BoundRows& X, const Array1<double>& y, std::optional<Array1<double>> weights,

@@ -53,6 +53,16 @@ class Encoded:
         found = [(int(learned[row]), width) for row, width in growth]
         return cls(table, X, encoding, after, found, learned)
 
+    def without_later_columns(self) -> Floats:
+        """The rows with 0 in the columns that come later."""
+        if not self.growth:
+            return self.X
+        X, known = self.X.copy(), self.before.width
+        for row, width in self.growth:
+            X[:row, known:width] = 0
+            known = width
+        return X
+
     def first(self, rows: int) -> Encoding:
         """The encoding as it is after these rows."""
         learned = np.arange(rows) if self.learned is None else self.learned[self.learned < rows]

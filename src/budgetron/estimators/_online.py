@@ -209,6 +209,8 @@ class Online(BaseEstimator):  # type: ignore[misc]
     def _whole_batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
         """Check the rows of a ``fit`` and build the model for all their columns and labels."""
         batch = self._batch(X, y, sample_weight, first=True)
+        if batch.encoded is not None:
+            self._refuse_encoded(batch.X, batch.encoded.encoding, True)
         self._know(batch.labels)
         self._adopt(self._new_model(batch.X, self._task(), batch.weights))
         self._keep_encoding(batch.encoded)
@@ -216,7 +218,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
 
     def _first_batch(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Batch:
         """Check the first batch and build the model for the columns and labels of its first row."""
-        batch = self._batch(X, y, sample_weight, first=True, **more)
+        batch = self._part_by_part(X, y, sample_weight, first=True, **more)
         start, *later = batch.growth
         self._know(None if batch.labels is None else batch.labels.first(start.n_labels))
         self._adopt(self._new_model(batch.X[:, : start.n_features], self._task(), batch.weights))
@@ -234,7 +236,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
                 labels = self._labels_without_checks(y, len(X))
                 if labels is not None:
                     return [Scored(self._learn_rows(X, labels, None, 0), self._n_labels())]
-            return self._learn_batch(self._batch(X, y, sample_weight, first=False, **more))
+            return self._learn_batch(self._part_by_part(X, y, sample_weight, first=False, **more))
         fresh = self._unfitted_copy()
         batch = fresh._first_batch(X, y, sample_weight, **more)
         try:
@@ -245,6 +247,13 @@ class Online(BaseEstimator):  # type: ignore[misc]
             raise
         self._install(fresh)
         return scores
+
+    def _part_by_part(self, X: Any, y: Any, sample_weight: Any, *, first: bool, **more: Any) -> Batch:
+        """Check a batch that is learned in parts; a column that comes later is not missing before."""
+        batch = self._batch(X, y, sample_weight, first=first, **more)
+        if batch.encoded is not None:
+            self._refuse_encoded(batch.encoded.without_later_columns(), batch.encoded.encoding, first)
+        return batch
 
     def _learn_batch(self, batch: Batch) -> list[Scored]:
         """Learn the parts of a batch; each has the columns and labels known at its first row."""
@@ -372,7 +381,6 @@ class Online(BaseEstimator):  # type: ignore[misc]
         encoded = Encoded.of(table, encoding, weights)
         if first:
             self.n_features_in_ = encoded.encoding.width
-        self._refuse_encoded(encoded.X, encoded.encoding, first)
         return encoded
 
     def _records_to_predict(self, X: Any) -> Floats:
