@@ -7,10 +7,12 @@
 
 #include "simd/coefficients.hpp"
 #include "simd/elementary.hpp"
+#include "simd/products.hpp"
 #include "simd/reductions.hpp"
 #include "simd/registers.hpp"
 #include "simd/symmetric.hpp"
 #include "simd/triangular.hpp"
+#include "simd/unit_upper.hpp"
 
 namespace budgetron {
 namespace {
@@ -226,6 +228,8 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     reduction<DotProduct, double>,
     reduction<L1Distance, float>,
     reduction<L1Distance, double>,
+    scattered<float>,
+    scattered<double>,
     gaussian,
     gaussian_single,
     laplacian,
@@ -237,6 +241,7 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     hadamard,
     transpose,
     dot,
+    products,
     add,
     add_single,
     add_squares,
@@ -252,6 +257,9 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     symmetric_multiply,
     symmetric_update,
     symmetric_update_multiply,
+    upper_multiply,
+    upper_update,
+    upper_multiply_update,
 };
 
 }  // namespace budgetron
