@@ -98,9 +98,10 @@ void fit(FeatureMap& map, const BoundRows& X) {
 }
 
 std::shared_ptr<FeatureMap> fourier(std::size_t features, std::shared_ptr<const Frequencies> frequencies,
-                                    Precision precision) {
-  if (precision == Precision::Single) return std::make_shared<Fourier<float>>(features, std::move(frequencies));
-  return std::make_shared<Fourier<double>>(features, std::move(frequencies));
+                                    Precision precision, std::size_t cache_bytes) {
+  if (precision == Precision::Single)
+    return std::make_shared<Fourier<float>>(features, std::move(frequencies), cache_bytes);
+  return std::make_shared<Fourier<double>>(features, std::move(frequencies), cache_bytes);
 }
 
 // `make` is called on first use, by a thread that does not hold the interpreter's lock.
@@ -172,7 +173,7 @@ void bind_features(nb::module_& m) {
       .def("transform", &transform, "rows"_a)
       .def("state", &map_state, nb::sig("def state(self) -> dict[str, object]"))
       .def("restore", &restore_map, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"));
-  m.def("fourier", &fourier, "features"_a, "frequencies"_a, "precision"_a);
+  m.def("fourier", &fourier, "features"_a, "frequencies"_a, "precision"_a, "cache_bytes"_a);
   nb::class_<HadamardFourier, FeatureMap>(m, "HadamardFourier")
       .def("__init__", &make_hadamard, "components"_a, "width"_a, "make"_a,
            nb::sig("def __init__(self, components: int, width: int, make: object) -> None"));
