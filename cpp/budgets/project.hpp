@@ -12,6 +12,7 @@
 #include "linalg/eigen.hpp"
 #include "model/budget.hpp"
 #include "model/expansion.hpp"
+#include "simd/vectors.hpp"
 
 namespace budgetron {
 
@@ -121,13 +122,20 @@ class ProjectLowRank final : public Budget {
   void insert(Expansion& f, const Term& term) override {
     if (f.size() < budget_) return f.append(term);
     if (!cut_) cut(f);
-    d_.assign(f.size(), 0.0);
-    for (std::size_t r = 0; r < D_.size(); ++r) add(dot(vector(r), term.row.k) / D_[r], vector(r), d_);
-    f.spread(term, 1, d_);
+    KernelBlock* const block = term.row.block;
+    if (block == nullptr) {  // the row of the cut, or the cut has failed
+      d_.resize(f.size());
+      project(term.row.k.data(), f.size(), 1, d_.data());
+      return f.spread(term, 1, d_);
+    }
+    if (term.row.place >= block->last) project_ahead(*block, term.row.place);
+    block->asked = term.row.place + 1;
+    const std::size_t at = (term.row.place - block->first) * block->stride;
+    f.spread(term, 1, Vector(block->projections).subspan(at, f.size()));
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(d_));
+    io.scratch(sizeof *this + bytes_of(d_) + bytes_of(z_));
     io.field("low_rank.cut", cut_);
     io.field("low_rank.V", V_);
     io.field("low_rank.D", D_);
@@ -137,9 +145,37 @@ class ProjectLowRank final : public Budget {
     return cut_ == 1 && n == budget_ && D_.size() <= rank_ && V_.size() == n * D_.size();
   }
   bool solves() const override { return true; }
+  bool support_is_final() const override { return cut_ == 1; }
 
  private:
   Vector vector(std::size_t r) const { return {V_.data() + r * budget_, budget_}; }
+
+  // Projects the row at `place` and, if rows have been projected often enough lately, those after it.
+  void project_ahead(KernelBlock& block, std::size_t place) {
+    constexpr std::size_t seldom = 4;  // projecting a row alone takes about this many times as long
+    const std::size_t rows = place - block.asked < seldom ? block.rows - place : 1;
+    block.first = place;
+    block.last = place + rows;
+    block.projections.resize(rows * block.stride);
+    project(block.K.data() + place * block.stride, block.stride, rows, block.projections.data());
+  }
+
+  // d = V D^-1 V'k for several rows k, with the same bits as one by one.
+  void project(const double* k, std::size_t stride, std::size_t rows, double* d) {
+    const std::size_t n = budget_, whole = n / lanes * lanes;
+    z_.resize(D_.size() * rows);
+    loops->products(V_.data(), D_.size(), k, stride, rows, n, z_.data(), rows);
+    for (std::size_t r = 0; r < D_.size(); ++r)
+      for (std::size_t a = 0; a < rows; ++a) z_[r * rows + a] /= D_[r];
+    if (D_.empty()) std::fill_n(d, rows * stride, 0.0);
+    dot_product<double>().block(z_.data(), rows, rows, D_.size(), V_.data(), n, whole, d, stride);
+    for (std::size_t a = 0; a < rows; ++a)
+      for (std::size_t i = whole; i < n; ++i) {
+        double sum = 0;
+        for (std::size_t r = 0; r < D_.size(); ++r) sum += z_[r * rows + a] * V_[r * n + i];
+        d[a * stride + i] = sum;
+      }
+  }
 
   void cut(Expansion& f) {
     const std::size_t n = f.size();
@@ -168,7 +204,7 @@ class ProjectLowRank final : public Budget {
   std::size_t budget_, rank_;
   Counter cut_ = 0;            // 1 once the span is reduced
   std::vector<double> V_, D_;  // leading eigenvectors, concatenated, and their eigenvalues
-  std::vector<double> d_;
+  std::vector<double> d_, z_;
 };
 
 }  // namespace budgetron

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +33,10 @@ class Covariance : public Part {
   virtual bool possible(std::size_t c, double q, double factor) = 0;
   // Observes z with precision q: Sigma_c^-1 += q z z'. Writes Sigma_c z before and after the observation.
   virtual void observe(std::size_t c, Vector z, double q, std::span<double> before, std::span<double> after) = 0;
+  // Whether it is certain in advance that `possible` will hold, for any factor up to this one; if so, observe_at_once
+  // may be called instead of `confidence`, `possible` and `observe`. It returns z'Sigma_c z, with the same bits.
+  virtual bool certainly_possible(std::size_t, Vector, double, double) { return false; }
+  virtual double observe_at_once(std::size_t, Vector, double, std::span<double>, std::span<double>) { return 0; }
   // Adapts to changed coordinates; new ones start with the initial variance.
   virtual void change(const Change&) = 0;
   // `added` features are appended. Two classes have one matrix; with more, both start with it.
@@ -50,23 +55,13 @@ class FullCovariance final : public Covariance {
   void begin(std::size_t outputs) override {
     for (auto* rows : {&U_, &D_, &f_}) rows->assign(outputs, {});
     most_.assign(outputs, 0);
+    total_.assign(outputs, 0);
     next_bound_.assign(outputs, 0);
   }
 
   double confidence(std::size_t c, Vector z) override {
-    const std::size_t m = z.size();
-    if (D_[c].empty()) {
-      U_[c].assign(start_of(m), 0.0);
-      D_[c].assign(m, start_);
-    }
-    auto& f = f_[c];  // U'z
-    f.resize(m);
-    double conf = 0;
-    for (std::size_t j = 0; j < m; ++j) {
-      f[j] = z[j] + dot(column(c, j), z);
-      conf += D_[c][j] * f[j] * f[j];
-    }
-    return conf;
+    allocate(c, z.size());
+    return loops->upper_multiply(U_[c].data(), D_[c].data(), z.size(), z.data(), 1, f_[c].data()).confidence;
   }
 
   // Uses an upper bound on |U| that is updated at every step in O(m). After many steps the bound may be far too large;
@@ -79,22 +74,31 @@ class FullCovariance final : public Covariance {
 
   void observe(std::size_t c, Vector, double q, std::span<double> before, std::span<double> after) override {
     most_[c] = next_bound_[c];
-    const std::vector<double>& f = f_[c];
-    std::vector<double>& D = D_[c];
-    std::fill(before.begin(), before.end(), 0.0);  // becomes Sigma z, column by column
-    old_.resize(D.size());
-    double last = 1 / q;
-    for (std::size_t j = 0; j < D.size(); ++j) {
-      const double v = D[j] * f[j], next = last + f[j] * v;
-      const auto u = column(c, j);
-      std::copy(u.begin(), u.end(), old_.begin());
-      add(-f[j] / last, before.first(j), u);
-      add(v, Vector(old_).first(j), before);
-      before[j] = v;
-      D[j] *= last / next;
-      last = next;
-    }
-    for (std::size_t j = 0; j < D.size(); ++j) after[j] = before[j] / (q * last);
+    shrink(q, loops->upper_update(U_[c].data(), D_[c].data(), D_[c].size(), q, f_[c].data(), before.data()), before,
+           after);
+  }
+
+  // |f| is at most F = |U| |z|_1, and the sum of |v| at most S = F trace(D): coarse, but known without a pass over U.
+  bool certainly_possible(std::size_t c, Vector z, double q, double factor) override {
+    allocate(c, z.size());
+    const double length = std::sqrt(static_cast<double>(z.size()) * dot(z, z));  // at least |z|_1
+    const auto certain = [&] {
+      if (most_[c] == 0) bound(c);
+      const double F = most_[c] * length, S = F * total_[c], growth = q * F * S;
+      return most_[c] + growth * most_[c] <= spare * largest_in_U && moderate_square((1 / q + F * S) / spare) &&
+             moderate(factor * S * most_[c] / spare);
+    };
+    if (certain()) return true;
+    most_[c] = 0;
+    return certain();
+  }
+  double observe_at_once(std::size_t c, Vector z, double q, std::span<double> before,
+                         std::span<double> after) override {
+    const Observed seen =
+        loops->upper_multiply_update(U_[c].data(), D_[c].data(), z.size(), z.data(), q, f_[c].data(), before.data());
+    most_[c] += seen.growth * most_[c];
+    shrink(q, seen, before, after);
+    return seen.confidence;
   }
 
   void change(const Change& change) override {
@@ -113,11 +117,12 @@ class FullCovariance final : public Covariance {
       if (!D_[c].empty()) insert(c, D_[c].size(), added);
     for (auto* rows : {&U_, &D_, &f_}) copy_outputs(*rows, outputs, {});
     most_.assign(U_.size(), 0);
+    total_.assign(U_.size(), 0);
     next_bound_.assign(U_.size(), 0);
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(U_) + bytes_of(D_) + bytes_of(f_) + bytes_of(old_) + bytes_of(most_) +
+    io.scratch(sizeof *this + bytes_of(U_) + bytes_of(D_) + bytes_of(f_) + bytes_of(most_) + bytes_of(total_) +
                bytes_of(next_bound_));
     if (io.restoring()) most_.assign(U_.size(), 0);
     for (const auto& f : f_) io.scratch(bytes_of(f));
@@ -139,11 +144,31 @@ class FullCovariance final : public Covariance {
 
  private:
   static constexpr double largest_in_U = 1e70;
+  static constexpr double spare = 1e-3;  // for rounding
+
+  void allocate(std::size_t c, std::size_t m) {
+    if (D_[c].empty()) {
+      U_[c].assign(start_of(m), 0.0);
+      D_[c].assign(m, start_);
+    }
+    f_[c].resize(m);
+  }
+
+  // Sigma z after the observation, from Sigma z before it.
+  static void shrink(double q, const Observed& seen, std::span<const double> before, std::span<double> after) {
+    for (std::size_t j = 0; j < before.size(); ++j) after[j] = before[j] / (q * seen.last);
+  }
+
+  // Bounds on U and D. No observation makes D larger.
+  void bound(std::size_t c) {
+    most_[c] = std::max(largest_of(U_[c]), 1.0);
+    total_[c] = std::accumulate(D_[c].begin(), D_[c].end(), 0.0);
+  }
 
   // The same with the current bound; stores the bound after the observation in next_bound_.
   bool bounded(std::size_t c, double q, double factor) {
     const std::vector<double>&f = f_[c], &D = D_[c];
-    if (most_[c] == 0) most_[c] = std::max(largest_of(U_[c]), 1.0);
+    if (most_[c] == 0) bound(c);
     double last = 1 / q, sum = 0, growth = 0;  // sum of |v|
     for (std::size_t j = 0; j < D.size(); ++j) {
       const double v = D[j] * f[j], more = std::fabs(f[j]) / last * sum;
@@ -156,8 +181,6 @@ class FullCovariance final : public Covariance {
   }
 
   static std::size_t start_of(std::size_t j) { return j * (j - (j > 0 ? 1 : 0)) / 2; }
-  // The part of column j above the diagonal.
-  std::span<double> column(std::size_t c, std::size_t j) { return std::span(U_[c]).subspan(start_of(j), j); }
 
   // Inserts new, independent coordinates at `at`.
   void insert(std::size_t c, std::size_t at, std::size_t added) {
@@ -221,8 +244,8 @@ class FullCovariance final : public Covariance {
   std::vector<std::vector<double>> D_;  // outputs x m
   std::vector<std::vector<double>> f_;  // outputs x m
   std::vector<double> most_;            // outputs: upper bound on |U|, at least 1; 0 if unknown
-  std::vector<double> next_bound_;      // the same after the pending observation
-  std::vector<double> old_;
+  std::vector<double> total_;           // outputs: upper bound on the trace of D, if most_ is known
+  std::vector<double> next_bound_;      // most_ after the pending observation
 };
 
 // The diagonal only: O(m).

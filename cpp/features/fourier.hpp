@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,18 +23,21 @@
 
 namespace budgetron {
 
-// Stores the frequencies u_ij of the columns seen so far, each column contiguous. Memory grows with the columns seen,
-// not with the number of columns. A row of the other precision is first converted, as if it had been passed in this
-// one.
+// A cache has the frequencies u_ij of columns seen so far, each column contiguous. A row of the other precision is
+// first converted, as if it had been passed in this one.
 //
-// The state is the list of columns seen. A restored map draws their frequencies on first use.
+// If the columns of a sparse row no longer fit in the cache, it is emptied first: frequencies are a function of the
+// column, so they can be drawn again. A dense row needs all columns, and then all are kept.
+//
+// The state is the list of columns in the cache. A restored map draws their frequencies on first use.
 template <class T>
 class Fourier final : public FeatureMap {
  public:
-  Fourier(std::size_t features, std::shared_ptr<const Frequencies> frequencies)
+  Fourier(std::size_t features, std::shared_ptr<const Frequencies> frequencies, std::size_t cache_bytes)
       : features_(features),
         D_(frequencies->components()),
         stride_((D_ + single_lanes - 1) / single_lanes * single_lanes),
+        most_(cache_bytes / (stride_ * sizeof(T))),
         frequencies_(std::move(frequencies)) {}
 
   std::size_t size() const override { return 2 * D_; }
@@ -46,7 +49,7 @@ class Fourier final : public FeatureMap {
     for (std::size_t i = 0; i < rows.size(); ++i) std::visit([&](const auto& row) { see(row); }, rows[i]);
   }
 
-  // New columns are appended; only the first dense row changes the order.
+  // New columns are appended. Only the first dense row, and emptying the cache, change the order.
   void begin_preparing() override {
     known_before_ = columns();
     places_before_.reset();
@@ -64,17 +67,18 @@ class Fourier final : public FeatureMap {
   void transform(const Stretch& rows, std::span<double> Z) const override {
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (!std::visit([&](const auto& row) { return drawn_for(row) && known(row); }, rows[i])) {
-        Fourier aside(features_, frequencies_);
+        Fourier aside(features_, frequencies_, std::numeric_limits<std::size_t>::max());
         aside.known_ = this;
         aside.prepare(rows);
         return aside.transform(rows, Z);
       }
-    std::vector<T> angles(rows.size() * stride_);
-    std::visit([&](const auto& view) { multiply(view, rows, angles); }, rows.rows.view());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto z = Z.subspan(i * size(), size());
-      turn(angles.data() + i * stride_, z.data());
-    }
+    const auto fill = [&](T* angles, std::size_t stride) {
+      std::visit([&](const auto& view) { multiply(view, rows, angles, stride); }, rows.rows.view());
+      for (std::size_t i = 0; i < rows.size(); ++i) turn(angles + i * stride, Z.data() + i * size());
+    };
+    if constexpr (std::is_same_v<T, double>)
+      if (stride_ == D_) return fill(Z.data() + D_, size());  // each cosine overwrites its angle
+    fill(std::make_unique_for_overwrite<T[]>(rows.size() * stride_).get(), stride_);
   }
 
   void widen(std::size_t columns) override {
@@ -126,12 +130,18 @@ class Fourier final : public FeatureMap {
     std::vector<T> U(features_ * stride_);
     for (std::size_t j = 0; j < features_; ++j) draw(j, U.data() + j * stride_);
     U_ = std::move(U);
-    places_before_ = std::exchange(places_, {});
+    set_places_aside();
     all_ = drawn_ = true;
   }
   template <class V>
   void see(const SparseRow<V>& row) {
     if (all_columns()) return;
+    std::size_t added = 0;
+    row.each([&](std::size_t j, V) { added += places_.contains(j) ? 0 : 1; });
+    if (added == 0) return;
+    const bool overflows = columns() + added > std::max(most_, row.nonzeros);
+    if (overflows) empty();
+    if (drawn()) make_room(overflows ? row.nonzeros : columns() + added);
     row.each([&](std::size_t j, V) {
       if (places_.contains(j)) return;
       if (drawn()) {
@@ -140,6 +150,22 @@ class Fourier final : public FeatureMap {
       }
       places_.emplace(j, places_.size());
     });
+  }
+
+  void empty() {
+    set_places_aside();
+    U_.clear();
+    drawn_ = true;
+  }
+  // Empties places_; forget_prepared restores what it was at first.
+  void set_places_aside() {
+    if (!places_before_) places_before_ = std::move(places_);
+    places_ = {};
+  }
+  // Memory for this many columns. It doubles, but no further than the cache may grow.
+  void make_room(std::size_t columns) {
+    const std::size_t held = U_.capacity() / stride_;
+    if (columns > held) U_.reserve(std::max(columns, std::min(2 * held, most_)) * stride_);
   }
 
   template <class V>
@@ -192,46 +218,35 @@ class Fourier final : public FeatureMap {
 
   // u_i'x for all components and rows: one product for dense rows, a sum over nonzeros for sparse rows.
   template <class V>
-  void multiply(const DenseRows<V>& view, const Stretch& rows, std::span<T> angles) const {
+  void multiply(const DenseRows<V>& view, const Stretch& rows, T* angles, std::size_t stride) const {
     RowBlock<T> x;
     x.take(view, rows.first, rows.size());
-    dot_product<T>().block(x.from(0), x.stride(), rows.size(), features_, U_.data(), stride_, stride_, angles.data(),
-                           stride_);
+    dot_product<T>().block(x.from(0), x.stride(), rows.size(), features_, U_.data(), stride_, stride_, angles, stride);
   }
   template <class V>
-  void multiply(const SparseRows<V>&, const Stretch& rows, std::span<T> angles) const {
+  void multiply(const SparseRows<V>&, const Stretch& rows, T* angles, std::size_t stride) const {
     std::vector<T> values;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto row = std::get<SparseRow<V>>(rows[i]);
       values.assign(row.values, row.values + row.nonzeros);
-      const auto r = angles.subspan(i * stride_, stride_);
+      T* const r = angles + i * stride;
       if (in_order())
-        dot_product<T>().sparse(values.data(), row.indices, row.nonzeros, U_.data(), stride_, stride_, r.data(),
-                                r.data());
+        scatter(row.with(values.data()), [&](std::size_t j) { return U_.data() + j * stride_; }, r);
       else
-        add_up(row.with(values.data()), r);
+        scatter(row.with(values.data()), [&](std::size_t j) { return U_.data() + places_.at(j) * stride_; }, r);
     }
   }
 
-  // The same for columns stored in order of appearance. Float sums restart after each run of columns.
-  void add_up(const SparseRow<T>& row, std::span<T> r) const {
-    constexpr bool single = std::is_same_v<T, float>;
-    std::vector<T> sums(stride_);
-    std::fill(r.begin(), r.end(), T{0});
-    for (std::size_t i = 0; i < row.nonzeros; ++i) {
-      const auto j = static_cast<std::size_t>(row.indices[i]);
-      const T* const u = U_.data() + places_.at(j) * stride_;
-      if constexpr (single)
-        loops->add_single(row.values[i], u, sums.data(), stride_);
-      else
-        loops->add(row.values[i], u, r.data(), stride_);
-      const bool run_ends =
-          i + 1 == row.nonzeros || static_cast<std::size_t>(row.indices[i + 1]) / single_run > j / single_run;
-      if (single && run_ends) {
-        std::transform(r.begin(), r.end(), sums.begin(), r.begin(), std::plus<>());
-        std::fill(sums.begin(), sums.end(), T{0});
-      }
-    }
+  // r = sum of x_j times the frequencies of column j, at(j).
+  template <class At>
+  void scatter(const SparseRow<T>& row, At at, T* r) const {
+    std::vector<const T*> columns;
+    columns.reserve(row.nonzeros);
+    row.each([&](std::size_t j, T) { columns.push_back(at(j)); });
+    if constexpr (std::is_same_v<T, float>)
+      loops->scattered_single(row.values, row.indices, row.nonzeros, columns.data(), stride_, r);
+    else
+      loops->scattered_double(row.values, row.indices, row.nonzeros, columns.data(), stride_, r);
   }
 
   void turn(const float* angles, double* z) const {
@@ -242,6 +257,7 @@ class Fourier final : public FeatureMap {
   }
 
   std::size_t features_, D_, stride_;
+  std::size_t most_;  // columns of the cache, unless a row has more
   std::shared_ptr<const Frequencies> frequencies_;
   const Fourier* known_ = nullptr;                       // source of columns that are already drawn
   bool all_ = false;                                     // all columns were seen and are stored in order
@@ -251,7 +267,7 @@ class Fourier final : public FeatureMap {
   mutable std::atomic<bool> drawn_ = true;
   mutable std::vector<T> U_;      // columns() x stride_, if drawn
   std::size_t known_before_ = 0;  // number of columns at begin_preparing
-  // places_ at begin_preparing, if a dense row has replaced it since.
+  // places_ as they were since begin_preparing, before they were first replaced.
   std::optional<std::unordered_map<std::size_t, std::size_t>> places_before_;
 };
 

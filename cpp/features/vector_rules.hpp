@@ -160,9 +160,14 @@ class OnlineNewton final : public OfGradient {
   void descend(std::size_t c, double slope, Vector z, std::span<double> w) override {
     before_.resize(z.size());
     after_.resize(z.size());
-    const double q = std::max(slope * slope, least_precision), conf = inverse_->confidence(c, z);
-    if (!inverse_->possible(c, q, eta_ * slope / (1 + q * conf))) return;
-    inverse_->observe(c, z, q, before_, after_);
+    const double q = std::max(slope * slope, least_precision);
+    if (inverse_->certainly_possible(c, z, q, eta_ * std::fabs(slope))) {
+      inverse_->observe_at_once(c, z, q, before_, after_);
+    } else {
+      const double conf = inverse_->confidence(c, z);
+      if (!inverse_->possible(c, q, eta_ * slope / (1 + q * conf))) return;
+      inverse_->observe(c, z, q, before_, after_);
+    }
     add(-eta_ * slope, after_, w);
   }
 
@@ -254,35 +259,49 @@ class AROW : public VectorRule {
   bool steps() const final { return gap_ != 0; }
   void commit(const Question& question, Vector z, Weights& w) final {
     if (!steps()) return;
-    double conf = 0;
-    each_output(question.v, [&](std::size_t c, double) { conf += sigma_->confidence(c, z); });
-    const double q = std::max(weight_ / r_, least_precision), beta = 1 / (conf + 1 / q);
-    bool possible = true;
-    each_output(question.v, [&](std::size_t c, double) { possible = possible && sigma_->possible(c, q, beta * gap_); });
-    if (!possible) return;
-    before_.resize(z.size());
+    const double q = std::max(weight_ / r_, least_precision);
+    for (auto& before : before_) before.resize(z.size());
     after_.resize(z.size());
-    each_output(question.v, [&](std::size_t c, double v) {
-      sigma_->observe(c, z, q, before_, after_);
-      add(beta * gap_ * v, before_, w[c]);
-    });
+    std::vector<double>* before = before_;
+    double conf = 0;
+    if (possible_of_each(question.v,
+                         [&](std::size_t c) { return sigma_->certainly_possible(c, z, q, q * std::fabs(gap_)); })) {
+      each_output(question.v,
+                  [&](std::size_t c, double) { conf += sigma_->observe_at_once(c, z, q, *before++, after_); });
+    } else {
+      each_output(question.v, [&](std::size_t c, double) { conf += sigma_->confidence(c, z); });
+      const double factor = gap_ / (conf + 1 / q);
+      if (!possible_of_each(question.v, [&](std::size_t c) { return sigma_->possible(c, q, factor); })) return;
+      each_output(question.v, [&](std::size_t c, double) { sigma_->observe(c, z, q, *before++, after_); });
+    }
+    const double beta = 1 / (conf + 1 / q);
+    before = before_;
+    each_output(question.v, [&](std::size_t c, double v) { add(beta * gap_ * v, *before++, w[c]); });
   }
   void change(const Change& change, Weights&) final { sigma_->change(change); }
   void widen(std::size_t, std::size_t added, Weights& w) final { sigma_->widen(added, w.outputs()); }
   void fields(Fields& io) final {
-    io.scratch(sizeof *this + bytes_of(before_) + bytes_of(after_));
+    io.scratch(sizeof *this + bytes_of(before_[0]) + bytes_of(before_[1]) + bytes_of(after_));
     sigma_->fields(io);
   }
   bool is_consistent(std::size_t features) const final { return sigma_->is_consistent(features); }
 
  private:
+  // Whether it is possible for every output that the step changes.
+  template <class Possible>
+  static bool possible_of_each(const Direction& v, Possible possible) {
+    bool all = true;
+    each_output(v, [&](std::size_t c, double) { all = all && possible(c); });
+    return all;
+  }
+
   // The desired change of f; 0 for no step.
   virtual double gap(const Round& round) const { return round.y * std::max(0.0, 1 - round.y * round.fx); }
 
   double r_;
   std::shared_ptr<Covariance> sigma_;
   double gap_ = 0, weight_ = 1;
-  std::vector<double> before_, after_;  // Sigma z
+  std::vector<double> before_[2], after_;  // Sigma z, of each output that the step changes
 };
 
 // For regression (Vaits & Crammer 2011): w += beta (y - f) Sigma z if |y - f| > epsilon. With epsilon = 0 this is

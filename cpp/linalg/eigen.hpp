@@ -1,5 +1,5 @@
-// Eigendecomposition of a symmetric matrix by LAPACK's dsyevd. The pointer to the routine is set when the module is
-// loaded.
+// Eigendecomposition of a symmetric matrix by LAPACK's dsyevd. The pointer to the routine is set before a part that
+// needs it is made.
 #pragma once
 
 #include <algorithm>

@@ -16,6 +16,8 @@ class Budget : public Part {
   // Whether it solves linear systems of the kernel matrix. Their condition number would magnify single-precision
   // rounding, so kernels are then computed in double.
   virtual bool solves() const { return false; }
+  // Whether the support vectors will not change any more. Kernel rows are then part of a block.
+  virtual bool support_is_final() const { return false; }
 };
 
 }  // namespace budgetron

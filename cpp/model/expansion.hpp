@@ -24,11 +24,23 @@
 
 namespace budgetron {
 
+// The kernel rows of several examples, if the support vectors do not change any more. A budget keeps here what it has
+// computed from them ahead of time.
+struct KernelBlock {
+  std::size_t rows = 0, stride = 0;
+  std::vector<double> K;            // rows x stride
+  std::vector<double> projections;  // of rows first .. last, with the same stride
+  std::size_t first = 0, last = 0;
+  std::size_t asked = 0;  // the row after the last one whose projection was asked for
+};
+
 // The kernel row of an example: k_i = k(s_i, x) for the current support vectors.
 struct KernelRow {
   Vector k;
   double kxx;
-  double norm;  // norm of x, as defined by the kernel's reduction
+  double norm;                   // norm of x, as defined by the kernel's reduction
+  KernelBlock* block = nullptr;  // the block that it is a row of, if any
+  std::size_t place = 0;
 };
 
 // The term beta v k(x,.) that a budget inserts, with what the round already knows about it.

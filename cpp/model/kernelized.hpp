@@ -43,6 +43,7 @@ class Kernelized final : public ExpansionLearner {
   }
 
  protected:
+  bool support_is_final() const override { return budget_->support_is_final(); }
   bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) override {
     Question question = task_->ask(f, y, row.kxx, weight);
     question.round.t = t_ + 1;

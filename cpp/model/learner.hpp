@@ -91,7 +91,7 @@ class ExpansionLearner : public Learner {
   std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) final {
     KernelRows kernel_rows(rows, f_, look_ahead);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const KernelRow row = kernel_rows.at(i);
+      const KernelRow row = support_is_final() ? kernel_rows.in_block(i) : kernel_rows.at(i);
       const auto f = scores.subspan(i * outputs(), outputs());
       f_.scores(row.k, f);
       const double weight = weights.empty() ? 1 : weights[i];
@@ -115,6 +115,9 @@ class ExpansionLearner : public Learner {
 
   // One round; f = f(x) before the update. Returns false, with nothing changed, if the step exceeds the limits.
   virtual bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) = 0;
+
+  // Whether the support vectors will not change any more.
+  virtual bool support_is_final() const { return false; }
 
   Expansion f_;
 };

@@ -1,4 +1,4 @@
-// The module: finds LAPACK, the loops and the backend, and binds the parts.
+// The module: finds the loops, the backend and, when a part needs it, LAPACK; and binds the parts.
 #include "python/bind.hpp"
 
 #include <cstdlib>
@@ -10,15 +10,16 @@
 #include "support/host.hpp"
 
 namespace budgetron {
-namespace {
 
-// Takes LAPACK from SciPy.
 void find_lapack() {
+  if (dsyevd != nullptr) return;
   const nb::object capsule = nb::module_::import_("scipy.linalg.cython_lapack").attr("__pyx_capi__")["dsyevd"];
   void* pointer = PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
   if (pointer == nullptr) throw nb::python_error();
   dsyevd = reinterpret_cast<Dsyevd>(pointer);
 }
+
+namespace {
 
 std::vector<std::string> instruction_sets() {
   std::vector<std::string> names;
@@ -46,7 +47,6 @@ void find_backend() {
 
 NB_MODULE(_core, m) {
   using namespace budgetron;
-  find_lapack();
   find_loops();
   find_backend();
   m.def("instruction_set", [] { return loops->name; }, "The one in use.");

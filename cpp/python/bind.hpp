@@ -13,8 +13,10 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <new>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -34,6 +36,16 @@ using Matrix = nb::ndarray<const T, nb::shape<-1, -1>, nb::c_contig, nb::device:
 using Writable1 = nb::ndarray<double, nb::shape<-1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using NewArray = nb::ndarray<nb::numpy, T>;
+
+// Takes LAPACK from SciPy, whose import takes longer than NumPy's. Parts that call `symmetric_eigen` are made after it.
+void find_lapack();
+
+// Makes a part that calls `symmetric_eigen`.
+template <class P, class... Arguments>
+void init_with_lapack(P* part, Arguments... arguments) {
+  find_lapack();
+  new (part) P(std::move(arguments)...);
+}
 
 // The data of an array from Python. The Python side copies unaligned arrays; this check is the last defence.
 template <class T, class... Kind>

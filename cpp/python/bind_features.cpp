@@ -98,9 +98,10 @@ void fit(FeatureMap& map, const BoundRows& X) {
 }
 
 std::shared_ptr<FeatureMap> fourier(std::size_t features, std::shared_ptr<const Frequencies> frequencies,
-                                    Precision precision) {
-  if (precision == Precision::Single) return std::make_shared<Fourier<float>>(features, std::move(frequencies));
-  return std::make_shared<Fourier<double>>(features, std::move(frequencies));
+                                    Precision precision, std::size_t cache_bytes) {
+  if (precision == Precision::Single)
+    return std::make_shared<Fourier<float>>(features, std::move(frequencies), cache_bytes);
+  return std::make_shared<Fourier<double>>(features, std::move(frequencies), cache_bytes);
 }
 
 // `make` is called on first use, by a thread that does not hold the interpreter's lock.
@@ -172,7 +173,7 @@ void bind_features(nb::module_& m) {
       .def("transform", &transform, "rows"_a)
       .def("state", &map_state, nb::sig("def state(self) -> dict[str, object]"))
       .def("restore", &restore_map, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"));
-  m.def("fourier", &fourier, "features"_a, "frequencies"_a, "precision"_a);
+  m.def("fourier", &fourier, "features"_a, "frequencies"_a, "precision"_a, "cache_bytes"_a);
   nb::class_<HadamardFourier, FeatureMap>(m, "HadamardFourier")
       .def("__init__", &make_hadamard, "components"_a, "width"_a, "make"_a,
            nb::sig("def __init__(self, components: int, width: int, make: object) -> None"));
@@ -192,8 +193,9 @@ void bind_features(nb::module_& m) {
   nb::class_<ByLeverage, LandmarkSelection>(m, "ByLeverage")
       .def(nb::init<std::size_t, std::size_t, std::size_t, Counter>(), "landmarks"_a, "rank"_a, "window"_a, "seed"_a);
   nb::class_<Nystrom, FeatureMap>(m, "Nystrom")
-      .def(nb::init<std::shared_ptr<const Kernel>, std::size_t, std::size_t, std::shared_ptr<LandmarkSelection>,
-                    std::size_t>(),
+      .def("__init__",
+           &init_with_lapack<Nystrom, std::shared_ptr<const Kernel>, std::size_t, std::size_t,
+                             std::shared_ptr<LandmarkSelection>, std::size_t>,
            "kernel"_a, "landmarks"_a, "rank"_a, "selection"_a, "features"_a);
 
   nb::class_<Covariance>(m, "Covariance");

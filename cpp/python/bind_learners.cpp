@@ -329,7 +329,7 @@ void bind_learners(nb::module_& m) {
   nb::class_<ProjectPlus, Budget>(m, "ProjectPlus")
       .def(nb::init<std::size_t, std::shared_ptr<const Threshold>, double>(), "budget"_a, "threshold"_a, "U"_a);
   nb::class_<ProjectLowRank, Budget>(m, "ProjectLowRank")
-      .def(nb::init<std::size_t, std::size_t>(), "budget"_a, "rank"_a);
+      .def("__init__", &init_with_lapack<ProjectLowRank, std::size_t, std::size_t>, "budget"_a, "rank"_a);
   nb::class_<Maintained, Budget>(m, "Maintained");
   nb::class_<RemoveSmallest, Maintained>(m, "RemoveSmallest").def(nb::init<std::size_t>(), "budget"_a);
   nb::class_<ProjectSmallest, Maintained>(m, "ProjectSmallest").def(nb::init<std::size_t>(), "budget"_a);

@@ -8,11 +8,13 @@
 #include "simd/coefficients.hpp"
 #include "simd/elementary.hpp"
 #include "simd/merging.hpp"
+#include "simd/products.hpp"
 #include "simd/reductions.hpp"
 #include "simd/registers.hpp"
 #include "simd/row_blocks.hpp"
 #include "simd/symmetric.hpp"
 #include "simd/triangular.hpp"
+#include "simd/unit_upper.hpp"
 
 namespace budgetron {
 namespace {
@@ -267,6 +269,8 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     reduction<DotProduct, double>,
     reduction<L1Distance, float>,
     reduction<L1Distance, double>,
+    scattered<float>,
+    scattered<double>,
     gaussian,
     gaussian_single,
     laplacian,
@@ -279,6 +283,7 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     transpose,
     transpose_single,
     dot,
+    products,
     add,
     add_single,
     add_squares,
@@ -303,6 +308,9 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     symmetric_multiply,
     symmetric_update,
     symmetric_update_multiply,
+    upper_multiply,
+    upper_update,
+    upper_multiply_update,
 };
 
 }  // namespace budgetron

@@ -51,6 +51,14 @@ struct Pairs {
   double ktt;
 };
 
+// What an observation of precision q along z does to U D U', with f = U'z and v = D f.
+struct Observed {
+  double confidence;  // z' U D U' z
+  double last;        // 1/q + confidence
+  double sum;         // of |v|
+  double growth;      // a bound on the change of a number in U, relative to the largest in U
+};
+
 struct Loops {
   const char* name;
   // <x, s> = sum_j x_j s_j, with norm |x|^2.
@@ -59,6 +67,11 @@ struct Loops {
   // |x - s|_1 = sum_j |x_j - s_j|, with norm |x|_1.
   Reduction<float> l1_distance_single;
   Reduction<double> l1_distance_double;
+  // <x, s> of a sparse x, if columns[i] is the column of its nonzero i.
+  void (*scattered_single)(const float* x, const std::int32_t* indices, std::size_t nonzeros,
+                           const float* const* columns, std::size_t n, float* r);
+  void (*scattered_double)(const double* x, const std::int32_t* indices, std::size_t nonzeros,
+                           const double* const* columns, std::size_t n, double* r);
   // gaussian: k = exp(-gamma max(norm + norms - 2 r, 0)). laplacian: k = exp(-gamma max(r, 0)). exponential: r <-
   // exp(r), for arguments up to 709. All are accurate to 2 ulp, and n is a multiple of the lane count.
   void (*gaussian)(const double* r, const double* norms, double norm, Rate<double> gamma, std::size_t n, double* k);
@@ -76,6 +89,9 @@ struct Loops {
   void (*transpose)(const double* x, std::size_t columns, double* out, std::size_t out_stride);
   void (*transpose_single)(const float* x, std::size_t columns, float* out, std::size_t out_stride);
   double (*dot)(const double* a, const double* b, std::size_t n);
+  // out_ra = <V_r, K_a> for vectors of n numbers, those of V without gaps between them.
+  void (*products)(const double* V, std::size_t rank, const double* K, std::size_t K_stride, std::size_t rows,
+                   std::size_t n, double* out, std::size_t out_stride);
   // add: y += c x. add_squares: y += x^2. scale: y *= c.
   void (*add)(double c, const double* x, double* y, std::size_t n);
   void (*add_single)(float c, const float* x, float* y, std::size_t n);
@@ -121,6 +137,12 @@ struct Loops {
   void (*symmetric_update)(double* P, std::size_t n, const double* u, double drift, double most);
   double (*symmetric_update_multiply)(double* P, std::size_t n, const double* u, double drift, double most,
                                       const double* z, double* out);
+  // U D U' and its observation, as in unit_upper.hpp. multiply: f = U'z. update: U, D, and before = U D f of the old
+  // U and D. Both in one pass give the same bits as one after the other.
+  Observed (*upper_multiply)(const double* U, const double* D, std::size_t m, const double* z, double q, double* f);
+  Observed (*upper_update)(double* U, double* D, std::size_t m, double q, double* f, double* before);
+  Observed (*upper_multiply_update)(double* U, double* D, std::size_t m, const double* z, double q, double* f,
+                                    double* before);
 };
 
 // Buffers over support vectors are padded to a multiple of this many doubles.

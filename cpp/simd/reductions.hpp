@@ -197,16 +197,16 @@ T norm(const T* x, std::size_t columns) {
   return total;
 }
 
-template <class R, std::size_t groups, class T>
-BUDGETRON_INLINE void sparse_tile(const T* x, const std::int32_t* indices, std::size_t nonzeros, const T* s,
-                                  std::size_t stride, T* r) {
+// column(i) are the values of the support vectors in the column of nonzero i.
+template <class R, std::size_t groups, class T, class Column>
+BUDGETRON_INLINE void sparse_tile(const T* x, const std::int32_t* indices, std::size_t nonzeros, Column column, T* r) {
   using Lanes = Lanes<T>;
   typename Lanes::Register totals[groups] = {};
   each_run<T>(indices, nonzeros, [&](std::size_t begin, std::size_t end) {
     typename Lanes::Register sums[groups] = {};
     for (std::size_t i = begin; i < end; ++i) {
       const auto v = Lanes::all(x[i]);
-      const T* at = s + static_cast<std::size_t>(indices[i]) * stride;
+      const T* at = column(i);
       for (std::size_t g = 0; g < groups; ++g) sums[g] = R::sparse(v, Lanes::load(at + g * Lanes::width), sums[g]);
     }
     for (std::size_t g = 0; g < groups; ++g) totals[g] = put_aside<T> ? totals[g] + sums[g] : sums[g];
@@ -218,10 +218,22 @@ template <class R, class T>
 void sparse(const T* x, const std::int32_t* indices, std::size_t nonzeros, const T* s, std::size_t stride,
             std::size_t n, const T* norms, T* r) {
   const auto some = [&]<std::size_t groups>(std::size_t b) {
-    sparse_tile<R, groups>(x, indices, nonzeros, s + b, stride, r + b);
+    const auto column = [&](std::size_t i) { return s + b + static_cast<std::size_t>(indices[i]) * stride; };
+    sparse_tile<R, groups>(x, indices, nonzeros, column, r + b);
   };
   cover<row_groups, T>(n, some);
   for (std::size_t k = 0; k < n; ++k) r[k] += R::absent(norms[k]);
+}
+
+// The dot products of a sparse x with support vectors whose columns are anywhere in memory.
+template <class T>
+void scattered(const T* x, const std::int32_t* indices, std::size_t nonzeros, const T* const* columns, std::size_t n,
+               T* r) {
+  const auto some = [&]<std::size_t groups>(std::size_t b) {
+    const auto column = [&](std::size_t i) { return columns[i] + b; };
+    sparse_tile<DotProduct, groups>(x, indices, nonzeros, column, r + b);
+  };
+  cover<row_groups, T>(n, some);
 }
 
 // If x and s share no column, the reduction is apart(|x|, |s|); the lists add the correction for shared columns.

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from budgetron import _core
 
 Matrix = Any
 """A dense C-ordered array of float32 or float64, or a CSR matrix of the same with sorted columns."""
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix of SciPy.
+
+    Importing ``scipy.sparse`` takes longer than importing NumPy. If nobody has, there are no such matrices.
+    """
+    issparse = getattr(sys.modules.get("scipy.sparse"), "issparse", None)
+    return issparse is not None and bool(issparse(X))
 
 
 def aligned(a: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -26,7 +35,7 @@ def canonical(X: Matrix) -> Matrix:
     The indices of a sparse X are always copied, and the copy is checked. So a thread that changes X at the
     same time cannot make the core read outside its arrays.
     """
-    if not sparse.issparse(X):
+    if not is_sparse(X):
         return aligned(X)
     view = type(X)((aligned(X.data), X.indices.copy(), X.indptr.copy()), shape=X.shape, copy=False)
     view.check_format(full_check=True)  # may drop entries after the last row
@@ -39,7 +48,7 @@ def canonical(X: Matrix) -> Matrix:
 
 def views(X: Matrix) -> Callable[[slice], _core.Rows]:
     """A function that takes a slice of rows and returns a native view of them."""
-    if not sparse.issparse(X):
+    if not is_sparse(X):
         return lambda rows: _core.dense(X[rows])
     indices = X.indices.astype(np.int32, copy=False)
     indptr = X.indptr.astype(np.int64, copy=False)

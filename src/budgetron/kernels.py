@@ -12,12 +12,9 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from scipy.special import ndtri
-from sklearn.utils import check_array
 
 from budgetron import _check, _core
-from budgetron._rows import canonical, whole
+from budgetron._rows import canonical, is_sparse, whole
 from budgetron._spec import Ranges, Spec
 
 Floats = npt.NDArray[np.float64]
@@ -30,7 +27,7 @@ def _scale(X: Any) -> float:
         raise ValueError(
             'gamma="scale" is computed from rows, and there are none yet: give a number, or "auto".'
         )
-    if sparse.issparse(X):
+    if is_sparse(X):
         X = X.astype(np.float64)
         variance = float(X.multiply(X).mean() - X.mean() ** 2)
     else:
@@ -74,6 +71,8 @@ class Kernel(Spec):
 
     def __call__(self, X: Any, Z: Any = None) -> Floats:
         """The matrix of k(x, z) for all rows x of X and z of Z; Z is X if it is not given."""
+        from sklearn.utils import check_array
+
         with _check.in_range("X and Z"):
             X = canonical(check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32)))
             Z = X if Z is None else canonical(check_array(Z, accept_sparse="csr", dtype=np.float64))
@@ -160,6 +159,8 @@ class Gaussian(_WithGamma):
 
     def frequencies(self, p: Floats) -> Floats:
         """Random frequencies: each coordinate is normal with variance 2 gamma."""
+        from scipy.special import ndtri
+
         return np.asarray(np.sqrt(2 * self._gamma()) * ndtri(p[:, :-1]))
 
     def native_frequencies(self, count: int, seed: int) -> _core.Frequencies:

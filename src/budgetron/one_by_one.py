@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from budgetron import _check
 from budgetron._tasks import Labels, Targets
@@ -64,7 +63,7 @@ class OneByOne(Model):
         if np.dtype(dtype) not in (np.float64, np.float32):
             raise ValueError(f"OneByOne: dtype must be float64 or float32, got {dtype!r}.")
         n_features = _check.count(self, "n_features", n_features)
-        no_rows = sparse.csr_array((0, n_features))
+        no_rows = np.empty((0, n_features))
         super().__init__(
             _check.instance(self, "learner", learner, Learner).resolved(no_rows),
             Targets() if n_classes is None else self._labels(n_classes),

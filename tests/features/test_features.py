@@ -1,6 +1,7 @@
 """Feature maps: what they estimate and how well, and as scikit-learn transformers."""
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from budgetron import (
+    DivergedError,
     Gaussian,
     HadamardFourier,
     Identity,
@@ -19,6 +21,7 @@ from budgetron import (
     Linear,
     Nystrom,
     OnlineClassifier,
+    OnlineRegressor,
     OrthogonalFourier,
     Polynomial,
     RandomFourier,
@@ -28,6 +31,7 @@ from budgetron import (
     Stack,
     fogd,
 )
+from budgetron.features import fourier
 from tests.references import maps as reference_maps
 
 FOURIER = [RandomFourier, OrthogonalFourier, SobolFourier, HadamardFourier]
@@ -205,6 +209,44 @@ def test_no_number_is_stored_for_a_column_that_never_appears():
     held = model.memory_bytes_
     model.predict(wide(50, 100_000, 10, seed=1))  # which asks for new columns, and keeps none
     assert model.memory_bytes_ == held
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_frequencies_of_columns_beyond_the_cache_are_drawn_again(monkeypatch, dtype):
+    X, y, probe = (
+        wide(200, 5000, 10, dtype=dtype),
+        np.arange(200) % 2,
+        wide(20, 5000, 10, seed=1, dtype=dtype),
+    )
+    size = np.dtype(dtype).itemsize * 64
+
+    def learned(cache, cuts=(0, 200)):
+        monkeypatch.setattr(fourier, "CACHE_BYTES", cache)
+        model = OnlineClassifier(fogd(Gaussian(0.1), components=64), random_state=0)
+        for begin, end in pairwise(cuts):
+            model.partial_fit(X[begin:end], y[begin:end], classes=[0, 1])
+        return model
+
+    free, tight, cut = learned(2**26), learned(100 * size), learned(100 * size, (0, 1, 40, 77, 200))
+    assert free.memory_bytes_ > 1000 * size
+    assert tight.memory_bytes_ < 100 * (size + 32) + 5000
+    assert learned(0).memory_bytes_ < tight.memory_bytes_  # which keeps one row
+    for model in (tight, cut, learned(0), pickle.loads(pickle.dumps(tight))):
+        np.testing.assert_array_equal(model.decision_function(probe), free.decision_function(probe))
+    assert pickle.dumps(cut) == pickle.dumps(tight)
+
+
+def test_a_refused_row_leaves_the_cache_as_it_was(monkeypatch):
+    monkeypatch.setattr(fourier, "CACHE_BYTES", 30 * 64 * 8)
+    X, y = wide(40, 5000, 10), np.arange(40.0)
+    y[25] = 1e200
+    one, other = (OnlineRegressor(fogd(Gaussian(0.1), components=64, loss="squared")) for _ in range(2))
+    with pytest.raises(DivergedError):
+        one.set_params(random_state=0).partial_fit(X, y)
+    other.set_params(random_state=0).partial_fit(X[:25], y[:25])
+    assert one._model.state().keys() == other._model.state().keys()
+    for name, value in one._model.state().items():
+        np.testing.assert_array_equal(value, other._model.state()[name], err_msg=name)
 
 
 def test_predictions_on_columns_never_seen_are_those_of_a_model_that_saw_them():

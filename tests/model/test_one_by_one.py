@@ -1,6 +1,8 @@
 """One row at a time: the handle, and the estimators' short way."""
 
 import pickle
+import subprocess
+import sys
 import threading
 import warnings
 from time import process_time
@@ -332,3 +334,72 @@ def test_nystrom_landmarks():
     for x, label in zip(X, labels("binary", y), strict=True):
         one.learn_one(x, label)
     assert one.size <= 2
+
+
+def test_its_import_waits_neither_for_scipy_nor_for_scikit_learn():
+    script = (
+        "import sys, numpy as np; from budgetron import Gaussian, OneByOne, forgetron;"
+        "model = OneByOne(forgetron(Gaussian(0.5), budget=10), n_features=2);"
+        "model.learn_one(np.ones(2), 1); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert {"scipy", "sklearn", "pandas"}.isdisjoint(done.stdout.split())
+
+
+def test_parts_that_need_lapack_find_it():
+    script = (
+        "import numpy as np; from budgetron import Gaussian, OneByOne, nogd;"
+        "model = OneByOne(nogd(Gaussian(0.5), budget=3, rank=2), n_features=2);"
+        "rows = np.random.default_rng(0).normal(size=(20, 2));"
+        "print(np.isfinite([model.learn_one(x, 1 if x[0] > 0 else -1) for x in rows]).all())"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_lists_and_frames_learn_what_arrays_learn(whole):
+    X = np.random.default_rng(0).normal(size=(60, 3)).round(0 if whole else 9)
+    y = (X[:, 0] > 0).astype(int)
+    frame = pd.DataFrame(X.astype(int) if whole else X, columns=["a", "b", "c"])
+    array, listed, framed = (
+        OnlineClassifier(rbp(Gaussian(0.5), budget=9), random_state=0) for _ in range(3)
+    )
+    for i in range(60):
+        array.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1])
+        listed.partial_fit([frame.iloc[i].tolist()], [int(y[i])], classes=[0, 1])
+        framed.partial_fit(frame[i : i + 1], y[i : i + 1], classes=[0, 1])
+    np.testing.assert_array_equal(listed.decision_function(X), array.decision_function(X))
+    np.testing.assert_array_equal(framed.decision_function(frame), array.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("x", "error"),
+    [
+        ([[1.0, "a", 2.0]], "could not convert string to float: 'a'"),
+        ([[1.0, None, 2.0]], "Input X contains NaN"),
+        ([[1.0, np.nan, 2.0]], "Input X contains NaN"),
+        ([[1.0, 2.0]], "X has 2 features"),
+        ([[1.0, 2.0, 10**400]], "must hold numbers that a double can hold"),
+        ([[1.0, 2.0], [1.0]], "inhomogeneous"),
+        ([1.0, 2.0, 3.0], "Expected 2D array"),
+        ([], "Expected 2D array"),
+    ],
+)
+def test_lists_meet_every_check(x, error):
+    model = OnlineClassifier(rbp(Gaussian(0.5), budget=9)).partial_fit(np.eye(3), [0, 1, 1], classes=[0, 1])
+    with pytest.raises((ValueError, TypeError), match=error):
+        model.partial_fit(x, [1])
+
+
+def test_frames_meet_every_check():
+    frame = pd.DataFrame(np.eye(3), columns=["a", "b", "c"])
+    model = OnlineClassifier(rbp(Gaussian(0.5), budget=9)).partial_fit(frame, [0, 1, 1], classes=[0, 1])
+    with pytest.raises(ValueError, match="same order"):
+        model.partial_fit(frame[["b", "a", "c"]], [0, 1, 1])
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        model.partial_fit(frame.replace(1.0, np.nan), [0, 1, 1])
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.partial_fit(np.eye(3), [0, 1, 1])
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.partial_fit(np.eye(3).tolist(), [0, 1, 1])

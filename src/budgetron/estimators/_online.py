@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
@@ -237,10 +238,12 @@ class Online(BaseEstimator):  # type: ignore[misc]
         first call refuses its first row, the estimator stays unfitted.
         """
         if self.__sklearn_is_fitted__():
-            if sample_weight is None and not more and self._needs_no_checks(X):
-                labels = self._labels_without_checks(y, len(X))
-                if labels is not None:
-                    return [Scored(self._learn_rows(X, labels, None, 0), self._n_labels())]
+            if sample_weight is None and not more:
+                rows, named = self._plain(X)
+                if self._needs_no_checks(rows, named=named):
+                    labels = self._labels_without_checks(_numbers(y) if type(y) is list else y, len(rows))
+                    if labels is not None:
+                        return [Scored(self._learn_rows(rows, labels, None, 0), self._n_labels())]
             return self._learn_batch(self._part_by_part(X, y, sample_weight, first=False, **more))
         fresh = self._unfitted_copy()
         batch = fresh._first_batch(X, y, sample_weight, **more)
@@ -422,7 +425,24 @@ class Online(BaseEstimator):  # type: ignore[misc]
         learner = self._default_learner() if self.learner is None else self.learner
         return isinstance(learner, Learner) and learner.accepts_missing
 
-    def _needs_no_checks(self, X: Any) -> bool:
+    def _plain(self, X: Any) -> tuple[Any, bool]:
+        """X as an array, if it is a list of rows or a frame with the model's columns; else X itself.
+
+        Also returns whether the columns had the model's names.
+        """
+        if type(X) is list:
+            return _as_floats(_numbers(X)), False
+        pandas = sys.modules.get("pandas")
+        if pandas is None or type(X) is not getattr(pandas, "DataFrame", None):
+            return X, False
+        names = getattr(self, "feature_names_in_", None)
+        if names is None or len(X.columns) != len(names) or list(X.columns) != names.tolist():
+            return X, False
+        if not all(isinstance(dtype, np.dtype) and dtype.kind in "if" for dtype in X.dtypes):
+            return X, False
+        return _as_floats(np.ascontiguousarray(X.to_numpy())), True
+
+    def _needs_no_checks(self, X: Any, named: bool = False) -> bool:
         """Whether X would pass every check unchanged, so that a fitted model may take it as it is.
 
         scikit-learn's checks of one row take ten times as long as learning it; this takes as long as
@@ -437,7 +457,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
             and self.__sklearn_is_fitted__()
             and X.shape[1] == self._model.n_features == self.n_features_in_
             and self.encoding_ is None
-            and not hasattr(self, "feature_names_in_")
+            and hasattr(self, "feature_names_in_") == named
             and 0 < X.shape[0] == self._first_too_large(X, reset=False)
         )
 
@@ -540,3 +560,16 @@ class Online(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self._accepts_missing()
         return tags
+
+
+def _numbers(values: Any) -> Any:
+    """The array of a list, if that is one of plain numbers; else the list itself."""
+    try:
+        made = np.array(values, order="C")
+    except (ValueError, TypeError, OverflowError):
+        return values
+    return made if made.dtype in (np.float64, np.float32, np.int64) else values
+
+
+def _as_floats(X: Any) -> Any:
+    return X.astype(np.float64) if getattr(X, "dtype", None) == np.int64 else X

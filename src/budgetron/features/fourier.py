@@ -22,6 +22,8 @@ from budgetron.features.spectrum import Spectrum
 from budgetron.kernels import Gaussian, Kernel
 
 Floats = npt.NDArray[np.float64]
+CACHE_BYTES = 64 << 20
+"""What a map keeps of the frequencies of sparse columns; others are drawn again when they are needed."""
 
 
 class _Fourier(FeatureMap):
@@ -43,7 +45,7 @@ class _Fourier(FeatureMap):
         """The native map; checks the description."""
         components = _components(self)
         frequencies = self._frequencies(components, n_features, self._seed(seed))
-        return _core.fourier(n_features, frequencies, precision(dtype))
+        return _core.fourier(n_features, frequencies, precision(dtype), CACHE_BYTES)
 
     def _frequencies(self, D: int, d: int, seed: int) -> _core.Frequencies:
         raise NotImplementedError
@@ -322,7 +324,7 @@ class SparseFourier(FeatureMap):
                 f"SparseFourier: widest must be at least narrowest, got {widest} < {narrowest}."
             )
         frequencies = _core.SparseFrequencies(components, n_features, narrowest, widest, self._seed(seed))
-        return _core.fourier(n_features, frequencies, precision(dtype))
+        return _core.fourier(n_features, frequencies, precision(dtype), CACHE_BYTES)
 
 
 def _inside(p: Floats) -> Floats:
