@@ -163,7 +163,7 @@ class ProjectLowRank final : public Budget {
   // d = V D^-1 V'k for several rows k, with the same bits as one by one.
   void project(const double* k, std::size_t stride, std::size_t rows, double* d) {
     const std::size_t n = budget_, whole = n / lanes * lanes;
-    z_.resize(D_.size() * rows);
+    z_.resize(D_.size() * KernelBlock::most_rows);
     loops->products(V_.data(), D_.size(), k, stride, rows, n, z_.data(), rows);
     for (std::size_t r = 0; r < D_.size(); ++r)
       for (std::size_t a = 0; a < rows; ++a) z_[r * rows + a] /= D_[r];

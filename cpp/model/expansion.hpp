@@ -27,6 +27,7 @@ namespace budgetron {
 // The kernel rows of several examples, if the support vectors do not change any more. A budget keeps here what it has
 // computed from them ahead of time.
 struct KernelBlock {
+  static constexpr std::size_t most_rows = 16;
   std::size_t rows = 0, stride = 0;
   std::vector<double> K;            // rows x stride
   std::vector<double> projections;  // of rows first .. last, with the same stride
@@ -191,11 +192,13 @@ class Expansion final : public Part {
   // The same for every j, by shares[j]; shares[i] is 0.
   void lend_all(std::size_t i, Vector shares) {
     const double bound = largest(i) * largest_of(shares) + largest_alpha();
-    if (norm_kept_ || average_ || !moderate(bound) || !moderate_square(bound * bound * largest_of(selves_))) {
+    if (norm_kept_ || !moderate(bound) || !moderate_square(bound * bound * largest_of(selves_))) {
       for (std::size_t j = 0; j < size(); ++j)
         if (j != i) lend(i, j, shares[j]);
       return;
     }
+    for (std::size_t j = 0; average_ && j < size(); ++j)
+      if (j != i) average_->lend(i, j, shares[j]);
     for (auto& row : alpha_)
       if (row[i] != 0) add(row[i], shares, row);
   }

@@ -34,12 +34,10 @@ class KernelRows {
   }
 
  private:
-  static constexpr std::size_t block_rows = 16;
-
   void begin_block(std::size_t i) {
     if (support_ != &f_.support()) begin();
     block_begin_ = i;
-    block_.rows = std::min(block_rows, rows_.size() - i);
+    block_.rows = std::min(KernelBlock::most_rows, rows_.size() - i);
     block_.stride = support_->padded();
     block_.first = block_.last = block_.asked = 0;
     block_.K.resize(block_.rows * block_.stride);

@@ -7,6 +7,7 @@ others once for each different text. Both ways have the same meaning.
 
 import datetime as dt
 import re
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,10 @@ _EPOCH = dt.date(1970, 1, 1).toordinal()
 
 def meaning(cell: str) -> float | tuple[float] | str | None:
     """The number, the date as ``(seconds,)``, the text, or None for a missing value."""
+    return _of_short(cell) if len(cell) <= 64 else _of_any(cell)
+
+
+def _of_any(cell: str) -> float | tuple[float] | str | None:
     cell = cell.strip(BLANKS)
     if NUMBER.fullmatch(cell):
         number = float(cell)
@@ -38,6 +43,9 @@ def meaning(cell: str) -> float | tuple[float] | str | None:
         return (seconds,)
     truth = _TRUTH.get(cell.lower())
     return cell if truth is None else truth
+
+
+_of_short = lru_cache(maxsize=1 << 14)(_of_any)  # the texts of a category come in every block
 
 
 def _moment(date: re.Match[str]) -> float | None:

@@ -62,17 +62,15 @@ class Quotes:
 
     def _are_plain(self, data: Any) -> bool:
         """Whether every cell that a quote begins ends in its line: the usual case, found quickly."""
-        quotes = np.flatnonzero(data == ord('"'))
-        if len(quotes) % 2:
+        places = np.flatnonzero((data == 34) | (data == 10) | (data == 13))
+        is_quote = data[places] == 34
+        inside = np.logical_xor.accumulate(is_quote)  # after each place: whether an odd number of quotes came
+        if inside[-1] or inside[~is_quote].any():
             return False
-        first, last = quotes[::2], quotes[1::2]
+        first = places[is_quote & inside]
         before = data[first - 1]  # of a quote at the very start it is the last byte
-        starts = (
-            (before == self._delimiter) | (before == 10) | (before == 13) | (before == 34) | (first == 0)
-        )
-        ends = np.flatnonzero((data == 10) | (data == 13))
-        inside = np.searchsorted(ends, first) != np.searchsorted(ends, last)
-        return bool(starts.all() and not inside.any())
+        starts = (before == self._delimiter) | (before == 10) | (before == 13) | (before == 34)
+        return bool((starts | (first == 0)).all())
 
 
 @dataclass
@@ -83,12 +81,13 @@ class Text:
     row: int
     line: int
     quotes: Quotes
+    over_lines: bool  # whether a cell may be quoted over more than one line
 
     @cached_property
     def _starts(self) -> list[tuple[int, int, int]]:
         """For every row that is not empty: its line, and where it begins and ends."""
         masked = self.data
-        if self.quotes.have_line_end(masked):
+        if self.over_lines:
             masked = self.quotes.cell.sub(_without_line_ends, masked)
         found, at, line = [], 0, self.line
         for end in LINE_END.finditer(masked):
@@ -101,9 +100,29 @@ class Text:
     def __len__(self) -> int:
         return len(self._starts)
 
+    def count_rows(self) -> int:
+        """The number of rows, counted without finding each of them if possible."""
+        data = self.data.replace(b"\r\n", b"\n") if b"\r" in self.data else self.data
+        if self.over_lines or b"\r" in data or b"\n\n" in data or data.startswith(b"\n"):
+            return len(self)
+        return data.count(b"\n") + (data != b"" and not data.endswith(b"\n"))
+
+    def head_and_rest(self) -> "tuple[Text | None, Text]":
+        """The first row that is not empty, if there is one, and the text after it."""
+        if self.over_lines and len(self) > 1:
+            return self.part(0, 1), self.part(1, len(self))
+        begin = len(self.data) - len(self.data.lstrip(b"\r\n"))
+        if begin == len(self.data):
+            return None, self
+        found = None if self.over_lines else LINE_END.search(self.data, begin)
+        end = found.end() if found else len(self.data)
+        line = self.line + len(LINE_END.findall(self.data, 0, begin))
+        head = Text(self.data[begin:end], self.row, line, self.quotes, self.over_lines)
+        return head, Text(self.data[end:], self.row + 1, line + 1, self.quotes, self.over_lines)
+
     def stray_quote(self) -> int | None:
         """The index of the row with a quote that does not end, if there is one."""
-        if not self.quotes.have_line_end(self.data):
+        if not self.over_lines:
             return None
         place = next((m.start() for m in self.quotes.cell.finditer(self.data) if not m[1]), None)
         return (
@@ -113,7 +132,8 @@ class Text:
     def part(self, begin: int, end: int) -> "Text":
         """The rows from ``begin`` to ``end``."""
         starts = self._starts[begin:end]
-        return Text(self.data[starts[0][1] : starts[-1][2]], self.row + begin, starts[0][0], self.quotes)
+        data = self.data[starts[0][1] : starts[-1][2]]
+        return Text(data, self.row + begin, starts[0][0], self.quotes, self.over_lines)
 
     def bad_row(self, row: int, reason: str, name: str | None = None) -> BadRow:
         line, begin, end = self._starts[row - self.row]
@@ -169,18 +189,18 @@ class CsvText:
     def _cut(self) -> Iterator[Text]:
         """The head alone, then whole rows: of a pipe as they arrive."""
         row, line = -1, 1
-        for data in self._whole_rows(self._without_bom()):
-            text = Text(data, row, line, self._quotes)
+        for data, over_lines in self._whole_rows(self._without_bom()):
+            text = Text(data, row, line, self._quotes, over_lines)
             line += len(LINE_END.findall(data)) if b"\r" in data else data.count(b"\n")
-            if row >= 0:
-                yield text
-                row += _rows_in(text)
-            elif len(text):
-                yield text.part(0, 1)
+            if row < 0:
+                head, text = text.head_and_rest()
+                if head is None:
+                    continue
+                yield head
                 row = 0
-                if len(text) > 1:
-                    yield text.part(1, len(text))
-                    row = len(text) - 1
+            if n := text.count_rows():
+                yield text
+                row += n
 
     def _without_bom(self) -> Iterator[bytes]:
         pieces = self.source.pieces()
@@ -191,7 +211,8 @@ class CsvText:
                 break
         return chain([start.removeprefix(BOM)], pieces)
 
-    def _whole_rows(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    def _whole_rows(self, pieces: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
+        """Data that ends with a row, and whether a cell of it may be quoted over more than one line."""
         least = LEAST if self.source.rereadable else 1
         waiting, size, ended, known = list[bytes](), 0, False, False
         while True:
@@ -200,7 +221,7 @@ class CsvText:
             except DataError:  # the data is damaged from here on
                 data = b"".join(waiting)
                 if end := data.rfind(b"\n") + 1:
-                    yield data[:end]
+                    yield data[:end], self._quotes.have_line_end(data[:end])
                 raise
             if not piece:
                 break
@@ -217,24 +238,18 @@ class CsvText:
                 if size < least:
                     waiting = [data]
                     continue
-            if end and (size > LONGEST_QUOTE + least or not self._is_open(data[:end])):
-                yield data[:end]
+            over_lines = end > 0 and self._quotes.have_line_end(data[:end])
+            if end and (size > LONGEST_QUOTE + least or not (over_lines and self._is_open(data[:end]))):
+                yield data[:end], over_lines
                 data = data[end:]
             waiting, size, ended = [data], len(data), end == 0 or b"\n" in data or b"\r" in data
         if size:
-            yield b"".join(waiting)
+            data = b"".join(waiting)
+            yield data, self._quotes.have_line_end(data)
 
     def _is_open(self, data: bytes) -> bool:
         """Whether the data ends inside a quoted cell."""
-        return self._quotes.have_line_end(data) and any(not m[1] for m in self._quotes.cell.finditer(data))
-
-
-def _rows_in(text: Text) -> int:
-    """The number of rows, counted without finding each of them if possible."""
-    data = text.data.replace(b"\r\n", b"\n") if b"\r" in text.data else text.data
-    if b"\r" in data or b"\n\n" in data or data.startswith(b"\n") or text.quotes.have_line_end(data):
-        return len(text)
-    return data.count(b"\n") + (not data.endswith(b"\n"))
+        return any(not m[1] for m in self._quotes.cell.finditer(data))
 
 
 class Reader:
@@ -304,7 +319,7 @@ class Reader:
         import pyarrow as pa
 
         found: list[BadRow] = []
-        stray = text.stray_quote() if len(text) > 1 else None
+        stray = text.stray_quote() if text.over_lines and len(text) > 1 else None
         if stray is not None:
             return self._halves(text, max(stray, 1) if stray < len(text) - 1 else stray, bad)
         try:
