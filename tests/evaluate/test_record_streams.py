@@ -79,7 +79,8 @@ def ended(make, parts, delay, shuffle, resume_after, folder):
             again = session(file.estimator())
             again.restore(file.extra["run"])
             run = again
-    [*_, last] = run.finish()
+    run.finish()
+    last = run.record()
     run.estimator.save(path, extra={"run": run.state()})
     return path.read_bytes(), seen, last.time, last.rows
 

@@ -64,7 +64,7 @@ class Quotes:
         """Whether every cell that a quote begins ends in its line: the usual case, found quickly."""
         places = np.flatnonzero((data == 34) | (data == 10) | (data == 13))
         is_quote = data[places] == 34
-        inside = np.logical_xor.accumulate(is_quote)  # after each place: whether an odd number of quotes came
+        inside = np.logical_xor.accumulate(is_quote)  # whether an odd number of quotes came
         if inside[-1] or inside[~is_quote].any():
             return False
         first = places[is_quote & inside]
