@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from benchmarks.clock import take_turns
-from budgetron import Encoder, OnlineClassifier, ogd, streams
+from budgetron import OGD, Encoder, Identity, Mapped, OnlineClassifier, streams
 from budgetron._text import aligned
 from budgetron.records.reading import from_arrow
 
@@ -131,7 +131,7 @@ def measure_one(n: int = 5000, seconds: float = 1.0) -> str:
         return n
 
     ways = {
-        "ours": lambda: learned(OnlineClassifier(ogd("linear"), encoder=Encoder())),
+        "ours": lambda: learned(OnlineClassifier(Mapped(Identity(), OGD(0.01, loss="logistic")))),
         "river": lambda: learned(LogisticRegression()),
     }
     times = take_turns(ways, seconds)

@@ -224,18 +224,20 @@ class Model:
             scores[cut] = self._native.scores(rows)
         return scores
 
-    def learn_row(self, X: Floats, y: float) -> None:
-        """Learn the one row of X, with less overhead than `learn`."""
-        if self._native.run(self._one(X), np.array([y]), None, np.empty((1, self._native.outputs))) == 0:
-            raise _diverged(0)
+    def learn_row(self, x: Floats, y: float) -> bool:
+        """Learn one row with little overhead. Returns False, with nothing changed, if it is refused."""
+        return bool(self._native.learn_one(self._as_row(x), y, np.empty(self._native.outputs)))
 
-    def scores_of_row(self, X: Floats) -> list[float]:
-        """f(x) of the one row of X."""
-        [scores] = self._native.scores(self._one(X)).tolist()
-        return scores  # type: ignore[no-any-return]
+    def scores_of_row(self, x: Floats) -> list[float] | None:
+        """f(x) of one row, with little overhead; None if a score is not finite or x too large."""
+        scores = np.empty(self._native.outputs)
+        return scores.tolist() if self._native.score_one(self._as_row(x), scores) else None
 
-    def _one(self, X: Floats) -> _core.Rows:
-        return _core.dense(X if self.dtype == np.float64 else X.astype(self.dtype))
+    def _as_row(self, x: Floats) -> npt.NDArray[Any]:
+        if self.dtype == np.float64:
+            return x
+        with np.errstate(over="ignore"):  # infinity is refused
+            return x.astype(self.dtype)
 
     def widen(self, n_features: int, n_classes: int | None = None) -> None:
         """Take more columns, or more classes, from now on; scores of old rows do not change by a bit.

@@ -54,6 +54,12 @@ class KnownLabels:
         return {label: code for code, label in enumerate(self._names)}
 
     @cached_property
+    def core_numbers(self) -> dict[Any, float]:
+        """What the core takes for every label: -1 or +1 of two, else the code."""
+        binary = len(self) <= 2
+        return {label: 2.0 * code - 1 if binary else float(code) for label, code in self.codes.items()}
+
+    @cached_property
     def _names(self) -> list[Any]:
         return list(self.labels.tolist())
 

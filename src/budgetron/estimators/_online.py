@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from math import isfinite
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -506,17 +505,14 @@ class Online(BaseEstimator):  # type: ignore[misc]
     # ---- one row
 
     def _known_row(self, x: Any) -> Floats | None:
-        """The row of x if nothing in it is new and it needs no further checks, else None."""
-        if not self.__sklearn_is_fitted__():
+        """The row of x if nothing in it is new, else None."""
+        if "_model" not in self.__dict__:
             return None
-        if isinstance(x, Mapping):
+        if type(x) is dict or isinstance(x, Mapping):
             row = None if self.encoding_ is None else self.encoding_.known_one(x)
-            X = None if row is None else row.reshape(1, -1)
         else:
-            X = self._row_of_numbers(x)
-        if X is None or X.shape[1] != self._model.n_features or self._first_too_large(X, reset=False) == 0:
-            return None
-        return X
+            row = self._row_of_numbers(x)
+        return None if row is None or len(row) != self._model.n_features else row
 
     def _row_of_numbers(self, x: Any) -> Floats | None:
         if self.encoding_ is not None or hasattr(self, "feature_names_in_"):
@@ -525,14 +521,13 @@ class Online(BaseEstimator):  # type: ignore[misc]
             row: Floats = np.asarray(x, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
             return None
-        return np.ascontiguousarray(row.reshape(1, -1)) if row.ndim == 1 else None
+        return np.ascontiguousarray(row) if row.ndim == 1 else None
 
     def _scores_of_one(self, x: Any) -> list[float]:
         model, row = self._fitted_model(), self._known_row(x)
-        if row is not None:
-            scores = model.scores_of_row(row)
-            if all(map(isfinite, scores)):
-                return scores
+        scores = None if row is None else model.scores_of_row(row)
+        if scores is not None:
+            return scores
         return list(self._finite_scores([x])[0].tolist())
 
     def _finite_scores(self, X: Any) -> Floats:

@@ -178,12 +178,20 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         'ok'
         """
         with learning_lock(self):
-            row, code = self._known_row(x), self._known_code(y)
-            if row is None or code is None or self.class_weight is not None:
+            if not self._learn_known(x, y):
                 self._learn_labels([x], [y], None, None)
-            else:
-                self._model.learn_row(row, 2.0 * code - 1 if len(self._labels) <= 2 else float(code))
         return self
+
+    def _learn_known(self, x: Any, y: Any) -> bool:
+        """Learn a row without anything new in it. Returns False, with nothing changed, for any other."""
+        row = self._known_row(x) if self.class_weight is None else None
+        if row is None:
+            return False
+        try:
+            number = self._labels.core_numbers.get(y)
+        except TypeError:  # it cannot be a label
+            return False
+        return number is not None and self._model.learn_row(row, number)
 
     def predict_one(self, x: Any) -> Any:
         """The label of one row: a dict, or a sequence of numbers."""
@@ -267,13 +275,6 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
     def _scored(self, X: Any) -> list[Scored]:
         return [Scored(self._finite_scores(X), len(self._labels))]
-
-    def _known_code(self, y: Any) -> int | None:
-        """The code of a label that is already known."""
-        try:
-            return self._labels.codes.get(y) if self.__sklearn_is_fitted__() else None
-        except TypeError:  # it cannot be a label
-            return None
 
     def _learn_labels(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> list[Scored]:
         if self.__sklearn_is_fitted__() and self._same_classes(classes):

@@ -71,11 +71,9 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
     def learn_one(self, x: Any, y: float) -> Self:
         """Learn one row: a dict, or a sequence of numbers."""
         with learning_lock(self):
-            row = self._known_row(x)
-            if row is None or not _check.finite(y):
+            row = self._known_row(x) if _check.finite(y) else None
+            if row is None or not self._model.learn_row(row, float(y)):
                 self._learn([x], [y], None)
-            else:
-                self._model.learn_row(row, float(y))
         return self
 
     def predict_one(self, x: Any) -> float:

@@ -7,8 +7,9 @@ whether it is hashed is the same for all rows.
 """
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +52,15 @@ class Arrival(NamedTuple):
 NUMBER, TIMES, VALUE = range(3)
 
 
+class SameNames(NamedTuple):
+    """The names of a record of numbers: the records that follow are likely to have the same."""
+
+    count: int
+    values: Callable[[Mapping[str, Any]], tuple[Any, ...]]
+    slots: Array
+    fill_the_row: bool  # whether they are all slots, in order
+
+
 class Encoding:
     """See `Encoder`."""
 
@@ -64,6 +74,7 @@ class Encoding:
         self._template = np.empty(0)  # a row of nothing but missing values
         self._numbers: dict[str, int] = {}  # for `encode_one`: the slots of numbers, and of values
         self._indicators: dict[str, dict[str, int]] = {}
+        self._last: SameNames | None = None
 
     # ---- what there is
 
@@ -142,21 +153,45 @@ class Encoding:
 
     def known_one(self, record: Mapping[str, Any]) -> Matrix | None:
         """The row of one record; None if a column or value in it is new."""
-        row = self._quick_one(record)
+        row = self._like_the_last(record)
+        row = self._quick_one(record) if row is None else row
         return self._any_known_one(record) if row is None else row
 
     def _quick_one(self, record: Mapping[str, Any]) -> Matrix | None:
         """The row of a record of numbers and of values that have a slot, else None."""
         row = self._template.copy()
-        numbers, indicators = self._numbers, self._indicators
+        numbers, indicators, only_numbers = self._numbers, self._indicators, True
         try:
             for name, value in record.items():
                 if type(value) in NUMBERS:
                     row[numbers[name]] = value
-                elif value is not None:
-                    row[indicators[name][value]] = 1.0
+                else:
+                    only_numbers = False
+                    if value is not None:
+                        row[indicators[name][value]] = 1.0
         except (AttributeError, KeyError, TypeError, OverflowError):
             return None
+        if only_numbers and type(record) is dict and len(record) > 1:
+            slots = np.array([numbers[name] for name in record])
+            fill = np.array_equal(slots, np.arange(self.width))
+            self._last = SameNames(len(record), itemgetter(*record), slots, fill)
+        return row
+
+    def _like_the_last(self, record: Mapping[str, Any]) -> Matrix | None:
+        """The row of a record of numbers with the names of the one before, else None."""
+        last = self._last
+        if last is None or type(record) is not dict or len(record) != last.count:
+            return None
+        try:
+            numbers = np.array(last.values(record))
+        except (KeyError, ValueError):  # other names, or a value that is a list
+            return None
+        if numbers.ndim != 1 or numbers.dtype.char not in "dl?":
+            return None
+        if last.fill_the_row and numbers.dtype.char == "d":
+            return numbers
+        row = self._template.copy()
+        row[last.slots] = numbers
         return row
 
     def _any_known_one(self, record: Mapping[str, Any]) -> Matrix | None:
@@ -348,6 +383,7 @@ class Encoding:
         """Append slots; the first of them."""
         first = self.width
         self._template = np.append(self._template, np.full(slots, missing))
+        self._last = None
         return first
 
     # ---- saving
@@ -410,6 +446,7 @@ class Encoding:
         self._numbers = {known.name: known.number for known in columns if known.number is not None}
         self._indicators = {known.name: known.values for known in columns if known.values}
         self._block, self._others_hashed, self._template = block, others_hashed, template
+        self._last = None
 
     def _restored(self, said: Any) -> Known:
         if (
