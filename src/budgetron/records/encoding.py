@@ -55,7 +55,7 @@ NUMBER, TIMES, VALUE = range(3)
 class SameNames(NamedTuple):
     """The names of a record of numbers: the records that follow are likely to have the same."""
 
-    count: int
+    size: int
     values: Callable[[Mapping[str, Any]], tuple[Any, ...]]
     slots: Array
     fill_the_row: bool  # whether they are all slots, in order
@@ -180,7 +180,7 @@ class Encoding:
     def _like_the_last(self, record: Mapping[str, Any]) -> Matrix | None:
         """The row of a record of numbers with the names of the one before, else None."""
         last = self._last
-        if last is None or type(record) is not dict or len(record) != last.count:
+        if last is None or type(record) is not dict or len(record) != last.size:
             return None
         try:
             numbers = np.array(last.values(record))
