@@ -38,7 +38,7 @@ def test_orabona_table_3():
 
 
 @pytest.mark.timing
-@pytest.mark.parametrize("dataset", ["a9a", "dna"])
+@pytest.mark.parametrize("dataset", [pytest.param("a9a", marks=pytest.mark.slow), "dna"])
 def test_nbsgd_beside_sgd(dataset):
     """Le et al. 2016, Table 3."""
     here(dataset)
