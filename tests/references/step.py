@@ -299,4 +299,5 @@ def solve(K: Array, b: Array) -> Array:
 
 def gram(kernel: Kernel, S: list[Array]) -> Array:
     """K_ij = k(s_i, s_j)."""
-    return np.array([kernel(np.array(S), s) for s in S]).reshape(len(S), len(S))
+    rows = np.array(S)
+    return np.array([kernel(rows, s) for s in S]).reshape(len(S), len(S))
