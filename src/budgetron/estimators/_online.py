@@ -25,7 +25,7 @@ from budgetron.estimators._labels import KnownLabels, Scored, as_known_before
 from budgetron.learners import Floats, Learner, Model
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
-from budgetron.records.reading import is_frame, is_records, to_table
+from budgetron.records.reading import is_frame, is_records, is_series, to_table
 from budgetron.records.table import Table
 
 
@@ -366,7 +366,8 @@ class Online(BaseEstimator):  # type: ignore[misc]
         if self.encoding_ is None:
             if is_records(X):
                 raise TypeError(
-                    "The model learned arrays of numbers, so X must be such an array, got records."
+                    "The model learned arrays of numbers, so X must be such an array, got records: a model "
+                    "with encoder=Encoder() knows columns by name."
                 )
             return False
         return True
@@ -528,7 +529,12 @@ class Online(BaseEstimator):  # type: ignore[misc]
         scores = None if row is None else model.scores_of_row(row)
         if scores is not None:
             return scores
-        return list(self._finite_scores([x])[0].tolist())
+        return list(self._finite_scores([self._one(x)])[0].tolist())
+
+    def _one(self, x: Any) -> Any:
+        """One row; that of a pandas frame, as ``iterrows`` gives it, is a record like those of the model."""
+        series = is_series(x) and (self.encoding_ is not None or x.dtype.kind not in "biuf")
+        return x.to_dict() if series else x
 
     def _finite_scores(self, X: Any) -> Floats:
         model = self._fitted_model()

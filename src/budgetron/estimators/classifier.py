@@ -23,7 +23,7 @@ from budgetron.estimators._labels import (
     Codes,
     KnownLabels,
     Scored,
-    check_labels,
+    checked_labels,
     core_codes,
     given_classes,
     unique,
@@ -179,7 +179,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """
         with learning_lock(self):
             if not self._learn_known(x, y):
-                self._learn_labels([x], [y], None, None)
+                self._learn_labels([self._one(x)], [y], None, None)
         return self
 
     def _learn_known(self, x: Any, y: Any) -> bool:
@@ -252,8 +252,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         if self.__sklearn_is_fitted__() and len(self._labels):
             return
         _check.one_kind("y", y)
-        check_labels(y)
-        first = KnownLabels(np.asarray(y), fixed=False)
+        first = KnownLabels(checked_labels(np.asarray(y)), fixed=False)
         if self.__sklearn_is_fitted__():
             self._know(first)
         else:
@@ -286,7 +285,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     ) -> Batch:
         _check.one_kind("y", y)
         X, y, weights, encoded = self._checked(X, y, sample_weight, first)
-        check_labels(y)
+        y = checked_labels(y)
         known = self._known_before(y, classes) if first else self._unchanged_classes(classes)
         learned = learned_rows(weights)
         labels, codes, rows = known.extended(y if learned is None or known.fixed else y[learned])

@@ -73,7 +73,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         with learning_lock(self):
             row = self._known_row(x) if _check.finite(y) else None
             if row is None or not self._model.learn_row(row, float(y)):
-                self._learn([x], [y], None)
+                self._learn([self._one(x)], [y], None)
         return self
 
     def predict_one(self, x: Any) -> float:
