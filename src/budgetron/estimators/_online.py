@@ -242,7 +242,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
                 if self._needs_no_checks(rows, named=named):
                     labels = self._labels_without_checks(_numbers(y) if type(y) is list else y, len(rows))
                     if labels is not None:
-                        return [Scored(self._learn_rows(rows, labels, None, 0), self._n_labels())]
+                        return self._learn_batch(Batch(rows, labels))
             return self._learn_batch(self._part_by_part(X, y, sample_weight, first=False, **more))
         fresh = self._unfitted_copy()
         batch = fresh._first_batch(X, y, sample_weight, **more)
@@ -275,20 +275,31 @@ class Online(BaseEstimator):  # type: ignore[misc]
                 scores = self._learn_rows(rows, batch.y[cut], weights, cut.start)
             except BaseException as error:
                 learned = getattr(error, "rows_learned", 0)
-                if growth is not None and learned == 0:
+                if learned:
+                    pieces += self._pieces(error.scores, known)  # type: ignore[attr-defined]
+                elif growth is not None:
                     self.__dict__ = before
-                error.rows_learned = cut.start + learned  # type: ignore[attr-defined]
+                error.rows_learned, error.pieces = cut.start + learned, pieces  # type: ignore[attr-defined]
                 if batch.encoded is not None:
                     self.encoding_ = batch.encoded.first(cut.start + learned)
                 raise
-            if (
-                known < self._n_labels()
-            ):  # the first row brought a label, which its prediction must not know
-                pieces.append(as_known_before(scores[:1], known, self._n_labels()))
-                scores = scores[1:]
-            pieces.append(Scored(scores, self._n_labels()))
+            pieces += self._pieces(scores, known)
         self._keep_encoding(batch.encoded)
         return pieces
+
+    def _pieces(self, scores: Floats, known: int) -> list[Scored]:
+        """The scores of a part, before which this many labels were known.
+
+        If its first row has brought a label, the prediction of that row must not know it.
+        """
+        now = self._n_labels()
+        if known == now:
+            return [Scored(scores, now)]
+        return [as_known_before(scores[:1], known, now), Scored(scores[1:], now)]
+
+    def _predicted(self, pieces: list[Scored]) -> npt.NDArray[Any]:
+        """The predictions that were made from these scores."""
+        raise NotImplementedError
 
     def _learn_rows(self, X: Matrix, y: npt.NDArray[Any], weights: Floats | None, first: int) -> Floats:
         """Learn checked rows and return the score of each before its update; ``first`` is their number."""

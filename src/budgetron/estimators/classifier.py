@@ -217,7 +217,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         with learning_lock(self):
             if classes is None and not self.__sklearn_is_fitted__():
                 classes = "of y"
-            return self._labels_of(self._learn_labels(X, y, classes, sample_weight))
+            return self._predicted(self._learn_labels(X, y, classes, sample_weight))
 
     def decision_function(self, X: Any) -> Floats:
         """The scores: one per row for two classes, else one per row and class."""
@@ -229,7 +229,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """The labels: the second of two classes if the score is >= 0, or the class of the highest score."""
         snapshot = self._snapshot()
         scored = snapshot._scored(X)
-        return snapshot._labels_of(scored)
+        return snapshot._predicted(scored)
 
     @IfProbabilistic
     def predict_proba(self, X: Any) -> Floats:
@@ -267,9 +267,9 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """Predict each row, then learn it; the predictions, and the scores that they were made from."""
         with learning_lock(self):
             pieces = self._learn_labels(X, y, None, sample_weight)
-            return self._labels_of(pieces), pieces
+            return self._predicted(pieces), pieces
 
-    def _labels_of(self, pieces: list[Scored]) -> npt.NDArray[Any]:
+    def _predicted(self, pieces: list[Scored]) -> npt.NDArray[Any]:
         return self._labels.predictions(pieces)
 
     def _scored(self, X: Any) -> list[Scored]:

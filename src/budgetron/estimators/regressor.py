@@ -99,8 +99,11 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         """Predict each row, then learn it; the predictions, and the scores, which are the same."""
         with learning_lock(self):
             pieces = self._learn(X, y, sample_weight)
-            scores = [piece.scores.ravel() for piece in pieces]
-            return scores[0] if len(scores) == 1 else np.concatenate(scores), pieces
+            return self._predicted(pieces), pieces
+
+    def _predicted(self, pieces: list[Scored]) -> Floats:
+        scores = [piece.scores.ravel() for piece in pieces]
+        return scores[0] if len(scores) == 1 else np.concatenate(scores)
 
     def _default_learner(self) -> Learner:
         return Auto()
