@@ -402,3 +402,19 @@ def test_a_table_with_semicolons(tmp_path, capsys):
     assert (ended.code, len(ended.out.splitlines())) == (0, 100)
     ended = called(capsys, "tune", file, *flags, "--learner", "rbp", "--budget", 9, "--candidates", 2)
     assert "--delimiter ';'" in ended.out
+
+
+def test_the_rows_before_one_that_the_model_refuses_are_saved(tmp_path, capsys):
+    file, model, predictions = tmp_path / "rows.csv", tmp_path / "model", tmp_path / "predictions"
+    lines = [f"{i % 5},{'uv'[i % 2]}\n" for i in range(100)]
+    file.write_text("a,y\n" + "".join([*lines[:70], "3,other\n", *lines[71:]]))
+    flags = [file, "--target", "y", "--classes", "u,v", "--predictions", predictions, "--save"]
+    code, _, err = called(capsys, "run", *flags, model)
+    assert code == 3
+    assert "y contains 'other', which is not among the classes ['u', 'v']. The rows before it are" in err
+    assert len(predictions.read_text().splitlines()) == 70
+    file.write_text("a,y\n" + "".join(lines))
+    assert called(capsys, "run", *flags, model, "--resume").code == 0
+    assert len(predictions.read_text().splitlines()) == 100
+    assert called(capsys, "run", *flags, tmp_path / "whole").code == 0
+    assert model.read_bytes() == (tmp_path / "whole").read_bytes()

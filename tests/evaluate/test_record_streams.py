@@ -232,7 +232,7 @@ def test_baselines_that_fail_are_named():
     from sklearn.linear_model import LogisticRegression, SGDRegressor
 
     X, y = np.random.default_rng(0).normal(size=(50, 2)), np.array(["u", "v"] * 25)
-    with pytest.raises(ValueError, match="compare, sgd on permutation 0: TypeError: .*classes"):
+    with pytest.raises(ValueError, match=r"compare, sgd on permutation 0: TypeError: .*classes"):
         compare({"sgd": SGDRegressor()}, (X, y), permutations=1)
     with pytest.raises(
         TypeError, match="compare: batch must be a Learner, or a model with partial_fit, or"

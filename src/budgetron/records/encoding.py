@@ -115,11 +115,12 @@ class Encoding:
     def describe(self) -> str:
         """What the slots are, for people."""
         known = self._known.values()
-        indicators = sum(len(k.values) for k in known)
+        indicators = _number(sum(len(k.values) for k in known), "indicator")
+        texts = _number(sum(bool(k.values) for k in known), "column")
         parts = [
             f"{sum(k.number is not None for k in known)} of numbers",
             f"{sum(k.times is not None for k in known) * self._waves} of times",
-            f"{_number(indicators, 'indicator')} of {_number(sum(bool(k.values) for k in known), 'column')}",
+            f"{indicators} of {texts}",
             f"{0 if self._block is None else BLOCK} hashed",
         ]
         text = f"{_number(self.width, 'column')}: {', '.join(p for p in parts if not p.startswith('0 '))}."
