@@ -543,7 +543,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
         return list(self._finite_scores([self._one(x)])[0].tolist())
 
     def _one(self, x: Any) -> Any:
-        """One row; that of a pandas frame, as ``iterrows`` gives it, is a record like those of the model."""
+        """One row; that of a pandas frame, as ``iterrows`` gives it, becomes a dict."""
         series = is_series(x) and (self.encoding_ is not None or x.dtype.kind not in "biuf")
         return x.to_dict() if series else x
 
