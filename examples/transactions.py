@@ -77,6 +77,7 @@ def draw(records: list[evaluate.Record], path: Path) -> None:
         days[len(days) // 2 - 1], color="grey", linestyle=":", label="fraud changes, refunds begin"
     )
     axes.set(xlabel="date of the transaction", ylabel="Cohen's kappa", ylim=(0, 1))
+    axes.set_title("How soon does the model follow the change?", loc="left")
     axes.legend(loc="lower right")
     figure.autofmt_xdate(rotation=30)
     figure.savefig(path, dpi=120)

@@ -93,7 +93,8 @@ def natural(owner: object, name: str, value: Any) -> int:
 
 def instance(owner: object, name: str, value: Any, kind: type[T]) -> T:
     if not isinstance(value, kind):
-        sentence = _must(owner, name, f"be a {kind.__name__}", value)
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        sentence = _must(owner, name, f"be {article} {kind.__name__}", value)
         if isinstance(value, str) and getattr(kind, "by_name", False):
             sentence = f"{sentence.removesuffix('.')}; {unknown(value, classes(kind), python=True)}"
         raise TypeError(sentence)

@@ -202,7 +202,8 @@ class Model:
 
         Errors number the rows from ``first``.
 
-        An exception that ends this early, also an interrupt, has the attribute ``rows_learned``.
+        An exception that ends this early, also an interrupt, has the attribute ``rows_learned``, and
+        ``scores``, those of the rows learned.
         """
         scores = np.empty((X.shape[0], self._native.outputs))
         before = self._native.rows_done
@@ -213,7 +214,8 @@ class Model:
                 if done < cut.stop - cut.start:
                     raise _diverged(first + cut.start + done)
         except BaseException as error:
-            error.rows_learned = self._native.rows_done - before  # type: ignore[attr-defined]
+            learned = self._native.rows_done - before
+            error.rows_learned, error.scores = learned, scores[:learned]  # type: ignore[attr-defined]
             raise
         return scores
 

@@ -297,7 +297,7 @@ def test_one_label(tmp_path, capsys):
 def test_inspect_shows_the_encoding(file, tmp_path, capsys):
     assert called(capsys, "run", file, *ROLES, *SMALL, "--save", tmp_path / "model").code == 0
     out = called(capsys, "inspect", tmp_path / "model").out
-    assert "encoding       8 columns: 5 of numbers, 3 indicators of 1 columns." in out
+    assert "encoding       8 columns: 5 of numbers, 3 indicators of 1 column." in out
     assert "classes        ['fraud', 'odd', 'ok']" in out
 
 
@@ -388,3 +388,33 @@ def test_checksums_do_not_depend_on_blocks_or_the_order_of_columns():
             sums.add(tuple(found))
     assert len(sums) == 1
     assert all(sums.pop())
+
+
+def test_a_table_with_semicolons(tmp_path, capsys):
+    file = tmp_path / "prices.csv"
+    file.write_text("a;b;y\n" + "".join(f"{i % 5},5;{i % 3};{'uv'[i % 2]}\n" for i in range(100)))
+    code, _, err = called(capsys, "run", file, "--target", "y")
+    assert code == 3
+    assert "its cells are separated by semicolons, not by ',': give delimiter ';' (--delimiter)." in err
+    flags = ["--target", "y", "--delimiter", ";"]
+    assert called(capsys, "run", file, *flags, "--save", tmp_path / "model").code == 0
+    ended = called(capsys, "predict", tmp_path / "model", file, "--delimiter", ";")
+    assert (ended.code, len(ended.out.splitlines())) == (0, 100)
+    ended = called(capsys, "tune", file, *flags, "--learner", "rbp", "--budget", 9, "--candidates", 2)
+    assert "--delimiter ';'" in ended.out
+
+
+def test_the_rows_before_one_that_the_model_refuses_are_saved(tmp_path, capsys):
+    file, model, predictions = tmp_path / "rows.csv", tmp_path / "model", tmp_path / "predictions"
+    lines = [f"{i % 5},{'uv'[i % 2]}\n" for i in range(100)]
+    file.write_text("a,y\n" + "".join([*lines[:70], "3,other\n", *lines[71:]]))
+    flags = [file, "--target", "y", "--classes", "u,v", "--predictions", predictions, "--save"]
+    code, _, err = called(capsys, "run", *flags, model)
+    assert code == 3
+    assert "y contains 'other', which is not among the classes ['u', 'v']. The rows before it are" in err
+    assert len(predictions.read_text().splitlines()) == 70
+    file.write_text("a,y\n" + "".join(lines))
+    assert called(capsys, "run", *flags, model, "--resume").code == 0
+    assert len(predictions.read_text().splitlines()) == 100
+    assert called(capsys, "run", *flags, tmp_path / "whole").code == 0
+    assert model.read_bytes() == (tmp_path / "whole").read_bytes()

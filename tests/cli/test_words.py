@@ -36,6 +36,12 @@ from tests.helpers.command import called, written
             "--kernel: there is no 'gausian'; did you mean gaussian?",
         ),
         ("run ogd synthetic --loss log-loss", 2, "--loss: there is no 'log-loss'; did you mean logistic?"),
+        ("run ogd synthetic --metrics kapa", 2, "'kapa' is no metric of labels: did you mean kappa?"),
+        (
+            "run ogd rows.svm --delimiter ;",
+            2,
+            "--delimiter is only for CSV files, but rows.svm is svmlight",
+        ),
         ("predict nomodel rows.svm", 1, "nomodel: there is no model file of that name."),
         ("inspect nomodel", 1, "nomodel: there is no model file of that name."),
     ],

@@ -1,5 +1,8 @@
 """Labels of every type, and class probabilities."""
 
+import datetime as dt
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
@@ -105,3 +108,46 @@ def test_extreme_probabilities():
     model = OnlineClassifier(ogd(budgetron.Linear(), eta=1.0, loss=Logistic())).fit(X, [0, 1])
     np.testing.assert_array_equal(model.predict_proba(X), [[1, 0], [0, 1]])
     assert model.predict_log_proba(X).max() == 0
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [dt.date(2024, 1, 1), dt.date(2024, 1, 2), dt.date(2023, 5, 5)],
+        [Decimal("1.5"), Decimal(2), Decimal("0.1")],
+        [dt.timedelta(1), dt.timedelta(2), dt.timedelta(0)],
+    ],
+)
+def test_labels_of_any_type_that_can_be_sorted(labels):
+    rows = [{"x": float(i % 3)} for i in range(90)]
+    y = [labels[i % 3] for i in range(90)]
+    model = OnlineClassifier(random_state=0).partial_fit(rows, y)
+    assert model.classes_.tolist() == sorted(labels)
+    one = OnlineClassifier(random_state=0)
+    for row, label in zip(rows, y, strict=True):
+        one.learn_one(row, label)
+    assert one.predict_one(rows[1]) == model.predict_one(rows[1]) == labels[1]
+    assert list(one.predict_proba_one(rows[0])) == sorted(labels)
+    fixed = OnlineClassifier().partial_fit(rows, y, classes=labels)
+    with pytest.raises(ValueError, match="which is not among the classes"):
+        fixed.partial_fit(rows[:1], [max(labels) * 2 if isinstance(labels[0], Decimal) else labels[0].max])
+    with pytest.raises(ValueError, match="y contains 'text', but the known labels are of another type"):
+        model.partial_fit(rows[:1], ["text"])
+
+
+def test_labels_that_cannot_be_sorted_or_saved(tmp_path):
+    rows = [{"x": 0.0}, {"x": 1.0}]
+    with pytest.raises(
+        ValueError, match=r"^y must hold labels of one type that can be sorted, got dict\.$"
+    ):
+        OnlineClassifier().partial_fit(rows, [{}, {}])
+    with pytest.raises(ValueError, match=r"^y must hold a label for every row, got NaT in row 1\.$"):
+        OnlineClassifier().partial_fit(rows, np.array([dt.date(2024, 1, 1), np.datetime64("NaT")], object))
+    model = OnlineClassifier().partial_fit(rows, [dt.date(2024, 1, 1), dt.date(2024, 1, 2)])
+    with pytest.raises(TypeError, match=r"^Labels of type date have no place in a model file: use texts"):
+        model.save(tmp_path / "model")
+
+
+def test_numbers_among_python_objects_are_numbers():
+    y = np.array([1, 2, 1, 2], dtype=object)
+    assert OnlineClassifier().partial_fit([[0.0], [1.0]] * 2, y).classes_.dtype.kind == "i"

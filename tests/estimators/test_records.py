@@ -184,7 +184,16 @@ BAD = {
     "X has 2 records, but y has 1 labels": lambda: OnlineClassifier().partial_fit(X[:2], Y[:1]),
     "must hold records": lambda: in_batches(OnlineClassifier(), 150).predict([[1.0, 2.0]]),
     "learned arrays of numbers": lambda: OnlineClassifier().fit([[0.0], [1.0]], [0, 1]).predict([{"a": 1}]),
-    "encoder must be a Encoder": lambda: OnlineClassifier(encoder=3).partial_fit(X, Y),
+    "array, got records: a model with encoder=Encoder\\(\\) knows columns by name": lambda: (
+        OnlineClassifier().fit([[0.0], [1.0]], [0, 1]).predict_one({"a": 1})
+    ),
+    "X must be a list of records or a frame, got one dict, {'a': 1}: put it into a list": lambda: (
+        OnlineClassifier().partial_fit({"a": 1}, ["x"])
+    ),
+    "X must be a list of rows, got an iterator, <.*>: make a list of it": lambda: (
+        OnlineClassifier().partial_fit(({"a": i} for i in range(2)), ["x", "y"])
+    ),
+    "encoder must be an Encoder": lambda: OnlineClassifier(encoder=3).partial_fit(X, Y),
 }
 
 
@@ -192,3 +201,22 @@ BAD = {
 def test_a_sentence_for(sentence):
     with pytest.raises((TypeError, ValueError), match=sentence):
         BAD[sentence]()
+
+
+def test_the_rows_of_a_pandas_frame():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X)
+    model, same = OnlineClassifier(random_state=0), OnlineClassifier(random_state=0)
+    for (_, row), record, label in zip(frame.iterrows(), X, Y, strict=True):
+        model.learn_one(row, label)
+        same.learn_one(record, label)
+    assert model.encoding_.names == same.encoding_.names
+    assert model.predict_one(frame.iloc[7]) == same.predict_one(X[7])
+    amounts = OnlineRegressor().learn_one(frame.iloc[0], 1.0)
+    assert amounts.predict_one(frame.iloc[0]) == amounts.predict_one(X[0])
+
+
+def test_a_lazy_frame_is_collected_first():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match=r"got a polars LazyFrame: call its collect\(\)"):
+        OnlineClassifier().partial_fit(polars.DataFrame({"a": ["x", "y"]}).lazy(), ["u", "v"])

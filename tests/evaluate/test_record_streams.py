@@ -156,6 +156,20 @@ class Majority:
         return max(self.counts, key=self.counts.get, default=None)
 
 
+class Logistic:
+    """A binary model as river has them: labels are True and False, or 1 and 0."""
+
+    def __init__(self):
+        self.weights = {}
+
+    def predict_one(self, x):
+        return sum(self.weights.get(name, 0.0) * value for name, value in x.items()) > 0
+
+    def learn_one(self, x, y):
+        for name, value in x.items():
+            self.weights[name] = self.weights.get(name, 0.0) + (int(y) - self.predict_one(x)) * value
+
+
 class Mean:
     def __init__(self):
         self.sum, self.n = 0.0, 0
@@ -204,3 +218,26 @@ def test_baselines_take_records_weights_and_targets():
     assert means["auto"] < means["sgd"] < means["mean"] + 1
     with pytest.raises(TypeError, match="compare"):
         compare({"what": object()}, (rows, y))
+
+
+@pytest.mark.parametrize("labels", [("left", "right"), (-1, 1), (1.0, 2.0), (False, True)])
+def test_a_binary_baseline_gets_true_and_false(labels):
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    y = np.array(labels)[(X[:, 0] > 0).astype(int)]
+    [row] = compare({"logistic": Logistic()}, (X, y), permutations=1).rows
+    assert row.mean < 0.1
+
+
+def test_baselines_that_fail_are_named():
+    from sklearn.linear_model import LogisticRegression, SGDRegressor
+
+    X, y = np.random.default_rng(0).normal(size=(50, 2)), np.array(["u", "v"] * 25)
+    with pytest.raises(ValueError, match=r"compare, sgd on permutation 0: TypeError: .*classes"):
+        compare({"sgd": SGDRegressor()}, (X, y), permutations=1)
+    with pytest.raises(
+        TypeError, match="compare: batch must be a Learner, or a model with partial_fit, or"
+    ):
+        compare({"batch": LogisticRegression()}, (X, y), permutations=1)
+    texts = [{"a": "x"}, {"a": "y"}] * 25
+    with pytest.raises(ValueError, match="compare, logistic on permutation 0: TypeError: "):
+        compare({"logistic": Logistic()}, (texts, y), permutations=1)

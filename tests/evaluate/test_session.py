@@ -195,10 +195,13 @@ def test_a_row_that_is_not_finite():
         message = r"rows.csv, rows 600 to 999 \(the first is 0\): Input X contains NaN"
         with pytest.raises(DataError, match=message) as caught:
             next(feeding)
-        assert caught.value.rows_learned == 600 - delay
+        done = 600 - delay if delay else 700
+        assert caught.value.rows_learned == done
         alone = estimator(NUMBERS, 0.5).start(X[:1], [-1, 1])
-        assert bits(model) == bits(alone.partial_fit(X[: 600 - delay], NUMBERS[: 600 - delay]))
-        for call in (session.state, session.finish, lambda s=session: s.feed(Block(X, NUMBERS, 0))):
+        assert bits(model) == bits(alone.partial_fit(X[:done], NUMBERS[:done]))
+        assert session.broken == (delay > 0)
+        calls = [session.state] if delay else []
+        for call in (*calls, session.finish, lambda s=session: s.feed(Block(X, NUMBERS, 0))):
             with pytest.raises(ValueError, match="the session has ended"):
                 call()
         assert ran(Session(model), blocks(X[701:], NUMBERS[701:], 100))[-1]["rows"] == N - 701
@@ -220,6 +223,11 @@ def test_a_row_that_makes_the_learner_diverge(delay):
     assert done == 60 - delay
     alone = OnlineClassifier(learner, random_state=0).start(rows[:1], [-1, 1])
     assert bits(model) == bits(alone.partial_fit(rows[:done], NUMBERS[:done]))
+    assert session.broken == (delay > 0)
+    if not delay:
+        same = Session(OnlineClassifier(learner, random_state=0), classes=[-1, 1])
+        same.feed(Block(rows[:60], NUMBERS[:60], 0))
+        assert repr(session.state()) == repr(same.state())
 
 
 def test_a_late_row_that_makes_the_learner_diverge():

@@ -305,3 +305,13 @@ def test_a_bad_row_later_on_is_named():
 def test_parts_state_their_ranges():
     assert PA.ranges == {"C": (0.01, 10.0)}
     assert bsgd(Gaussian(), budget=3).rule.ranges == {"lam": (1e-6, 0.1)}
+
+
+def test_pairs_of_a_row_and_its_label_are_a_stream():
+    rng = np.random.default_rng(0)
+    rows = [{"a": float(a), "b": "xy"[i % 2]} for i, a in enumerate(rng.normal(size=200))]
+    y = ["u" if row["a"] > 0 else "v" for row in rows]
+    options = {"budget": 20, "candidates": 4, "scaling": "standardise"}
+    pairs = evaluate.tune("bpa_nn", zip(rows, y, strict=True), **options)
+    assert pairs == evaluate.tune("bpa_nn", (rows, y), **options)
+    assert pairs == evaluate.tune("bpa_nn", list(zip(rows, y, strict=True)), **options)

@@ -76,6 +76,17 @@ def test_support_vectors_against_rows():
     assert ax.get_ylim()[0] == 0
 
 
+def test_learners_without_support_vectors_are_not_drawn_among_the_others():
+    runs = {
+        "none": run([30, 50, 60], [0, 0, 0], [1, 2, 3]),
+        "some": run([30, 50, 60], [0, 5, 9], [1, 2, 3]),
+    }
+    ax = drawn(plots.support_vectors_against_rows(runs))
+    assert [text.get_text() for text in ax.texts] == ["some"]
+    assert not len(line(ax, "none").get_xdata())
+    assert line(ax, "some").get_color() == COLOURS[1]
+
+
 def test_records_of_one_run_or_of_several_by_name():
     records = run([30, 50, 60], [10, 20, 20], [1, 2, 3])
     ax = drawn(plots.error_against_rows(iter(records)))

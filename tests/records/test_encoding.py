@@ -151,7 +151,7 @@ def test_slots():
         [nan, 0, nan, 0, 3, nan, nan],
     ]
     np.testing.assert_allclose(X, expected, atol=1e-15)
-    assert encoding.describe() == "7 columns: 3 of numbers, 2 of times, 2 indicators of 1 columns."
+    assert encoding.describe() == "7 columns: 3 of numbers, 2 of times, 2 indicators of 1 column."
 
 
 @pytest.mark.parametrize(

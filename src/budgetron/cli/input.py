@@ -38,6 +38,7 @@ def add_arguments(parser: Parser) -> Any:
         help="the number of columns of svmlight text; required for a pipe",
     )
     add("--format", metavar="F", choices=FORMS, help=f"{', '.join(FORMS)}; by default from the file name")
+    add("--delimiter", metavar="SIGN", help="the sign between two cells of a CSV file; default a comma")
     add("--target", metavar="COLUMN", help="the column of labels in a CSV or Parquet file")
     add("--drop", metavar="A,B,...", action="append", help="columns to ignore")
     add("--only", metavar="A,B,...", action="append", help="the only columns to learn from")
@@ -139,6 +140,8 @@ def open_stream(
     form = format_of(what, args)
     if form == "svmlight":
         _refuse_roles(what, "svmlight text", roles)
+        if args.delimiter:
+            raise UsageError(f"--delimiter is only for CSV files, but {what} is svmlight text.")
         columns = args.features if features is None else features
         if columns is None and is_pipe(what):
             raise UsageError("a pipe of svmlight text needs --features N, the number of columns.")
@@ -155,6 +158,7 @@ def open_stream(
         rows=rows,
         numeric_target=_numeric_target(args),
         format=form,
+        delimiter=args.delimiter,
     )
 
 

@@ -57,10 +57,14 @@ class Run:
                     f"{name}: has more rows than the {session.entered} that the run ended with, and a run "
                     "with --shuffle or --delay cannot continue after its end: start again without --resume."
                 )
-            if self.origin is not None:
-                self.origin.checksum = checkpoint.added(self.origin.checksum, block)
-            for record in session.feeding(block):
-                on_record(record)
+            entered = session.entered
+            try:
+                for record in session.feeding(block):
+                    on_record(record)
+            finally:  # the model may have refused a row
+                if self.origin is not None and session.entered > entered:
+                    learned = block.part(0, session.entered - entered)
+                    self.origin.checksum = checkpoint.added(self.origin.checksum, learned)
             between()
         while signals.received is None and session.holding:
             for record in session.drain():

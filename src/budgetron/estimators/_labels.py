@@ -109,9 +109,14 @@ class KnownLabels:
         if not len(self) or not len(y):
             return
         known, got = self.labels[:1].tolist()[0], y[:1].tolist()[0]
-        if isinstance(known, str) != isinstance(got, str):
-            kind = "texts" if isinstance(known, str) else "numbers"
-            raise ValueError(f"y contains {got!r}, but the known labels are {kind}, such as {known!r}.")
+        try:
+            known < got  # noqa: B015
+        except TypeError:
+            kinds = {str: "texts", bool: "numbers", int: "numbers", float: "numbers"}
+            kind = kinds.get(type(known), "of another type")
+            raise ValueError(
+                f"y contains {got!r}, but the known labels are {kind}, such as {known!r}."
+            ) from None
 
     # ---- from scores to labels
 
@@ -219,20 +224,51 @@ def given_classes(classes: Any) -> KnownLabels:
     if np.size(classes) == 0:
         raise ValueError("classes is empty: expected all labels of the stream.")
     _check.one_kind("classes", classes)
-    _check.told_apart("classes", np.asarray(classes))
-    return KnownLabels(np.asarray(unique_labels(classes)))
+    return KnownLabels(unique(checked_labels(np.asarray(classes), "classes")))
 
 
-def check_labels(y: npt.NDArray[Any]) -> None:
-    """Check labels as scikit-learn does, but without its slow path for whole numbers."""
-    _check.told_apart("y", y)
+def checked_labels(y: npt.NDArray[Any], name: str = "y") -> npt.NDArray[Any]:
+    """The labels, checked as scikit-learn does, but without its slow path for whole numbers.
+
+    Python objects may be of any type that can be sorted, such as dates.
+    """
+    if _are_objects(y):
+        y = _sortable(y, name)
+        if y.dtype == object:
+            return y
+    _check.told_apart(name, y)
     whole = y.dtype.kind in "iub" or (y.dtype.kind == "f" and bool((y == np.rint(y)).all()))
     if not (whole and y.ndim == 1):
         check_classification_targets(y)
+    return y
+
+
+def _are_objects(y: npt.NDArray[Any]) -> bool:
+    """Whether labels are Python objects other than texts."""
+    return y.dtype == object and y.ndim == 1 and not all(isinstance(label, str) for label in y)
+
+
+def _sortable(y: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Labels that are Python objects; numbers among them become an array of numbers."""
+    if all(isinstance(label, (int, float, np.number, np.bool_)) for label in y):
+        numbers = np.array(y.tolist())
+        return numbers if numbers.dtype != object else y
+    for row, label in enumerate(y):
+        if label is None or bool(label != label):
+            raise ValueError(f"{name} must hold a label for every row, got {label} in row {row}.")
+    try:
+        sorted(y)
+        set(y)
+    except TypeError:
+        kinds = ", ".join(sorted({type(label).__name__ for label in y}))
+        raise ValueError(f"{name} must hold labels of one type that can be sorted, got {kinds}.") from None
+    return y
 
 
 def unique(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The different labels in y, sorted."""
+    if _are_objects(y):
+        return np.unique(y)
     if y.dtype.kind not in "iubf":
         return np.asarray(unique_labels(y))
     ends = np.array([y.min(), y.max()])

@@ -25,7 +25,7 @@ from budgetron.estimators._labels import KnownLabels, Scored, as_known_before
 from budgetron.learners import Floats, Learner, Model
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
-from budgetron.records.reading import is_frame, is_records, to_table
+from budgetron.records.reading import is_frame, is_records, is_series, to_table
 from budgetron.records.table import Table
 
 
@@ -242,7 +242,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
                 if self._needs_no_checks(rows, named=named):
                     labels = self._labels_without_checks(_numbers(y) if type(y) is list else y, len(rows))
                     if labels is not None:
-                        return [Scored(self._learn_rows(rows, labels, None, 0), self._n_labels())]
+                        return self._learn_batch(Batch(rows, labels))
             return self._learn_batch(self._part_by_part(X, y, sample_weight, first=False, **more))
         fresh = self._unfitted_copy()
         batch = fresh._first_batch(X, y, sample_weight, **more)
@@ -275,20 +275,31 @@ class Online(BaseEstimator):  # type: ignore[misc]
                 scores = self._learn_rows(rows, batch.y[cut], weights, cut.start)
             except BaseException as error:
                 learned = getattr(error, "rows_learned", 0)
-                if growth is not None and learned == 0:
+                if learned:
+                    pieces += self._pieces(error.scores, known)  # type: ignore[attr-defined]
+                elif growth is not None:
                     self.__dict__ = before
-                error.rows_learned = cut.start + learned  # type: ignore[attr-defined]
+                error.rows_learned, error.pieces = cut.start + learned, pieces  # type: ignore[attr-defined]
                 if batch.encoded is not None:
                     self.encoding_ = batch.encoded.first(cut.start + learned)
                 raise
-            if (
-                known < self._n_labels()
-            ):  # the first row brought a label, which its prediction must not know
-                pieces.append(as_known_before(scores[:1], known, self._n_labels()))
-                scores = scores[1:]
-            pieces.append(Scored(scores, self._n_labels()))
+            pieces += self._pieces(scores, known)
         self._keep_encoding(batch.encoded)
         return pieces
+
+    def _pieces(self, scores: Floats, known: int) -> list[Scored]:
+        """The scores of a part, before which this many labels were known.
+
+        If its first row has brought a label, the prediction of that row must not know it.
+        """
+        now = self._n_labels()
+        if known == now:
+            return [Scored(scores, now)]
+        return [as_known_before(scores[:1], known, now), Scored(scores[1:], now)]
+
+    def _predicted(self, pieces: list[Scored]) -> npt.NDArray[Any]:
+        """The predictions that were made from these scores."""
+        raise NotImplementedError
 
     def _learn_rows(self, X: Matrix, y: npt.NDArray[Any], weights: Floats | None, first: int) -> Floats:
         """Learn checked rows and return the score of each before its update; ``first`` is their number."""
@@ -366,7 +377,8 @@ class Online(BaseEstimator):  # type: ignore[misc]
         if self.encoding_ is None:
             if is_records(X):
                 raise TypeError(
-                    "The model learned arrays of numbers, so X must be such an array, got records."
+                    "The model learned arrays of numbers, so X must be such an array, got records: a model "
+                    "with encoder=Encoder() knows columns by name."
                 )
             return False
         return True
@@ -528,7 +540,12 @@ class Online(BaseEstimator):  # type: ignore[misc]
         scores = None if row is None else model.scores_of_row(row)
         if scores is not None:
             return scores
-        return list(self._finite_scores([x])[0].tolist())
+        return list(self._finite_scores([self._one(x)])[0].tolist())
+
+    def _one(self, x: Any) -> Any:
+        """One row; that of a pandas frame, as ``iterrows`` gives it, becomes a dict."""
+        series = is_series(x) and (self.encoding_ is not None or x.dtype.kind not in "biuf")
+        return x.to_dict() if series else x
 
     def _finite_scores(self, X: Any) -> Floats:
         model = self._fitted_model()

@@ -23,7 +23,7 @@ from budgetron.estimators._labels import (
     Codes,
     KnownLabels,
     Scored,
-    check_labels,
+    checked_labels,
     core_codes,
     given_classes,
     unique,
@@ -179,7 +179,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """
         with learning_lock(self):
             if not self._learn_known(x, y):
-                self._learn_labels([x], [y], None, None)
+                self._learn_labels([self._one(x)], [y], None, None)
         return self
 
     def _learn_known(self, x: Any, y: Any) -> bool:
@@ -217,7 +217,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         with learning_lock(self):
             if classes is None and not self.__sklearn_is_fitted__():
                 classes = "of y"
-            return self._labels_of(self._learn_labels(X, y, classes, sample_weight))
+            return self._predicted(self._learn_labels(X, y, classes, sample_weight))
 
     def decision_function(self, X: Any) -> Floats:
         """The scores: one per row for two classes, else one per row and class."""
@@ -229,7 +229,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """The labels: the second of two classes if the score is >= 0, or the class of the highest score."""
         snapshot = self._snapshot()
         scored = snapshot._scored(X)
-        return snapshot._labels_of(scored)
+        return snapshot._predicted(scored)
 
     @IfProbabilistic
     def predict_proba(self, X: Any) -> Floats:
@@ -252,8 +252,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         if self.__sklearn_is_fitted__() and len(self._labels):
             return
         _check.one_kind("y", y)
-        check_labels(y)
-        first = KnownLabels(np.asarray(y), fixed=False)
+        first = KnownLabels(checked_labels(np.asarray(y)), fixed=False)
         if self.__sklearn_is_fitted__():
             self._know(first)
         else:
@@ -268,9 +267,9 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """Predict each row, then learn it; the predictions, and the scores that they were made from."""
         with learning_lock(self):
             pieces = self._learn_labels(X, y, None, sample_weight)
-            return self._labels_of(pieces), pieces
+            return self._predicted(pieces), pieces
 
-    def _labels_of(self, pieces: list[Scored]) -> npt.NDArray[Any]:
+    def _predicted(self, pieces: list[Scored]) -> npt.NDArray[Any]:
         return self._labels.predictions(pieces)
 
     def _scored(self, X: Any) -> list[Scored]:
@@ -286,7 +285,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     ) -> Batch:
         _check.one_kind("y", y)
         X, y, weights, encoded = self._checked(X, y, sample_weight, first)
-        check_labels(y)
+        y = checked_labels(y)
         known = self._known_before(y, classes) if first else self._unchanged_classes(classes)
         learned = learned_rows(weights)
         labels, codes, rows = known.extended(y if learned is None or known.fixed else y[learned])

@@ -73,7 +73,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         with learning_lock(self):
             row = self._known_row(x) if _check.finite(y) else None
             if row is None or not self._model.learn_row(row, float(y)):
-                self._learn([x], [y], None)
+                self._learn([self._one(x)], [y], None)
         return self
 
     def predict_one(self, x: Any) -> float:
@@ -99,8 +99,11 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         """Predict each row, then learn it; the predictions, and the scores, which are the same."""
         with learning_lock(self):
             pieces = self._learn(X, y, sample_weight)
-            scores = [piece.scores.ravel() for piece in pieces]
-            return scores[0] if len(scores) == 1 else np.concatenate(scores), pieces
+            return self._predicted(pieces), pieces
+
+    def _predicted(self, pieces: list[Scored]) -> Floats:
+        scores = [piece.scores.ravel() for piece in pieces]
+        return scores[0] if len(scores) == 1 else np.concatenate(scores)
 
     def _default_learner(self) -> Learner:
         return Auto()

@@ -72,12 +72,17 @@ class _Step:
 def _step(model: Any, X: Any, y: Any, targets: bool, weights: Any) -> _Step:
     if _takes_rows(model):
         rows = list(X.records()) if isinstance(X, Table) else _dicts(X)
-        labels = y.tolist()
+        classes = [] if targets else np.unique(y).tolist()
+        if len(classes) == 2:  # river's binary models know True and False only
+            labels, names = (y == classes[1]).tolist(), {False: classes[0], True: classes[1], None: None}
+            named = names.__getitem__
+        else:
+            labels, named = y.tolist(), _same
 
         def learn_one(i: int) -> None:
             model.learn_one(rows[i], labels[i], **({} if weights is None else {"w": float(weights[i])}))
 
-        return _Step(lambda i: model.predict_one(rows[i]), learn_one)
+        return _Step(lambda i: named(model.predict_one(rows[i])), learn_one)
     X = np.nan_to_num(Encoder().build().encode(X)[0]) if isinstance(X, Table) else X
     more: dict[str, Any] = {} if targets else {"classes": np.unique(y)}
     begun = False
@@ -92,6 +97,10 @@ def _step(model: Any, X: Any, y: Any, targets: bool, weights: Any) -> _Step:
         begun = True
 
     return _Step(predict, learn)
+
+
+def _same(label: Any) -> Any:
+    return label
 
 
 def _dicts(X: Any) -> list[dict[int, float]]:

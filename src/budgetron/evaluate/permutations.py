@@ -9,6 +9,7 @@ import numpy as np
 
 from budgetron import _check, _jobs
 from budgetron._rows import Matrix
+from budgetron._text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.evaluate import baselines
 from budgetron.evaluate.comparison import Comparison, Run
@@ -154,6 +155,11 @@ class Orders:
                 records.append(record)
         except ValueError as error:
             raise ValueError(f"compare, {name} on permutation {i}: {error}") from error
+        except Exception as error:
+            if isinstance(learner, Learner):
+                raise
+            what = f"{type(error).__name__}: {error}"  # other libraries raise what they like
+            raise ValueError(f"compare, {name} on permutation {i}: {what}") from error
         return tuple(records)
 
     def _records(self, learner: Any, i: int, order: Any) -> Iterator[Record]:
@@ -194,14 +200,19 @@ def task_of(y: Any, task: str | None = None, who: str = "compare") -> str:
     return "classification"
 
 
+def _learner(name: str, value: Any) -> Learner:
+    if not isinstance(value, Learner):
+        kinds = "a Learner, or a model with partial_fit, or with learn_one and predict_one"
+        raise TypeError(f"compare: {name} must be {kinds}, got {shown(value)}.")
+    return value
+
+
 def _by_name(learners: Any) -> dict[str, Any]:
     if isinstance(learners, Learner) or baselines.is_baseline(learners):
         learners = [learners]
     pairs = learners.items() if isinstance(learners, Mapping) else [(repr(each), each) for each in learners]
     by_name = {
-        str(name): each
-        if baselines.is_baseline(each)
-        else _check.instance("compare", str(name), each, Learner)
+        str(name): each if baselines.is_baseline(each) else _learner(str(name), each)
         for name, each in pairs
     }
     if not by_name:

@@ -47,14 +47,15 @@ def prequential(
     >>> now.rows, now.rate < later.rate
     (100, True)
     """
-    if isinstance(stream, tuple | list) and len(stream) == 2 and not isinstance(stream[0], Block | tuple):
+    if is_whole(stream):
         stream = from_arrays(*stream)
         new = isinstance(estimator, OnlineClassifier) and not estimator.__sklearn_is_fitted__()
         classes = stream.y if new and classes is None else classes
     if not isinstance(stream, Iterable):
-        raise TypeError(f"prequential: expected a stream, blocks or a pair (X, y), got {shown(stream)}.")
+        expected = "a stream, blocks, pairs (x, y) or a pair (X, y)"
+        raise TypeError(f"prequential: expected {expected}, got {shown(stream)}.")
     if not isinstance(stream, Stream):
-        stream = _blocks(stream)
+        stream = blocks_of(stream)
     session = Session(
         estimator,
         classes=classes,
@@ -68,7 +69,12 @@ def prequential(
     return _records(session, stream)
 
 
-def _blocks(items: Iterable[Any]) -> Iterable[Block]:
+def is_whole(data: Any) -> bool:
+    """Whether data is a pair (X, y) of all rows, not blocks or pairs of single rows."""
+    return isinstance(data, tuple | list) and len(data) == 2 and not isinstance(data[0], Block | tuple)
+
+
+def blocks_of(items: Iterable[Any]) -> Iterable[Block]:
     """Blocks as they are; pairs (x, y) in blocks."""
     rest = iter(items)
     for first in rest:

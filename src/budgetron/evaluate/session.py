@@ -10,6 +10,7 @@ import numpy as np
 
 from budgetron import _check
 from budgetron._text import shown
+from budgetron.errors import DivergedError
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.estimators._labels import Scored
 from budgetron.evaluate.delayed import Delayed, Estimator, Labels
@@ -50,7 +51,8 @@ class Session:
     parameters given as numbers, learning starts at the first row. A fitted estimator continues.
 
     An error ends the session. The rows before the refused row are learned; ``error.rows_learned`` is their
-    number in this session. To continue, make a new session or restore an earlier `state`.
+    number in this session. Without a delay, and without transforms that learn or hold back rows, `state` is
+    then the one after these rows. To continue, make a new session and restore a state.
 
     Rows held back are not copied: do not change the arrays of a block after `feed`.
 
@@ -143,6 +145,7 @@ class Session:
         self._flushed: Flushed | None = None
         self._finished = False
         self._between_blocks = True
+        self._stopped_at_row = False
 
     @property
     def started(self) -> bool:
@@ -152,7 +155,7 @@ class Session:
     @property
     def broken(self) -> bool:
         """Whether an error ended the session, so that its state cannot be saved."""
-        return not self._between_blocks
+        return not (self._between_blocks or self._stopped_at_row)
 
     @property
     def over(self) -> bool:
@@ -175,7 +178,13 @@ class Session:
         self._enter_block()
         if block.y is None:
             raise DataError(f"{self.name}: row {block.start} (the first is 0) has no label.")
-        yield from self._learn(transformed(block, self.transforms))
+        try:
+            yield from self._learn(transformed(block, self.transforms))
+        except DataError:
+            if not self.delay and not any(step.state() for step in self.transforms):
+                self._stopped_at_row = self.started and self.rows >= self.entered
+                self.entered = max(self.rows, self.entered)
+            raise
         self.entered += len(block)
         self._between_blocks = True
 
@@ -226,7 +235,8 @@ class Session:
         make a session with that estimator and the same parameters, and call `restore`. It continues as if
         it had never stopped, bit for bit.
         """
-        self._refuse_inside_block()
+        if self.broken:
+            self._refuse_inside_block()
         self._measure()
         states = [transform.state() for transform in self.transforms]
         if self._flushed is not None:
@@ -342,22 +352,46 @@ class Session:
             yield from self._learn_pieces(block)
 
     def _learn_pieces(self, block: Block) -> Iterator[Record]:
-        """Learn a block in pieces that end where a record is due."""
-        at = 0
+        """Learn a block in pieces that end where a record is due.
+
+        A piece that the estimator refuses as a whole is cut in half again and again, until the rows before
+        the refused one are learned.
+        """
+        at, most, first = 0, len(block), None
         while at < len(block):
             due = len(block) if self.every is None else self.every - self.rows % self.every
-            piece = block.part(at, at + due)
+            piece = block.part(at, at + min(due, most))
             work = partial(self._delayed.predict_learn, self.estimator, piece)
-            predicted, pieces = self._timed(work, piece.start, len(piece))
-            self._count(predicted, piece.y)
-            self._note(predicted, pieces, piece.y)
-            if piece.times is not None:
-                self.time = float(piece.times[-1])
-            if self.predictions is not None:
-                self.predictions(predicted, *([] if piece.ids is None else [piece.ids]))
+            try:
+                predicted, pieces = self._timed(work, piece.start, len(piece))
+            except DataError as error:
+                first = first or error
+                if not self.delay and len(piece) > 1 and not isinstance(error.__cause__, DivergedError):
+                    most = len(piece) // 2
+                    continue
+                if not self.delay:
+                    self._count_before(error.__cause__, piece)
+                first.rows_learned = error.rows_learned  # type: ignore[attr-defined]
+                raise first from first.__cause__
+            self._take(predicted, pieces, piece)
             at += len(piece)
             if self.every is not None and self.rows % self.every == 0:
                 yield self.record()
+
+    def _count_before(self, error: Any, piece: Block) -> None:
+        """Count the rows of a piece that were learned before one made the learner diverge."""
+        if pieces := getattr(error, "pieces", []):
+            predicted = self.estimator._predicted(pieces)
+            self._take(predicted, pieces, piece.part(0, len(predicted)))
+
+    def _take(self, predicted: Labels, pieces: list[Scored], piece: Block) -> None:
+        """Count the predictions of a piece, and pass them on."""
+        self._count(predicted, piece.y)
+        self._note(predicted, pieces, piece.y)
+        if piece.times is not None:
+            self.time = float(piece.times[-1])
+        if self.predictions is not None:
+            self.predictions(predicted, *([] if piece.ids is None else [piece.ids]))
 
     def _timed(self, work: Callable[[], Any], start: int, rows: int) -> Any:
         """Call ``work``, add its processor time to ``seconds``, and name the rows in its errors."""

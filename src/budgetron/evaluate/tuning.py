@@ -14,6 +14,7 @@ from budgetron._rows import Matrix
 from budgetron._text import aligned, shown
 from budgetron.evaluate.candidates import Searched, drawn, template
 from budgetron.evaluate.permutations import ESTIMATORS, task_of
+from budgetron.evaluate.protocol import blocks_of, is_whole
 from budgetron.evaluate.session import HEAD, parameters_from_rows
 from budgetron.kernels import Kernel
 from budgetron.learners import Learner
@@ -126,7 +127,7 @@ def tune(
         The name of an algorithm, its function, or a learner. Parameters that are ``given`` to an algorithm
         are not searched, nor is a gamma that the kernel has as a number. Of a learner, all parameters that
         have a range are searched.
-    data : Stream, iterable of blocks, or pair (X, y)
+    data : Stream, iterable of blocks or of pairs (x, y), or pair (X, y)
         The rows. At most ``rows`` of them are read, once, and kept in memory.
     kernel : Kernel or str
         The kernel of an algorithm.
@@ -197,15 +198,14 @@ def _gap(best: Floats, *others: Floats) -> tuple[float, float]:
 
 
 def _first_rows(data: Any, rows: int) -> Block:
-    if isinstance(data, tuple | list) and len(data) == 2 and not isinstance(data[0], Block):
+    if is_whole(data):
         X, y = data
         data = from_arrays(X, y, rows=rows)
     if not isinstance(data, Iterable):
-        raise TypeError(f"tune: expected a stream, blocks or a pair (X, y), got {shown(data)}.")
+        expected = "a stream, blocks, pairs (x, y) or a pair (X, y)"
+        raise TypeError(f"tune: expected {expected}, got {shown(data)}.")
     blocks, read = list[Block](), 0
-    for block in data:
-        if not isinstance(block, Block):
-            raise TypeError(f"tune: expected a stream, blocks or a pair (X, y), got {shown(data)}.")
+    for block in data if isinstance(data, Stream) else blocks_of(data):
         if block.y is None:
             raise DataError(f"tune: row {block.start} (the first is 0) has no label.")
         blocks.append(block)

@@ -71,8 +71,12 @@ def window_against_rows(source: Source, metric: str = "rate", ax: Any = None) ->
 
 
 def support_vectors_against_rows(source: Source, ax: Any = None) -> Any:
-    """Plot the number of support vectors; ``source`` is as for `error_against_rows`."""
-    ax = curves(over_rows(source, "support_vectors"), ax, from_zero=True)
+    """Plot the number of support vectors; ``source`` is as for `error_against_rows`.
+
+    A learner that never has any is not drawn.
+    """
+    lines = [line if line.mean.any() else _nothing(line) for line in over_rows(source, "support_vectors")]
+    ax = curves(lines, ax, from_zero=True)
     ax.set_title("How large is the model?", loc="left", fontsize=11)
     ax.set(ylabel="support vectors")
     ax.yaxis.set_major_formatter("{x:,.0f}")
@@ -246,6 +250,11 @@ def _inside(middle: float, size: int, gap: float) -> float:
 
 def _measure(labels: bool) -> tuple[float, str]:
     return (100.0, "mistakes, % of rows") if labels else (1.0, "mean squared error")
+
+
+def _nothing(line: Line) -> Line:
+    """The line without its points; it still uses up its colour, so that the others keep theirs."""
+    return Line(line.name, line.x[:0], line.mean[:0], line.sd[:0])
 
 
 def _runs(source: Source) -> dict[str, list[list[Record]]]:

@@ -115,14 +115,15 @@ class Encoding:
     def describe(self) -> str:
         """What the slots are, for people."""
         known = self._known.values()
-        indicators = sum(len(k.values) for k in known)
+        indicators = _number(sum(len(k.values) for k in known), "indicator")
+        texts = _number(sum(bool(k.values) for k in known), "column")
         parts = [
             f"{sum(k.number is not None for k in known)} of numbers",
             f"{sum(k.times is not None for k in known) * self._waves} of times",
-            f"{indicators} indicators of {sum(bool(k.values) for k in known)} columns",
+            f"{indicators} of {texts}",
             f"{0 if self._block is None else BLOCK} hashed",
         ]
-        text = f"{self.width} columns: {', '.join(p for p in parts if not p.startswith('0 '))}."
+        text = f"{_number(self.width, 'column')}: {', '.join(p for p in parts if not p.startswith('0 '))}."
         hashed = [repr(k.name) for k in known if k.hashed]
         hashed += ["columns that came later"] if self._others_hashed else []
         return f"{text} Partly hashed: {', '.join(hashed)}." if hashed else text
@@ -481,6 +482,11 @@ def place_in_periods(moments: Array, periods: Sequence[str]) -> Matrix:
 def names_of_places(name: str, periods: Sequence[str]) -> list[str]:
     """The names of the columns of `place_in_periods`."""
     return [f"{name} ({wave} of {part})" for part in periods for wave in ("sine", "cosine")]
+
+
+def _number(count: int, noun: str) -> str:
+    """The number with its noun."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _is_slot(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """Tables from lists of dicts, from frames of pandas, polars and pyarrow, and from cells of CSV files."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -31,9 +31,26 @@ def is_records(X: Any) -> bool:
         return True
     if is_frame(X):
         return not holds_only_numbers(X)
+    _refuse_near_records(X)
     if isinstance(X, np.ndarray):
         return X.dtype == object and X.ndim == 1 and len(X) > 0 and isinstance(X[0], Mapping)
     return isinstance(X, Sequence) and len(X) > 0 and isinstance(X[0], Mapping)
+
+
+def _refuse_near_records(X: Any) -> None:
+    """Refuse what can be made records, but is not yet: NumPy would only say that it is no number."""
+    if isinstance(X, Mapping):
+        raise TypeError(
+            f"X must be a list of records or a frame, got one dict, {shown(X)}: put it into a list, or use "
+            "learn_one or predict_one."
+        )
+    if isinstance(X, Iterator):
+        raise TypeError(
+            f"X must be a list of rows, got an iterator, {shown(X)}: make a list of it, or give it to "
+            "evaluate.prequential as pairs (x, y)."
+        )
+    if _is("polars", "LazyFrame", X):
+        raise TypeError("X must be a frame with rows, got a polars LazyFrame: call its collect().")
 
 
 def is_frame(X: Any) -> bool:
@@ -49,6 +66,11 @@ def is_frame(X: Any) -> bool:
         ("pyarrow", "ChunkedArray"),
     )
     return not any(_is(library, name, X) for library, name in columns)
+
+
+def is_series(x: Any) -> bool:
+    """Whether x is a column, or a row, of a pandas frame."""
+    return _is("pandas", "Series", x)
 
 
 def holds_only_numbers(frame: Any) -> bool:

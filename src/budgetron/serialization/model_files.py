@@ -355,7 +355,8 @@ def _describe_classes(classes: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
     text = classes.dtype.kind == "U"
     kept = np.ascontiguousarray(classes).view(np.uint32).reshape(len(classes), -1) if text else classes
     if not tensors.storable(kept):
-        raise TypeError(f"Labels of dtype {classes.dtype} have no place in a model file.")
+        kind = type(classes.tolist()[0]).__name__ if classes.dtype == object else classes.dtype
+        raise TypeError(f"Labels of type {kind} have no place in a model file: use texts or numbers.")
     arrays[_CLASSES] = kept
     return "text" if text else "numbers"
 

@@ -182,7 +182,7 @@ class CsvText:
             read = arrow.ReadOptions(use_threads=False, block_size=len(head.data) + 2)
             names = arrow.read_csv(BufferReader(head.data + b"\n"), read, parse).schema.names
         except (ArrowException, UnicodeDecodeError) as error:
-            raise DataError(f"{self.source.name}, line {head.line}: {first_line(error)}") from error
+            raise DataError(f"{self.source.name}, line {head.line}: {_reason(error)}.") from error
         return [name.strip() for name in names]
 
     def _cut(self) -> Iterator[Text]:
@@ -369,7 +369,8 @@ class Reader:
 
 def _reason(error: BaseException) -> str:
     message = first_line(error).rstrip(".")
-    return "expected text in UTF-8, got other bytes" if "UTF8" in message else message
+    other = isinstance(error, UnicodeDecodeError) or "UTF8" in message
+    return "expected text in UTF-8, got other bytes" if other else message
 
 
 def first_line(error: BaseException) -> str:

@@ -416,6 +416,8 @@ def table(
         raise ValueError(f"table: format must be 'csv', 'tsv' or 'parquet', got {shown(format)}.")
     rows, bad_rows = _check.count("table", "rows", rows), BadRows(on_error)
     if form == "parquet":
+        if delimiter is not None:
+            raise ValueError(f"table: delimiter is for CSV files, but {source.name} is Parquet.")
         if not source.rereadable:
             raise ValueError(f"table: {source.name} is a pipe, but Parquet is read from its end.")
         from pyarrow import parquet
@@ -425,10 +427,25 @@ def table(
     else:
         text = CsvText(source, delimiter or ("\t" if form == "tsv" else ","))
         names = text.names
+        if not names:
+            raise DataError(f"{source.name}: is empty, expected a line with the names of the columns.")
+        _refuse_other_delimiter(source.name, names, text.delimiter)
     columns = chosen(source.name, names, target, drop, only, weight, time, id)
     if form == "parquet":
         return ParquetStream(source, names, columns, rows, bad_rows, numeric_target)
     return CsvStream(text, columns, rows, bad_rows, numeric_target)
+
+
+def _refuse_other_delimiter(source: str, names: list[str], delimiter: str) -> None:
+    """Refuse a head that is one cell for this delimiter, but several for another common one."""
+    if len(names) > 1:
+        return
+    for other, word in ((";", "semicolons"), ("\t", "tabs"), (",", "commas"), ("|", "bars")):
+        if other != delimiter and other in names[0]:
+            raise DataError(
+                f"{source}: its cells are separated by {word}, not by {delimiter!r}: give delimiter "
+                f"{other!r} (--delimiter)."
+            )
 
 
 def chosen(

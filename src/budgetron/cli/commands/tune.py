@@ -110,7 +110,7 @@ def _command(args: Namespace, found: Tuning) -> str:
     """The command that runs the winner over the same rows."""
     assert found.shell is not None
     flags = []
-    for name in ("features", "format", "shuffle"):
+    for name in ("features", "format", "delimiter", "shuffle"):
         if (value := getattr(args, name)) is not None:
             flags += [f"--{name}", str(value)]
     flags += input.Roles.of(args).flags()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from budgetron._text import shown
+from budgetron._text import nearest, shown
 from budgetron.evaluate.metrics.residuals import name_of
 
 COUNTED = ("accuracy", "balanced_accuracy", "f1", "kappa", "kappa_temporal")
@@ -45,4 +45,6 @@ def _checked(name: Any, targets: bool) -> str:
         if quantile is not None:
             return name_of(quantile)
     what, also = ("targets", ", pinball:QUANTILE") if targets else ("labels", "")
-    raise ValueError(f"{shown(name)} is no metric of {what}: expected {', '.join(known)}{also}.")
+    near = nearest(name, known, otherwise="") if isinstance(name, str) else ""
+    rest = near or f"expected {', '.join(known)}{also}."
+    raise ValueError(f"{shown(name)} is no metric of {what}: {rest}")
