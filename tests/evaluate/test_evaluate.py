@@ -200,7 +200,7 @@ def test_what_cannot_be_run_is_said_in_a_sentence(sentence):
 def test_what_is_no_estimator_or_stream_is_refused():
     with pytest.raises(TypeError, match="estimator must be an OnlineClassifier or an OnlineRegressor"):
         evaluate.prequential(rbp(K, budget=3), (X, BINARY))
-    with pytest.raises(TypeError, match=r"expected a stream, blocks or a pair \(X, y\), got 3"):
+    with pytest.raises(TypeError, match=r"blocks, pairs \(x, y\) or a pair \(X, y\), got 3"):
         evaluate.prequential(classifier(), 3, classes=[0, 1])
 
 
@@ -314,7 +314,7 @@ def test_learners_that_cannot_be_told_apart_are_refused():
         evaluate.compare([perceptron(K), perceptron(K)], (X, BINARY))
     with pytest.raises(ValueError, match="learners is empty"):
         evaluate.compare({}, (X, BINARY))
-    with pytest.raises(TypeError, match="compare: x must be a Learner, got 3"):
+    with pytest.raises(TypeError, match="compare: x must be a Learner, or a model .*, got 3"):
         evaluate.compare({"x": 3}, (X, BINARY))
 
 

@@ -25,7 +25,7 @@ from budgetron.estimators._labels import KnownLabels, Scored, as_known_before
 from budgetron.learners import Floats, Learner, Model
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
-from budgetron.records.reading import is_frame, is_records, is_series, to_table
+from budgetron.records.reading import is_frame, is_records, is_series, refuse_near_records, to_table
 from budgetron.records.table import Table
 
 
@@ -372,6 +372,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
 
     def _takes_records(self, X: Any, reset: bool) -> bool:
         """Whether rows are records, known by their names. The first rows decide."""
+        refuse_near_records(X)
         if reset:
             return self.encoder is not None or is_records(X)
         if self.encoding_ is None:

@@ -31,13 +31,12 @@ def is_records(X: Any) -> bool:
         return True
     if is_frame(X):
         return not holds_only_numbers(X)
-    _refuse_near_records(X)
     if isinstance(X, np.ndarray):
         return X.dtype == object and X.ndim == 1 and len(X) > 0 and isinstance(X[0], Mapping)
     return isinstance(X, Sequence) and len(X) > 0 and isinstance(X[0], Mapping)
 
 
-def _refuse_near_records(X: Any) -> None:
+def refuse_near_records(X: Any) -> None:
     """Refuse what can be made records, but is not yet: NumPy would only say that it is no number."""
     if isinstance(X, Mapping):
         raise TypeError(

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from budgetron import _check
 from budgetron._rows import Matrix
-from budgetron.records.reading import is_records, to_table
+from budgetron.records.reading import is_records, refuse_near_records, to_table
 from budgetron.streams._stream import Block, Stream, too_few_rows
 
 
@@ -40,6 +40,7 @@ def from_arrays(X: Any, y: Any = None, rows: int = 1000) -> ArrayStream:
     >>> [len(block) for block in streams.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 0], rows=2)]
     [2, 1]
     """
+    refuse_near_records(X)
     X = to_table(X) if is_records(X) else X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if len(X.shape) != 2:
         raise ValueError(f"from_arrays: X must have two dimensions, got {X.ndim}.")
