@@ -314,7 +314,7 @@ def test_learners_that_cannot_be_told_apart_are_refused():
         evaluate.compare([perceptron(K), perceptron(K)], (X, BINARY))
     with pytest.raises(ValueError, match="learners is empty"):
         evaluate.compare({}, (X, BINARY))
-    with pytest.raises(TypeError, match="compare: x must be a Learner, or a model .*, got 3"):
+    with pytest.raises(TypeError, match=r"compare: x must be a Learner, or a model .*, got 3"):
         evaluate.compare({"x": 3}, (X, BINARY))
 
 
