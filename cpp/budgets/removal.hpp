@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <vector>
 
-#include "linalg/gram.hpp"
 #include "model/budget.hpp"
 #include "model/expansion.hpp"
 #include "model/losses.hpp"
@@ -80,7 +79,7 @@ class RemoveOldest final : public Budget {
 
 // When over the budget, removes the support vector that is best classified without itself (Crammer et al. 2003):
 // argmax_i y_i (f(s_i) - alpha_i k(s_i,s_i)), the oldest on ties. f includes the new term, which is a candidate too.
-// f(s_i) - alpha_i k(s_i,s_i) is kept for every i and output, in O(n) a change.
+// f(s_i) - alpha_i k(s_i,s_i) is kept for every i and output: a change takes one kernel row more.
 class RemoveRedundant final : public Budget {
  public:
   explicit RemoveRedundant(std::size_t budget) : budget_(budget) {}
@@ -104,9 +103,10 @@ class RemoveRedundant final : public Budget {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(without_) + bytes_of(margins_));
-    K_.fields(io);
+    io.scratch(sizeof *this + bytes_of(without_) + bytes_of(margins_) + bytes_of(k_));
+    Counter outputs = static_cast<Counter>(without_.size());
     io.field("redundant.changes", changes_);
+    io.field("redundant.outputs", outputs);
     if (io.measuring()) {
       for (const auto& row : without_) io.scratch(bytes_of(row));
       return;
@@ -114,11 +114,12 @@ class RemoveRedundant final : public Budget {
     std::vector<double> all;
     for (const auto& row : without_) all.insert(all.end(), row.begin(), row.end());
     io.field("redundant.without", all);
-    if (io.restoring()) restore(all);
+    if (io.restoring()) restore(all, outputs);
   }
   bool is_consistent(std::size_t n) const override {
-    return n <= budget_ && K_.is_consistent(n) && whole_ &&
-           std::all_of(without_.begin(), without_.end(), [](const auto& row) { return all_finite(row); });
+    return n <= budget_ && whole_ && (n == 0 || !without_.empty()) &&
+           std::all_of(without_.begin(), without_.end(),
+                       [n](const auto& row) { return row.size() == n && all_finite(row); });
   }
 
  private:
@@ -127,27 +128,25 @@ class RemoveRedundant final : public Budget {
       add_term(c, term.coefficient(c), term.row.k);
       push(without_[c], dot(f.alpha(c), term.row.k));
     }
-    K_.append(term.row.k, term.row.kxx);
     f.append(term);
   }
 
   void replace(Expansion& f, std::size_t i, const Term& term) {
+    f.kernel_row(i, k_);
     for (std::size_t c = 0; c < f.outputs(); ++c) {
-      add_term(c, -f.alpha(c)[i], K_[i]);
+      add_term(c, -f.alpha(c)[i], k_);
       add_term(c, term.coefficient(c), term.row.k);
+      without_[c][i] = score_without(f.alpha(c), term.row.k, i);
     }
     f.replace(i, term);
-    K_.replace(i, term.row.k, term.row.kxx);
-    for (std::size_t c = 0; c < f.outputs(); ++c) without_[c][i] = score_without(f.alpha(c), i);
   }
 
   void add_term(std::size_t c, double coefficient, Vector k) {
     if (coefficient != 0) add(coefficient, k, without_[c]);
   }
 
-  // alpha' k(s_i) without the term of s_i itself.
-  double score_without(Vector alpha, std::size_t i) const {
-    const Vector k = K_[i];
+  // alpha'k without the term of support vector i.
+  static double score_without(Vector alpha, Vector k, std::size_t i) {
     return dot(alpha.first(i), k) + dot(alpha.subspan(i + 1), k.subspan(i + 1));
   }
 
@@ -177,24 +176,27 @@ class RemoveRedundant final : public Budget {
   // Recomputes the scores before rounding errors accumulate.
   void remake(const Expansion& f) {
     without_.assign(f.outputs(), std::vector<double>(f.size()));
-    for (std::size_t c = 0; c < f.outputs(); ++c)
-      for (std::size_t i = 0; i < f.size(); ++i) without_[c][i] = score_without(f.alpha(c), i);
+    for (std::size_t i = 0; i < f.size(); ++i) {
+      f.kernel_row(i, k_);
+      for (std::size_t c = 0; c < f.outputs(); ++c) without_[c][i] = score_without(f.alpha(c), k_, i);
+    }
     changes_ = 0;
   }
 
-  void restore(const std::vector<double>& all) {
-    const std::size_t n = K_.size();
-    whole_ = n == 0 ? all.empty() : all.size() % n == 0;
+  void restore(const std::vector<double>& all, Counter outputs) {
+    const auto rows = static_cast<std::size_t>(outputs);
+    whole_ = all.empty() || (rows > 0 && rows <= all.size() && all.size() % rows == 0);
     without_.clear();
-    if (!whole_ || n == 0) return;
-    for (auto row = all.begin(); row != all.end(); row += static_cast<std::ptrdiff_t>(n))
-      without_.emplace_back(row, row + static_cast<std::ptrdiff_t>(n));
+    if (!whole_ || all.empty()) return;
+    for (std::size_t c = 0; c < rows; ++c) {
+      const auto row = all.begin() + static_cast<std::ptrdiff_t>(c * (all.size() / rows));
+      without_.emplace_back(row, row + static_cast<std::ptrdiff_t>(all.size() / rows));
+    }
   }
 
   std::size_t budget_;
-  Gram K_;
   std::vector<std::vector<double>> without_;  // outputs x n: f(s_i) - alpha_i k(s_i,s_i)
-  std::vector<double> margins_;
+  std::vector<double> margins_, k_;
   Counter changes_ = 0;  // since without_ was last recomputed
   bool whole_ = true;    // false: the restored scores are not a matrix
 };

@@ -53,7 +53,7 @@ BESIDE = {
     "bogd_pp": (0, 7),
     "bpa_s": (0, 7),
     "bsgd": (0, 7),
-    "budget_perceptron": (1, 9),
+    "budget_perceptron": (0, 10),
     "bpa_nn": (
         1,
         25,
