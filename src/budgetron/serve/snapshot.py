@@ -1,4 +1,7 @@
-"""Snapshots: model files that also hold the number of rows learned and the metrics."""
+"""Snapshots: model files that also hold the number of rows learned and the metrics.
+
+Two of them stay: if the newer one is damaged, the older one and the log give the same model.
+"""
 
 import re
 from collections.abc import Iterator
@@ -9,8 +12,6 @@ from budgetron import model_files
 from budgetron.errors import ModelFileError
 from budgetron.serve.learning import Estimator
 
-KEPT = 2
-"""How many snapshots stay: if the newest is damaged, the one before it and the log give the same model."""
 _NAME = re.compile(r"snapshot-(\d{20})\.safetensors")
 
 
@@ -23,13 +24,16 @@ class Snapshot(NamedTuple):
 
 
 def write(folder: Path, version: int, estimator: Estimator, tally: dict[str, Any]) -> int:
-    """Save a snapshot, on disk when this returns, and remove old ones. The version of the oldest left."""
+    """Save a snapshot, on disk when this returns, and remove old ones.
+
+    Returns the version of the oldest that stays, from which the log must go on; 0 if it is the only one.
+    """
     path = folder / f"snapshot-{version:020d}.safetensors"
     estimator.save(path, extra={"serve": {"version": version, "tally": tally}})
-    *old, _ = found = list(versions(folder))
-    for each in old[: len(found) - KEPT]:
+    *old, oldest, _ = [0, *versions(folder)]
+    for each in old[1:]:
         (folder / f"snapshot-{each:020d}.safetensors").unlink(missing_ok=True)
-    return found[-KEPT:][0]
+    return oldest
 
 
 def versions(folder: Path) -> Iterator[int]:

@@ -134,7 +134,7 @@ class Writer(threading.Thread):
             if job.key is not None and job.key in self._running:
                 raise Problem("key-in-use", "the first request with this key is not answered yet: wait.")
             rows, size = self.queued_rows + job.rows, self.queued_bytes + len(job.body)
-            if self._queue and (rows > self.limits.queue_rows or size > self.limits.queue_bytes):
+            if self.queued_rows and (rows > self.limits.queue_rows or size > self.limits.queue_bytes):
                 raise Problem(
                     "busy",
                     f"{self.queued_rows} rows are waiting, and the limit is {self.limits.queue_rows}: "
