@@ -55,7 +55,7 @@ def _serve(argv, messages, faults, file_bytes):
         os.environ["FAULTS"] = str(faults)
     if file_bytes is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
-    code = main(["serve", *argv, "--port", "0"])
+    code = main(["serve", "--port", "0", *argv])
     sys.stderr.flush()
     os._exit(code)
 

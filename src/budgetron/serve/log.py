@@ -189,7 +189,7 @@ class Log:
         while left and size < most_bytes:
             with self._lock:
                 found = self._db.execute(
-                    "select first, rows, media, label, body, crc from log where first >= ? "
+                    "select first, rows, media, label, cast(body as blob), crc from log where first >= ? "
                     "order by first limit ?",
                     (end, min(left, 64)),
                 ).fetchall()

@@ -4,7 +4,7 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TextIO
 
 from budgetron._text import printable
 
@@ -35,9 +35,22 @@ class Lines(logging.Formatter):
         return printable(" ".join([said["time"], said["level"], said["message"], *map(str, more)]))
 
 
+class Stderr(logging.StreamHandler):  # type: ignore[type-arg]
+    """Writes to what stderr is now."""
+
+    @property
+    def stream(self) -> TextIO:
+        """The present stderr."""
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, _: TextIO) -> None:
+        pass
+
+
 def configure(as_json: bool) -> None:
     """Send the messages of the service and of uvicorn to stderr."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = Stderr()
     handler.setFormatter(Lines(as_json))
     for name, level in (("budgetron.serve", logging.INFO), ("uvicorn", logging.WARNING)):
         logger = logging.getLogger(name)

@@ -113,7 +113,7 @@ class Replica(Model):
             try:
                 if not begun:
                     self._begin()
-                    begun = True
+                    begun, self.why = True, None
                 self._advance()
                 self.why = None
             except urllib.error.HTTPError as error:

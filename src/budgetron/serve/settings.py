@@ -49,6 +49,7 @@ class Settings:
         learner = revive(self.learner)
         if not isinstance(learner, Learner):
             raise ValueError(f"learner must describe a learner, got {shown(self.learner)}.")
+        learner.resolved(np.array([[0.0], [1.0]]))
         if parameters_from_rows(learner):
             raise ValueError(
                 "a parameter would be computed from the first rows (gamma='scale'): give it a number."
