@@ -27,7 +27,9 @@ class ServiceError(Exception):
     ``status`` is that of the answer, or None; ``problem`` is the problem document.
     """
 
-    def __init__(self, message: str, status: int | None = None, problem: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, message: str, status: int | None = None, problem: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(message)
         self.status, self.problem = status, dict(problem or {})
 
@@ -94,7 +96,9 @@ class Client:
         )
 
     def __repr__(self) -> str:
-        return f"Client({self.url!r})" if self.model == "default" else f"Client({self.url!r}, {self.model!r})"
+        return (
+            f"Client({self.url!r})" if self.model == "default" else f"Client({self.url!r}, {self.model!r})"
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -176,7 +180,11 @@ class Client:
             running = answer.status_code == 409 and _named(answer) == "key-in-use"
             if answer.is_success:
                 return answer
-            if last or not (answer.status_code in PASSING or running) or _named(answer) == "learning-stopped":
+            if (
+                last
+                or not (answer.status_code in PASSING or running)
+                or _named(answer) == "learning-stopped"
+            ):
                 raise _refused(answer)
             self._wait(attempt, answer.headers.get("Retry-After"))
         raise AssertionError("unreachable")

@@ -6,22 +6,22 @@ pytest.importorskip("starlette", reason="needs budgetron[serve]")
 pytest.importorskip("uvicorn", reason="needs budgetron[serve]")
 pytest.importorskip("httpx", reason="needs budgetron[client]")
 
-import socket  # noqa: E402
-import threading  # noqa: E402
-import time  # noqa: E402
-from contextlib import contextmanager  # noqa: E402
+import socket
+import threading
+import time
+from contextlib import contextmanager
 
-import httpx  # noqa: E402
-import uvicorn  # noqa: E402
+import httpx
+import uvicorn
 
-from budgetron import algorithms  # noqa: E402
-from budgetron.kernels import Gaussian  # noqa: E402
-from budgetron.serve.app import application  # noqa: E402
-from budgetron.serve.limits import Limits  # noqa: E402
-from budgetron.serve.models import Models  # noqa: E402
-from budgetron.serve.service import Service  # noqa: E402
-from budgetron.serve.settings import Settings  # noqa: E402
-from budgetron.serve.tokens import Tokens  # noqa: E402
+from budgetron import algorithms
+from budgetron.kernels import Gaussian
+from budgetron.serve.app import application
+from budgetron.serve.limits import Limits
+from budgetron.serve.models import Models
+from budgetron.serve.service import Service
+from budgetron.serve.settings import Settings
+from budgetron.serve.tokens import Tokens
 
 SMALL = algorithms.fogd(Gaussian(0.5), components=10)
 

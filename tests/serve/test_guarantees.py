@@ -21,7 +21,10 @@ JSON = {"Content-Type": "application/json"}
 def row(i):
     """Row i, which can be recognised by its first value."""
     draw = random.Random(i)
-    return {"x": {"i": i, "a": draw.uniform(-1, 1), "b": draw.uniform(-1, 1)}, "y": draw.choice(["no", "yes"])}
+    return {
+        "x": {"i": i, "a": draw.uniform(-1, 1), "b": draw.uniform(-1, 1)},
+        "y": draw.choice(["no", "yes"]),
+    }
 
 
 def post(server, path, body, **more):
@@ -53,7 +56,7 @@ class Load(threading.Thread):
 
 
 def check_log(folder, loads):
-    """Every acknowledged row is in the log once, under its number; nothing else is there but what was sent."""
+    """Every acknowledged row is in the log once, under its number, and nothing that was not sent."""
     found = {first: [each["x"]["i"] for each in rows] for first, rows in bodies(folder)}
     for load in loads:
         for first, i in load.acknowledged:
@@ -214,7 +217,9 @@ def test_a_full_queue_answers_503_and_nothing_of_the_request_is_learned(tmp_path
         post(server, "/v1/learn", row(0)).raise_for_status()
         (tmp_path / "faults/hold").touch()
         with ThreadPoolExecutor(8) as pool:
-            running = [pool.submit(post, server, "/v1/learn", [row(10 * k + i) for i in range(8)]) for k in (1, 2)]
+            running = [
+                pool.submit(post, server, "/v1/learn", [row(10 * k + i) for i in range(8)]) for k in (1, 2)
+            ]
             time.sleep(0.5)
             refused = [post(server, "/v1/learn", [row(100 + i) for i in range(9)]) for _ in range(3)]
             (tmp_path / "faults/hold").unlink()
@@ -316,7 +321,9 @@ def test_disk_use_is_bounded(tmp_path):
 
 def test_tokens_have_roles_and_without_tokens_only_loopback_is_served(tmp_path):
     tokens = tmp_path / "tokens"
-    tokens.write_text("read reading-reading-1\nlearn learning-learning\n\n# a comment\nadmin administrator-12\n")
+    tokens.write_text(
+        "read reading-reading-1\nlearn learning-learning\n\n# a comment\nadmin administrator-12\n"
+    )
     tokens.chmod(0o600)
     with served(tmp_path / "d", *SMALL, "--tokens", tokens, "--host", "0.0.0.0") as server:
         url = server.url.replace("0.0.0.0", "127.0.0.1")

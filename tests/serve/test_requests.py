@@ -52,7 +52,9 @@ def test_all_forms_of_rows_give_the_same_model(inside, tmp_path):
 
 def test_arrow_streams(inside):
     pa = pytest.importorskip("pyarrow")
-    table = pa.table({"a": [r["x"]["a"] for r in ROWS], "b": [r["x"]["b"] for r in ROWS], "z": [r["y"] for r in ROWS]})
+    table = pa.table(
+        {"a": [r["x"]["a"] for r in ROWS], "b": [r["x"]["b"] for r in ROWS], "z": [r["y"] for r in ROWS]}
+    )
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table, max_chunksize=5)
@@ -127,7 +129,13 @@ BAD = {
     "too many columns": ({"x": {str(i): 1 for i in range(31)}, "y": "no"}, JSON, 413, "too-large", 0),
     "a long name": ({"x": {"n" * 51: 1}, "y": "no"}, JSON, 422, "bad-row", 0),
     "a long label": ({"x": {"a": 1, "b": 1}, "y": "n" * 51}, JSON, 422, "bad-row", 0),
-    "too many classes": ([{"x": {"a": 1, "b": 1}, "y": f"c{i}"} for i in range(9)], JSON, 422, "bad-row", 0),
+    "too many classes": (
+        [{"x": {"a": 1, "b": 1}, "y": f"c{i}"} for i in range(9)],
+        JSON,
+        422,
+        "bad-row",
+        0,
+    ),
     "a large document": (b" " * 5000 + b"{}", JSON, 413, "too-large", None),
     "a large body": (b" " * 50_001, LINES, 413, "too-large", None),
     "another type": (b"a,b", {"Content-Type": "text/csv"}, 415, "media-type", None),
@@ -165,7 +173,9 @@ def test_a_bad_row_among_requests_of_one_group_refuses_only_its_own(client):
         model.writer._changed.wait(0.3)
     answers = [each.result() for each in sent]
     assert [answer.status_code for answer in answers] == [422 if i == 4 else 200 for i in range(9)]
-    numbers = sorted((said["first"], said["rows"]) for said in (a.json() for a in answers) if "first" in said)
+    numbers = sorted(
+        (said["first"], said["rows"]) for said in (a.json() for a in answers) if "first" in said
+    )
     order = sorted((answers[i].json()["first"], i) for i in range(9) if i != 4)
     rows = ROWS + [row for _, i in order for row in ROWS[i : i + 1 + i % 2]]
     assert numbers[0][0] == 12
@@ -241,7 +251,9 @@ def test_keys(client):
 def test_a_key_in_use_answers_409(client):
     writer = client.service.models.get("default").writer
     writer._running.add("busy")
-    assert learn(client, ROWS, JSON | {"Idempotency-Key": "busy"}).json()["type"] == "urn:budgetron:key-in-use"
+    assert (
+        learn(client, ROWS, JSON | {"Idempotency-Key": "busy"}).json()["type"] == "urn:budgetron:key-in-use"
+    )
 
 
 def test_keys_and_kept_rows_are_bounded(inside):
@@ -275,7 +287,12 @@ def test_labels_that_come_later(client):
     assert (twice.status_code, twice.json()["row"]) == (404, 1)
     both = client.post("/v1/label", json=[{"id": c, "y": "yes"}, {"id": a, "y": "no"}])
     assert both.json()["version"] == 15
-    rows = [*ROWS, {"x": ROWS[1]["x"], "y": "no"}, {"x": ROWS[2]["x"], "y": "yes"}, {"x": ROWS[0]["x"], "y": "no"}]
+    rows = [
+        *ROWS,
+        {"x": ROWS[1]["x"], "y": "no"},
+        {"x": ROWS[2]["x"], "y": "yes"},
+        {"x": ROWS[0]["x"], "y": "no"},
+    ]
     assert file(client) == expected(client, rows)
     late = client.get("/v1/model").json()["metrics"]["late"]
     assert late["rows"] == 3
@@ -284,7 +301,9 @@ def test_labels_that_come_later(client):
 def test_kept_rows_survive_a_restart_and_ids_are_not_used_again(inside):
     with inside() as client:
         learn(client, ROWS).raise_for_status()
-        [first, last] = client.post("/v1/predict?keep=1", json=[{"x": row["x"]} for row in ROWS[:2]]).json()["ids"]
+        [first, last] = client.post(
+            "/v1/predict?keep=1", json=[{"x": row["x"]} for row in ROWS[:2]]
+        ).json()["ids"]
         client.post("/v1/label", json={"id": last, "y": "no"}).raise_for_status()
     with inside() as client:
         assert client.post("/v1/label", json={"id": first, "y": "no"}).json()["first"] == 13

@@ -36,7 +36,10 @@ def learn(client, rows=ROWS, path="/v1/learn"):
 
 def test_models_are_created_listed_and_kept(inside):
     with inside() as client:
-        wanted = {"algorithm": "rbp", "parameters": {"budget": 5, "kernel": {"type": "Gaussian", "gamma": 0.5}}}
+        wanted = {
+            "algorithm": "rbp",
+            "parameters": {"budget": 5, "kernel": {"type": "Gaussian", "gamma": 0.5}},
+        }
         made = client.put("/v1/models/other", json=wanted)
         assert (made.status_code, made.json()["learner"]["type"]) == (201, "Kernelized")
         assert client.put("/v1/models/other", json=wanted).json()["type"] == "urn:budgetron:exists"
@@ -45,7 +48,9 @@ def test_models_are_created_listed_and_kept(inside):
         assert learn(client, path="/v1/models/other/learn")["first"] == 12
     with inside() as client:
         said = client.get("/v1/models").json()["models"]
-        assert said == [{"name": n, "version": v} for n, v in (("default", 0), ("other", 24), ("target", 0))]
+        assert said == [
+            {"name": n, "version": v} for n, v in (("default", 0), ("other", 24), ("target", 0))
+        ]
         assert client.get("/v1/models/other/model").json()["support_vectors"] <= 5
 
 
@@ -56,7 +61,11 @@ def test_models_are_created_listed_and_kept(inside):
         ("a" * 65, {}, "a-z"),
         ("a", {"algorithm": "rpb"}, "did you mean rbp?"),
         ("a", {"algorithm": "rbp"}, "kernel"),
-        ("a", {"algorithm": "rbp", "parameters": {"kernel": {"type": "Gaussian"}, "budget": 3}}, "gamma='scale'"),
+        (
+            "a",
+            {"algorithm": "rbp", "parameters": {"kernel": {"type": "Gaussian"}, "budget": 3}},
+            "gamma='scale'",
+        ),
         ("a", {"algorithm": "auto", "parameters": {"size": -1}}, "size"),
         ("a", {"algorithm": "auto", "parameters": {"sice": 1}}, "has no parameter 'sice'"),
         ("a", {"task": "ranking"}, "task must be one of"),
@@ -94,13 +103,16 @@ def test_folders_that_are_none_of_a_service(tmp_path, capsys):
     assert "scale" in called(capsys, "serve", tmp_path / "e", "--algorithm", "rbp", "--budget", "5").err
 
 
-def test_folders_of_other_versions_are_refused_with_a_sentence(inside, tmp_path):
+def test_folders_of_other_versions_are_refused_with_a_sentence(inside):
     with inside() as client:
         learn(client)
     settings = client.folder / "model.json"
     said = json.loads(settings.read_text())
     settings.write_text(json.dumps(said | {"format": 2}))
-    with pytest.raises(DataError, match="has format 2, written by budgetron .*: update budgetron"), inside():
+    with (
+        pytest.raises(DataError, match=r"has format 2, written by budgetron .*: update budgetron"),
+        inside(),
+    ):
         pass
     settings.write_text(json.dumps(said))
     with sqlite3.connect(client.folder / "log.sqlite") as db:
@@ -224,7 +236,7 @@ def test_events_go_on_where_a_client_was(client):
     assert client.get("/v1/events", headers={"Last-Event-ID": "x"}).status_code == 400
 
 
-def test_history_is_thinned_and_slow_readers_are_dropped(client):
+def test_history_is_thinned_and_slow_readers_are_dropped():
     import asyncio
 
     from budgetron.serve.events import POINTS, Events
@@ -262,7 +274,14 @@ def test_metrics_are_prometheus_text(client):
     assert values['budgetron_rejected_total{model="default",reason="media-type"}'] == "1"
     assert values['budgetron_commit_seconds_count{model="default"}'] == "1"
     assert values['budgetron_commit_seconds_bucket{model="default",le="+Inf"}'] == "1"
-    for name in ("error_window", "support_vectors", "model_bytes", "queue_rows", "log_bytes", "snapshot_age_seconds"):
+    for name in (
+        "error_window",
+        "support_vectors",
+        "model_bytes",
+        "queue_rows",
+        "log_bytes",
+        "snapshot_age_seconds",
+    ):
         assert float(values[f'budgetron_{name}{{model="default"}}']) >= 0
     named = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
     assert {line.split("{")[0].split()[0] for line in values} <= {
@@ -285,7 +304,9 @@ def test_the_open_inference_protocol(inside):
             {"name": "c", "shape": [2, 1], "datatype": "BYTES", "data": ["DE", "FR"]},
         ]
         answer = client.post("/v2/models/default/infer", json={"id": "7", "inputs": inputs}).json()
-        own = client.post("/v1/predict", json=[{"x": {"a": 1, "c": "DE"}}, {"x": {"a": 2, "c": "FR"}}]).json()
+        own = client.post(
+            "/v1/predict", json=[{"x": {"a": 1, "c": "DE"}}, {"x": {"a": 2, "c": "FR"}}]
+        ).json()
         assert (answer["id"], answer["model_version"]) == ("7", "6")
         labels, shares = answer["outputs"]
         assert (labels["datatype"], labels["data"]) == ("INT64", own["predictions"])
@@ -357,11 +378,13 @@ def until(check, seconds=30.0):
         time.sleep(0.02)
 
 
-def test_a_replica_has_the_bits_of_its_leader_and_only_predicts(inside, tmp_path):
+def test_a_replica_has_the_bits_of_its_leader_and_only_predicts(inside):
     with inside(learner=Auto(size=10), snapshot_rows=20) as leader:
         learn(leader)
         leader.put("/v1/models/other", json={"task": "regression"}).raise_for_status()
-        service = Service(Replicas(Leader(str(leader.base_url), None), Limits()), Tokens(), Limits(), Counters())
+        service = Service(
+            Replicas(Leader(str(leader.base_url), None), Limits()), Tokens(), Limits(), Counters()
+        )
         with running(service) as replica:
             until(lambda: len(service.models.by_name) == 2 and service.trouble() is None)
             assert replica.get("/v1/model/file").content == leader.get("/v1/model/file").content
@@ -393,7 +416,9 @@ def test_a_replica_outlives_its_leader_and_catches_up(tmp_path):
             assert replica.post("/v1/predict", json={"x": ROWS[0]["x"]}).json()["version"] == 12
             with served(tmp_path / "d", "--keep-log", "--port", port) as again:
                 httpx.post(again.url + "/v1/learn", json=ROWS).raise_for_status()
-                until(lambda: service.trouble() is None and replica.get("/v1/model").json()["version"] == 24)
+                until(
+                    lambda: service.trouble() is None and replica.get("/v1/model").json()["version"] == 24
+                )
                 file = replica.get("/v1/model/file").content
                 assert again.stop() == 0
     assert file == offline(tmp_path / "d/default")
@@ -439,7 +464,7 @@ def test_the_client_waits_as_asked_and_gives_up_in_the_end(monkeypatch):
     assert 1.5 <= waits[0] <= 3
     assert waits[1] <= 0.2
 
-    def gone(request):
+    def gone(_):
         raise httpx.ConnectError("no route")
 
     with (

@@ -93,8 +93,16 @@ def paths() -> dict[str, set[str]]:
 class _Endpoint:
     """A handler as an application: Starlette calls it without building a request of its own."""
 
-    def __init__(self, service: Service, model: str | None, method: str, role: str, handler: Handler) -> None:
-        self.service, self.model, self.method, self.role, self.handler = service, model, method, role, handler
+    def __init__(
+        self, service: Service, model: str | None, method: str, role: str, handler: Handler
+    ) -> None:
+        self.service, self.model, self.method, self.role, self.handler = (
+            service,
+            model,
+            method,
+            role,
+            handler,
+        )
         self.of_a_model = True
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

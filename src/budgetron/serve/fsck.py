@@ -32,7 +32,9 @@ def _check_model(folder: Path, cut: bool) -> Iterator[tuple[str, bool]]:
         except ModelFileError as error:
             yield str(error), False
     if not (folder / FILE).exists():
-        raise DataError(f"{folder}: has no {FILE}: rows since the last snapshot are lost. Restore a backup.")
+        raise DataError(
+            f"{folder}: has no {FILE}: rows since the last snapshot are lost. Restore a backup."
+        )
     log = Log(folder)
     try:
         for sentence in log.problems():

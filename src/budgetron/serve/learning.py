@@ -63,7 +63,8 @@ def refusal(error: Exception) -> Problem:
     found = _ROW.search(text)
     row = getattr(error, "row", None)
     row = int(found[1]) if row is None and found else row
-    return Problem("bad-row", text[:500], **({} if row is None else {"row": row}))
+    members: dict[str, Any] = {} if row is None else {"row": row}
+    return Problem("bad-row", text[:500], **members)
 
 
 def _runs(requests: Sequence[Rows]) -> Iterator[list[Rows]]:
@@ -99,16 +100,20 @@ def _known(work: Estimator, rows: Rows) -> tuple[Any, list[Scored]] | None:
     """As ``_progressive``, several times faster for a few dicts; None if a name, text or label is new."""
     if not isinstance(rows.X, list) or len(rows) > 64 or not work.__sklearn_is_fitted__():
         return None
-    made = [work._known_row(record) for record in rows.X]
-    if any(row is None for row in made):
-        return None
+    made = list[Any]()
+    for record in rows.X:
+        made.append(work._known_row(record))
+        if made[-1] is None:
+            return None
     targets = isinstance(work, OnlineRegressor)
     y = np.asarray(rows.y, dtype=np.float64 if targets else None)
-    codes = work._labels_without_checks(y, len(rows))
+    codes: Any = work._labels_without_checks(y, len(rows))
     if codes is None:
         return None
     pieces = [Scored(work._learn_rows(np.concatenate(made), codes, None, 0), work._n_labels())]
-    return pieces[0].scores.ravel() if isinstance(work, OnlineRegressor) else work._labels_of(pieces), pieces
+    return pieces[0].scores.ravel() if isinstance(work, OnlineRegressor) else work._labels_of(
+        pieces
+    ), pieces
 
 
 def _divided(pieces: list[Scored], lengths: list[int]) -> Iterator[list[Scored]]:

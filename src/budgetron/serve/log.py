@@ -1,7 +1,7 @@
 """The log of a model: requests, idempotency keys with their answers, and kept rows, in one SQLite file.
 
-One transaction for each group of requests, on disk when `commit` returns (``synchronous=FULL``). The file is
-locked by the process that has it open. Every record has a CRC-32: SQLite checks its write-ahead log, not
+One transaction for each group of requests, on disk when `commit` returns (``synchronous=FULL``). The file
+is locked by the process that has it open. Every record has a CRC-32: SQLite checks its write-ahead log, not
 the pages of the file.
 """
 
@@ -11,6 +11,7 @@ import threading
 import time
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -42,7 +43,9 @@ class Record(NamedTuple):
     @property
     def crc(self) -> int:
         """The checksum of the record."""
-        return zlib.crc32(self.body, zlib.crc32(f"{self.first} {self.rows} {self.media} {self.label}".encode()))
+        return zlib.crc32(
+            self.body, zlib.crc32(f"{self.first} {self.rows} {self.media} {self.label}".encode())
+        )
 
 
 class Answer(NamedTuple):
@@ -88,7 +91,9 @@ class Log:
             raise
         if created:
             _sync(folder)
-        self.next_id = 1 + self._number("select coalesce(max(seq), 0) from sqlite_sequence where name = 'kept'")
+        self.next_id = 1 + self._number(
+            "select coalesce(max(seq), 0) from sqlite_sequence where name = 'kept'"
+        )
         self.end = self._number("select coalesce(max(first + rows), 0) from log")
         self.bytes = self._number("select coalesce(sum(length(body)), 0) from log")
 
@@ -169,10 +174,8 @@ class Log:
         self.end = self._number("select coalesce(max(first + rows), 0) from log")
 
     def _undo(self) -> None:
-        try:
+        with suppress(sqlite3.Error):  # SQLite may have done so already
             self._db.execute("rollback")
-        except sqlite3.Error:
-            pass  # SQLite has done so already
 
     # ---- reading
 
@@ -199,7 +202,7 @@ class Log:
                 record = Record(*parts)
                 if record.crc != crc:
                     raise DataError(
-                        f"{self.path}: the request of row {record.first} is damaged (its checksum differs): "
+                        f"{self.path}: the request of row {record.first} is damaged: "
                         "restore a backup, or see budgetron fsck --cut."
                     )
                 yield record

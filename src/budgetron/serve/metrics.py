@@ -71,7 +71,10 @@ def text(counters: Counters, models: Mapping[str, Any]) -> str:
     kinds = {
         "rows_learned_total": ("counter", "Rows learned since the model was created."),
         "mistakes_total": ("counter", "Rows that were predicted wrongly before they were learned."),
-        "error_window": ("gauge", "Rate of mistakes (targets: mean squared error) over the last 1000 rows."),
+        "error_window": (
+            "gauge",
+            "Rate of mistakes (targets: mean squared error) over the last 1000 rows.",
+        ),
         "error_running": ("gauge", "The same over all rows."),
         "support_vectors": ("gauge", "Support vectors of the model."),
         "model_bytes": ("gauge", "Memory of the model."),

@@ -143,9 +143,11 @@ class Model:
             return None
         self._drawn = version
         values, writer = self.tally.values(), self.writer
-        found = {"version": version, "at": time.time(), "queue_rows": writer.queued_rows}
+        found: dict[str, Any] = {"version": version, "at": time.time(), "queue_rows": writer.queued_rows}
         found |= {"commits": writer.groups, "commit_seconds": writer.commits.quantile(0.5)}
-        found |= {name: value for name, value in _fitted(estimator, version).items() if name != "fitted_learner"}
+        found |= {
+            name: value for name, value in _fitted(estimator, version).items() if name != "fitted_learner"
+        }
         return version, found | values
 
 
@@ -184,8 +186,8 @@ def restored(folder: Path, settings: Settings, log: Log) -> tuple[Published, Tal
     begin = log.begin
     if begin is not None and begin > version:
         raise DataError(
-            f"{folder}: the log begins at row {begin}, and no snapshot of {begin} or more rows can be read: "
-            "restore a backup."
+            f"{folder}: the log begins at row {begin}, and no snapshot of {begin} or more rows can be read:"
+            " restore a backup."
         )
     for batch, first in _batches(log, version):
         estimator, outcomes = learn_group(estimator, batch, ANY)
@@ -239,7 +241,9 @@ class Models:
     def create(self, name: str, settings: Settings, start: Path | None = None) -> Model:
         """Create the folder of a model, and open it."""
         if all_settings.NAME.fullmatch(name) is None:
-            raise Problem("malformed", "a name has 1 to 64 of a-z, 0-9, _ and -, and begins with none of both.")
+            raise Problem(
+                "malformed", "a name has 1 to 64 of a-z, 0-9, _ and -, and begins with none of both."
+            )
         try:
             settings.estimator()
         except (ValueError, TypeError) as error:
@@ -248,7 +252,9 @@ class Models:
             if name in self.by_name:
                 raise Problem("exists", f"there is a model {name!r} already.")
             if len(self.by_name) >= self.limits.models:
-                raise Problem("too-large", f"there are {self.limits.models} models already, the most allowed.")
+                raise Problem(
+                    "too-large", f"there are {self.limits.models} models already, the most allowed."
+                )
             folder = self.folder / name
             folder.mkdir(exist_ok=True)
             if start is not None:

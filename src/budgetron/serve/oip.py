@@ -75,12 +75,15 @@ async def describe(_: Service, model: Any, request: Request) -> Response:
     """Describe the inputs and outputs of a model."""
     query(request)
     estimator, number = model.published
-    inputs = [{"name": "x", "datatype": "FP64", "shape": [-1, int(getattr(estimator, "n_features_in_", -1))]}]
+    inputs = [
+        {"name": "x", "datatype": "FP64", "shape": [-1, int(getattr(estimator, "n_features_in_", -1))]}
+    ]
     if number and estimator.encoding_ is not None:
         names = dict.fromkeys(name.partition("=")[0] for name in estimator.encoding_.columns)
         texts = {name.partition("=")[0] for name in estimator.encoding_.columns if "=" in name}
         inputs = [
-            {"name": name, "datatype": "BYTES" if name in texts else "FP64", "shape": [-1]} for name in names
+            {"name": name, "datatype": "BYTES" if name in texts else "FP64", "shape": [-1]}
+            for name in names
         ]
     outputs = [{"name": "predict", "datatype": _kind(model), "shape": [-1]}]
     classes = getattr(estimator, "classes_", None)
@@ -159,7 +162,9 @@ def _values(tensor: Tensor) -> list[Any]:
     if len(tensor.shape) > 2 or not flat or any(not 0 < n <= len(flat) for n in tensor.shape):
         raise Problem("malformed", f"input {tensor.name[:50]!r} has a shape that does not fit its data.")
     if int(np.prod(tensor.shape)) != len(flat):
-        raise Problem("malformed", f"input {tensor.name[:50]!r} has {len(flat)} values, not those of its shape.")
+        raise Problem(
+            "malformed", f"input {tensor.name[:50]!r} has {len(flat)} values, not those of its shape."
+        )
     texts = tensor.datatype == "BYTES"
     if any(value is not None and isinstance(value, str) != texts for value in flat):
         raise Problem("malformed", f"input {tensor.name[:50]!r} has values of another datatype.")
@@ -175,4 +180,6 @@ def _kind(model: Any) -> str:
     classes = getattr(model.published.estimator, "classes_", None)
     if classes is None or not len(classes):
         return "FP64"
-    return {"U": "BYTES", "O": "BYTES", "b": "BOOL", "i": "INT64", "u": "INT64"}.get(classes.dtype.kind, "FP64")
+    return {"U": "BYTES", "O": "BYTES", "b": "BOOL", "i": "INT64", "u": "INT64"}.get(
+        classes.dtype.kind, "FP64"
+    )

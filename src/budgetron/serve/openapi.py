@@ -108,7 +108,10 @@ def _of_a_model() -> dict[str, tuple[str, Said]]:
     file = _said("The model file", None, [], media="application/octet-stream")
     file["responses"]["304"] = {"description": "The client has this version."}
     return {
-        "predict": ("post", _said("Predict rows", predicted, [_query("keep", {"enum": ["0", "1"]})], _bodies())),
+        "predict": (
+            "post",
+            _said("Predict rows", predicted, [_query("keep", {"enum": ["0", "1"]})], _bodies()),
+        ),
         "learn": ("post", learn),
         "label": (
             "post",
@@ -191,9 +194,7 @@ def _said(
     problem = {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     statuses = sorted({status for status, _ in TITLES.values() if status != 500})
     responses = {"200": {"description": summary, "content": content}}
-    responses |= {
-        str(status): {"description": _titles(status), "content": problem} for status in statuses
-    }
+    responses |= {str(status): {"description": _titles(status), "content": problem} for status in statuses}
     found: Said = {"summary": summary, "responses": responses}
     found |= {"parameters": list(parameters)} if parameters else {}
     return found | ({} if body is None else {"requestBody": {"required": True, "content": body}})

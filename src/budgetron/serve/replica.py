@@ -95,11 +95,11 @@ class Replica(Model):
         """Stop following."""
         self._ended.set()
 
-    def submit(self, job: Job) -> None:
+    def submit(self, _: Job) -> None:
         """Refuse: a replica does not learn from clients."""
         raise Problem("read-only", f"this is a replica: send it to {self.leader.url}.")
 
-    def records(self, after: int) -> list[Record]:
+    def records(self, _: int) -> list[Record]:
         """Refuse: a replica has no log."""
         raise Problem("read-only", f"this is a replica: ask {self.leader.url}.")
 

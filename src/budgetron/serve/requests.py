@@ -44,7 +44,9 @@ async def body_of(request: Request, limits: Limits) -> bytes:
                 if size > limits.body:
                     raise _too_large(limits)
     except TimeoutError:
-        raise Problem("too-slow", f"the body did not arrive within {limits.body_seconds:g} seconds.") from None
+        raise Problem(
+            "too-slow", f"the body did not arrive within {limits.body_seconds:g} seconds."
+        ) from None
     except ClientDisconnect:
         raise Problem("malformed", "the connection was closed before the end of the body.") from None
     return b"".join(parts)

@@ -55,7 +55,7 @@ class Rows:
     def joins(self, other: "Rows") -> bool:
         """Whether both can be learned in one call."""
         if isinstance(self.X, np.ndarray) and isinstance(other.X, np.ndarray):
-            return self.X.shape[1] == other.X.shape[1]
+            return bool(self.X.shape[1] == other.X.shape[1])
         return isinstance(self.X, list) and isinstance(other.X, list)
 
 
@@ -65,7 +65,7 @@ def joined(parts: Sequence[Rows]) -> Rows:
         return parts[0]
     labels = [label for part in parts for label in part.y or ()]
     if isinstance(parts[0].X, np.ndarray):
-        return Rows(np.concatenate([part.X for part in parts]), labels)  # type: ignore[arg-type]
+        return Rows(np.concatenate([part.X for part in parts]), labels)
     return Rows([record for part in parts for record in part.X], labels)  # type: ignore[union-attr]
 
 
@@ -282,7 +282,7 @@ def _malformed(error: Exception, row: int | None = None) -> Problem:
     text = _sentence(error)
     place = _PLACE.search(text)
     row = int(place[1]) if row is None and place else row
-    members = {} if row is None else {"row": row}
+    members: dict[str, Any] = {} if row is None else {"row": row}
     where = "the body" if row is None else f"row {row}"
     return Problem("malformed", f"{where} cannot be read: {text}", **members)
 

@@ -68,7 +68,9 @@ class Settings:
 def named(algorithm: str, parameters: dict[str, Any]) -> Learner:
     """The learner of an algorithm; a parameter may be the description of a kernel or another part."""
     if algorithm not in algorithms.__all__:
-        raise ValueError(f"there is no algorithm {algorithm[:50]!r}; {nearest(algorithm, algorithms.__all__)}")
+        raise ValueError(
+            f"there is no algorithm {algorithm[:50]!r}; {nearest(algorithm, algorithms.__all__)}"
+        )
     function = getattr(algorithms, algorithm)
     for name in parameters:
         if name not in signature(function).parameters:
@@ -91,8 +93,8 @@ def read(folder: Path) -> Settings:
         raise DataError(f"{path}: cannot be read: {error}.") from None
     if said.get("format") != FORMAT:
         raise DataError(
-            f"{path}: has format {said.get('format')!r}, written by budgetron {said.get('budgetron_version')!r}; "
-            f"this version reads format {FORMAT}: update budgetron."
+            f"{path}: has format {said.get('format')!r}, written by budgetron "
+            f"{said.get('budgetron_version')!r}; this version reads format {FORMAT}: update budgetron."
         )
     names = ("task", "learner", "seed")
     try:

@@ -118,7 +118,7 @@ class Tally:
         self.metrics.restore(state["metrics"])
         self.rows, self.mistakes, self._last = state["rows"], state["mistakes"], state["last"]
         self.late_rows, self.late_mistakes = state["late"]
-        self._counts = Counter({label: count for label, count in state["counts"]})
+        self._counts = Counter(dict(state["counts"]))
         self._frequent = state["frequent"]
         self._sum = state["sum"]
         self._wrong = dict(zip(("last", "frequent"), state["wrong"], strict=True))
@@ -160,4 +160,3 @@ class Tally:
             scores=known.score_table(pieces),
             proba=np.exp(known.log_probabilities(pieces)) if self._probable else None,
         )
-

@@ -39,7 +39,8 @@ class Tokens:
                 )
             if len(words[1]) < SHORTEST or not words[1].isascii():
                 raise DataError(
-                    f"{path}, line {number}: a token needs {SHORTEST} or more ASCII characters.", line=number
+                    f"{path}, line {number}: a token needs {SHORTEST} or more ASCII characters.",
+                    line=number,
                 )
             known[_digest(words[1].encode())] = words[0]
         if not known:

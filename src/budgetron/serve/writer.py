@@ -1,4 +1,4 @@
-"""The only thread that changes a model. It learns a group of requests on a copy, commits, then publishes."""
+"""The only thread that changes a model: it learns requests on a copy, commits them, then publishes it."""
 
 import logging
 import sqlite3
@@ -113,7 +113,11 @@ class Writer(threading.Thread):
         self.loop: AbstractEventLoop | None = None
         self.stopped: str | None = None  # why nothing is learned any more
         self.failed_snapshot: str | None = None
-        self.snapshot_version, self.snapshot_time, self._snapshot_log = state.version, time.time(), log.bytes
+        self.snapshot_version, self.snapshot_time, self._snapshot_log = (
+            state.version,
+            time.time(),
+            log.bytes,
+        )
         self.commits = Histogram()
         self.groups = 0
         self.queued_rows = self.queued_bytes = 0
@@ -159,7 +163,7 @@ class Writer(threading.Thread):
     def run(self) -> None:
         """Take groups of jobs until `close`."""
         while jobs := self._take():
-            asked = [job for job in jobs if isinstance(job, Snapshot)]
+            asked: list[Job] = [job for job in jobs if isinstance(job, Snapshot)]
             others = [job for job in jobs if not isinstance(job, Snapshot)]
             try:
                 done = self._treat(others)
@@ -239,8 +243,8 @@ class Writer(threading.Thread):
             later.append((job, answer))
         for keep in (job for job in jobs if isinstance(job, Keep)):
             later.append((keep, _keep(keep, group, self.log.next_id)))
-        if later and (problem := self._commit(group)):
-            return done + [(job, problem) for job, _ in later]
+        if later and (failure := self._commit(group)):
+            return done + [(job, failure) for job, _ in later]
         if learned:
             self.published = Published(estimator, version)
             self._count(base.estimator, estimator, learned)
@@ -311,7 +315,7 @@ class Writer(threading.Thread):
 
     def _due(self) -> bool:
         rows = self.published.version - self.snapshot_version
-        if not rows or self.stopped is not None or self.failed_snapshot and time.time() < self._retry:
+        if not rows or self.stopped is not None or (self.failed_snapshot and time.time() < self._retry):
             return False
         return (
             rows >= self.limits.snapshot_rows
@@ -325,7 +329,9 @@ class Writer(threading.Thread):
         """Save a snapshot, then remove what no restart needs."""
         estimator, version = self.published
         if not version:
-            return Problem("nothing-learned", "the model has learned nothing yet: there is nothing to save.")
+            return Problem(
+                "nothing-learned", "the model has learned nothing yet: there is nothing to save."
+            )
         if self.stopped is not None:
             return Problem("learning-stopped", self.stopped)
         try:
@@ -355,7 +361,12 @@ class Writer(threading.Thread):
 
 
 def _answer(first: int, rows: int, learned: Learned) -> bytes:
-    found = {"first": first, "rows": rows, "version": first + rows, "predictions": learned.predicted.tolist()}
+    found = {
+        "first": first,
+        "rows": rows,
+        "version": first + rows,
+        "predictions": learned.predicted.tolist(),
+    }
     return encode(found)
 
 

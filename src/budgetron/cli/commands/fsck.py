@@ -10,8 +10,8 @@ def main(argv: list[str]) -> int:
     made = Parser(
         "fsck",
         "DIR [--cut]",
-        "Check the folder of budgetron serve: the log, the snapshots, and that the models load. The service\n"
-        "must be stopped. The exit code is 0 if all is well.",
+        "Check the folder of budgetron serve: the log, the snapshots, and that the models load. The\n"
+        "service must be stopped. The exit code is 0 if all is well.",
         "  budgetron fsck folder\n  budgetron fsck folder --cut\n",
     )
     made.add_argument("folder", metavar="DIR", help="the folder of the models")
@@ -24,7 +24,9 @@ def main(argv: list[str]) -> int:
     try:
         from budgetron.serve.fsck import check
     except ImportError as error:
-        raise ImportError(f"fsck needs more packages ({error.name}): pip install 'budgetron[serve]'.") from None
+        raise ImportError(
+            f"fsck needs more packages ({error.name}): pip install 'budgetron[serve]'."
+        ) from None
     bad = False
     for name, sentence, good in check(Path(args.folder), args.cut):
         print(f"{name}: {'' if good else 'BAD: '}{sentence}")

@@ -31,7 +31,9 @@ def parser() -> Parser:
         "acknowledged is on disk. docs/service.md has the contract.",
         EXAMPLES,
     )
-    made.add_argument("folder", metavar="DIR", nargs="?", help="the folder of the models; created if missing")
+    made.add_argument(
+        "folder", metavar="DIR", nargs="?", help="the folder of the models; created if missing"
+    )
     add = made.add_argument_group("service").add_argument
     add("--host", default="127.0.0.1", help="the address to listen on; default 127.0.0.1")
     add("--port", type=whole(0), default=8000, metavar="N", help="default 8000; 0 for any free port")
@@ -43,7 +45,9 @@ def parser() -> Parser:
     add("--token", metavar="FILE", help="with --follow: a file that holds the token for the leader")
     add = made.add_argument_group("a new model").add_argument
     add("--regression", action="store_true", help="the labels are real-valued targets")
-    add("--algorithm", default="auto", metavar="NAME", help="an algorithm from the list below; default auto")
+    add(
+        "--algorithm", default="auto", metavar="NAME", help="an algorithm from the list below; default auto"
+    )
     add("--seed", type=seed, default=0, metavar="N", help="the seed of all random choices; default 0")
     add("--from", dest="start", metavar="MODEL", help="begin with a saved model")
     add = made.add_argument_group("limits").add_argument
@@ -63,7 +67,9 @@ def main(argv: list[str]) -> int:
     try:
         from budgetron.serve import app, logs
     except ImportError as error:
-        raise ImportError(f"serve needs more packages ({error.name}): pip install 'budgetron[serve]'.") from None
+        raise ImportError(
+            f"serve needs more packages ({error.name}): pip install 'budgetron[serve]'."
+        ) from None
     from budgetron.serve.service import Service
     from budgetron.serve.tokens import Tokens
 
@@ -87,7 +93,9 @@ def main(argv: list[str]) -> int:
 
 def _check(args: Namespace) -> None:
     if args.workers is not None:
-        raise UsageError("there are no workers: one process learns, in one order. Use --follow to predict more.")
+        raise UsageError(
+            "there are no workers: one process learns, in one order. Use --follow to predict more."
+        )
     if (args.folder is None) != bool(args.follow):
         raise UsageError("give a folder to serve, or --follow URL without a folder.")
     if args.follow and not args.follow.startswith(("http://", "https://")):
