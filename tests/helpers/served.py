@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from multiprocessing import forkserver
 from pathlib import Path
 
+import httpx
 import msgspec
 import pytest
 
@@ -102,9 +103,11 @@ class Server:
 def served(*argv, **more):
     """A service that is killed at the end if it still runs."""
     server = Server(*map(str, argv), **more)
+    server.http = httpx.Client(base_url=server.url, timeout=PATIENCE)
     try:
         yield server
     finally:
+        server.http.close()
         if server.process.is_alive():
             server.kill()
 

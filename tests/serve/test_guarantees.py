@@ -28,7 +28,7 @@ def row(i):
 
 
 def post(server, path, body, **more):
-    return httpx.post(server.url + path, json=body, timeout=60, **more)
+    return server.http.post(path, json=body, **more)
 
 
 class Load(threading.Thread):
@@ -110,7 +110,7 @@ def test_every_row_has_its_number_and_the_log_has_their_order(tmp_path):
 def test_killed_at_any_moment_nothing_acknowledged_is_lost_and_the_bits_are_the_same(tmp_path):
     loads = killed(tmp_path / "d", kills=3, clients=4, seed=1)
     with served(tmp_path / "d", "--keep-log") as server:
-        file = httpx.get(server.url + "/v1/model/file").content
+        file = server.http.get("/v1/model/file").content
         assert server.stop() == 0
     check_log(tmp_path / "d/default", loads)
     assert file == offline(tmp_path / "d/default")
@@ -129,7 +129,7 @@ def test_the_default_learner_killed_20_times(tmp_path):
 
 def check_log_after(folder, loads):
     with served(folder, "--keep-log") as server:
-        file = httpx.get(server.url + "/v1/model/file").content
+        file = server.http.get("/v1/model/file").content
         assert server.stop() == 0
     check_log(folder / "default", loads)
     assert file == offline(folder / "default")
@@ -242,7 +242,7 @@ def test_sigterm_finishes_what_is_running_saves_and_exits_with_0(tmp_path):
     with served(tmp_path / "d", *SMALL, faults=faults) as server:
         post(server, "/v1/learn", row(0)).raise_for_status()
         (tmp_path / "faults/hold").touch()
-        with ThreadPoolExecutor() as pool, httpx.stream("GET", server.url + "/v1/events") as events:
+        with ThreadPoolExecutor() as pool, server.http.stream("GET", "/v1/events") as events:
             running = pool.submit(post, server, "/v1/learn", row(1))
             time.sleep(0.3)
             os.kill(server.process.pid, signal.SIGTERM)
@@ -257,8 +257,8 @@ def test_sigterm_finishes_what_is_running_saves_and_exits_with_0(tmp_path):
 def test_a_failed_fsync_stops_learning_keeps_predicting_and_says_so(tmp_path):
     with served(tmp_path / "d", *SMALL, faults=a_disk(tmp_path / "faults")) as server:
         post(server, "/v1/learn", row(0)).raise_for_status()
-        before = httpx.get(server.url + "/v1/model/file").content
-        assert httpx.get(server.url + "/v2/health/ready").status_code == 200
+        before = server.http.get("/v1/model/file").content
+        assert server.http.get("/v2/health/ready").status_code == 200
         (tmp_path / "faults/fail").touch()
         check_stopped(server, before)
         (tmp_path / "faults/fail").unlink()
@@ -272,12 +272,12 @@ def test_a_failed_fsync_stops_learning_keeps_predicting_and_says_so(tmp_path):
 def check_stopped(server, before):
     answer = post(server, "/v1/learn", row(1))
     assert (answer.status_code, answer.json()["type"]) == (503, "urn:budgetron:learning-stopped")
-    ready = httpx.get(server.url + "/v2/health/ready")
+    ready = server.http.get("/v2/health/ready")
     assert ready.status_code == 503
     assert "Learning has stopped" in ready.json()["detail"]
-    assert httpx.get(server.url + "/v2/health/live").status_code == 200
+    assert server.http.get("/v2/health/live").status_code == 200
     assert post(server, "/v1/predict", {"x": row(1)["x"]}).json()["version"] == 1
-    assert httpx.get(server.url + "/v1/model/file").content == before
+    assert server.http.get("/v1/model/file").content == before
 
 
 def test_a_full_disk_stops_learning_and_loses_nothing(tmp_path):
@@ -290,12 +290,12 @@ def test_a_full_disk_stops_learning_and_loses_nothing(tmp_path):
             acknowledged.append(i)
         assert (answer.status_code, answer.json()["type"]) == (503, "urn:budgetron:learning-stopped")
         assert len(acknowledged) > 3
-        assert httpx.get(server.url + "/v2/health/ready").status_code == 503
+        assert server.http.get("/v2/health/ready").status_code == 503
         assert post(server, "/v1/predict", {"x": row(1)["x"]}).json()["version"] == 10 * len(acknowledged)
-        file = httpx.get(server.url + "/v1/model/file").content
+        file = server.http.get("/v1/model/file").content
         assert server.stop() == 1
     with served(tmp_path / "d", "--keep-log") as server:
-        assert httpx.get(server.url + "/v1/model/file").content == file
+        assert server.http.get("/v1/model/file").content == file
         assert server.stop() == 0
     logged = [each["x"]["i"] // 10 for _, rows in bodies(tmp_path / "d/default") for each in rows[:1]]
     assert logged == acknowledged
@@ -343,8 +343,11 @@ def test_tokens_have_roles_and_without_tokens_only_loopback_is_served(tmp_path):
         assert status("POST", "/v1/snapshot", "administrator-12") == 200
         assert status("GET", "/metrics", None) == 401
         assert status("GET", "/v2/health/ready", None) == 200
-        with pytest.raises(ServiceError, match="the token is not known") as refused:
-            Client(url, token="wrong" * 5).describe()
+        with (
+            Client(url, token="wrong" * 5) as client,
+            pytest.raises(ServiceError, match="the token is not known") as refused,
+        ):
+            client.describe()
         assert refused.value.status == 401
         assert server.stop() == 0
     with pytest.raises(RuntimeError, match="is open to others, so give --tokens FILE"):

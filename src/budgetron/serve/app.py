@@ -12,14 +12,14 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import Request as StarletteRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
 from budgetron.serve import oip, openapi, routes
 from budgetron.serve.models import DEFAULT
 from budgetron.serve.problems import Problem
-from budgetron.serve.requests import as_json, as_problem
+from budgetron.serve.requests import Request, as_json, as_problem
 from budgetron.serve.service import Service
 
 report = logging.getLogger("budgetron.serve")
@@ -106,7 +106,7 @@ class _Endpoint:
         self.of_a_model = True
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        response = await self.answer(Request(scope, receive, send))
+        response = await self.answer(Request(scope, receive))
         await response(scope, receive, send)
 
     async def answer(self, request: Request) -> Response:
@@ -142,7 +142,7 @@ def _of_service(service: Service, method: str, role: str, handler: Handler) -> t
 def _page(service: Service, name: str, media: str) -> Any:
     content = files("budgetron.serve").joinpath("page", name).read_bytes()
 
-    async def page(request: Request) -> Response:
+    async def page(request: StarletteRequest) -> Response:
         if service.tokens.known is None:
             try:
                 service.tokens.check(request.headers, "read")
@@ -157,14 +157,14 @@ async def _openapi(service: Service, _: Request) -> Response:
     return as_json(openapi.document(service.limits))
 
 
-async def _unknown(request: Request, error: Exception) -> Response:
+async def _unknown(request: StarletteRequest, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         return as_problem(Problem("method", f"{request.method[:20]} is not allowed here.", allow="GET"))
     return as_problem(Problem("not-found", "there is nothing here: GET /openapi.json lists all paths."))
 
 
-async def _failed(request: Request, _: Exception) -> Response:
+async def _failed(request: StarletteRequest, _: Exception) -> Response:
     report.error("a request failed", extra={"path": request.url.path, "method": request.method})
     return as_problem(Problem("internal", "the service failed; its messages say more."))
 
@@ -176,13 +176,14 @@ def _lifespan(service: Service) -> Any:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         service.models.start(asyncio.get_running_loop())
-        ticking = asyncio.create_task(_draw(service))
+        tasks = [asyncio.create_task(each) for each in (_draw(service), service.patience.watch())]
         try:
             yield
         finally:
-            ticking.cancel()
-            with suppress(asyncio.CancelledError):
-                await ticking
+            for task in tasks:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
             await asyncio.to_thread(service.models.close)
 
     return lifespan

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from starlette.requests import Request
 from starlette.responses import Response
 
 from budgetron.records.table import Table
 from budgetron.records.values import column_of
 from budgetron.serve.predicting import predict
 from budgetron.serve.problems import Problem
-from budgetron.serve.requests import as_json, body_of, document_of, query, refuse_media
+from budgetron.serve.requests import Request, as_json, body_of, document_of, query, refuse_media
 from budgetron.serve.rows import Rows
 from budgetron.serve.service import Service
 
@@ -105,7 +104,9 @@ async def infer(service: Service, model: Any, request: Request) -> Response:
     """Predict."""
     query(request)
     refuse_media(request)
-    said: Inference = document_of(await body_of(request, service.limits), Inference, service.limits)
+    said: Inference = document_of(
+        await body_of(request, service.limits, service.patience), Inference, service.limits
+    )
     published = model.fitted()
     rows = _rows(said.inputs, service)
     found = await asyncio.to_thread(predict, published, rows)

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
-from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from budgetron.serve.log import Kept
@@ -15,6 +14,7 @@ from budgetron.serve.metrics import text
 from budgetron.serve.predicting import predict
 from budgetron.serve.problems import Problem
 from budgetron.serve.requests import (
+    Request,
     as_json,
     body_of,
     choice,
@@ -44,7 +44,7 @@ async def learn(service: Service, model: Any, request: Request) -> Response:
     asked = query(request, "ack", "label")
     ack = choice(asked.get("ack", "durable"), "ack", "durable", "received")
     media, label, key = media_of(request), asked.get("label", "y"), key_of(request)
-    body = await body_of(request, service.limits)
+    body = await body_of(request, service.limits, service.patience)
     rows = await rows_of(media, body, service.limits, labelled=True, label=label)
     digest = b"" if key is None else digest_of(b"learn", media.encode(), label.encode(), body)
     job = Learn(None, body, key, digest, media=media, label=label, parsed=rows)
@@ -60,7 +60,7 @@ async def predict_rows(service: Service, model: Any, request: Request) -> Respon
     keep = choice(asked.get("keep", "0"), "keep", "0", "1") == "1"
     if keep:
         service.tokens.check(request.headers, "learn")
-    body = await body_of(request, service.limits)
+    body = await body_of(request, service.limits, service.patience)
     began = time.perf_counter()
     rows = await rows_of(media_of(request), body, service.limits, labelled=False)
     published = model.fitted()
@@ -87,7 +87,7 @@ async def label(service: Service, model: Any, request: Request) -> Response:
     """Learn kept rows with their labels."""
     query(request)
     refuse_media(request)
-    body = await body_of(request, service.limits)
+    body = await body_of(request, service.limits, service.patience)
     said = document_of(body, Labelled | list[Labelled], service.limits)
     labels = [said] if isinstance(said, Labelled) else said
     if not 1 <= len(labels) <= service.limits.rows:
@@ -181,7 +181,7 @@ async def create(service: Service, request: Request) -> Response:
     query(request)
     refuse_media(request)
     name = request.path_params["model"]
-    said = document_of(await body_of(request, service.limits), Wanted, service.limits)
+    said = document_of(await body_of(request, service.limits, service.patience), Wanted, service.limits)
     try:
         model = await asyncio.to_thread(service.models.create, name, said.settings())
     except OSError as error:

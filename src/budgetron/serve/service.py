@@ -5,6 +5,7 @@ from typing import Any
 
 from budgetron.serve.limits import Limits
 from budgetron.serve.metrics import Counters
+from budgetron.serve.requests import Patience
 from budgetron.serve.tokens import Tokens
 
 
@@ -16,6 +17,7 @@ class Service:
     tokens: Tokens
     limits: Limits
     counters: Counters = field(default_factory=Counters)
+    patience: Patience = field(default_factory=Patience)
 
     def trouble(self) -> str | None:
         """Why the service is not ready."""

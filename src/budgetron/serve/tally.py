@@ -3,11 +3,13 @@
 import threading
 from collections import Counter, deque
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from budgetron.estimators import OnlineRegressor
+from budgetron.estimators._labels import Scored
 from budgetron.evaluate.metrics import Metrics
 from budgetron.serve.learning import Estimator, Learned
 
@@ -152,7 +154,7 @@ class Tally:
         if self.targets:
             self.metrics.update(y, predicted)
             return
-        pieces = [piece for part in parts for piece in part.pieces]
+        pieces = merged([piece for part in parts for piece in part.pieces])
         self.metrics.update(
             y,
             predicted,
@@ -160,3 +162,9 @@ class Tally:
             scores=known.score_table(pieces),
             proba=np.exp(known.log_probabilities(pieces)) if self._probable else None,
         )
+
+
+def merged(pieces: list[Scored]) -> list[Scored]:
+    """The pieces, of which neighbours made with the same labels are one."""
+    runs = (list(run) for _, run in groupby(pieces, key=lambda piece: (piece.known, piece.scores.shape[1])))
+    return [Scored(np.concatenate([scores for scores, _ in run]), run[0].known) for run in runs]
