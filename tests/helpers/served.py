@@ -132,6 +132,16 @@ def a_disk(faults):
     return faults
 
 
+@contextmanager
+def held(faults):
+    """A while in which fsync does not return."""
+    (faults / "hold").touch()
+    try:
+        yield
+    finally:
+        (faults / "hold").unlink()
+
+
 def records(folder):
     """What the log of a stopped service holds."""
     log = Log(Path(folder))

@@ -13,7 +13,7 @@ import pytest
 
 from budgetron.client import Client, ServiceError
 from budgetron.serve import snapshot
-from tests.helpers.served import SMALL, a_disk, bodies, offline, records, served
+from tests.helpers.served import SMALL, a_disk, bodies, held, offline, records, served
 
 JSON = {"Content-Type": "application/json"}
 
@@ -29,6 +29,14 @@ def row(i):
 
 def post(server, path, body, **more):
     return server.http.post(path, json=body, **more)
+
+
+def wait_for_queue(server, rows):
+    """Wait until that many rows are in the queue."""
+    until = time.monotonic() + 60
+    while server.http.get("/v1/model").json()["queue_rows"] < rows:
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 class Load(threading.Thread):
@@ -78,7 +86,7 @@ def killed(folder, kills, clients, seed, rows=(1, 7), flags=SMALL):
             own = [Load(server, first + 10_000 * c, draw.choice(rows)) for c in range(clients)]
             wanted = draw.randrange(1, 40)
             while sum(len(load.acknowledged) for load in own) < wanted:
-                assert server.process.is_alive()
+                assert any(load.is_alive() for load in own)
                 time.sleep(0.001)
             time.sleep(draw.uniform(0, 0.03))
             server.kill()
@@ -95,6 +103,7 @@ def test_every_row_has_its_number_and_the_log_has_their_order(tmp_path):
     with served(tmp_path / "d", *SMALL) as server:
         loads = [Load(server, 10_000 * c, rows=1 + c % 3) for c in range(6)]
         while not all(len(load.acknowledged) >= 5 for load in loads):
+            assert any(load.is_alive() for load in loads)
             time.sleep(0.01)
         assert server.stop() == 0
         [load.join(60) for load in loads]
@@ -136,17 +145,17 @@ def check_log_after(folder, loads):
 
 
 def test_no_answer_before_the_rows_are_on_disk(tmp_path):
-    with served(tmp_path / "d", *SMALL, faults=a_disk(tmp_path / "faults")) as server:
+    faults = a_disk(tmp_path / "faults")
+    with served(tmp_path / "d", *SMALL, faults=faults) as server:
         post(server, "/v1/learn", row(0)).raise_for_status()
-        hold = tmp_path / "faults/hold"
-        hold.touch()
         with ThreadPoolExecutor() as pool:
-            waiting = pool.submit(post, server, "/v1/learn", row(1))
-            time.sleep(0.5)
-            assert not waiting.done()
-            # 4: predictions do not wait, and see only what is on disk
-            assert post(server, "/v1/predict", {"x": row(1)["x"]}).json()["version"] == 1
-            hold.unlink()
+            with held(faults):
+                waiting = pool.submit(post, server, "/v1/learn", row(1))
+                wait_for_queue(server, 1)
+                time.sleep(0.2)
+                assert not waiting.done()
+                # 4: predictions do not wait, and see only what is on disk
+                assert post(server, "/v1/predict", {"x": row(1)["x"]}).json()["version"] == 1
             assert waiting.result().json()["first"] == 1
         assert post(server, "/v1/predict", {"x": row(1)["x"]}).json()["version"] == 2
 
@@ -215,20 +224,19 @@ def test_a_full_queue_answers_503_and_nothing_of_the_request_is_learned(tmp_path
     faults = a_disk(tmp_path / "faults")
     with served(tmp_path / "d", *SMALL, "--queue-rows", "20", faults=faults) as server:
         post(server, "/v1/learn", row(0)).raise_for_status()
-        (tmp_path / "faults/hold").touch()
-        with ThreadPoolExecutor(8) as pool:
-            running = [
-                pool.submit(post, server, "/v1/learn", [row(10 * k + i) for i in range(8)]) for k in (1, 2)
-            ]
-            time.sleep(0.5)
-            refused = [post(server, "/v1/learn", [row(100 + i) for i in range(9)]) for _ in range(3)]
-            (tmp_path / "faults/hold").unlink()
+        nine = [row(100 + i) for i in range(9)]
+        with ThreadPoolExecutor(2) as pool:
+            with held(faults):
+                eights = [[row(10 * k + i) for i in range(8)] for k in (1, 2)]
+                running = [pool.submit(post, server, "/v1/learn", eight) for eight in eights]
+                wait_for_queue(server, 16)
+                refused = [post(server, "/v1/learn", nine, timeout=10) for _ in range(3)]
             assert [each.result().status_code for each in running] == [200, 200]
         for answer in refused:
             assert answer.status_code == 503
             assert answer.headers["Retry-After"] == "1"
             assert answer.json()["type"] == "urn:budgetron:busy"
-        assert post(server, "/v1/learn", [row(100 + i) for i in range(9)]).status_code == 200
+        assert post(server, "/v1/learn", nine).status_code == 200
         assert server.stop() == 0
     logged = [each["x"]["i"] for _, rows in bodies(tmp_path / "d/default") for each in rows]
     assert len(logged) == len(set(logged)) == 1 + 16 + 9
@@ -241,13 +249,13 @@ def test_sigterm_finishes_what_is_running_saves_and_exits_with_0(tmp_path):
     faults = a_disk(tmp_path / "faults")
     with served(tmp_path / "d", *SMALL, faults=faults) as server:
         post(server, "/v1/learn", row(0)).raise_for_status()
-        (tmp_path / "faults/hold").touch()
         with ThreadPoolExecutor() as pool, server.http.stream("GET", "/v1/events") as events:
-            running = pool.submit(post, server, "/v1/learn", row(1))
-            time.sleep(0.3)
-            os.kill(server.process.pid, signal.SIGTERM)
-            time.sleep(0.3)
-            (tmp_path / "faults/hold").unlink()
+            with held(faults):
+                running = pool.submit(post, server, "/v1/learn", row(1))
+                wait_for_queue(server, 1)
+                os.kill(server.process.pid, signal.SIGTERM)
+                time.sleep(0.3)
+                assert not running.done()
             assert running.result().json()["version"] == 2
             assert "new class" in "".join(events.iter_text())  # and the stream ends
         assert server.ended() == 0

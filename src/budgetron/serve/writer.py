@@ -42,6 +42,7 @@ class Job:
     body: bytes = b""
     key: str | None = None
     digest: bytes = b""
+    size: int = 0  # bytes of the queue
 
     @property
     def rows(self) -> int:
@@ -90,6 +91,10 @@ class Label(Learn):
 class Snapshot(Job):
     """Save a snapshot."""
 
+    @property
+    def rows(self) -> int:
+        return 0
+
 
 Done = tuple[Job, bytes | Problem]
 
@@ -137,7 +142,8 @@ class Writer(threading.Thread):
                 raise Problem("stopping", "the service is stopping: try again soon.", retry_after=2)
             if job.key is not None and job.key in self._running:
                 raise Problem("key-in-use", "the first request with this key is not answered yet: wait.")
-            rows, size = self.queued_rows + job.rows, self.queued_bytes + len(job.body)
+            job.size = len(job.body)
+            rows, size = self.queued_rows + job.rows, self.queued_bytes + job.size
             if self.queued_rows and (rows > self.limits.queue_rows or size > self.limits.queue_bytes):
                 raise Problem(
                     "busy",
@@ -161,7 +167,7 @@ class Writer(threading.Thread):
     # ---- the thread
 
     def run(self) -> None:
-        """Take groups of jobs until `close`."""
+        """Take groups of jobs until `close`, then save a snapshot."""
         while jobs := self._take():
             asked: list[Job] = [job for job in jobs if isinstance(job, Snapshot)]
             others = [job for job in jobs if not isinstance(job, Snapshot)]
@@ -197,7 +203,7 @@ class Writer(threading.Thread):
         with self._changed:
             for job in jobs:
                 self.queued_rows -= job.rows
-                self.queued_bytes -= len(job.body)
+                self.queued_bytes -= job.size
                 self._running.discard(job.key or "")
         waiting = [(job.future, result) for job, result in done if job.future is not None]
         if waiting and self.loop is not None and not self.loop.is_closed():
@@ -346,6 +352,10 @@ class Writer(threading.Thread):
         except sqlite3.Error as error:
             self.stop(f"the log could not be written: {error}")
             return Problem("learning-stopped", str(self.stopped))
+        except Exception as error:  # the writer goes on, and the log has everything
+            self.failed_snapshot, self._retry = repr(error), time.time() + 60
+            report.exception("a snapshot failed", extra={"model": self.model})
+            return Problem("internal", "the snapshot failed; nothing is lost.")
         self.snapshot_version, self.snapshot_time, self._snapshot_log = version, time.time(), self.log.bytes
         self.failed_snapshot = None
         self.notify("snapshot", {"version": version})
