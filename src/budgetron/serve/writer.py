@@ -118,11 +118,8 @@ class Writer(threading.Thread):
         self.loop: AbstractEventLoop | None = None
         self.stopped: str | None = None  # why nothing is learned any more
         self.failed_snapshot: str | None = None
-        self.snapshot_version, self.snapshot_time, self._snapshot_log = (
-            state.version,
-            time.time(),
-            log.bytes,
-        )
+        self.snapshot_version, self.snapshot_time = state.version, time.time()
+        self._snapshot_log = log.bytes
         self.commits = Histogram()
         self.groups = 0
         self.queued_rows = self.queued_bytes = 0
@@ -173,6 +170,9 @@ class Writer(threading.Thread):
             others = [job for job in jobs if not isinstance(job, Snapshot)]
             try:
                 done = self._treat(others)
+            except sqlite3.Error as error:
+                self.stop(f"the log could not be read: {error}")
+                done = [(job, Problem("learning-stopped", str(self.stopped))) for job in others]
             except Exception:
                 report.exception("a group of requests failed", extra={"model": self.model})
                 trouble = Problem("internal", "the service failed; nothing of the request is learned.")
@@ -312,10 +312,10 @@ class Writer(threading.Thread):
                         self.tally.add_late(predicted, y)
         except Exception:  # the rows are learned all the same
             report.exception("metrics failed", extra={"model": self.model})
-        known = {str(label) for label in getattr(before, "classes_", ())}
-        new = [label for label in map(str, getattr(after, "classes_", ())) if label not in known]
-        if new:
-            self.notify("new class", {"classes": new[:20]})
+        known, now = getattr(before, "classes_", ()), getattr(after, "classes_", ())
+        if len(now) > len(known):
+            new = set(map(str, now)) - set(map(str, known))
+            self.notify("new class", {"classes": sorted(new)[:20]})
 
     # ---- snapshots
 
