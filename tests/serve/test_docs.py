@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,11 +41,7 @@ def test_every_command_of_the_tutorial_works_as_written(tmp_path):
     with served(tmp_path / "shop") as server:
         for command, shown in examples():
             command = command.replace("localhost:8000", server.url.removeprefix("http://"))
-            command = (
-                command.replace("budgetron ", "python -m budgetron ")
-                if command.startswith("b")
-                else command
-            )
+            command = re.sub("^budgetron ", f"{sys.executable} -m budgetron ", command)
             done = subprocess.run(
                 command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True
             )
