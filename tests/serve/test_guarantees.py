@@ -78,10 +78,10 @@ def check_log(folder, loads):
     assert numbers == list(range(len(numbers))), "the numbers have a gap"
 
 
-def killed(folder, kills, clients, seed, rows=(1, 7), flags=SMALL):
+def killed(folder, kills, clients, seed, rows=(1, 7), flags=SMALL, begin=0):
     """Kill a service under load, again and again; returns all that the clients sent."""
     draw, loads = random.Random(seed), []
-    for turn in range(kills):
+    for turn in range(begin, begin + kills):
         with served(folder, "--keep-log", "--snapshot-rows", "50", *flags) as server:
             first = 1_000_000 * turn
             own = [Load(server, first + 10_000 * c, draw.choice(rows)) for c in range(clients)]
