@@ -23,9 +23,10 @@ class Tally:
     """Metrics over all rows and over the last 1000, for a model and for the baselines.
 
     The baselines are "last", the label of the row before, and "frequent", the most frequent label so far
-    (of targets the mean so far). Their errors are rates of mistakes, or mean squared errors. Snapshots carry
-    all of this, and a replay of the log adds what came after; only the counts of late labels since the last
-    snapshot are not in the log.
+    (of targets the mean so far). Their errors are rates of mistakes, or mean squared errors.
+
+    Snapshots carry all of this, and a replay of the log adds what came after. Only the counts of late labels
+    since the last snapshot are not in the log.
     """
 
     def __init__(self, estimator: Estimator) -> None:
