@@ -25,7 +25,7 @@ class Tally:
     The baselines are "last", the label of the row before, and "frequent", the most frequent label so far
     (of targets the mean so far). Their errors are rates of mistakes, or mean squared errors.
 
-    Snapshots carry all of this, and a replay of the log adds what came after. Only the counts of late labels
+    Snapshots carry all of this, and a replay of the log adds what came after. Only counts of late labels
     since the last snapshot are not in the log.
     """
 
