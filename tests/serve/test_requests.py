@@ -113,6 +113,8 @@ def test_the_answer_has_the_predictions_made_before_learning(client):
 
 BAD = {
     "no JSON": (b"{", JSON, 400, "malformed", None),
+    "no UTF-8": (b'{"x": {"a": 1}, "y": "\xed\xa0\xbd"}', JSON, 400, "malformed", None),
+    "no UTF-8 in a line": (b'{"x": {"\xff": 1}, "y": "no"}', LINES, 400, "malformed", 0),
     "a wrong value": ([*ROWS[:2], {"x": {"a": [1]}, "y": "no"}], JSON, 400, "malformed", 2),
     "a wrong line": (as_lines(ROWS[:3]) + b"\n{}", LINES, 400, "malformed", 3),
     "no rows": ([], JSON, 400, "malformed", None),

@@ -13,7 +13,7 @@ from budgetron._text import shown
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import MEDIA as PROBLEM
 from budgetron.serve.problems import Problem
-from budgetron.serve.rows import JSON, SLICE, Rows, parse, parsing
+from budgetron.serve.rows import JSON, SLICE, UNREADABLE, Rows, parse, parsing
 
 LONGEST_KEY = 255
 
@@ -35,7 +35,9 @@ class Request:
 
     def __init__(self, scope: Any, receive: Any) -> None:
         self.scope, self.receive, self.method = scope, receive, scope["method"]
-        self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        self.headers: dict[str, str] = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
 
     @property
     def path_params(self) -> dict[str, Any]:
@@ -126,7 +128,7 @@ def document_of(body: bytes, kind: Any, limits: Limits) -> Any:
         raise Problem("too-large", f"the document may have {limits.json} bytes, got {len(body)}.")
     try:
         return msgspec.json.decode(body, type=kind)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise Problem("malformed", f"the body cannot be read: {error}.") from None
 
 

@@ -21,6 +21,8 @@ JSON, LINES, ARROW = "application/json", "application/x-ndjson", "application/vn
 MEDIA = (JSON, LINES, ARROW)
 SLICE = 64 * 1024  # bytes parsed before other requests get their turn
 LARGEST_WHOLE = 2**53
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are no document: also text that is not UTF-8, or nested too deeply."""
 
 Value = float | str | bool | None
 Label = int | float | str | bool
@@ -108,7 +110,7 @@ def _of_json(body: bytes, limits: Limits) -> Rows:
         )
     try:
         said = _document.decode(body)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise _malformed(error) from None
     if isinstance(said, list):
         return _of_rows(said, limits)
@@ -136,7 +138,7 @@ def _of_lines(body: bytes, limits: Limits) -> Generator[None, None, list[Row]]:
         if line.strip():
             try:
                 found.append(_row.decode(line))
-            except msgspec.DecodeError as error:
+            except UNREADABLE as error:
                 raise _malformed(error, len(found)) from None
             _refuse_many(len(found), limits)
         if parsed > SLICE:
