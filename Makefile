@@ -136,3 +136,21 @@ $(VENV)/.benched: $(VENV)/bin/python $(SOURCES)
 
 clean:
 	rm -rf $(VENV) build dist
+
+# The service under load. The figures depend on the machine; each prints the load.
+.PHONY: serve-rates serve-cost serve-soak serve-kills serve-fuzz
+serve-rates: $(VENV)/.developed  ## acknowledged rows a second by clients; and of the log alone
+	$(BIN)/python -m benchmarks.serve_log
+	$(BIN)/python -m benchmarks.serve_load rates
+
+serve-cost: $(VENV)/.developed  ## processor time of a request beside bare Starlette's
+	$(BIN)/python -m benchmarks.serve_load cost
+
+serve-soak: $(VENV)/.developed  ## ten minutes of predictions and learning: errors, latency, memory
+	$(BIN)/python -m benchmarks.serve_load soak 600
+
+serve-kills: $(VENV)/.developed  ## 200 kills with -9 under load
+	$(BIN)/python -m pytest -m slow tests/serve
+
+serve-fuzz: $(VENV)/.developed  ## 100,000 broken requests
+	$(BIN)/python -m fuzz.serve --requests 100000

@@ -5,6 +5,7 @@ from budgetron.serialization.model_files import FORMAT as FORMAT
 from budgetron.serialization.model_files import FORMAT_VERSION as FORMAT_VERSION
 from budgetron.serialization.model_files import ModelFile as ModelFile
 from budgetron.serialization.model_files import Path as Path
+from budgetron.serialization.model_files import encoded as encoded
 from budgetron.serialization.model_files import from_code_points as from_code_points
 from budgetron.serialization.model_files import load as load
 from budgetron.serialization.model_files import read as read

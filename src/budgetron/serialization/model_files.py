@@ -75,7 +75,11 @@ class ModelFile:
 
 def save(estimator: Any, path: Path, extra: Mapping[str, Any] | None = None) -> None:
     """Write a fitted estimator and extra data; see ``OnlineClassifier.save``."""
-    path = _place(path)
+    durable.write(_place(path), encoded(estimator, extra))
+
+
+def encoded(estimator: Any, extra: Mapping[str, Any] | None = None) -> list[bytes | memoryview]:
+    """The bytes of the model file that `save` writes, in pieces."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     model: Model = estimator._model
     description = {
@@ -102,7 +106,7 @@ def save(estimator: Any, path: Path, extra: Mapping[str, Any] | None = None) -> 
         "budgetron_version": _this_version(),
         "description": json.dumps(description, sort_keys=True, separators=(",", ":"), allow_nan=False),
     }
-    durable.write(path, list(tensors.encode(arrays, texts)))
+    return list(tensors.encode(arrays, texts))
 
 
 def read(path: Path) -> ModelFile:

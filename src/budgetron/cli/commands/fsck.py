@@ -1,0 +1,34 @@
+"""``budgetron fsck``: check the folder of a service."""
+
+from pathlib import Path
+
+from budgetron.cli.arguments import Parser
+from budgetron.cli.process import FAILED
+
+
+def main(argv: list[str]) -> int:
+    made = Parser(
+        "fsck",
+        "DIR [--cut]",
+        "Check the folder of budgetron serve: the log, the snapshots, and that the models load. The\n"
+        "service must be stopped. The exit code is 0 if all is well.",
+        "  budgetron fsck folder\n  budgetron fsck folder --cut\n",
+    )
+    made.add_argument("folder", metavar="DIR", help="the folder of the models")
+    made.add_argument(
+        "--cut",
+        action="store_true",
+        help="remove the first damaged request of the log and all after it, which are lost then",
+    )
+    args = made.parse_args(argv)
+    try:
+        from budgetron.serve.fsck import check
+    except ImportError as error:
+        raise ImportError(
+            f"fsck needs more packages ({error.name}): pip install 'budgetron[serve]'."
+        ) from None
+    bad = False
+    for name, sentence, good in check(Path(args.folder), args.cut):
+        print(f"{name}: {'' if good else 'BAD: '}{sentence}")
+        bad |= not good
+    return FAILED if bad and not args.cut else 0

@@ -1,0 +1,221 @@
+"""A client of ``budgetron serve``, with retries that never learn a row twice.
+
+>>> from budgetron.client import Client
+>>> client = Client("http://127.0.0.1:8000", token="a token of the service")
+>>> client
+Client('http://127.0.0.1:8000')
+"""
+
+import random
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from types import TracebackType
+from typing import Any, Self
+
+from budgetron._text import shown
+
+PASSING = (408, 425, 429, 500, 502, 503, 504)
+"""Statuses after which the same request may succeed."""
+JSON = "application/json"
+
+
+class ServiceError(Exception):
+    """The service refused a request, or could not be reached.
+
+    ``status`` is that of the answer, or None; ``problem`` is the problem document.
+    """
+
+    def __init__(
+        self, message: str, status: int | None = None, problem: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status, self.problem = status, dict(problem or {})
+
+    @property
+    def row(self) -> int | None:
+        """The number of the row that was refused, within its request."""
+        return self.problem.get("row")
+
+
+class Client:
+    """A client of one model of a service.
+
+    Requests that fail for a passing reason are sent again: the connection broke, the queue is full, a proxy
+    timed out. Each learning request has an idempotency key, so the service learns its rows once, however
+    often it is sent.
+
+    Parameters
+    ----------
+    url : str
+        The address of the service.
+    model : str
+        The name of the model.
+    token : str, optional
+        The token of the service.
+    retries : int
+        How often a request is sent again.
+    backoff : float
+        Seconds before the first retry. They double each time, up to 10 seconds, with a random share.
+    timeout : float
+        Seconds to wait for an answer.
+    transport : httpx transport, optional
+        For tests, and for proxies of your own.
+
+    Examples
+    --------
+    >>> from budgetron.client import Client
+    >>> with Client("http://127.0.0.1:8000") as client:  # doctest: +SKIP
+    ...     client.learn({"amount": 5, "country": "DE"}, "ok")
+    ...     client.predict({"amount": 6, "country": "DE"})["predictions"]
+    {'first': 0, 'rows': 1, 'version': 1, 'predictions': ['ok']}
+    ['ok']
+    """
+
+    def __init__(
+        self,
+        url: str,
+        model: str = "default",
+        *,
+        token: str | None = None,
+        retries: int = 8,
+        backoff: float = 0.1,
+        timeout: float = 30.0,
+        transport: Any = None,
+    ) -> None:
+        try:
+            import httpx
+        except ImportError:
+            raise ImportError("the client needs httpx: pip install 'budgetron[client]'.") from None
+        self.url, self.model, self.retries, self.backoff = url.rstrip("/"), model, retries, backoff
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._passing = (httpx.TransportError,)
+        self._http = httpx.Client(
+            base_url=f"{self.url}/v1/models/{model}/", headers=headers, timeout=timeout, transport=transport
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Client({self.url!r})" if self.model == "default" else f"Client({self.url!r}, {self.model!r})"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def learn(self, x: Any, y: Any, *, key: str | None = None) -> dict[str, Any]:
+        """Learn one row, or many: ``x`` is then a list of rows, and ``y`` a list of labels.
+
+        Parameters
+        ----------
+        x : dict, list of numbers, or list of these
+            The row or rows.
+        y : label or list of labels
+            The label or labels.
+        key : str, optional
+            The idempotency key. Give your own to make retries safe across restarts of your program.
+        """
+        if _is_one(x):
+            body: Any = {"x": x, "y": y}
+        else:
+            if len(x) != len(y):
+                raise ValueError(f"x has {len(x)} rows, but y has {len(y)} labels.")
+            body = [{"x": row, "y": label} for row, label in zip(x, y, strict=True)]
+        return self._send("learn", body, key or str(uuid.uuid4()))
+
+    def learn_stream(self, rows: Iterable[tuple[Any, Any]], batch: int = 500) -> Iterator[dict[str, Any]]:
+        """Learn pairs of row and label in batches; yields the answer to each batch.
+
+        The next batch is sent when the one before it is acknowledged, so the order is that of the rows.
+        """
+        source = iter(rows)
+        while pairs := list(islice(source, batch)):
+            yield self.learn([x for x, _ in pairs], [y for _, y in pairs])
+
+    def predict(self, x: Any, *, keep: bool = False) -> dict[str, Any]:
+        """Predict one row or many; with ``keep`` the answer has ``ids`` for `label`."""
+        body = {"x": x} if _is_one(x) else [{"x": row} for row in x]
+        return self._send("predict?keep=1" if keep else "predict", body, None)
+
+    def label(self, ids: int | Sequence[int], y: Any) -> dict[str, Any]:
+        """Learn kept rows with their labels."""
+        if isinstance(ids, int):
+            return self._send("label", {"id": ids, "y": y}, None)
+        return self._send("label", [{"id": i, "y": one} for i, one in zip(ids, y, strict=True)], None)
+
+    def describe(self) -> dict[str, Any]:
+        """The description of the model: version, metrics, sizes."""
+        return self._send("model", None, None)
+
+    def file(self) -> bytes:
+        """The model file, which `budgetron.load` reads."""
+        content: bytes = self._answer("GET", "model/file", None, {}).content
+        return content
+
+    def _send(self, path: str, body: Any, key: str | None) -> dict[str, Any]:
+        headers = {} if key is None else {"Idempotency-Key": key}
+        answer: dict[str, Any] = self._answer("GET" if body is None else "POST", path, body, headers).json()
+        return answer
+
+    def _answer(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Any:
+        """The answer to a request, which is sent again as long as that may help."""
+        for attempt in range(self.retries + 1):
+            last = attempt == self.retries
+            try:
+                answer = self._http.request(method, path, json=body, headers=headers)
+            except self._passing as error:
+                if last:
+                    raise ServiceError(f"{self.url}: cannot be reached: {shown(error)}.") from error
+                self._wait(attempt, None)
+                continue
+            running = answer.status_code == 409 and _named(answer) == "key-in-use"
+            if answer.is_success:
+                return answer
+            if (
+                last
+                or not (answer.status_code in PASSING or running)
+                or _named(answer) == "learning-stopped"
+            ):
+                raise _refused(answer)
+            self._wait(attempt, answer.headers.get("Retry-After"))
+        raise AssertionError("unreachable")
+
+    def _wait(self, attempt: int, asked: str | None) -> None:
+        seconds = min(self.backoff * 2**attempt, 10.0) * random.uniform(0.5, 1.0)
+        if asked is not None and asked.isdecimal():
+            seconds = max(seconds, min(int(asked), 60) * random.uniform(0.5, 1.0))
+        time.sleep(seconds)
+
+
+def _is_one(x: Any) -> bool:
+    """Whether x is one row, not a list of rows."""
+    if isinstance(x, Mapping):
+        return True
+    return not (isinstance(x, Sequence) and len(x) > 0 and isinstance(x[0], Mapping | Sequence))
+
+
+def _document(answer: Any) -> dict[str, Any]:
+    try:
+        said = answer.json()
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _named(answer: Any) -> str:
+    return str(_document(answer).get("type", "")).rpartition(":")[2]
+
+
+def _refused(answer: Any) -> ServiceError:
+    said = _document(answer)
+    detail = said.get("detail") or f"status {answer.status_code}"
+    return ServiceError(f"{answer.request.url}: {detail}", answer.status_code, said)

@@ -1,0 +1,16 @@
+"""``budgetron serve``: learn and predict over HTTP. docs/service.md has the contract.
+
+==============  ======================================================================
+``rows``        bodies of requests to rows
+``learning``    a group of requests learned on a copy of a model
+``log``         what is on disk: requests, idempotency keys, kept rows (SQLite)
+``snapshot``    saved models, from which a restart replays the log
+``settings``    what a model is, chosen when its folder is created
+``tally``       how well the rows were predicted before they were learned
+``writer``      the only thread that changes a model: group commit
+``models``      a model in its folder, and all models of a service
+``replica``     a model that follows the log of another service
+``routes``      endpoints of /v1; ``oip`` those of /v2; ``openapi`` describes them
+``app``         the application and its process
+==============  ======================================================================
+"""

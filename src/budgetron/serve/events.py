@@ -1,0 +1,103 @@
+"""Server-sent events of a model: its progress, thinned to a bounded history, and notices."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+
+from budgetron.serve.limits import Limits
+from budgetron.serve.problems import Problem
+
+POINTS = 2000
+NOTICES = 100
+HEARTBEAT = 15.0
+"""Seconds between comments that keep an idle connection open."""
+encode = msgspec.json.encode
+
+
+class Reader:
+    """One client. If it is too far behind, it is dropped, and connects again where it was."""
+
+    def __init__(self, most: int) -> None:
+        self.queue: asyncio.Queue[bytes | None] = asyncio.Queue(most)
+        self.dropped = False
+
+    def send(self, event: bytes | None) -> None:
+        """Queue an event; None ends the stream."""
+        try:
+            self.queue.put_nowait(event)
+        except asyncio.QueueFull:
+            self.dropped = True
+
+
+class Events:
+    """The events of one model. All methods run in the thread of the event loop."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.readers: set[Reader] = set()
+        self.history: deque[tuple[int, bytes]] = deque()
+        self.notices: deque[tuple[int, bytes]] = deque(maxlen=NOTICES)
+        self.ended = False
+        self._numbers = 0
+
+    def progress(self, version: int, point: dict[str, Any]) -> None:
+        """Send a point of the curves."""
+        event = _event("progress", point, version)
+        self.history.append((version, event))
+        if len(self.history) > POINTS:  # every second point of the older half goes
+            points = list(self.history)
+            half = len(points) // 2
+            self.history = deque(points[:half:2] + points[half:])
+        self._send(event)
+
+    def notice(self, version: int, what: str, more: dict[str, Any]) -> None:
+        """Tell what happened."""
+        self._numbers += 1
+        said = {"number": self._numbers, "at": time.time(), "version": version, "what": what} | more
+        event = _event("notice", said, None)
+        self.notices.append((version, event))
+        self._send(event)
+
+    def close(self) -> None:
+        """End all streams."""
+        self.ended = True
+        self._send(None)
+
+    def _send(self, event: bytes | None) -> None:
+        for reader in list(self.readers):
+            reader.send(event)
+            if reader.dropped:
+                self.readers.discard(reader)
+
+    async def stream(self, after: int) -> AsyncIterator[bytes]:
+        """The events after a version: first those of the history, then new ones as they come."""
+        if len(self.readers) >= self.limits.event_readers:
+            raise Problem("busy", "too many clients read events: try again later.", retry_after=10)
+        reader = Reader(self.limits.events_behind)
+        self.readers.add(reader)
+        return self._of(reader, after)
+
+    async def _of(self, reader: Reader, after: int) -> AsyncIterator[bytes]:
+        try:
+            past = [event for version, event in self.notices if version >= after]
+            past += [event for version, event in self.history if version > after]
+            yield b"retry: 1000\n\n" + b"".join(past)
+            while not reader.dropped and not self.ended:
+                try:
+                    event = await asyncio.wait_for(reader.queue.get(), HEARTBEAT)
+                except TimeoutError:
+                    event = b": still here\n\n"
+                if event is None:
+                    return
+                yield event
+        finally:
+            self.readers.discard(reader)
+
+
+def _event(kind: str, data: dict[str, Any], number: int | None) -> bytes:
+    head = b"" if number is None else b"id: %d\n" % number
+    return head + b"event: %b\ndata: %b\n\n" % (kind.encode(), encode(data))

@@ -1,0 +1,34 @@
+"""The limits of a service: nothing that a client sends may grow without a bound."""
+
+from dataclasses import dataclass
+
+MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a service accepts, keeps and waits for."""
+
+    body: int = 8 * MIB
+    json: int = MIB  # one JSON document is parsed at once, and nothing else is answered meanwhile
+    rows: int = 50_000
+    columns: int = 4096
+    text: int = 4096  # characters of a name, a text or a label
+    classes: int = 1000
+    body_seconds: float = 30.0
+    queue_rows: int = 100_000
+    queue_bytes: int = 64 * MIB
+    group_rows: int = 5000
+    keys: int = 100_000
+    key_bytes: int = 64 * MIB
+    key_seconds: float = 86_400.0
+    kept_rows: int = 100_000
+    kept_bytes: int = 64 * MIB
+    kept_seconds: float = 86_400.0
+    snapshot_rows: int = 10_000
+    snapshot_bytes: int = 64 * MIB
+    snapshot_seconds: float = 60.0
+    keep_log: bool = False
+    models: int = 100
+    event_readers: int = 64
+    events_behind: int = 256

@@ -1,0 +1,302 @@
+"""A model in its folder, and all models of a service."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from budgetron import model_files
+from budgetron.errors import DataError
+from budgetron.estimators import OnlineRegressor
+from budgetron.serialization.described import describe
+from budgetron.serve import settings as all_settings
+from budgetron.serve import snapshot
+from budgetron.serve.events import Events
+from budgetron.serve.learning import Estimator, learn_group
+from budgetron.serve.limits import Limits
+from budgetron.serve.log import FILE as LOG
+from budgetron.serve.log import Log, Record
+from budgetron.serve.problems import Problem
+from budgetron.serve.rows import Rows, parse
+from budgetron.serve.settings import Settings
+from budgetron.serve.tally import Tally
+from budgetron.serve.writer import Job, Published, Writer
+
+report = logging.getLogger("budgetron.serve")
+DEFAULT = "default"
+ANY = Limits(json=2**60, rows=2**60, columns=2**60, text=2**60, classes=2**60)
+"""For what was learned under limits of its own time."""
+
+
+class Model:
+    """One model: what it predicts with, its writer and its events."""
+
+    def __init__(self, name: str, folder: Path, limits: Limits) -> None:
+        self.name, self.folder, self.limits = name, folder, limits
+        self.settings = all_settings.read(folder)
+        if not (folder / LOG).exists() and any(snapshot.versions(folder)):
+            raise DataError(f"{folder}: has snapshots, but no {LOG}: rows are lost. Restore a backup.")
+        self.log = Log(folder)
+        try:
+            state, self.tally, self.replayed = restored(folder, self.settings, self.log)
+        except BaseException:
+            self.log.close()
+            raise
+        self.events = Events(limits)
+        self.writer = Writer(name, self.log, state, self.tally, limits, self.notify)
+        self.writer.snapshot_version = state.version - self.replayed
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._drawn = -1
+
+    @property
+    def published(self) -> Published:
+        """What predictions are made with now."""
+        return self.writer.published
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the model does not learn."""
+        return self.writer.stopped
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin to learn."""
+        self.loop = self.writer.loop = loop
+        self.writer.start()
+
+    def close(self) -> None:
+        """Finish what is queued, save, close."""
+        if self.writer.is_alive():
+            self.writer.close()
+        self.log.close()
+
+    def submit(self, job: Job) -> None:
+        """Queue a job for the writer, or raise a `Problem`."""
+        self.writer.submit(job)
+
+    def records(self, after: int) -> list[Record]:
+        """The requests that were learned after a version."""
+        begin, end = self.log.begin, self.published.version
+        if after > end or (after < end and (begin is None or after < begin)):
+            raise Problem("log-removed", f"the log has no rows after {after}: fetch the model file.")
+        return list(self.log.records(after))
+
+    def notify(self, what: str, more: dict[str, Any]) -> None:
+        """Tell those who read events; from any thread."""
+        version = self.published.version
+        if what != "snapshot":
+            report.info(what, extra={"model": self.name, "version": version} | more)
+        if self.loop is not None and not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self.events.notice, version, what, more)
+
+    def fitted(self) -> Published:
+        """What predictions are made with; a `Problem` before the first row."""
+        published = self.published
+        if not published.version:
+            raise Problem("nothing-learned", "the model has learned nothing yet: POST rows to learn first.")
+        return published
+
+    def file(self) -> tuple[bytes, int]:
+        """The bytes of the model file, and the version."""
+        estimator, version = self.fitted()
+        return b"".join(model_files.encoded(estimator)), version
+
+    # ---- what is known about it
+
+    def description(self) -> dict[str, Any]:
+        """Everything that a client may want to know."""
+        estimator, version = self.published
+        found: dict[str, Any] = {"name": self.name, "version": version} | asdict(self.settings)
+        found |= {"learning": self.trouble is None, "replica": False}
+        found |= {"trouble": self.trouble, "queue_rows": self.writer.queued_rows}
+        found |= {"snapshot_version": self.writer.snapshot_version, "log_bytes": self.log.file_bytes()}
+        return found | _fitted(estimator, version) | {"metrics": self.tally.values()}
+
+    def numbers(self) -> dict[str, Any]:
+        """The numbers of the metrics page."""
+        estimator, version = self.published
+        values, writer = self.tally.values(), self.writer
+        return {
+            "rows_learned_total": version,
+            "mistakes_total": values["mistakes"],
+            "error_window": values["window"]["rate"],
+            "error_running": values["running"]["rate"],
+            "support_vectors": int(estimator.n_support_) if version else 0,
+            "model_bytes": int(estimator.memory_bytes_) if version else 0,
+            "queue_rows": writer.queued_rows,
+            "queue_bytes": writer.queued_bytes,
+            "log_bytes": self.log.file_bytes(),
+            "snapshot_age_seconds": round(time.time() - writer.snapshot_time, 3),
+            "learning": int(self.trouble is None),
+            "commits": writer.commits,
+        }
+
+    def point(self) -> tuple[int, dict[str, Any]] | None:
+        """A point of the curves, if there is something new."""
+        estimator, version = self.published
+        if version == self._drawn or not version:
+            return None
+        self._drawn = version
+        values, writer = self.tally.values(), self.writer
+        found: dict[str, Any] = {"version": version, "at": time.time(), "queue_rows": writer.queued_rows}
+        found |= {"commits": writer.groups, "commit_seconds": writer.commits.quantile(0.5)}
+        found |= {
+            name: value for name, value in _fitted(estimator, version).items() if name != "fitted_learner"
+        }
+        return version, found | values
+
+
+def _fitted(estimator: Estimator, version: int) -> dict[str, Any]:
+    if not version:
+        return {}
+    found: dict[str, Any] = {"support_vectors": int(estimator.n_support_)}
+    found |= {"model_bytes": int(estimator.memory_bytes_), "columns": int(estimator.n_features_in_)}
+    found |= {"fitted_learner": describe(estimator.learner_, "learner")}
+    if not isinstance(estimator, OnlineRegressor):
+        found["classes"] = estimator.classes_.tolist()
+    try:
+        weights = np.asarray(estimator.expert_weights_, dtype=float).ravel()
+    except (AttributeError, ValueError, TypeError):
+        return found
+    return found | {"expert_weights": weights.tolist()}
+
+
+def restored(folder: Path, settings: Settings, log: Log) -> tuple[Published, Tally, int]:
+    """The newest snapshot and the log after it: the model as it was when it stopped, bit for bit."""
+    found, damaged = snapshot.newest(folder)
+    for why in damaged:
+        report.warning("a snapshot is damaged, an older one is used: %s", why)
+    estimator, version = settings.estimator(), 0
+    tally = Tally(estimator)
+    if found is not None:
+        if type(found.estimator) is not type(estimator):
+            raise DataError(f"{folder}: the snapshot is of another task than model.json says.")
+        estimator, version = found.estimator, found.version
+        if found.tally:
+            tally = Tally(estimator)
+            tally.restore(found.tally)
+    if version > log.end and (log.end or log.begin is not None):
+        raise DataError(f"{folder}: the log ends at row {log.end}, before the snapshot of {version} rows.")
+    before = version
+    begin = log.begin
+    if begin is not None and begin > version:
+        raise DataError(
+            f"{folder}: the log begins at row {begin}, and no snapshot of {begin} or more rows can be read:"
+            " restore a backup."
+        )
+    for batch, first in _batches(log, version):
+        estimator, outcomes = learn_group(estimator, batch, ANY)
+        for rows, outcome in zip(batch, outcomes, strict=True):
+            if isinstance(outcome, Problem):
+                raise DataError(f"{log.path}: a request after row {first} is refused now: {outcome.detail}")
+            tally.add(outcome, estimator)
+            version += len(rows)
+    return Published(estimator, version), tally, version - before
+
+
+def _batches(log: Log, after: int) -> Iterator[tuple[list[Rows], int]]:
+    """The requests of the log, some thousand rows at a time."""
+    batch, rows, first = list[Rows](), 0, after
+    for record in log.replay(after):
+        batch.append(parse(record.media, record.body, ANY, labelled=True, label=record.label))
+        if len(batch[-1]) != record.rows:
+            raise DataError(f"{log.path}: the request of row {record.first} has another number of rows.")
+        rows += record.rows
+        if rows >= 5000:
+            yield batch, first
+            batch, rows, first = [], 0, record.first + record.rows
+    if batch:
+        yield batch, first
+
+
+class Models:
+    """All models of a folder, by name."""
+
+    def __init__(self, folder: Path, limits: Limits) -> None:
+        self.folder, self.limits = folder, limits
+        self.by_name: dict[str, Any] = {}
+        self._creating = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def open(self, settings: Settings, start: Path | None = None) -> None:
+        """Open every model; an empty folder gets the model ``default``."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        names = folders(self.folder)
+        if not names and any(not path.name.startswith(".") for path in self.folder.iterdir()):
+            raise DataError(f"{self.folder}: holds no models, and is not empty: give an empty folder.")
+        try:
+            for name in names:
+                self.by_name[name] = Model(name, self.folder / name, self.limits)
+            if DEFAULT not in names:
+                self.create(DEFAULT, settings, start)
+        except BaseException:
+            self.close()
+            raise
+
+    def create(self, name: str, settings: Settings, start: Path | None = None) -> Model:
+        """Create the folder of a model, and open it."""
+        if all_settings.NAME.fullmatch(name) is None:
+            raise Problem(
+                "malformed", "a name has 1 to 64 of a-z, 0-9, _ and -, and begins with none of both."
+            )
+        try:
+            settings.estimator()
+        except (ValueError, TypeError) as error:
+            raise Problem("malformed", str(error)) from None
+        with self._creating:
+            if name in self.by_name:
+                raise Problem("exists", f"there is a model {name!r} already.")
+            if len(self.by_name) >= self.limits.models:
+                raise Problem(
+                    "too-large", f"there are {self.limits.models} models already, the most allowed."
+                )
+            folder = self.folder / name
+            folder.mkdir(exist_ok=True)
+            if start is not None:
+                begin_with(folder, start, settings)
+            settings.write(folder)  # last: a folder without it is no model
+            model = self.by_name[name] = Model(name, folder, self.limits)
+            if self._loop is not None:
+                model.start(self._loop)
+            return model
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin to learn."""
+        self._loop = loop
+        for model in self.by_name.values():
+            model.start(loop)
+
+    def close(self) -> None:
+        """Finish, save and close all models."""
+        for model in self.by_name.values():
+            model.close()
+
+    def unsaved(self) -> str | None:
+        """Why the last snapshot of a model failed."""
+        return next((why for each in self.by_name.values() if (why := each.writer.failed_snapshot)), None)
+
+    def get(self, name: str) -> Any:
+        """The model of that name, or a `Problem`."""
+        try:
+            return self.by_name[name]
+        except KeyError:
+            raise Problem("not-found", f"there is no model {name[:100]!r}.") from None
+
+
+def folders(folder: Path) -> list[str]:
+    """The names of the models in a folder."""
+    return sorted(path.parent.name for path in folder.glob(f"*/{all_settings.FILE}"))
+
+
+def begin_with(folder: Path, start: Path, settings: Settings) -> None:
+    """Make a model file the first snapshot, of one row, since version 0 is a model that learned nothing."""
+    estimator = model_files.load(start)
+    if type(estimator) is not type(settings.estimator()):
+        raise DataError(f"{start}: is a model of another task than {settings.task}.")
+    Log(folder).close()
+    snapshot.write(folder, 1, estimator, {})

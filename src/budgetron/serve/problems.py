@@ -1,0 +1,53 @@
+"""Errors that a client is told about, as problem documents (RFC 9457)."""
+
+from typing import Any
+
+from budgetron._text import printable
+
+MEDIA = "application/problem+json"
+PREFIX = "urn:budgetron:"
+TITLES = {
+    "malformed": (400, "The request cannot be read"),
+    "token-needed": (401, "A valid token is needed"),
+    "role-needed": (403, "The token does not have the role"),
+    "not-found": (404, "There is nothing here"),
+    "unknown-id": (404, "No row is kept under this id"),
+    "method": (405, "The method is not allowed"),
+    "too-slow": (408, "The body did not arrive in time"),
+    "nothing-learned": (409, "The model has learned nothing yet"),
+    "key-in-use": (409, "A request with this key is running"),
+    "exists": (409, "The model exists"),
+    "read-only": (409, "This service is a replica"),
+    "log-removed": (410, "The log no longer has these rows"),
+    "too-large": (413, "The request is beyond a limit"),
+    "media-type": (415, "The content type is not supported"),
+    "host": (421, "The host name is not served"),
+    "bad-row": (422, "A row is refused"),
+    "key-reused": (422, "The key was used for another request"),
+    "internal": (500, "The service failed"),
+    "busy": (503, "The queue is full"),
+    "learning-stopped": (503, "Learning has stopped"),
+    "stopping": (503, "The service is stopping"),
+}
+"""The names of all problems, with status and title."""
+
+
+class Problem(Exception):
+    """A request that is refused. ``detail`` is one sentence: what is wrong, and what to do."""
+
+    def __init__(
+        self, name: str, detail: str, *, retry_after: int | None = None, allow: str = "", **members: Any
+    ) -> None:
+        super().__init__(detail)
+        self.name, self.detail, self.members = name, printable(detail), members
+        self.status, self.title = TITLES[name]
+        self.headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+        if allow:
+            self.headers["Allow"] = allow
+        if self.status == 401:
+            self.headers["WWW-Authenticate"] = "Bearer"
+
+    def document(self) -> dict[str, Any]:
+        """The problem document."""
+        said = {"type": PREFIX + self.name, "title": self.title, "status": self.status}
+        return said | {"detail": self.detail} | self.members

@@ -1,0 +1,193 @@
+"""Reading a request: its body, its rows, its parameters and its key, each within the limits."""
+
+import asyncio
+import hashlib
+import time
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.responses import Response
+
+from budgetron._text import shown
+from budgetron.serve.limits import Limits
+from budgetron.serve.problems import MEDIA as PROBLEM
+from budgetron.serve.problems import Problem
+from budgetron.serve.rows import JSON, SLICE, UNREADABLE, Rows, parse, parsing
+
+LONGEST_KEY = 255
+
+
+def as_json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """An answer in JSON."""
+    return Response(msgspec.json.encode(value), status, headers, JSON)
+
+
+def as_problem(problem: Problem) -> Response:
+    """The answer to a refused request."""
+    return Response(msgspec.json.encode(problem.document()), problem.status, problem.headers, PROBLEM)
+
+
+class Request:
+    """A request, with less work than Starlette's does for headers that nobody reads."""
+
+    __slots__ = ("headers", "method", "receive", "scope")
+
+    def __init__(self, scope: Any, receive: Any) -> None:
+        self.scope, self.receive, self.method = scope, receive, scope["method"]
+        self.headers: dict[str, str] = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
+
+    @property
+    def path_params(self) -> dict[str, Any]:
+        """The parameters in the path."""
+        found: dict[str, Any] = self.scope["path_params"]
+        return found
+
+
+class Patience:
+    """Ends requests whose bodies do not arrive. One look a second is cheaper than a timer for each."""
+
+    def __init__(self) -> None:
+        self.reading: dict[asyncio.Task[Any], float] = {}
+        self.expired: set[asyncio.Task[Any]] = set()
+
+    async def watch(self) -> None:
+        """Look for ever."""
+        while True:
+            await asyncio.sleep(1.0)
+            now = time.monotonic()
+            for task in [task for task, until in self.reading.items() if until < now]:
+                del self.reading[task]
+                self.expired.add(task)
+                task.cancel()
+
+
+async def body_of(request: Request, limits: Limits, patience: Patience) -> bytes:
+    """The body, read within the limits of size and time."""
+    headers = request.headers
+    if headers.get("content-encoding", "identity") != "identity":
+        raise Problem("media-type", "the body must not be compressed.")
+    length = headers.get("content-length")
+    if length is not None and length.isdecimal() and int(length) > limits.body:
+        raise _too_large(limits)
+    task = asyncio.current_task()
+    assert task is not None
+    patience.reading[task] = time.monotonic() + limits.body_seconds
+    try:
+        return await _whole(request.receive, limits)
+    except asyncio.CancelledError:
+        if task not in patience.expired:
+            raise
+        task.uncancel()
+        seconds = f"{limits.body_seconds:g} seconds"
+        raise Problem("too-slow", f"the body did not arrive within {seconds}.") from None
+    finally:
+        patience.reading.pop(task, None)
+        patience.expired.discard(task)
+
+
+async def _whole(receive: Any, limits: Limits) -> bytes:
+    parts, size = list[bytes](), 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Problem("malformed", "the connection was closed before the end of the body.")
+        part: bytes = message.get("body", b"")
+        size += len(part)
+        if size > limits.body:
+            raise _too_large(limits)
+        if not message.get("more_body", False):
+            return b"".join([*parts, part]) if parts else part
+        parts.append(part)
+
+
+def media_of(request: Request) -> str:
+    """The content type, without parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def rows_of(media: str, body: bytes, limits: Limits, *, labelled: bool, label: str = "y") -> Rows:
+    """The rows of a body. A long one lets other requests have their turn."""
+    if len(body) <= SLICE:
+        return parse(media, body, limits, labelled=labelled, label=label)
+    steps = parsing(media, body, limits, labelled=labelled, label=label)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            rows: Rows = end.value
+            return rows
+        await asyncio.sleep(0)
+
+
+def document_of(body: bytes, kind: Any, limits: Limits) -> Any:
+    """A JSON document of a known form."""
+    if len(body) > limits.json:
+        raise Problem("too-large", f"the document may have {limits.json} bytes, got {len(body)}.")
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except UNREADABLE as error:
+        raise Problem("malformed", f"the body cannot be read: {error}.") from None
+
+
+def refuse_media(request: Request) -> None:
+    """Refuse a body that is not declared as JSON; a form on a web page cannot send one."""
+    if media_of(request) != JSON:
+        raise Problem("media-type", f"expected {JSON}, got {shown(media_of(request))}.")
+
+
+def query(request: Request, *names: str) -> dict[str, str]:
+    """The parameters of the address, of which no others are known."""
+    if not request.scope.get("query_string"):
+        return {}
+    try:
+        text = request.scope["query_string"].decode("ascii")
+        found = dict(parse_qsl(text, keep_blank_values=True, strict_parsing=True, max_num_fields=20))
+    except ValueError:
+        raise Problem("malformed", "the parameters of the address cannot be read.") from None
+    for name in found:
+        if name not in names:
+            known = f"expected {', '.join(names)}" if names else "there are none here"
+            raise Problem("malformed", f"there is no parameter {name[:50]!r}: {known}.")
+    return found
+
+
+def whole(text: str, name: str) -> int:
+    """A parameter that is a number from 0."""
+    if not (text.isascii() and text.isdecimal()) or len(text) > 18:
+        raise Problem("malformed", f"{name} must be a whole number from 0, got {text[:50]!r}.")
+    return int(text)
+
+
+def choice(text: str, name: str, *known: str) -> str:
+    """A parameter that is one of a few words."""
+    if text not in known:
+        raise Problem("malformed", f"{name} must be one of {', '.join(known)}, got {text[:50]!r}.")
+    return text
+
+
+def key_of(request: Request) -> str | None:
+    """The idempotency key, with or without quotes."""
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return None
+    if len(key) >= 2 and key[0] == key[-1] == '"':
+        key = key[1:-1]
+    if not 1 <= len(key) <= LONGEST_KEY or not (key.isascii() and key.isprintable()):
+        raise Problem("malformed", f"an Idempotency-Key has 1 to {LONGEST_KEY} printable ASCII characters.")
+    return key
+
+
+def digest_of(*parts: bytes) -> bytes:
+    """What tells two requests with the same key apart."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.digest()
+
+
+def _too_large(limits: Limits) -> Problem:
+    return Problem("too-large", f"a body may have {limits.body} bytes: send several requests.")

@@ -1,0 +1,105 @@
+"""What a model is: the task, the learner and the seed. Chosen once, when its folder is created."""
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from budgetron import algorithms
+from budgetron._tasks import Labels, Targets, Task
+from budgetron._text import nearest, shown
+from budgetron.errors import DataError
+from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.evaluate.session import parameters_from_rows
+from budgetron.learners import Learner
+from budgetron.serialization import durable
+from budgetron.serialization.described import describe, revive
+from budgetron.serve.learning import Estimator
+
+FILE = "model.json"
+FORMAT = 1
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+TASKS = ("classification", "regression")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a model; ``learner`` is a description as in model files."""
+
+    task: str
+    learner: dict[str, Any]
+    seed: int = 0
+
+    @classmethod
+    def of(cls, task: str, learner: Learner, seed: int = 0) -> "Settings":
+        """The settings for a learner."""
+        return cls(task, describe(learner, "learner"), seed)
+
+    def estimator(self) -> Estimator:
+        """A new estimator, which has learned nothing. A ValueError says what is wrong with the settings."""
+        if self.task not in TASKS:
+            raise ValueError(f"task must be one of {', '.join(TASKS)}, got {shown(self.task)}.")
+        if type(self.seed) is not int or not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed must be a whole number from 0 to 2^32 - 1, got {shown(self.seed)}.")
+        learner = revive(self.learner)
+        if not isinstance(learner, Learner):
+            raise ValueError(f"learner must describe a learner, got {shown(self.learner)}.")
+        learner.resolved(np.array([[0.0], [1.0]]))
+        if parameters_from_rows(learner):
+            raise ValueError(
+                "a parameter would be computed from the first rows (gamma='scale'): give it a number."
+            )
+        regression = self.task == "regression"
+        task: Task = Targets() if regression else Labels(2)
+        learner.resolved(np.zeros((1, 1))).build(task, 1, np.float64, self.seed)  # refuses bad parameters
+        return (OnlineRegressor if regression else OnlineClassifier)(learner, random_state=self.seed)
+
+    def write(self, folder: Path) -> None:
+        """Write them to the folder of the model."""
+        said = {"format": FORMAT, "budgetron_version": version("budgetron")} | asdict(self)
+        durable.write(str(folder / FILE), [json.dumps(said, indent=1).encode() + b"\n"])
+
+
+def named(algorithm: str, parameters: dict[str, Any]) -> Learner:
+    """The learner of an algorithm; a parameter may be the description of a kernel or another part."""
+    if algorithm not in algorithms.__all__:
+        raise ValueError(
+            f"there is no algorithm {algorithm[:50]!r}; {nearest(algorithm, algorithms.__all__)}"
+        )
+    function = getattr(algorithms, algorithm)
+    for name in parameters:
+        if name not in signature(function).parameters:
+            raise ValueError(f"{algorithm} has no parameter {name[:50]!r}.")
+    try:
+        learner: Learner = function(**{name: revive(value) for name, value in parameters.items()})
+    except TypeError as error:
+        raise ValueError(f"{error}.") from None
+    return learner
+
+
+def read(folder: Path) -> Settings:
+    """The settings in the folder of a model."""
+    path = folder / FILE
+    try:
+        said = json.loads(path.read_bytes())
+        if not isinstance(said, dict):
+            raise ValueError("it is no object")
+    except ValueError as error:
+        raise DataError(f"{path}: cannot be read: {error}.") from None
+    if said.get("format") != FORMAT:
+        raise DataError(
+            f"{path}: has format {said.get('format')!r}, written by budgetron "
+            f"{said.get('budgetron_version')!r}; this version reads format {FORMAT}: update budgetron."
+        )
+    names = ("task", "learner", "seed")
+    try:
+        settings = Settings(**{name: said[name] for name in names})
+        settings.estimator()
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{path}: does not describe a model: {error}.") from None
+    return settings

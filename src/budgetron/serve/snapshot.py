@@ -1,0 +1,63 @@
+"""Snapshots: model files that also hold the number of rows learned and the metrics.
+
+Two of them stay: if the newer one is damaged, the older one and the log give the same model.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from budgetron import model_files
+from budgetron.errors import ModelFileError
+from budgetron.serve.learning import Estimator
+
+_NAME = re.compile(r"snapshot-(\d{20})\.safetensors")
+
+
+class Snapshot(NamedTuple):
+    """A model after ``version`` rows, and the state of its metrics."""
+
+    version: int
+    estimator: Estimator
+    tally: dict[str, Any]
+
+
+def write(folder: Path, version: int, estimator: Estimator, tally: dict[str, Any]) -> int:
+    """Save a snapshot, on disk when this returns, and remove old ones.
+
+    Returns the version of the oldest that stays, from which the log must go on; 0 if it is the only one.
+    """
+    path = folder / f"snapshot-{version:020d}.safetensors"
+    estimator.save(path, extra={"serve": {"version": version, "tally": tally}})
+    *old, oldest, _ = [0, *versions(folder)]
+    for each in old[1:]:
+        (folder / f"snapshot-{each:020d}.safetensors").unlink(missing_ok=True)
+    return oldest
+
+
+def versions(folder: Path) -> Iterator[int]:
+    """The versions of the snapshots, oldest first."""
+    names = (_NAME.fullmatch(path.name) for path in folder.iterdir())
+    yield from sorted(int(name[1]) for name in names if name)
+
+
+def read(folder: Path, version: int) -> Snapshot:
+    """The snapshot of that version; ModelFileError if it is damaged."""
+    path = folder / f"snapshot-{version:020d}.safetensors"
+    file = model_files.read(path)
+    extra = file.extra.get("serve")
+    if not isinstance(extra, dict) or extra.get("version") != version or "tally" not in extra:
+        raise ModelFileError(f"{path}: is no snapshot of {version} rows.")
+    return Snapshot(version, file.estimator(), extra["tally"])
+
+
+def newest(folder: Path) -> tuple[Snapshot | None, list[str]]:
+    """The newest snapshot that can be read, and why newer ones cannot."""
+    damaged: list[str] = []
+    for version in sorted(versions(folder), reverse=True):
+        try:
+            return read(folder, version), damaged
+        except ModelFileError as error:
+            damaged.append(str(error))
+    return None, damaged

@@ -1,0 +1,397 @@
+"""The only thread that changes a model: it learns requests on a copy, commits them, then publishes it."""
+
+import logging
+import sqlite3
+import threading
+import time
+from asyncio import AbstractEventLoop, Future
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import msgspec
+
+from budgetron.errors import SaveError
+from budgetron.serve import snapshot
+from budgetron.serve.learning import Estimator, Learned, learn_group
+from budgetron.serve.limits import Limits
+from budgetron.serve.log import Answer, Group, Kept, Log, Record
+from budgetron.serve.metrics import Histogram
+from budgetron.serve.problems import Problem
+from budgetron.serve.rows import LINES, Rows, parse
+from budgetron.serve.tally import Tally
+
+report = logging.getLogger("budgetron.serve")
+encode = msgspec.json.encode
+OWN = "\0"  # begins the keys that are not a client's
+
+
+class Published(NamedTuple):
+    """What predictions are made with: a model that nobody changes, and its number of rows."""
+
+    estimator: Estimator
+    version: int
+
+
+@dataclass
+class Job:
+    """A request to the writer. The future gets the body of the answer, or a `Problem`."""
+
+    future: "Future[bytes] | None" = None
+    body: bytes = b""
+    key: str | None = None
+    digest: bytes = b""
+    size: int = 0  # bytes of the queue
+
+    @property
+    def rows(self) -> int:
+        """How many rows of the queue it takes."""
+        return 1
+
+
+@dataclass
+class Learn(Job):
+    """Learn rows."""
+
+    media: str = ""
+    label: str = "y"
+    parsed: Rows | None = None
+
+    @property
+    def rows(self) -> int:
+        return 1 if self.parsed is None else len(self.parsed)
+
+
+@dataclass
+class Keep(Job):
+    """Keep rows until their labels come; ``answer`` gets their ids."""
+
+    kept: list[Kept] = field(default_factory=list)
+    answer: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return len(self.kept)
+
+
+@dataclass
+class Label(Learn):
+    """Learn kept rows with their labels."""
+
+    labels: list[tuple[int, Any]] = field(default_factory=list)
+    predicted: list[Any] = field(default_factory=list)
+
+    @property
+    def rows(self) -> int:
+        return len(self.labels)
+
+
+@dataclass
+class Snapshot(Job):
+    """Save a snapshot."""
+
+    @property
+    def rows(self) -> int:
+        return 0
+
+
+Done = tuple[Job, bytes | Problem]
+
+
+class Writer(threading.Thread):
+    """The writer of one model."""
+
+    def __init__(
+        self,
+        name: str,
+        log: Log,
+        state: Published,
+        tally: Tally,
+        limits: Limits,
+        notify: Callable[[str, dict[str, Any]], None],
+    ) -> None:
+        super().__init__(name=f"writer-{name}", daemon=True)
+        self.model, self.log, self.tally, self.limits, self.notify = name, log, tally, limits, notify
+        self.folder = log.path.parent
+        self.published = state
+        self.loop: AbstractEventLoop | None = None
+        self.stopped: str | None = None  # why nothing is learned any more
+        self.failed_snapshot: str | None = None
+        self.snapshot_version, self.snapshot_time = state.version, time.time()
+        self._snapshot_log = log.bytes
+        self.commits = Histogram()
+        self.groups = 0
+        self.queued_rows = self.queued_bytes = 0
+        self._queue: deque[Job] = deque()
+        self._running: set[str] = set()
+        self._changed = threading.Condition()
+        self._closing = False
+
+    # ---- from other threads
+
+    def submit(self, job: Job) -> None:
+        """Queue a job, or raise a `Problem`."""
+        with self._changed:
+            if self.stopped is not None:
+                raise Problem("learning-stopped", self.stopped)
+            if self._closing:
+                raise Problem("stopping", "the service is stopping: try again soon.", retry_after=2)
+            if job.key is not None and job.key in self._running:
+                raise Problem("key-in-use", "the first request with this key is not answered yet: wait.")
+            job.size = len(job.body)
+            rows, size = self.queued_rows + job.rows, self.queued_bytes + job.size
+            if self.queued_rows and (rows > self.limits.queue_rows or size > self.limits.queue_bytes):
+                raise Problem(
+                    "busy",
+                    f"{self.queued_rows} rows are waiting, and the limit is {self.limits.queue_rows}: "
+                    "try again soon.",
+                    retry_after=1,
+                )
+            if job.key is not None:
+                self._running.add(job.key)
+            self.queued_rows, self.queued_bytes = rows, size
+            self._queue.append(job)
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Finish what is queued, save a snapshot, end the thread."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self.join()
+
+    # ---- the thread
+
+    def run(self) -> None:
+        """Take groups of jobs until `close`, then save a snapshot."""
+        while jobs := self._take():
+            asked: list[Job] = [job for job in jobs if isinstance(job, Snapshot)]
+            others = [job for job in jobs if not isinstance(job, Snapshot)]
+            try:
+                done = self._treat(others)
+            except sqlite3.Error as error:
+                self.stop(f"the log could not be read: {error}")
+                done = [(job, Problem("learning-stopped", str(self.stopped))) for job in others]
+            except Exception:
+                report.exception("a group of requests failed", extra={"model": self.model})
+                trouble = Problem("internal", "the service failed; nothing of the request is learned.")
+                done = [(job, trouble) for job in others]
+            self._finish(others, done)
+            if asked or self._due():
+                answer = self._save()
+                self._finish(asked, [(job, answer) for job in asked])
+        if self.published.version > self.snapshot_version and self.stopped is None:
+            self._save()
+
+    def _take(self) -> list[Job]:
+        """The next group; empty at the end. An idle model is saved when a snapshot is due."""
+        with self._changed:
+            while not self._queue and not self._closing:
+                self._changed.wait(timeout=1.0)
+                if not self._queue and self._due():
+                    break
+            jobs, rows = list[Job](), 0
+            while self._queue and (not jobs or rows + self._queue[0].rows <= self.limits.group_rows):
+                jobs.append(self._queue.popleft())
+                rows += jobs[-1].rows
+            if not jobs and not self._closing:
+                return [Snapshot()]
+            return jobs
+
+    def _finish(self, jobs: list[Job], done: list[Done]) -> None:
+        with self._changed:
+            for job in jobs:
+                self.queued_rows -= job.rows
+                self.queued_bytes -= job.size
+                self._running.discard(job.key or "")
+        waiting = [(job.future, result) for job, result in done if job.future is not None]
+        if waiting and self.loop is not None and not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(_resolve, waiting)
+
+    def _treat(self, jobs: list[Job]) -> list[Done]:
+        done, group = list[Done](), Group()
+        if not jobs:
+            return done
+        if self.stopped is not None:  # since they were queued
+            return [(job, Problem("learning-stopped", self.stopped)) for job in jobs]
+        base, taken = self.published, set[int]()
+        learning = list[Learn]()
+        for job in jobs:
+            try:
+                answer = self._answered(job)
+                if answer is not None:
+                    done.append((job, answer))
+                elif isinstance(job, Learn):
+                    if isinstance(job, Label):
+                        self._look_up(job, taken)
+                    learning.append(job)
+            except Problem as problem:
+                done.append((job, problem))
+        estimator, outcomes = base.estimator, list[Learned | Problem]()
+        if learning:
+            parsed = [job.parsed for job in learning if job.parsed is not None]
+            estimator, outcomes = learn_group(base.estimator, parsed, self.limits)
+        version, learned = base.version, list[tuple[Learn, Learned]]()
+        later = list[Done]()
+        for job, outcome in zip(learning, outcomes, strict=True):
+            if isinstance(outcome, Problem):
+                done.append((job, outcome))
+                continue
+            learned.append((job, outcome))
+            group.records.append(Record(version, job.rows, job.media, job.label, job.body))
+            answer = _answer(version, job.rows, outcome)
+            version += job.rows
+            if job.key is not None:
+                group.answers.append(Answer(job.key, job.digest, answer))
+            if isinstance(job, Label):
+                group.labelled += [i for i, _ in job.labels]
+            later.append((job, answer))
+        for keep in (job for job in jobs if isinstance(job, Keep)):
+            later.append((keep, _keep(keep, group, self.log.next_id)))
+        if later and (failure := self._commit(group)):
+            return done + [(job, failure) for job, _ in later]
+        if learned:
+            self.published = Published(estimator, version)
+            self._count(base.estimator, estimator, learned)
+        return done + later
+
+    def _answered(self, job: Job) -> bytes | None:
+        """The stored answer to a request that is repeated."""
+        stored = None if job.key is None else self.log.answer(job.key)
+        if stored is None:
+            return None
+        if stored.digest != job.digest:
+            raise Problem("key-reused", "this Idempotency-Key was used for another body: use a new one.")
+        return stored.answer
+
+    def _look_up(self, job: Label, taken: set[int]) -> None:
+        """The rows of a request that brings labels."""
+        lines, own = [], set[int]()
+        for place, (number, label) in enumerate(job.labels):
+            kept = None if number in taken or number in own else self.log.kept(number)
+            if kept is None:
+                raise Problem(
+                    "unknown-id",
+                    f"no row is kept under the id {number}: it has a label already, or was kept for too "
+                    "long. Send the row to learn.",
+                    row=place,
+                )
+            own.add(number)
+            lines.append(b'{"x":%b,"y":%b}' % (kept.body, encode(label)))
+            job.predicted.append(msgspec.json.decode(kept.predicted))
+        taken |= own
+        job.body, job.media = b"\n".join(lines), LINES
+        job.parsed = parse(LINES, job.body, self.limits, labelled=True)
+
+    def _commit(self, group: Group) -> Problem | None:
+        """Write the group. If that fails, nothing is ever written again: the disk is not to be trusted."""
+        began = time.perf_counter()
+        try:
+            self.log.commit(group)
+        except (sqlite3.Error, OSError) as error:
+            self.stop(f"the log could not be written: {error}")
+            assert self.stopped is not None
+            return Problem("learning-stopped", self.stopped)
+        self.commits.add(time.perf_counter() - began)
+        self.groups += 1
+        return None
+
+    def stop(self, why: str) -> None:
+        """Learn nothing from now on."""
+        self.stopped = f"Learning has stopped, because {why}. Make room or repair the disk, then restart."
+        report.error(self.stopped, extra={"model": self.model})
+        self.notify("stopped", {"why": self.stopped})
+
+    def _count(self, before: Estimator, after: Estimator, learned: list[tuple[Learn, Learned]]) -> None:
+        try:
+            for job, outcome in learned:
+                self.tally.add(outcome, after)
+                if isinstance(job, Label):
+                    for predicted, (_, y) in zip(job.predicted, job.labels, strict=True):
+                        self.tally.add_late(predicted, y)
+        except Exception:  # the rows are learned all the same
+            report.exception("metrics failed", extra={"model": self.model})
+        known, now = getattr(before, "classes_", ()), getattr(after, "classes_", ())
+        if len(now) > len(known):
+            new = set(map(str, now)) - set(map(str, known))
+            self.notify("new class", {"classes": sorted(new)[:20]})
+
+    # ---- snapshots
+
+    def _due(self) -> bool:
+        rows = self.published.version - self.snapshot_version
+        if not rows or self.stopped is not None or (self.failed_snapshot and time.time() < self._retry):
+            return False
+        return (
+            rows >= self.limits.snapshot_rows
+            or self.log.bytes - self._snapshot_log >= self.limits.snapshot_bytes
+            or time.time() - self.snapshot_time >= self.limits.snapshot_seconds
+        )
+
+    _retry = 0.0
+
+    def _save(self) -> bytes | Problem:
+        """Save a snapshot, then remove what no restart needs."""
+        estimator, version = self.published
+        if not version:
+            return Problem(
+                "nothing-learned", "the model has learned nothing yet: there is nothing to save."
+            )
+        if self.stopped is not None:
+            return Problem("learning-stopped", self.stopped)
+        try:
+            if version > self.snapshot_version:
+                oldest = snapshot.write(self.folder, version, estimator, self.tally.state())
+                self._remove(0 if self.limits.keep_log else oldest)
+        except (SaveError, OSError, MemoryError) as error:
+            self.failed_snapshot, self._retry = str(error), time.time() + 10
+            report.error("no snapshot: %s", error, extra={"model": self.model})
+            self.notify("snapshot failed", {"why": str(error)})
+            return Problem("learning-stopped", f"the snapshot could not be saved: {error}")
+        except sqlite3.Error as error:
+            self.stop(f"the log could not be written: {error}")
+            return Problem("learning-stopped", str(self.stopped))
+        except Exception as error:  # the writer goes on, and the log has everything
+            self.failed_snapshot, self._retry = repr(error), time.time() + 60
+            report.exception("a snapshot failed", extra={"model": self.model})
+            return Problem("internal", "the snapshot failed; nothing is lost.")
+        self.snapshot_version, self.snapshot_time, self._snapshot_log = version, time.time(), self.log.bytes
+        self.failed_snapshot = None
+        self.notify("snapshot", {"version": version})
+        return encode({"version": version})
+
+    def _remove(self, before: int) -> None:
+        limits = self.limits
+        self.log.remove(
+            before,
+            (limits.keys, limits.key_bytes, limits.key_seconds),
+            (limits.kept_rows, limits.kept_bytes, limits.kept_seconds),
+        )
+
+
+def _answer(first: int, rows: int, learned: Learned) -> bytes:
+    found = {
+        "first": first,
+        "rows": rows,
+        "version": first + rows,
+        "predictions": learned.predicted.tolist(),
+    }
+    return encode(found)
+
+
+def _keep(job: Keep, group: Group, next_id: int) -> bytes:
+    """Give ids to rows that are to be kept."""
+    begin = next_id + len(group.kept)
+    group.kept += [(begin + i, kept) for i, kept in enumerate(job.kept)]
+    return encode(job.answer | {"ids": list(range(begin, begin + len(job.kept)))})
+
+
+def _resolve(waiting: list[tuple["Future[bytes]", bytes | Problem]]) -> None:
+    for future, result in waiting:
+        if future.done():  # the client has gone
+            continue
+        if isinstance(result, Problem):
+            future.set_exception(result)
+        else:
+            future.set_result(result)

@@ -1,0 +1,171 @@
+"""Run ``budgetron serve`` in a process of its own, and check what it leaves on disk."""
+
+import functools
+import multiprocessing
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from multiprocessing import forkserver
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+
+from budgetron import model_files
+from budgetron.cli import main
+from budgetron.serve import settings
+from budgetron.serve.log import Log
+from tests.helpers.command import PATIENCE
+
+SMALL = ("--algorithm", "fogd", "--components", "10", "--gamma", "0.5")
+"""A small, fast learner."""
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "MKL", "OMP")}
+
+
+PRELOADED = ["budgetron.cli.commands.serve", "budgetron.serve.app", "uvicorn.protocols.http.httptools_impl"]
+
+
+@functools.cache
+def forks():
+    """A process that has imported everything, and forks for each service."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    shim, before = faulty_disk(), dict(os.environ)
+    os.environ.update(ONE_THREAD | ({} if shim is None else {"LD_PRELOAD": shim}))
+    try:
+        forkserver.ensure_running()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    return context
+
+
+def _serve(argv, messages, faults, file_bytes):
+    """What the forked process does."""
+    os.dup2(os.open(messages, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+    sys.stderr = os.fdopen(2, "w", buffering=1)
+    if faults is not None:
+        os.environ["FAULTS"] = str(faults)
+    if file_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+    code = main(["serve", "--port", "0", *argv])
+    sys.stderr.flush()
+    os._exit(code)
+
+
+class Server:
+    """A running service; ``url`` is its address. ``faults`` is a folder, see faulty_disk.c."""
+
+    def __init__(self, *argv, faults=None, file_bytes=None):
+        self.messages = Path(tempfile.mkdtemp()) / "messages"
+        self.process = forks().Process(
+            target=_serve, args=([*map(str, argv)], str(self.messages), faults, file_bytes), daemon=True
+        )
+        self.process.start()
+        self.url, until = None, time.monotonic() + PATIENCE
+        while self.url is None and time.monotonic() < until:
+            found = re.search(r" at (https?://\S+)$", self.said, re.MULTILINE)
+            self.url = found and found[1]
+            if not self.url and not self.process.is_alive():
+                raise RuntimeError(self.said)
+            time.sleep(0.01)
+
+    @property
+    def said(self):
+        """The messages of the service."""
+        return self.messages.read_text() if self.messages.exists() else ""
+
+    def kill(self):
+        """End it at once, as a power failure would end the process."""
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.join(PATIENCE)
+
+    def stop(self):
+        """End it as systemd does; returns the exit code."""
+        os.kill(self.process.pid, signal.SIGTERM)
+        return self.ended()
+
+    def ended(self):
+        """The exit code, when it has ended."""
+        self.process.join(PATIENCE)
+        return self.process.exitcode
+
+
+@contextmanager
+def served(*argv, **more):
+    """A service that is killed at the end if it still runs."""
+    server = Server(*map(str, argv), **more)
+    server.http = httpx.Client(base_url=server.url, timeout=PATIENCE, verify=False)  # faster to make
+    try:
+        yield server
+    finally:
+        server.http.close()
+        if server.process.is_alive():
+            server.kill()
+
+
+@functools.cache
+def faulty_disk():
+    """The library that makes fsync wait or fail; None where it cannot be compiled."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None or sys.platform != "linux":
+        return None
+    made = Path(tempfile.mkdtemp()) / "faulty_disk.so"
+    source = Path(__file__).with_name("faulty_disk.c")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", made, source, "-ldl"], check=True)
+    return str(made)
+
+
+def a_disk(faults):
+    """A folder in which files decide what fsync does; skips the test where that is not possible."""
+    if faulty_disk() is None:
+        pytest.skip("needs a C compiler, on Linux")
+    faults.mkdir()
+    return faults
+
+
+@contextmanager
+def held(faults):
+    """A while in which fsync does not return."""
+    (faults / "hold").touch()
+    try:
+        yield
+    finally:
+        (faults / "hold").unlink()
+
+
+def records(folder):
+    """What the log of a stopped service holds."""
+    log = Log(Path(folder))
+    try:
+        return list(log.replay(log.begin or 0))
+    finally:
+        log.close()
+
+
+def bodies(folder):
+    """The rows of the log, as JSON: (number of the first row, list of rows)."""
+    found = []
+    for record in records(folder):
+        lines = record.body.splitlines() if record.media.endswith("ndjson") else [record.body]
+        said = [msgspec.json.decode(line) for line in lines]
+        rows = said[0] if isinstance(said[0], list) else said
+        assert len(rows) == record.rows
+        found.append((record.first, rows))
+    return found
+
+
+def offline(folder):
+    """The bytes of the model that learns the log in one go, without the code of the service."""
+    rows = [row for _, part in bodies(folder) for row in part]
+    model = settings.read(Path(folder)).estimator()
+    model.partial_fit([row["x"] for row in rows], [row["y"] for row in rows])
+    return b"".join(model_files.encoded(model))

@@ -1,0 +1,70 @@
+"""A service in a thread of the test's own process, for tests that need to look inside."""
+
+import pytest
+
+pytest.importorskip("starlette", reason="needs budgetron[serve]")
+pytest.importorskip("uvicorn", reason="needs budgetron[serve]")
+pytest.importorskip("httpx", reason="needs budgetron[client]")
+
+import socket
+import threading
+import time
+from contextlib import contextmanager
+
+import httpx
+import uvicorn
+
+from budgetron import algorithms
+from budgetron.kernels import Gaussian
+from budgetron.serve.app import application
+from budgetron.serve.limits import Limits
+from budgetron.serve.models import Models
+from budgetron.serve.service import Service
+from budgetron.serve.settings import Settings
+from budgetron.serve.tokens import Tokens
+
+SMALL = algorithms.fogd(Gaussian(0.5), components=10)
+
+
+@contextmanager
+def running(service):
+    """A client of the service; ``base_url`` is its address."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(application(service), log_config=None, lifespan="on"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.005)
+        with httpx.Client(base_url=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=60) as client:
+            yield client
+    finally:
+        for model in service.models.by_name.values():
+            model.events.ended = True
+        server.should_exit = True
+        thread.join()
+        listening.close()
+
+
+@pytest.fixture
+def inside(tmp_path):
+    """A function that opens a service on a folder; ``client.service`` is what is inside."""
+
+    @contextmanager
+    def opened(folder=tmp_path / "models", learner=SMALL, task="classification", tokens=None, **limits):
+        models = Models(folder, Limits(**limits))
+        models.open(Settings.of(task, learner))
+        service = Service(models, tokens or Tokens(), models.limits)
+        with running(service) as client:
+            client.service, client.folder = service, folder / "default"
+            yield client
+
+    return opened
+
+
+@pytest.fixture
+def client(inside):
+    """A service with a small model that has learned nothing."""
+    with inside() as client:
+        yield client
