@@ -11,7 +11,7 @@ ifneq ($(wildcard ../shared/data),)
 export BUDGETRON_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test slow search fuzz lint format bench adversarial report which pictures sanitize sanitize-threads coverage stub surroundings clean
+.PHONY: demo test slow search fuzz lint format bench growth adversarial report which pictures sanitize sanitize-threads coverage stub surroundings clean
 
 demo: $(VENV)/.installed  ## several learners over a real data set
 	$(BIN)/python -m budgetron.demo
@@ -47,6 +47,9 @@ format: $(VENV)/.developed
 
 bench: $(VENV)/.benched  ## speed beside the peers, as ratios within one run; ten minutes at most
 	$(BIN)/python -m benchmarks.bench
+
+growth: $(VENV)/.benched  ## how the cost grows with budget, features, nonzeros, classes and rows: numbers and a picture
+	$(BIN)/python -m benchmarks.growth
 
 adversarial: $(VENV)/.developed  ## what a step costs on rows made to be slow, beside ordinary ones: about 20 minutes
 	$(BIN)/python -m benchmarks.adversarial

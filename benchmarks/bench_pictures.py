@@ -50,8 +50,11 @@ def _label(line: dict[str, Any], most: int) -> str:
 
 def curves(sheets: list[Growth], path: Path) -> None:
     """Plot cost against size, both logarithmic. The legend has the slope over the upper half."""
-    figure, grid = plt.subplots(2, 2, figsize=(10, 7.5), layout="constrained")
-    for axes, sheet in zip(grid.flat, sheets, strict=True):
+    across = (len(sheets) + 1) // 2
+    figure, grid = plt.subplots(2, across, figsize=(5 * across, 7.5), layout="constrained", squeeze=False)
+    for axes in grid.flat[len(sheets) :]:
+        axes.set_visible(False)
+    for axes, sheet in zip(grid.flat, sheets, strict=False):
         slopes = sheet.slopes()
         for marker, (name, costs) in zip("osD", sheet.costs.items(), strict=True):
             label = f"{name}, slope {slopes[name][1]:.2f}"

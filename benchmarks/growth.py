@@ -1,12 +1,17 @@
-"""How the cost grows with the budget, the features, the nonzeros and the rows: log-log slopes."""
+"""How the cost grows with budget, features, nonzeros, classes and rows: log-log slopes.
+
+``make growth`` prints them and draws build/growth.png.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from benchmarks.clock import take_turns
 from benchmarks.library import learner
@@ -36,9 +41,9 @@ class Growth:
         }
 
 
-def ready(what: Learner, X: Any, y: np.ndarray) -> Callable[[], Any]:
+def ready(what: Learner, X: Any, y: np.ndarray, classes: int = 2) -> Callable[[], Any]:
     """A second pass over the same rows, so that the budget is full."""
-    model = OneByOne(what, X.shape[1])
+    model = OneByOne(what, X.shape[1], classes)
     model.learn(X, y)
     return lambda: model.learn(X, y)
 
@@ -48,6 +53,7 @@ def series(
     values: list[int],
     rows: Callable[[int], tuple[Any, np.ndarray]],
     budget: Callable[[int], int],
+    classes: Callable[[int], int] = lambda _: 2,
 ) -> Growth:
     """Measure every learner at every size, in turns, with a full budget."""
     runs, counts = {}, {}
@@ -55,14 +61,14 @@ def series(
         X, y = rows(value)
         counts[value] = X.shape[0]
         for name in NAMES:
-            runs[f"{name} {value}"] = ready(learner(name, budget=budget(value)), X, y)
+            runs[f"{name} {value}"] = ready(learner(name, budget=budget(value)), X, y, classes(value))
     times = take_turns(runs, 0.4)
     per_row = {n: [1e6 * times.seconds[f"{n} {v}"] / counts[v] for v in values] for n in NAMES}
     return Growth(what, "us / row", values, per_row)
 
 
 def measure() -> Iterator[Growth]:
-    """All four measurements."""
+    """All five measurements."""
     X, y = noise(8000, 22)
     yield series(
         "budget B (22 features)", [25, 50, 100, 200, 400, 800, 1600], lambda _: (X, y), lambda B: B
@@ -76,6 +82,13 @@ def measure() -> Iterator[Growth]:
         lambda k: noise(3000, 1000, k),
         lambda _: 200,
     )
+    yield series(
+        "classes (B = 200, 22 features)",
+        [3, 6, 12, 24, 48],
+        lambda k: (X[:4000], np.random.default_rng(k).integers(k, size=4000).astype(float)),
+        lambda _: 200,
+        lambda k: k,
+    )
     per_row = series(
         "rows n (B = 100, 22 features)",
         [2500, 5000, 10_000, 20_000, 40_000],
@@ -87,3 +100,31 @@ def measure() -> Iterator[Growth]:
         for name, costs in per_row.costs.items()
     }
     yield Growth(per_row.what, "milliseconds", per_row.values, total)
+
+
+def show(sheets: list[Growth]) -> None:
+    """Print costs and slopes."""
+    print("\nHow cost grows")
+    for sheet in sheets:
+        print(f"\n{sheet.what:<40}" + "".join(f"{v:>9}" for v in sheet.values) + "    slope  upper half")
+        for name, costs in sheet.costs.items():
+            slope, upper = sheet.slopes()[name]
+            numbers = "".join(f"{s:>9.3g}" for s in costs)
+            print(f"  {name + ', ' + sheet.unit:<38}{numbers}{slope:>9.2f}{upper:>12.2f}")
+
+
+def main() -> None:
+    """Measure, print and draw."""
+    from benchmarks.bench_pictures import curves  # which imports this module
+
+    with threadpool_limits(1):
+        sheets = list(measure())
+    show(sheets)
+    path = Path(__file__).parents[1] / "build" / "growth.png"
+    path.parent.mkdir(exist_ok=True)
+    curves(sheets, path)
+    print("\nbuild/growth.png")
+
+
+if __name__ == "__main__":
+    main()

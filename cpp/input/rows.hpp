@@ -134,6 +134,19 @@ bool squares(const Value* x, std::size_t count, bool missing = false) {
   return not_too_large(((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])));
 }
 
+// Whether these are compressed rows: within their arrays and columns, and each row sorted without duplicates.
+inline bool are_compressed_rows(const std::int32_t* indices, std::size_t nonzeros, const std::int64_t* starts,
+                                std::size_t rows, std::size_t columns) {
+  if (starts[0] != 0) return false;
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (starts[i + 1] < starts[i] || starts[i + 1] > static_cast<std::int64_t>(nonzeros)) return false;
+    std::int64_t before = -1;
+    for (std::int64_t p = starts[i]; p < starts[i + 1]; before = indices[p++])
+      if (indices[p] <= before || indices[p] >= static_cast<std::int64_t>(columns)) return false;
+  }
+  return true;
+}
+
 // The first row whose squared norm is too large; rows.size() if there is none.
 template <class T>
 std::size_t first_too_large(const Rows& rows, bool missing = false) {

@@ -213,6 +213,11 @@ std::size_t too_large(const BoundRows& X, Precision precision, bool missing) {
                                         : first_too_large<double>(X.rows, missing);
 }
 
+bool compressed(const Array1<std::int32_t>& indices, const Array1<std::int64_t>& indptr, std::size_t columns) {
+  return indptr.size() > 0 &&
+         are_compressed_rows(aligned(indices), indices.size(), aligned(indptr), indptr.size() - 1, columns);
+}
+
 NewArray<double> deviations(const Learner& learner, const BoundRows& X) {
   std::vector<double> out(X.rows.size());
   {
@@ -261,6 +266,7 @@ void bind_learners(nb::module_& m) {
   nb::enum_<Precision>(m, "Precision").value("Single", Precision::Single).value("Double", Precision::Double);
   nb::class_<BoundRows>(m, "Rows");
   m.def("first_too_large", &too_large, "rows"_a, "precision"_a, "missing"_a = false);
+  m.def("are_compressed_rows", &compressed, "indices"_a.noconvert(), "indptr"_a.noconvert(), "columns"_a);
   m.def("dense", &dense<double>, "X"_a.noconvert());
   m.def("dense", &dense<float>, "X"_a.noconvert());
   m.def("sparse", &sparse<double>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "columns"_a);

@@ -96,11 +96,14 @@ BUDGETRON_INLINE void tile(const T* x, std::size_t x_stride, std::size_t columns
   if (!put_aside<T> && !first)
     for (std::size_t a = 0; a < rows; ++a)
       for (std::size_t g = 0; g < groups; ++g) sums[a][g] = Lanes::load(r + a * r_stride + g * Lanes::width);
-  for (std::size_t j = 0; j < columns; ++j, x += x_stride, s += stride)
-    for (std::size_t g = 0; g < groups; ++g) {
-      const auto v = Lanes::load(s + g * Lanes::width);
-      for (std::size_t a = 0; a < rows; ++a) sums[a][g] = R::dense(Lanes::all(x[a]), v, sums[a][g]);
+  for (std::size_t j = 0; j < columns; ++j, x += x_stride, s += stride) {
+    typename Lanes::Register v[groups];  // with one x_a they fill the registers; the x_a of all rows would not fit
+    for (std::size_t g = 0; g < groups; ++g) v[g] = Lanes::load(s + g * Lanes::width);
+    for (std::size_t a = 0; a < rows; ++a) {
+      const auto x_a = Lanes::all(x[a]);
+      for (std::size_t g = 0; g < groups; ++g) sums[a][g] = R::dense(x_a, v[g], sums[a][g]);
     }
+  }
   for (std::size_t a = 0; a < rows; ++a)
     for (std::size_t g = 0; g < groups; ++g) {
       T* at = r + a * r_stride + g * Lanes::width;

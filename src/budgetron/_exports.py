@@ -25,6 +25,7 @@ _LAZY = "\n__getattr__, __dir__ = lazy(__name__)\n"
 _BEGIN, _END = "\n__all__ = [", "]"
 
 _known: dict[str, dict[str, str]] = {}
+_bases: dict[str, list[str]] = {}
 
 
 def lazy(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -39,13 +40,28 @@ def lazy(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
 
 
 def exported(kind: type) -> dict[str, type]:
-    """The classes of that kind that ``budgetron`` exports, by name."""
-    members = {name: _find("budgetron", name) for name in sorted(_homes("budgetron"))}
+    """The classes of that kind that ``budgetron`` exports, by name. Only their modules are imported."""
+    members = {name: _find("budgetron", name) for name in sorted(_derived(kind.__name__))}
     return {
         name: member
         for name, member in members.items()
         if isinstance(member, type) and issubclass(member, kind)
     }
+
+
+def _derived(kind: str) -> set[str]:
+    """The exported names of a class and of the classes that derive from it, as the source texts say."""
+    if not _bases:
+        for _, text in _sources("budgetron"):
+            for line in text.split("\nclass ")[1:]:
+                name, _, rest = line.partition(":")[0].partition("(")
+                bases = rest.rstrip(")").split(",")
+                _bases[name] = [base.partition("[")[0].rpartition(".")[2].strip() for base in bases]
+    derived, found = {kind}, set[str]()
+    while derived != found:
+        found = set(derived)
+        derived |= {name for name, bases in _bases.items() if not found.isdisjoint(bases)}
+    return derived & set(_homes("budgetron"))
 
 
 def _find(package: str, name: str) -> Any:

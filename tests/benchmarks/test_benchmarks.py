@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from benchmarks import rows, vowpal
+from benchmarks import against, limits, rows, vowpal
 from benchmarks.clock import take_turns
 from benchmarks.growth import Growth
 
@@ -38,6 +38,40 @@ def test_slopes():
     assert sheet.slopes()["square"] == pytest.approx((2, 2))
     assert sheet.slopes()["floor"][0] < 0.8
     assert sheet.slopes()["floor"][1] == pytest.approx(1)
+
+
+def line(name, us, ours=True):
+    """A line of the table in bench.json."""
+    return {"name": name, "us": us, "ours": ours}
+
+
+def test_against_an_earlier_run(capsys):
+    """Times are compared as ratios to the NumPy loop of their own run; more than 15 % slower is a loss."""
+    loop = against.BASE
+    before = [line(loop, 20.0, False), line("rbp", 1.0), line("nogd", 2.0), line("gone", 1.0)]
+    slower = [line(loop, 40.0, False), line("rbp", 2.2), line("nogd", 4.8), line("new", 1.0)]
+    found = against.changes(before, slower)
+    assert [(c.name, c.before, c.lost) for c in found] == [("rbp", 20.0, False), ("nogd", 10.0, True)]
+    assert found[0].now == pytest.approx(20 / 1.1)
+    assert against.report(found) == 1
+    assert capsys.readouterr().out.splitlines()[-1].endswith("  lost")
+    assert against.report(against.changes(before, before)) == 0
+    assert against.report(against.changes(before[:1], slower)) == 1
+    with pytest.raises(SystemExit, match="has no line 'NumPy loop"):
+        against.changes(before[1:], slower)
+
+
+def test_limits():
+    """The work of a line is read from its name, and each part counts."""
+    assert limits.work_of("rbp, B=100", 22) == limits.Work(2300, exponentials=100)
+    assert limits.work_of("rbp, B=100, OneByOne", 22) == limits.work_of("rbp, B=100", 22)
+    assert limits.work_of("fogd, D=400, float32", 22) == limits.Work(9600, turns=400, single=True)
+    assert limits.work_of("Vowpal Wabbit", 22) is None
+    machine = limits.Machine(1.0, 10.0, 100.0)
+    assert machine.limit(limits.Work(5, 3, 2)) == 5 + 30 + 200
+    assert machine.limit(limits.Work(5, 3, 2, single=True)) == (5 + 30 + 200) / 2
+    measured = limits.measure()
+    assert 0 < measured.product < measured.exponential < 1
 
 
 def test_rows_where_there_is_no_file(monkeypatch, tmp_path, capsys):

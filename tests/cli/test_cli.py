@@ -34,6 +34,28 @@ def test_help_answers_within_a_fifth_of_a_second():
     assert 0 < min(times) < 0.2
 
 
+def test_the_help_of_run_waits_neither_for_scipy_nor_for_scikit_learn():
+    script = "import sys; from budgetron.cli import main; main(['run', '--help']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert {"scipy", "sklearn", "pandas"}.isdisjoint(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize(
+    "script",
+    ["from budgetron.cli import main; main(['run', '--help'])", "from budgetron import OneByOne"],
+    ids=["run --help", "OneByOne"],
+)
+def test_numpy_is_most_of_what_it_waits_for(script):
+    """In turn, so that a busy machine is slow for both."""
+    times = {"import numpy": [], script: []}
+    for text in [*times] * 5:
+        began = processor_time_of_children()
+        subprocess.run([sys.executable, "-c", text], capture_output=True, check=True)
+        times[text].append(processor_time_of_children() - began)
+    assert 0 < min(times[script]) < 2 * min(times["import numpy"])
+
+
 def processor_time_of_children():
     """Processor time in seconds."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -10,8 +10,10 @@ from time import process_time
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from budgetron import Averaged, Gaussian, OneByOne, OnlineClassifier, Polynomial, fogd, nogd, ogd, rbp
+from budgetron._rows import Compressed
 from tests.helpers.members import bits, cases, data, estimator, fitted, make, scores, start
 
 CLASSES = {"binary": 2, "multiclass": 3, "regression": None}
@@ -279,6 +281,85 @@ def test_rows_that_need_checks():
     assert not OnlineClassifier()._needs_no_checks(row)
 
 
+@pytest.mark.parametrize("form", ["csr_matrix", "csr_array", "frame", "frame of two types"])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_the_short_way_of_matrices_and_frames(form, kind):
+    """One row at a time, past scikit-learn's checks, is the same model as all rows through them."""
+    X, y = data("binary")
+    X = np.round(X, 1).astype(kind)
+    if form.startswith("frame"):
+        X = pd.DataFrame(X, columns=list("abc"))
+        X = X.assign(b=(10 * X["b"]).astype(np.int64)) if form == "frame of two types" else X
+    else:
+        X = getattr(sparse, form)(X)
+    model, other = estimator("binary", "rbp"), estimator("binary", "rbp")
+    start(model, "binary", X[:5], y[:5])
+    for i in range(5, 80):
+        rows, named = model._plain(X[i : i + 1])
+        assert model._needs_no_checks(rows, named=named)
+        model.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert bits(model) == bits(start(other, "binary", X, y))
+    assert np.array_equal(model.decision_function(X[:1]), other.decision_function(X)[:1])
+
+
+def broken(**parts):
+    """A CSR matrix of one row and three columns, with other parts than its own."""
+    X = sparse.csr_matrix([[1.0, 0.0, 2.0]])
+    for name, values in parts.items():
+        setattr(X, name, np.asarray(values))
+    return X
+
+
+def test_matrices_that_need_checks():
+    """Rows that are unsorted, or outside their arrays, take the long way: it sorts or refuses them."""
+    model = start(estimator("binary", "rbp"), "binary", sparse.csr_matrix(np.eye(3)), np.array([0, 1, 0]))
+    assert type(model._plain(broken())[0]) is Compressed
+    doubtful = [
+        broken(indices=np.int32([2, 0])),
+        broken(indices=np.int32([1, 1])),
+        broken(indices=np.int32([0, 3])),
+        broken(indices=np.int32([-1, 0])),
+        broken(indices=[0, 2**32 + 1]),
+        broken(indptr=np.int32([1, 2])),
+        broken(indptr=np.int32([0, 3])),
+        broken(indptr=np.int32([0, -1])),
+        broken(indptr=np.int32([0, 2, 1])),
+        broken(indptr=np.int32([])),
+        broken(data=[1.0]),
+        broken(data=[1, 2]),
+        broken(data=[1j, 2]),
+        broken(data=[[1.0, 2.0]]),
+        sparse.csc_matrix([[1.0, 0.0, 2.0]]),
+    ]
+    for X in doubtful:
+        assert model._plain(X)[0] is X
+    for values in ([np.nan, 1.0], [np.inf, 1.0], [1e200, 1.0]):
+        with pytest.raises(ValueError, match=r"NaN|infinity|too large"):
+            model.partial_fit(broken(data=values), np.array([1]))
+    with pytest.raises(ValueError, match="2 features"):
+        model.partial_fit(sparse.csr_matrix([[1.0, 2.0]]), np.array([1]))
+    unsorted, same = broken(indices=np.int32([2, 0])), sparse.csr_matrix([[2.0, 0.0, 1.0]])
+    assert model.decision_function(unsorted) == model.decision_function(same)
+
+
+def test_frames_that_need_checks():
+    """Other names, other orders and other types take the long way."""
+    frame = pd.DataFrame(np.eye(3), columns=list("abc"))
+    model = start(estimator("binary", "rbp"), "binary", frame, np.array([0, 1, 0]))
+    assert model._plain(frame[:1])[1]
+    for doubtful in (
+        frame[list("acb")],
+        frame[list("ab")],
+        frame.rename(columns={"c": "d"}),
+        frame.astype("Float64"),
+        frame.astype(pd.SparseDtype(float)),
+        frame.astype(object),
+        frame.astype(bool),
+        frame.assign(c="1"),
+    ):
+        assert model._plain(doubtful)[0] is doubtful
+
+
 def test_too_large_for_a_single_model():
     """A float64 row whose square overflows in float32 is refused by a model of float32."""
     X, y = data("binary")
@@ -322,6 +403,13 @@ def test_one_row_costs_microseconds():
     assert least(lambda: model.partial_fit(x[None], y)) < 80
     assert least(lambda: model.progressive_predict(x[None], y)) < 80
     assert least(lambda: model.predict(x[None])) < 80
+    rows = sparse.csr_matrix(x[None])
+    matrices = fitted("binary").partial_fit(rows, y)
+    assert least(lambda: model.partial_fit([[0.5, 1.0, 2.0]], [1])) < 120
+    assert least(lambda: matrices.partial_fit(rows, y)) < 120
+    frame = pd.DataFrame(x[None], columns=list("abc"))
+    frames = start(estimator("binary", "rbp"), "binary", pd.concat([frame] * 2), np.array([0, 1]))
+    assert least(lambda: frames.partial_fit(frame, y)) < 160
     other, target = fitted("regression"), np.ones(1)
     assert least(lambda: other.partial_fit(x[None], target)) < 80
     assert least(lambda: other.predict(x[None])) < 80

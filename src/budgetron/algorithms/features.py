@@ -2,11 +2,10 @@
 
 __all__ = ["fogd"]
 
-from budgetron.features.fourier import RandomFourier
 from budgetron.features.spectrum import Spectrum
 from budgetron.kernels import Kernel
+from budgetron.learners import Learner
 from budgetron.losses import Loss
-from budgetron.mapped import Mapped
 from budgetron.rules import OGD
 
 
@@ -18,7 +17,7 @@ def fogd(
     lam: float = 0.0,
     loss: Loss | None = None,
     epsilon: float = 0.1,
-) -> Mapped:
+) -> Learner:
     """Fourier online gradient descent (Lu et al. 2016, Algorithm 1).
 
     Parameters
@@ -41,4 +40,7 @@ def fogd(
     >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).predict([[0.0], [1.0]])
     array([0, 1])
     """
+    from budgetron.features.fourier import RandomFourier  # not above: feature maps import scikit-learn
+    from budgetron.mapped import Mapped
+
     return Mapped(RandomFourier(kernel, components), OGD(eta, lam, loss, epsilon))

@@ -2,10 +2,10 @@
 
 __all__ = ["auto"]
 
-from budgetron.automatic import Auto
+from budgetron.learners import Learner
 
 
-def auto(size: int = 100, drift: bool = True) -> Auto:
+def auto(size: int = 100, drift: bool = True) -> Learner:
     """The default learner: raw rows in, calibrated probabilities out, nothing to tune.
 
     Parameters
@@ -25,4 +25,6 @@ def auto(size: int = 100, drift: bool = True) -> Auto:
     >>> OnlineClassifier(auto(size=50)).fit([[0.0], [1.0]] * 9, [0, 1] * 9).predict([[0.1]])
     array([0])
     """
+    from budgetron.automatic import Auto  # not above: it imports scikit-learn
+
     return Auto(size, drift)

@@ -92,6 +92,8 @@ def _replace_closed_streams() -> None:
 
 def _import_without_pandas(arguments: list[str]) -> None:
     """Keep scikit-learn from importing pandas, which would cost 60 MB and a third of a second."""
+    if {"-h", "--help"} & {*arguments}:
+        return
     if arguments[:1] and arguments[0] in COMMANDS and "pandas" not in sys.modules:
         sys.modules["pandas"] = None  # type: ignore[assignment]
         import_module("sklearn.base")

@@ -4,9 +4,12 @@ import argparse
 import shutil
 from typing import Any, NoReturn
 
+from budgetron._formats import FORMATS
+from budgetron._metric_names import LABELS, TARGETS
 from budgetron._text import nearest
 from budgetron.cli.process import UsageError
-from budgetron.evaluate.metrics.names import LABELS, TARGETS, checked
+
+FORMS = ("svmlight", *dict.fromkeys(FORMATS.values()))
 
 
 class Parser(argparse.ArgumentParser):
@@ -67,6 +70,57 @@ def whole(least: int) -> Any:
     return read
 
 
+def add_rows(parser: Parser) -> Any:
+    """Add the flags for reading rows."""
+    group = parser.add_argument_group("rows")
+    add = group.add_argument
+    add(
+        "--features",
+        type=whole(1),
+        metavar="N",
+        help="the number of columns of svmlight text; required for a pipe",
+    )
+    add("--format", metavar="F", choices=FORMS, help=f"{', '.join(FORMS)}; by default from the file name")
+    add("--delimiter", metavar="SIGN", help="the sign between two cells of a CSV file; default a comma")
+    add("--target", metavar="COLUMN", help="the column of labels in a CSV or Parquet file")
+    add("--drop", metavar="A,B,...", action="append", help="columns to ignore")
+    add("--only", metavar="A,B,...", action="append", help="the only columns to learn from")
+    add("--weight", metavar="COLUMN", help="the column of sample weights")
+    add(
+        "--time",
+        metavar="COLUMN",
+        help="the column with the time of a row; its place in the day and week is learned from",
+    )
+    add("--id", metavar="COLUMN", help="the column that names a row, printed beside predictions")
+    add(
+        "--on-error",
+        metavar="WHAT",
+        default="stop",
+        help="at a row that cannot be read: stop (the default), skip, or a folder that keeps such rows",
+    )
+    add("--zero-based", action="store_true", help="svmlight indices start at 0, not 1")
+    return group
+
+
+def add_transforms(group: Any) -> None:
+    """Add the flags for transforms."""
+    add = group.add_argument
+    add("--shuffle", type=whole(1), metavar="SIZE", help="shuffle within a buffer of SIZE rows")
+    add(
+        "--dense",
+        action="store_true",
+        help="convert sparse rows to dense rows, so that --standardise centres them",
+    )
+    add = group.add_mutually_exclusive_group().add_argument
+    add(
+        "--standardise",
+        "--standardize",
+        action="store_true",
+        help="scale columns, and targets, to mean 0 and variance 1, as measured on the rows before",
+    )
+    add("--min-max", action="store_true", help="scale columns to 0 .. 1, as measured on the rows before")
+
+
 def add_metrics(add: Any) -> None:
     """Add the flags of the metrics; ``add`` is the method of a group of flags."""
     add(
@@ -88,6 +142,8 @@ def metrics(text: str | None, regression: bool) -> tuple[str, ...] | None:
     """The names given to ``--metrics``; None if the flag is not given."""
     if text is None:
         return None
+    from budgetron.evaluate.metrics.names import checked  # not above: it is not needed for --help
+
     try:
         return checked([word.strip() for word in text.split(",")], regression)
     except ValueError as error:

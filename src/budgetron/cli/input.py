@@ -11,71 +11,19 @@ from scipy import sparse
 
 from budgetron import datasets, streams
 from budgetron._text import nearest
-from budgetron.cli.arguments import Parser, classes_of, names, whole
+from budgetron.cli.arguments import classes_of, names
 from budgetron.cli.process import UsageError, say
 from budgetron.learners import Learner
 from budgetron.scaled import Ranged, Standardised
 from budgetron.streams import Block, Stream, Transform
 from budgetron.streams._stream import joined, too_few_rows
 from budgetron.streams.bad_rows import BadRows
-from budgetron.streams.tables import FORMATS, TableStream, listed
+from budgetron.streams.tables import TableStream, listed
 from budgetron.streams.tables import format_of as format_of_name
 
 ROWS = 1000
 MOST_LABELS = 1000
 WIDEST = 2**31 - 1
-FORMS = ("svmlight", *dict.fromkeys(FORMATS.values()))
-
-
-def add_arguments(parser: Parser) -> Any:
-    """Add the flags for reading rows."""
-    group = parser.add_argument_group("rows")
-    add = group.add_argument
-    add(
-        "--features",
-        type=whole(1),
-        metavar="N",
-        help="the number of columns of svmlight text; required for a pipe",
-    )
-    add("--format", metavar="F", choices=FORMS, help=f"{', '.join(FORMS)}; by default from the file name")
-    add("--delimiter", metavar="SIGN", help="the sign between two cells of a CSV file; default a comma")
-    add("--target", metavar="COLUMN", help="the column of labels in a CSV or Parquet file")
-    add("--drop", metavar="A,B,...", action="append", help="columns to ignore")
-    add("--only", metavar="A,B,...", action="append", help="the only columns to learn from")
-    add("--weight", metavar="COLUMN", help="the column of sample weights")
-    add(
-        "--time",
-        metavar="COLUMN",
-        help="the column with the time of a row; its place in the day and week is learned from",
-    )
-    add("--id", metavar="COLUMN", help="the column that names a row, printed beside predictions")
-    add(
-        "--on-error",
-        metavar="WHAT",
-        default="stop",
-        help="at a row that cannot be read: stop (the default), skip, or a folder that keeps such rows",
-    )
-    add("--zero-based", action="store_true", help="svmlight indices start at 0, not 1")
-    return group
-
-
-def add_transforms(group: Any) -> None:
-    """Add the flags for transforms."""
-    add = group.add_argument
-    add("--shuffle", type=whole(1), metavar="SIZE", help="shuffle within a buffer of SIZE rows")
-    add(
-        "--dense",
-        action="store_true",
-        help="convert sparse rows to dense rows, so that --standardise centres them",
-    )
-    add = group.add_mutually_exclusive_group().add_argument
-    add(
-        "--standardise",
-        "--standardize",
-        action="store_true",
-        help="scale columns, and targets, to mean 0 and variance 1, as measured on the rows before",
-    )
-    add("--min-max", action="store_true", help="scale columns to 0 .. 1, as measured on the rows before")
 
 
 def transforms(args: Namespace) -> list[Transform]:

@@ -9,7 +9,6 @@ from functools import cache, partial
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
-from scipy import sparse
 
 from budgetron import _check, algorithms
 from budgetron._names import classes, find, kebab, unknown
@@ -110,6 +109,8 @@ def arguments(name: str, flags: Mapping[str, str]) -> tuple[Kernel, dict[str, An
 
 def check(learner: Learner, task: Task, columns: int, seed: int) -> None:
     """Check that the learner can be built, before any row is read."""
+    from scipy import sparse  # not above: it is not needed for --help
+
     try:
         Model(learner.resolved(sparse.csr_matrix((1, columns))), task, columns, "float64", seed)
     except (TypeError, ValueError) as error:

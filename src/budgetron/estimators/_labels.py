@@ -77,6 +77,9 @@ class KnownLabels:
         kind = y.dtype.kind
         if kind != self.labels.dtype.kind or kind not in "iufbU" or not len(self):
             return None
+        if len(y) == 1:
+            code = self.codes.get(y.item())
+            return None if code is None else np.array([code], dtype=np.intp)
         places = np.searchsorted(self.classes, y)
         if (self.classes[np.minimum(places, len(self) - 1)] != y).any():
             return None

@@ -16,7 +16,15 @@ from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from budgetron import _check, model_files
-from budgetron._rows import Matrix, aligned, canonical, first_too_large, refuse_too_large
+from budgetron._rows import (
+    Compressed,
+    Matrix,
+    aligned,
+    canonical,
+    compressed,
+    first_too_large,
+    refuse_too_large,
+)
 from budgetron._tasks import Task
 from budgetron._text import shown
 from budgetron._threads import learning_lock
@@ -240,7 +248,9 @@ class Online(BaseEstimator):  # type: ignore[misc]
             if sample_weight is None and not more:
                 rows, named = self._plain(X)
                 if self._needs_no_checks(rows, named=named):
-                    labels = self._labels_without_checks(_numbers(y) if type(y) is list else y, len(rows))
+                    labels = self._labels_without_checks(
+                        _numbers(y) if type(y) is list else y, rows.shape[0]
+                    )
                     if labels is not None:
                         return self._learn_batch(Batch(rows, labels))
             return self._learn_batch(self._part_by_part(X, y, sample_weight, first=False, **more))
@@ -438,19 +448,22 @@ class Online(BaseEstimator):  # type: ignore[misc]
         return isinstance(learner, Learner) and learner.accepts_missing
 
     def _plain(self, X: Any) -> tuple[Any, bool]:
-        """X as an array, if it is a list of rows or a frame with the model's columns; else X itself.
+        """A list of rows or a frame with the model's columns as an array, a CSR matrix as `Compressed`.
 
-        Also returns whether the columns had the model's names.
+        X itself if it is anything else. Also returns whether the columns had the model's names.
         """
+        if type(X) is np.ndarray:
+            return X, False
         if type(X) is list:
             return _as_floats(_numbers(X)), False
         pandas = sys.modules.get("pandas")
         if pandas is None or type(X) is not getattr(pandas, "DataFrame", None):
-            return X, False
+            rows = compressed(X)
+            return X if rows is None else rows, False
         names = getattr(self, "feature_names_in_", None)
-        if names is None or len(X.columns) != len(names) or list(X.columns) != names.tolist():
+        if names is None or _names_of(X.columns) != names.tolist():
             return X, False
-        if not all(isinstance(dtype, np.dtype) and dtype.kind in "if" for dtype in X.dtypes):
+        if not all(isinstance(dtype, np.dtype) and dtype.kind in "if" for dtype in _dtypes(X)):
             return X, False
         return _as_floats(np.ascontiguousarray(X.to_numpy())), True
 
@@ -461,11 +474,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
         learning it. If the answer is no, ``_rows`` converts X or raises the error.
         """
         return (
-            type(X) is np.ndarray
-            and X.ndim == 2
-            and X.dtype in (np.float64, np.float32)
-            and X.flags.c_contiguous
-            and X.flags.aligned
+            (type(X) is Compressed or _is_plain_array(X))
             and self.__sklearn_is_fitted__()
             and X.shape[1] == self._model.n_features == self.n_features_in_
             and self.encoding_ is None
@@ -550,7 +559,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
 
     def _finite_scores(self, X: Any) -> Floats:
         model = self._fitted_model()
-        return self._finite(model.scores(X if self._needs_no_checks(X) else self._rows(X, reset=False)))
+        return self._finite(model.scores(self._rows_to_score(X)))
 
     def _finite(self, scores: Floats) -> Floats:
         if not np.isfinite(scores).all():
@@ -559,9 +568,11 @@ class Online(BaseEstimator):  # type: ignore[misc]
         return scores
 
     def _deviations(self, X: Any) -> Floats:
-        return self._fitted_model().deviations(
-            X if self._needs_no_checks(X) else self._rows(X, reset=False)
-        )
+        return self._fitted_model().deviations(self._rows_to_score(X))
+
+    def _rows_to_score(self, X: Any) -> Matrix:
+        rows, named = self._plain(X)
+        return rows if self._needs_no_checks(rows, named=named) else self._rows(X, reset=False)
 
     def __sizeof__(self) -> int:
         own: int = object.__sizeof__(self)
@@ -573,6 +584,34 @@ class Online(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self._accepts_missing()
         return tags
+
+
+def _is_plain_array(X: Any) -> bool:
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype in (np.float64, np.float32)
+        and X.flags.c_contiguous
+        and X.flags.aligned
+    )
+
+
+_last: tuple[Any, list[Any]] = (None, [])
+
+
+def _names_of(columns: Any) -> list[Any]:
+    """The names in an index of pandas. An index cannot be changed, so those of the last one are kept."""
+    global _last
+    last = _last
+    if not columns.is_(last[0]):  # the same one, or a view of it
+        _last = last = (columns, columns.tolist())
+    return last[1]
+
+
+def _dtypes(frame: Any) -> Any:
+    """The types of the columns. Those of pandas' blocks are the same, and take a hundredth of the time."""
+    blocks = getattr(getattr(frame, "_mgr", None), "blocks", None)
+    return frame.dtypes if blocks is None else [block.dtype for block in blocks]
 
 
 def _numbers(values: Any) -> Any:

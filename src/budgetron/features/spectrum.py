@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from budgetron import _check
 from budgetron._spec import Spec
@@ -49,6 +48,8 @@ class Law(Spec):
 
     def __call__(self, p: Any) -> Floats:
         """The quantile of p in (0, 1)."""
+        from scipy import stats  # not above: it takes longer to import than all else here
+
         family = getattr(stats, str(self.name), None)
         if not isinstance(family, stats.rv_continuous):
             raise ValueError(f"Law: name must be that of a distribution in scipy.stats, got {self.name!r}.")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from budgetron import _check
+from budgetron._formats import FORMATS
 from budgetron._text import nearest, shown
 from budgetron.errors import DataError
 from budgetron.records.arrow import column_of_arrow
@@ -28,7 +29,6 @@ from budgetron.streams._stream import Block, Stream, cut, too_few_rows
 from budgetron.streams.bad_rows import BadRow, BadRows
 from budgetron.streams.csv_text import CsvText, Rows, first_line
 
-FORMATS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 PERIODS = ("day", "week")  # of which the time of a row gives its place
 LARGEST_LABEL = 2**53

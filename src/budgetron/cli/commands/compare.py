@@ -11,7 +11,16 @@ import numpy as np
 from budgetron import datasets
 from budgetron._tasks import Labels, Targets
 from budgetron.cli import input, learners, output
-from budgetron.cli.arguments import Parser, add_metrics, classes_of, metrics, seed, whole
+from budgetron.cli.arguments import (
+    Parser,
+    add_metrics,
+    add_rows,
+    add_transforms,
+    classes_of,
+    metrics,
+    seed,
+    whole,
+)
 from budgetron.cli.arguments import names as names_of
 from budgetron.cli.process import UsageError, say
 from budgetron.evaluate import Comparison, compare
@@ -43,7 +52,7 @@ def parser() -> Parser:
     made.add_argument(
         "--data", metavar="FILE", help="the file, if the words before the flags are the algorithms"
     )
-    input.add_transforms(input.add_arguments(made))
+    add_transforms(add_rows(made))
     task = made.add_argument_group("task")
     kind, add = task.add_mutually_exclusive_group(), task.add_argument
     kind.add_argument("--classes", metavar="A,B,...", help="all labels; others are refused")

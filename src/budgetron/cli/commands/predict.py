@@ -11,7 +11,7 @@ from scipy import sparse
 
 from budgetron import model_files
 from budgetron.cli import checkpoint, input, output
-from budgetron.cli.arguments import Parser, whole
+from budgetron.cli.arguments import Parser, add_rows, whole
 from budgetron.cli.process import UsageError, say
 from budgetron.cli.session import refuse_unprintable
 from budgetron.records.encoding import Encoding, names_of_places
@@ -46,7 +46,7 @@ def parser() -> Parser:
         action="store_true",
         help="print class probabilities, where the learner has them, as auto",
     )
-    rows = input.add_arguments(made)
+    rows = add_rows(made)
     rows.add_argument(
         "--block", type=whole(1), default=1000, metavar="N", help="read N rows at a time; default 1000"
     )

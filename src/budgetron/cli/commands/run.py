@@ -1,22 +1,11 @@
 """``budgetron run``: run one learner over a stream."""
 
 import os
-from argparse import Namespace
-from collections.abc import Callable
-from contextlib import closing
-from functools import partial
-from pathlib import Path
 
-from budgetron import SaveError, algorithms
-from budgetron.cli import checkpoint, input, learners, output
-from budgetron.cli.arguments import Parser, add_metrics, seed, whole
-from budgetron.cli.output import Document, Predictions, Table
-from budgetron.cli.process import Interrupted, Signals, UsageError, say
-from budgetron.cli.session import Run, plan
-from budgetron.evaluate import Session
-from budgetron.progress import Progress
-from budgetron.serialization.durable import obstacle
-from budgetron.streams import DataError
+from budgetron import algorithms
+from budgetron.cli import learners
+from budgetron.cli.arguments import Parser, add_metrics, add_rows, add_transforms, seed, whole
+from budgetron.cli.process import UsageError
 
 EXAMPLES = """\
   budgetron run rbp train.svm.xz --budget 100 --sigma 8
@@ -43,8 +32,8 @@ def parser() -> Parser:
         nargs="+",
         help="an algorithm from the list below, default auto; a file, a data set, or - for a pipe",
     )
-    rows = input.add_arguments(made)
-    input.add_transforms(rows)
+    rows = add_rows(made)
+    add_transforms(rows)
     rows.add_argument("--block", type=whole(1), metavar="N", help="read N rows at a time; default 1000")
     rows.add_argument(
         "--verbose",
@@ -88,33 +77,9 @@ def parser() -> Parser:
 def main(argv: list[str]) -> None:
     args = parser().parse_intermixed_args(argv)
     args.algorithm, args.file = _named(args.words)
-    _check(args)
-    run = plan(args)
-    session, resumed, entered = run.session, run.session.rows, run.session.entered
-    report = (Document if args.json else Table)(args, resumed)
-    with closing(Predictions(args.predictions, resumed)) as predictions, Signals() as signals:
-        session.predictions = predictions.write
-        save = partial(_save, args, run, predictions)
-        with Progress(run.total, args.algorithm) as progress:
-            progress.advance(resumed)
-            try:
-                ended = run.learn(signals, report.add, _between(args, session, save, progress))
-            except (DataError, UsageError) as error:
-                if args.save is None or session.broken or session.entered == entered or not save():
-                    raise
-                raise type(error)(
-                    f"{error} The rows before it are learned and saved to {args.save}."
-                ) from error
-        if not ended:
-            raise _interrupted(args, session, save, signals.received or 0)
-        if session.rows == 0:
-            raise DataError(f"{args.file}: has no rows.")
-        save()
-    report.finish(session, run.bad_rows)
-    input.say_bad_rows(run.source)
-    if not args.regression and len(session.estimator.classes_) == 1:
-        [only] = session.estimator.classes_.tolist()
-        say(f"{args.file}: all rows have the label {output.label(only)}.")
+    from budgetron.cli.running import run  # not above: --help does not wait for SciPy and scikit-learn
+
+    run(args)
 
 
 def _named(words: list[str]) -> tuple[str, str]:
@@ -127,67 +92,3 @@ def _named(words: list[str]) -> tuple[str, str]:
     if file in algorithms.__all__ and not os.path.exists(file):
         raise UsageError("the following arguments are required: FILE.")
     return "auto", file
-
-
-def _check(args: Namespace) -> None:
-    if args.save is None and (args.checkpoint_every or args.resume):
-        raise UsageError("--checkpoint-every and --resume need --save MODEL.")
-    if args.json and args.predictions == "-":
-        raise UsageError("--json and --predictions - both write to stdout: give --predictions a file.")
-    places = [Path(place) for place in (args.save, args.predictions) if place not in (None, "-")]
-    for place in places:
-        output.check_place(place)
-        if place.exists() and os.path.exists(args.file) and place.samefile(args.file):
-            raise UsageError(f"{place} is the file that the rows are read from: write to another file.")
-    if args.save is not None and (why := obstacle(args.save)):
-        raise SaveError(f"{args.save}: cannot be written: {why}.")
-    if len(places) == 2 and _same_file(*places):
-        raise UsageError(f"--save and --predictions are the same file, {args.save}: give two files.")
-
-
-def _same_file(a: Path, b: Path) -> bool:
-    return a.resolve() == b.resolve() or (a.exists() and b.exists() and a.samefile(b))
-
-
-def _between(
-    args: Namespace, session: Session, save: Callable[[], object], progress: Progress
-) -> Callable[[], None]:
-    """A function to call after each block: it saves a checkpoint if due and updates the progress."""
-    last = session.entered + session.drained
-
-    def between() -> None:
-        nonlocal last
-        now = session.entered + session.drained
-        if args.checkpoint_every and now - last >= args.checkpoint_every:
-            last = now
-            save()
-        _show(progress, session)
-
-    return between
-
-
-def _save(args: Namespace, run: Run, predictions: Predictions) -> bool:
-    """Save the run. Returns False before the first row is learned, when there is no model yet."""
-    if not run.session.started:
-        return False
-    predictions.sync()
-    if run.origin is not None:
-        checkpoint.save(run.session, run.origin, args.save)
-    return True
-
-
-def _interrupted(args: Namespace, session: Session, save: Callable[[], bool], signal: int) -> Interrupted:
-    after = f"stopped after {session.rows} rows"
-    if (args.checkpoint_every or args.resume) and save():
-        return Interrupted(signal, f"{after}; saved to {args.save}: continue with --resume.")
-    return Interrupted(signal, f"{after}; nothing was saved.")
-
-
-def _show(progress: Progress, session: Session) -> None:
-    if session.rows:
-        error = session.loss if session.mistakes is None else 100 * session.mistakes
-        unit = "mse" if session.mistakes is None else "% mistakes"
-        support = session.estimator.n_support_
-        rest = "" if progress.total else ", rows"  # without a total, the number of rows follows
-        progress.label = f"{(error or 0) / session.rows:.4g} {unit}, {support} support vectors{rest}"
-    progress.advance(session.rows - progress.done)

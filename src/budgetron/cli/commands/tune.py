@@ -9,7 +9,7 @@ import numpy as np
 
 from budgetron import datasets
 from budgetron.cli import input, learners, output
-from budgetron.cli.arguments import Parser, classes_of, seed, whole
+from budgetron.cli.arguments import Parser, add_rows, add_transforms, classes_of, seed, whole
 from budgetron.cli.process import UsageError
 from budgetron.cli.session import refuse_unprintable
 from budgetron.evaluate import Tuning, tune
@@ -35,8 +35,8 @@ def parser() -> Parser:
     made.add_argument(
         "--learner", metavar="ALGORITHM", required=True, help="an algorithm from the list below"
     )
-    rows = input.add_arguments(made)
-    input.add_transforms(rows)
+    rows = add_rows(made)
+    add_transforms(rows)
     task = made.add_argument_group("task")
     kind = task.add_mutually_exclusive_group()
     kind.add_argument("--classes", metavar="A,B,...", help="all labels; default those of the rows read")

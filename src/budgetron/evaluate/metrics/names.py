@@ -1,16 +1,12 @@
-"""The names of the metrics."""
+"""Which metrics are meant by a list of names."""
 
 from collections.abc import Iterable
 from typing import Any
 
+from budgetron._metric_names import LABELS, TARGETS
 from budgetron._text import nearest, shown
 from budgetron.evaluate.metrics.residuals import name_of
 
-COUNTED = ("accuracy", "balanced_accuracy", "f1", "kappa", "kappa_temporal")
-RANKED = ("auc",)
-CALIBRATED = ("log_loss", "brier", "ece")
-LABELS = (*COUNTED, *RANKED, *CALIBRATED)
-TARGETS = ("mae", "rmse", "r2", "pinball")
 DEFAULT_LABELS = ("accuracy", "balanced_accuracy", "f1", "kappa", "kappa_temporal", "auc", "log_loss")
 DEFAULT_TARGETS = ("mae", "rmse", "r2")
 

@@ -1,0 +1,3 @@
+"""The formats of tables, by the ends of file names."""
+
+FORMATS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
