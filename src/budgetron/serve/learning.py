@@ -110,10 +110,11 @@ def _known(work: Estimator, rows: Rows) -> tuple[Any, list[Scored]] | None:
     codes: Any = work._labels_without_checks(y, len(rows))
     if codes is None:
         return None
-    pieces = [Scored(work._learn_rows(np.concatenate(made), codes, None, 0), work._n_labels())]
-    return pieces[0].scores.ravel() if isinstance(work, OnlineRegressor) else work._labels_of(
-        pieces
-    ), pieces
+    X = np.stack(made)
+    if work._first_too_large(X, reset=False) < len(X):
+        return None
+    pieces = [Scored(work._learn_rows(X, codes, None, 0), work._n_labels())]
+    return work._predicted(pieces), pieces
 
 
 def _divided(pieces: list[Scored], lengths: list[int]) -> Iterator[list[Scored]]:

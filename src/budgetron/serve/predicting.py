@@ -1,6 +1,5 @@
 """Predictions of a published model, as plain data."""
 
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ def _of_one(published: Published, rows: Rows) -> dict[str, Any] | None:
     if row is None:
         return None
     scores = estimator._model.scores_of_row(row)
-    if not all(map(isfinite, scores)):
+    if scores is None:
         return None
     if isinstance(estimator, OnlineRegressor):
         return {"predictions": scores}
@@ -44,7 +43,7 @@ def _of_many(published: Published, rows: Rows) -> dict[str, Any]:
     if isinstance(estimator, OnlineRegressor):
         return {"predictions": estimator.predict(rows.X).tolist()}
     pieces = estimator._scored(rows.X)
-    found: dict[str, Any] = {"predictions": estimator._labels_of(pieces).tolist()}
+    found: dict[str, Any] = {"predictions": estimator._predicted(pieces).tolist()}
     if estimator._model.learner.probabilistic:
         shares = np.exp(estimator._labels.log_probabilities(pieces))
         found |= {"classes": estimator.classes_.tolist(), "probabilities": shares.tolist()}
