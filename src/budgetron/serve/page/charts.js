@@ -65,10 +65,10 @@ export class Chart {
     this.build();
   }
 
-  name(title, note, format) {
+  name(title, note, format, axis) {
     this.title.textContent = title;
     this.note.textContent = note;
-    this.what.format = format;
+    Object.assign(this.what, { format, axis });
     this.build();
   }
 
@@ -80,18 +80,18 @@ export class Chart {
     this.plot = new uPlot({
       width: Math.max(this.place.clientWidth, 50),
       height: what.height,
-      padding: [10, 12, 0, 0],
+      padding: [10, 24, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
       scales: {
-        x: { time: Boolean(what.time), range: (_, low, high) => (low === high ? [low - 1, high + 1] : [low, high]) },
+        x: { time: Boolean(what.time), range: (_, low, high) => this.span(low, high) },
         y: { range: (_, low, high) => this.range(low, high) },
       },
       axes: [
-        { ...axis, grid: { show: false }, size: 28, space: 70, ...(what.time
+        { ...axis, grid: { show: false }, size: 24, gap: 6, space: 70, ...(what.time
           ? { values: (_, splits) => splits.map((at) => new Date(1000 * at).toLocaleTimeString("en-GB")), space: 90 }
           : { values: (_, splits) => splits.map((at) => (at % 1 ? "" : at.toLocaleString("en"))) }) },
-        { ...axis, grid, size: 62, values: (_, splits) => splits.map((value) => what.format(value)) },
+        { ...axis, grid, size: 62, values: (_, splits) => splits.map((value) => (what.axis || what.format)(value)) },
       ],
       series: [{}, ...this.series.map((each) => ({
         stroke: style(each.colour),
@@ -106,11 +106,17 @@ export class Chart {
     this.tell();
   }
 
+  // A chart without rows shows the last minute, or a thousand rows.
+  span(low, high) {
+    if (this.what.time) return [Math.min(low ?? Infinity, (high ?? Date.now() / 1000) - 60), high ?? Date.now() / 1000];
+    return high ? [low === high ? 0 : low, high] : [0, 1000];
+  }
+
   range(low, high) {
-    if (low === null || low === undefined) return [0, 1];
+    if (low === null || low === undefined || (low === 0 && high === 0)) return [0, 1];
     const above = high + 0.08 * (Math.abs(high) || 1e-6);
     return this.what.fromZero === false ? [Math.min(low - 0.08 * Math.abs(low), 0), Math.max(above, 0)]
-      : [0, Math.max(above, 1e-6)];
+      : [0, above];
   }
 
   data() {
@@ -137,6 +143,7 @@ export class Chart {
     const { ctx, bbox } = plot;
     ctx.save();
     ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    ctx.textBaseline = "top";
     let taken = -Infinity;
     for (const { version, text, colour } of this.what.marks?.() || []) {
       const x = Math.round(plot.valToPos(version, "x", true));
@@ -148,10 +155,12 @@ export class Chart {
       ctx.moveTo(x, bbox.top);
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
-      const width = ctx.measureText(text).width + 8 * devicePixelRatio;
+      if (x < taken) continue; // the text of the line before is here
+      const gap = 4 * devicePixelRatio, width = ctx.measureText(text).width + 2 * gap;
       const fits = x + width < bbox.left + bbox.width;
-      if (x > taken) ctx.fillText(text, fits ? x + 4 * devicePixelRatio : x - width + 4, bbox.top + 11 * devicePixelRatio);
-      if (x > taken) taken = x + width;
+      ctx.textAlign = fits ? "left" : "right";
+      ctx.fillText(text, fits ? x + gap : x - gap, bbox.top);
+      taken = x + width;
     }
     ctx.restore();
   }

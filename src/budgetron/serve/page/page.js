@@ -3,7 +3,7 @@ import { Chart, Columns } from "./charts.js";
 import { histogram, of, parse, quantile, refused } from "./numbers.js";
 import { about, expertNames, Notices, recordOf, showAnswer, showConfusion, showProblem, Tiles } from "./panels.js";
 import { ask, follow, Refused } from "./stream.js";
-import { at, brief, bytes, count, decimal, figure, percent, seconds } from "./text.js";
+import { at, brief, bytes, count, decimal, figure, percent, seconds, wholePercent } from "./text.js";
 
 const POLL = 2000;
 const EXPERTS = 8;
@@ -29,13 +29,13 @@ const error = new Chart(at("error"), curves, [
   { name: "all rows", column: "running", colour: "--second", width: 1.5 },
   { name: "baseline: last label", column: "last", colour: "--third", dash: [6, 4] },
   { name: "baseline: most frequent label", column: "frequent", colour: "--grey", dash: [2, 3] },
-], { title: "Error", note: "", format: percent, height: 300, marks });
+], { title: "Error", note: "", format: percent, axis: wholePercent, height: 300, marks });
 const loss = new Chart(at("loss"), curves, [
   { name: "last 1,000 rows", column: "loss", colour: "--first", width: 2 },
   { name: "all rows", column: "allLoss", colour: "--second" },
-], { title: "Log loss", note: "", format: decimal, height: 200, marks });
+], { title: "Log loss", note: "", format: decimal, axis: brief, height: 200, marks });
 const experts = new Chart(at("experts"), curves, [], {
-  title: "Experts", note: "weights in the vote", format: decimal, height: 200, fromZero: false, marks });
+  title: "Experts", note: "weights in the vote", format: decimal, axis: brief, height: 200, fromZero: false, marks });
 const small = (id, title, note, format, series) =>
   new Chart(at(id), service, series, { title, note, format, height: 130, time: true });
 const charts = [error, loss, experts,
@@ -78,9 +78,9 @@ function setKind(kind) {
   now.kind = kind;
   const regression = kind === "regression";
   const unit = "in the unit of the target";
-  error.name(regression ? "Error" : "Error", regression ? "root mean squared, " + unit : "rows predicted wrongly before they were learned",
-    regression ? figure : percent);
-  loss.name(regression ? "Absolute error" : "Log loss", regression ? "mean, " + unit : "of the probabilities", regression ? figure : decimal);
+  error.name("Error", regression ? "root mean squared, " + unit : "rows predicted wrongly before they were learned",
+    regression ? figure : percent, regression ? brief : wholePercent);
+  loss.name(regression ? "Absolute error" : "Log loss", regression ? "mean, " + unit : "of the probabilities", regression ? figure : decimal, brief);
   error.use(error.series.map((each) => (each.column === "frequent"
     ? { ...each, name: regression ? "baseline: mean" : "baseline: most frequent label" }
     : each.column === "last" ? { ...each, name: regression ? "baseline: last target" : "baseline: last label" } : each)));
@@ -162,14 +162,14 @@ function tell() {
   const baselines = targets() ? ["last target", "mean"] : ["last label", "most frequent"];
   tiles.set("window", `Error, last ${rows} rows`, write(value("window")), `${baselines[0]} ${write(value("last"))}`);
   tiles.set("running", "Error, all rows", write(value("running")), `${baselines[1]} ${write(value("frequent"))}`);
-  if (targets()) tiles.set("loss", `Explained, last ${rows} rows`, percent(point.window.r2), `absolute error ${figure(value("loss"))}`);
-  else tiles.set("loss", `Log loss, last ${rows} rows`, decimal(value("loss")), `all rows ${decimal(value("allLoss"))}`);
+  if (targets()) tiles.set("loss", `Explained, last ${rows}`, percent(point.window.r2), `absolute error ${figure(value("loss"))}`);
+  else tiles.set("loss", `Log loss, last ${rows}`, decimal(value("loss")), `all rows ${decimal(value("allLoss"))}`);
   tiles.set("rows", "Rows learned", count(point?.version ?? numbers?.rows), `${brief(service.last("rate"))} a second`);
   tiles.set("latency", "Predict, 99 %", seconds(now.latency?.[1]), `half within ${seconds(now.latency?.[0])}`, "since the service started");
   tiles.set("queue", "Queue", count(service.last("queue") ?? point?.queue_rows), `commit ${seconds(now.commits)}`);
   tiles.set("memory", "Memory of the model", bytes(point?.model_bytes), `process ${bytes(service.last("resident"))}`);
   const times = Object.values(numbers?.refused || {}).reduce((sum, each) => sum + each, 0);
-  tiles.set("refused", "Refused requests", numbers ? count(times) : "–", "since the service started");
+  tiles.set("refused", "Refused requests", numbers ? count(times) : "–", "since the start");
 }
 
 // ---- connections

@@ -46,6 +46,9 @@ export function showConfusion({ classes, counts, of }) {
   at("confusion").replaceChildren(table, ...note);
 }
 
+const REFUSALS = { malformed: "the body cannot be read", "bad-row": "a bad row", busy: "the queue is full", "too-large": "too large",
+  "nothing-learned": "nothing is learned yet", "learning-stopped": "learning has stopped", "unknown-id": "no such kept row",
+  "key-reused": "a key of another request", "media-type": "an unknown content type" };
 const SENTENCES = {
   drift: (said) => {
     const as = said.before <= 1 && said.now <= 1 && !said.targets ? percent : figure;
@@ -55,7 +58,7 @@ const SENTENCES = {
   "new class": (said) => (said.classes.length > 1 ? "New classes: " : "New class: ") + said.classes.join(", "),
   stopped: (said) => "Learning stopped: " + said.why,
   "snapshot failed": (said) => "Snapshot failed: " + said.why,
-  refused: (said) => `Refused ${said.times > 1 ? said.times + " requests" : "a request"}: ${said.why}`,
+  refused: (said) => `Refused ${said.times > 1 ? said.times + " requests" : "a request"}: ${REFUSALS[said.why] || said.why}`,
 };
 
 // The events that were told, the newest first. A reconnect may repeat some.

@@ -15,7 +15,8 @@ const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignific
 
 export const count = known((value) => whole.format(Math.round(value)));
 export const brief = known((value) => (Math.abs(value) < 10000 ? three.format(value) : short.format(value)));
-export const percent = known((value) => (100 * value).toFixed(value < 0.0995 ? 2 : 1) + " %");
+export const percent = known((value) => (100 * value).toFixed(value < 0.09995 ? 2 : value < 0.9995 ? 1 : 0) + " %");
+export const wholePercent = known((value) => three.format(100 * value) + " %");
 export const decimal = known((value) => value.toFixed(3));
 export const figure = known((value) => (Math.abs(value) >= 1e6 || (value && Math.abs(value) < 1e-3)
   ? value.toExponential(2) : value.toPrecision(4)));
