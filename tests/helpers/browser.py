@@ -47,7 +47,13 @@ def browser(*, width=1280, height=900, dark=False):
     options, profile = Options(), tempfile.mkdtemp()
     options.binary_location = str(chromium)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
+    arguments = [
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--no-first-run",
+    ]
     arguments += ["--disable-background-networking", "--disable-component-update", "--hide-scrollbars"]
     arguments += [f"--user-data-dir={profile}", f"--window-size={width},{height}", "--lang=en"]
     for argument in arguments:

@@ -66,7 +66,9 @@ def test_the_confusion_matrix_is_sent_once_and_of_the_most_frequent_classes():
     made, many = Events(Limits()), 40
     matrix = np.diag(np.arange(many)) + np.eye(many, k=1)
     for version in range(1, 4):
-        made.progress(version, {"version": version, "classes": [*range(many)], "confusion": matrix.tolist()})
+        made.progress(
+            version, {"version": version, "classes": [*range(many)], "confusion": matrix.tolist()}
+        )
     assert all(b"confusion" not in event for _, event in made.history)
     said = json.loads(made.confusion.split(b"data: ")[1])
     assert said["classes"] == [*range(many - CLASSES, many)]
@@ -76,7 +78,9 @@ def test_the_confusion_matrix_is_sent_once_and_of_the_most_frequent_classes():
 def points(rates, *, name="rate", every=100):
     """Points of the curves, one for each error of the last 1000 rows."""
     for i, rate in enumerate(rates):
-        window = {"rows": min((i + 1) * every, 1000), "rate": rate} | ({} if name == "rate" else {name: rate})
+        window = {"rows": min((i + 1) * every, 1000), "rate": rate} | (
+            {} if name == "rate" else {name: rate}
+        )
         yield {"version": (i + 1) * every, "window": window}
 
 
@@ -131,11 +135,13 @@ def text_of(selector):
 
 def shows(driver, selector, wanted):
     """Wait for a text."""
-    return until(lambda _: re.search(wanted, text_of(selector)(driver)), driver, f"no {wanted!r} in {selector}")
+    return until(
+        lambda _: re.search(wanted, text_of(selector)(driver)), driver, f"no {wanted!r} in {selector}"
+    )
 
 
 def painted(driver, chart):
-    """How many pixels of the canvas of a chart are in the colour of its first curve, as ``[count, rightmost]``."""
+    """How many pixels of the canvas of a chart are in the colour of its first curve."""
     return driver.execute_script(
         """const canvas = document.querySelector("#" + arguments[0] + " canvas");
         const hex = getComputedStyle(document.documentElement).getPropertyValue("--first").trim();
@@ -143,7 +149,8 @@ def painted(driver, chart):
         const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
         let count = 0;
         for (let i = 0; i < data.length; i += 4) {
-          if (Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) < 9 && data[i + 3] > 200) count += 1;
+          const off = Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b);
+          if (off < 9 && data[i + 3] > 200) count += 1;
         }
         return count;""",
         chart,
@@ -216,7 +223,11 @@ def test_rows_stream_in_and_drift_is_marked(tmp_path, page):
         shows(driver, "#experts .legend", "support vectors")
         assert server.http.post("/v1/learn", json={"x": 5, "y": "ok"}).status_code >= 400
         shows(driver, "#notices", "Refused a request")
-        shows(driver, "#error .legend", r"last 1,000 rows [\d.]+ %.*last label [\d.]+ %.*most frequent label [\d.]+ %")
+        shows(
+            driver,
+            "#error .legend",
+            r"last 1,000 rows [\d.]+ %.*last label [\d.]+ %.*most frequent label [\d.]+ %",
+        )
         for chart in ("loss", "memory", "size"):
             until(lambda driver, chart=chart: painted(driver, chart) > 20, driver, f"{chart} is empty")
         predict(driver)
@@ -269,7 +280,11 @@ def test_a_wrong_token_is_said_clearly_and_the_right_one_connects(tmp_path, page
         driver = page(server.url)
         driver.execute_script("sessionStorage.clear()")
         driver = page(server.url)
-        until(lambda driver: driver.find_element("id", "token").is_displayed(), driver, "no form for the token")
+        until(
+            lambda driver: driver.find_element("id", "token").is_displayed(),
+            driver,
+            "no form for the token",
+        )
         assert not driver.find_element("id", "refusal").is_displayed()
         driver.switch_to.active_element.send_keys("a-wrong-token-0000000\n")  # the form has the focus
         shows(driver, "#refusal", "The service refused this token: the token is not known. Check it")
@@ -342,8 +357,9 @@ def test_text_has_contrast_and_nothing_moves_while_rows_arrive(tmp_path, page):
             assert driver.execute_script(CONTRAST) == []
         driver.execute_script(
             """window.moved = 0;
-            new PerformanceObserver((list) => list.getEntries().forEach((each) => { window.moved += each.value; }))
-              .observe({ type: "layout-shift" });"""
+            new PerformanceObserver((list) => {
+              list.getEntries().forEach((each) => { window.moved += each.value; });
+            }).observe({ type: "layout-shift" });"""
         )
         for i in range(8):
             learn(server, 250, i)
@@ -372,7 +388,8 @@ const behind = (element) => {
 return [...document.querySelectorAll("body *")].filter((each) => each.checkVisibility()
   && [...each.childNodes].some((node) => node.nodeType === 3 && node.data.trim())).map((each) => {
   const [a, b] = [light(colour(getComputedStyle(each).color)), light(behind(each))];
-  return [each.tagName + " " + each.className + " " + each.textContent.slice(0, 30), (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)];
+  const name = [each.tagName, each.className, each.textContent.slice(0, 30)].join(" ");
+  return [name, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)];
 }).filter(([, ratio]) => ratio < 4.5);
 """
 

@@ -12,7 +12,7 @@ RATIO = 1.5
 
 
 class Drift:
-    """Watches the points of the curves. After an alarm it is silent for two windows: that drift is known."""
+    """Watches the points of the curves. After an alarm it is silent for two windows: same drift."""
 
     def __init__(self) -> None:
         self._points: deque[tuple[int, float]] = deque()
