@@ -65,7 +65,8 @@ class Events:
             self.confusion = _event("confusion", _frequent(version, classes, matrix), None)
             self._send(self.confusion)
         if (risen := self._drift.seen(point)) is not None:
-            self.notice(version, "drift", {"before": risen[0], "now": risen[1]})
+            measure = "mae" if "mae" in point["window"] else "rate"
+            self.notice(version, "drift", {"before": risen[0], "now": risen[1], "measure": measure})
 
     def notice(self, version: int, what: str, more: dict[str, Any]) -> None:
         """Tell what happened."""

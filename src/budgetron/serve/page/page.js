@@ -1,7 +1,7 @@
 // The page: follows the events of one model, asks for /metrics now and then, and draws both.
 import { Chart, Columns } from "./charts.js";
 import { histogram, of, parse, quantile, refused } from "./numbers.js";
-import { about, expertNames, Notices, recordOf, showAnswer, showConfusion, showProblem, Tiles } from "./panels.js";
+import { about, expertNames, hideConfusion, Notices, recordOf, showAnswer, showConfusion, showProblem, Tiles } from "./panels.js";
 import { ask, follow, Refused } from "./stream.js";
 import { at, brief, bytes, count, decimal, figure, percent, seconds, wholePercent } from "./text.js";
 
@@ -14,7 +14,8 @@ const notices = new Notices();
 const tiles = new Tiles(["window", "running", "loss", "rows", "latency", "queue", "memory", "refused"]);
 
 let token = sessionStorage.getItem("token") || "";
-let model = new URLSearchParams(location.hash.slice(1)).get("model") || "default";
+const named = () => new URLSearchParams(location.hash.slice(1)).get("model") || "default";
+let model = named();
 let stopped = new AbortController();
 let now = {}; // the last point, the last numbers, and what was measured before
 const headers = () => (token ? { Authorization: "Bearer " + token } : {});
@@ -132,9 +133,8 @@ function measured(found, time) {
   const counts = { rows: value("rows_learned_total") || 0, predictions: value("predictions_total") || 0,
     predict: histogram(found, "predict_seconds", model), commit: histogram(found, "commit_seconds", model),
     refused: refused(found, model), when: clockNow };
-  const restarted = before && counts.predictions < before.predictions;
-  const since = (name) => (before ? Math.max(counts[name] - (restarted ? 0 : before[name]), 0) / took : null);
-  const share = (name, part) => (before && !restarted ? quantile(before[name], counts[name], part) : null);
+  const since = (name) => (before ? Math.max(counts[name] - before[name], 0) / took : null); // 0 after a restart
+  const share = (name, part) => (before ? quantile(before[name], counts[name], part) : null);
   const row = { at: Math.max(time, (service.last("at") || 0) + 0.001), rate: since("rows"), predicts: since("predictions"),
     half: share("predict", 0.5), most: share("predict", 0.99), commit: share("commit", 0.5), commitMost: share("commit", 0.99),
     queue: value("queue_rows"), resident: value("resident_memory_bytes"), model: value("model_bytes"),
@@ -231,7 +231,7 @@ function clear() {
   curves.clear();
   service.clear();
   notices.clear();
-  at("confusion").replaceChildren();
+  hideConfusion();
   now = {};
 }
 
@@ -247,11 +247,11 @@ function connect() {
   follow(path("events"), headers(), signal, {
     event: (kind, data) => {
       if (kind === "progress") progress(data);
-      if (kind === "notice") notices.add({ ...data, targets: targets() });
+      if (kind === "notice") notices.add(data);
       if (kind === "confusion") showConfusion(data);
     },
     connected: () => { say("live", "Live"); },
-    lost: () => { say("lost", "Connection lost, trying again"); },
+    lost: (why) => { say("lost", why ? "Not connected: " + why : "Connection lost, trying again"); },
     refused: refuse,
   });
   poll(signal);
@@ -266,10 +266,15 @@ at("access").addEventListener("submit", (event) => {
   connect();
 });
 
-at("model").addEventListener("change", () => {
-  model = at("model").value;
-  location.hash = "model=" + encodeURIComponent(model);
+at("model").addEventListener("change", () => { location.hash = "model=" + encodeURIComponent(at("model").value); });
+addEventListener("hashchange", () => {
+  model = named();
+  choices([...at("model").options].map((each) => each.value));
   connect();
+});
+at("skip").addEventListener("click", (event) => { // the address keeps the model
+  event.preventDefault();
+  at("record").focus();
 });
 
 at("try").addEventListener("submit", async (event) => {
@@ -277,7 +282,8 @@ at("try").addEventListener("submit", async (event) => {
   try {
     const body = recordOf(at("record").value);
     const more = { "Content-Type": "application/json" };
-    showAnswer(await (await ask(path("predict"), { method: "POST", headers: { ...headers(), ...more }, body })).json());
+    const answer = await ask(path("predict"), { method: "POST", headers: { ...headers(), ...more }, body });
+    showAnswer(await answer.json(), now.kind === "regression");
   } catch (error) {
     showProblem(error.message);
   }

@@ -22,6 +22,10 @@ export class Tiles {
   }
 }
 
+export function hideConfusion() {
+  at("confusion").replaceChildren(make("p", { className: "muted", textContent: "Shown after the first rows, for up to 50 classes." }));
+}
+
 // Rows are labels, columns are predictions. The colour of a cell is its share of the row.
 export function showConfusion({ classes, counts, of }) {
   const table = make("table");
@@ -51,7 +55,7 @@ const REFUSALS = { malformed: "the body cannot be read", "bad-row": "a bad row",
   "key-reused": "a key of another request", "media-type": "an unknown content type" };
 const SENTENCES = {
   drift: (said) => {
-    const as = said.before <= 1 && said.now <= 1 && !said.targets ? percent : figure;
+    const as = said.measure === "rate" ? percent : figure;
     return `Drift: the error rose from ${as(said.before)} to ${as(said.now)}`;
   },
   snapshot: () => "Snapshot saved",
@@ -93,9 +97,9 @@ export class Notices {
 }
 
 // The prediction of one record, with its probabilities.
-export function showAnswer(answer) {
+export function showAnswer(answer, regression) {
   const said = answer.predictions[0];
-  const parts = [make("p", { className: "said" }, typeof said === "number" && !answer.classes ? figure(said) : String(said))];
+  const parts = [make("p", { className: "said" }, regression ? figure(said) : String(said))];
   if (answer.probabilities) {
     const pairs = answer.classes.map((each, i) => [each, answer.probabilities[0][i]]).sort((a, b) => b[1] - a[1]);
     parts.push(make("ul", { className: "bars" }, ...pairs.slice(0, 8).map(([each, share]) => {

@@ -4,7 +4,8 @@
 const SILENCE = 40000; // the service sends a comment every 15 s
 const FIRST_PAUSE = 500, LONGEST_PAUSE = 4000;
 
-export class Refused extends Error {}
+export class Answered extends Error {} // the service answered that it will not
+export class Refused extends Answered {} // because of the token
 
 // The answer of the service, or an error with its sentence.
 export async function ask(url, options = {}) {
@@ -12,10 +13,10 @@ export async function ask(url, options = {}) {
   if (answer.ok) return answer;
   const problem = await answer.json().catch(() => ({}));
   const sentence = problem.detail || "the service answered " + answer.status + ".";
-  throw new (answer.status === 401 || answer.status === 403 ? Refused : Error)(sentence);
+  throw new (answer.status === 401 || answer.status === 403 ? Refused : Answered)(sentence);
 }
 
-// Calls on.event(kind, data), on.connected(), on.lost() until the signal aborts or a token is refused: on.refused(why).
+// Calls on.event(kind, data), on.connected(), on.lost(why) until the signal aborts or a token is refused: on.refused(why).
 export async function follow(url, headers, signal, on) {
   let last = 0, pause = FIRST_PAUSE;
   const take = (text) => {
@@ -28,6 +29,7 @@ export async function follow(url, headers, signal, on) {
     if (event.data) on.event(event.event, JSON.parse(event.data));
   };
   while (!signal.aborted) {
+    let why = "";
     const silent = new AbortController();
     let timer;
     const hear = () => {
@@ -52,11 +54,12 @@ export async function follow(url, headers, signal, on) {
       }
     } catch (error) {
       if (error instanceof Refused) return on.refused(error.message);
+      if (error instanceof Answered) why = error.message;
     } finally {
       clearTimeout(timer);
     }
     if (signal.aborted) return undefined;
-    on.lost();
+    on.lost(why);
     await new Promise((resolve) => { setTimeout(resolve, pause); });
     pause = Math.min(2 * pause, LONGEST_PAUSE);
   }
