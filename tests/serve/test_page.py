@@ -143,10 +143,11 @@ def shows(driver, selector, wanted):
 def painted(driver, chart):
     """How many pixels of the canvas of a chart are in the colour of its first curve."""
     return driver.execute_script(
+        # a copy, since many reads of the chart itself make a warning in the console
         """const canvas = document.querySelector("#" + arguments[0] + " canvas");
         const { width, height } = canvas;
         const copy = Object.assign(document.createElement("canvas"), { width, height });
-        const context = copy.getContext("2d", { willReadFrequently: true }); // else the console has a warning
+        const context = copy.getContext("2d", { willReadFrequently: true });
         context.drawImage(canvas, 0, 0);
         const hex = getComputedStyle(document.documentElement).getPropertyValue("--first").trim();
         const [r, g, b] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
