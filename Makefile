@@ -11,7 +11,7 @@ ifneq ($(wildcard ../shared/data),)
 export BUDGETRON_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test slow search fuzz lint format bench growth adversarial report which pictures sanitize sanitize-threads coverage stub surroundings clean
+.PHONY: demo test slow browser search fuzz lint format bench growth adversarial report which pictures sanitize sanitize-threads coverage stub surroundings clean
 
 demo: $(VENV)/.installed  ## several learners over a real data set
 	$(BIN)/python -m budgetron.demo
@@ -29,6 +29,11 @@ fuzz: $(VENV)/.developed  ## the svmlight reader on broken text, forged model fi
 	$(BIN)/python -m fuzz.svmlight --minutes 10
 	$(BIN)/python -m fuzz.model_file --minutes 10
 	$(BIN)/python -m fuzz.extremes --minutes 10
+
+browser: $(VENV)/.developed  ## Chromium without root rights (Debian or Ubuntu), then the tests of the live page in it
+	$(BIN)/pip install --quiet 'selenium>=4.20'
+	test -e build/browser/usr/bin/chromedriver || .ci/browser
+	BUDGETRON_BROWSER=required $(BIN)/python -m pytest tests/serve/test_page.py
 
 surroundings:  ## the tests of HEAD in a private folder, as another user, in the background, and on a busy machine
 	.ci/surroundings

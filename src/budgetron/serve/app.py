@@ -54,12 +54,15 @@ OF_THE_SERVICE: dict[str, tuple[str, str, Handler]] = {
 }
 PAGES = {
     "/": ("index.html", "text/html; charset=utf-8"),
-    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
+    "/uplot.css": ("uplot.css", "text/css; charset=utf-8"),
     "/favicon.ico": ("favicon.svg", "image/svg+xml"),
 }
+SCRIPTS = ("uplot", "page", "stream", "numbers", "charts", "panels", "text")
+PAGES |= {f"/{name}.js": (f"{name}.js", "text/javascript; charset=utf-8") for name in SCRIPTS}
 SAFE = {
-    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",

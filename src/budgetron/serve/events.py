@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
+import numpy as np
 
+from budgetron.serve.drift import Drift
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import Problem
 
@@ -15,6 +17,8 @@ POINTS = 2000
 NOTICES = 100
 HEARTBEAT = 15.0
 """Seconds between comments that keep an idle connection open."""
+CLASSES = 12
+"""Classes of the confusion matrix that is sent: the most frequent ones."""
 encode = msgspec.json.encode
 
 
@@ -42,10 +46,14 @@ class Events:
         self.history: deque[tuple[int, bytes]] = deque()
         self.notices: deque[tuple[int, bytes]] = deque(maxlen=NOTICES)
         self.ended = False
+        self.confusion = b""
         self._numbers = 0
+        self._drift = Drift()
 
     def progress(self, version: int, point: dict[str, Any]) -> None:
-        """Send a point of the curves."""
+        """Send a point of the curves, and the confusion matrix, of which only the last is kept."""
+        matrix, classes = point.get("confusion"), point.get("classes")
+        point = {name: value for name, value in point.items() if name not in ("confusion", "classes")}
         event = _event("progress", point, version)
         self.history.append((version, event))
         if len(self.history) > POINTS:  # every second point of the older half goes
@@ -53,6 +61,12 @@ class Events:
             half = len(points) // 2
             self.history = deque(points[:half:2] + points[half:])
         self._send(event)
+        if matrix is not None:
+            self.confusion = _event("confusion", _frequent(version, classes, matrix), None)
+            self._send(self.confusion)
+        if (risen := self._drift.seen(point)) is not None:
+            measure = "mae" if "mae" in point["window"] else "rate"
+            self.notice(version, "drift", {"before": risen[0], "now": risen[1], "measure": measure})
 
     def notice(self, version: int, what: str, more: dict[str, Any]) -> None:
         """Tell what happened."""
@@ -85,7 +99,7 @@ class Events:
         try:
             past = [event for version, event in self.notices if version >= after]
             past += [event for version, event in self.history if version > after]
-            yield b"retry: 1000\n\n" + b"".join(past)
+            yield b"retry: 1000\n\n" + b"".join(past) + self.confusion
             while not reader.dropped and not self.ended:
                 try:
                     event = await asyncio.wait_for(reader.queue.get(), HEARTBEAT)
@@ -96,6 +110,14 @@ class Events:
                 yield event
         finally:
             self.readers.discard(reader)
+
+
+def _frequent(version: int, classes: Any, matrix: Any) -> dict[str, Any]:
+    """The confusion matrix (rows: label, columns: prediction) of the most frequent classes."""
+    counts = np.asarray(matrix)
+    frequent = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:CLASSES])
+    found = {"version": version, "classes": [classes[i] for i in frequent]}
+    return found | {"counts": counts[np.ix_(frequent, frequent)].tolist(), "of": len(classes)}
 
 
 def _event(kind: str, data: dict[str, Any], number: int | None) -> bytes:

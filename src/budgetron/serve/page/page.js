@@ -1,97 +1,311 @@
-"use strict";
-// The events are read with fetch, since an EventSource cannot send a token.
+// The page: follows the events of one model, asks for /metrics now and then, and draws both.
+import { Chart, Columns } from "./charts.js";
+import { histogram, of, parse, quantile, refused } from "./numbers.js";
+import { about, expertNames, hideConfusion, Notices, recordOf, showAnswer, showConfusion, showProblem, Tiles } from "./panels.js";
+import { ask, follow, Refused } from "./stream.js";
+import { at, brief, bytes, count, decimal, figure, percent, seconds, wholePercent } from "./text.js";
 
-const at = (id) => document.getElementById(id);
+const POLL = 2000;
+const EXPERTS = 8;
+const curves = new Columns(["version", "window", "running", "last", "frequent", "loss", "allLoss",
+  ...Array.from({ length: EXPERTS }, (_, i) => "expert" + i)]);
+const service = new Columns(["at", "rate", "predicts", "half", "most", "commit", "commitMost", "queue", "resident", "model", "vectors", "columns"]);
+const notices = new Notices();
+const tiles = new Tiles(["window", "running", "loss", "rows", "latency", "queue", "memory", "refused"]);
+
 let token = sessionStorage.getItem("token") || "";
-let last = 0;
+const named = () => new URLSearchParams(location.hash.slice(1)).get("model") || "default";
+let model = named();
+let stopped = new AbortController();
+let now = {}; // the last point, the last numbers, and what was measured before
+const headers = () => (token ? { Authorization: "Bearer " + token } : {});
+const path = (what) => `v1/models/${encodeURIComponent(model)}/${what}`;
 
-const headers = (more) => Object.assign(token ? { Authorization: "Bearer " + token } : {}, more);
-const say = (text) => { at("state").textContent = text; };
-const shown = (value) => (typeof value === "number" && !Number.isInteger(value) ? value.toFixed(4) : String(value));
+// ---- charts
 
-function draw(point) {
-  const rows = [
-    ["rows learned", point.version],
-    ["error, last 1000 rows", point.window.rate],
-    ["error, all rows", point.running.rate],
-    ["error of the last label, last 1000 rows", point.baselines.last.window],
-    ["error of the most frequent label, last 1000 rows", point.baselines.frequent.window],
-    ["log loss, last 1000 rows", point.window.log_loss],
-    ["support vectors", point.support_vectors],
-    ["columns", point.columns],
-    ["memory of the model, bytes", point.model_bytes],
-    ["rows in the queue", point.queue_rows],
-    ["half of the commits take at most, seconds", point.commit_seconds],
-  ].filter((row) => row[1] !== undefined && row[1] !== null);
-  at("numbers").tBodies[0].replaceChildren(...rows.map((row) => {
-    const line = document.createElement("tr");
-    row.forEach((cell) => { line.insertCell().textContent = shown(cell); });
-    return line;
-  }));
+const marks = () => notices.all.filter((each) => each.what === "drift")
+  .map(({ version }) => ({ version, text: "drift", colour: "--alarm" }));
+const error = new Chart(at("error"), curves, [
+  { name: "last 1,000 rows", column: "window", colour: "--first", width: 2.5 },
+  { name: "all rows", column: "running", colour: "--second", width: 1.5 },
+  { name: "baseline: last label", column: "last", colour: "--third", dash: [6, 4] },
+  { name: "baseline: most frequent label", column: "frequent", colour: "--grey", dash: [2, 3] },
+], { title: "Error", note: "", format: percent, axis: wholePercent, height: 300, marks });
+const loss = new Chart(at("loss"), curves, [
+  { name: "last 1,000 rows", column: "loss", colour: "--first", width: 2 },
+  { name: "all rows", column: "allLoss", colour: "--second" },
+], { title: "Log loss", note: "", format: decimal, axis: brief, height: 200, marks });
+const experts = new Chart(at("experts"), curves, [], {
+  title: "Experts", note: "weights in the vote", format: decimal, axis: brief, height: 200, fromZero: false, marks });
+const small = (id, title, note, format, series) =>
+  new Chart(at(id), service, series, { title, note, format, height: 130, time: true });
+const charts = [error, loss, experts,
+  small("rate", "Throughput", "rows a second", brief, [
+    { name: "learned", column: "rate", colour: "--first", fill: "--veil" },
+    { name: "predicted", column: "predicts", colour: "--third" }]),
+  small("latency", "Predict requests", "time without the network", seconds, [
+    { name: "half", column: "half", colour: "--first", spanGaps: true },
+    { name: "99 %", column: "most", colour: "--third", spanGaps: true }]),
+  small("commit", "Commit", "time to the disk", seconds, [
+    { name: "half", column: "commit", colour: "--first", spanGaps: true },
+    { name: "99 %", column: "commitMost", colour: "--third", spanGaps: true }]),
+  small("queue", "Queue", "rows that wait to be learned", brief, [
+    { name: "rows", column: "queue", colour: "--first", fill: "--veil" }]),
+  small("memory", "Memory", "", bytes, [
+    { name: "model", column: "model", colour: "--first" },
+    { name: "process", column: "resident", colour: "--grey" }]),
+  small("size", "Size of the model", "", brief, [
+    { name: "support vectors", column: "vectors", colour: "--first" },
+    { name: "columns", column: "columns", colour: "--third" }]),
+];
+
+let due = false;
+function redraw() {
+  if (due) return;
+  due = true;
+  requestAnimationFrame(() => {
+    due = false;
+    charts.forEach((each) => each.draw());
+    tell();
+  });
 }
 
-function notice(said) {
-  const line = document.createElement("li");
-  line.textContent = "row " + said.version + ": " + said.what + " " + (said.why || (said.classes || []).join(", "));
-  at("notices").prepend(line);
-  while (at("notices").children.length > 50) at("notices").lastChild.remove();
+// ---- what arrives
+
+const targets = () => now.point && "mae" in now.point.window;
+
+function setKind(kind) {
+  if (now.kind === kind) return;
+  now.kind = kind;
+  const regression = kind === "regression";
+  const unit = "in the unit of the target";
+  error.name("Error", regression ? "root mean squared, " + unit : "rows predicted wrongly before they were learned",
+    regression ? figure : percent, regression ? brief : wholePercent);
+  loss.name(regression ? "Absolute error" : "Log loss", regression ? "mean, " + unit : "of the probabilities", regression ? figure : decimal, brief);
+  error.use(error.series.map((each) => (each.column === "frequent"
+    ? { ...each, name: regression ? "baseline: mean" : "baseline: most frequent label" }
+    : each.column === "last" ? { ...each, name: regression ? "baseline: last target" : "baseline: last label" } : each)));
+  at("mistakes").hidden = regression;
 }
 
-function take(event) {
-  let kind = "message", data = "";
-  for (const line of event.split("\n")) {
-    if (line.startsWith("id: ")) last = Number(line.slice(4));
-    if (line.startsWith("event: ")) kind = line.slice(7);
-    if (line.startsWith("data: ")) data = line.slice(6);
-  }
-  if (kind === "progress") draw(JSON.parse(data));
-  if (kind === "notice") notice(JSON.parse(data));
+function setExperts(weights) {
+  const many = Math.min(weights?.length || 0, EXPERTS);
+  at("experts").hidden = !many;
+  if (!many || (experts.series.length === many && now.named)) return;
+  const names = expertNames(now.description?.fitted_learner);
+  now.named = names.length > 0;
+  experts.use(Array.from({ length: many }, (_, i) => (
+    { name: names[i] || "expert " + (i + 1), column: "expert" + i, colour: "--expert-" + (i + 1) })));
 }
 
-async function read() {
-  const answer = await fetch("v1/events", { headers: headers({ "Last-Event-ID": String(last) }) });
-  if (answer.status === 401 || answer.status === 403) {
-    at("access").hidden = false;
-    say((await answer.json()).detail);
-    return false;
-  }
-  if (!answer.ok) throw new Error("status " + answer.status);
-  at("access").hidden = true;
-  say("connected");
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return true;
-    text += value;
-    const events = text.split("\n\n");
-    text = events.pop();
-    events.forEach(take);
-  }
+function progress(point) {
+  if (now.point && point.version < now.point.version) clear(); // the folder of the service is another one
+  now.point = point;
+  at("empty").hidden = true;
+  setKind(targets() ? "regression" : "classification");
+  const { window, running, baselines } = point;
+  const as = targets() ? (value) => (value === null ? null : Math.sqrt(value)) : (value) => value;
+  const row = { version: point.version, window: as(window.rate), running: as(running.rate),
+    last: as(baselines.last.window), frequent: as(baselines.frequent.window),
+    loss: targets() ? window.mae : window.log_loss, allLoss: targets() ? running.mae : running.log_loss };
+  (point.expert_weights || []).slice(0, EXPERTS).forEach((value, i) => { row["expert" + i] = value; });
+  curves.push(row);
+  at("loss").hidden = row.loss === undefined || row.loss === null;
+  setExperts(point.expert_weights);
+  if (!now.numbers) remember(point);
+  redraw();
 }
 
-async function follow() {
-  for (;;) {
-    try {
-      if (!(await read())) return;
-    } catch (error) {
-      say("not connected: " + error.message);
+// The curves of the service before the page was opened: what the points tell.
+function remember(point) {
+  const before = now.remembered;
+  if (before && point.at - before.at < 1) return;
+  const rate = before ? (point.version - before.version) / (point.at - before.at) : null;
+  service.push({ at: point.at, rate, queue: point.queue_rows, model: point.model_bytes, commit: point.commit_seconds,
+    vectors: point.support_vectors, columns: point.columns });
+  now.remembered = point;
+}
+
+function measured(found, time) {
+  const value = (name) => of(found, name, model);
+  const before = now.numbers, clockNow = performance.now();
+  const took = before ? (clockNow - before.when) / 1000 : null;
+  const counts = { rows: value("rows_learned_total") || 0, predictions: value("predictions_total") || 0,
+    predict: histogram(found, "predict_seconds", model), commit: histogram(found, "commit_seconds", model),
+    refused: refused(found, model), when: clockNow };
+  const since = (name) => (before ? Math.max(counts[name] - before[name], 0) / took : null); // 0 after a restart
+  const share = (name, part) => (before ? quantile(before[name], counts[name], part) : null);
+  const row = { at: Math.max(time, (service.last("at") || 0) + 0.001), rate: since("rows"), predicts: since("predictions"),
+    half: share("predict", 0.5), most: share("predict", 0.99), commit: share("commit", 0.5), commitMost: share("commit", 0.99),
+    queue: value("queue_rows"), resident: value("resident_memory_bytes"), model: value("model_bytes"),
+    vectors: value("support_vectors"), columns: now.point?.columns };
+  now.latency = quantile([], counts.predict, 0.99) === null ? null
+    : [quantile([], counts.predict, 0.5), quantile([], counts.predict, 0.99)];
+  now.commits = quantile([], counts.commit, 0.5);
+  if (before) service.push(row);
+  for (const [why, times] of Object.entries(counts.refused)) {
+    const more = times - (before?.refused[why] || 0);
+    if (before && more > 0) {
+      notices.add({ what: "refused", why, times: more, at: time, version: now.point?.version || 0, number: why + times });
     }
-    await new Promise((resolve) => setTimeout(resolve, 1000));
+  }
+  now.numbers = counts;
+  now.learning = value("learning");
+  now.snapshotAge = value("snapshot_age_seconds");
+  redraw();
+}
+
+function tell() {
+  const { point, numbers } = now, rows = count(Math.min(point?.window.rows ?? 1000, 1000));
+  const write = targets() ? figure : percent;
+  const value = (name) => curves.last(name);
+  const baselines = targets() ? ["last target", "mean"] : ["last label", "most frequent"];
+  tiles.set("window", `Error, last ${rows} rows`, write(value("window")), `${baselines[0]} ${write(value("last"))}`);
+  tiles.set("running", "Error, all rows", write(value("running")), `${baselines[1]} ${write(value("frequent"))}`);
+  if (targets()) tiles.set("loss", `Explained, last ${rows}`, percent(point.window.r2), `absolute error ${figure(value("loss"))}`);
+  else tiles.set("loss", `Log loss, last ${rows}`, decimal(value("loss")), `all rows ${decimal(value("allLoss"))}`);
+  tiles.set("rows", "Rows learned", count(point?.version ?? numbers?.rows), `${brief(service.last("rate"))} a second`);
+  tiles.set("latency", "Predict, 99 %", seconds(now.latency?.[1]), `half within ${seconds(now.latency?.[0])}`, "since the service started");
+  tiles.set("queue", "Queue", count(service.last("queue") ?? point?.queue_rows), `commit ${seconds(now.commits)}`);
+  tiles.set("memory", "Memory of the model", bytes(point?.model_bytes), `process ${bytes(service.last("resident"))}`);
+  const times = Object.values(numbers?.refused || {}).reduce((sum, each) => sum + each, 0);
+  tiles.set("refused", "Refused requests", numbers ? count(times) : "–", "since the start");
+}
+
+// ---- connections
+
+function say(state, text) {
+  at("state").dataset.state = state;
+  if (at("state").textContent !== text) at("state").textContent = text;
+}
+
+function refuse(why) {
+  stopped.abort();
+  say("refused", "Not connected");
+  at("refusal").textContent = token ? `The service refused this token: ${why} Check it, and try again.` : "";
+  at("refusal").hidden = !token;
+  at("access").hidden = false;
+  at("token").setAttribute("aria-invalid", String(Boolean(token)));
+  at("token").focus();
+  at("token").select();
+}
+
+async function poll(signal) {
+  while (!signal.aborted) {
+    try {
+      const answer = await ask("metrics", { headers: headers(), signal });
+      const time = (Date.parse(answer.headers.get("Date")) || Date.now()) / 1000;
+      measured(parse(await answer.text()), time);
+      await describe(signal);
+    } catch (error) {
+      if (error instanceof Refused) return;
+    }
+    await new Promise((resolve) => { setTimeout(resolve, POLL); });
   }
 }
+
+let turn = 0;
+async function describe(signal) {
+  turn += 1;
+  const wanted = now.learning === 0 || !now.description || (now.point && !now.description.fitted_learner);
+  if (!wanted && turn % 5) return;
+  const list = await (await ask("v1/models", { headers: headers(), signal })).json();
+  choices(list.models.map((each) => each.name));
+  now.description = await (await ask(path("model"), { headers: headers(), signal })).json();
+  at("about").textContent = about(now.description);
+  at("trouble").hidden = now.description.learning;
+  at("trouble").textContent = now.description.learning ? "" : "Not learning: " + now.description.trouble;
+  at("empty").hidden = Boolean(now.description.version);
+  if (now.point) setExperts(now.point.expert_weights);
+  else setKind(now.description.task);
+}
+
+function choices(names) {
+  const chosen = at("model");
+  if ([...chosen.options].map((each) => each.value).join() === names.join() && chosen.value === model) return;
+  if (!names.includes(model)) names = [...names, model];
+  chosen.replaceChildren(...names.map((name) => new Option(name, name, false, name === model)));
+}
+
+function clear() {
+  curves.clear();
+  service.clear();
+  notices.clear();
+  hideConfusion();
+  now = {};
+}
+
+function connect() {
+  stopped.abort();
+  stopped = new AbortController();
+  const { signal } = stopped;
+  clear();
+  redraw();
+  at("access").hidden = true;
+  say("waiting", "Connecting");
+  document.title = model === "default" ? "budgetron" : model + " · budgetron";
+  follow(path("events"), headers(), signal, {
+    event: (kind, data) => {
+      if (kind === "progress") progress(data);
+      if (kind === "notice") notices.add(data);
+      if (kind === "confusion") showConfusion(data);
+    },
+    connected: () => { say("live", "Live"); },
+    lost: (why) => { say("lost", why ? "Not connected: " + why : "Connection lost, trying again"); },
+    refused: refuse,
+  });
+  poll(signal);
+}
+
+// ---- what the reader does
 
 at("access").addEventListener("submit", (event) => {
   event.preventDefault();
-  token = at("token").value;
+  token = at("token").value.trim();
   sessionStorage.setItem("token", token);
-  follow();
+  connect();
 });
+
+at("model").addEventListener("change", () => { location.hash = "model=" + encodeURIComponent(at("model").value); });
+addEventListener("hashchange", () => {
+  model = named();
+  choices([...at("model").options].map((each) => each.value));
+  connect();
+});
+at("skip").addEventListener("click", (event) => { // the address keeps the model
+  event.preventDefault();
+  at("record").focus();
+});
+
 at("try").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const answer = await fetch("v1/predict", {
-    method: "POST", headers: headers({ "Content-Type": "application/json" }), body: at("record").value,
-  });
-  at("answer").textContent = JSON.stringify(await answer.json(), null, 1);
+  try {
+    const body = recordOf(at("record").value);
+    const more = { "Content-Type": "application/json" };
+    const answer = await ask(path("predict"), { method: "POST", headers: { ...headers(), ...more }, body });
+    showAnswer(await answer.json(), now.kind === "regression");
+  } catch (error) {
+    showProblem(error.message);
+  }
 });
-follow();
+at("record").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) at("try").requestSubmit();
+});
+
+const THEMES = ["system", "light", "dark"];
+function setTheme(theme) {
+  localStorage.setItem("theme", theme);
+  at("theme").textContent = "Theme: " + theme;
+  if (theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  charts.forEach((each) => each.build());
+}
+at("theme").addEventListener("click", () => {
+  setTheme(THEMES[(THEMES.indexOf(localStorage.getItem("theme")) + 1) % THEMES.length]);
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach((each) => each.build()));
+
+at("first").textContent = `curl ${location.origin}/v1/learn -H 'Content-Type: application/json' \\
+  -d '{"x": {"amount": 5, "country": "DE"}, "y": "ok"}'`;
+setTheme(THEMES.includes(localStorage.getItem("theme")) ? localStorage.getItem("theme") : "system");
+connect();

@@ -1,0 +1,177 @@
+// A chart in a section: title, legend with values, curves. Colours come from the style sheet, so themes are there only.
+/* global uPlot */
+import { make } from "./text.js";
+
+const MOST = 3000;
+const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const FONT = "12px system-ui, sans-serif";
+
+// Columns of numbers; of too many rows, every second of the older half goes.
+export class Columns {
+  constructor(names) {
+    this.names = names;
+    this.clear();
+  }
+
+  clear() {
+    this.of = Object.fromEntries(this.names.map((name) => [name, []]));
+  }
+
+  get length() {
+    return this.of[this.names[0]].length;
+  }
+
+  last(name) {
+    return this.of[name].at(-1);
+  }
+
+  // A row whose first value is that of the last row replaces it.
+  push(row) {
+    const first = this.names[0];
+    const same = this.length && row[first] === this.last(first);
+    for (const name of this.names) {
+      if (same) this.of[name].pop();
+      this.of[name].push(row[name] ?? null);
+    }
+    if (this.length <= MOST) return;
+    const half = this.length / 2;
+    for (const name of this.names) this.of[name] = this.of[name].filter((_, i) => i >= half || i % 2 === 0);
+  }
+}
+
+export class Chart {
+  // series: [{name, column, colour, width, dash, fill}]; what: {title, note, format, time, height, marks, fromZero}
+  constructor(section, columns, series, what) {
+    Object.assign(this, { section, columns, what });
+    this.title = make("h2", { textContent: what.title });
+    this.note = make("p", { className: "muted", textContent: what.note || "" });
+    this.legend = make("ul", { className: "legend" });
+    this.place = make("div", { className: "plot" });
+    this.place.style.height = what.height + "px";
+    section.replaceChildren(make("div", { className: "head" }, this.title, this.note), this.legend, this.place);
+    this.use(series);
+    new ResizeObserver(() => this.fit()).observe(this.place);
+  }
+
+  // Other curves, such as those of another model.
+  use(series) {
+    this.series = series;
+    this.values = series.map(() => make("b", { textContent: "–" }));
+    this.legend.replaceChildren(...series.map((each, i) => {
+      const key = make("i", { className: each.dash ? "key dashed" : "key" });
+      key.style.setProperty("--colour", `var(${each.colour})`);
+      return make("li", {}, key, each.name + " ", this.values[i]);
+    }));
+    this.build();
+  }
+
+  name(title, note, format, axis) {
+    this.title.textContent = title;
+    this.note.textContent = note;
+    Object.assign(this.what, { format, axis });
+    this.build();
+  }
+
+  build() {
+    this.plot?.destroy();
+    const { what } = this;
+    const axis = { stroke: style("--muted"), font: FONT, ticks: { show: false } };
+    const grid = { stroke: style("--line"), width: 1 };
+    this.plot = new uPlot({
+      width: Math.max(this.place.clientWidth, 50),
+      height: what.height,
+      padding: [10, 24, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
+      scales: {
+        x: { time: Boolean(what.time), range: (_, low, high) => this.span(low, high) },
+        y: { range: (_, low, high) => this.range(low, high) },
+      },
+      axes: [
+        { ...axis, grid: { show: false }, size: 24, gap: 6, space: 70, ...(what.time
+          ? { values: (_, splits) => splits.map((at) => new Date(1000 * at).toLocaleTimeString("en-GB")), space: 90 }
+          : { values: (_, splits) => splits.map((at) => (at % 1 ? "" : at.toLocaleString("en"))) }) },
+        { ...axis, grid, size: 62, values: (_, splits) => splits.map((value) => (what.axis || what.format)(value)) },
+      ],
+      series: [{}, ...this.series.map((each) => ({
+        stroke: style(each.colour),
+        width: each.width || 1.5,
+        dash: each.dash,
+        fill: each.fill ? style(each.fill) : undefined,
+        points: { show: (_, __, first, last) => last - first < 1, size: 6, fill: style(each.colour) },
+        spanGaps: Boolean(each.spanGaps),
+      }))],
+      hooks: { setCursor: [() => this.tell()], draw: [(plot) => this.mark(plot)] },
+    }, this.data(), this.place);
+    this.tell();
+  }
+
+  // A chart without rows shows the last minute, or a thousand rows.
+  span(low, high) {
+    if (this.what.time) return [Math.min(low ?? Infinity, (high ?? Date.now() / 1000) - 60), high ?? Date.now() / 1000];
+    return high ? [low === high ? 0 : low, high] : [0, 1000];
+  }
+
+  range(low, high) {
+    if (low === null || low === undefined || (low === 0 && high === 0)) return [0, 1];
+    const above = high + 0.08 * (Math.abs(high) || 1e-6);
+    return this.what.fromZero === false ? [Math.min(low - 0.08 * Math.abs(low), 0), Math.max(above, 0)]
+      : [0, above];
+  }
+
+  data() {
+    const { of, names } = this.columns;
+    return [of[names[0]], ...this.series.map((each) => of[each.column] || [])];
+  }
+
+  draw() {
+    this.plot.setData(this.data());
+    this.tell();
+  }
+
+  // The values under the pointer, or the last ones.
+  tell() {
+    const place = this.plot?.cursor.idx ?? this.columns.length - 1;
+    this.series.forEach((each, i) => {
+      const values = this.columns.of[each.column] || [];
+      this.values[i].textContent = this.what.format(values[place] ?? (each.spanGaps ? lastKnown(values, place) : null));
+    });
+  }
+
+  // Vertical lines where something happened.
+  mark(plot) {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    ctx.textBaseline = "top";
+    let taken = -Infinity;
+    for (const { version, text, colour } of this.what.marks?.() || []) {
+      const x = Math.round(plot.valToPos(version, "x", true));
+      if (!(x >= bbox.left && x <= bbox.left + bbox.width)) continue;
+      ctx.strokeStyle = ctx.fillStyle = style(colour);
+      ctx.lineWidth = devicePixelRatio;
+      ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+      if (x < taken) continue; // the text of the line before is here
+      const gap = 4 * devicePixelRatio, width = ctx.measureText(text).width + 2 * gap;
+      const fits = x + width < bbox.left + bbox.width;
+      ctx.textAlign = fits ? "left" : "right";
+      ctx.fillText(text, fits ? x + gap : x - gap, bbox.top);
+      taken = x + width;
+    }
+    ctx.restore();
+  }
+
+  fit() {
+    const width = this.place.clientWidth;
+    if (width && this.plot && width !== this.plot.width) this.plot.setSize({ width, height: this.what.height });
+  }
+}
+
+function lastKnown(values, place) {
+  while (place >= 0 && values[place] === null) place -= 1;
+  return values[place];
+}
