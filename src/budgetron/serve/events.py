@@ -46,7 +46,7 @@ class Events:
         self.history: deque[tuple[int, bytes]] = deque()
         self.notices: deque[tuple[int, bytes]] = deque(maxlen=NOTICES)
         self.ended = False
-        self.confusion = b""
+        self.confusion = (0, b"")
         self._numbers = 0
         self._drift = Drift()
 
@@ -62,8 +62,8 @@ class Events:
             self.history = deque(points[:half:2] + points[half:])
         self._send(event)
         if matrix is not None:
-            self.confusion = _event("confusion", _frequent(version, classes, matrix), None)
-            self._send(self.confusion)
+            self.confusion = version, _event("confusion", _frequent(version, classes, matrix), None)
+            self._send(self.confusion[1])
         if (risen := self._drift.seen(point)) is not None:
             measure = "mae" if "mae" in point["window"] else "rate"
             self.notice(version, "drift", {"before": risen[0], "now": risen[1], "measure": measure})
@@ -98,8 +98,8 @@ class Events:
     async def _of(self, reader: Reader, after: int) -> AsyncIterator[bytes]:
         try:
             past = [event for version, event in self.notices if version >= after]
-            past += [event for version, event in self.history if version > after]
-            yield b"retry: 1000\n\n" + b"".join(past) + self.confusion
+            past += [event for version, event in [*self.history, self.confusion] if version > after]
+            yield b"retry: 1000\n\n" + b"".join(past)
             while not reader.dropped and not self.ended:
                 try:
                     event = await asyncio.wait_for(reader.queue.get(), HEARTBEAT)

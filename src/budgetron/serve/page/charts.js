@@ -84,7 +84,7 @@ export class Chart {
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
       scales: {
-        x: { time: Boolean(what.time), range: (_, low, high) => this.span(low, high) },
+        x: { time: Boolean(what.time), range: () => this.span() },
         y: { range: (_, low, high) => this.range(low, high) },
       },
       axes: [
@@ -106,10 +106,12 @@ export class Chart {
     this.tell();
   }
 
-  // A chart without rows shows the last minute, or a thousand rows.
-  span(low, high) {
-    if (this.what.time) return [Math.min(low ?? Infinity, (high ?? Date.now() / 1000) - 60), high ?? Date.now() / 1000];
-    return high ? [low === high ? 0 : low, high] : [0, 1000];
+  // At least a minute, or all rows from the first; a chart without data shows the last minute, or a thousand rows.
+  span() {
+    const values = this.columns.of[this.columns.names[0]], first = values[0], last = values.at(-1);
+    const end = last ?? (this.what.time ? Date.now() / 1000 : 1000);
+    if (this.what.time) return [Math.min(first ?? end, end - 60), end];
+    return [values.length > 1 ? first : 0, end];
   }
 
   range(low, high) {
