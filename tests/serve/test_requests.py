@@ -216,7 +216,7 @@ def test_paths_methods_parameters_and_hosts(client):
     assert client.get("/", headers={"Host": "evil.example"}).status_code == 421
     page = client.get("/")
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
-    assert "default-src 'self'" in page.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in page.headers["Content-Security-Policy"]
     for path in ("/page.js", "/page.css", "/favicon.ico"):
         assert client.get(path).status_code == 200
 
