@@ -155,19 +155,6 @@ BUDGETRON_INLINE void transpose_square(const double* x, std::size_t columns, dou
 }
 #endif
 
-void transpose(const double* x, std::size_t columns, double* out, std::size_t out_stride) {
-  std::size_t j = 0;
-#if defined(__AVX512F__)
-  for (; j + 8 <= columns; j += 8) transpose_square(x + j, columns, out + j * out_stride, out_stride);
-  if (j < columns && columns >= 8) {  // the last eight columns; some are written twice
-    j = columns - 8;
-    return transpose_square(x + j, columns, out + j * out_stride, out_stride);
-  }
-#endif
-  for (; j < columns; ++j)
-    for (std::size_t a = 0; a < lanes; ++a) out[j * out_stride + a] = x[a * columns + j];
-}
-
 #if defined(__AVX__)
 // Transposes eight rows of eight columns in registers: pairs of rows, then fours, then halves.
 BUDGETRON_INLINE void transpose_square(const float* x, std::size_t columns, float* out, std::size_t out_stride) {
@@ -194,15 +181,28 @@ BUDGETRON_INLINE void transpose_square(const float* x, std::size_t columns, floa
 }
 #endif
 
-void transpose_single(const float* x, std::size_t columns, float* out, std::size_t out_stride) {
-  std::size_t j = 0;
-#if defined(__AVX__)
-  for (; j + 8 <= columns; j += 8) transpose_square(x + j, columns, out + j * out_stride, out_stride);
-  if (j < columns && columns >= 8) {  // the last eight columns; some are written twice
-    j = columns - 8;
-    return transpose_square(x + j, columns, out + j * out_stride, out_stride);
-  }
+#if defined(__AVX512F__)
+constexpr bool double_squares = true;
+#else
+constexpr bool double_squares = false;
 #endif
+#if defined(__AVX__)
+constexpr bool single_squares = true;
+#else
+constexpr bool single_squares = false;
+#endif
+
+// Eight rows; squares of eight columns in registers, if the instruction set has them.
+template <class T>
+void transpose_rows(const T* x, std::size_t columns, T* out, std::size_t out_stride) {
+  std::size_t j = 0;
+  if constexpr (sizeof(T) == 8 ? double_squares : single_squares) {
+    for (; j + 8 <= columns; j += 8) transpose_square(x + j, columns, out + j * out_stride, out_stride);
+    if (j < columns && columns >= 8) {  // the last eight columns; some are written twice
+      j = columns - 8;
+      return transpose_square(x + j, columns, out + j * out_stride, out_stride);
+    }
+  }
   for (; j < columns; ++j)
     for (std::size_t a = 0; a < lanes; ++a) out[j * out_stride + a] = x[a * columns + j];
 }
@@ -280,8 +280,8 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     sine_cosine_row,
     sine_cosine_singles,
     hadamard,
-    transpose,
-    transpose_single,
+    transpose_rows<double>,
+    transpose_rows<float>,
     dot,
     products,
     add,

@@ -8,21 +8,10 @@ from pathlib import Path
 import pytest
 
 from budgetron.cli import main
+from tests.helpers.console import examples
 
 PAGE = Path(__file__).parents[2] / "docs" / "command_line.md"
 NUMBERS = re.compile(r"[\d. ]+")
-
-
-def examples():
-    """The commands on the page and the output shown for each."""
-    found = []
-    for block in re.findall(r"```console\n(.*?)```", PAGE.read_text(), re.DOTALL):
-        for line in block.splitlines():
-            if line.startswith("$ "):
-                found.append((line[2:], []))
-            else:
-                found[-1][1].append(line)
-    return found
 
 
 def timeless(line):
@@ -64,7 +53,7 @@ def test_the_page(tmp_path, capsys, monkeypatch):
     if not PAGE.exists():
         pytest.skip("needs a checkout")
     monkeypatch.chdir(tmp_path)
-    for command, shown in examples():
+    for command, shown in examples(PAGE):
         lines = [timeless(line) for line in printed(command, capsys)]
         wanted = [timeless(line) for line in shown]
         assert len(lines) == len(wanted), (command, lines)

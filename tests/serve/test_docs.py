@@ -9,22 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.console import examples
 from tests.helpers.served import served
 
 PAGE = Path(__file__).parents[2] / "docs" / "service_tutorial.md"
 ROUNDED = ("probabilities",)
-
-
-def examples():
-    """The commands of the page, and the output shown for each."""
-    found = []
-    for block in re.findall(r"```console\n(.*?)```", PAGE.read_text(), re.DOTALL):
-        for line in block.splitlines():
-            if line.startswith("$ "):
-                found.append((line[2:], []))
-            else:
-                found[-1][1].append(line)
-    return found
 
 
 def read(line):
@@ -39,7 +28,7 @@ def read(line):
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 def test_every_command_of_the_tutorial_works_as_written(tmp_path):
     with served(tmp_path / "shop") as server:
-        for command, shown in examples():
+        for command, shown in examples(PAGE):
             command = command.replace("localhost:8000", server.url.removeprefix("http://"))
             command = re.sub("^budgetron ", f"{sys.executable} -m budgetron ", command)
             done = subprocess.run(

@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -256,9 +256,10 @@ class Log:
         return int(found[0]) if found else 0
 
 
-def _trim(run: object, table: str, number: str, size: str, limits: tuple[int, int, float]) -> None:
+def _trim(
+    run: Callable[..., sqlite3.Cursor], table: str, number: str, size: str, limits: tuple[int, int, float]
+) -> None:
     """Remove the oldest entries beyond a count, a number of bytes, or an age in seconds."""
-    assert callable(run)
     count, most_bytes, seconds = limits
     run(f"delete from {table} where at < ?", (time.time() - seconds,))
     run(f"delete from {table} where {number} <= (select max({number}) from {table}) - ?", (count,))
