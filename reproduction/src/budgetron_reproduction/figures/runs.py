@@ -66,7 +66,13 @@ def run(learners: Mapping[str, Learner], rows: Rows, plan: Plan, n_jobs: int) ->
     every = -(-len(rows[1]) // plan.points)
     with threadpool_limits(1):
         return compare(
-            learners, rows, permutations=plan.permutations, n_jobs=n_jobs, every=every, task=task
+            learners,
+            rows,
+            permutations=plan.permutations,
+            n_jobs=n_jobs,
+            every=every,
+            task=task,
+            metrics=(),
         )
 
 
