@@ -134,8 +134,8 @@ class Mapped final : public Learner {
       if (weights.empty() || weights[i] != 0) map_->prepare({rows, i, i + 1});
   }
 
-  // The number of rows whose features fit in the cache. Fewer than eight would not fill the tiles of a product.
-  std::size_t ahead() const { return std::clamp<std::size_t>(32768 / std::max<std::size_t>(w_.size(), 1), 8, 32); }
+  // The number of rows whose features fit in the cache. Sixteen share one look at the frequencies even if they do not.
+  std::size_t ahead() const { return std::clamp<std::size_t>(32768 / std::max<std::size_t>(w_.size(), 1), 16, 32); }
 
   // One round; z = z(x) and f = f(x) before the update, which become the scores. A row of weight 0 is only scored.
   // Returns false, with nothing changed, if the step exceeds the limits.
