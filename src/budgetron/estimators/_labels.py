@@ -32,6 +32,11 @@ class KnownLabels:
     labels: npt.NDArray[Any]
     fixed: bool = True
 
+    def __post_init__(self) -> None:
+        """Give texts the width of the longest: that of their array depends on how rows are cut."""
+        if self.labels.dtype.kind == "U" and len(self.labels):
+            object.__setattr__(self, "labels", np.array(self.labels.tolist()))
+
     def __len__(self) -> int:
         return len(self.labels)
 
