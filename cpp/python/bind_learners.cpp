@@ -113,7 +113,7 @@ NewArray<double> scores(const Learner& learner, const BoundRows& X) {
 // Learns one row and writes the scores before the update. Returns false, with nothing changed, if the squared norm or a
 // score is not finite.
 template <class T>
-bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& scores) {
+bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& scores, double weight) {
   const T* const values = aligned(x);
   double* const out = aligned(scores);
   nb::gil_scoped_release free;
@@ -123,7 +123,8 @@ bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& 
     throw std::invalid_argument("learn_one: scores must have one place for every output.");
   check_columns(learner, x.size());
   const Rows row(DenseRows<T>{values, 1, x.size()});
-  return learner.run(row, {&y, 1}, {}, {out, scores.size()}) == 1;
+  const std::span<const double> weights(&weight, weight == 1.0 ? 0 : 1);
+  return learner.run(row, {&y, 1}, weights, {out, scores.size()}) == 1;
 }
 
 // Scores one row.
@@ -354,8 +355,8 @@ void bind_learners(nb::module_& m) {
       .def("widen", &widen, "features"_a, "outputs"_a)
       .def("run", &run, "rows"_a, "y"_a, "weights"_a.none(), "scores"_a)
       .def("scores", &scores, "rows"_a)
-      .def("learn_one", &learn_one<double>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert())
-      .def("learn_one", &learn_one<float>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert())
+      .def("learn_one", &learn_one<double>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert(), "weight"_a = 1.0)
+      .def("learn_one", &learn_one<float>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert(), "weight"_a = 1.0)
       .def("score_one", &score_one<double>, "x"_a.noconvert(), "scores"_a.noconvert())
       .def("score_one", &score_one<float>, "x"_a.noconvert(), "scores"_a.noconvert())
       .def("state", &state, nb::sig("def state(self) -> dict[str, object]"))
