@@ -6,6 +6,7 @@ cut into batches. A value that finds no free slot never gets one later, since sl
 whether it is hashed is the same for all rows.
 """
 
+import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -57,6 +58,7 @@ class SameNames(NamedTuple):
 
     size: int
     values: Callable[[Mapping[str, Any]], tuple[Any, ...]]
+    as_doubles: Callable[..., bytes]
     slots: Array
     fill_the_row: bool  # whether they are all slots, in order
 
@@ -142,6 +144,9 @@ class Encoding:
         other._install(columns, self._block, self._others_hashed, self.width)
         return other
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_last": None}
+
     # ---- encoding
 
     def encode(self, table: Table, grow: bool = True) -> tuple[Matrix, list[tuple[int, int]]]:
@@ -186,21 +191,20 @@ class Encoding:
         if only_numbers and type(record) is dict and len(record) > 1:
             slots = np.array([numbers[str(name)] for name in record])
             fill = np.array_equal(slots, np.arange(self.width))
-            self._last = SameNames(len(record), itemgetter(*record), slots, fill)
+            doubles = struct.Struct(f"{len(record)}d").pack
+            self._last = SameNames(len(record), itemgetter(*record), doubles, slots, fill)
         return row
 
     def like_the_last(self, record: Mapping[str, Any]) -> Matrix | None:
-        """The row of a record of numbers with the names of the one before, else None."""
+        """The row of a record of numbers with the names of the one before, else None. It is not writable."""
         last = self._last
         if last is None or type(record) is not dict or len(record) != last.size:
             return None
         try:
-            numbers = np.array(last.values(record))
-        except (KeyError, ValueError):  # other names, or a value that is a list
+            numbers = np.frombuffer(last.as_doubles(*last.values(record)))
+        except (KeyError, struct.error):  # other names, or a value that is no number
             return None
-        if numbers.ndim != 1 or numbers.dtype.char not in "dl?":
-            return None
-        if last.fill_the_row and numbers.dtype.char == "d":
+        if last.fill_the_row:
             return numbers
         row = self._template.copy()
         row[last.slots] = numbers

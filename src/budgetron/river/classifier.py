@@ -59,8 +59,7 @@ class BudgetClassifier(Streaming, base.MiniBatchClassifier):  # type: ignore[mis
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn one row; the weight ``w`` multiplies its loss."""
-        w = self._weight(w)
-        if w == 0:
+        if w != 1.0 and (w := self._weight(w)) == 0:
             return
         with learning_lock(self):
             now = self._now

@@ -37,8 +37,7 @@ class BudgetRegressor(Streaming, base.MiniBatchRegressor):  # type: ignore[misc]
 
     def learn_one(self, x: dict[Any, Any], y: float, w: float = 1.0) -> None:
         """Learn one row; the weight ``w`` multiplies its loss."""
-        w = self._weight(w)
-        if w == 0:
+        if w != 1.0 and (w := self._weight(w)) == 0:
             return
         with learning_lock(self):
             if not self._learn_known(x, float(y) if _check.finite(y) else None, w):

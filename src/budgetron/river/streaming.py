@@ -42,6 +42,7 @@ class Now(NamedTuple):
     outputs: int
     labels: KnownLabels | None
     core_numbers: dict[Any, float]
+    scratch: Floats  # for scores before a step, which nobody reads
 
     @classmethod
     def of(cls, online: Online) -> Self:
@@ -49,7 +50,10 @@ class Now(NamedTuple):
         model, labels = online._model, getattr(online, "_labels", None)
         assert online.encoding_ is not None
         numbers = {} if labels is None else labels.core_numbers
-        return cls(online.encoding_, model._native, model.n_features, model.task.outputs, labels, numbers)
+        outputs = model.task.outputs
+        return cls(
+            online.encoding_, model._native, model.n_features, outputs, labels, numbers, np.empty(outputs)
+        )
 
     def known_row(self, x: Any) -> Floats | None:
         """The row of x if it has nothing new, else None."""
@@ -123,7 +127,7 @@ class Streaming:
         if now is None or number is None:
             return False
         row = now.known_row(x)
-        return row is not None and now.native.learn_one(row, number, np.empty(now.outputs), w)
+        return row is not None and now.native.learn_one(row, number, now.scratch, w)
 
     def _learn_new(self, x: Any, y: Any, w: float) -> None:
         """Learn a row that may bring columns or a label, or that is refused."""
