@@ -6,16 +6,15 @@ cut into batches. A value that finds no free slot never gets one later, since sl
 whether it is hashed is the same for all rows.
 """
 
-import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from budgetron import _core
 from budgetron.records.reading import from_dicts, normal_record
 from budgetron.records.table import Array, Column, Table
 from budgetron.records.values import NUMBERS
@@ -53,16 +52,6 @@ class Arrival(NamedTuple):
 NUMBER, TIMES, VALUE = range(3)
 
 
-class SameNames(NamedTuple):
-    """The names of a record of numbers: the records that follow are likely to have the same."""
-
-    size: int
-    values: Callable[[Mapping[str, Any]], tuple[Any, ...]]
-    as_doubles: Callable[..., bytes]
-    slots: Array
-    fill_the_row: bool  # whether they are all slots, in order
-
-
 class Encoding:
     """See `Encoder`."""
 
@@ -79,7 +68,7 @@ class Encoding:
         self._template = np.empty(0)  # a row without any value
         self._numbers: dict[str, int] = {}  # for `encode_one`: the slots of numbers, and of values
         self._indicators: dict[str, dict[str, int]] = {}
-        self._last: SameNames | None = None
+        self.last: _core.SameNames | None = None  # reads records with the names of the one before
 
     # ---- what there is
 
@@ -145,7 +134,7 @@ class Encoding:
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_last": None}
+        return vars(self) | {"last": None}
 
     # ---- encoding
 
@@ -188,27 +177,15 @@ class Encoding:
             return None
         if not only_texts and len(set(map(str, record))) < len(record):
             return None  # the long way says which name is there twice
-        if only_numbers and type(record) is dict and len(record) > 1:
-            slots = np.array([numbers[str(name)] for name in record])
-            fill = np.array_equal(slots, np.arange(self.width))
-            doubles = struct.Struct(f"{len(record)}d").pack
-            self._last = SameNames(len(record), itemgetter(*record), doubles, slots, fill)
+        if only_numbers and type(record) is dict:
+            slots = [numbers[str(name)] for name in record]
+            self.last = _core.SameNames(tuple(record), slots, self._template.tolist())
         return row
 
     def like_the_last(self, record: Mapping[str, Any]) -> Matrix | None:
-        """The row of a record of numbers with the names of the one before, else None. It is not writable."""
-        last = self._last
-        if last is None or type(record) is not dict or len(record) != last.size:
-            return None
-        try:
-            numbers = np.frombuffer(last.as_doubles(*last.values(record)))
-        except (KeyError, struct.error):  # other names, or a value that is no number
-            return None
-        if last.fill_the_row:
-            return numbers
-        row = self._template.copy()
-        row[last.slots] = numbers
-        return row
+        """The row of a record of numbers with the names of the one before, else None."""
+        last = self.last
+        return None if last is None else last.row(record)
 
     def _any_known_one(self, record: Mapping[str, Any]) -> Matrix | None:
         """The same for dates, hashed values and everything else that is not new."""
@@ -401,7 +378,7 @@ class Encoding:
         """Append slots; the first of them."""
         first = self.width
         self._template = np.append(self._template, np.full(slots, missing))
-        self._last = None
+        self.last = None
         return first
 
     # ---- saving
@@ -464,7 +441,7 @@ class Encoding:
         self._numbers = {known.name: known.number for known in columns if known.number is not None}
         self._indicators = {known.name: known.values for known in columns if known.values}
         self._block, self._others_hashed, self._template = block, others_hashed, template
-        self._last = None
+        self.last = None
 
     def _restored(self, said: Any) -> Known:
         if (

@@ -65,7 +65,10 @@ class Now(NamedTuple):
 
     def scores(self, x: Any) -> list[float]:
         """The scores of x. Columns and values that were not learned yet are ignored."""
-        row, scores = self.known_row(x), np.empty(self.outputs)
+        scores, last = np.empty(self.outputs), self.encoding.last
+        if last is not None and last.width == self.n_features and self.native.score_record(last, x, scores):
+            return scores.tolist()
+        row = self.known_row(x)
         if row is None:
             missing = bool(np.isnan(self.encoding.absent))
             rows = self.encoding.encode_one(in_order(x), grow=False).reshape(1, -1)
@@ -126,6 +129,13 @@ class Streaming:
         now = self._now
         if now is None or number is None:
             return False
+        last = now.encoding.last
+        if (
+            last is not None
+            and last.width == now.n_features
+            and now.native.learn_record(last, x, number, now.scratch, w)
+        ):
+            return True
         row = now.known_row(x)
         return row is not None and now.native.learn_one(row, number, now.scratch, w)
 
