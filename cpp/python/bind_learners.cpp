@@ -293,7 +293,8 @@ void scaled(nb::module_& m, const char* name) {
 
 void bind_learners(nb::module_& m) {
   nb::class_<SameNames>(m, "SameNames")
-      .def(nb::init<nb::tuple, std::vector<std::size_t>, std::vector<double>>(), "names"_a, "slots"_a, "absent"_a)
+      .def(nb::init<nb::typed<nb::tuple, nb::object, nb::ellipsis>, std::vector<std::size_t>, std::vector<double>>(),
+           "names"_a, "slots"_a, "absent"_a)
       .def_prop_ro("width", &SameNames::width)
       .def("row", &row_of_record, "record"_a);
   nb::enum_<Precision>(m, "Precision").value("Single", Precision::Single).value("Double", Precision::Double);

@@ -77,8 +77,8 @@ class OneByOne(Model):
 
         The score is a number for two classes or regression, else an array with one number per class. x is a
         contiguous array of ``n_features`` numbers of the model's dtype. If its score is not finite, a
-        ValueError is raised and the model is unchanged. The weight multiplies the loss; a row of weight 0 is
-        scored and not learned.
+        ValueError is raised and the model is unchanged. The weight multiplies the loss; a row of weight 0
+        is scored and not learned.
         """
         scores = np.empty(self._native.outputs)
         if weight != 1.0:

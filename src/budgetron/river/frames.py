@@ -36,7 +36,9 @@ def frame_like(X: Any, columns: Mapping[Any, Any]) -> Any:
     if library == "pandas":
         return sys.modules[library].DataFrame(dict(columns), index=X.index)
     named = {str(name): values for name, values in columns.items()}
-    return sys.modules[library].DataFrame(named) if library == "polars" else sys.modules[library].table(named)
+    return (
+        sys.modules[library].DataFrame(named) if library == "polars" else sys.modules[library].table(named)
+    )
 
 
 def _library(X: Any) -> str:

@@ -29,7 +29,7 @@ class BudgetRegressor(Streaming, base.MiniBatchRegressor):  # type: ignore[misc]
     >>> from budgetron.river import BudgetRegressor
     >>> model = BudgetRegressor(seed=0)
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    MAE: 0.312
+    MAE: 0.318292
     """
 
     def _estimator(self, learner: Learner, encoder: Encoder) -> OnlineRegressor:
@@ -45,7 +45,7 @@ class BudgetRegressor(Streaming, base.MiniBatchRegressor):  # type: ignore[misc]
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> float:
         """The predicted target of one row; 0 if nothing was learned yet."""
-        now = self._now
+        now = self._kept.now
         return 0.0 if now is None else now.scores(x)[0]
 
     def predict_many(self, X: Any) -> Any:

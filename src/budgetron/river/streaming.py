@@ -85,6 +85,26 @@ class Now(NamedTuple):
         raise ValueError("x gives a score that is not finite: scale the features.")
 
 
+class Kept:
+    """What a model learned: the estimator, and its parts. Copies and pickles make the parts anew."""
+
+    def __init__(self, online: Any = None) -> None:
+        self.online = online
+        self.now: Now | None = None
+
+    def renew(self) -> None:
+        """Take the parts of the estimator as it is now."""
+        if self.online is not None and self.online.__sklearn_is_fitted__():
+            self.now = Now.of(self.online)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"online": self.online}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.online, self.now = state["online"], None
+        self.renew()
+
+
 class Streaming:
     """Base of the classifier and the regressor."""
 
@@ -98,23 +118,22 @@ class Streaming:
         self.learner = learner
         self.encoder = encoder
         self.seed = seed
-        self._online: Any = None
-        self._now: Now | None = None
+        self._kept = Kept()
 
     def _estimator(self, learner: Learner, encoder: Encoder) -> Online:
         raise NotImplementedError
 
     def _begun(self) -> Any:
         """The estimator inside; made when the first row comes."""
-        if self._online is None:
+        if self._kept.online is None:
             learner = self._checked_learner()
             learner.resolved(np.empty((0, 1)))  # raises for gamma="scale", which needs a batch
-            encoder = self.encoder
-            if encoder is None:
-                encoder = Encoder() if learner.accepts_missing else AbsentIsZero()
+            encoder = Encoder() if self.encoder is None else self.encoder
             _check.instance(self, "encoder", encoder, Encoder)
-            self._online = self._estimator(learner, encoder)
-        return self._online
+            if not learner.accepts_missing:
+                encoder = AbsentIsZero(**encoder.get_params(deep=False))
+            self._kept.online = self._estimator(learner, encoder)
+        return self._kept.online
 
     def _checked_learner(self) -> Learner:
         return Auto() if self.learner is None else _check.instance(self, "learner", self.learner, Learner)
@@ -126,7 +145,7 @@ class Streaming:
 
     def _learn_known(self, x: Any, number: float | None, w: float) -> bool:
         """Learn a row without anything new in it. Returns False, with nothing changed, for any other."""
-        now = self._now
+        now = self._kept.now
         if now is None or number is None:
             return False
         last = now.encoding.last
@@ -150,8 +169,7 @@ class Streaming:
         try:
             online.partial_fit(X, y, sample_weight=weights)
         finally:
-            if online.__sklearn_is_fitted__():
-                self._now = Now.of(online)
+            self._kept.renew()
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
         """Learn the rows of a frame in order; the model is that of ``learn_one`` row by row.
@@ -180,8 +198,8 @@ class Streaming:
         return table
 
     def _fitted(self, X: Any) -> tuple[Any, Table | None]:
-        """The estimator as it is now, or None, and the rows of a frame; None if there are none to ask about."""
-        now, online = self._now, self._online
+        """The estimator as it is now and the rows of a frame; None for what there is not yet."""
+        now, online = self._kept.now, self._kept.online
         checked_frame(X)
         if now is None:
             return None, None
@@ -192,17 +210,10 @@ class Streaming:
     @property
     def _raw_memory_usage(self) -> int:
         """The bytes of the native model and of the names of columns."""
-        own, now = sys.getsizeof(self) + sys.getsizeof(vars(self)), self._now
-        return own if now is None else own + self._online._model.memory_bytes + now.encoding.memory_bytes
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_now"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        online = self._online
-        fitted = online is not None and online.__sklearn_is_fitted__()
-        self._now = Now.of(online) if fitted else None
+        own, now = sys.getsizeof(self) + sys.getsizeof(vars(self)), self._kept.now
+        return (
+            own if now is None else own + self._kept.online._model.memory_bytes + now.encoding.memory_bytes
+        )
 
 
 def unknown_label(y: Any) -> TypeError:
