@@ -296,7 +296,7 @@ void bind_learners(nb::module_& m) {
       .def(nb::init<nb::typed<nb::tuple, nb::object, nb::ellipsis>, std::vector<std::size_t>, std::vector<double>>(),
            "names"_a, "slots"_a, "absent"_a)
       .def_prop_ro("width", &SameNames::width)
-      .def("row", &row_of_record, "record"_a);
+      .def("row", &row_of_record, "record"_a.none());
   nb::enum_<Precision>(m, "Precision").value("Single", Precision::Single).value("Double", Precision::Double);
   nb::class_<BoundRows>(m, "Rows");
   m.def("first_too_large", &too_large, "rows"_a, "precision"_a, "missing"_a = false);
@@ -392,8 +392,8 @@ void bind_learners(nb::module_& m) {
       .def("learn_one", &learn_one<float>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert(), "weight"_a = 1.0)
       .def("score_one", &score_one<double>, "x"_a.noconvert(), "scores"_a.noconvert())
       .def("score_one", &score_one<float>, "x"_a.noconvert(), "scores"_a.noconvert())
-      .def("learn_record", &learn_record, "names"_a, "record"_a, "y"_a, "scores"_a.noconvert(), "weight"_a = 1.0)
-      .def("score_record", &score_record, "names"_a, "record"_a, "scores"_a.noconvert())
+      .def("learn_record", &learn_record, "names"_a, "record"_a.none(), "y"_a, "scores"_a.noconvert(), "weight"_a = 1.0)
+      .def("score_record", &score_record, "names"_a, "record"_a.none(), "scores"_a.noconvert())
       .def("state", &state, nb::sig("def state(self) -> dict[str, object]"))
       .def("restore", &restore, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"))
       .def("keep_average", &Learner::keep_average, "suffix"_a)
