@@ -14,7 +14,7 @@ from budgetron.river import BudgetClassifier, FourierFeatures
 
 
 def machines(n: int = 1500, seed: int = 0) -> Iterator[tuple[dict, str]]:
-    """Measurements of machines. After a third of them there is a new sensor, after two thirds a new fault."""
+    """Measurements of machines. A sensor is new after a third of them, a fault after two thirds."""
     rng = random.Random(seed)
     for i in range(n):
         x = {"load": rng.gauss(0, 1), "heat": rng.gauss(0, 1), "site": rng.choice(["north", "south"])}
@@ -33,7 +33,9 @@ def models() -> dict:
     softmax = linear_model.SoftmaxRegression(optim.SGD(0.1))
     return {
         "softmax regression": scaled.clone() | softmax.clone(),
-        "softmax regression on Fourier features": scaled.clone() | FourierFeatures(seed=0) | softmax.clone(),
+        "softmax regression on Fourier features": scaled.clone()
+        | FourierFeatures(seed=0)
+        | softmax.clone(),
         "bpa_p": budgeted,
         "five of bpa_p, bagged": ensemble.ADWINBaggingClassifier(budgeted.clone(), n_models=5, seed=0),
         "the default": BudgetClassifier(seed=0),

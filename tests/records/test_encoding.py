@@ -335,7 +335,11 @@ def test_one_record_is_quick():
 def test_records_with_the_same_names_are_read_alike():
     encoding = Encoder().build()
     encoding.encode_one({"a": 1.0, 2: 3, "c": True})
-    for record in ({"a": 1, 2: False, "c": -1.0}, {"c": np.float64(2.0), "a": -1, 2: 0.5}, {2: 1.0, "a": 2.0}):
+    for record in (
+        {"a": 1, 2: False, "c": -1.0},
+        {"c": np.float64(2.0), "a": -1, 2: 0.5},
+        {2: 1.0, "a": 2.0},
+    ):
         encoding.known_one({"a": 1.0, 2: 3, "c": True})
         assert encoding.last.width == 3
         expected = encoding.encode(from_dicts([record]), grow=False)[0][0]

@@ -21,6 +21,7 @@ pytest.importorskip("river")
 from river import base
 
 import budgetron
+from benchmarks.clock import take_turns
 from budgetron import Encoder, Gaussian, Kalman, Mapped, OnlineClassifier, RandomFourier, Standardised
 from budgetron.river import BudgetClassifier, BudgetRegressor, FourierFeatures
 from budgetron.river.frames import values_of
@@ -454,3 +455,27 @@ def test_budgetron_does_not_import_river() -> None:
     code = "import budgetron, sys; budgetron.OnlineClassifier; print('river' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+@pytest.mark.timing
+def test_the_way_to_the_native_model_is_short() -> None:
+    """At most 8 microseconds to predict and learn, beside the native calls."""
+    rng, n = np.random.default_rng(0), 500
+    X, learner = rng.normal(size=(n, 20)), budgetron.rbp(Gaussian(0.05), budget=100)
+    y = X[:, 0] * X[:, 1] > 0
+    dicts, labels, codes = [dict(enumerate(row)) for row in X.tolist()], y.tolist(), (2.0 * y - 1).tolist()
+    native, scores = budgetron.OneByOne(learner, 20)._native, np.empty(1)
+    model = BudgetClassifier(learner, seed=0)
+
+    def of_arrays() -> None:
+        for x, code in zip(X, codes, strict=True):
+            native.score_one(x, scores)
+            native.learn_one(x, code, scores)
+
+    def of_dicts() -> None:
+        for x, label in zip(dicts, labels, strict=True):
+            model.predict_one(x)
+            model.learn_one(x, label)
+
+    times = take_turns({"native": of_arrays, "ours": of_dicts}, seconds=0.2).seconds
+    assert 1e6 * (times["ours"] - times["native"]) / n < 8
