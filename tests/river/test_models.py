@@ -310,6 +310,26 @@ def test_fourier_features_survive_a_pickle() -> None:
     assert model.transform_one({"a": 0.5, "c": 2.0}) == copied.transform_one({"a": 0.5, "c": 2.0}) != before
 
 
+def test_fourier_features_are_those_of_the_map() -> None:
+    model = FourierFeatures(Gaussian(0.5), components=3, seed=7)
+    before = model.transform_one({"a": 1.0})
+    model.learn_one({"b": -2.0, "a": 1.0})
+    expected = RandomFourier(Gaussian(0.5), 3, random_state=7).fit_transform([[1.0, -2.0], [0.0, 0.0]])
+    assert list(model.transform_one({"a": 1.0, "b": -2.0}).values()) == expected[0].tolist()
+    assert before == pytest.approx(model.transform_one({}))
+    assert list(before.values()) == pytest.approx(expected[1].tolist())
+    for bad, sentence in [("x", "seed must be"), (-1, "seed must be")]:
+        with pytest.raises(ValueError, match=sentence):
+            FourierFeatures(seed=bad).learn_one({"a": 1.0})  # type: ignore[arg-type]
+    for x, sentence in [
+        ({"a": None}, "x has None"),
+        ({"a": np.inf}, "'a' of row 0 is inf"),
+        (3, "be a dict"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=sentence):
+            model.transform_one(x)  # type: ignore[arg-type]
+
+
 def test_threads_share_a_model() -> None:
     """Readers see the old model or the new one while it grows; every row is learned once."""
     model, wrong, stop = (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 from math import sqrt
 from typing import Any
 
 import numpy as np
 from river import base
-from sklearn.utils import check_random_state
 
 from budgetron import _check
 from budgetron._rows import whole
@@ -159,7 +159,8 @@ class FourierFeatures(base.MiniBatchTransformer):  # type: ignore[misc]
             kernel = Gaussian("1/d") if self.kernel is None else self.kernel
             no_rows = np.empty((0, max(1, encoding.width)))
             described = RandomFourier(kernel, self.components).resolved(no_rows)
-            seed = check_random_state(self.seed).randint(2**31 - 1) if self.seed is None else self.seed
+            new = self.seed is None
+            seed = secrets.randbelow(2**31) if new else _check.natural(self, "seed", self.seed)
         else:
             described, seed = built.description, built.seed
         self._built = _Built(encoding, described, seed)
