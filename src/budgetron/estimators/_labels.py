@@ -134,12 +134,11 @@ class KnownLabels:
 
     def prediction(self, scores: list[float]) -> Any:
         """The predicted label of one row, the same as `predictions` gives."""
-        self._refuse_none()
-        if len(self) <= 2:
-            best = int(len(self) == 2 and scores[0] >= 0)
-        else:
-            best = scores.index(max(scores))
-        return self._names[best]
+        names = self._names
+        if len(names) <= 2:
+            self._refuse_none()
+            return names[len(names) == 2 and scores[0] >= 0]
+        return names[scores.index(max(scores))]
 
     def probabilities(self, scores: list[float]) -> dict[Any, float]:
         """The probability of each label for one row."""
