@@ -1,0 +1,129 @@
+"""A fitted model as an ONNX model."""
+
+from __future__ import annotations
+
+__all__ = ["to_onnx"]
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from budgetron._text import shown
+from budgetron.features._map import FeatureMap
+from budgetron.frozen.freezing import freeze, freeze_map
+from budgetron.frozen.parts import Frozen
+from budgetron.onnx.formulas import Formulas
+from budgetron.onnx.graph import Graph
+from budgetron.onnx.rows import write_rows
+
+DOC = "A model of budgetron. It predicts as the model did when it was exported."
+
+
+def to_onnx(model: Any, dtype: npt.DTypeLike = np.float64) -> Any:
+    """The fitted model as an ``onnx.ModelProto``, of plain operators of opset 19.
+
+    The input is ``X``, an array of rows. A model of records has one input for each column instead: numbers
+    with NaN for missing values, dates as seconds since 1970, or texts. Outputs of a classifier are ``label``,
+    ``scores`` as of ``decision_function``, and ``probabilities``, if the learner has them. The output of a
+    regressor is ``prediction``, that of a feature map ``features``.
+
+    Parameters
+    ----------
+    model : OnlineClassifier, OnlineRegressor or FeatureMap
+        A fitted model, with any learner.
+    dtype : float64 or float32
+        The type of the numbers in the graph. With float64, scores differ from the model's by rounding only.
+
+    Returns
+    -------
+    onnx.ModelProto
+        A checked model; ``.SerializeToString()`` gives the bytes of the file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onnx.reference import ReferenceEvaluator
+    >>> from budgetron import Gaussian, OnlineClassifier, rbp
+    >>> from budgetron.onnx import to_onnx
+    >>> model = OnlineClassifier(rbp(Gaussian(1.0), budget=10)).fit([[0.0], [1.0]], ["no", "yes"])
+    >>> label, scores = ReferenceEvaluator(to_onnx(model)).run(None, {"X": np.array([[0.9]])})
+    >>> label, bool(abs(scores - model.decision_function([[0.9]])) < 1e-12)
+    (array(['yes'], dtype=object), True)
+    """
+    graph = Graph(checked_dtype(dtype))
+    if isinstance(model, FeatureMap):
+        features = freeze_map(model)
+        x = graph.input("X", graph.dtype, model.n_features_in_)
+        z = Formulas(graph).features(features, x)
+        graph.output("features", z, graph.dtype, [None, features.size])
+        return graph.model(DOC)
+    frozen = freeze(model)
+    write_outputs(graph, frozen, Formulas(graph).scores(frozen.formula, write_rows(graph, frozen)))
+    return graph.model(DOC)
+
+
+def checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """The type, float64 or float32."""
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if found not in (np.float64, np.float32):
+        raise ValueError(f"dtype must be float64 or float32, got {shown(dtype)}.")
+    return found
+
+
+def write_outputs(graph: Graph, model: Frozen, scores: str) -> None:
+    """Write the outputs: labels, scores and probabilities, or predictions."""
+    if model.labels is None:
+        graph.output("prediction", _flat(graph, scores), graph.dtype, [None])
+        return
+    names, count = label_array(model.labels.labels), len(model.labels)
+    order = graph.constant(model.labels.order.astype(np.int64))
+    label = graph.add("Gather", graph.constant(names), _codes(graph, scores, count), axis=0)
+    graph.output("label", label, str if names.dtype == object else names.dtype, [None])
+    if count > 2:
+        graph.output("scores", graph.add("Gather", scores, order, axis=1), graph.dtype, [None, count])
+    else:
+        signed = scores if model.labels.is_sorted else graph.add("Neg", scores)
+        graph.output("scores", _flat(graph, signed), graph.dtype, [None])
+    if model.probabilistic:
+        shares = graph.add("Gather", _probabilities(graph, scores, count), order, axis=1)
+        graph.output("probabilities", shares, graph.dtype, [None, count])
+
+
+def label_array(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The labels as whole numbers, truth values, float64 or Python texts."""
+    if labels.dtype.kind == "U" or (labels.dtype == object and all(type(v) is str for v in labels)):
+        return labels.astype(object)
+    if labels.dtype.kind in "iu":
+        return labels.astype(np.int64)
+    if labels.dtype.kind in "bf":
+        return labels.astype(np.bool_ if labels.dtype.kind == "b" else np.float64)
+    raise TypeError(
+        f"Labels of type {type(labels.tolist()[0]).__name__} cannot be exported: use texts or numbers."
+    )
+
+
+def _flat(graph: Graph, column: str) -> str:
+    return graph.add("Squeeze", column, graph.whole(1))
+
+
+def _codes(graph: Graph, scores: str, labels: int) -> str:
+    """The code of the predicted label, as `KnownLabels.predictions` finds it."""
+    if labels > 2:
+        return graph.add("ArgMax", scores, axis=1, keepdims=0)
+    second = graph.add("GreaterOrEqual", _flat(graph, scores), graph.numbers(0))
+    code = graph.add("Cast", second, to=graph.kind(np.int64))
+    return code if labels == 2 else graph.add("Mul", code, graph.whole(0))
+
+
+def _probabilities(graph: Graph, scores: str, labels: int) -> str:
+    """One column for each label, by code."""
+    if labels == 1:
+        scores = graph.add("Mul", scores, graph.numbers(0))
+    elif labels == 2:
+        half = graph.add("Mul", scores, graph.numbers(0.5))
+        scores = graph.add("Concat", graph.add("Neg", half), half, axis=1)
+    return graph.add("Softmax", scores, axis=1)
