@@ -79,18 +79,33 @@ def write_outputs(graph: Graph, model: Frozen, scores: str) -> None:
     if model.labels is None:
         graph.output("prediction", _flat(graph, scores), graph.dtype, [None])
         return
-    names, count = label_array(model.labels.labels), len(model.labels)
-    order = graph.constant(model.labels.order.astype(np.int64))
-    label = graph.add("Gather", graph.constant(names), _codes(graph, scores, count), axis=0)
+    label, names = write_labels(graph, model.labels, scores)
     graph.output("label", label, str if names.dtype == object else names.dtype, [None])
+    count = len(model.labels)
     if count > 2:
-        graph.output("scores", graph.add("Gather", scores, order, axis=1), graph.dtype, [None, count])
+        graph.output("scores", _sorted(graph, model.labels, scores), graph.dtype, [None, count])
     else:
         signed = scores if model.labels.is_sorted else graph.add("Neg", scores)
         graph.output("scores", _flat(graph, signed), graph.dtype, [None])
     if model.probabilistic:
-        shares = graph.add("Gather", _probabilities(graph, scores, count), order, axis=1)
-        graph.output("probabilities", shares, graph.dtype, [None, count])
+        graph.output("probabilities", write_shares(graph, model, scores), graph.dtype, [None, count])
+
+
+def write_labels(graph: Graph, labels: Any, scores: str) -> tuple[str, npt.NDArray[Any]]:
+    """The predicted label of every row, as `KnownLabels.predictions` finds it, and all labels."""
+    names = label_array(labels.labels)
+    return graph.add("Gather", graph.constant(names), _codes(graph, scores, len(labels)), axis=0), names
+
+
+def write_shares(graph: Graph, model: Frozen, scores: str) -> str:
+    """One column for each sorted label: its probability, or its score if there are no probabilities."""
+    labels = len(model.labels)
+    if labels == 1:
+        scores = graph.add("Mul", scores, graph.numbers(0))
+    elif labels == 2:
+        half = graph.add("Mul", scores, graph.numbers(0.5 if model.probabilistic else 1))
+        scores = graph.add("Concat", graph.add("Neg", half), half, axis=1)
+    return _sorted(graph, model.labels, graph.add("Softmax", scores, axis=1) if model.probabilistic else scores)
 
 
 def label_array(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -114,16 +129,13 @@ def _codes(graph: Graph, scores: str, labels: int) -> str:
     """The code of the predicted label, as `KnownLabels.predictions` finds it."""
     if labels > 2:
         return graph.add("ArgMax", scores, axis=1, keepdims=0)
-    second = graph.add("GreaterOrEqual", _flat(graph, scores), graph.numbers(0))
-    code = graph.add("Cast", second, to=graph.kind(np.int64))
+    second = graph.add("GreaterOrEqual", scores, graph.numbers(0))
+    code = graph.add("Cast", _flat(graph, second), to=graph.kind(np.int64))
     return code if labels == 2 else graph.add("Mul", code, graph.whole(0))
 
 
-def _probabilities(graph: Graph, scores: str, labels: int) -> str:
-    """One column for each label, by code."""
-    if labels == 1:
-        scores = graph.add("Mul", scores, graph.numbers(0))
-    elif labels == 2:
-        half = graph.add("Mul", scores, graph.numbers(0.5))
-        scores = graph.add("Concat", graph.add("Neg", half), half, axis=1)
-    return graph.add("Softmax", scores, axis=1)
+def _sorted(graph: Graph, labels: Any, columns: str) -> str:
+    """Columns in the order of codes, in the order of the sorted labels."""
+    if labels.is_sorted:
+        return columns
+    return graph.add("Gather", columns, graph.constant(labels.order.astype(np.int64)), axis=1)

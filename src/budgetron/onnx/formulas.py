@@ -48,9 +48,8 @@ class Formulas:
         f = g.add("MatMul", z, g.numbers(formula.coef.T))
         if formula.full is None or formula.variances is None:
             return f
-        variance = self._variance(z, formula.full, formula.variances)
-        moderated = g.add("Add", g.add("Mul", variance, g.numbers(np.pi / 8)), g.numbers(1))
-        return g.add("Div", f, g.add("Sqrt", moderated))
+        variance = self._quadratic(z, np.pi / 8 * formula.full, np.pi / 8 * formula.variances)
+        return g.add("Div", f, g.add("Sqrt", g.add("Add", variance, g.numbers(1))))
 
     @scores.register
     def _(self, formula: Scaled, x: str) -> str:
@@ -59,22 +58,23 @@ class Formulas:
         if formula.missing:
             scaled = g.add("Where", g.add("IsNaN", x), g.numbers(0), scaled)
         if formula.clip < 1e38:  # the largest float32; a learner that does not clip has 1e150
-            scaled = g.add("Clip", scaled, g.numbers(-formula.clip), g.numbers(formula.clip))
+            scaled = g.add("Clip", scaled, g.number(-formula.clip), g.number(formula.clip))
         f = self.scores(formula.learner, scaled)
         if (formula.mean, formula.deviation) == (0, 1):
             return f
-        return g.add("Add", g.add("Mul", f, g.numbers(formula.deviation)), g.numbers(formula.mean))
+        return g.add("Add", g.times(f, 1, formula.deviation), g.numbers(formula.mean))
 
     @scores.register
     def _(self, formula: Mixture, x: str) -> str:
         g, terms = self.graph, []
+        outputs = 1 if formula.biases is None else len(formula.biases)
         for i, expert in enumerate(formula.experts):
             f = self.scores(expert, x)
             if formula.factors is not None:
                 f = self._logits(f, formula, i)
-            terms.append(g.add("Mul", f, g.numbers(formula.weights[i])))
+            terms.append(g.times(f, outputs, formula.weights[i]))
         if formula.biases is not None:
-            terms.append(g.numbers(formula.biases[None, :]))
+            terms.append(g.numbers(formula.biases))
         return g.add("Sum", *terms)
 
     def _logits(self, f: str, formula: Mixture, i: int) -> str:
@@ -83,10 +83,10 @@ class Formulas:
         if len(formula.biases) > 1:
             first = g.add("Slice", f, g.whole(0), g.whole(formula.centred), g.whole(1))
             f = g.add("Sub", f, g.add("Div", g.sum(first), g.numbers(formula.centred)))
-        f = g.add("Mul", f, g.numbers(formula.factors[i]))
-        return g.add("Clip", f, g.numbers(-formula.clip), g.numbers(formula.clip))
+        f = g.times(f, len(formula.biases), formula.factors[i])
+        return g.add("Clip", f, g.number(-formula.clip), g.number(formula.clip))
 
-    def _variance(self, z: str, full: Floats, variances: Floats) -> str:
+    def _quadratic(self, z: str, full: Floats, variances: Floats) -> str:
         """z'P z for every row."""
         g, n, terms = self.graph, len(full), []
         if n:
@@ -116,20 +116,21 @@ class Formulas:
     def _(self, piece: Inputs, x: str) -> str:
         g = self.graph
         columns = g.add("Slice", x, g.whole(piece.start), g.whole(piece.stop), g.whole(1))
-        return g.add("Mul", columns, g.numbers(piece.scale))
+        return g.times(columns, piece.size, piece.scale)
 
     @piece.register
     def _(self, piece: Constant, x: str) -> str:
         g = self.graph
         rows = g.add("Slice", g.add("Shape", x), g.whole(0), g.whole(1))
-        return g.add("Expand", g.numbers([[1]]), g.add("Concat", rows, g.whole(1), axis=0))
+        return g.add("Expand", g.numbers(1), g.add("Concat", rows, g.whole(1), axis=0))
 
     @piece.register
     def _(self, piece: Fourier, x: str) -> str:
         g = self.graph
         angles = g.add("MatMul", x, g.numbers(piece.frequencies))
-        waves = g.add("Concat", g.add("Sin", angles), g.add("Cos", angles), axis=1)
-        return g.add("Mul", waves, g.numbers(piece.frequencies.shape[1] ** -0.5))
+        quarter = g.add("Add", angles, g.numbers(np.pi / 2))  # many runtimes have no Cos of doubles
+        waves = g.add("Sin", g.add("Concat", angles, quarter, axis=1))
+        return g.times(waves, piece.size, piece.frequencies.shape[1] ** -0.5)
 
     @piece.register
     def _(self, piece: FromKernel, x: str) -> str:
@@ -153,20 +154,17 @@ class Formulas:
             apart = g.add("Sub", g.add("Unsqueeze", x, g.whole(1)), g.numbers(points[None]))
             distances = g.add("ReduceSum", g.add("Abs", apart), g.whole(2), keepdims=0)
             return self._falling(float(kernel.gamma), distances)
-        products = g.add("MatMul", x, g.numbers(points.T))
-        if isinstance(kernel, Polynomial):
-            return g.add("Pow", self._shifted(kernel, products), g.numbers(kernel.degree))
+        if isinstance(kernel, Linear):
+            return g.add("MatMul", x, g.numbers(points.T))
+        assert isinstance(kernel, Polynomial | Sigmoid)
+        products = g.add("MatMul", x, g.numbers(float(kernel.gamma) * points.T))
+        shifted = g.add("Add", products, g.numbers(kernel.coef0))
         if isinstance(kernel, Sigmoid):
-            return g.add("Tanh", self._shifted(kernel, products))
-        assert isinstance(kernel, Linear)
-        return products
+            return g.add("Tanh", shifted)
+        return g.add("Pow", shifted, g.numbers(kernel.degree))
 
     def _falling(self, gamma: float, distances: str) -> str:
         return self.graph.add("Exp", self.graph.add("Mul", distances, self.graph.numbers(-gamma)))
-
-    def _shifted(self, kernel: Polynomial | Sigmoid, products: str) -> str:
-        g = self.graph
-        return g.add("Add", g.add("Mul", products, g.numbers(float(kernel.gamma))), g.numbers(kernel.coef0))
 
     def _squared_distances(self, points: Floats, x: str) -> str:
         """|x - s|^2 from products. Points and rows are moved to the points' mean, where products are small."""
@@ -174,5 +172,5 @@ class Formulas:
         moved, near = g.add("Sub", x, g.numbers(mean)), points - mean
         squares = g.sum(g.add("Mul", moved, moved))
         products = g.add("MatMul", moved, g.numbers(-2 * near.T))
-        both = g.add("Add", squares, g.numbers((near**2).sum(axis=1)[None]))
+        both = g.add("Add", squares, g.numbers((near**2).sum(axis=1)))
         return g.add("Max", g.add("Add", both, products), g.numbers(0))

@@ -43,14 +43,20 @@ class Graph:
         return name
 
     def numbers(self, values: npt.ArrayLike) -> str:
-        """A constant of the graph's type."""
-        wide = np.asarray(values, dtype=np.float64)
+        """A constant of the graph's type, a matrix; a single number is one as well."""
+        return self.constant(self._narrowed(np.atleast_2d(np.asarray(values, dtype=np.float64))))
+
+    def number(self, value: float) -> str:
+        """A constant of the graph's type, a plain number, for operators that need one."""
+        return self.constant(self._narrowed(np.array(value)))
+
+    def _narrowed(self, wide: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
         with np.errstate(over="ignore"):
             narrow = wide.astype(self.dtype)
         if not (np.isfinite(narrow) | ~np.isfinite(wide)).all():
             largest = float(abs(wide).max())
             raise ValueError(f"The model has the number {largest}, which float32 cannot hold: take float64.")
-        return self.constant(narrow)
+        return narrow
 
     def constant(self, values: npt.NDArray[Any]) -> str:
         """A constant of the array's own type; texts are arrays of Python objects."""
@@ -70,6 +76,18 @@ class Graph:
     def whole(self, *values: int) -> str:
         """A constant of whole numbers, such as the axes of an operator."""
         return self.constant(np.array(values, dtype=np.int64))
+
+    def times(self, argument: str, columns: int, number: float) -> str:
+        """A number times a result of this many columns.
+
+        It is no plain number here: onnxruntime would make one operator of a matrix product and a number, in
+        which the number is a float32.
+        """
+        if number == 1:
+            return argument
+        if columns == 1:
+            return self.add("MatMul", argument, self.numbers(number))
+        return self.add("Mul", argument, self.numbers(np.full(columns, number)))
 
     def sum(self, argument: str, axis: int = 1) -> str:
         """The sum over an axis, which stays, with length 1."""

@@ -63,9 +63,9 @@ class _Records:
             return
         for i, part in enumerate(self.model.encoding.time_parts):
             angle = self._angle(value, *PERIODS[part])
-            for wave, operator in enumerate(("Sin", "Cos")):
-                slot = column["times"] + 2 * i + wave
-                self._put(self._narrow(g.add(operator, angle)), [slot])
+            both = g.add("Concat", angle, g.add("Add", angle, g.constant(np.array([[np.pi / 2]]))), axis=1)
+            first = column["times"] + 2 * i
+            self._put(self._narrow(g.add("Sin", both)), [first, first + 1])  # sine and cosine
 
     def _angle(self, moment: str, length: float, start: float) -> str:
         """The place in the period, as an angle, in double."""
