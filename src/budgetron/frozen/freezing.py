@@ -64,6 +64,7 @@ def freeze(estimator: Any) -> Frozen:
         labels is not None and model.learner.probabilistic,
         now.encoding_,
         None if names is None else [str(name) for name in names],
+        model,
     )
 
 

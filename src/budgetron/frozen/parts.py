@@ -159,3 +159,4 @@ class Frozen:
     probabilistic: bool
     encoding: Any  # how records become rows, or None
     names: list[str] | None  # of the columns, if they have any
+    model: Any  # the copy of the model that was frozen
