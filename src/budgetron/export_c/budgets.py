@@ -24,7 +24,7 @@ static inline uint64_t ${p}_upper(uint64_t a, uint64_t b) {
 }
 
 /* A random number of 0 .. n - 1: Philox4x64-10, number m->drawn of the seed. */
-static inline int ${p}_below(${p}_model *m, int n) {
+static inline int ${p}_below(${p}_state *m, int n) {
   uint64_t c[4] = {m->drawn / 4 + 1, 0, 0, 0}, k0 = UINT64_C($seed), k1 = 0;
   for (int round = 0; round < 10; ++round) {
     const uint64_t upper0 = ${p}_upper(UINT64_C(0xD2E7470EE14C6C93), c[0]);
@@ -80,7 +80,7 @@ APPEND = """\
 SAMPLE = """\
   const int gone = ${p}_below(m, $B);
   for (int i = 0; i < $C * $B; ++i) {
-    const ${p}_real v = m->alpha[i] * $factor;
+    const ${p}_real v = m->alpha[i] + m->alpha[i] * $more;
     m->alpha[i] = v < -$cap ? -$cap : v > $cap ? $cap : v;
   }
   ${p}_put(m, gone, x, beta, plus, minus);
@@ -183,8 +183,8 @@ def _forget(source: Source, learner: Any, task: Task, state: Any, words: Any) ->
 def _sample(source: Source, learner: Any, task: Task, state: Any, words: Any) -> BudgetCode:
     B = words["B"]
     cap = min(learner.budget.cap * task.unit(learner.rule), LARGEST_CAP[source.single])
-    factor = source.number(1 / (1 - 1 / B) if B > 1 else 1)
-    text = source.text(APPEND + SAMPLE, factor=factor, cap=source.number(cap), **words)
+    more = source.number(1 / (B - 1) if B > 1 else 0)  # 1 / (1 - 1/B) = 1 + 1 / (B - 1)
+    text = source.text(APPEND + SAMPLE, more=more, cap=source.number(cap), **words)
     return _drawn(source, state, text, B)
 
 

@@ -35,8 +35,8 @@ def to_c(
     * ``void model_probabilities(const model_real *scores, model_real *p)``, if the learner has probabilities;
     * ``model_real model_predict(const model_real *x)`` for a regressor.
 
-    With ``learn``, the state is a struct ``model_model`` that starts as ``model_start``. Functions have a pointer
-    to it as their first argument, and ``int model_learn(model_model *m, const model_real *x, int label)`` learns
+    With ``learn``, the state is a struct ``model_state`` that starts as ``model_start``. Functions have a pointer
+    to it as their first argument, and ``int model_learn(model_state *m, const model_real *x, int label)`` learns
     one row; ``label`` is a place in ``model_labels``, or the target. It returns 0, with nothing changed, if the
     row is refused because a number is too large.
 
@@ -75,7 +75,7 @@ def to_c(
         scores = write_learner(source, frozen)
     else:
         scores = Formulas(source, frozen.outputs, frozen.n_features).scores(frozen.formula)
-    _write_predict(source, frozen, scores, "const ${p}_model *m, " if learn else "")
+    _write_predict(source, frozen, scores, "const ${p}_state *m, " if learn else "")
     return _head(source, frozen, shown(model.learner_)) + "".join(source.pieces) + "\n#endif\n"
 
 

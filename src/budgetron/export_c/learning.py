@@ -27,12 +27,12 @@ COMMON = """
 static inline int ${p}_within(${p}_real v) { return $fabs(v) <= $largest; }
 """
 KERNELIZED = """
-static inline void ${p}_put(${p}_model *m, int i, const ${p}_real *x, ${p}_real beta, int plus, int minus) {
+static inline void ${p}_put(${p}_state *m, int i, const ${p}_real *x, ${p}_real beta, int plus, int minus) {
   for (int j = 0; j < $d; ++j) m->vectors[i * $d + j] = x[j];
   for (int c = 0; c < $C; ++c) m->alpha[c * $B + i] = c == plus ? beta : c == minus ? -beta : 0;
 }
 
-static inline void ${p}_scores(const ${p}_model *m, const ${p}_real *x, ${p}_real *f) {
+static inline void ${p}_scores(const ${p}_state *m, const ${p}_real *x, ${p}_real *f) {
   for (int c = 0; c < $C; ++c) f[c] = 0;
   for (int i = 0; i < m->size; ++i) {
     const ${p}_real k = $kernel(x, m->vectors + i * $d);
@@ -40,7 +40,7 @@ static inline void ${p}_scores(const ${p}_model *m, const ${p}_real *x, ${p}_rea
   }
 }
 
-static inline int ${p}_step(${p}_model *m, const ${p}_real *x, $argument) {
+static inline int ${p}_step(${p}_state *m, const ${p}_real *x, $argument) {
   ${p}_real k[$B], f[$C], norm = 0;
   for (int j = 0; j < $d; ++j) norm += x[j] * x[j];
   if (!(norm <= $norm)) return 0;
@@ -58,7 +58,7 @@ $insert  return 1;
 }
 """
 MAPPED = """
-static inline void ${p}_scores(const ${p}_model *m, const ${p}_real *x, ${p}_real *f) {
+static inline void ${p}_scores(const ${p}_state *m, const ${p}_real *x, ${p}_real *f) {
   ${p}_real z[$m];
   $features(x, z);
   for (int c = 0; c < $C; ++c) {
@@ -67,7 +67,7 @@ static inline void ${p}_scores(const ${p}_model *m, const ${p}_real *x, ${p}_rea
   }
 $moderate}
 
-static inline int ${p}_step(${p}_model *m, const ${p}_real *x, $argument) {
+static inline int ${p}_step(${p}_state *m, const ${p}_real *x, $argument) {
   ${p}_real z[$m], f[$C], self = 0;
   $features(x, z);
   for (int i = 0; i < $m; ++i) self += z[i] * z[i];
@@ -128,7 +128,7 @@ TARGET_ERROR = """\
   if (!${p}_within(f[0])) return 0;
 """
 SCALE = """
-static inline void ${p}_scale(const ${p}_model *m, const ${p}_real *x, ${p}_real *z) {
+static inline void ${p}_scale(const ${p}_state *m, const ${p}_real *x, ${p}_real *z) {
   for (int j = 0; j < $d; ++j) {
     z[j] = 0;
     if (x[j] != x[j] || !(m->squares[j] > 0)) continue; /* missing, or constant so far */
@@ -137,7 +137,7 @@ static inline void ${p}_scale(const ${p}_model *m, const ${p}_real *x, ${p}_real
   }
 }
 
-static inline void ${p}_count(${p}_model *m, const ${p}_real *x) {
+static inline void ${p}_count(${p}_state *m, const ${p}_real *x) {
   ++m->rows;
   for (int j = 0; j < $d; ++j) {
     if (x[j] != x[j]) {
@@ -150,7 +150,7 @@ static inline void ${p}_count(${p}_model *m, const ${p}_real *x) {
   }
 }
 
-static inline void ${p}_scaled_scores(const ${p}_model *m, const ${p}_real *x, ${p}_real *f) {
+static inline void ${p}_scaled_scores(const ${p}_state *m, const ${p}_real *x, ${p}_real *f) {
   ${p}_real z[$d];
   ${p}_scale(m, x, z);
   ${p}_scores(m, z, f);
@@ -172,7 +172,7 @@ TARGET = """\
 """
 LEARN = """
 /* Learns the row x; $what. Returns 1, or 0 with nothing changed if a number is too large or not finite. */
-static inline int ${p}_learn(${p}_model *m, const ${p}_real *x, $argument) {
+static inline int ${p}_learn(${p}_state *m, const ${p}_real *x, $argument) {
 $body}
 """
 
@@ -227,9 +227,9 @@ class _Writer:
         declared = "".join(f"  {declared};\n" for declared, _ in fields)
         values = ",\n".join("{0}" if value.replace(" ", "") == "{\n}" else value for _, value in fields)
         self.source.add(
-            "\n/* All that learning changes. Copy the model that was exported: ${p}_model m = ${p}_start; */\n"
-            "typedef struct {\n$declared} ${p}_model;\n\n"
-            "static const ${p}_model ${p}_start = {$values};\n",
+            "\n/* All that learning changes. Copy the model that was exported: ${p}_state m = ${p}_start; */\n"
+            "typedef struct {\n$declared} ${p}_state;\n\n"
+            "static const ${p}_state ${p}_start = {$values};\n",
             declared=declared,
             values=values,
         )
@@ -257,12 +257,12 @@ class _Writer:
         return "1" if isinstance(learner.kernel, Gaussian | Laplacian) else f"{kernel}(x, x)"
 
     def _add_rule(self, rule: Any, coefficients: str, count: int) -> None:
-        factor = rules.shrink(self.source, rule)
-        loop = f"  for (int i = 0; i < {count}; ++i) {coefficients}[i] *= {factor};\n"
+        share = rules.shrink(self.source, rule)
+        loop = f"  for (int i = 0; i < {count}; ++i) {coefficients}[i] -= {share} * {coefficients}[i];\n"
         self.words |= {
             "question": rules.question(self.source, self.task),
             "step": rules.step(self.source, rule, self.task, self.words["square"]),
-            "shrink": "" if factor is None else loop,
+            "shrink": "" if share is None else loop,
         }
 
     # ---- explicit features

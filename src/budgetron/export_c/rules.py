@@ -32,7 +32,7 @@ TARGETS = """\
   const int mistake = fx != y, plus = 0, minus = -1;
 """
 POSSIBLE = """\
-  (void)mistake;
+  (void)mistake, (void)fx;
   if (!(${p}_within(beta) && beta * beta * kxx <= $square)) return 0;
 """
 
@@ -56,9 +56,12 @@ def step(source: Source, rule: Any, task: Task, square: str) -> str:
 
 
 def shrink(source: Source, rule: Any) -> str | None:
-    """The factor of f before a step; None for 1."""
+    """The share of f that is taken away before a step; None for nothing.
+
+    1 minus the share would be rounded, always to the same side, and a float would drift.
+    """
     lam = getattr(rule, "lam", 0.0)
-    return source.number(1 - rule.eta * lam) if lam else None
+    return source.number(rule.eta * lam) if lam else None
 
 
 def _beta(source: Source, rule: Any, task: Task) -> str:
