@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +30,8 @@ static inline int ${p}_below(${p}_state *m, int n) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t upper0 = ${p}_upper(UINT64_C(0xD2E7470EE14C6C93), c[0]);
     const uint64_t upper1 = ${p}_upper(UINT64_C(0xCA5A826395121157), c[2]);
-    const uint64_t lower0 = UINT64_C(0xD2E7470EE14C6C93) * c[0], lower1 = UINT64_C(0xCA5A826395121157) * c[2];
+    const uint64_t lower0 = UINT64_C(0xD2E7470EE14C6C93) * c[0];
+    const uint64_t lower1 = UINT64_C(0xCA5A826395121157) * c[2];
     c[0] = upper1 ^ c[1] ^ k0;
     c[1] = lower1;
     c[2] = upper0 ^ c[3] ^ k1;
@@ -128,74 +130,78 @@ class BudgetCode:
     before: str = ""
 
 
-def budget_code(source: Source, learner: Any, task: Task, state: dict[str, Any], words: dict[str, Any]) -> BudgetCode:
-    """The budget of a kernel learner; ``words`` has the kernel, the sizes and the limits."""
-    budget = learner.budget
-    kinds = {
-        Stop: _stop,
-        RemoveRandom: _remove_random,
-        RemoveOldest: _remove_oldest,
-        Forget: _forget,
-        SampleUniform: _sample,
-        Project: _project,
-    }
-    if type(budget) not in kinds:
-        names = ", ".join(kind.__name__ for kind in kinds)
-        raise TypeError(f"The budget {type(budget).__name__} cannot learn in C: take one of {names}.")
-    if budget.budget is None:
-        raise ValueError(f"{type(budget).__name__} without a budget cannot learn in C, where memory is fixed.")
-    return kinds[type(budget)](source, learner, task, state, words | {"B": budget.budget})
+class Budgets:
+    """Writes the budget of a kernel learner; ``words`` has the kernel, the sizes and the limits."""
 
+    def __init__(
+        self, source: Source, learner: Any, task: Task, state: dict[str, Any], words: dict[str, Any]
+    ) -> None:
+        self.source, self.state = source, state
+        self.unit = task.unit(learner.rule)
+        self.budget = learner.budget
+        self.words = words | {"B": getattr(learner.budget, "budget", None)}
 
-def _stop(source: Source, learner: Any, task: Task, state: Any, words: Any) -> BudgetCode:
-    return BudgetCode(words["B"], [], source.text(APPEND, **words))
+    def code(self) -> BudgetCode:
+        """The fields and the statements of the budget."""
+        kinds: dict[type, Callable[[], BudgetCode]] = {
+            Stop: self._stop,
+            RemoveRandom: self._remove_random,
+            RemoveOldest: self._remove_oldest,
+            Forget: self._forget,
+            SampleUniform: self._sample,
+            Project: self._project,
+        }
+        name = type(self.budget).__name__
+        if type(self.budget) not in kinds:
+            known = ", ".join(kind.__name__ for kind in kinds)
+            raise ValueError(f"The budget {name} cannot learn in C: take one of {known}.")
+        if self.words["B"] is None:
+            raise ValueError(f"{name} without a budget cannot learn in C, where memory is fixed.")
+        return kinds[type(self.budget)]()
 
+    def _text(self, piece: str, **words: Any) -> str:
+        return self.source.text(piece, **self.words, **words)
 
-def _remove_random(source: Source, learner: Any, task: Task, state: Any, words: Any) -> BudgetCode:
-    put = "  ${p}_put(m, ${p}_below(m, $B), x, beta, plus, minus);\n"
-    return _drawn(source, state, source.text(APPEND + put, **words), words["B"])
+    def _stop(self) -> BudgetCode:
+        return BudgetCode(self.words["B"], [], self._text(APPEND))
 
+    def _remove_random(self) -> BudgetCode:
+        put = "  ${p}_put(m, ${p}_below(m, $B), x, beta, plus, minus);\n"
+        return self._drawn(self._text(APPEND + put))
 
-def _drawn(source: Source, state: Any, insert: str, B: int) -> BudgetCode:
-    [drawn], [seed] = state["random.drawn"], state["random.seed"]
-    fields = [("uint64_t drawn", f"UINT64_C({drawn})")]
-    return BudgetCode(B, fields, insert, source.text(RANDOM, seed=seed))
+    def _drawn(self, insert: str) -> BudgetCode:
+        [drawn], [seed] = self.state["random.drawn"], self.state["random.seed"]
+        fields = [("uint64_t drawn", f"UINT64_C({drawn})")]
+        return BudgetCode(self.words["B"], fields, insert, self.source.text(RANDOM, seed=seed))
 
+    def _remove_oldest(self) -> BudgetCode:
+        put = "  ${p}_put(m, m->oldest, x, beta, plus, minus);\n  m->oldest = (m->oldest + 1) % $B;\n"
+        return BudgetCode(self.words["B"], [self._oldest()], self._text(APPEND + put))
 
-def _remove_oldest(source: Source, learner: Any, task: Task, state: Any, words: Any) -> BudgetCode:
-    put = "  ${p}_put(m, m->oldest, x, beta, plus, minus);\n  m->oldest = (m->oldest + 1) % $B;\n"
-    return BudgetCode(words["B"], [_oldest(state)], source.text(APPEND + put, **words))
+    def _oldest(self) -> tuple[str, str]:
+        """The place of the oldest support vector; the others follow in a ring."""
+        births = self.state["expansion.births"]
+        return "int oldest", str(int(np.argmin(births)) if len(births) else 0)
 
+    def _forget(self) -> BudgetCode:
+        [M], [Q] = self.state["forget.M"], self.state["forget.Q"]
+        slack = ("${p}_real slack", self.source.number(15 / 32 * float(M) - Q))
+        text = self._text(FORGET, gain=self.source.number(15 / 32))
+        return BudgetCode(self.words["B"], [self._oldest(), slack], text)
 
-def _oldest(state: Any) -> tuple[str, str]:
-    """The place of the oldest support vector; the others follow in a ring."""
-    births = state["expansion.births"]
-    return "int oldest", str(int(np.argmin(births)) if len(births) else 0)
+    def _sample(self) -> BudgetCode:
+        B, cap = self.words["B"], min(self.budget.cap * self.unit, LARGEST_CAP[self.source.single])
+        more = self.source.number(1 / (B - 1) if B > 1 else 0)  # 1 / (1 - 1/B) = 1 + 1 / (B - 1)
+        return self._drawn(self._text(APPEND + SAMPLE, more=more, cap=self.source.number(cap)))
 
-
-def _forget(source: Source, learner: Any, task: Task, state: Any, words: Any) -> BudgetCode:
-    [M], [Q] = state["forget.M"], state["forget.Q"]
-    slack = ("${p}_real slack", source.number(15 / 32 * float(M) - Q))
-    text = source.text(FORGET, gain=source.number(15 / 32), **words)
-    return BudgetCode(words["B"], [_oldest(state), slack], text)
-
-
-def _sample(source: Source, learner: Any, task: Task, state: Any, words: Any) -> BudgetCode:
-    B = words["B"]
-    cap = min(learner.budget.cap * task.unit(learner.rule), LARGEST_CAP[source.single])
-    more = source.number(1 / (B - 1) if B > 1 else 0)  # 1 / (1 - 1/B) = 1 + 1 / (B - 1)
-    text = source.text(APPEND + SAMPLE, more=more, cap=source.number(cap), **words)
-    return _drawn(source, state, text, B)
-
-
-def _project(source: Source, learner: Any, task: Task, state: Any, words: Any) -> BudgetCode:
-    budget, B = learner.budget, words["B"]
-    if budget.rank is not None:
-        raise TypeError("Project with a rank (nogd) cannot learn in C: take it without a rank.")
-    eta = source.number(budget.eta or 0)
-    if budget.U is not None:
-        loss = "(y * fx < 1 ? 1 - y * fx : 0)"
-        eta = f"(2 * {loss} - P - {source.number(0.5)}) / {source.number(2 * budget.U)}"
-    inside = source.number(1e-5 if source.single else 1e-10)
-    fields = [(f"${{p}}_real L[{B * (B + 1) // 2}]", source.braces(state["span.L"]))]
-    return BudgetCode(B, fields, source.text(PROJECT, eta=eta, inside=inside, **words))
+    def _project(self) -> BudgetCode:
+        number, B = self.source.number, self.words["B"]
+        if self.budget.rank is not None:
+            raise ValueError("Project with a rank (nogd) cannot learn in C: take it without a rank.")
+        eta = number(self.budget.eta or 0)
+        if self.budget.U is not None:
+            loss = "(y * fx < 1 ? 1 - y * fx : 0)"
+            eta = f"(2 * {loss} - P - {number(0.5)}) / {number(2 * self.budget.U)}"
+        inside = number(1e-5 if self.source.single else 1e-10)
+        fields = [(f"${{p}}_real L[{B * (B + 1) // 2}]", self.source.braces(self.state["span.L"]))]
+        return BudgetCode(B, fields, self._text(PROJECT, eta=eta, inside=inside))

@@ -17,28 +17,27 @@ from budgetron.export_c.source import Source
 from budgetron.frozen.freezing import freeze
 from budgetron.frozen.parts import Frozen
 
-KEYWORDS = """
-auto break case char const continue default do double else enum extern float for goto if inline int long register
-restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
-""".split()
+KEYWORDS = (
+    "auto break case char const continue default do double else enum extern float for goto if inline int "
+    "long register restrict return short signed sizeof static struct switch typedef union unsigned void "
+    "volatile while"
+)
 
 
-def to_c(
-    model: Any, *, name: str = "model", dtype: npt.DTypeLike = np.float32, learn: bool = False
-) -> str:
+def to_c(model: Any, *, name: str = "model", dtype: npt.DTypeLike = np.float32, learn: bool = False) -> str:
     """The fitted model as one C99 header, which needs nothing but ``math.h`` and allocates nothing.
 
     The functions of the header, for the name "model":
 
-    * ``int model_predict(const model_real *x, model_real *scores)`` for a classifier: the place of the label in
-      ``model_labels``, and the scores as of ``decision_function``;
-    * ``void model_probabilities(const model_real *scores, model_real *p)``, if the learner has probabilities;
-    * ``model_real model_predict(const model_real *x)`` for a regressor.
+    * a classifier has ``int model_predict(const model_real *x, model_real *scores)``: the place of the
+      label in ``model_labels``, and the scores as of ``decision_function``;
+    * ``void model_probabilities(const model_real *scores, model_real *p)``, if there are probabilities;
+    * a regressor has ``model_real model_predict(const model_real *x)``.
 
-    With ``learn``, the state is a struct ``model_state`` that starts as ``model_start``. Functions have a pointer
-    to it as their first argument, and ``int model_learn(model_state *m, const model_real *x, int label)`` learns
-    one row; ``label`` is a place in ``model_labels``, or the target. It returns 0, with nothing changed, if the
-    row is refused because a number is too large.
+    With ``learn``, the model is a struct ``model_state``, which starts as ``model_start``. Functions have a
+    pointer to it as their first argument. ``int model_learn(model_state *m, const model_real *x, int
+    label)`` learns one row; ``label`` is a place in ``model_labels``, or the target ``model_real y``. It
+    returns 0, with nothing changed, if a number is too large or not finite.
 
     Parameters
     ----------
@@ -51,9 +50,10 @@ def to_c(
     learn : bool
         Whether the model goes on learning. That is written for kernel learners with the budgets
         :class:`~budgetron.RemoveRandom` (``rbp``), :class:`~budgetron.RemoveOldest`,
-        :class:`~budgetron.Stop`, :class:`~budgetron.Forget`, :class:`~budgetron.SampleUniform` (``bogd``) and
-        :class:`~budgetron.Project`, and for explicit features that do not learn, with a scalar rule
-        (``fogd``) or ``Kalman(covariance="diagonal")``; all also inside :class:`~budgetron.Standardised`.
+        :class:`~budgetron.Stop`, :class:`~budgetron.Forget`, :class:`~budgetron.SampleUniform`
+        (``bogd``) and :class:`~budgetron.Project`, and for explicit features that do not learn, with a
+        scalar rule (``fogd``) or ``Kalman(covariance="diagonal")``; all of these also inside
+        :class:`~budgetron.Standardised`.
 
     Returns
     -------
@@ -104,8 +104,8 @@ static inline ${p}_real ${p}_predict(${state}const ${p}_real *x) {
 }
 """
 CLASSIFICATION = """
-/* The place of the predicted label of the row x in ${p}_labels. The scores are those of the labels; if there are two
- * labels, there is one score, which is positive for the second. */
+/* The place of the predicted label of the row x in ${p}_labels. The scores are those of the labels; of two
+ * labels there is one score, which is positive for the second. */
 static inline int ${p}_predict(${state}const ${p}_real *x, ${p}_real *scores) {
   ${p}_real f[$outputs];
   $call;
@@ -158,8 +158,8 @@ def _comment(text: str) -> str:
 
 def _labels(source: Source, classes: npt.NDArray[Any]) -> str:
     kind, values = _label_values(classes)
-    name = f"{source.prefix}_labels"
-    return f"enum {{ {source.prefix}_classes = {len(values)} }};\n{kind}{name}[{len(values)}] = {{{', '.join(values)}}};\n"
+    p, count = source.prefix, len(values)
+    return f"enum {{ {p}_classes = {count} }};\n{kind}{p}_labels[{count}] = {{{', '.join(values)}}};\n"
 
 
 def _label_values(classes: npt.NDArray[Any]) -> tuple[str, list[str]]:
@@ -170,7 +170,7 @@ def _label_values(classes: npt.NDArray[Any]) -> tuple[str, list[str]]:
         return "static const long long ", [f"{int(label)}LL" for label in labels]
     if classes.dtype.kind == "f":
         return "static const double ", [repr(float(label)) for label in labels]
-    raise TypeError(f"Labels of type {type(labels[0]).__name__} cannot be exported: use texts or numbers.")
+    raise ValueError(f"Labels of type {type(labels[0]).__name__} cannot be exported: use texts or numbers.")
 
 
 def _c_text(text: str) -> str:
@@ -206,7 +206,11 @@ def _write_predict(source: Source, model: Frozen, scores: str, state: str) -> No
 
 
 def _checked_name(name: Any) -> str:
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in KEYWORDS:
+    if (
+        not isinstance(name, str)
+        or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)
+        or f" {name} " in f" {KEYWORDS} "
+    ):
         raise ValueError(
             f"name must be a C identifier that begins with a letter, such as 'model', got {shown(name)}."
         )

@@ -101,7 +101,7 @@ class Formulas:
     @singledispatchmethod
     def scores(self, formula: Any) -> str:
         """Write the function of the scores; its name."""
-        raise TypeError(f"{type(formula).__name__} cannot be exported to C.")
+        raise ValueError(f"{type(formula).__name__} cannot be exported to C.")
 
     @scores.register
     def _(self, formula: Expansion) -> str:
@@ -122,7 +122,7 @@ class Formulas:
         return s.function("f", WEIGHTED, features=features, coef=coef, moderate=moderate, **words)
 
     def _quadratic(self, full: Floats, variances: Floats) -> str:
-        """S += z'P z. Of the full block, the lower triangle is stored, with both of two equal entries in one."""
+        """S += z'P z. Of the full block the lower triangle is stored, with the sum of two equal entries."""
         s, n, text = self.source, len(full), ""
         if n:
             lower = np.where(np.eye(n, dtype=bool), full, full + full.T)[np.tril_indices(n)]
@@ -185,9 +185,9 @@ class Formulas:
         return self._features[id(features)]
 
     @singledispatchmethod
-    def piece(self, piece: Any, at: int) -> str:
+    def piece(self, piece: Any, at: int) -> str:  # noqa: ARG002
         """The statements that write a piece to z + at."""
-        raise TypeError(f"{type(piece).__name__} cannot be exported to C.")
+        raise ValueError(f"{type(piece).__name__} cannot be exported to C.")
 
     @piece.register
     def _(self, piece: Inputs, at: int) -> str:
@@ -195,7 +195,7 @@ class Formulas:
         return f"  for (int j = 0; j < {piece.size}; ++j) z[{at} + j] = {scale}x[{piece.start} + j];\n"
 
     @piece.register
-    def _(self, piece: Constant, at: int) -> str:
+    def _(self, piece: Constant, at: int) -> str:  # noqa: ARG002
         return f"  z[{at}] = 1;\n"
 
     @piece.register

@@ -8,7 +8,7 @@ import numpy as np
 
 from budgetron._tasks import Labels, Task
 from budgetron.export_c import rules
-from budgetron.export_c.budgets import budget_code
+from budgetron.export_c.budgets import Budgets
 from budgetron.export_c.formulas import Formulas
 from budgetron.export_c.source import Source
 from budgetron.features._map import FeatureMap
@@ -211,7 +211,7 @@ class _Writer:
         elif isinstance(learner, Mapped):
             own, code = self._mapped(learner, native, formula)
         else:
-            raise TypeError(
+            raise ValueError(
                 f"The learner {type(learner).__name__} cannot learn in C: take a kernel learner or one on "
                 "explicit features, alone or in Standardised."
             )
@@ -227,7 +227,7 @@ class _Writer:
         declared = "".join(f"  {declared};\n" for declared, _ in fields)
         values = ",\n".join("{0}" if value.replace(" ", "") == "{\n}" else value for _, value in fields)
         self.source.add(
-            "\n/* All that learning changes. Copy the model that was exported: ${p}_state m = ${p}_start; */\n"
+            "\n/* All that learning changes. It starts as it was exported: ${p}_state m = ${p}_start; */\n"
             "typedef struct {\n$declared} ${p}_state;\n\n"
             "static const ${p}_state ${p}_start = {$values};\n",
             declared=declared,
@@ -239,7 +239,7 @@ class _Writer:
     def _kernelized(self, learner: Kernelized, native: Any) -> tuple[Fields, str]:
         s, state = self.source, native.state()
         kernel = Formulas(s, self.frozen.outputs, self.frozen.n_features).kernel(learner.kernel)
-        budget = budget_code(s, learner, self.task, state, self.words | {"kernel": kernel})
+        budget = Budgets(s, learner, self.task, state, self.words | {"kernel": kernel}).code()
         d, C, B = self.frozen.n_features, self.frozen.outputs, budget.size
         order = np.argsort(np.argsort(state["expansion.births"]))  # from age to the place in the core
         vectors, coef = native.support_vectors(d)[order], np.zeros((C, B))
@@ -249,7 +249,12 @@ class _Writer:
             (f"${{p}}_real vectors[{B * d}]", s.braces(vectors)),
             (f"${{p}}_real alpha[{C * B}]", s.braces(coef)),
         ]
-        self.words |= {"B": B, "kernel": kernel, "self": self._self(learner, kernel), "insert": budget.insert}
+        self.words |= {
+            "B": B,
+            "kernel": kernel,
+            "self": self._self(learner, kernel),
+            "insert": budget.insert,
+        }
         self._add_rule(learner.rule, "m->alpha", C * B)
         return fields + budget.fields, budget.before + KERNELIZED
 
@@ -270,14 +275,14 @@ class _Writer:
     def _mapped(self, learner: Mapped, native: Any, formula: Weighted) -> tuple[Fields, str]:
         s, m, C = self.source, formula.features.size, self.frozen.outputs
         if _learns(learner.features):
-            raise TypeError("A Nystrom map cannot learn in C: take a Fourier map.")
+            raise ValueError("A Nystrom map cannot learn in C: take a Fourier map.")
         features = Formulas(s, C, self.frozen.n_features).features(formula.features)
         fields = [(f"${{p}}_real w[{C * m}]", s.braces(formula.coef))]
         self.words |= {"m": m, "features": features, "moderate": ""}
         if isinstance(learner.rule, Kalman):
             full, variances = native.covariance()
             if len(full):
-                raise TypeError('A Kalman filter can learn in C with covariance="diagonal" only.')
+                raise ValueError('A Kalman filter can learn in C with covariance="diagonal" only.')
             fields.append((f"${{p}}_real variance[{m}]", s.braces(variances)))
             self.words["body"] = self._kalman(learner.rule)
         else:
@@ -298,7 +303,7 @@ class _Writer:
     def _statistics(self, state: dict[str, Any]) -> Fields:
         [kind] = state["scaled.kind"]
         if kind == 2:
-            raise TypeError("A model of sparse rows cannot learn in C.")
+            raise ValueError("A model of sparse rows cannot learn in C.")
         s, d = self.source, self.frozen.n_features
         [rows] = state.get("scaled.rows", [0])
         missing = state.get("scaled.missing", np.zeros(d))

@@ -84,9 +84,9 @@ def _beta(source: Source, rule: Any, task: Task) -> str:
         return f"beta = y * fx <= {source.number(rule.margin)} ? {unit} * y : 0"
     if type(rule) is Perceptron:
         return f"beta = mistake ? {unit} * y : 0"
-    raise TypeError(
-        f"The rule {type(rule).__name__} cannot learn in C: take Perceptron, MarginPerceptron, PA or OGD, or "
-        'Kalman(covariance="diagonal") on features.'
+    raise ValueError(
+        f"The rule {type(rule).__name__} cannot learn in C: take Perceptron, MarginPerceptron, PA or OGD, "
+        'or Kalman(covariance="diagonal") on features.'
     )
 
 
@@ -113,5 +113,5 @@ def _slope(source: Source, loss: Loss) -> str:
     if isinstance(loss, EpsilonInsensitive):
         return f"$fabs(fx - y) > {source.number(loss.epsilon)} ? (${{p}}_real)({sign}) : 0"
     if type(loss) not in slopes:
-        raise TypeError(f"The loss {type(loss).__name__} cannot learn in C.")
+        raise ValueError(f"The loss {type(loss).__name__} cannot learn in C.")
     return slopes[type(loss)]

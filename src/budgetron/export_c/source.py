@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from string import Template
 from textwrap import fill
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +15,8 @@ FUNCTIONS = ("cos", "exp", "fabs", "pow", "sin", "sqrt", "tanh")
 class Source:
     """Pieces of C, in order.
 
-    In a piece, ``$p`` is the prefix of all names, ``$f`` the suffix of numbers, and ``$exp`` the function of
-    the type of the numbers, which is float or double.
+    In a piece, ``$p`` is the prefix of all names, ``$f`` the suffix of numbers, and ``$exp`` the function
+    for the type of the numbers, float or double.
     """
 
     def __init__(self, prefix: str, dtype: npt.DTypeLike) -> None:
@@ -38,7 +39,7 @@ class Source:
         return Template(piece).substitute(self._words, **{k: str(v) for k, v in words.items()})
 
     def function(self, kind: str, piece: str, /, **words: object) -> str:
-        """Append a function, which the piece calls ``$name``; its name. Equal functions are written once."""
+        """Append a function, called ``$name`` in the piece; its name. Equal functions are written once."""
         key = self.text(piece, name="$name", **words)
         if key not in self._made:
             self._made[key] = f"{self.prefix}_{kind}{len(self._made)}"
@@ -61,7 +62,9 @@ class Source:
     def number(self, value: float) -> str:
         """A number of the type, which is read back exactly."""
         with np.errstate(over="ignore"):
-            own = self.dtype.type(value)
+            own: Any = np.asarray(value, self.dtype)[()]
         if not np.isfinite(own):
-            raise ValueError(f"The model has the number {value}, which a {self._words['real']} cannot hold.")
+            raise ValueError(
+                f"The model has the number {value}, which a {self._words['real']} cannot hold."
+            )
         return (str(own) if "." in str(own) or "e" in str(own) else f"{own}.0") + self._words["f"]

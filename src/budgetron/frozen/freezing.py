@@ -91,7 +91,7 @@ class _Freezing:
             return self._scaled(learner, native)
         if isinstance(learner, Stacked):
             return self._mixture(learner, native)
-        raise TypeError(f"The learner {type(learner).__name__} cannot be exported.")
+        raise ValueError(f"The learner {type(learner).__name__} cannot be exported.")
 
     def _expansion(self, kernel: Kernel, native: Any) -> Expansion:
         vectors, coef = native.support_vectors(self.model.n_features), native.dual_coef()
@@ -114,7 +114,11 @@ class _Freezing:
         return self._maps[id(native)][1]
 
     def _scaled(self, learner: Standardised | Ranged, native: Any) -> Scaled:
-        state = {name.removeprefix("scaled."): v for name, v in native.state().items() if name.startswith("scaled.")}
+        state = {
+            name.removeprefix("scaled."): v
+            for name, v in native.state().items()
+            if name.startswith("scaled.")
+        }
         shift, factor = _scales(state, self.model.n_features)
         clip, missing = getattr(learner, "clip", LARGEST), isinstance(learner, Standardised)
         inner = self.formula(learner.learner, native.inner)
@@ -132,13 +136,13 @@ class _Freezing:
         if not hasattr(task, "n_classes"):
             return Mixture(experts, weights)
         first = task if self.model._first is None else self.model._first[1]
-        halved = first.n_classes == 2 < task.n_classes  # type: ignore[union-attr]
+        halved = first.n_classes == 2 < task.n_classes
         [rows] = state["stacked.rows"]
         roots = np.sqrt(state["stacked.squares"] / max(rows, 1))
         factors = np.divide(1, roots, out=np.zeros(len(experts)), where=roots > 0)
         factors[[part.probabilistic for part in learner.learners]] = 1
         clip = LARGEST_LOGIT / 2 if halved else LARGEST_LOGIT
-        return Mixture(experts, weights, biases, factors, first.n_classes, clip)  # type: ignore[union-attr]
+        return Mixture(experts, weights, biases, factors, first.n_classes, clip)
 
 
 class _FreezingMap:
@@ -175,7 +179,7 @@ class _FreezingMap:
         else:
             frequencies = native.frequencies(self.n_features)
             if not frequencies.size:
-                raise TypeError(f"The feature map {type(description).__name__} cannot be exported.")
+                raise ValueError(f"The feature map {type(description).__name__} cannot be exported.")
             yield Fourier(frequencies)
 
     def _inputs(self, description: Identity, native: Any, later: list[Inputs]) -> Iterator[Piece]:
@@ -196,7 +200,7 @@ class _FreezingMap:
 def known_kernel(kernel: Any) -> Kernel:
     """The kernel, if its formula is known."""
     if type(kernel) not in KERNELS:
-        raise TypeError(f"The kernel {type(kernel).__name__} cannot be exported.")
+        raise ValueError(f"The kernel {type(kernel).__name__} cannot be exported.")
     return kernel  # type: ignore[no-any-return]
 
 

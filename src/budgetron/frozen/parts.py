@@ -44,7 +44,7 @@ class Fourier:
 
     @property
     def size(self) -> int:
-        return 2 * self.frequencies.shape[1]
+        return 2 * int(self.frequencies.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class FromKernel:
 
     @property
     def size(self) -> int:
-        return self.matrix.shape[0]
+        return len(self.matrix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +133,8 @@ class Scaled:
 class Mixture:
     """f_c(x) = biases[c] + sum_i weights[i] l_ic, l the scores of the experts.
 
-    For labels, l is first centred over the first ``centred`` classes (if there are more than two), multiplied
-    by ``factors`` and clipped to -clip .. clip.
+    For labels, l is first centred over the first ``centred`` classes (if there are more than two),
+    multiplied by ``factors`` and clipped to -clip .. clip.
     """
 
     experts: tuple[Formula, ...]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron._exports import exported
+from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.features._map import FeatureMap
 from budgetron.frozen.freezing import freeze, freeze_map
 from budgetron.frozen.parts import Frozen
@@ -37,9 +37,11 @@ def register_converters() -> None:
     >>> X = np.array([[0.0], [1.0], [3.0]])
     >>> model = make_pipeline(StandardScaler(), OnlineClassifier(rbp(Gaussian(1.0), budget=10)))
     >>> model = model.fit(X, [0, 1, 1])
-    >>> import skl2onnx  # doctest: +SKIP
-    >>> register_converters()  # doctest: +SKIP
-    >>> graph = skl2onnx.to_onnx(model, X, options={"zipmap": False})  # doctest: +SKIP
+    >>> import skl2onnx
+    >>> register_converters()
+    >>> graph = skl2onnx.to_onnx(model, X, options={"zipmap": False})
+    >>> [output.name for output in graph.graph.output]
+    ['label', 'probabilities']
     """
     try:
         from skl2onnx import update_registered_converter
@@ -117,7 +119,7 @@ def _frozen(operator: Any) -> Frozen:
     model = freeze(operator.raw_operator)
     if model.encoding is not None:
         raise ValueError(
-            "A model of records cannot be part of a pipeline of skl2onnx, which passes arrays of numbers on: "
+            "A model of records cannot be part of a pipeline of skl2onnx, which passes arrays of numbers: "
             "use budgetron.onnx.to_onnx."
         )
     return model

@@ -24,9 +24,9 @@ def to_onnx(model: Any, dtype: npt.DTypeLike = np.float64) -> Any:
     """The fitted model as an ``onnx.ModelProto``, of plain operators of opset 19.
 
     The input is ``X``, an array of rows. A model of records has one input for each column instead: numbers
-    with NaN for missing values, dates as seconds since 1970, or texts. Outputs of a classifier are ``label``,
-    ``scores`` as of ``decision_function``, and ``probabilities``, if the learner has them. The output of a
-    regressor is ``prediction``, that of a feature map ``features``.
+    with NaN for missing values, dates as seconds since 1970, or texts, with "" for missing ones. Outputs of
+    a classifier are ``label``, ``scores`` as of ``decision_function``, and ``probabilities``, if there are
+    any. The output of a regressor is ``prediction``, that of a feature map ``features``.
 
     Parameters
     ----------
@@ -105,7 +105,9 @@ def write_shares(graph: Graph, model: Frozen, scores: str) -> str:
     elif labels == 2:
         half = graph.add("Mul", scores, graph.numbers(0.5 if model.probabilistic else 1))
         scores = graph.add("Concat", graph.add("Neg", half), half, axis=1)
-    return _sorted(graph, model.labels, graph.add("Softmax", scores, axis=1) if model.probabilistic else scores)
+    return _sorted(
+        graph, model.labels, graph.add("Softmax", scores, axis=1) if model.probabilistic else scores
+    )
 
 
 def label_array(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -116,7 +118,7 @@ def label_array(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return labels.astype(np.int64)
     if labels.dtype.kind in "bf":
         return labels.astype(np.bool_ if labels.dtype.kind == "b" else np.float64)
-    raise TypeError(
+    raise ValueError(
         f"Labels of type {type(labels.tolist()[0]).__name__} cannot be exported: use texts or numbers."
     )
 

@@ -25,7 +25,7 @@ from budgetron.onnx.graph import Graph
 
 
 class Formulas:
-    """Writes formulas into a graph. ``x`` is the name of the rows; results have one row for each of them."""
+    """Writes formulas into a graph. ``x`` is the name of the rows; results have a row for each of them."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -34,8 +34,8 @@ class Formulas:
     # ---- scores, one column per output
 
     @singledispatchmethod
-    def scores(self, formula: Any, x: str) -> str:
-        raise TypeError(f"{type(formula).__name__} cannot be exported to ONNX.")
+    def scores(self, formula: Any, x: str) -> str:  # noqa: ARG002
+        raise ValueError(f"{type(formula).__name__} cannot be exported to ONNX.")
 
     @scores.register
     def _(self, formula: Expansion, x: str) -> str:
@@ -79,7 +79,8 @@ class Formulas:
 
     def _logits(self, f: str, formula: Mixture, i: int) -> str:
         g = self.graph
-        assert formula.factors is not None and formula.biases is not None
+        assert formula.factors is not None
+        assert formula.biases is not None
         if len(formula.biases) > 1:
             first = g.add("Slice", f, g.whole(0), g.whole(formula.centred), g.whole(1))
             f = g.add("Sub", f, g.add("Div", g.sum(first), g.numbers(formula.centred)))
@@ -87,7 +88,7 @@ class Formulas:
         return g.add("Clip", f, g.number(-formula.clip), g.number(formula.clip))
 
     def _quadratic(self, z: str, full: Floats, variances: Floats) -> str:
-        """z'P z for every row."""
+        """The form z'P z of every row."""
         g, n, terms = self.graph, len(full), []
         if n:
             first = z if not len(variances) else g.add("Slice", z, g.whole(0), g.whole(n), g.whole(1))
@@ -105,12 +106,14 @@ class Formulas:
         key = id(features), x
         if key not in self._features:
             pieces = [self.piece(piece, x) for piece in features.pieces]
-            self._features[key] = pieces[0] if len(pieces) == 1 else self.graph.add("Concat", *pieces, axis=1)
+            self._features[key] = (
+                pieces[0] if len(pieces) == 1 else self.graph.add("Concat", *pieces, axis=1)
+            )
         return self._features[key]
 
     @singledispatchmethod
-    def piece(self, piece: Any, x: str) -> str:
-        raise TypeError(f"{type(piece).__name__} cannot be exported to ONNX.")
+    def piece(self, piece: Any, x: str) -> str:  # noqa: ARG002
+        raise ValueError(f"{type(piece).__name__} cannot be exported to ONNX.")
 
     @piece.register
     def _(self, piece: Inputs, x: str) -> str:
@@ -119,7 +122,7 @@ class Formulas:
         return g.times(columns, piece.size, piece.scale)
 
     @piece.register
-    def _(self, piece: Constant, x: str) -> str:
+    def _(self, piece: Constant, x: str) -> str:  # noqa: ARG002
         g = self.graph
         rows = g.add("Slice", g.add("Shape", x), g.whole(0), g.whole(1))
         return g.add("Expand", g.numbers(1), g.add("Concat", rows, g.whole(1), axis=0))
@@ -167,7 +170,7 @@ class Formulas:
         return self.graph.add("Exp", self.graph.add("Mul", distances, self.graph.numbers(-gamma)))
 
     def _squared_distances(self, points: Floats, x: str) -> str:
-        """|x - s|^2 from products. Points and rows are moved to the points' mean, where products are small."""
+        """|x - s|^2 from products. All are moved to the points' mean, where products are small."""
         g, mean = self.graph, points.mean(axis=0)
         moved, near = g.add("Sub", x, g.numbers(mean)), points - mean
         squares = g.sum(g.add("Mul", moved, moved))

@@ -23,7 +23,7 @@ def packages() -> Any:
 
 
 class Graph:
-    """Operators in order, with constants. Every result has a name, which is the argument of later operators.
+    """Operators in order, with constants. Every result has a name, the argument of later operators.
 
     Numbers are of one type, float64 or float32.
     """
@@ -55,7 +55,9 @@ class Graph:
             narrow = wide.astype(self.dtype)
         if not (np.isfinite(narrow) | ~np.isfinite(wide)).all():
             largest = float(abs(wide).max())
-            raise ValueError(f"The model has the number {largest}, which float32 cannot hold: take float64.")
+            raise ValueError(
+                f"The model has the number {largest}, which float32 cannot hold: take float64."
+            )
         return narrow
 
     def constant(self, values: npt.NDArray[Any]) -> str:

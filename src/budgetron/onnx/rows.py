@@ -20,7 +20,7 @@ def write_rows(graph: Graph, model: Frozen) -> str:
 
 
 class _Records:
-    """Records have one input for each column, of one column each: numbers, with NaN for missing, or texts."""
+    """Records have one input of one column for each of theirs: numbers, with NaN for missing, or texts."""
 
     def __init__(self, graph: Graph, model: Frozen) -> None:
         self.graph, self.model = graph, model
