@@ -68,7 +68,9 @@ static inline void ${p}_scores(const ${p}_state *m, const ${p}_real *x, ${p}_rea
 $moderate}
 
 static inline int ${p}_step(${p}_state *m, const ${p}_real *x, $argument) {
-  ${p}_real z[$m], f[$C], self = 0;
+  ${p}_real z[$m], f[$C], self = 0, norm = 0;
+  for (int j = 0; j < $d; ++j) norm += x[j] * x[j];
+  if (!(norm <= $norm)) return 0;
   $features(x, z);
   for (int i = 0; i < $m; ++i) self += z[i] * z[i];
   if (!(self <= $square)) return 0;
