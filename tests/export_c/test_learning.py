@@ -67,8 +67,8 @@ LEARNERS = {
     "fogd": (fogd(NEAR, components=30, eta=0.5, lam=0.001), 1e-6),
     "kalman": (Mapped(Identity(), Kalman(covariance="diagonal", drift=0.001)), 1e-6),
     "stoptron": (stoptron(NEAR, budget=30), 1e-6),
-    "scaled": (Standardised(rbp(NEAR, budget=30)), 5e-6),
-    "scaled kalman": (Standardised(Mapped(Identity(), Kalman(covariance="diagonal"))), 5e-6),
+    "scaled": (Standardised(rbp(NEAR, budget=30)), 1e-5),
+    "scaled kalman": (Standardised(Mapped(Identity(), Kalman(covariance="diagonal"))), 1e-5),
 }
 # Parts in other combinations, in double.
 OTHERS = {

@@ -63,7 +63,7 @@ def test_labels_in_the_order_of_their_appearance(tmp_path):
 
 def test_two_labels_in_the_order_of_their_appearance(tmp_path):
     X, y = members.data("binary", 60)
-    model = OnlineClassifier(random_state=0).partial_fit(X, 1 - 2 * y)
+    model = OnlineClassifier(random_state=0).partial_fit(X, np.where(y == y[0], 5, -5))
     assert not model._labels.is_sorted
     labels, scores, shares = one(model, X, tmp_path)
     assert (labels == model.predict(X)).all()

@@ -109,20 +109,25 @@ $errors  for (int i = 0; i < $m; ++i) {
   }
 """
 TWO_ERRORS = """\
-  const ${p}_real p = 1 / (1 + $exp(-f[0]));
-  ${p}_real h = p * (1 - p);
-  f[0] = 2 * (label - p); /* from here on f is the error */
+  const ${p}_real up = 1 / (1 + $exp(f[0])), down = 1 / (1 + $exp(-f[0])); /* 1 - p and p */
+  ${p}_real h = up * down;
+  f[0] = 2 * (label ? up : -down); /* from here on f is the error */
 """
 ERRORS = """\
-  ${p}_real top = f[0], sum = 0, most = 0;
-  for (int c = 1; c < $C; ++c) top = f[c] > top ? f[c] : top;
-  for (int c = 0; c < $C; ++c) sum += f[c] = $exp(f[c] - top);
+  ${p}_real others = 0, wrong = 0; /* sums of small numbers, which 1 - p would lose */
+  int top = 0;
+  for (int c = 1; c < $C; ++c) top = f[c] > f[top] ? c : top;
+  const ${p}_real most = f[top];
   for (int c = 0; c < $C; ++c) {
-    f[c] /= sum;
-    most = f[c] > most ? f[c] : most;
-    f[c] = (c == label) - f[c]; /* from here on f is the error */
+    f[c] = $exp(f[c] - most);
+    others += c == top ? 0 : f[c];
   }
-  ${p}_real h = most * (1 - most);
+  ${p}_real h = others / (1 + others) / (1 + others);
+  for (int c = 0; c < $C; ++c) {
+    wrong += c == label ? 0 : f[c] / (1 + others);
+    f[c] /= -(1 + others);
+  }
+  f[label] = wrong; /* from here on f is the error */
 """
 TARGET_ERROR = """\
   ${p}_real h = 1;

@@ -60,8 +60,7 @@ def shrink(source: Source, rule: Any) -> str | None:
 
     1 minus the share would be rounded, always to the same side, and a float would drift.
     """
-    lam = getattr(rule, "lam", 0.0)
-    return source.number(rule.eta * lam) if lam else None
+    return source.number(rule.eta * rule.lam) if isinstance(rule, OGD) and rule.lam else None
 
 
 def _beta(source: Source, rule: Any, task: Task) -> str:

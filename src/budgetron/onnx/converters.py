@@ -18,7 +18,7 @@ from budgetron.onnx.formulas import Formulas
 from budgetron.onnx.graph import Graph
 
 LEAST_OPSET = 13  # the first in which ReduceSum takes its axes as an input
-ZIPMAP = {"zipmap": [True, False, "columns"]}
+OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [False]}  # skl2onnx asks for nocl with zipmap
 
 
 def register_converters() -> None:
@@ -48,7 +48,7 @@ def register_converters() -> None:
     except ImportError:
         raise ImportError("register_converters needs skl2onnx: pip install skl2onnx.") from None
     update_registered_converter(
-        OnlineClassifier, "BudgetronClassifier", _classifier_shapes, _convert_classifier, options=ZIPMAP
+        OnlineClassifier, "BudgetronClassifier", _classifier_shapes, _convert_classifier, options=OPTIONS
     )
     update_registered_converter(
         OnlineRegressor, "BudgetronRegressor", _regressor_shapes, _convert_regressor
