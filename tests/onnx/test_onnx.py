@@ -44,8 +44,8 @@ from budgetron.onnx import to_onnx
 
 ALL = [*members.cases(), *members.combinations()]
 PLAIN = (
-    "Abs Add ArgMax Cast Clip Concat Div Equal Exp Expand Floor Gather GreaterOrEqual Identity IsNaN MatMul "
-    "Max Mul Neg Pow ReduceSum Shape Sin Slice Softmax Sqrt Squeeze Sub Sum Tanh Unsqueeze Where"
+    "Abs Add ArgMax Cast Clip Concat Div Equal Exp Expand Floor Gather GreaterOrEqual Identity IsNaN "
+    "MatMul Max Mul Neg Pow ReduceSum Shape Sin Slice Softmax Sqrt Squeeze Sub Sum Tanh Unsqueeze Where"
 )
 
 
