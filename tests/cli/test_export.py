@@ -40,8 +40,7 @@ def test_c(folder, tmp_path, capsys, monkeypatch):
     ended = called(
         capsys, "export", folder / "bpa_nn", "--format", "c", "--dtype", "float64", "-o", "my-model.h"
     )
-    size = Path("my-model.h").stat().st_size
-    assert ended == (0, "", f"budgetron: wrote my-model.h, {size} bytes.\n")
+    assert ended == (0, "", "budgetron: wrote my-model.h.\n")
     Path("main.c").write_text(MAIN)
     subprocess.run([COMPILER, *STRICT, "main.c", "-o", "main", "-lm"], check=True)
     label, score = subprocess.run("./main", capture_output=True, text=True, check=True).stdout.split()

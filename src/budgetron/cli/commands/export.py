@@ -52,7 +52,7 @@ def main(argv: list[str]) -> None:
 
         content = to_onnx(model, dtype).SerializeToString()
     durable.write(args.output, [content])
-    say(f"wrote {args.output}, {len(content)} bytes.")
+    say(f"wrote {args.output}.")
 
 
 def _name_of(path: str) -> str:
