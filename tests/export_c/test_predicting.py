@@ -133,10 +133,22 @@ def test_what_cannot_be_exported():
         to_c(OnlineClassifier().start([[0.0]]))
 
 
+def test_labels_at_the_ends_of_64_bits(tmp_path):
+    X, y = members.data("binary", 30)
+    model = OnlineClassifier(rbp(Gaussian(1.0), budget=9)).fit(X, np.where(y, 2**63 - 1, -(2**63)))
+    assert (one(model, X, tmp_path)[0] == model.predict(X)).all()
+    assert "{-9223372036854775807LL - 1, 9223372036854775807LL}" in (tmp_path / "one.h").read_text()
+    model = OnlineClassifier(rbp(Gaussian(1.0), budget=9)).fit(
+        X, np.where(y, 2**64 - 1, 0).astype(np.uint64)
+    )
+    with pytest.raises(ValueError, match=r"^Labels beyond 2\^63 cannot be exported"):
+        to_c(model)
+
+
 def test_labels_that_c_has_no_type_for():
     days = [dt.date(2020, 1, 1), dt.date(2020, 1, 2)]
     model = OnlineClassifier(random_state=0).fit([[0.0], [1.0]], days)
-    with pytest.raises(ValueError, match=r"^Labels of type date cannot be exported: use texts or numbers"):
+    with pytest.raises(ValueError, match=r"^Labels of type date cannot be exported: use texts, or numbers"):
         to_c(model)
 
 

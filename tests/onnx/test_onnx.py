@@ -261,6 +261,24 @@ def test_hashed_values_are_refused_by_name():
         to_onnx(model)
 
 
+@pytest.mark.parametrize("name", ["label", "scores", "", "/mul_3"])
+def test_names_that_no_input_can_have(name):
+    model = OnlineRegressor(auto(size=3)).fit([{name: 1.0}, {name: 2.0}], [0.0, 1.0])
+    with pytest.raises(ValueError, match=rf"^No input of the graph can have the name '{name}', which is"):
+        to_onnx(model)
+
+
+def test_columns_of_any_other_name():
+    records = [{'a"b\n*/': 1.0 * i, "ü": ["x", "y\n"][i % 2], "X": 2.0 * i} for i in range(20)]
+    model = OnlineClassifier(auto(size=4), random_state=0).partial_fit(records, [0, 1] * 10)
+    types = {"ü": object}
+    arrays = {
+        name: np.array([[record[name]] for record in records], types.get(name, float))
+        for name in records[0]
+    }
+    compare(model, answers(to_onnx(model), arrays), records, 1e-12)
+
+
 # ---- what is refused
 
 
@@ -296,7 +314,7 @@ def test_what_cannot_be_exported_is_refused_by_name():
             to_onnx(own, dtype)
     days = OnlineClassifier(random_state=0).fit(X[:2], [dt.date(2020, 1, 1), dt.date(2020, 1, 2)])
     with pytest.raises(
-        ValueError, match=r"^Labels of type date cannot be exported: use texts or numbers\.$"
+        ValueError, match=r"^Labels of type date cannot be exported: use texts, or numbers of 64 bits\.$"
     ):
         to_onnx(days)
 

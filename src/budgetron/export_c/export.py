@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from budgetron._text import printable, shown
+from budgetron._text import shown
 from budgetron.export_c.formulas import Formulas
 from budgetron.export_c.learning import write_learner
 from budgetron.export_c.source import Source
-from budgetron.frozen.freezing import freeze
+from budgetron.frozen.freezing import freeze, plain_labels
 from budgetron.frozen.parts import Frozen
 
 KEYWORDS = (
@@ -147,7 +147,7 @@ def _columns(model: Frozen) -> str:
     names = model.names if model.encoding is None else model.encoding.columns[: model.n_features]
     if not names:
         return ""
-    listed = "".join(f" *   x[{j}]: {_comment(printable(name))}\n" for j, name in enumerate(names))
+    listed = "".join(f" *   x[{j}]: {_comment(name)}\n" for j, name in enumerate(names))
     return f" *\n * Columns of a row:\n{listed}"
 
 
@@ -163,14 +163,14 @@ def _labels(source: Source, classes: npt.NDArray[Any]) -> str:
 
 
 def _label_values(classes: npt.NDArray[Any]) -> tuple[str, list[str]]:
-    labels = classes.tolist()
-    if all(type(label) is str for label in labels):
-        return "static const char *const ", [_c_text(label) for label in labels]
-    if classes.dtype.kind in "biu" and all(abs(int(label)) < 2**63 for label in labels):
-        return "static const long long ", [f"{int(label)}LL" for label in labels]
-    if classes.dtype.kind == "f":
-        return "static const double ", [repr(float(label)) for label in labels]
-    raise ValueError(f"Labels of type {type(labels[0]).__name__} cannot be exported: use texts or numbers.")
+    """The declaration of the labels, and their values."""
+    labels = plain_labels(classes)
+    if labels.dtype == object:
+        return "static const char *const ", [_c_text(label) for label in labels.tolist()]
+    if labels.dtype == np.float64:
+        return "static const double ", [repr(label) for label in labels.tolist()]
+    numbers = [int(label) for label in labels.tolist()]
+    return "static const long long ", [f"{n}LL" if n > -(2**63) else f"{n + 1}LL - 1" for n in numbers]
 
 
 def _c_text(text: str) -> str:

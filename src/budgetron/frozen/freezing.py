@@ -7,6 +7,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from budgetron import _core
 from budgetron._text import shown
@@ -202,6 +203,19 @@ def known_kernel(kernel: Any) -> Kernel:
     if type(kernel) not in KERNELS:
         raise ValueError(f"The kernel {type(kernel).__name__} cannot be exported.")
     return kernel  # type: ignore[no-any-return]
+
+
+def plain_labels(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The labels as int64, truth values, float64, or Python texts."""
+    kind = labels.dtype.kind
+    if kind == "U" or (kind == "O" and all(type(label) is str for label in labels)):
+        return labels.astype(object)
+    if kind in "iu" and labels.max() < 2**63:
+        return labels.astype(np.int64)
+    if kind in "bf":
+        return labels.astype(np.bool_ if kind == "b" else np.float64)
+    what = "beyond 2^63" if kind == "u" else f"of type {type(labels.tolist()[0]).__name__}"
+    raise ValueError(f"Labels {what} cannot be exported: use texts, or numbers of 64 bits.")
 
 
 def _scales(state: dict[str, Any], n_features: int) -> tuple[Floats, Floats]:

@@ -11,9 +11,9 @@ import numpy as np
 from budgetron._exports import exported
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.features._map import FeatureMap
-from budgetron.frozen.freezing import freeze, freeze_map
+from budgetron.frozen.freezing import freeze, freeze_map, plain_labels
 from budgetron.frozen.parts import Frozen
-from budgetron.onnx.export import label_array, write_labels, write_shares
+from budgetron.onnx.export import write_labels, write_shares
 from budgetron.onnx.formulas import Formulas
 from budgetron.onnx.graph import Graph
 
@@ -75,7 +75,7 @@ def _rows(operator: Any) -> Any:
 def _classifier_shapes(operator: Any) -> None:
     from skl2onnx.common.data_types import Int64TensorType, StringTensorType
 
-    labels = label_array(operator.raw_operator.classes_)
+    labels = plain_labels(operator.raw_operator.classes_)
     kind = StringTensorType if labels.dtype == object else Int64TensorType
     operator.outputs[0].type = kind([_rows(operator)])
     operator.outputs[1].type = _number_type(operator)([_rows(operator), len(labels)])
@@ -139,14 +139,14 @@ def _copy(graph: Graph, results: list[str], scope: Any, operator: Any, container
     kind = graph.kind(graph.dtype)
     container.add_node("Cast", [operator.inputs[0].full_name], [names["X"]], to=kind)
     for constant in graph.constants:
-        name = names[constant.name] = scope.get_unique_variable_name(constant.name)
+        name = names[constant.name] = scope.get_unique_variable_name(constant.name[1:])
         texts = constant.data_type == graph.onnx.TensorProto.STRING
         content = list(constant.string_data) if texts else constant
         container.add_initializer(name, constant.data_type, list(constant.dims), content)
     make = graph.onnx.helper
     for node in graph.nodes:
         [result] = node.output
-        names[result] = scope.get_unique_variable_name(result)
+        names[result] = scope.get_unique_variable_name(result[1:])
         attributes = {a.name: make.get_attribute_value(a) for a in node.attribute}
         own = [names[argument] for argument in node.input]
         container.add_node(node.op_type, own, [names[result]], **attributes)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from budgetron._text import shown
 from budgetron.features._map import FeatureMap
-from budgetron.frozen.freezing import freeze, freeze_map
+from budgetron.frozen.freezing import freeze, freeze_map, plain_labels
 from budgetron.frozen.parts import Frozen
 from budgetron.onnx.formulas import Formulas
 from budgetron.onnx.graph import Graph
@@ -93,7 +93,7 @@ def write_outputs(graph: Graph, model: Frozen, scores: str) -> None:
 
 def write_labels(graph: Graph, labels: Any, scores: str) -> tuple[str, npt.NDArray[Any]]:
     """The predicted label of every row, as `KnownLabels.predictions` finds it, and all labels."""
-    names = label_array(labels.labels)
+    names = plain_labels(labels.labels)
     return graph.add("Gather", graph.constant(names), _codes(graph, scores, len(labels)), axis=0), names
 
 
@@ -107,19 +107,6 @@ def write_shares(graph: Graph, model: Frozen, scores: str) -> str:
         scores = graph.add("Concat", graph.add("Neg", half), half, axis=1)
     return _sorted(
         graph, model.labels, graph.add("Softmax", scores, axis=1) if model.probabilistic else scores
-    )
-
-
-def label_array(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The labels as whole numbers, truth values, float64 or Python texts."""
-    if labels.dtype.kind == "U" or (labels.dtype == object and all(type(v) is str for v in labels)):
-        return labels.astype(object)
-    if labels.dtype.kind in "iu":
-        return labels.astype(np.int64)
-    if labels.dtype.kind in "bf":
-        return labels.astype(np.bool_ if labels.dtype.kind == "b" else np.float64)
-    raise ValueError(
-        f"Labels of type {type(labels.tolist()[0]).__name__} cannot be exported: use texts or numbers."
     )
 
 

@@ -38,7 +38,7 @@ class Graph:
 
     def add(self, operator: str, *arguments: str, **attributes: Any) -> str:
         """Apply an operator; the name of its result."""
-        name = f"{operator.lower()}_{len(self.nodes)}"
+        name = f"/{operator.lower()}_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(operator, list(arguments), [name], **attributes))
         return name
 
@@ -62,7 +62,7 @@ class Graph:
 
     def constant(self, values: npt.NDArray[Any]) -> str:
         """A constant of the array's own type; texts are arrays of Python objects."""
-        name = f"constant_{len(self.constants)}"
+        name = f"/constant_{len(self.constants)}"
         if values.dtype == object:
             tensor = self.onnx.helper.make_tensor(
                 name,

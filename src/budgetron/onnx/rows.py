@@ -11,6 +11,8 @@ from budgetron.frozen.parts import Frozen
 from budgetron.onnx.graph import Graph
 from budgetron.records.encoding import PERIODS
 
+OUTPUTS = ("label", "scores", "probabilities", "prediction")
+
 
 def write_rows(graph: Graph, model: Frozen) -> str:
     """Write the inputs; the name of the rows of numbers."""
@@ -36,12 +38,18 @@ class _Records:
         for column in state["columns"]:
             self._numbers(column)
             self._texts(column)
-        twice = [name for name, count in Counter(value.name for value in g.inputs).items() if count > 1]
-        if twice:
-            raise ValueError(f"Two inputs would have the name {twice[0]!r}: rename the column.")
+        self._refuse_names([value.name for value in g.inputs])
         order = np.argsort(self._slots)[: self.model.n_features]
         together = g.add("Concat", *self._pieces, axis=1)
         return g.add("Gather", together, g.constant(order.astype(np.int64)), axis=1)
+
+    def _refuse_names(self, names: list[str]) -> None:
+        for name, count in Counter(names).items():
+            if name in OUTPUTS or not name or name.startswith("/") or count > 1:
+                raise ValueError(
+                    f"No input of the graph can have the name {name!r}, which is empty or has another "
+                    "meaning there: rename the column, and learn again."
+                )
 
     def _refuse_hashed(self, state: dict[str, Any]) -> None:
         if state["block"] is None:
