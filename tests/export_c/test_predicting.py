@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from budgetron import Encoder, Gaussian, OnlineClassifier, OnlineRegressor, Standardised, ogd, rbp
+from budgetron import Encoder, Gaussian, OnlineClassifier, OnlineRegressor, Standardised, auto, ogd, rbp
 from budgetron.export_c import to_c
 from tests.helpers import members
 from tests.helpers.compiled import compiled, library, needs_compiler, predicted, predicting
@@ -51,7 +51,7 @@ def one(model, X, folder, dtype="float64"):
 def test_labels_in_the_order_of_their_appearance(tmp_path):
     X, y = members.data("multiclass", 60)
     names = np.array(['z"\\?/é', "a", "m"])[(y - y[0]) % 3]
-    model = OnlineClassifier(random_state=0).partial_fit(X, names)
+    model = OnlineClassifier(auto(size=5), random_state=0).partial_fit(X, names)
     assert not model._labels.is_sorted
     labels, scores, shares = one(model, X, tmp_path)
     assert (labels == model.predict(X)).all()
@@ -63,7 +63,7 @@ def test_labels_in_the_order_of_their_appearance(tmp_path):
 
 def test_two_labels_in_the_order_of_their_appearance(tmp_path):
     X, y = members.data("binary", 60)
-    model = OnlineClassifier(random_state=0).partial_fit(X, np.where(y == y[0], 5, -5))
+    model = OnlineClassifier(auto(size=5), random_state=0).partial_fit(X, np.where(y == y[0], 5, -5))
     assert not model._labels.is_sorted
     labels, scores, shares = one(model, X, tmp_path)
     assert (labels == model.predict(X)).all()
@@ -76,7 +76,7 @@ def test_missing_values_and_columns_that_came_later(tmp_path):
         {"b": 2, "late": 0.5},
         {"a": 3.0, "c": "*/"},
     ]
-    model = OnlineRegressor(random_state=0).partial_fit(records, np.arange(11.0))
+    model = OnlineRegressor(auto(size=5), random_state=0).partial_fit(records, np.arange(11.0))
     X = model.encoding_.encode(model._table(records), grow=False)[0]
     _, scores, _ = one(model, X, tmp_path)
     assert abs(scores - model.predict(records)).max() <= 1e-12
@@ -87,7 +87,7 @@ def test_models_that_know_little(tmp_path):
     X = np.array([[0.0], [1.0]])
     empty = OnlineClassifier(rbp(Gaussian(1.0), budget=3)).start(X, classes=[0, 1])
     assert one(empty, X, tmp_path)[0].tolist() == empty.predict(X).tolist()
-    alone = OnlineClassifier(random_state=0).partial_fit(X[:1], ["only"])
+    alone = OnlineClassifier(auto(size=5), random_state=0).partial_fit(X[:1], ["only"])
     labels, _, shares = one(alone, X, tmp_path)
     assert labels.tolist() == ["only", "only"]
     assert (shares == 1).all()
@@ -147,7 +147,7 @@ def test_labels_at_the_ends_of_64_bits(tmp_path):
 
 def test_labels_that_c_has_no_type_for():
     days = [dt.date(2020, 1, 1), dt.date(2020, 1, 2)]
-    model = OnlineClassifier(random_state=0).fit([[0.0], [1.0]], days)
+    model = OnlineClassifier(auto(size=5), random_state=0).fit([[0.0], [1.0]], days)
     with pytest.raises(ValueError, match=r"^Labels of type date cannot be exported: use texts, or numbers"):
         to_c(model)
 
