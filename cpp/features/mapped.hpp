@@ -35,6 +35,8 @@ class Mapped final : public Learner {
 
   std::size_t outputs() const override { return w_.outputs(); }
   const FeatureMap& map() const { return *map_; }
+  const std::shared_ptr<FeatureMap>& shared_map() const { return map_; }
+  const VectorRule& rule() const { return *rule_; }
   const Weights& weights() const { return w_; }
   std::size_t size() const override { return map_->landmarks(); }
   // Output c as an expansion over the landmarks: the coefficients of f_c = sum_i alpha_i k(s_i,.).

@@ -14,6 +14,7 @@
 #include "features/feature_map.hpp"
 #include "features/weights.hpp"
 #include "linalg/limits.hpp"
+#include "linalg/posterior.hpp"
 #include "model/losses.hpp"
 #include "model/rules.hpp"
 #include "model/tasks.hpp"
@@ -32,6 +33,8 @@ class VectorRule : public Part {
   // The variance of a prediction, if the rule has one.
   virtual bool has_variance() const { return false; }
   virtual double variance(Vector /*z*/) const { return 0; }
+  // The covariance of the weights, if the rule is a filter.
+  virtual const Posterior* posterior() const { return nullptr; }
   // Computes the step of a round; returns false, with nothing changed in the model, if it exceeds the limits.
   virtual bool propose(const Round&) = 0;
   // Whether the proposed step is nonzero.
