@@ -1,0 +1,11 @@
+"""Merge models that learned different rows into one, as if it had learned all of them.
+
+``merge`` is the entry. Each module merges one kind of part, from its saved fields: ``gaussian`` and
+``features`` weights with and without a covariance, ``support`` support vectors, ``scaling`` the statistics of
+columns and targets, ``stacks`` experts and their filter. ``ways`` chooses among them and says what each
+promises; ``parts`` is what all of them take.
+"""
+
+from budgetron._exports import lazy
+
+__getattr__, __dir__ = lazy(__name__)
