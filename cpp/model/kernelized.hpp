@@ -30,9 +30,9 @@ class Kernelized final : public ExpansionLearner {
     if (outputs > task_->outputs()) task_ = std::make_shared<Multiclass>(outputs);
   }
 
-  // The union with the support vectors of another model: f <- share f + sum_i a_i k(x_i,.), with the common divisor from
-  // now on. Every x_i enters through the budget, as a row does on which f was wrong. `coefficients` has one for every
-  // row and output, not divided.
+  // The union with the support vectors of another model: f <- share f + sum_i a_i k(x_i,.), with a new common divisor.
+  // Every x_i enters through the budget, as a row does on which f was wrong. `coefficients` are rows x outputs, after
+  // division.
   void absorb(const Rows& rows, Vector coefficients, double share, double divisor) {
     const double factor = share * divisor / f_.divisor();
     f_.shrink(factor);

@@ -18,7 +18,8 @@ def checked(owner: str, executor: Any) -> Executor | None:
         return executor
     hint = "client.get_executor()" if hasattr(executor, "get_executor") else "ProcessPoolExecutor()"
     raise TypeError(
-        f"{owner}: executor must be an executor of concurrent.futures, such as {hint}, got {shown(executor)}."
+        f"{owner}: executor must be an executor of concurrent.futures, such as {hint}, "
+        f"got {shown(executor)}."
     )
 
 
@@ -27,12 +28,12 @@ def results(
     task: Callable[..., T],
     shared: Any,
     arguments: Sequence[tuple[Any, ...]],
-    finished: Callable[[int, T], None] = lambda i, result: None,
+    finished: Callable[[int, T], None] = lambda *_: None,
 ) -> list[T]:
     """``task(shared, *arguments[i])`` for every i, in order; ``finished(i, result)`` is called as they end.
 
-    The task and what it takes are pickled for workers in other processes. ``shared`` goes to every worker of
-    a Dask cluster once. The tasks of a worker that is lost are submitted again; if the executor takes no
+    The task and what it takes are pickled for workers in other processes. ``shared`` goes to every worker
+    of a Dask cluster once. The tasks of a worker that is lost are submitted again; if the executor takes no
     more, or the worker is lost again and again, they run here. If a task fails, those that have not started
     are cancelled, and its error is raised. The executor stays open.
     """
@@ -62,7 +63,11 @@ def results(
 
 
 def _submitted(
-    executor: Executor, task: Callable[..., T], shared: Any, arguments: Sequence[tuple[Any, ...]], which: list[int]
+    executor: Executor,
+    task: Callable[..., T],
+    shared: Any,
+    arguments: Sequence[tuple[Any, ...]],
+    which: list[int],
 ) -> dict[Future[T], int]:
     """The tasks that the executor has taken."""
     taken: dict[Future[T], int] = {}

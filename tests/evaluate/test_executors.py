@@ -59,12 +59,14 @@ def test_progress_counts_all_rows(processes, monkeypatch):
 
 def test_the_error_of_a_task_is_raised_and_names_the_learner(processes):
     learners = {"forgetron": forgetron(Gaussian(1e-6), budget=-1)}
-    with pytest.raises(ValueError, match="compare, forgetron on permutation 0: .*budget"):
+    with pytest.raises(ValueError, match=r"compare, forgetron on permutation 0: .*budget"):
         evaluate.compare(learners, DATA, permutations=1, executor=processes)
 
 
 def test_what_is_no_executor_is_refused():
-    with pytest.raises(TypeError, match=r"compare: executor must be an executor of concurrent.futures.*got 3"):
+    with pytest.raises(
+        TypeError, match=r"compare: executor must be an executor of concurrent.futures.*got 3"
+    ):
         evaluate.compare(LEARNERS, DATA, executor=3)
     with pytest.raises(TypeError, match="tune: executor must be"):
         evaluate.tune("rbp", DATA, budget=5, executor="threads")
@@ -121,7 +123,7 @@ def test_a_task_is_submitted_three_times_and_then_run_here(times, submitted):
 def test_other_tasks_are_cancelled_after_an_error():
     started = []
 
-    def task(shared, i):
+    def task(_, i):
         started.append(i)
         if i == 0:
             raise ValueError("task 0")

@@ -170,7 +170,12 @@ def maker(what: Table, cell: Cell) -> MakeLearner:
 
 
 def _searched(
-    what: Table, cells: Sequence[Cell], rows: Prepared, kept: Store, quick: bool, workers: int | Executor | Executor
+    what: Table,
+    cells: Sequence[Cell],
+    rows: Prepared,
+    kept: Store,
+    quick: bool,
+    workers: int | Executor | Executor,
 ) -> dict[str, settings.Setting]:
     """The settings of a data set's cells that the table's file does not fix."""
     if quick:

@@ -66,14 +66,17 @@ def fit(
     if fan_in < 2:
         raise ValueError("distributed.fit: fan_in must be at least 2, got 1.")
     try:
-        from dask import compute, delayed
+        from dask.base import compute
+        from dask.delayed import delayed
     except ImportError as error:
         raise ImportError("distributed.fit needs Dask: pip install 'budgetron[dask]'.") from error
     parts = parts_of(X, y)
     if not parts:
         raise ValueError("distributed.fit: X has no parts.")
     numbered = [(rows, labels, i) for i, (rows, labels) in enumerate(parts)]
-    run: Callable[[Any], Any] = (lambda task: client.compute(task).result()) if client else _computed(compute)
+    run: Callable[[Any], Any] = (
+        (lambda task: client.compute(task).result()) if client else _computed(compute)
+    )
     found = work.Survey()
     if classes is None or not _are_numbers(estimator, X):
         surveys = [delayed(work.survey)(estimator, *part) for part in numbered]
@@ -108,7 +111,7 @@ def _estimator(model: Any) -> Any:
         raise TypeError(f"distributed.fit: model must be {expected}, got {shown(model)}.")
     if model.epochs != 1 or model.shuffle:
         raise ValueError(
-            "distributed.fit: makes one pass in the order of the rows, so epochs must be 1 and shuffle False."
+            "distributed.fit makes one pass in the order of the rows: epochs must be 1, and shuffle False."
         )
     return model._unfitted_copy()
 

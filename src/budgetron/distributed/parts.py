@@ -22,8 +22,8 @@ def parts_of(X: Any, y: Any) -> list[Part]:
     if kind == "bag":
         if not (y is None or isinstance(y, str)):
             raise TypeError(
-                "distributed.fit: y must be the name of the label in the records of the bag, or None for pairs "
-                f"(record, label), got {shown(y)}."
+                "distributed.fit: y must be the name of the label in the records of the bag, or None for "
+                f"pairs (record, label), got {shown(y)}."
             )
         return [(part, y) for part in X.to_delayed()]
     raise TypeError(

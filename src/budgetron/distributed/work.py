@@ -123,7 +123,8 @@ def _pair(record: Any, target: str | None, number: int) -> tuple[Any, Any]:
         if isinstance(record, tuple | list) and len(record) == 2:
             return record[0], record[1]
         raise ValueError(
-            f"distributed.fit, part {number}: the bag must hold pairs (record, label), or y the name of the label."
+            f"distributed.fit, part {number}: the bag must hold pairs (record, label), or y be the name of "
+            "the label in its records."
         )
     if target not in record:
         raise ValueError(f"distributed.fit, part {number}: a record has no {target!r}.")

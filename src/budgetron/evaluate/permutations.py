@@ -157,9 +157,7 @@ class Orders:
         interval = max(FEWEST, -(-len(y) // POINTS)) if every is None else every
         return cls(X, y, task_of(y, task), seed, _check.count("compare", "every", interval))
 
-    def run(
-        self, name: str, learner: Any, i: int, advance: Callable[[int], None] = lambda rows: None
-    ) -> Run:
+    def run(self, name: str, learner: Any, i: int, advance: Callable[[int], None] = lambda _: None) -> Run:
         """Run a learner over the i-th order and return the records."""
         order = np.random.default_rng(self.seed + i).permutation(len(self.y))
         records: list[Record] = []

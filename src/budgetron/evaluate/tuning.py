@@ -273,7 +273,7 @@ class Run:
 def _learned(data: tuple[Any, Any, Any], run: Run, end: int) -> Run:
     """A candidate that has come without its rows, after it has learned up to ``end``."""
     run.X, run.y, run.weights = data
-    run.learn(end, lambda rows: None)
+    run.learn(end, lambda _: None)
     return replace(run, X=None, y=None, weights=None)
 
 

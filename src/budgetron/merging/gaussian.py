@@ -23,9 +23,7 @@ from budgetron.learners import Floats
 _LEAST = 1e-300  # variances below this count as this
 
 
-def combined(
-    covariances: Sequence[Floats], means: Sequence[Floats], prior: float
-) -> tuple[Floats, Floats]:
+def combined(covariances: Sequence[Floats], means: Sequence[Floats], prior: float) -> tuple[Floats, Floats]:
     """The merged covariance and means (outputs x weights) of models that forget nothing, and began at 0."""
     precisions = [inverse(P) for P in covariances]
     total = np.sum(precisions, axis=0) - np.eye(len(covariances[0])) * ((len(covariances) - 1) / prior)

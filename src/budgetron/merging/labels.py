@@ -15,7 +15,9 @@ from budgetron.learners import Model
 from budgetron.merging import gaussian
 from budgetron.merging.parts import State
 
-_OF_OUTPUT = re.compile(r"(.*(?:weights|older|younger|alpha|covariance(?:\.[UD])?|adagrad\.G|coin\.\w+))\.(\d+)$")
+_OF_OUTPUT = re.compile(
+    r"(.*(?:weights|older|younger|alpha|covariance(?:\.[UD])?|adagrad\.G|coin\.\w+))\.(\d+)$"
+)
 _SIGNED = re.compile(r"(weights|older|younger|alpha|theta|start)\.\d+$")
 _REFUSED = ("dual.", "redundant.", "nystrom.")  # parts with fields of another order
 

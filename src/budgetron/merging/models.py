@@ -6,7 +6,7 @@ __all__ = ["merge"]
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from budgetron.features.stack import Identity, Stack
 from budgetron.learners import Averaged, Learner, Model
 from budgetron.mapped import Mapped
 from budgetron.merging import labels, stacks, ways
-from budgetron.merging.parts import NotMergeable, first_of, parts_of
+from budgetron.merging.parts import first_of, parts_of
 from budgetron.scaled import Ranged, Standardised
 from budgetron.stacked import Stacked
 
@@ -73,9 +73,8 @@ def merge(models: Iterable[T]) -> T:
     if not given:
         raise ValueError("merge: models is empty: expected at least one fitted model.")
     if isinstance(given[0], OnlineClassifier | OnlineRegressor):
-        return _estimators(given)
-    merged: Any = _models(_of_one_kind(given, Model))
-    return merged  # type: ignore[no-any-return]
+        return cast(T, _estimators(given))
+    return cast(T, _models(_of_one_kind(given, Model)))
 
 
 def _of_one_kind(models: list[Any], kind: type) -> list[Any]:
@@ -100,8 +99,8 @@ def _models(models: Sequence[Model]) -> Model:
     if _only_stacks(parts[0].learner):
         if _is_drawn(parts[0].learner):
             raise ValueError(
-                f"merge: models of {shown(parts[0].learner)} can only be stacked, and random features depend on "
-                "the place in a stack: give the feature map a random_state of its own."
+                f"merge: models of {shown(parts[0].learner)} can only be stacked, and random features "
+                "depend on the place in a stack: give the feature map a random_state of its own."
             )
         return stacks.stacked(parts)
     model = copy(parts[0])
@@ -134,8 +133,8 @@ def _refuse_different(models: Sequence[Model]) -> None:
                 )
         if _built(first) != _built(model):
             raise ValueError(
-                f"merge: models[0] and models[{i}] were built for {_built(first)} and {_built(model)} columns, "
-                "so that their features differ: start them with the same columns."
+                f"merge: models[0] and models[{i}] were built for {_built(first)} and {_built(model)} "
+                "columns, so that their features differ: start them with the same columns."
             )
 
 
@@ -191,9 +190,7 @@ def _refuse_other_columns(models: Sequence[Any]) -> None:
     """Columns must have the same names in the same order, since frequencies belong to places."""
     first = models[0]
     for i, model in enumerate(models[1:], 1):
-        names = [getattr(each, "feature_names_in_", None) for each in (first, model)]
-        same = names[0] is None and names[1] is None
-        if not same and not (all(each is not None for each in names) and np.array_equal(*names)):
+        if _names(first) != _names(model):
             raise ValueError(f"merge: models[0] and models[{i}] differ in the names of their columns.")
         if first.encoding_ is None and model.encoding_ is None:
             if first.n_features_in_ != model.n_features_in_:
@@ -206,6 +203,11 @@ def _refuse_other_columns(models: Sequence[Any]) -> None:
                 f"merge: models[0] and models[{i}] encode records differently: values get their columns in "
                 "the order of appearance; start all models with the same rows, or use distributed.fit."
             )
+
+
+def _names(model: Any) -> list[str] | None:
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else list(names)
 
 
 def _same_encoding(one: Any, other: Any) -> bool:

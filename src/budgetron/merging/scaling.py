@@ -45,7 +45,7 @@ def _columns(states: list[State]) -> State:
 
 
 def _sum(states: list[State], name: str) -> Array:
-    return np.minimum(np.sum([state[name] for state in states], axis=0), np.finfo(float).max)
+    return np.asarray(np.minimum(np.sum([state[name] for state in states], axis=0), np.finfo(float).max))
 
 
 def moments(rows: Array, means: Array, squares: Array) -> tuple[Array, Array, Array]:

@@ -43,7 +43,7 @@ def filter_of(parts: Parts, learner: Stacked) -> State:
 
 
 def stacked(models: Sequence[Model]) -> Model:
-    """All models as the experts of one stack. Scores are averaged at first; the filter learns from there."""
+    """All models as the experts of one stack, which averages their scores until it has learned."""
     first = models[0]
     learner = Stacked(*(model.learner for model in models))
     model = copy(first)

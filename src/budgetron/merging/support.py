@@ -29,5 +29,3 @@ def merged(parts: Parts) -> State:
         share = 1.0
     state: State = dict(native.state())
     return state | parts.sums("t") | rule_numbers(parts)
-
-
