@@ -18,8 +18,7 @@ from budgetron.merging.parts import State
 _OF_OUTPUT = re.compile(
     r"(.*(?:weights|older|younger|alpha|covariance(?:\.[UD])?|adagrad\.G|coin\.\w+))\.(\d+)$"
 )
-_SIGNED = re.compile(r"(weights|older|younger|alpha|theta|start)\.\d+$")
-_REFUSED = ("dual.", "redundant.", "nystrom.")  # parts with fields of another order
+_SIGNED = re.compile(r"((weights|older|younger|alpha|theta|start)\.\d+|redundant\.without)$")
 
 
 def union(labels: Sequence[KnownLabels]) -> KnownLabels:
@@ -45,7 +44,7 @@ def in_order(model: Model, own: KnownLabels, known: KnownLabels) -> Model:
     if places == list(range(len(places))):
         return model
     state = model.state()
-    if any(part in name for name in state for part in _REFUSED):
+    if any("dual." in name for name in state):
         raise ValueError(
             "merge: the models know their labels in different orders, which this learner cannot change: "
             "give all of them the same classes."
@@ -74,6 +73,8 @@ def _moved(state: State, places: list[int], outputs: int) -> State:
     for name, values in state.items():
         if found := _OF_OUTPUT.match(name):
             moved[f"{found[1]}.{to[int(found[2])]}"] = values
+        elif name.endswith("redundant.without") and values.size:
+            moved[name] = values.reshape(outputs, -1)[np.argsort(to)].ravel()
     for name in [name for name in state if name.endswith("stacked.weights")]:
         w, at = state[name], name.removesuffix("weights") + "posterior.P"
         experts = len(w) - outputs
