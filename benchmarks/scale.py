@@ -143,7 +143,7 @@ def on_workers(name: str, rows: int, parts: int = 8) -> str:
     lines = [["workers", "seconds", "error %", "load before"]]
     for workers in (1, 2):
         with (
-            LocalCluster(workers, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(workers, threads_per_worker=1, dashboard_address=":0") as cluster,
             Client(cluster) as client,
         ):
             data = [da.from_array(a, chunks=(chunk, *[-1] * (a.ndim - 1))).persist() for a in (X, y)]

@@ -74,10 +74,9 @@ def test_outputs_move_with_their_labels(learner, target):
 def test_the_merged_classifier_knows_all_labels(learner):
     X, y = rows(4)
     first, second = np.isin(y, ["c", "b"]), np.isin(y, ["d", "a", "b"])
-    parts = [
+    model = merge(
         OnlineClassifier(learner, random_state=0).partial_fit(X[own], y[own]) for own in (first, second)
-    ]
-    model = merge(parts)
+    )
     assert model.classes_.tolist() == ["a", "b", "c", "d"]
     assert (model.predict(X) == y).mean() > 0.3
     model.partial_fit(X, y)
@@ -111,13 +110,9 @@ def test_rows_of_each_class_are_counted():
 
 def test_double_updating_needs_the_same_order():
     X, y = rows(2)
-    parts = [
-        OnlineClassifier(duol(K)).partial_fit(X[order], y[order])
-        for order in (np.argsort(y), np.argsort(y)[::-1])
-    ]
-    with pytest.raises(
-        ValueError, match="different orders, which this learner cannot change: give all of them"
-    ):
+    order = np.argsort(y)
+    parts = [OnlineClassifier(duol(K)).partial_fit(X[own], y[own]) for own in (order, order[::-1])]
+    with pytest.raises(ValueError, match="different orders, which this learner cannot change: give all"):
         merge(parts)
 
 

@@ -1,5 +1,7 @@
 """Models that do not fit together are refused in one sentence."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 
@@ -69,7 +71,7 @@ CASES = {
     ),
     "stack": (
         lambda: [fitted(Mapped(Stack(RandomFourier(K, 9), Nystrom(K, 9)), OGD())) for _ in range(2)],
-        "can only be stacked, and random features depend on the place in a stack: give the feature map a random",
+        "can only be stacked, and random features depend on the place in a stack: give the feature map a",
     ),
     "task": (
         lambda: [OneByOne(RBP, n_features=3), OneByOne(RBP, n_features=3, n_classes=4)],
@@ -108,16 +110,19 @@ def test_types(models, sentence):
 def test_records_of_the_same_columns_merge():
     records = [{"a": float(x), "b": "yes" if x > 0 else "no"} for x in X[:, 0]]
     start = OnlineClassifier(random_state=0).start(records, classes=[0, 1])
-    from copy import deepcopy
-
     model = merge([deepcopy(start).partial_fit(records[i::2], Y[i::2]) for i in range(2)])
     assert (model.predict(records) == Y).mean() > 0.9
 
 
-def test_models_that_grew_merge_if_they_were_built_alike():
-    """Columns that one model has not met were missing in its rows."""
-    records = [{"a": float(x), "b": float(z)} for x, z in X[:, :2]]
-    first = OnlineClassifier(random_state=0).start(records[:1], classes=[0, 1])
-    narrow = OnlineClassifier(random_state=0).partial_fit([{"a": 1.0}], [1])
-    with pytest.raises(ValueError, match="encode records differently"):
-        merge([first, narrow])
+def test_models_of_single_rows_that_grew():
+    """Columns that one model has not met were 0 in its rows; other first columns have other features."""
+    a, b, c = (OneByOne(FOURIER, n_features=n) for n in (2, 2, 3))
+    for i in range(20):
+        a.learn_one(X[i, :2], 2 * Y[i] - 1)
+        c.learn_one(X[i], 2 * Y[i] - 1)
+    b.widen(3)
+    for i in range(20, 40):
+        b.learn_one(X[i], 2 * Y[i] - 1)
+    assert merge([a, b]).n_features == 3
+    with pytest.raises(ValueError, match="were built for 2 and 3 columns, so that their features differ"):
+        merge([a, c])

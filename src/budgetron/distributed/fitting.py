@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from budgetron import _check
 from budgetron._text import shown
 from budgetron.distributed import work
@@ -26,7 +24,8 @@ def fit(
     learner, see :func:`~budgetron.merge`. If a worker is lost, Dask runs its tasks again.
 
     Labels, and the columns of records, must be known before the first row is learned. So they are collected
-    in a pass of their own over the parts, unless the rows are numbers and ``classes`` are given.
+    in a pass of their own over the parts, unless X is an array and ``classes`` are given or it is a
+    regression.
 
     Parameters
     ----------
@@ -77,18 +76,15 @@ def fit(
     run: Callable[[Any], Any] = (
         (lambda task: client.compute(task).result()) if client else _computed(compute)
     )
-    found = work.Survey()
-    if classes is None or not _are_numbers(estimator, X):
+    found = work.Survey(first=_first_with_rows(X))
+    if found.first is None or estimator.encoder is not None or (_has_labels(estimator) and classes is None):
         surveys = [delayed(work.survey)(estimator, *part) for part in numbered]
         found = run(_tree(surveys, delayed(work.survey_all), fan_in))
-        if found.labels is None and classes is None and isinstance(estimator, OnlineClassifier):
+        if found.first is None:
             raise ValueError("distributed.fit: no part has rows.")
-    begun = delayed(work.started)(estimator, found, classes, *numbered[0])
+    begun = delayed(work.started)(estimator, found, classes, *numbered[found.first])
     models = [delayed(work.learned)(begun, *part) for part in numbered]
-    fitted = run(_tree(models, delayed(work.merged), fan_in))
-    if fitted is None:
-        raise ValueError("distributed.fit: no part has rows.")
-    return fitted
+    return run(_tree(models, delayed(work.merged), fan_in))
 
 
 def _computed(compute: Callable[..., tuple[Any, ...]]) -> Callable[[Any], Any]:
@@ -116,9 +112,11 @@ def _estimator(model: Any) -> Any:
     return model._unfitted_copy()
 
 
-def _are_numbers(estimator: Any, X: Any) -> bool:
-    """Whether the rows are arrays or frames of numbers, which need no common encoding."""
-    if estimator.encoder is not None:
-        return False
-    dtypes = list(X.dtypes) if hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
-    return all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in dtypes)
+def _has_labels(estimator: Any) -> bool:
+    return isinstance(estimator, OnlineClassifier)
+
+
+def _first_with_rows(X: Any) -> int | None:
+    """The number of the first part of an array that has rows; None if that is not known."""
+    sizes = X.chunks[0] if hasattr(X, "chunks") else ()
+    return next((i for i, size in enumerate(sizes) if size > 0), None)  # an unknown size is NaN

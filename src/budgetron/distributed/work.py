@@ -23,8 +23,12 @@ HEAD = 1000
 
 @dataclass
 class Survey:
-    """What all models must agree on before they learn: the labels, and the columns of records."""
+    """What all models must agree on before they learn: the labels, and the columns of records.
 
+    ``first`` is the number of the first part that has rows.
+    """
+
+    first: int | None = None
     labels: Any = None
     encoding: Encoding | None = None
 
@@ -35,6 +39,7 @@ def survey(estimator: Any, X: Any, y: Any, number: int) -> Survey:
     found = Survey()
     if len(labels) == 0:
         return found
+    found.first = number
     if isinstance(estimator, OnlineClassifier):
         found.labels = unique(checked_labels(np.asarray(labels)))
     if estimator._takes_records(rows, True):
@@ -45,16 +50,17 @@ def survey(estimator: Any, X: Any, y: Any, number: int) -> Survey:
 
 def survey_all(surveys: Sequence[Survey]) -> Survey:
     """The labels and columns of several parts."""
+    first = min((each.first for each in surveys if each.first is not None), default=None)
     labels = [each.labels for each in surveys if each.labels is not None]
     known = unique(np.concatenate(labels)) if labels else None
     encodings = [each.encoding for each in surveys if each.encoding is not None]
     if not encodings:
-        return Survey(known)
-    first = encodings[0].copy()
+        return Survey(first, known)
+    encoding = encodings[0].copy()
     for other in encodings[1:]:
         if records := list(_examples(other)):
-            first.encode(to_table(records))
-    return Survey(known, first)
+            encoding.encode(to_table(records))
+    return Survey(first, known, encoding)
 
 
 def _examples(encoding: Encoding) -> Iterable[dict[str, Any]]:
