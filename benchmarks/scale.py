@@ -1,9 +1,9 @@
 """What merging costs: the error of models that learned in parts, beside a single pass over the same rows.
 
-Run as ``python -m benchmarks.scale [data set ...] [--rows N] [--write FILE.json] [--picture FILE.png]``.
+Run as ``python -m benchmarks.scale [data set ...] [--orders SEED ...] [--write FILE.json]``.
 Every part is learned by a model of its own, all on this machine, and the models are merged in a tree as
 ``distributed.fit`` does. One merge is at the end, so a part has all rows between two merges. ``--read
-FILE.json`` draws a finished run. ``--workers`` measures Dask with one and two processes instead.
+FILE.json --picture FILE.png`` draws a finished run. ``--workers`` measures Dask with one and two processes instead.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import argparse
 import json
 import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -29,11 +29,11 @@ FAN_IN = 8
 ASKED = 1.05  # of the error of a single pass, at 8 parts
 
 
-def rows_of(name: str, rows: int) -> tuple[Any, Any, Any, Any]:
+def rows_of(name: str, rows: int, seed: int = 0) -> tuple[Any, Any, Any, Any]:
     """Rows to learn and to test, shuffled: at most this many, and at most 50,000."""
     X, y = datasets.load(name)
     X = X.toarray() if hasattr(X, "toarray") else X
-    order = np.random.default_rng(0).permutation(len(y))
+    order = np.random.default_rng(seed).permutation(len(y))
     X, y = np.ascontiguousarray(X[order]), y[order]
     n = min(rows, int(0.8 * len(y)))
     return X[:n], y[:n], X[n : n + 50_000], y[n : n + 50_000]
@@ -46,15 +46,15 @@ def tree(models: list[Any]) -> Any:
     return models[0]
 
 
-def measured(name: str, rows: int, parts: tuple[int, ...] = PARTS) -> Iterator[dict[str, Any]]:
+def measured(name: str, rows: int, parts: Sequence[int] = PARTS, seed: int = 0) -> Iterator[dict[str, Any]]:
     """The error of a single pass, and of models merged from parts."""
-    X, y, X_test, y_test = rows_of(name, rows)
+    X, y, X_test, y_test = rows_of(name, rows, seed)
     classes = np.unique(y)
     single = None
     for k in (1, *parts):
         began = process_time()
         models = [
-            OnlineClassifier(random_state=0).partial_fit(rows, labels, classes=classes)
+            OnlineClassifier(random_state=seed).partial_fit(rows, labels, classes=classes)
             for rows, labels in zip(np.array_split(X, k), np.array_split(y, k), strict=True)
         ]
         learned = process_time()
@@ -64,6 +64,7 @@ def measured(name: str, rows: int, parts: tuple[int, ...] = PARTS) -> Iterator[d
         single = error if single is None else single
         yield {
             "data": name,
+            "order": seed,
             "parts": k,
             "rows": len(y) // k,
             "error": error,
@@ -91,6 +92,7 @@ def table(results: list[dict[str, Any]]) -> str:
     lines = [
         [
             each["data"],
+            str(each["order"]),
             str(each["parts"]),
             f"{each['rows']:,}",
             f"{100 * each['error']:.2f}",
@@ -166,6 +168,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", nargs="*", default=DATASETS)
     parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--parts", type=int, nargs="+", default=PARTS)
+    parser.add_argument(
+        "--orders", type=int, nargs="+", default=[0], help="seeds of the orders of the rows"
+    )
     parser.add_argument("--read", type=Path)
     parser.add_argument("--write", type=Path)
     parser.add_argument("--picture", type=Path)
@@ -176,9 +182,10 @@ def main() -> None:
         return
     results = json.loads(args.read.read_text()) if args.read else []
     for name in () if args.read else args.data:
-        for each in measured(name, args.rows):
-            results.append(each)
-            print(table([each]).splitlines()[-1], flush=True)
+        for seed in args.orders:
+            for each in measured(name, args.rows, args.parts, seed):
+                results.append(each)
+                print(table([each]).splitlines()[-1], flush=True)
     print(table(results))
     if args.write:
         args.write.write_text(json.dumps(results, indent=1))
