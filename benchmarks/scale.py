@@ -3,7 +3,7 @@
 Run as ``python -m benchmarks.scale [data set ...] [--orders SEED ...] [--write FILE.json]``.
 Every part is learned by a model of its own, all on this machine, and the models are merged in a tree as
 ``distributed.fit`` does. One merge is at the end, so a part has all rows between two merges. ``--read
-FILE.json --picture FILE.png`` draws a finished run. ``--workers`` measures Dask with one and two processes instead.
+FILE.json --picture FILE.png`` draws a finished run. ``--workers`` measures Dask with one and two processes.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ def table(results: list[dict[str, Any]]) -> str:
     """The results as a table."""
     head = [
         "data",
+        "order",
         "parts",
         "rows a part",
         "error %",
