@@ -38,7 +38,8 @@ def merge(models: Iterable[T]) -> T:
     * **precision-weighted** for the same on labels, and for :class:`~budgetron.OnlineNewton`. Filters that
       forget, and the filter of a :class:`~budgetron.Stacked` learner, are averaged in this way.
     * **average** of the weights, by rows, for other rules on explicit features.
-    * **union** of the support vectors, which pass through the budget as new rows do.
+    * **union** of the support vectors, which pass through the budget as new rows do. Among the experts of a
+      stack, that with the lowest loss is taken instead.
     * **stacked** where nothing else is right (:class:`~budgetron.DoubleUpdating`,
       :class:`~budgetron.Nystrom`, :class:`~budgetron.Averaged` on a kernel): all models side by side.
 
@@ -65,7 +66,7 @@ def merge(models: Iterable[T]) -> T:
     >>> parts = [OnlineClassifier(random_state=0).fit(X[i:400:4], y[i:400:4]) for i in range(4)]
     >>> model = merge(parts)
     >>> [int((each.predict(X[400:]) != y[400:]).sum()) for each in [*parts, model]]
-    [4, 6, 6, 4, 3]
+    [4, 24, 8, 3, 3]
     """
     given = list(models) if isinstance(models, Iterable) else models
     if not isinstance(given, list):

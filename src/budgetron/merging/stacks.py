@@ -10,21 +10,45 @@ import numpy as np
 
 from budgetron._spec import seed_of_part
 from budgetron._tasks import Labels
-from budgetron.learners import Learner, Model
+from budgetron.budgets.approximation import Approximate
+from budgetron.budgets.removal import Unbounded
+from budgetron.learners import Floats, Kernelized, Learner, Model
 from budgetron.merging import gaussian
 from budgetron.merging.parts import Merger, Parts, State, below, first_of, parts_of, under, without_first
 from budgetron.stacked import Stacked
 
 
 def merged(parts: Parts, expert: Merger) -> State:
-    """The merged fields of `Stacked`: every expert in its own way, then the filter on top."""
+    """The merged fields of `Stacked`: every expert in its own way, then the filter on top.
+
+    Of experts with a budget of support vectors, that with the lowest loss stays as it is: a union within
+    the budget is no better, and the filter has learned to trust what there was.
+    """
     learner = parts.learner
     assert isinstance(learner, Stacked)
     state = filter_of(parts, learner)
+    losses = [_mean_losses(each) for each in parts.states]
     for i, each in enumerate(learner.learners):
         inner = parts.inner(each, f"expert.{i}.", seed_of_part(parts.seed, i))
-        state |= under(expert(inner), f"expert.{i}.")
+        own = (
+            inner.states[int(np.argmin([loss[i] for loss in losses]))]
+            if has_budget(each)
+            else expert(inner)
+        )
+        state |= under(own, f"expert.{i}.")
     return state
+
+
+def has_budget(learner: Learner) -> bool:
+    """Whether an expert has a limited number of support vectors."""
+    return isinstance(learner, Kernelized) and not isinstance(learner.budget, Unbounded | Approximate)
+
+
+def _mean_losses(state: State) -> Floats:
+    """The mean loss of every expert of a stack; infinite before its first row."""
+    learned = float(state["stacked.learned"][0])
+    losses = state["stacked.losses"]
+    return losses / learned if learned > 0 else np.full(len(losses), np.inf)
 
 
 def filter_of(parts: Parts, learner: Stacked) -> State:

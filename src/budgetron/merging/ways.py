@@ -21,6 +21,7 @@ PRECISION = "precision-weighted: precisions add up, and each weight counts as fa
 FORGETS = "precision-weighted average: each weight counts as far as a model knows it"
 AVERAGE = "average of the weights, by the number of rows of each model"
 UNION = "union of the support vectors, passed through the budget"
+BEST = "the expert with the lowest loss: a union within the budget would be no better"
 STACK = "stacked: all models side by side with a filter on top, as many times the memory"
 
 
@@ -84,7 +85,7 @@ def _promises(learner: Learner, targets: bool) -> Iterator[tuple[str, str]]:
     elif isinstance(learner, Stacked):
         yield "filter on top", FORGETS
         for each in learner.learners:
-            yield from _promises(each, targets)
+            yield from [(repr(each), BEST)] if stacks.has_budget(each) else _promises(each, targets)
     else:
         yield repr(learner), _promise(learner, targets)
 
