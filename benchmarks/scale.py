@@ -109,7 +109,10 @@ def table(results: list[dict[str, Any]]) -> str:
 
 
 def draw(results: list[dict[str, Any]], path: Path) -> None:
-    """The error of merged models, and of one part alone, against the number of parts and their rows."""
+    """The error of merged models, and of one part alone, against the number of parts and their rows.
+
+    A line is the mean over the orders, a band their range.
+    """
     pyplot = style.pyplot()
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained", sharey=True)
     for ax in (left, right):
@@ -120,18 +123,37 @@ def draw(results: list[dict[str, Any]], path: Path) -> None:
     names = list(dict.fromkeys(each["data"] for each in results))
     for name, line in zip(names, style.styles(), strict=False):
         own = [each for each in results if each["data"] == name]
-        single = own[0]["error"]
         alone = {**line, "linestyle": (0, (5, 2)), "alpha": 0.6, "markersize": 4}
         for ax, what in ((left, "parts"), (right, "rows")):
-            x = [each[what] for each in own]
-            ax.plot(x, [each["ratio"] for each in own], **line, label=f"{name}, merged")
-            ax.plot(x, [each["one part"] / single for each in own], **alone, label=f"{name}, one part")
+            for of, look, label in (("ratio", line, "merged"), ("one part", alone, "one part")):
+                points = _over_orders(own, what, of)
+                ax.plot(
+                    [x for x, _ in points],
+                    [np.mean(y) for _, y in points],
+                    **look,
+                    label=f"{name}, {label}",
+                )
+                if of == "ratio":
+                    lowest, highest = [min(y) for _, y in points], [max(y) for _, y in points]
+                    ax.fill_between(
+                        [x for x, _ in points], lowest, highest, color=line["color"], alpha=0.12
+                    )
     left.set(xlabel="parts", ylabel="test error, of a single pass = 1")
     left.set_xticks([1, *PARTS], [str(k) for k in (1, *PARTS)])
     right.set(xlabel="rows a part")
     style.with_legend(right)
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
+
+
+def _over_orders(own: list[dict[str, Any]], what: str, of: str) -> list[tuple[int, list[float]]]:
+    """The ratios to the single pass of the same order, for every number of parts or of rows."""
+    singles = {each["order"]: each["error"] for each in own if each["parts"] == 1}
+    ratios: dict[int, list[float]] = {}
+    for each in own:
+        error = each["error"] if of == "ratio" else each["one part"]
+        ratios.setdefault(each[what], []).append(error / singles[each["order"]])
+    return sorted(ratios.items())
 
 
 def on_workers(name: str, rows: int, parts: int = 8) -> str:
@@ -173,7 +195,7 @@ def main() -> None:
     parser.add_argument(
         "--orders", type=int, nargs="+", default=[0], help="seeds of the orders of the rows"
     )
-    parser.add_argument("--read", type=Path)
+    parser.add_argument("--read", type=Path, nargs="+", default=[])
     parser.add_argument("--write", type=Path)
     parser.add_argument("--picture", type=Path)
     parser.add_argument("--workers", action="store_true")
@@ -181,7 +203,7 @@ def main() -> None:
     if args.workers:
         print(on_workers(args.data[0], args.rows))
         return
-    results = json.loads(args.read.read_text()) if args.read else []
+    results = [each for path in args.read for each in json.loads(path.read_text())]
     for name in () if args.read else args.data:
         for seed in args.orders:
             for each in measured(name, args.rows, args.parts, seed):
