@@ -112,6 +112,15 @@ NewArray<double> scores(const Learner& learner, const BoundRows& X) {
   return array(std::move(out), {X.rows.size(), outputs});
 }
 
+void absorb(Kernelized& learner, const BoundRows& X, const Array1<double>& coefficients, double share, double divisor) {
+  const Vector a = view(coefficients);
+  nb::gil_scoped_release free;
+  std::unique_lock lock(learner.guard());
+  if (a.size() != X.rows.size() * learner.outputs())
+    throw std::invalid_argument("absorb: one coefficient is needed for every row and output.");
+  learner.absorb(X.rows, a, share, divisor);
+}
+
 // Learns one row and writes the scores before the update. Returns false, with nothing changed, if the squared norm or a
 // score is not finite.
 template <class T>
@@ -414,7 +423,8 @@ void bind_learners(nb::module_& m) {
   nb::class_<Kernelized, ExpansionLearner>(m, "Kernelized")
       .def(nb::init<std::shared_ptr<const Kernel>, std::shared_ptr<Rule>, std::shared_ptr<Budget>,
                     std::shared_ptr<const Task>, std::size_t, Precision>(),
-           "kernel"_a, "rule"_a, "budget"_a, "task"_a, "features"_a, "precision"_a);
+           "kernel"_a, "rule"_a, "budget"_a, "task"_a, "features"_a, "precision"_a)
+      .def("absorb", &absorb, "rows"_a, "coefficients"_a, "share"_a, "divisor"_a);
 
   scaled<Moments, Squares>(m, "Standardised");
   scaled<Range, Largest>(m, "Ranged");

@@ -134,7 +134,7 @@ def _setting(what: Table, cell: Cell) -> settings.Setting:
 def _searched(key: str, number: int, cell: Cell) -> settings.Setting:
     what = table(key, number)
     rows = _prepared(what, cell.dataset)
-    return settings.search(what, cell, maker(what, cell), rows, Store(None), threads=1)
+    return settings.search(what, cell, maker(what, cell), rows, Store(None), workers=1)
 
 
 def last(comparison: Comparison, scale: float = 100.0) -> dict[str, float]:
