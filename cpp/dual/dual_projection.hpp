@@ -86,45 +86,49 @@ class ExactShares {
   std::vector<double> q_, lo_, hi_, free_, b_;
 };
 
-// DA of every j by the inverse Q of K, if K is well conditioned. With only c_j held at 0, and the box ignored, c is
-// alpha_j e_j. If the variables A are held at their bounds, c = alpha_j e_j + Q_A mu, where Q_AA mu is the change of
-// c_A; mu is the slope there, and |Df|^2 = mu' Q_AA mu. Few variables are held, so Q_AA is small. The rounds are those
-// of BoxQP.
+// DA of every j by the inverse Q of K. With only c_j held at 0, and the box ignored, c is alpha_j e_j. If the variables
+// A are held at their bounds, c = alpha_j e_j + Q_A mu, where Q_AA mu is the change of c_A; mu is the slope there, and
+// |Df|^2 = mu' Q_AA mu. Few variables are held, so Q_AA is small. The rounds and the descent are those of BoxQP.
 class AscentsByInverse {
  public:
-  // Prepares for all j; false if K is ill-conditioned.
-  bool prepare(const DualVariables& dual, const Gram& K, const PartFactor& factor) {
+  // Prepares for all j.
+  void prepare(const DualVariables& dual, const Gram& K, const PartFactor& factor) {
     const std::size_t n = dual.size();
     Q_.remake(n);
     for (auto* values : {&low_, &high_, &slope_}) values->resize(n);
+    condition_ = 0;
     for (std::size_t i = 0; i < n; ++i) {
       std::fill(Q_[i].begin(), Q_[i].end(), 0.0);
       Q_[i][i] = 1;
       factor.solve(Q_[i]);
-      if (!(Q_[i][i] * K[i][i] < 1e6)) return false;
+      condition_ = std::max(condition_, Q_[i][i] * K[i][i]);
       const double alpha = dual.f().alpha(0)[i], top = dual.y(i) * dual.C(i);
       low_[i] = std::min(0.0, top) - alpha;
       high_[i] = std::max(0.0, top) - alpha;
       slope_[i] = dual.y(i) * (1 - dual.m(i));
     }
-    return true;
   }
 
-  // DA of j, or nothing if the rounds do not end.
+  // An upper bound on K_ii Q_ii.
+  double condition() const { return condition_; }
+
+  // DA of j, or nothing if neither the rounds nor the descent end.
   std::optional<double> operator()(const DualVariables& dual, const Gram& K, std::size_t j) {
     const double alpha = dual.f().alpha(0)[j], rounding = 2e-12 * std::fabs(alpha) * largest_of(K[j]);
     side_.assign(dual.size(), 0);
     side_[j] = -1;
-    for (int round = 0; round < 10; ++round) {
+    bool solved = false;
+    for (int round = 0; round < 10 && !solved; ++round) {
       if (!hold(alpha, j)) return {};
-      if (settled(j, rounding)) return dot(slope_, c_) - alpha * slope_[j] - dot(change_, mu_) / 2;
+      solved = settled(j, rounding);
     }
-    return {};
+    if (!solved && !descend(alpha, j, rounding)) return {};
+    return dot(slope_, c_) - alpha * slope_[j] - dot(change_, mu_) / 2;
   }
 
   Bytes bytes() const {
     return Q_.bytes() + factor_.bytes() + bytes_of(side_) + bytes_of(low_) + bytes_of(high_) + bytes_of(slope_) +
-           bytes_of(c_) + bytes_of(change_) + bytes_of(mu_);
+           bytes_of(c_) + bytes_of(x_) + bytes_of(change_) + bytes_of(mu_);
   }
 
  private:
@@ -137,13 +141,18 @@ class AscentsByInverse {
       if (!factor_.offer(Q_, i)) return false;
       change_.push_back(i == j ? -alpha : side_[i] < 0 ? low_[i] : high_[i]);
     }
+    solve(j);
+    return true;
+  }
+
+  // c and mu from the factor and the change.
+  void solve(std::size_t j) {
     mu_ = change_;
     factor_.solve(mu_);
     c_.assign(side_.size(), 0.0);
     for (std::size_t a = 0; a < mu_.size(); ++a) add(mu_[a], Q_[factor_.places()[a]], c_);
     for (std::size_t a = 0; a < mu_.size(); ++a) c_[factor_.places()[a]] = change_[a];
     c_[j] = 0;
-    return true;
   }
 
   // Holds variables outside their box and releases those that are pulled inside; true if there were none.
@@ -151,7 +160,7 @@ class AscentsByInverse {
     bool same = true;
     for (std::size_t a = 0; a < mu_.size(); ++a) {
       const std::size_t i = factor_.places()[a];
-      if (i == j || low_[i] == high_[i] || -side_[i] * mu_[a] >= -rounding) continue;
+      if (i == j || low_[i] == high_[i] || pull(a) <= rounding) continue;
       side_[i] = 0;
       c_[i] = low_[i];  // inside its box
       same = false;
@@ -164,11 +173,62 @@ class AscentsByInverse {
     return same;
   }
 
+  // How much the held variable at this place is pulled inside.
+  double pull(std::size_t place) const { return side_[factor_.places()[place]] * mu_[place]; }
+
+  // From the present c, clamped: towards the minimiser up to the first bound, which is then held; at the minimiser, the
+  // variable that is pulled most is released.
+  bool descend(double alpha, std::size_t j, double rounding) {
+    x_ = c_;
+    for (std::size_t i = 0; i < x_.size(); ++i) {
+      x_[i] = i == j ? 0 : std::clamp(x_[i], low_[i], high_[i]);
+      side_[i] = i == j || x_[i] == low_[i] ? -1 : x_[i] == high_[i] ? 1 : 0;
+    }
+    if (!hold(alpha, j)) return false;
+    for (std::size_t left = 100 + 20 * x_.size(); left-- > 0;) {
+      if (const std::size_t hit = move(); hit < x_.size()) {
+        if (!factor_.offer(Q_, hit)) return false;
+        change_.push_back(x_[hit]);
+      } else {
+        std::size_t most = mu_.size();
+        for (std::size_t a = 0; a < mu_.size(); ++a) {
+          const std::size_t i = factor_.places()[a];
+          if (i != j && low_[i] < high_[i] && pull(a) > (most < mu_.size() ? pull(most) : rounding)) most = a;
+        }
+        if (most == mu_.size()) return true;
+        side_[factor_.places()[most]] = 0;
+        factor_.remove(most);
+        change_.erase(change_.begin() + static_cast<std::ptrdiff_t>(most));
+      }
+      solve(j);
+    }
+    return false;
+  }
+
+  // Moves x towards c up to the first bound. Returns the variable that meets it, or x.size() if c was reached.
+  std::size_t move() {
+    double t = 1;
+    std::size_t hit = x_.size();
+    for (std::size_t i = 0; i < x_.size(); ++i) {
+      if (side_[i] != 0 || (c_[i] >= low_[i] && c_[i] <= high_[i])) continue;
+      const double share = ((c_[i] < low_[i] ? low_[i] : high_[i]) - x_[i]) / (c_[i] - x_[i]);
+      if (hit == x_.size() || share < t) t = share, hit = i;
+    }
+    for (std::size_t i = 0; i < x_.size(); ++i)
+      if (side_[i] == 0) x_[i] = std::clamp(x_[i] + t * (c_[i] - x_[i]), low_[i], high_[i]);
+    if (hit == x_.size()) return hit;
+    side_[hit] = c_[hit] < low_[hit] ? -1 : 1;
+    x_[hit] = side_[hit] < 0 ? low_[hit] : high_[hit];
+    return hit;
+  }
+
   SquareMatrix Q_;
+  double condition_ = 0;
   PartFactor factor_;                       // of Q_AA
   std::vector<signed char> side_;           // -1: held at the lower bound, 1: at the upper one, 0: free
   std::vector<double> low_, high_, slope_;  // the box of c, and y_i (1 - m_i)
   std::vector<double> c_, change_, mu_;
+  std::vector<double> x_;  // of the descent, inside the box
 };
 
 // Exact projection: solves Eq. 8 for every j.

@@ -67,13 +67,13 @@ class Posterior {
     }
     ++pending_;
     if (++observed_ % rows_between_repairs == 0 || precision * gain.S > most_told) return repair();
-    if (pending_ >= most_pending()) forget_products();
+    if (pending_ >= most_pending) forget_products();
   }
 
   // The end of a batch: the rows that were announced do not come.
   void settle() {
     forget_products();
-    if (pending_ >= most_pending()) subtract_pending();
+    if (pending_ >= most_pending) subtract_pending();
   }
 
   // `removed` weights from `at` on are replaced by `added` new ones, which start with the prior.
@@ -148,6 +148,8 @@ class Posterior {
   static constexpr Counter rows_between_repairs = 1024;
   static constexpr double most_told = 1e6;
   static constexpr double repair_factor = 1 + 0x1p-48;
+  // P is read and written once for this many rows.
+  static constexpr std::size_t most_pending = 8;
 
   void repair() {
     subtract_pending();
@@ -156,14 +158,11 @@ class Posterior {
 
   std::size_t full() const { return std::min(m_, most_full_); }
 
-  // A pass over a small P costs less than the changes that are kept aside.
-  std::size_t most_pending() const { return n_ <= 16 ? 1 : 8; }
-
   // Takes up what is pending, if it is time to, and multiplies P with the rows of Z until the next time.
   void multiply(Vector Z) {
-    const std::size_t count = pending_ >= most_pending() ? pending_ : 0;
+    const std::size_t count = pending_ >= most_pending ? pending_ : 0;
     const std::size_t rows =
-        std::clamp<std::size_t>(Z.size() / std::max<std::size_t>(m_, 1), 1, most_pending() - (pending_ - count));
+        std::clamp<std::size_t>(Z.size() / std::max<std::size_t>(m_, 1), 1, most_pending - (pending_ - count));
     Z_.resize(rows * n_);
     PZ_.resize(rows * n_);
     for (std::size_t r = 0; r < rows; ++r) pad(Z.subspan(r * m_, m_), Z_.data() + r * n_);
@@ -226,18 +225,16 @@ class Posterior {
   void restore(const std::vector<double>& P, const std::vector<double>& outside, const std::vector<double>& U) {
     const auto rows = static_cast<std::size_t>((std::sqrt(8.0 * static_cast<double>(P.size()) + 1) - 1) / 2 + 0.5);
     sound_ = rows * (rows + 1) / 2 == P.size() && rows <= most_full_ && (outside.empty() || rows == most_full_) &&
-             (rows == 0 ? U.empty() : U.size() % rows == 0);
+             (rows == 0 ? U.empty() : U.size() % rows == 0 && U.size() / rows < most_pending);
     if (!sound_) return;
     begin(rows + outside.size());
-    const std::size_t pending = rows == 0 ? 0 : U.size() / rows;
-    if (!(sound_ = pending < std::max<std::size_t>(most_pending(), 1))) return;
     const double* next = P.data();
     for (std::size_t i = 0; i < rows; ++i) {
       for (std::size_t j = 0; j < i; ++j) set(i, j, *next++);
       variance_[i] = *next++;
     }
     std::copy(outside.begin(), outside.end(), variance_.begin() + static_cast<std::ptrdiff_t>(rows));
-    set_pending(U, pending);
+    set_pending(U, rows == 0 ? 0 : U.size() / rows);
   }
 
   void pad(Vector z, double* padded) const { std::fill(std::copy_n(z.begin(), full(), padded), padded + n_, 0.0); }
