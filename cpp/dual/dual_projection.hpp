@@ -49,7 +49,9 @@ class ExactShares {
       hi_[i] = dual.y(i) > 0 ? dual.hi(i) : -dual.lo(i);
     }
     lo_[j] = hi_[j] = 0;
-    const Vector c = project(dual.g(j) * dual.y(j), j) ? qp_.solve(K, q_, lo_, hi_, free_) : qp_.solve(K, q_, lo_, hi_);
+    const Vector c = singular_                           ? qp_.solve_by_descent(K, q_, lo_, hi_)
+                     : project(dual.g(j) * dual.y(j), j) ? qp_.solve(K, q_, lo_, hi_, free_)
+                                                         : qp_.solve(K, q_, lo_, hi_);
     b_.resize(n);
     for (std::size_t i = 0; i < n; ++i) b_[i] = c[i] * dual.y(i);
     return b_;
@@ -61,6 +63,7 @@ class ExactShares {
     whole_.clear();
     known_ = true;
     for (std::size_t i = 0; i < K.size() && known_; ++i) known_ = whole_.offer(K, i);
+    singular_ = !known_;
     return known_ ? &whole_ : nullptr;
   }
 
@@ -81,7 +84,7 @@ class ExactShares {
   }
 
   PartFactor whole_;
-  bool known_ = false;
+  bool known_ = false, singular_ = false;
   BoxQP qp_;
   std::vector<double> q_, lo_, hi_, free_, b_;
 };
@@ -109,16 +112,20 @@ class AscentsByInverse {
     }
   }
 
-  // An upper bound on K_ii Q_ii.
-  double condition() const { return condition_; }
+  // The largest error of an ascent: slopes up to 2e-12 |alpha| count as 0, which Q magnifies. 0 if K is
+  // well-conditioned.
+  double doubt(const DualVariables& dual) const {
+    return well_conditioned() ? 0 : 2e-12 * condition_ * largest_of(dual.f().alpha(0)) * largest_of(slope_);
+  }
 
   // DA of j, or nothing if neither the rounds nor the descent end.
   std::optional<double> operator()(const DualVariables& dual, const Gram& K, std::size_t j) {
     const double alpha = dual.f().alpha(0)[j], rounding = 2e-12 * std::fabs(alpha) * largest_of(K[j]);
     side_.assign(dual.size(), 0);
     side_[j] = -1;
+    c_.assign(dual.size(), 0.0);
     bool solved = false;
-    for (int round = 0; round < 10 && !solved; ++round) {
+    for (int round = 0; round < 10 && !solved && well_conditioned(); ++round) {  // otherwise the rounds rarely end
       if (!hold(alpha, j)) return {};
       solved = settled(j, rounding);
     }
@@ -132,6 +139,8 @@ class AscentsByInverse {
   }
 
  private:
+  bool well_conditioned() const { return condition_ < 1e6; }
+
   // Finds c and mu if the variables with a side are held there.
   bool hold(double alpha, std::size_t j) {
     factor_.clear();
@@ -223,7 +232,7 @@ class AscentsByInverse {
   }
 
   SquareMatrix Q_;
-  double condition_ = 0;
+  double condition_ = 0;                    // the largest K_ii Q_ii
   PartFactor factor_;                       // of Q_AA
   std::vector<signed char> side_;           // -1: held at the lower bound, 1: at the upper one, 0: free
   std::vector<double> low_, high_, slope_;  // the box of c, and y_i (1 - m_i)
@@ -236,28 +245,40 @@ class DualProjection final : public RowsOfGram {
  public:
   using RowsOfGram::RowsOfGram;
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + shares_.bytes() + ascents_.bytes() + bytes_of(c_));
+    io.scratch(sizeof *this + shares_.bytes() + ascents_.bytes() + bytes_of(estimates_) + bytes_of(c_));
     RowsOfGram::fields(io);
   }
 
  protected:
   Departure choose(const DualVariables& dual, std::span<double> b) override {
-    const PartFactor* factor = shares_.prepare(K_);
-    const bool quick = factor && ascents_.prepare(dual, K_, *factor);
-    const auto ascent = [&](std::size_t j) {
-      const std::optional<double> found = quick ? ascents_(dual, K_, j) : std::nullopt;
-      return found ? *found : ascent_of(dual, K_, j, shares_(dual, K_, j), c_);
-    };
-    const std::size_t j = dual.best(ascent);
+    const std::size_t j = most_ascending(dual);
     const Vector shares = shares_(dual, K_, j);
     std::copy(shares.begin(), shares.end(), b.begin());
     return {j, ascent_of(dual, K_, j, b, c_)};
   }
 
  private:
+  // Estimates by the inverse of K come first. If they are in doubt, only those near the largest are solved with K.
+  std::size_t most_ascending(const DualVariables& dual) {
+    const auto exact = [&](std::size_t j) { return ascent_of(dual, K_, j, shares_(dual, K_, j), c_); };
+    const PartFactor* factor = shares_.prepare(K_);
+    if (!factor) return dual.best(exact);
+    ascents_.prepare(dual, K_, *factor);
+    estimates_.resize(dual.size());
+    for (std::size_t j = 0; j < dual.size(); ++j) {
+      const std::optional<double> found = ascents_(dual, K_, j);
+      estimates_[j] = found ? *found : exact(j);
+    }
+    const double doubt = ascents_.doubt(dual);
+    if (doubt == 0) return dual.best([&](std::size_t j) { return estimates_[j]; });
+    const double least = *std::max_element(estimates_.begin(), estimates_.end()) - doubt;
+    return dual.best(
+        [&](std::size_t j) { return estimates_[j] >= least ? exact(j) : -std::numeric_limits<double>::infinity(); });
+  }
+
   ExactShares shares_;
   AscentsByInverse ascents_;
-  std::vector<double> c_;
+  std::vector<double> estimates_, c_;
 };
 
 // The paper's remark: chooses j by plain removal (Eq. 7), then solves Eq. 8 for it.
