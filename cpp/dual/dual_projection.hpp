@@ -135,7 +135,7 @@ class AscentsByInverse {
 
   Bytes bytes() const {
     return Q_.bytes() + factor_.bytes() + bytes_of(side_) + bytes_of(low_) + bytes_of(high_) + bytes_of(slope_) +
-           bytes_of(c_) + bytes_of(x_) + bytes_of(change_) + bytes_of(mu_);
+           bytes_of(c_) + bytes_of(x_) + bytes_of(change_) + bytes_of(mu_) + bytes_of(rows_);
   }
 
  private:
@@ -145,21 +145,34 @@ class AscentsByInverse {
   bool hold(double alpha, std::size_t j) {
     factor_.clear();
     change_.clear();
-    for (std::size_t i = 0; i < side_.size(); ++i) {
-      if (side_[i] == 0) continue;
-      if (!factor_.offer(Q_, i)) return false;
-      change_.push_back(i == j ? -alpha : side_[i] < 0 ? low_[i] : high_[i]);
-    }
+    rows_.clear();
+    for (std::size_t i = 0; i < side_.size(); ++i)
+      if (side_[i] != 0 && !hold_also(i, i == j ? -alpha : side_[i] < 0 ? low_[i] : high_[i])) return false;
     solve(j);
     return true;
+  }
+  bool hold_also(std::size_t i, double change) {
+    if (!factor_.offer(Q_, i)) return false;
+    change_.push_back(change);
+    rows_.insert(rows_.end(), Q_[i].begin(), Q_[i].end());
+    return true;
+  }
+  void release(std::size_t place) {
+    const auto n = static_cast<std::ptrdiff_t>(side_.size()), a = static_cast<std::ptrdiff_t>(place);
+    side_[factor_.places()[place]] = 0;
+    factor_.remove(place);
+    change_.erase(change_.begin() + a);
+    rows_.erase(rows_.begin() + a * n, rows_.begin() + (a + 1) * n);
   }
 
   // c and mu from the factor and the change.
   void solve(std::size_t j) {
     mu_ = change_;
     factor_.solve(mu_);
-    c_.assign(side_.size(), 0.0);
-    for (std::size_t a = 0; a < mu_.size(); ++a) add(mu_[a], Q_[factor_.places()[a]], c_);
+    const std::size_t n = side_.size();
+    c_.assign(n, 0.0);
+    for (std::size_t a = 0; a < mu_.size(); a += lanes)
+      loops->add_rows(&mu_[a], &rows_[a * n], n, std::min(lanes, mu_.size() - a), n, c_.data());
     for (std::size_t a = 0; a < mu_.size(); ++a) c_[factor_.places()[a]] = change_[a];
     c_[j] = 0;
   }
@@ -196,8 +209,7 @@ class AscentsByInverse {
     if (!hold(alpha, j)) return false;
     for (std::size_t left = 100 + 20 * x_.size(); left-- > 0;) {
       if (const std::size_t hit = move(); hit < x_.size()) {
-        if (!factor_.offer(Q_, hit)) return false;
-        change_.push_back(x_[hit]);
+        if (!hold_also(hit, x_[hit])) return false;
       } else {
         std::size_t most = mu_.size();
         for (std::size_t a = 0; a < mu_.size(); ++a) {
@@ -205,9 +217,7 @@ class AscentsByInverse {
           if (i != j && low_[i] < high_[i] && pull(a) > (most < mu_.size() ? pull(most) : rounding)) most = a;
         }
         if (most == mu_.size()) return true;
-        side_[factor_.places()[most]] = 0;
-        factor_.remove(most);
-        change_.erase(change_.begin() + static_cast<std::ptrdiff_t>(most));
+        release(most);
       }
       solve(j);
     }
@@ -237,7 +247,8 @@ class AscentsByInverse {
   std::vector<signed char> side_;           // -1: held at the lower bound, 1: at the upper one, 0: free
   std::vector<double> low_, high_, slope_;  // the box of c, and y_i (1 - m_i)
   std::vector<double> c_, change_, mu_;
-  std::vector<double> x_;  // of the descent, inside the box
+  std::vector<double> rows_;  // of Q, that are held
+  std::vector<double> x_;     // of the descent, inside the box
 };
 
 // Exact projection: solves Eq. 8 for every j.

@@ -234,30 +234,40 @@ class BoxQP {
     }
     factor_free(Q);
     double rounding = find_slope(Q, q);
-    bool fresh = true;
+    bool fresh = true, lost = true;  // whether the slope was just made; whether a variable left since the last offers
     for (std::size_t left = 100 + 20 * x_.size(); left-- > 0;) {
       z_.clear();
       for (const std::size_t i : factor_.places()) z_.push_back(-slope_[i]);
       factor_.solve(z_);
-      const std::size_t hit = move(Q, lo, hi);
-      if (hit < z_.size()) {
+      if (const std::size_t hit = move(Q, lo, hi); hit < z_.size()) {
         factor_.remove(hit);
+        fresh = false;
+        lost = true;
+        continue;
+      }
+      const bool again = lost && offer_again(Q, rounding);
+      lost = false;
+      if (again || free_most_pulled(Q, lo, hi, rounding)) {
         fresh = false;
         continue;
       }
-      if (offer_again(Q, rounding)) continue;
-      std::size_t most = 0;
-      for (std::size_t i = 1; i < x_.size(); ++i)
-        if (pull(i, lo, hi) > pull(most, lo, hi)) most = i;
-      if (pull(most, lo, hi) <= rounding) {
-        if (fresh) return;
-        rounding = find_slope(Q, q);
-        fresh = true;
-        continue;
-      }
-      fresh = false;
+      if (fresh) return;
+      rounding = find_slope(Q, q);
+      fresh = true;
+    }
+  }
+
+  // Frees the variable that is pulled most; one in the span of others keeps its value, and the next is tried. False if
+  // there is none.
+  bool free_most_pulled(const Gram& Q, Vector lo, Vector hi, double rounding) {
+    while (true) {
+      std::size_t most = x_.size();
+      double strongest = rounding;
+      for (std::size_t i = 0; i < x_.size(); ++i)
+        if (const double p = pull(i, lo, hi); p > strongest) strongest = p, most = i;
+      if (most == x_.size()) return false;
       side_[most] = Side::Free;
-      factor_.offer(Q, most);
+      if (factor_.offer(Q, most)) return true;
     }
   }
 
