@@ -94,8 +94,8 @@ class ExactShares {
 // |Df|^2 = mu' Q_AA mu. Few variables are held, so Q_AA is small. The rounds and the descent are those of BoxQP.
 class AscentsByInverse {
  public:
-  // Prepares for all j.
-  void prepare(const DualVariables& dual, const Gram& K, const PartFactor& factor) {
+  // Prepares for all j; false if K is too ill-conditioned.
+  bool prepare(const DualVariables& dual, const Gram& K, const PartFactor& factor) {
     const std::size_t n = dual.size();
     Q_.remake(n);
     for (auto* values : {&low_, &high_, &slope_}) values->resize(n);
@@ -104,12 +104,14 @@ class AscentsByInverse {
       std::fill(Q_[i].begin(), Q_[i].end(), 0.0);
       Q_[i][i] = 1;
       factor.solve(Q_[i]);
+      if (!(Q_[i][i] * K[i][i] < 1e12)) return false;
       condition_ = std::max(condition_, Q_[i][i] * K[i][i]);
       const double alpha = dual.f().alpha(0)[i], top = dual.y(i) * dual.C(i);
       low_[i] = std::min(0.0, top) - alpha;
       high_[i] = std::max(0.0, top) - alpha;
       slope_[i] = dual.y(i) * (1 - dual.m(i));
     }
+    return true;
   }
 
   // The largest error of an ascent: slopes up to 2e-12 |alpha| count as 0, which Q magnifies. 0 if K is
@@ -229,12 +231,12 @@ class AscentsByInverse {
     double t = 1;
     std::size_t hit = x_.size();
     for (std::size_t i = 0; i < x_.size(); ++i) {
-      if (side_[i] != 0 || (c_[i] >= low_[i] && c_[i] <= high_[i])) continue;
+      if (c_[i] >= low_[i] && c_[i] <= high_[i]) continue;
       const double share = ((c_[i] < low_[i] ? low_[i] : high_[i]) - x_[i]) / (c_[i] - x_[i]);
       if (hit == x_.size() || share < t) t = share, hit = i;
     }
     for (std::size_t i = 0; i < x_.size(); ++i)
-      if (side_[i] == 0) x_[i] = std::clamp(x_[i] + t * (c_[i] - x_[i]), low_[i], high_[i]);
+      x_[i] = std::max(low_[i], std::min(high_[i], x_[i] + t * (c_[i] - x_[i])));  // x = c where it is held
     if (hit == x_.size()) return hit;
     side_[hit] = c_[hit] < low_[hit] ? -1 : 1;
     x_[hit] = side_[hit] < 0 ? low_[hit] : high_[hit];
@@ -273,8 +275,7 @@ class DualProjection final : public RowsOfGram {
   std::size_t most_ascending(const DualVariables& dual) {
     const auto exact = [&](std::size_t j) { return ascent_of(dual, K_, j, shares_(dual, K_, j), c_); };
     const PartFactor* factor = shares_.prepare(K_);
-    if (!factor) return dual.best(exact);
-    ascents_.prepare(dual, K_, *factor);
+    if (!factor || !ascents_.prepare(dual, K_, *factor)) return dual.best(exact);
     estimates_.resize(dual.size());
     for (std::size_t j = 0; j < dual.size(); ++j) {
       const std::optional<double> found = ascents_(dual, K_, j);

@@ -55,7 +55,7 @@ class PartFactor {
     const auto at = [](std::size_t i, std::size_t j) { return i * (i + 1) / 2 + j; };
     for (std::size_t k = place; k + 1 < n; ++k) {
       double &a = L[at(k + 1, k)], &b = L[at(k + 1, k + 1)];
-      const double r = std::hypot(a, b), c = a / r, s = b / r;
+      const double r = std::sqrt(a * a + b * b), c = a / r, s = b / r;  // L is far from the limits of doubles
       a = r;
       b = 0;
       for (std::size_t i = k + 2; i < n; ++i) {
