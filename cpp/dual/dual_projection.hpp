@@ -49,7 +49,9 @@ class ExactShares {
       hi_[i] = dual.y(i) > 0 ? dual.hi(i) : -dual.lo(i);
     }
     lo_[j] = hi_[j] = 0;
-    const Vector c = project(dual.g(j) * dual.y(j), j) ? qp_.solve(K, q_, lo_, hi_, free_) : qp_.solve(K, q_, lo_, hi_);
+    const Vector c = singular_                           ? qp_.solve_by_descent(K, q_, lo_, hi_)
+                     : project(dual.g(j) * dual.y(j), j) ? qp_.solve(K, q_, lo_, hi_, free_)
+                                                         : qp_.solve(K, q_, lo_, hi_);
     b_.resize(n);
     for (std::size_t i = 0; i < n; ++i) b_[i] = c[i] * dual.y(i);
     return b_;
@@ -61,6 +63,7 @@ class ExactShares {
     whole_.clear();
     known_ = true;
     for (std::size_t i = 0; i < K.size() && known_; ++i) known_ = whole_.offer(K, i);
+    singular_ = !known_;
     return known_ ? &whole_ : nullptr;
   }
 
@@ -81,27 +84,28 @@ class ExactShares {
   }
 
   PartFactor whole_;
-  bool known_ = false;
+  bool known_ = false, singular_ = false;
   BoxQP qp_;
   std::vector<double> q_, lo_, hi_, free_, b_;
 };
 
-// DA of every j by the inverse Q of K, if K is well conditioned. With only c_j held at 0, and the box ignored, c is
-// alpha_j e_j. If the variables A are held at their bounds, c = alpha_j e_j + Q_A mu, where Q_AA mu is the change of
-// c_A; mu is the slope there, and |Df|^2 = mu' Q_AA mu. Few variables are held, so Q_AA is small. The rounds are those
-// of BoxQP.
+// DA of every j by the inverse Q of K. With only c_j held at 0, and the box ignored, c is alpha_j e_j. If the variables
+// A are held at their bounds, c = alpha_j e_j + Q_A mu, where Q_AA mu is the change of c_A; mu is the slope there, and
+// |Df|^2 = mu' Q_AA mu. Few variables are held, so Q_AA is small. The rounds and the descent are those of BoxQP.
 class AscentsByInverse {
  public:
-  // Prepares for all j; false if K is ill-conditioned.
+  // Prepares for all j; false if K is too ill-conditioned.
   bool prepare(const DualVariables& dual, const Gram& K, const PartFactor& factor) {
     const std::size_t n = dual.size();
     Q_.remake(n);
     for (auto* values : {&low_, &high_, &slope_}) values->resize(n);
+    condition_ = 0;
     for (std::size_t i = 0; i < n; ++i) {
       std::fill(Q_[i].begin(), Q_[i].end(), 0.0);
       Q_[i][i] = 1;
       factor.solve(Q_[i]);
-      if (!(Q_[i][i] * K[i][i] < 1e6)) return false;
+      if (!(Q_[i][i] * K[i][i] < 1e12)) return false;
+      condition_ = std::max(condition_, Q_[i][i] * K[i][i]);
       const double alpha = dual.f().alpha(0)[i], top = dual.y(i) * dual.C(i);
       low_[i] = std::min(0.0, top) - alpha;
       high_[i] = std::max(0.0, top) - alpha;
@@ -110,40 +114,69 @@ class AscentsByInverse {
     return true;
   }
 
-  // DA of j, or nothing if the rounds do not end.
+  // The largest error of an ascent: slopes up to 2e-12 |alpha| count as 0, which Q magnifies. 0 if K is
+  // well-conditioned.
+  double doubt(const DualVariables& dual) const {
+    return well_conditioned() ? 0 : 2e-12 * condition_ * largest_of(dual.f().alpha(0)) * largest_of(slope_);
+  }
+
+  // DA of j, or nothing if neither the rounds nor the descent end.
   std::optional<double> operator()(const DualVariables& dual, const Gram& K, std::size_t j) {
     const double alpha = dual.f().alpha(0)[j], rounding = 2e-12 * std::fabs(alpha) * largest_of(K[j]);
     side_.assign(dual.size(), 0);
     side_[j] = -1;
-    for (int round = 0; round < 10; ++round) {
+    c_.assign(dual.size(), 0.0);
+    bool solved = false;
+    for (int round = 0; round < 10 && !solved && well_conditioned(); ++round) {  // otherwise the rounds rarely end
       if (!hold(alpha, j)) return {};
-      if (settled(j, rounding)) return dot(slope_, c_) - alpha * slope_[j] - dot(change_, mu_) / 2;
+      solved = settled(j, rounding);
     }
-    return {};
+    if (!solved && !descend(alpha, j, rounding)) return {};
+    return dot(slope_, c_) - alpha * slope_[j] - dot(change_, mu_) / 2;
   }
 
   Bytes bytes() const {
     return Q_.bytes() + factor_.bytes() + bytes_of(side_) + bytes_of(low_) + bytes_of(high_) + bytes_of(slope_) +
-           bytes_of(c_) + bytes_of(change_) + bytes_of(mu_);
+           bytes_of(c_) + bytes_of(x_) + bytes_of(change_) + bytes_of(mu_) + bytes_of(rows_);
   }
 
  private:
+  bool well_conditioned() const { return condition_ < 1e6; }
+
   // Finds c and mu if the variables with a side are held there.
   bool hold(double alpha, std::size_t j) {
     factor_.clear();
     change_.clear();
-    for (std::size_t i = 0; i < side_.size(); ++i) {
-      if (side_[i] == 0) continue;
-      if (!factor_.offer(Q_, i)) return false;
-      change_.push_back(i == j ? -alpha : side_[i] < 0 ? low_[i] : high_[i]);
-    }
+    rows_.clear();
+    for (std::size_t i = 0; i < side_.size(); ++i)
+      if (side_[i] != 0 && !hold_also(i, i == j ? -alpha : side_[i] < 0 ? low_[i] : high_[i])) return false;
+    solve(j);
+    return true;
+  }
+  bool hold_also(std::size_t i, double change) {
+    if (!factor_.offer(Q_, i)) return false;
+    change_.push_back(change);
+    rows_.insert(rows_.end(), Q_[i].begin(), Q_[i].end());
+    return true;
+  }
+  void release(std::size_t place) {
+    const auto n = static_cast<std::ptrdiff_t>(side_.size()), a = static_cast<std::ptrdiff_t>(place);
+    side_[factor_.places()[place]] = 0;
+    factor_.remove(place);
+    change_.erase(change_.begin() + a);
+    rows_.erase(rows_.begin() + a * n, rows_.begin() + (a + 1) * n);
+  }
+
+  // c and mu from the factor and the change.
+  void solve(std::size_t j) {
     mu_ = change_;
     factor_.solve(mu_);
-    c_.assign(side_.size(), 0.0);
-    for (std::size_t a = 0; a < mu_.size(); ++a) add(mu_[a], Q_[factor_.places()[a]], c_);
+    const std::size_t n = side_.size();
+    c_.assign(n, 0.0);
+    for (std::size_t a = 0; a < mu_.size(); a += lanes)
+      loops->add_rows(&mu_[a], &rows_[a * n], n, std::min(lanes, mu_.size() - a), n, c_.data());
     for (std::size_t a = 0; a < mu_.size(); ++a) c_[factor_.places()[a]] = change_[a];
     c_[j] = 0;
-    return true;
   }
 
   // Holds variables outside their box and releases those that are pulled inside; true if there were none.
@@ -151,7 +184,7 @@ class AscentsByInverse {
     bool same = true;
     for (std::size_t a = 0; a < mu_.size(); ++a) {
       const std::size_t i = factor_.places()[a];
-      if (i == j || low_[i] == high_[i] || -side_[i] * mu_[a] >= -rounding) continue;
+      if (i == j || low_[i] == high_[i] || pull(a) <= rounding) continue;
       side_[i] = 0;
       c_[i] = low_[i];  // inside its box
       same = false;
@@ -164,11 +197,60 @@ class AscentsByInverse {
     return same;
   }
 
+  // How much the held variable at this place is pulled inside.
+  double pull(std::size_t place) const { return side_[factor_.places()[place]] * mu_[place]; }
+
+  // From the present c, clamped: towards the minimiser up to the first bound, which is then held; at the minimiser, the
+  // variable that is pulled most is released.
+  bool descend(double alpha, std::size_t j, double rounding) {
+    x_ = c_;
+    for (std::size_t i = 0; i < x_.size(); ++i) {
+      x_[i] = i == j ? 0 : std::clamp(x_[i], low_[i], high_[i]);
+      side_[i] = i == j || x_[i] == low_[i] ? -1 : x_[i] == high_[i] ? 1 : 0;
+    }
+    if (!hold(alpha, j)) return false;
+    for (std::size_t left = 100 + 20 * x_.size(); left-- > 0;) {
+      if (const std::size_t hit = move(); hit < x_.size()) {
+        if (!hold_also(hit, x_[hit])) return false;
+      } else {
+        std::size_t most = mu_.size();
+        for (std::size_t a = 0; a < mu_.size(); ++a) {
+          const std::size_t i = factor_.places()[a];
+          if (i != j && low_[i] < high_[i] && pull(a) > (most < mu_.size() ? pull(most) : rounding)) most = a;
+        }
+        if (most == mu_.size()) return true;
+        release(most);
+      }
+      solve(j);
+    }
+    return false;
+  }
+
+  // Moves x towards c up to the first bound. Returns the variable that meets it, or x.size() if c was reached.
+  std::size_t move() {
+    double t = 1;
+    std::size_t hit = x_.size();
+    for (std::size_t i = 0; i < x_.size(); ++i) {
+      if (c_[i] >= low_[i] && c_[i] <= high_[i]) continue;
+      const double share = ((c_[i] < low_[i] ? low_[i] : high_[i]) - x_[i]) / (c_[i] - x_[i]);
+      if (hit == x_.size() || share < t) t = share, hit = i;
+    }
+    for (std::size_t i = 0; i < x_.size(); ++i)
+      x_[i] = std::max(low_[i], std::min(high_[i], x_[i] + t * (c_[i] - x_[i])));  // x = c where it is held
+    if (hit == x_.size()) return hit;
+    side_[hit] = c_[hit] < low_[hit] ? -1 : 1;
+    x_[hit] = side_[hit] < 0 ? low_[hit] : high_[hit];
+    return hit;
+  }
+
   SquareMatrix Q_;
+  double condition_ = 0;                    // the largest K_ii Q_ii
   PartFactor factor_;                       // of Q_AA
   std::vector<signed char> side_;           // -1: held at the lower bound, 1: at the upper one, 0: free
   std::vector<double> low_, high_, slope_;  // the box of c, and y_i (1 - m_i)
   std::vector<double> c_, change_, mu_;
+  std::vector<double> rows_;  // of Q, that are held
+  std::vector<double> x_;     // of the descent, inside the box
 };
 
 // Exact projection: solves Eq. 8 for every j.
@@ -176,28 +258,39 @@ class DualProjection final : public RowsOfGram {
  public:
   using RowsOfGram::RowsOfGram;
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + shares_.bytes() + ascents_.bytes() + bytes_of(c_));
+    io.scratch(sizeof *this + shares_.bytes() + ascents_.bytes() + bytes_of(estimates_) + bytes_of(c_));
     RowsOfGram::fields(io);
   }
 
  protected:
   Departure choose(const DualVariables& dual, std::span<double> b) override {
-    const PartFactor* factor = shares_.prepare(K_);
-    const bool quick = factor && ascents_.prepare(dual, K_, *factor);
-    const auto ascent = [&](std::size_t j) {
-      const std::optional<double> found = quick ? ascents_(dual, K_, j) : std::nullopt;
-      return found ? *found : ascent_of(dual, K_, j, shares_(dual, K_, j), c_);
-    };
-    const std::size_t j = dual.best(ascent);
+    const std::size_t j = most_ascending(dual);
     const Vector shares = shares_(dual, K_, j);
     std::copy(shares.begin(), shares.end(), b.begin());
     return {j, ascent_of(dual, K_, j, b, c_)};
   }
 
  private:
+  // Estimates by the inverse of K come first. If they are in doubt, only those near the largest are solved with K.
+  std::size_t most_ascending(const DualVariables& dual) {
+    const auto exact = [&](std::size_t j) { return ascent_of(dual, K_, j, shares_(dual, K_, j), c_); };
+    const PartFactor* factor = shares_.prepare(K_);
+    if (!factor || !ascents_.prepare(dual, K_, *factor)) return dual.best(exact);
+    estimates_.resize(dual.size());
+    for (std::size_t j = 0; j < dual.size(); ++j) {
+      const std::optional<double> found = ascents_(dual, K_, j);
+      estimates_[j] = found ? *found : exact(j);
+    }
+    const double doubt = ascents_.doubt(dual);
+    if (doubt == 0) return dual.best([&](std::size_t j) { return estimates_[j]; });
+    const double least = *std::max_element(estimates_.begin(), estimates_.end()) - doubt;
+    return dual.best(
+        [&](std::size_t j) { return estimates_[j] >= least ? exact(j) : -std::numeric_limits<double>::infinity(); });
+  }
+
   ExactShares shares_;
   AscentsByInverse ascents_;
-  std::vector<double> c_;
+  std::vector<double> estimates_, c_;
 };
 
 // The paper's remark: chooses j by plain removal (Eq. 7), then solves Eq. 8 for it.

@@ -22,6 +22,7 @@
 #include "linalg/limits.hpp"
 #include "linalg/posterior.hpp"
 #include "model/tasks.hpp"
+#include "simd/aligned.hpp"
 #include "state/fields.hpp"
 
 namespace budgetron {
@@ -33,15 +34,15 @@ class Kalman : public VectorRule {
   }
 
   // Labels: the logits are moderated, mu / sqrt(1 + pi S / 8), by what is not known yet.
-  void put_out(Vector z, std::span<double> f) final {
+  void put_out(Vector Z, std::span<double> f) final {
     mu_.assign(f.begin(), f.end());
-    posterior_.look(z, gain_);
+    posterior_.look(Z, gain_);
     looked_ = true;
     moderate_scores(gain_.S, f);
   }
   void put_out(Vector z, std::span<double> f) const final {
     Gain gain;
-    std::vector<double> padded;
+    AlignedVector padded;
     posterior_.look(z, gain, padded);
     moderate_scores(gain.S, f);
   }
@@ -134,7 +135,7 @@ class KalmanTargets final : public Kalman {
   bool has_variance() const override { return true; }
   double variance(Vector z) const override {
     Gain gain;
-    std::vector<double> padded;
+    AlignedVector padded;
     posterior_.look(z, gain, padded);
     return noise_ * (1 + gain.S);
   }

@@ -102,10 +102,10 @@ class Mapped final : public Learner {
       map_->transform({rows, first, last}, Z);
       for (std::size_t i = first; i < last; ++i) {
         const auto f = scores.subspan(i * outputs(), outputs());
-        const Vector z = Vector(Z).subspan((i - first) * w_.size(), w_.size());
-        w_.scores(z, f);
+        const Vector from_i = Vector(Z).subspan((i - first) * w_.size());
+        w_.scores(from_i.first(w_.size()), f);
         const double weight = weights.empty() ? 1 : weights[i];
-        if (!moderate(f) || !learn({rows, i, i + 1}, z, f, y[i], weight)) {
+        if (!moderate(f) || !learn({rows, i, i + 1}, from_i, f, y[i], weight)) {
           map_->forget_prepared();
           prepare(rows, weights, first, i);
           return i;
@@ -139,16 +139,17 @@ class Mapped final : public Learner {
   // The number of rows whose features fit in the cache. Sixteen share one look at the frequencies even if they do not.
   std::size_t ahead() const { return std::clamp<std::size_t>(32768 / std::max<std::size_t>(w_.size(), 1), 16, 32); }
 
-  // One round; z = z(x) and f = f(x) before the update, which become the scores. A row of weight 0 is only scored.
-  // Returns false, with nothing changed, if the step exceeds the limits.
-  bool learn(const Stretch& row, Vector z, std::span<double> f, double y, double weight) {
+  // One round; f = f(x) before the update becomes the scores. Z has the features of x, and those of the rows behind it.
+  // A row of weight 0 is only scored. Returns false, with nothing changed, if the step exceeds the limits.
+  bool learn(const Stretch& row, Vector Z, std::span<double> f, double y, double weight) {
+    const Vector z = Z.first(w_.size());
     if (weight == 0) {
-      rule_->put_out(z, f);
+      rule_->put_out(Z, f);
       return true;
     }
     Question question = task_->ask(f, y, map_->squared_norm(row[0], z), weight);
     question.round.t = t_ + 1;
-    rule_->put_out(z, f);
+    rule_->put_out(Z, f);
     if (!moderate_square(question.round.kxx) || !rule_->propose(question.round)) return false;
     ++t_;
     if (map_->learns()) {

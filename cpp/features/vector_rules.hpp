@@ -26,9 +26,9 @@ class VectorRule : public Part {
  public:
   // Starts with weights of this shape; with 0 features if the rule is about to be restored.
   virtual void begin(std::size_t /*outputs*/, std::size_t /*features*/) {}
-  // Turns f = w'z into the scores that the model puts out. The rule may keep what it computes for the round; the second
-  // form is for predictions.
-  virtual void put_out(Vector /*z*/, std::span<double> /*f*/) {}
+  // Turns f = w'z into the scores that the model puts out, for the first row z of Z. The other rows of Z come next, one
+  // call each, until `finish`. The rule may keep what it computes for the round; the second form is for predictions.
+  virtual void put_out(Vector /*Z*/, std::span<double> /*f*/) {}
   virtual void put_out(Vector /*z*/, std::span<double> /*f*/) const {}
   // The variance of a prediction, if the rule has one.
   virtual bool has_variance() const { return false; }

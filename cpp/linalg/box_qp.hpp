@@ -55,7 +55,7 @@ class PartFactor {
     const auto at = [](std::size_t i, std::size_t j) { return i * (i + 1) / 2 + j; };
     for (std::size_t k = place; k + 1 < n; ++k) {
       double &a = L[at(k + 1, k)], &b = L[at(k + 1, k + 1)];
-      const double r = std::hypot(a, b), c = a / r, s = b / r;
+      const double r = std::sqrt(a * a + b * b), c = a / r, s = b / r;  // L is far from the limits of doubles
       a = r;
       b = 0;
       for (std::size_t i = k + 2; i < n; ++i) {
@@ -91,10 +91,7 @@ class BoxQP {
   // The minimiser; valid until the next call.
   Vector solve(const Gram& Q, Vector q, Vector lo, Vector hi) {
     start(q.size(), lo, hi);
-    for (int round = 0; round < rounds; ++round)
-      if (sweep(Q, q, lo, hi)) return finish(lo, hi);
-    descend(Q, q, lo, hi);
-    return finish(lo, hi);
+    return sweep_or_descend(Q, q, lo, hi, rounds);
   }
 
   // The same, if the minimiser without the box is known, which saves the first and largest factor. Variables with lo =
@@ -108,11 +105,7 @@ class BoxQP {
       side_[i] = side_of(i, lo, hi);
       inside = inside && side_[i] == Side::Free;
     }
-    if (inside) return finish(lo, hi);
-    for (int round = 1; round < rounds; ++round)
-      if (sweep(Q, q, lo, hi)) return finish(lo, hi);
-    descend(Q, q, lo, hi);
-    return finish(lo, hi);
+    return inside ? finish(lo, hi) : sweep_or_descend(Q, q, lo, hi, rounds - 1);
   }
 
   // Skips the primal-dual method.
@@ -140,6 +133,16 @@ class BoxQP {
       x_[i] = std::clamp(0.0, lo[i], hi[i]);
       if (lo[i] == hi[i]) side_[i] = Side::Lower;
     }
+  }
+
+  // If some free variables are in the span of others, the sweeps rarely end.
+  Vector sweep_or_descend(const Gram& Q, Vector q, Vector lo, Vector hi, int sweeps) {
+    while (sweeps-- > 0) {
+      if (sweep(Q, q, lo, hi)) return finish(lo, hi);
+      if (!all_taken_) return solve_by_descent(Q, q, lo, hi);
+    }
+    descend(Q, q, lo, hi);
+    return finish(lo, hi);
   }
 
   Vector finish(Vector lo, Vector hi) {
@@ -222,27 +225,49 @@ class BoxQP {
     return same;
   }
 
-  // A step costs O(n^2), since the factor gains or loses one variable.
+  // A step costs O(n r) for r variables in the factor, which gains or loses one. The slope follows x; it is made again
+  // before it decides that x is optimal.
   void descend(const Gram& Q, Vector q, Vector lo, Vector hi) {
     for (std::size_t i = 0; i < x_.size(); ++i) {
       x_[i] = std::clamp(x_[i], lo[i], hi[i]);
       side_[i] = x_[i] == lo[i] ? Side::Lower : x_[i] == hi[i] ? Side::Upper : Side::Free;
     }
     factor_free(Q);
+    double rounding = find_slope(Q, q);
+    bool fresh = true, lost = true;  // whether the slope was just made; whether a variable left since the last offers
     for (std::size_t left = 100 + 20 * x_.size(); left-- > 0;) {
-      minimise(Q, q);
-      if (const std::size_t hit = move(lo, hi); hit < z_.size()) {
+      z_.clear();
+      for (const std::size_t i : factor_.places()) z_.push_back(-slope_[i]);
+      factor_.solve(z_);
+      if (const std::size_t hit = move(Q, lo, hi); hit < z_.size()) {
         factor_.remove(hit);
+        fresh = false;
+        lost = true;
         continue;
       }
-      const double rounding = find_slope(Q, q);
-      if (offer_again(Q, rounding)) continue;
-      std::size_t most = 0;
-      for (std::size_t i = 1; i < x_.size(); ++i)
-        if (pull(i, lo, hi) > pull(most, lo, hi)) most = i;
-      if (pull(most, lo, hi) <= rounding) return;
+      const bool again = lost && offer_again(Q, rounding);
+      lost = false;
+      if (again || free_most_pulled(Q, lo, hi, rounding)) {
+        fresh = false;
+        continue;
+      }
+      if (fresh) return;
+      rounding = find_slope(Q, q);
+      fresh = true;
+    }
+  }
+
+  // Frees the variable that is pulled most; one in the span of others keeps its value, and the next is tried. False if
+  // there is none.
+  bool free_most_pulled(const Gram& Q, Vector lo, Vector hi, double rounding) {
+    while (true) {
+      std::size_t most = x_.size();
+      double strongest = rounding;
+      for (std::size_t i = 0; i < x_.size(); ++i)
+        if (const double p = pull(i, lo, hi); p > strongest) strongest = p, most = i;
+      if (most == x_.size()) return false;
       side_[most] = Side::Free;
-      factor_.offer(Q, most);
+      if (factor_.offer(Q, most)) return true;
     }
   }
 
@@ -257,22 +282,23 @@ class BoxQP {
     return taken;
   }
 
-  // Moves x towards z up to the first bound, which then becomes active. Returns the place of that variable in the
-  // factor, or z.size() if z was reached.
-  std::size_t move(Vector lo, Vector hi) {
+  // Moves x by z, the slope with it, up to the first bound, which then becomes active. Returns the place of that
+  // variable in the factor, or z.size() if all of z was gone.
+  std::size_t move(const Gram& Q, Vector lo, Vector hi) {
     double t = 1;
-    std::size_t hit = x_.size(), place = z_.size();
+    std::size_t place = z_.size();
     for (std::size_t p = 0; p < z_.size(); ++p) {
       const std::size_t i = factor_.places()[p];
-      const double bound = std::clamp(z_[p], lo[i], hi[i]);
-      if (bound == z_[p]) continue;
-      if (const double share = (bound - x_[i]) / (z_[p] - x_[i]); hit == x_.size() || share < t)
-        t = share, hit = i, place = p;
+      const double room = (z_[p] < 0 ? lo[i] : hi[i]) - x_[i];
+      if (std::fabs(z_[p]) <= std::fabs(room)) continue;
+      if (const double share = room / z_[p]; place == z_.size() || share < t) t = share, place = p;
     }
     for (std::size_t p = 0; p < z_.size(); ++p) {
       const std::size_t i = factor_.places()[p];
-      if (i == hit) side_[i] = z_[p] < lo[i] ? Side::Lower : Side::Upper;
-      x_[i] = i == hit ? std::clamp(z_[p], lo[i], hi[i]) : std::clamp(x_[i] + t * (z_[p] - x_[i]), lo[i], hi[i]);
+      const double before = x_[i];
+      x_[i] = p == place ? (z_[p] < 0 ? lo[i] : hi[i]) : std::clamp(x_[i] + t * z_[p], lo[i], hi[i]);
+      if (p == place) side_[i] = z_[p] < 0 ? Side::Lower : Side::Upper;
+      add(x_[i] - before, Q[i], slope_);
     }
     return place;
   }

@@ -4,14 +4,13 @@
 #pragma once
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "linalg/limits.hpp"
+#include "simd/aligned.hpp"
 #include "simd/loops.hpp"
 #include "simd/vectors.hpp"
 #include "state/fields.hpp"
@@ -32,26 +31,25 @@ class Posterior {
     m_ = m;
     n_ = whole_lanes<double>(full());
     P_.assign(stored(n_), 0.0);
-    for (std::size_t i = 0; i < full(); ++i) at(i, i) = prior_;
-    variance_.assign(m - full(), prior_);
-    pending_ = false;
+    variance_.assign(m, prior_);
+    squares_.assign(full(), 0.0);
+    pending_ = 0;
+    forget_products();
   }
 
-  // P z and z'P z. Also takes up the observation before, which saves a pass over P.
-  void look(Vector z, Gain& gain) {
-    pad(z, gain, z_);
-    const double diagonal =
-        pending_ ? loops->symmetric_update_multiply(P_.data(), n_, u_.data(), drift_, prior_, z_.data(), gain.g.data())
-                 : loops->symmetric_multiply(P_.data(), n_, z_.data(), gain.g.data());
-    pending_ = false;
-    finish(z, gain, diagonal);
+  // P z and z'P z of the first row z of Z. The other rows of Z come next, one call each, until `settle`.
+  void look(Vector Z, Gain& gain) {
+    if (next_ == products_) multiply(Z);
+    finish(Z.first(m_), Z_.data() + next_ * n_, PZ_.data() + next_ * n_, gain);
+    ++next_;
   }
 
-  // The same, and nothing changes; `padded` is working memory.
-  void look(Vector z, Gain& gain, std::vector<double>& padded) const {
-    pad(z, gain, padded);
-    const double diagonal = loops->symmetric_multiply(P_.data(), n_, padded.data(), gain.g.data());
-    finish(z, gain, diagonal);
+  // The same for one row, and nothing changes; `padded` is working memory.
+  void look(Vector z, Gain& gain, AlignedVector& padded) const {
+    padded.resize(2 * n_);
+    pad(z, padded.data());
+    loops->symmetric_multiply(P_.data(), n_, padded.data(), 1, padded.data() + n_);
+    finish(z, padded.data(), padded.data() + n_, gain);
   }
 
   // Observes the z of the last `look` with this precision: P^-1 += precision z z'. Then the weights drift. One row
@@ -59,47 +57,43 @@ class Posterior {
   void observe(const Gain& gain, double precision) {
     if (precision * gain.S > 0x1p40) precision = 0x1p40 / gain.S;
     const double root = std::sqrt(precision / (1 + precision * gain.S));
-    u_.assign(n_, 0.0);
-    for (std::size_t i = 0; i < full(); ++i) {
-      u_[i] = root * gain.g[i];
-      // Only rounding makes u_i^2 larger than P_ii. Without the bound, a P that is not positive would grow forever.
-      if (const double most = at(i, i); u_[i] * u_[i] > most) u_[i] = std::copysign(std::sqrt(most), u_[i]);
+    U_.resize((pending_ + 1) * n_);
+    // Only rounding makes u_i^2 larger than P_ii. Without the bound, a P that is not positive would grow forever.
+    loops->observe(root, gain.g.data(), drift_, prior_, full(), U_.data() + pending_ * n_, variance_.data(),
+                   squares_.data());
+    for (std::size_t i = full(); i < m_; ++i) {
+      const double u = root * gain.g[i];
+      variance_[i] = std::clamp(variance_[i] - u * u + drift_, 0.0, prior_);
     }
-    for (std::size_t j = 0; j < variance_.size(); ++j) {
-      const double u = root * gain.g[full() + j];
-      variance_[j] = std::clamp(variance_[j] - u * u + drift_, 0.0, prior_);
-    }
-    pending_ = true;
-    if (++observed_ % rows_between_repairs == 0 || precision * gain.S > most_told) repair();
+    ++pending_;
+    if (++observed_ % rows_between_repairs == 0 || precision * gain.S > most_told) return repair();
+    if (pending_ >= most_pending) forget_products();
   }
 
-  // Takes up the last observation, if `look` has not done it.
+  // The end of a batch: the rows that were announced do not come.
   void settle() {
-    if (pending_) loops->symmetric_update(P_.data(), n_, u_.data(), drift_, prior_);
-    pending_ = false;
+    forget_products();
+    if (pending_ >= most_pending) subtract_pending();
   }
 
   // `removed` weights from `at` on are replaced by `added` new ones, which start with the prior.
-  void replace(std::size_t at_, std::size_t removed, std::size_t added) {
-    settle();
-    const std::vector<double> old = packed(), variance = variance_;
-    const std::size_t before = m_, kept = full();
+  void replace(std::size_t at, std::size_t removed, std::size_t added) {
+    const std::vector<double> P = packed(), variance = variance_;
+    const AlignedVector U = U_;
+    const std::size_t before = m_, kept = full(), stride = n_, pending = pending_;
     begin(m_ - removed + added);
-    const auto source = [&](std::size_t i) { return i < at_ ? i : i < at_ + added ? before : i - added + removed; };
+    const auto source = [&](std::size_t i) { return i < at ? i : i < at + added ? before : i - added + removed; };
+    std::vector<double> rows(pending * full());
     for (std::size_t i = 0; i < m_; ++i) {
       const std::size_t a = source(i);
       if (a == before) continue;
-      if (i >= full()) {
-        variance_[i - full()] = a < kept ? old[a * (a + 1) / 2 + a] : variance[a - kept];
-        continue;
-      }
-      for (std::size_t j = 0; j <= i; ++j) {
-        const std::size_t b = source(j);
-        if (b == before) continue;
-        const double p = a < kept && b < kept ? old[a * (a + 1) / 2 + b] : a == b ? variance[a - kept] : 0;
-        set(i, j, p);
-      }
+      variance_[i] = variance[a];
+      if (i >= full() || a >= kept) continue;
+      for (std::size_t j = 0; j < i; ++j)
+        if (const std::size_t b = source(j); b < kept) set(i, j, P[a * (a + 1) / 2 + b]);
+      for (std::size_t k = 0; k < pending; ++k) rows[k * full() + i] = U[k * stride + a];
     }
+    set_pending(rows, pending);
   }
 
   // `added` weights are appended. They join the full block, unless there are weights beyond it.
@@ -113,12 +107,16 @@ class Posterior {
   void split_last() {
     ++most_full_;
     if (m_ == 0) return;
+    subtract_pending();
     const std::size_t last = m_ - 1;
     replace(m_, 0, 1);
-    const double of_m = at(last, last), of_s = 2 * prior_;
-    for (std::size_t j = 0; j < last; ++j) set(last + 1, j, at(last, j) / 2), set(last, j, -at(last, j) / 2);
-    set(last, last, (of_s + of_m) / 4);
-    set(last + 1, last + 1, (of_s + of_m) / 4);
+    const double of_m = variance_[last], of_s = 2 * prior_;
+    for (std::size_t j = 0; j < last; ++j) {
+      const double p = P_[place(last, j)];
+      set(last + 1, j, p / 2);
+      set(last, j, -p / 2);
+    }
+    variance_[last] = variance_[last + 1] = (of_s + of_m) / 4;
     set(last + 1, last, (of_s - of_m) / 4);
   }
 
@@ -139,26 +137,23 @@ class Posterior {
   const std::vector<double>& variances() const { return variance_; }
 
   void fields(Fields& io) {
-    io.scratch(bytes_of(u_) + bytes_of(z_));
+    io.scratch(bytes_of(squares_) + bytes_of(Z_) + bytes_of(PZ_));
     io.field("posterior.rows", observed_);
-    io.field("posterior.variance", variance_);
     if (io.measuring()) {
-      io.scratch(bytes_of(P_));
+      io.scratch(bytes_of(P_) + bytes_of(variance_) + bytes_of(U_));
       return;
     }
-    assert(!pending_);
-    std::vector<double> P = packed();
+    std::vector<double> P = packed(), U = packed_pending();
+    std::vector<double> outside(variance_.begin() + static_cast<std::ptrdiff_t>(full()), variance_.end());
+    io.field("posterior.variance", outside);
     io.field("posterior.P", P);
-    if (io.restoring()) unpack(P);
+    io.field("posterior.pending", U);
+    if (io.restoring()) restore(P, outside, U);
   }
 
   bool is_consistent(std::size_t m) const {
-    const auto possible = [&](double v) { return v >= 0 && v <= prior_; };
-    if (!sound_ || m_ != m || variance_.size() != m_ - full()) return false;
-    if (!std::all_of(variance_.begin(), variance_.end(), possible)) return false;
-    for (std::size_t i = 0; i < full(); ++i)
-      if (!possible(at(i, i))) return false;
-    return all_finite(P_);
+    if (!sound_ || m_ != m || !all_finite(P_) || !all_finite(U_)) return false;
+    return std::all_of(variance_.begin(), variance_.end(), [&](double v) { return v >= 0 && v <= prior_; });
   }
 
  private:
@@ -167,13 +162,49 @@ class Posterior {
   static constexpr Counter rows_between_repairs = 1024;
   static constexpr double most_told = 1e6;
   static constexpr double repair_factor = 1 + 0x1p-48;
+  // P is read and written once for this many rows.
+  static constexpr std::size_t most_pending = 8;
 
   void repair() {
-    settle();
-    for (std::size_t i = 0; i < full(); ++i) at(i, i) = std::clamp(at(i, i) * repair_factor, 0.0, prior_);
+    subtract_pending();
+    for (std::size_t i = 0; i < full(); ++i) variance_[i] = std::clamp(variance_[i] * repair_factor, 0.0, prior_);
   }
 
   std::size_t full() const { return std::min(m_, most_full_); }
+
+  // Takes up what is pending, if it is time to, and multiplies P with the rows of Z until the next time.
+  void multiply(Vector Z) {
+    const std::size_t count = pending_ >= most_pending ? pending_ : 0;
+    const std::size_t rows =
+        std::clamp<std::size_t>(Z.size() / std::max<std::size_t>(m_, 1), 1, most_pending - (pending_ - count));
+    Z_.resize(rows * n_);
+    PZ_.resize(rows * n_);
+    for (std::size_t r = 0; r < rows; ++r) pad(Z.subspan(r * m_, m_), Z_.data() + r * n_);
+    loops->symmetric_update_multiply(P_.data(), n_, U_.data(), count, Z_.data(), rows, PZ_.data());
+    if (count > 0) clear_pending();
+    products_ = rows;
+    next_ = 0;
+  }
+  void forget_products() { products_ = next_ = 0; }
+
+  void subtract_pending() {
+    forget_products();
+    loops->symmetric_update_multiply(P_.data(), n_, U_.data(), pending_, nullptr, 0, nullptr);
+    clear_pending();
+  }
+  void clear_pending() {
+    pending_ = 0;
+    std::fill(squares_.begin(), squares_.end(), 0.0);
+  }
+  void set_pending(const std::vector<double>& rows, std::size_t count) {
+    U_.assign(count * n_, 0.0);
+    pending_ = count;
+    for (std::size_t k = 0; k < count; ++k)
+      for (std::size_t i = 0; i < full(); ++i) {
+        const double u = U_[k * n_ + i] = rows[k * full() + i];
+        squares_[i] += u * u;
+      }
+  }
 
   // Numbers stored for n rows, n a multiple of eight.
   static std::size_t stored(std::size_t n) { return n * (n + lanes) / 2; }
@@ -181,56 +212,69 @@ class Posterior {
     const std::size_t block = i / lanes * lanes;
     return stored(block) + (i - block) * (block + lanes) + j;
   }
-  double& at(std::size_t i, std::size_t j) { return P_[place(i, j)]; }
-  const double& at(std::size_t i, std::size_t j) const { return P_[place(i, j)]; }
 
-  // P_ij = P_ji = p, for j <= i.
+  // P_ij = P_ji = p, for j < i.
   void set(std::size_t i, std::size_t j, double p) {
-    at(i, j) = p;
-    if (i / lanes == j / lanes) at(j, i) = p;
+    P_[place(i, j)] = p;
+    if (i / lanes == j / lanes) P_[place(j, i)] = p;
   }
 
-  // The lower triangle of the full block, row by row.
+  // The lower triangle of the full block, row by row. Only its diagonal has taken up what is pending.
   std::vector<double> packed() const {
     std::vector<double> out;
     out.reserve(full() * (full() + 1) / 2);
-    for (std::size_t i = 0; i < full(); ++i)
-      for (std::size_t j = 0; j <= i; ++j) out.push_back(at(i, j));
+    for (std::size_t i = 0; i < full(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) out.push_back(P_[place(i, j)]);
+      out.push_back(variance_[i]);
+    }
     return out;
   }
-  void unpack(const std::vector<double>& P) {
+  std::vector<double> packed_pending() const {
+    std::vector<double> out;
+    out.reserve(pending_ * full());
+    for (std::size_t k = 0; k < pending_; ++k)
+      for (std::size_t i = 0; i < full(); ++i) out.push_back(U_[k * n_ + i]);
+    return out;
+  }
+  void restore(const std::vector<double>& P, const std::vector<double>& outside, const std::vector<double>& U) {
     const auto rows = static_cast<std::size_t>((std::sqrt(8.0 * static_cast<double>(P.size()) + 1) - 1) / 2 + 0.5);
-    const std::vector<double> variance = variance_;
-    sound_ = rows * (rows + 1) / 2 == P.size() && rows <= most_full_ && (variance.empty() || rows == most_full_);
+    sound_ = rows * (rows + 1) / 2 == P.size() && rows <= most_full_ && (outside.empty() || rows == most_full_) &&
+             (rows == 0 ? U.empty() : U.size() % rows == 0 && U.size() / rows < most_pending);
     if (!sound_) return;
-    begin(rows + variance.size());
-    variance_ = variance;
+    begin(rows + outside.size());
     const double* next = P.data();
-    for (std::size_t i = 0; i < rows; ++i)
-      for (std::size_t j = 0; j <= i; ++j) set(i, j, *next++);
+    for (std::size_t i = 0; i < rows; ++i) {
+      for (std::size_t j = 0; j < i; ++j) set(i, j, *next++);
+      variance_[i] = *next++;
+    }
+    std::copy(outside.begin(), outside.end(), variance_.begin() + static_cast<std::ptrdiff_t>(rows));
+    set_pending(U, rows == 0 ? 0 : U.size() / rows);
   }
 
-  void pad(Vector z, Gain& gain, std::vector<double>& padded) const {
+  void pad(Vector z, double* padded) const { std::fill(std::copy_n(z.begin(), full(), padded), padded + n_, 0.0); }
+  // P z from the product with the stored part of P. S is at least what rounding makes of it: a smaller one is noise, of
+  // any sign, and would take more from P than there is.
+  void finish(Vector z, const double* padded, const double* product, Gain& gain) const {
     gain.g.resize(std::max(n_, m_));
-    padded.resize(n_);
-    std::copy_n(z.begin(), full(), padded.begin());
-    std::fill(padded.begin() + static_cast<std::ptrdiff_t>(full()), padded.end(), 0.0);
-  }
-  // S is at least what rounding makes of it: a smaller one is noise, of any sign, and would take more from P than there
-  // is.
-  void finish(Vector z, Gain& gain, double diagonal) const {
-    for (std::size_t j = 0; j < variance_.size(); ++j) gain.g[full() + j] = variance_[j] * z[full() + j];
+    std::copy_n(product, n_, gain.g.begin());
+    const double diagonal =
+        loops->add_pending(U_.data(), pending_, n_, variance_.data(), squares_.data(), full(), padded, gain.g.data());
+    for (std::size_t i = full(); i < m_; ++i) gain.g[i] = variance_[i] * z[i];
     gain.S = std::max(dot(z, gain.g, tail_), 0x1p-49 * diagonal);
   }
 
   double prior_, drift_;
   std::size_t most_full_;
-  std::size_t m_ = 0, n_ = 0;     // weights; rows of P with padding
+  std::size_t m_ = 0, n_ = 0;     // weights; rows of the full block with padding
   std::size_t tail_ = 0;          // weights that were appended
-  std::vector<double> P_;         // as in simd/symmetric.hpp
-  std::vector<double> variance_;  // of the weights beyond the full block
-  std::vector<double> u_, z_;     // the pending update u u'; z with padding
-  bool pending_ = false, sound_ = true;
+  AlignedVector P_;               // as in simd/symmetric.hpp, before what is pending
+  std::vector<double> variance_;  // the diagonal of P
+  AlignedVector U_;               // what is pending: P -= U'U
+  std::size_t pending_ = 0;       // rows of U
+  std::vector<double> squares_;   // the diagonal of U'U
+  AlignedVector Z_, PZ_;          // rows to come, with padding, and their products with the stored part of P
+  std::size_t products_ = 0, next_ = 0;
+  bool sound_ = true;
   Counter observed_ = 0;
 };
 

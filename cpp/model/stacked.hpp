@@ -21,6 +21,7 @@
 #include "linalg/limits.hpp"
 #include "linalg/posterior.hpp"
 #include "model/learner.hpp"
+#include "simd/aligned.hpp"
 #include "simd/vectors.hpp"
 
 namespace budgetron {
@@ -342,7 +343,7 @@ class StackedTargets final : public Stacked {
   bool has_deviations() const override { return true; }
   void deviations(const Rows& rows, std::span<double> out) const override {
     Gain gain;
-    std::vector<double> padded;
+    AlignedVector padded;
     each_row(rows, [&](std::size_t i, Vector l) {
       filter_.look(l, gain, padded);
       out[i] = std::sqrt(noise_ * (1 + gain.S));

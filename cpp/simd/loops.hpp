@@ -131,12 +131,16 @@ struct Loops {
   // the reciprocals of its diagonal.
   void (*solve_lower)(const double* L, const double* inverse, const double* k, std::size_t n, double* v);
   void (*solve_upper)(const double* L, const double* inverse, std::size_t n, double* d);
-  // P is symmetric, stored as in symmetric.hpp. update: P -= u u', then P_ii += drift, clamped to 0 .. most.
-  // multiply: out = P z. Both in one pass give the same bits as one after the other.
-  double (*symmetric_multiply)(const double* P, std::size_t n, const double* z, double* out);
-  void (*symmetric_update)(double* P, std::size_t n, const double* u, double drift, double most);
-  double (*symmetric_update_multiply)(double* P, std::size_t n, const double* u, double drift, double most,
-                                      const double* z, double* out);
+  // P is symmetric, stored as in symmetric.hpp; all rows have n numbers. multiply: out_r = P z_r for `rows` rows of Z.
+  // update_multiply: first P -= U'U, for `count` rows of U. The bits of a row do not depend on the others.
+  void (*symmetric_multiply)(const double* P, std::size_t n, const double* Z, std::size_t rows, double* out);
+  void (*symmetric_update_multiply)(double* P, std::size_t n, const double* U, std::size_t count, const double* Z,
+                                    std::size_t rows, double* out);
+  // g += (d + e) z - U'U z for `count` rows of U; returns sum_i (d_i + e_i) z_i^2. d and e have m numbers, others n.
+  double (*add_pending)(const double* U, std::size_t count, std::size_t n, const double* d, const double* e,
+                        std::size_t m, const double* z, double* g);
+  // u = c g, with u_i^2 <= d_i; then d <- d - u^2 + drift, clamped to 0 .. most, and e += u^2.
+  void (*observe)(double c, const double* g, double drift, double most, std::size_t m, double* u, double* d, double* e);
   // U D U' and its observation, as in unit_upper.hpp. multiply: f = U'z. update: U, D, and before = U D f of the old
   // U and D. Both in one pass give the same bits as one after the other.
   Observed (*upper_multiply)(const double* U, const double* D, std::size_t m, const double* z, double q, double* f);

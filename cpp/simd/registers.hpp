@@ -103,6 +103,18 @@ BUDGETRON_INLINE Singles load_singles(const float* p) {
 BUDGETRON_INLINE void store(double* p, Doubles v) { std::memcpy(p, &v, sizeof v); }
 BUDGETRON_INLINE void store(float* p, Singles v) { std::memcpy(p, &v, sizeof v); }
 
+// v, in a register: GCC would load it from memory again for every use.
+BUDGETRON_INLINE Doubles held(Doubles v) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(v));
+#elif defined(__x86_64__)
+  asm("" : "+x"(v));
+#elif defined(__aarch64__)
+  asm("" : "+w"(v));
+#endif
+  return v;
+}
+
 // v in every lane.
 BUDGETRON_INLINE Doubles all(double v) { return v - Doubles{}; }
 BUDGETRON_INLINE Singles all_singles(float v) { return v - Singles{}; }

@@ -82,7 +82,9 @@ void project_rows(const double* W, std::size_t stride, std::size_t rows, std::si
 
 void add_rows(const double* c, const double* W, std::size_t stride, std::size_t rows, std::size_t n, double* y) {
   if (rows == 8) return add_some_rows<8>(c, W, stride, n, y);
-  for (std::size_t a = 0; a < rows; ++a) add_some_rows<1>(c + a, W + a * stride, stride, n, y);
+  std::size_t a = 0;
+  if (rows >= 4) add_some_rows<4>(c, W, stride, n, y), a = 4;
+  for (; a < rows; ++a) add_some_rows<1>(c + a, W + a * stride, stride, n, y);
 }
 
 void add_to_rows(const double* c, const double* v, double* W, std::size_t stride, std::size_t rows, std::size_t n) {

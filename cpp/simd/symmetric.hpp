@@ -1,48 +1,81 @@
 // A symmetric matrix, of which the lower half is stored, in blocks of eight rows. Rows 8b .. 8b+7 have 8b+8 columns
-// each: a panel of 8b columns left of the diagonal, and a square on it, which is stored in full.
+// each: a panel of 8b columns left of the diagonal, and a square on it, which is stored in full. The diagonal is kept
+// elsewhere, and 0 here. All arrays should be aligned to 64 bytes: loads across cache lines take twice as long.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 
 #include "simd/coefficients.hpp"
 #include "simd/registers.hpp"
+#include "simd/row_blocks.hpp"
 
 namespace budgetron {
 namespace {
 
 constexpr std::size_t block_rows = 8;
+// The tiles fill the registers.
+constexpr std::size_t rows_updated = width == 8 ? 8 : 4, registers_updated = width == 8 ? 1 : 2;
+constexpr std::size_t vectors_at_once = 2;
 
-// Four rows of a panel: P_ij -= u_i u_j if Update; acc_i += P_ij z_j and out_j += P_ij z_i if Multiply.
-template <bool Update, bool Multiply>
-BUDGETRON_INLINE void four_rows(double* P, std::size_t stride, std::size_t columns, const double* u_rows,
-                                const double* z_rows, const double* u, const double* z, double* out, Doubles* sums) {
-  Doubles su[4], sz[4], acc[4] = {};
-#pragma GCC unroll 4
-  for (std::size_t a = 0; a < 4; ++a) {
-    su[a] = Update ? all(-u_rows[a]) : Doubles{};
-    sz[a] = Multiply ? all(z_rows[a]) : Doubles{};
-  }
-  for (std::size_t j = 0; j < columns; j += width) {
-    const Doubles uj = Update ? load(u + j) : Doubles{}, zj = Multiply ? load(z + j) : Doubles{};
-    Doubles oj = Multiply ? load(out + j) : Doubles{};
-#pragma GCC unroll 4
-    for (std::size_t a = 0; a < 4; ++a) {
-      Doubles p = load(P + a * stride + j);
-      if constexpr (Update) {
-        p = fused(su[a], uj, p);
-        store(P + a * stride + j, p);
+// P_ij -= sum_k U_ki U_kj for eight rows from i on, in `columns` columns. U has `count` rows.
+BUDGETRON_INLINE void update_rows(double* P, std::size_t i, std::size_t columns, std::size_t n, const double* U,
+                                  std::size_t count) {
+  const std::size_t stride = i + block_rows;
+  constexpr std::size_t step = registers_updated * width;
+  for (std::size_t half = 0; half < block_rows; half += rows_updated, P += rows_updated * stride)
+    for (std::size_t j = 0; j < columns; j += step) {
+      Doubles p[rows_updated][registers_updated];
+#pragma GCC unroll 8
+      for (std::size_t a = 0; a < rows_updated; ++a)
+#pragma GCC unroll 2
+        for (std::size_t g = 0; g < registers_updated; ++g) p[a][g] = load(P + a * stride + j + g * width);
+      const double* u = U;
+      for (std::size_t k = 0; k < count; ++k, u += n) {
+        Doubles uj[registers_updated];
+#pragma GCC unroll 2
+        for (std::size_t g = 0; g < registers_updated; ++g) uj[g] = -load(u + j + g * width);
+#pragma GCC unroll 8
+        for (std::size_t a = 0; a < rows_updated; ++a)
+#pragma GCC unroll 2
+          for (std::size_t g = 0; g < registers_updated; ++g) p[a][g] = fused(all(u[i + half + a]), uj[g], p[a][g]);
       }
-      if constexpr (Multiply) {
-        acc[a] = fused(p, zj, acc[a]);
-        oj = fused(p, sz[a], oj);
-      }
+#pragma GCC unroll 8
+      for (std::size_t a = 0; a < rows_updated; ++a)
+#pragma GCC unroll 2
+        for (std::size_t g = 0; g < registers_updated; ++g) store(P + a * stride + j + g * width, p[a][g]);
     }
-    if constexpr (Multiply) store(out + j, oj);
-  }
+}
+
+// A rows of a panel and R vectors z: sums_ra = sum_j P_aj z_rj, and out_rj += P_aj z_ra.
+template <std::size_t A, std::size_t R>
+BUDGETRON_INLINE void multiply_rows(const double* P, std::size_t stride, std::size_t columns, std::size_t n,
+                                    const double* Z, const double* z_rows, double* out, Doubles* sums) {
+  Doubles sz[R][A], acc[R][A] = {};
+#pragma GCC unroll 2
+  for (std::size_t r = 0; r < R; ++r)
 #pragma GCC unroll 4
-  for (std::size_t a = 0; a < 4; ++a) sums[a] = acc[a];
+    for (std::size_t a = 0; a < A; ++a) sz[r][a] = all(z_rows[r * n + a]);
+  for (std::size_t j = 0; j < columns; j += width) {
+    Doubles p[A];
+#pragma GCC unroll 4
+    for (std::size_t a = 0; a < A; ++a) p[a] = held(load(P + a * stride + j));
+#pragma GCC unroll 2
+    for (std::size_t r = 0; r < R; ++r) {
+      const Doubles zj = held(load(Z + r * n + j));
+      Doubles oj = load(out + r * n + j);
+#pragma GCC unroll 4
+      for (std::size_t a = 0; a < A; ++a) {
+        acc[r][a] = fused(p[a], zj, acc[r][a]);
+        oj = fused(p[a], sz[r][a], oj);
+      }
+      store(out + r * n + j, oj);
+    }
+  }
+#pragma GCC unroll 2
+  for (std::size_t r = 0; r < R; ++r)
+#pragma GCC unroll 4
+    for (std::size_t a = 0; a < A; ++a) sums[r * block_rows + a] = acc[r][a];
 }
 
 // out_a += the sum of acc_a, for eight registers, by a tree.
@@ -68,60 +101,106 @@ BUDGETRON_INLINE void add_sums(Doubles* acc, double* out) {
 #endif
 }
 
-// P <- P - u u', and P_ii <- P_ii + drift, clamped to 0 .. most, if Update; then out = P z if Multiply. All vectors
-// have n numbers, n a multiple of eight. u_i u_j and u_j u_i round alike, so P stays symmetric.
-template <bool Update, bool Multiply>
-double symmetric(double* P, std::size_t n, const double* u, double drift, double most, const double* z, double* out) {
-  // The window from block_rows - a on has the number for the diagonal in place a.
-  double more[2 * block_rows] = {}, one[2 * block_rows] = {}, cap[2 * block_rows], floor[2 * block_rows];
-  std::fill_n(cap, 2 * block_rows, std::numeric_limits<double>::infinity());
-  std::fill_n(floor, 2 * block_rows, -std::numeric_limits<double>::infinity());
-  more[block_rows] = drift;
-  one[block_rows] = 1;
-  Doubles diagonal{};
-  cap[block_rows] = most;
-  floor[block_rows] = 0;
-  if constexpr (Multiply) std::fill_n(out, n, 0.0);
-  for (std::size_t i = 0; i < n; i += block_rows) {
-    const std::size_t stride = i + block_rows;
-    Doubles acc[block_rows];
-    for (std::size_t half = 0; half < block_rows; half += 4)
-      four_rows<Update, Multiply>(P + half * stride, stride, i, u + i + half, z + i + half, u, z, out, acc + half);
+// What eight rows from i on, and their columns, add to P z, for R vectors z. The sums of a vector have the same order
+// for every R. Not inlined: the inner loop needs the general registers for its addresses.
+template <std::size_t R>
+__attribute__((noinline)) void multiply_block(const double* P, std::size_t i, std::size_t n, const double* Z,
+                                              double* out) {
+  constexpr std::size_t A = width == 8 || R == 1 ? 4 : 2;
+  const std::size_t stride = i + block_rows;
+  Doubles acc[R * block_rows];
+  for (std::size_t a = 0; a < block_rows; a += A)
+    multiply_rows<A, R>(P + a * stride, stride, i, n, Z, Z + i + a, out, acc + a);
+#pragma GCC unroll 2
+  for (std::size_t r = 0; r < R; ++r) {
+    Doubles* const sums = acc + r * block_rows;
 #pragma GCC unroll 8
-    for (std::size_t a = 0; a < block_rows; ++a) {
-      double* const row = P + a * stride + i;
+    for (std::size_t a = 0; a < block_rows; ++a)
 #pragma GCC unroll 4
-      for (std::size_t j = 0; j < block_rows; j += width) {
-        Doubles p = load(row + j);
-        if constexpr (Update) {
-          p = fused(all(-u[i + a]), load(u + i + j), p) + load(more + block_rows - a + j);
-          const Doubles high = load(cap + block_rows - a + j), low = load(floor + block_rows - a + j);
-          p = p > high ? high : p;
-          p = p < low ? low : p;
-          store(row + j, p);
-        }
-        if constexpr (Multiply) {
-          const Doubles zj = load(z + i + j), product = p * zj;
-          acc[a] += product;
-          diagonal = fused(product * load(one + block_rows - a + j), zj, diagonal);
-        }
-      }
-    }
-    if constexpr (Multiply) add_sums(acc, out + i);
-    P += block_rows * stride;
+      for (std::size_t j = 0; j < block_rows; j += width)
+        sums[a] = fused(load(P + a * stride + i + j), load(Z + r * n + i + j), sums[a]);
+    add_sums(sums, out + r * n + i);
   }
-  return sum_of(diagonal);
 }
 
-double symmetric_multiply(const double* P, std::size_t n, const double* z, double* out) {
-  return symmetric<false, true>(const_cast<double*>(P), n, z, 0, 0, z, out);  // P is only read
+// P -= U'U for `count` rows of U, then out_r = P z_r for `rows` rows of Z, in one pass over P. All rows have n numbers,
+// n a multiple of eight. U_ki U_kj and U_kj U_ki round alike, so P stays symmetric.
+void symmetric_update_multiply(double* P, std::size_t n, const double* U, std::size_t count, const double* Z,
+                               std::size_t rows, double* out) {
+  std::fill_n(out, rows * n, 0.0);
+  for (std::size_t i = 0; i < n; i += block_rows) {
+    const std::size_t stride = i + block_rows;
+    if (count > 0) {
+      update_rows(P, i, stride, n, U, count);
+      for (std::size_t a = 0; a < block_rows; ++a) P[a * stride + i + a] = 0;
+    }
+    std::size_t r = 0;
+    for (; r + vectors_at_once <= rows; r += vectors_at_once)
+      multiply_block<vectors_at_once>(P, i, n, Z + r * n, out + r * n);
+    for (; r < rows; ++r) multiply_block<1>(P, i, n, Z + r * n, out + r * n);
+    P += block_rows * stride;
+  }
 }
-void symmetric_update(double* P, std::size_t n, const double* u, double drift, double most) {
-  symmetric<true, false>(P, n, u, drift, most, u, nullptr);
+
+void symmetric_multiply(const double* P, std::size_t n, const double* Z, std::size_t rows, double* out) {
+  symmetric_update_multiply(const_cast<double*>(P), n, nullptr, 0, Z, rows, out);  // P is only read
 }
-double symmetric_update_multiply(double* P, std::size_t n, const double* u, double drift, double most, const double* z,
-                                 double* out) {
-  return symmetric<true, true>(P, n, u, drift, most, z, out);
+
+// g -= sum_k U_k <U_k, z> for R rows of U.
+template <std::size_t R>
+BUDGETRON_INLINE void subtract_some_rows(const double* U, std::size_t n, const double* z, double* g) {
+  double v[R];
+  multiply_some_rows<R>(U, n, n, z, v);
+  for (double& c : v) c = -c;
+  add_some_rows<R>(v, U, n, n, g);
+}
+
+// g += (d + e) z - U'U z for `count` rows of U; returns sum_i (d_i + e_i) z_i^2. d and e have m numbers, others n.
+double add_pending(const double* U, std::size_t count, std::size_t n, const double* d, const double* e, std::size_t m,
+                   const double* z, double* g) {
+  for (; count >= 4; count -= 4, U += 4 * n) subtract_some_rows<4>(U, n, z, g);
+  if (count >= 2) subtract_some_rows<2>(U, n, z, g), U += 2 * n;
+  if (count % 2 == 1) subtract_some_rows<1>(U, n, z, g);
+  Doubles sums{};
+  double sum = 0;
+  each(
+      m,
+      [&](std::size_t i) {
+        const Doubles zi = load(z + i), dz = (load(d + i) + load(e + i)) * zi;
+        sums = fused(dz, zi, sums);
+        store(g + i, load(g + i) + dz);
+      },
+      [&](std::size_t i) {
+        const double dz = (d[i] + e[i]) * z[i];
+        sum = fused(dz, z[i], sum);
+        g[i] += dz;
+      });
+  return sum_of(sums) + sum;
+}
+
+// u = c g, with u_i^2 <= d_i; then d <- min(d - u^2 + drift, most), and e += u^2. d - u^2 may be negative by rounding.
+void observe(double c, const double* g, double drift, double most, std::size_t m, double* u, double* d, double* e) {
+  each(
+      m,
+      [&](std::size_t i) {
+        Doubles ui = c * load(g + i);
+        const Doubles di = load(d + i);
+        if (any(ui * ui > di)) {
+          const Doubles cap = roots(di);
+          ui = ui > cap ? cap : ui < -cap ? -cap : ui;
+        }
+        const Doubles square = ui * ui;
+        store(u + i, ui);
+        store(d + i, at_least(0.0, at_most(most, (di - square) + drift)));
+        store(e + i, load(e + i) + square);
+      },
+      [&](std::size_t i) {
+        u[i] = c * g[i];
+        if (u[i] * u[i] > d[i]) u[i] = std::copysign(std::sqrt(d[i]), u[i]);
+        const double square = u[i] * u[i];
+        d[i] = std::clamp((d[i] - square) + drift, 0.0, most);
+        e[i] += square;
+      });
 }
 
 }  // namespace

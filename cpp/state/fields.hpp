@@ -62,8 +62,8 @@ class Prefixed final : public Fields {
   std::string prefix_;
 };
 
-template <class T>
-Bytes bytes_of(const std::vector<T>& v) {
+template <class T, class Allocator>
+Bytes bytes_of(const std::vector<T, Allocator>& v) {
   return v.capacity() * sizeof(T);
 }
 
@@ -75,8 +75,8 @@ void push(std::vector<T>& v, T value) {
 }
 
 // For `is_consistent`, below.
-template <class T>
-bool all_finite(const std::vector<T>& v) {
+template <class T, class Allocator>
+bool all_finite(const std::vector<T, Allocator>& v) {
   return std::all_of(v.begin(), v.end(), [](T x) { return std::isfinite(x); });
 }
 

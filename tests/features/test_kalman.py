@@ -49,14 +49,17 @@ def trajectory(oracle, X, y, weights=None):
     return np.array(scores)
 
 
-def covariance(model):
-    """P, from the packed triangle and the variances outside of the block."""
+def covariance(model, part=""):
+    """P, from the packed triangle, what is still to be subtracted outside of its diagonal, and the variances
+    outside of the block."""
     state = model._model.state()
-    packed, variance = state["posterior.P"], state["posterior.variance"]
+    packed, variance, pending = (state[f"{part}posterior.{name}"] for name in ("P", "variance", "pending"))
     full = int((np.sqrt(8 * len(packed) + 1) - 1) / 2 + 0.5)
     P = np.zeros((full + len(variance), full + len(variance)))
     P[np.tril_indices(full)] = packed
     P += np.tril(P, -1).T
+    U = pending.reshape(-1, max(full, 1))[:, :full]
+    P[:full, :full] -= U.T @ U - np.diag(np.sum(U**2, axis=0))
     P[range(full, len(P)), range(full, len(P))] = variance
     return P
 

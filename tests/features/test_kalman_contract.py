@@ -24,6 +24,7 @@ from budgetron import (
 from tests.features.test_kalman import covariance, fourier_and_inputs
 from tests.helpers import members
 from tests.helpers.refusals import refused
+from tests.model.test_reference import native_scores, stream
 
 # ---- maps that change their coordinates
 
@@ -143,6 +144,19 @@ def test_looking_changes_nothing(name):
 
 
 @pytest.mark.parametrize("task", members.TASKS)
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_prediction_has_the_bits_of_the_score_before_learning(name, task):
+    """Whatever is pending when it is made."""
+    X, y = stream(task, 40, 1)
+    expected, whole = native_scores(task, LEARNERS[name], X, y)
+    _, one = native_scores(task, LEARNERS[name], X[:1], y[:1])
+    for i in range(1, 40):
+        np.testing.assert_array_equal(one._model.scores(X[i : i + 1])[0], expected[i])
+        one.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert members.same_state(one, whole)
+
+
+@pytest.mark.parametrize("task", members.TASKS)
 def test_a_refused_row_leaves_the_model_as_it_was(task):
     X, y = members.data(task, 60)
     X[40] = 1e140
@@ -192,6 +206,10 @@ def forged_states(state):
     yield state | {"posterior.P": np.where(np.arange(len(P)) == 2, 11.0, P)}
     yield state | {"posterior.P": P[: len(P) // 2]}
     yield state | {"posterior.variance": np.ones(1)}
+    U = state["posterior.pending"]
+    yield state | {"posterior.pending": U[:-1]}
+    yield state | {"posterior.pending": np.where(np.arange(len(U)) == 0, np.nan, U)}
+    yield state | {"posterior.pending": np.tile(U, 2)}
     yield state | {"kalman.noise": np.array([-1.0])}
     yield state | {"kalman.noise": np.array([np.inf])}
 

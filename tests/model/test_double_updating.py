@@ -215,6 +215,33 @@ def test_nobody_else_could_have_gone_at_a_better_change(maintenance):
     assert looked > 50
 
 
+@pytest.mark.parametrize(("noise", "least", "most"), [(0.2, 1e1, 1e5), (1e-2, 1e4, 1e6), (3e-3, 1e6, 1e9)])
+def test_the_exact_projection_of_clusters(noise, least, most):
+    """The same where K is ill-conditioned, and j is ranked by an inverse of few digits."""
+    r = np.random.default_rng(0)
+    centres = r.standard_normal((5, 3))
+    X = centres[r.integers(5, size=300)] + noise * r.standard_normal((300, 3))
+    y = r.choice([-1.0, 1.0], 300)
+    fitted = model(bduol(KERNEL, budget=12, C=0.8, maintenance=MAINTENANCE["project"]), 3)
+    compared = 0
+    for i in range(300):
+        before = Dual(fitted, KERNEL)
+        fitted.learn(X[i : i + 1], y[i : i + 1])
+        stated = Dual(fitted, KERNEL).ascents - before.ascents
+        if stated == 0 or not least < (size := np.diag(np.linalg.inv(before.K)).max()) < most:
+            continue
+        compared += 1
+        given = before.K, before.y, before.g
+        choices = [
+            reference_double_updating.ascent_without(
+                *given, j, reference_double_updating.projected(*given, 0.8, j)
+            )
+            for j in range(12)
+        ]
+        assert stated == pytest.approx(max(choices), rel=1e-9 + 1e-12 * size)
+    assert compared > 50
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_exact_projection_loses_least(seed):
     """For the same j its residual is at most that of clipping and of removal."""
@@ -351,6 +378,18 @@ def test_box_qp_where_rows_repeat_and_bounds_meet(solve, seed):
     lo = r.choice([-1.0, -0.3, 0.0, 0.1], 25)
     hi = lo + r.choice([0.0, 0.2, 1.0], 25)
     optimal(Q, q, lo, hi, solve(Q, q, lo, hi), 1e-9)
+
+
+@each_method
+@pytest.mark.parametrize("noise", [1e-1, 1e-3, 1e-7])
+@pytest.mark.parametrize("seed", range(5))
+def test_box_qp_of_near_duplicates(solve, noise, seed):
+    """Most columns of Q are in the span of the others, but for rounding."""
+    r = np.random.default_rng(seed)
+    Q = KERNEL(r.standard_normal(5) + noise * r.standard_normal((60, 5)))
+    x = r.uniform(-1, 1, 60)
+    lo, hi = -r.choice([0.0, 0.1, 1.0], 60), r.choice([0.0, 0.1, 1.0], 60)
+    optimal(Q, Q @ x, lo, hi, solve(Q, Q @ x, lo, hi), 1e-9)
 
 
 def test_box_qp_that_is_inside_is_the_solution():

@@ -143,6 +143,7 @@ FORGED = {
     "stacked.learned": lambda _: np.array([np.nan]),
     "stacked.squares": lambda squares: squares[1:],
     "stacked.posterior.P": lambda P: -P,
+    "stacked.posterior.pending": lambda U: U[1:],
     "expert.0.posterior.P": lambda P: P[:-1],
 }
 
