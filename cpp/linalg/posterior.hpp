@@ -124,7 +124,8 @@ class Posterior {
 
   // The rows of the full block of P, as `look` sees them, and the variances of the other weights.
   std::vector<double> full_block() const {
-    std::vector<double> rows, unit(m_), padded;
+    std::vector<double> rows, unit(m_);
+    AlignedVector padded;
     Gain gain;
     for (std::size_t i = 0; i < full(); ++i) {
       unit.assign(m_, 0.0);

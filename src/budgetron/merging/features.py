@@ -90,7 +90,7 @@ def _all_weights(parts: Parts) -> list[Floats]:
 
 
 def _kalman(parts: Parts, rule: Kalman) -> State:
-    means, full = _all_weights(parts), [gaussian.unpacked(P) for P in parts.get("posterior.P")]
+    means, full = _all_weights(parts), [gaussian.covariance(state) for state in parts.states]
     variances, m = parts.get("posterior.variance"), len(full[0])
     blocks, rest = [each[:, :m] for each in means], [each[:, m:] for each in means]
     if rule.drift > 0:
@@ -100,7 +100,7 @@ def _kalman(parts: Parts, rule: Kalman) -> State:
         P, w = gaussian.combined(full, blocks, rule.prior) if m else (full[0], blocks[0])
         v, others = gaussian.combined_diagonal(variances, rest, rule.prior)
     weights = np.hstack([w, others])
-    state = parts.sums("posterior.rows") | {"posterior.P": gaussian.packed(P), "posterior.variance": v}
+    state = parts.sums("posterior.rows") | gaussian.fields(P) | {"posterior.variance": v}
     state |= dict(zip(parts.names("weights"), weights, strict=True))
     if isinstance(parts.task, Targets):
         exact = rule.drift == 0 and not v.size

@@ -13,7 +13,8 @@ do not add up. They are averaged, with the share s_k of the rows that each has l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -84,12 +85,25 @@ def inverse(P: Floats) -> Floats:
     return np.asarray((inverted + inverted.T) / 2)
 
 
-def unpacked(lower: Floats) -> Floats:
-    """A symmetric matrix from its lower triangle, row by row."""
+def covariance(state: Mapping[str, Any], name: str = "posterior") -> Floats:
+    """The covariance that the fields of a filter describe.
+
+    They have its lower triangle, row by row, and the rows U of changes that wait: U'U is still to be
+    subtracted outside of the diagonal.
+    """
+    lower, pending = state[f"{name}.P"], state[f"{name}.pending"]
     m = int((np.sqrt(8 * len(lower) + 1) - 1) / 2 + 0.5)
     P = np.zeros((m, m))
     P[np.tril_indices(m)] = lower
+    if len(pending):
+        U = pending.reshape(-1, m)
+        P -= np.tril(U.T @ U, -1)
     return np.asarray(P + np.tril(P, -1).T)
+
+
+def fields(P: Floats, name: str = "posterior") -> dict[str, Floats]:
+    """The fields of a filter with this covariance; nothing waits."""
+    return {f"{name}.P": packed(P), f"{name}.pending": np.empty(0)}
 
 
 def packed(P: Floats) -> Floats:

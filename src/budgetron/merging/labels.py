@@ -58,10 +58,10 @@ def _flipped(state: State) -> State:
     """Two labels change places: every score changes its sign."""
     state = {name: -v if _SIGNED.search(name) else v for name, v in state.items()}
     for name in [name for name in state if name.endswith("stacked.weights")]:
-        w, at = state[name].copy(), name.removesuffix("weights") + "posterior.P"
-        P, sign = gaussian.unpacked(state[at]), np.ones(len(w))
+        w, at = state[name].copy(), name.removesuffix("weights") + "posterior"
+        P, sign = gaussian.covariance(state, at), np.ones(len(w))
         w[-1], sign[-1] = -w[-1], -1
-        state |= {name: w, at: gaussian.packed(P * sign[:, None] * sign)}
+        state |= {name: w} | gaussian.fields(P * sign[:, None] * sign, at)
     return state
 
 
@@ -76,9 +76,9 @@ def _moved(state: State, places: list[int], outputs: int) -> State:
         elif name.endswith("redundant.without") and values.size:
             moved[name] = values.reshape(outputs, -1)[np.argsort(to)].ravel()
     for name in [name for name in state if name.endswith("stacked.weights")]:
-        w, at = state[name], name.removesuffix("weights") + "posterior.P"
+        w, at = state[name], name.removesuffix("weights") + "posterior"
         experts = len(w) - outputs
         source = np.concatenate([np.arange(experts), experts + np.argsort(to)])
-        P = gaussian.unpacked(state[at])
-        moved |= {name: w[source], at: gaussian.packed(P[np.ix_(source, source)])}
+        P = gaussian.covariance(state, at)
+        moved |= {name: w[source]} | gaussian.fields(P[np.ix_(source, source)], at)
     return moved

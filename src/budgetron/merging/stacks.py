@@ -55,12 +55,12 @@ def filter_of(parts: Parts, learner: Stacked) -> State:
     """The filter: averaged, since each was learned on experts of its own and meets merged ones now."""
     learned = np.concatenate(parts.get("stacked.learned"))
     shares = learned / learned.sum() if learned.any() else np.full(len(learned), 1 / len(learned))
-    covariances = [gaussian.unpacked(P) for P in parts.get("stacked.posterior.P")]
+    covariances = [gaussian.covariance(state, "stacked.posterior") for state in parts.states]
     means = [w[None, :] for w in parts.get("stacked.weights")]
     P, w = gaussian.averaged(covariances, means, learner.prior, shares)
     state = parts.sums("stacked.losses", "stacked.learned", "stacked.posterior.rows")
     state |= {"stacked.posterior.variance": parts.states[0]["stacked.posterior.variance"]}
-    state |= {"stacked.weights": w[0], "stacked.posterior.P": gaussian.packed(P)}
+    state |= {"stacked.weights": w[0]} | gaussian.fields(P, "stacked.posterior")
     if isinstance(parts.task, Labels):
         return state | parts.sums("stacked.squares", "stacked.rows")
     return state | {"stacked.noise": np.array([shares @ np.concatenate(parts.get("stacked.noise"))])}
