@@ -9,7 +9,6 @@ pytest.importorskip("distributed", reason="needs the extra dask")
 from sklearn.datasets import load_breast_cancer
 
 from budgetron import Gaussian, auto, bpa_nn, evaluate
-from budgetron.evaluate.metrics import Metrics  # noqa: F401
 
 DATA = load_breast_cancer(return_X_y=True)
 
