@@ -135,7 +135,9 @@ class Posterior {
     }
     return rows;
   }
-  const std::vector<double>& variances() const { return variance_; }
+  std::vector<double> variances() const {
+    return {variance_.begin() + static_cast<std::ptrdiff_t>(full()), variance_.end()};
+  }
 
   void fields(Fields& io) {
     io.scratch(bytes_of(squares_) + bytes_of(Z_) + bytes_of(PZ_));
