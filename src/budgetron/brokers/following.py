@@ -12,12 +12,19 @@ FIRST, LONGEST = 0.1, 10.0  # seconds between two attempts to connect
 class Following:
     """The messages of a broker after a position, which moves as they are received.
 
-    ``say`` gets a sentence when the connection is lost, and when it is there again.
+    ``say`` gets a sentence when the connection is lost, and when it is there again. ``sleep`` waits between
+    two attempts to connect.
     """
 
-    def __init__(self, broker: Broker, position: Position, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        position: Position,
+        say: Callable[[str], None],
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self.broker, self.position = broker, dict(position)
-        self._say = say
+        self._say, self._sleep = say, sleep
         self._uncommitted = False
         broker.seek(self.position)
 
@@ -61,7 +68,7 @@ class Following:
         self._say(f"{_phrase(error)}: the connection is lost, trying again.")
         wait = FIRST
         while True:
-            time.sleep(wait)
+            self._sleep(wait)
             try:
                 self.broker.close()
                 self.broker.seek(self.position)
