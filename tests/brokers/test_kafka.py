@@ -84,5 +84,6 @@ def test_a_topic_that_ends_before_the_position_is_refused(kafka, tmp_path, capsy
 
 
 def test_a_partition_that_is_not_there(kafka, capsys):
+    kafka.publish("some", rows(1))
     url = kafka.url("some").replace("partition=0", "partition=9")
     assert "there is no partition 9" in called(capsys, "run", "fogd", url, *FLAGS[:-1]).err

@@ -71,7 +71,7 @@ class JetStream(Broker):
             self._stream,
             durable_name=self._consumer,
             deliver_policy=api.DeliverPolicy.BY_START_SEQUENCE,
-            opt_start_seq=self._last + 1,
+            opt_start_seq=max(self._last, 1),  # the last one again: to acknowledge it shows the position
             ack_policy=api.AckPolicy.ALL,
             ack_wait=A_YEAR,
             max_ack_pending=-1,
@@ -89,6 +89,10 @@ class JetStream(Broker):
             self._received += 1
             if sequence.consumer != self._received:
                 raise ConnectionLostError(f"{self.name}: a message was lost on its way.")
+            if sequence.stream <= self._last:
+                with self._errors():
+                    self._run(self._ack(each))
+                continue
             if sequence.stream > self._last + 1:  # some may have been deleted one by one, which is fine
                 with self._errors():
                     self._refuse_lost(self._run(self._state()), new=not self._last)
