@@ -77,13 +77,21 @@ def test_poison_stops_the_input_and_the_service_says_so(server, stream, tmp_path
             assert time.monotonic() < until
             time.sleep(0.02)
         assert "The input has stopped" in service.said
-        row = {"x": {"a": 1, "b": 1, "kind": "x"}}
+        row = {"x": {"number": 1, "a": 1, "b": 1, "kind": "x"}}
         assert service.http.post("/v1/predict", json=row).status_code == 200
         assert service.stop() == 1
     with served(*flags, "--on-error", "skip") as service:
         wait_for(service, 20)
         assert service.stop() == 0
     assert logged(tmp_path / "models") == [*range(10), *range(10)]
+
+
+def test_members_can_be_dropped(server, stream, tmp_path):
+    server.publish(stream, rows(10))
+    with served(tmp_path, *SMALL, *input_of(server, stream, "--drop", "number,kind")) as service:
+        wait_for(service, 10)
+        assert service.http.get("/v1/model").json()["columns"] == 2
+        assert service.stop() == 0
 
 
 def killed(server, stream, folder, n, kills, seed):
@@ -139,6 +147,7 @@ def test_a_stream_that_was_trimmed_is_refused(server, stream, tmp_path, capsys):
     [
         (["d", "--target", "label"], "need --input URL"),
         (["d", "--on-error", "skip"], "need --input URL"),
+        (["d", "--input", "redis://h/s", "--drop", "a"], "--drop needs --target"),
         (["--follow", "http://h", "--input", "redis://h/s"], "not for a replica"),
         (["d", "--input", "orders.csv"], "expected an address like redis://host/stream"),
         (["d", "--input", "redis://h"], "the name of the stream"),

@@ -36,6 +36,7 @@ class JetStream(Broker):
         self._received = 0  # messages of this consumer
         self._last = 0  # sequence number in the stream
         self._batch: list[Any] = []
+        self._why: Exception | None = None
 
     def seek(self, position: Position) -> None:
         place = self.place(position, self._stream)
@@ -51,8 +52,10 @@ class JetStream(Broker):
             user=self.address.user,
             password=self.address.password,
             allow_reconnect=False,
+            max_reconnect_attempts=1,
+            reconnect_time_wait=0,
             connect_timeout=int(ANSWER),
-            error_cb=_ignore,
+            error_cb=self._take_error,
         )
         manager = self._client.jsm(timeout=ANSWER)
         try:
@@ -67,18 +70,30 @@ class JetStream(Broker):
         self._refuse_lost(info.state, new)
         with suppress(js_errors.NotFoundError):
             await manager.delete_consumer(self._stream, self._consumer)
+        again = self._last > 0 and await self._has(manager, self._last)
+        # The last message is taken again, if it is there: to acknowledge it shows the position.
         await manager.add_consumer(
             self._stream,
             durable_name=self._consumer,
             deliver_policy=api.DeliverPolicy.BY_START_SEQUENCE,
-            opt_start_seq=max(self._last, 1),  # the last one again: to acknowledge it shows the position
+            opt_start_seq=self._last + (not again),
             ack_policy=api.AckPolicy.ALL,
             ack_wait=A_YEAR,
             max_ack_pending=-1,
         )
         stream = self._client.jetstream(timeout=ANSWER)
         self._pull = await stream.pull_subscribe_bind(self._consumer, self._stream)
-        self._received = 0
+        self._received = int(again)
+        if again:
+            [message] = await self._pull.fetch(1, timeout=ANSWER)
+            await self._ack(message)
+
+    async def _has(self, manager: Any, sequence: int) -> bool:
+        try:
+            await manager.get_msg(self._stream, sequence)
+        except js_errors.NotFoundError:
+            return False
+        return True
 
     def receive(self, most: int, seconds: float) -> list[Message]:
         with self._errors():
@@ -89,10 +104,6 @@ class JetStream(Broker):
             self._received += 1
             if sequence.consumer != self._received:
                 raise ConnectionLostError(f"{self.name}: a message was lost on its way.")
-            if sequence.stream <= self._last:
-                with self._errors():
-                    self._run(self._ack(each))
-                continue
             if sequence.stream > self._last + 1:  # some may have been deleted one by one, which is fine
                 with self._errors():
                     self._refuse_lost(self._run(self._state()), new=not self._last)
@@ -152,6 +163,10 @@ class JetStream(Broker):
             threading.Thread(target=_forever, args=(self._loop,), name="nats", daemon=True).start()
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(3 * ANSWER + seconds)
 
+    async def _take_error(self, error: Exception) -> None:
+        """Errors are raised by the calls, too, but not why no server could be reached."""
+        self._why = error
+
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
@@ -159,12 +174,9 @@ class JetStream(Broker):
         except DataError:
             raise
         except (errors.Error, js_errors.Error, OSError, FutureTimeoutError) as error:
-            text = " ".join(str(error).split()).removeprefix("nats: ").rstrip(".") or type(error).__name__
+            cause = self._why if isinstance(error, errors.NoServersError) and self._why else error
+            text = " ".join(str(cause).split()).removeprefix("nats: ").rstrip(".") or type(cause).__name__
             raise ConnectionLostError(f"{self.name}: {text}.") from error
-
-
-async def _ignore(_: Exception) -> None:
-    """Errors are raised by the calls, too."""
 
 
 def _forever(loop: asyncio.AbstractEventLoop) -> None:

@@ -39,13 +39,20 @@ class Ended(Exception):
 class Input(threading.Thread):
     """Learns the messages of a stream, in order, each once.
 
-    A message is an object of names and values, of which ``target`` is the label. Without a target it is a
-    line of the service, ``{"x": ..., "y": ...}``.
+    A message is an object of names and values, of which ``target`` is the label, and those in ``drop`` are
+    not learned from. Without a target it is a line of the service, ``{"x": ..., "y": ...}``.
     """
 
-    def __init__(self, model: Any, address: Address, target: str | None, bad_rows: BadRows) -> None:
+    def __init__(
+        self,
+        model: Any,
+        address: Address,
+        bad_rows: BadRows,
+        target: str | None = None,
+        drop: Sequence[str] = (),
+    ) -> None:
         super().__init__(name="input", daemon=True)
-        self.model, self.target, self.bad_rows = model, target, bad_rows
+        self.model, self.bad_rows, self.target, self.drop = model, bad_rows, target, drop
         self.trouble: str | None = None
         self._ending = threading.Event()
         self._stream = f"{address.scheme.replace('rediss', 'redis')}:{address.stream}"
@@ -125,6 +132,8 @@ class Input(threading.Thread):
             if record.get(self.target) is None:
                 raise Problem("bad-row", f"column {self.target!r}: expected a label, got a missing value.")
             label = record.pop(self.target)
+            for name in self.drop:
+                record.pop(name, None)
             return msgspec.json.encode({"x": record, "y": label})
         except (*UNREADABLE, OverflowError) as error:
             raise Problem("malformed", f"cannot be read: {error}.") from None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from budgetron.cli import learners
-from budgetron.cli.arguments import Parser, seed, whole
+from budgetron.cli.arguments import Parser, names, seed, whole
 from budgetron.cli.process import UsageError, say
 
 EXAMPLES = """\
@@ -49,6 +49,7 @@ def parser() -> Parser:
         "--input", metavar="URL", help="also learn the messages of redis://, nats:// or kafka://HOST/STREAM"
     )
     add("--target", metavar="NAME", help="the member with the label; without it messages have x and y")
+    add("--drop", metavar="A,B,...", action="append", help="members to ignore")
     add(
         "--on-error",
         metavar="WHAT",
@@ -119,6 +120,8 @@ def _check(args: Namespace) -> None:
         raise UsageError(f"--follow: expected an address like http://leader:8000, got {args.follow!r}.")
     if args.input is None and (args.target is not None or args.on_error != "stop"):
         raise UsageError("--target and --on-error need --input URL.")
+    if args.drop and args.target is None:
+        raise UsageError("--drop needs --target: without it, messages have their features in x.")
     if args.input is not None and args.follow:
         raise UsageError("--input is not for a replica: it learns what its leader learns.")
     if (args.certificate is None) != (args.private_key is None):
@@ -174,7 +177,8 @@ def _input(args: Namespace, models: Any) -> Any:
     address = address_of(args.input)
     if address is None:
         raise UsageError(f"--input: expected an address like redis://host/stream, got {args.input!r}.")
-    return Input(models.by_name[DEFAULT], address, args.target, BadRows(args.on_error))
+    bad_rows = BadRows(args.on_error)
+    return Input(models.by_name[DEFAULT], address, bad_rows, args.target, names(args.drop))
 
 
 def _followed(args: Namespace, limits: Any) -> Any:
