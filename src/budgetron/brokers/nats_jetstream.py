@@ -117,7 +117,7 @@ class JetStream(Broker):
             raise errors.ConnectionClosedError
         try:
             found: list[Any] = await self._pull.fetch(most, timeout=max(seconds, 0.01))
-        except errors.TimeoutError:
+        except TimeoutError:
             found = []
         if not found and self._client.is_closed:
             raise errors.ConnectionClosedError
