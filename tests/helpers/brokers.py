@@ -25,15 +25,16 @@ NEEDS = {
 
 def missing(kind):
     """Why there is no such broker here; None if there is."""
-    program, module = NEEDS[kind]
+    name, module = NEEDS[kind]
     if find_spec(module) is None:
         return f"needs budgetron[{kind}]"
-    if program is not None and _program(program) is None:
-        return f"needs {program}: see make brokers"
+    if name is not None and program(name) is None:
+        return f"needs {name}: see make brokers"
     return None
 
 
-def _program(name):
+def program(name):
+    """The path of a program of the brokers; None if there is none."""
     places = [
         BUILT / "usr" / "bin",
         BUILT / "usr" / "sbin",
@@ -43,7 +44,8 @@ def _program(name):
     return shutil.which(name, path=os.pathsep.join(map(str, places)))
 
 
-def _surroundings():
+def surroundings():
+    """The environment that the programs need."""
     folders = [*map(str, BUILT.glob("usr/lib/*-linux-gnu")), os.environ.get("LD_LIBRARY_PATH")]
     return os.environ | {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, folders))}
 
@@ -71,9 +73,9 @@ class Server:
     def start(self):
         """Start it, and wait until it answers."""
         with (self.folder / "said").open("ab") as said:
-            words = [_program(self.program), *map(str, self.flags())]
+            words = [program(self.program), *map(str, self.flags())]
             self.process = subprocess.Popen(
-                words, stdout=said, stderr=said, cwd=self.folder, env=_surroundings()
+                words, stdout=said, stderr=said, cwd=self.folder, env=surroundings()
             )
         until = time.monotonic() + PATIENCE
         while True:

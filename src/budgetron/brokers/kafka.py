@@ -20,6 +20,7 @@ class KafkaTopic(Broker):
         self._topic = address.stream
         self._consumer: Any = None
         self._ended = set[int]()  # partitions
+        self._last: Position = {}
         self._partitions: list[int] = []
         self._down: str | None = None
 
@@ -59,10 +60,12 @@ class KafkaTopic(Broker):
             if error is None:
                 self._ended.discard(partition)
                 messages.append(Message(f"{self._topic}/{partition}", each.offset(), each.value()))
+                self._last[messages[-1].part] = each.offset()
             elif error.code() == KafkaError._PARTITION_EOF:
                 self._ended.add(partition)
             elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
-                raise self.lost(f"{self._topic}/{partition}", each.offset() - 1)
+                name = f"{self._topic}/{partition}"
+                raise self.lost(name, self._last.get(name, -1))
             elif not error.retriable():
                 raise self._lost_connection(error)
         if not messages and self._down is not None:
@@ -78,6 +81,8 @@ class KafkaTopic(Broker):
             for partition in self._partitions
             if (place := position.get(f"{self._topic}/{partition}")) is not None
         ]
+        if self._consumer is None or self._down is not None:
+            raise ConnectionLostError(self._down or f"{self.name}: not connected.")
         try:
             self._consumer.commit(offsets=offsets, asynchronous=False)
         except KafkaException as error:
@@ -117,7 +122,7 @@ class KafkaTopic(Broker):
             if not low <= begin <= high:
                 raise self.lost(name, position[name])
             assigned.append(TopicPartition(self._topic, partition, begin))
-        self._ended = set()
+        self._ended, self._last = set(), dict(position)
         self._consumer.assign(assigned)
 
     def _take_error(self, error: Any) -> None:
