@@ -60,7 +60,7 @@ def test_kill_at_any_moment(server, stream, tmp_path):
     ("learner", "flags"), [("fogd", SMALL), ("auto", ["--size", "10"])], ids=["fogd", "auto"]
 )
 def test_kill_at_any_moment_50_times(server, stream, learner, flags, tmp_path):
-    server.publish(stream, with_poison(rows(10_000)))
+    server.publish(stream, with_poison(rows(4000)))
     kills, ends = survive(server, stream, tmp_path, 50, 1, learner, flags)
     print(
         f"{server.kind}, {learner}: {kills} kills, {ends} runs came to their end, all with the same bytes"
