@@ -162,3 +162,14 @@ serve-kills: $(VENV)/.developed  ## 200 kills with -9 under load
 
 serve-fuzz: $(VENV)/.developed  ## 100,000 broken requests
 	$(BIN)/python -m fuzz.serve --requests 100000
+
+# Brokers: real servers of Redis and NATS, unpacked without root rights; Kafka's mock cluster is in its client.
+.PHONY: brokers brokers-kills
+brokers: $(VENV)/.developed build/brokers  ## the tests of Redis Streams, NATS JetStream and Kafka
+	BUDGETRON_BROKERS=required $(BIN)/python -m pytest tests/brokers
+
+brokers-kills: $(VENV)/.developed build/brokers  ## 50 kills with -9 for each broker and way of use
+	BUDGETRON_BROKERS=required $(BIN)/python -m pytest -s -m slow tests/brokers
+
+build/brokers:
+	{ command -v redis-server && command -v nats-server; } >/dev/null || .ci/brokers

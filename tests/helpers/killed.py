@@ -9,6 +9,7 @@ import random
 import signal
 import sys
 import time
+from importlib import import_module
 
 import budgetron.cli.commands.run  # noqa: F401
 from budgetron.cli import main
@@ -66,6 +67,8 @@ def killed(argv, paths, kills, seed):
 
 
 if __name__ == "__main__":
+    for module in os.environ.get("PRELOADED", "").split():
+        import_module(module)
     kills, seed, *rest = sys.argv[1:]
     split = rest.index("--")
     print(*killed(rest[split + 1 :], rest[:split], int(kills), int(seed)))

@@ -41,6 +41,7 @@ class Origin:
     time: str | None = None
     id: str | None = None
     checksum: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
+    messages: dict[str, Any] | None = None  # of a broker: the position, and the bad ones up to there
 
     @classmethod
     def from_args(cls, args: Namespace) -> Self:
@@ -55,7 +56,7 @@ class Origin:
     @classmethod
     def from_dict(cls, data: Any) -> Self:
         """The origin in a model file, checked."""
-        if not isinstance(data, dict) or set(data) != {each.name for each in fields(cls)}:
+        if not isinstance(data, dict) or {*data, "messages"} != {each.name for each in fields(cls)}:
             raise ValueError("it does not say how its rows were read")
         for names in (data["drop"], [] if data["only"] is None else data["only"]):
             if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
@@ -66,13 +67,32 @@ class Origin:
         sums = data["checksum"]
         if not (isinstance(sums, list) and len(sums) == 4 and all(type(n) is int for n in sums)):
             raise ValueError("it has no checksum of its rows")
+        if (data["form"] == "messages") != _is_position(data.get("messages")):
+            raise ValueError("it has no position in the messages")
         return cls(**data)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What a model file has of it."""
+        return {name: value for name, value in asdict(self).items() if (name, value) != ("messages", None)}
 
     @property
     def roles(self) -> input.Roles:
         """What the columns of its table were for."""
         only = None if self.only is None else tuple(self.only)
         return input.Roles(self.target, tuple(self.drop), only, self.weight, self.time, self.id)
+
+
+def _is_position(data: Any) -> bool:
+    if not isinstance(data, dict) or set(data) != {"position", "bad"}:
+        return False
+    position, bad = data["position"], data["bad"]
+    return (
+        isinstance(position, dict)
+        and all(isinstance(name, str) and type(place) in (int, str) for name, place in position.items())
+        and isinstance(bad, dict)
+        and set(bad) == {"count", "bytes"}
+        and all(type(n) is int and n >= 0 for n in bad.values())
+    )
 
 
 def added(sums: list[int], block: Block) -> list[int]:
@@ -133,7 +153,7 @@ def rows_after(source: Stream, entered: int, origin: Origin | None, name: str) -
 
 def save(session: Session, origin: Origin, path: str) -> None:
     """Write the model and the state of the run. If this fails, an existing file is unchanged."""
-    session.estimator.save(path, extra={"run": session.state() | {"source": asdict(origin)}})
+    session.estimator.save(path, extra={"run": session.state() | {"source": origin.as_dict()}})
 
 
 def restored(

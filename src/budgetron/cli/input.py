@@ -11,6 +11,7 @@ from scipy import sparse
 
 from budgetron import datasets, streams
 from budgetron._text import nearest
+from budgetron.brokers.address import is_address
 from budgetron.cli.arguments import classes_of, names
 from budgetron.cli.process import UsageError, say
 from budgetron.learners import Learner
@@ -79,6 +80,8 @@ def open_stream(
     if is_data_set(what):
         _refuse_roles(what, "a data set", roles)
         return _data_set(what, rows, features)
+    if is_address(what):
+        raise UsageError("messages of a broker are read by run and serve only; save them to a file first.")
     if what != "-" and not os.path.exists(what):
         there = [*datasets.names(), *_beside(what)]
         near = nearest(what, there, otherwise="see budgetron data list.")
@@ -181,6 +184,8 @@ def exists(name: str) -> bool:
 
 def format_of(what: str, args: Namespace) -> str:
     """The format given by ``--format``, or else by the file name; svmlight by default."""
+    if is_address(what):
+        return "messages"
     return str(args.format or format_of_name(what, "svmlight"))
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from budgetron import SaveError
-from budgetron.cli import checkpoint, input, output
+from budgetron.cli import checkpoint, input, messages, output
 from budgetron.cli.output import Document, Predictions, Table
 from budgetron.cli.process import Interrupted, Signals, UsageError, say
 from budgetron.cli.session import Run, plan
@@ -20,11 +20,19 @@ from budgetron.streams import DataError
 
 def run(args: Namespace) -> None:
     """Predict and learn the rows, report, and save."""
+    args.address = messages.address_of(args.file)
+    if args.address is not None:
+        args.file = str(args.address)  # without the password
+    messages.check_flags(args)
     _check(args)
     made = plan(args)
     session, resumed, entered = made.session, made.session.rows, made.session.entered
     report = (Document if args.json else Table)(args, resumed)
-    with closing(Predictions(args.predictions, resumed)) as predictions, Signals() as signals:
+    with (
+        closing(made),
+        closing(Predictions(args.predictions, resumed)) as predictions,
+        Signals() as signals,
+    ):
         session.predictions = predictions.write
         save = partial(_save, args, made, predictions)
         with Progress(made.total, args.algorithm) as progress:
@@ -92,13 +100,16 @@ def _save(args: Namespace, run: Run, predictions: Predictions) -> bool:
         return False
     predictions.sync()
     if run.origin is not None:
+        run.note_position()
         checkpoint.save(run.session, run.origin, args.save)
+        run.commit()
     return True
 
 
 def _interrupted(args: Namespace, session: Session, save: Callable[[], bool], signal: int) -> Interrupted:
     after = f"stopped after {session.rows} rows"
-    if (args.checkpoint_every or args.resume) and save():
+    endless = args.address is not None and args.save is not None
+    if (args.checkpoint_every or args.resume or endless) and save():
         return Interrupted(signal, f"{after}; saved to {args.save}: continue with --resume.")
     return Interrupted(signal, f"{after}; nothing was saved.")
 

@@ -2,7 +2,7 @@
 
 import os
 from argparse import Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from unicodedata import category
@@ -11,9 +11,11 @@ import numpy as np
 
 from budgetron import OnlineClassifier, OnlineRegressor, datasets, model_files
 from budgetron._tasks import Labels, Targets
+from budgetron.brokers.messages import MessageStream
 from budgetron.cli import checkpoint, input, learners
 from budgetron.cli.arguments import classes_of, metrics
 from budgetron.cli.checkpoint import Origin
+from budgetron.cli.messages import open_messages
 from budgetron.cli.process import Signals, UsageError, say
 from budgetron.evaluate import Record, Session
 from budgetron.learners import Learner
@@ -31,6 +33,7 @@ class Run:
     source: Stream
     origin: Origin | None
     total: int | None = None
+    limit: int | None = None  # of rows, at which it ends
 
     @property
     def bad_rows(self) -> BadRows:
@@ -45,11 +48,10 @@ class Run:
         ``between`` is called after each block; the run can be saved then.
         """
         session, name = self.session, self.session.name
-        rows = checkpoint.rows_after(self.source, session.entered, self.origin, name)
         checks: list[Callable[[Block], None]] = [TimeOrder(name)]
         if isinstance(session.estimator, OnlineClassifier):
             checks += [Labelled(name, listed=session.classes is not None)]
-        for block in signals.waiting(rows):
+        for block in signals.waiting(self._blocks()):
             for check in checks:
                 check(block)
             if session.over:
@@ -57,14 +59,10 @@ class Run:
                     f"{name}: has more rows than the {session.entered} that the run ended with, and a run "
                     "with --shuffle or --delay cannot continue after its end: start again without --resume."
                 )
-            entered = session.entered
-            try:
-                for record in session.feeding(block):
-                    on_record(record)
-            finally:  # the model may have refused a row
-                if self.origin is not None and session.entered > entered:
-                    learned = block.part(0, session.entered - entered)
-                    self.origin.checksum = checkpoint.added(self.origin.checksum, learned)
+            if isinstance(self.source, MessageStream):
+                self._feed_messages(self.source, block, on_record)
+            else:
+                self._feed(block, on_record)
             between()
         while signals.received is None and session.holding:
             for record in session.drain():
@@ -73,6 +71,68 @@ class Run:
         if signals.received is None:
             session.finish()
         return signals.received is None
+
+    def _blocks(self) -> Iterator[Block]:
+        """The blocks after those that are learned, up to the limit."""
+        if isinstance(self.source, MessageStream):
+            yield from self.source
+            return
+        session = self.session
+        if self.limit is not None and session.entered >= self.limit:
+            return
+        for block in checkpoint.rows_after(self.source, session.entered, self.origin, session.name):
+            left = len(block) if self.limit is None else self.limit - session.entered
+            yield block if left >= len(block) else block.part(0, left)
+            if self.limit is not None and session.entered >= self.limit:
+                return
+
+    def _feed(self, block: Block, on_record: Callable[[Record], None]) -> None:
+        session, entered = self.session, self.session.entered
+        try:
+            for record in session.feeding(block):
+                on_record(record)
+        finally:  # the model may have refused a row
+            if self.origin is not None and session.entered > entered:
+                learned = block.part(0, session.entered - entered)
+                self.origin.checksum = checkpoint.added(self.origin.checksum, learned)
+
+    def _feed_messages(
+        self, source: MessageStream, block: Block, on_record: Callable[[Record], None]
+    ) -> None:
+        """Learn a block. A message that the model refuses goes where bad messages go."""
+        session, row = self.session, 0
+        while row < len(block):
+            entered = session.entered
+            try:
+                for record in session.feeding(block.part(row)):
+                    on_record(record)
+                row = len(block)
+            except DataError as error:
+                row += session.entered - entered
+                if session.broken:
+                    raise
+                source.settle(row)
+                if source.bad_rows.stop:
+                    raise
+                source.refuse(row, str(error.__cause__ or error).rstrip("."))
+                session.skip_refused()
+                row += 1
+        source.settle(row)
+
+    def note_position(self) -> None:
+        """Bring the position in the messages up to date, before a checkpoint."""
+        if isinstance(self.source, MessageStream) and self.origin is not None:
+            self.origin.messages = self.source.state()
+
+    def commit(self) -> None:
+        """Tell the broker the position, after a checkpoint."""
+        if isinstance(self.source, MessageStream):
+            self.source.commit()
+
+    def close(self) -> None:
+        """Disconnect from the broker."""
+        if isinstance(self.source, MessageStream):
+            self.source.close()
 
 
 def plan(args: Namespace) -> Run:
@@ -90,12 +150,17 @@ def plan(args: Namespace) -> Run:
         assert origin is not None
         return _resumed(args, estimator, origin, options)
     classes = classes_of(args.classes)
+    if args.address is not None:
+        _check_buildable(args, learner, classes, 1)
+        session = Session(estimator, input.transforms(args), classes=classes, **options)
+        return Run(session, open_messages(args, _block(args)), origin, args.rows)
     survey = input.survey(args.file, args)
     features = None if survey is None else survey.features
     source = input.open_labelled(args.file, args, rows=_block(args), features=features)
     _check_buildable(args, learner, classes, source.n_features)
     session = Session(estimator, input.transforms(args), classes=classes, **options)
-    return Run(session, source, origin, None if survey is None else survey.rows)
+    total = args.rows if survey is None else min(survey.rows, args.rows or survey.rows)
+    return Run(session, source, origin, total, args.rows)
 
 
 def _resumed(args: Namespace, estimator: Any, origin: Origin, options: dict[str, Any]) -> Run:
@@ -105,13 +170,18 @@ def _resumed(args: Namespace, estimator: Any, origin: Origin, options: dict[str,
     if classes is not None and sorted(classes) != model.classes_.tolist():
         known = model.classes_.tolist()
         raise UsageError(f"{file.path}: cannot resume with other --classes: the file has {known}.")
+    if args.address is not None:
+        numeric = args.regression or model.classes_.dtype.kind in "fiub"
+        rows, state = _block(args), origin.messages
+        source = open_messages(args, rows, start=session.entered, state=state, numeric=numeric)
+        return Run(session, source, origin, args.rows)
     columns = model.n_features_in_
     if model.encoding_ is None and args.features not in (None, columns):
         raise UsageError(
             f"{file.path}: cannot resume with --features {args.features}: the file has {columns}."
         )
-    source = input.open_labelled(args.file, args, rows=_block(args), features=columns)
-    return Run(session, source, origin)
+    table = input.open_labelled(args.file, args, rows=_block(args), features=columns)
+    return Run(session, table, origin, args.rows, args.rows)
 
 
 def _block(args: Namespace) -> int:

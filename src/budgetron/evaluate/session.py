@@ -188,6 +188,15 @@ class Session:
         self.entered += len(block)
         self._between_blocks = True
 
+    def skip_refused(self) -> None:
+        """After an error at a row that the model refuses: go on with the rows after it.
+
+        Raises a ValueError if that cannot be, which `broken` tells.
+        """
+        if not self._stopped_at_row:
+            self._refuse_inside_block()
+        self._between_blocks, self._stopped_at_row = True, False
+
     def drain(self) -> Iterator[Record]:
         """After the end of the stream: learn the next 1000 held-back rows. Iterate to the end.
 

@@ -10,6 +10,7 @@
 ``writer``      the only thread that changes a model: group commit
 ``models``      a model in its folder, and all models of a service
 ``replica``     a model that follows the log of another service
+``input``       messages of a broker, learned by the writer
 ``routes``      endpoints of /v1; ``oip`` those of /v2; ``openapi`` describes them
 ``app``         the application and its process
 ==============  ======================================================================

@@ -179,6 +179,8 @@ def _lifespan(service: Service) -> Any:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         service.models.start(asyncio.get_running_loop())
+        for each in service.inputs:
+            each.start()
         tasks = [asyncio.create_task(each) for each in (_draw(service), service.patience.watch())]
         try:
             yield
@@ -187,6 +189,8 @@ def _lifespan(service: Service) -> Any:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
+            for each in service.inputs:
+                await asyncio.to_thread(each.close)
             await asyncio.to_thread(service.models.close)
 
     return lifespan

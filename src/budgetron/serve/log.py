@@ -30,6 +30,18 @@ create table kept(id integer primary key autoincrement, body blob not null, pred
                   at real not null);
 """
 
+POSITIONS = """
+create table if not exists positions(stream text primary key, state text not null, version integer not null)
+"""
+
+
+class Place(NamedTuple):
+    """How far a stream of messages is learned: a state, and the number of rows of the model then."""
+
+    stream: str
+    state: str
+    version: int
+
 
 class Record(NamedTuple):
     """One request that was learned: the number of its first row, its rows, and its body as received."""
@@ -71,6 +83,7 @@ class Group:
     answers: list[Answer] = field(default_factory=list)
     kept: list[tuple[int, Kept]] = field(default_factory=list)  # with their ids
     labelled: list[int] = field(default_factory=list)  # ids of kept rows that are learned
+    places: list[Place] = field(default_factory=list)
 
 
 class Log:
@@ -111,6 +124,8 @@ class Log:
             run(f"pragma application_id={APPLICATION}")
         found = run("pragma user_version").fetchone()[0]
         own = run("pragma application_id").fetchone()[0] == APPLICATION
+        if own and found == FORMAT:
+            run(POSITIONS)
         run("commit")
         if not own:
             raise DataError(f"{self.path}: is no log of budgetron serve.")
@@ -144,6 +159,7 @@ class Log:
                 )
                 many("insert into kept values(?, ?, ?, ?)", [(i, *kept, now) for i, kept in group.kept])
                 many("delete from kept where id = ?", [(i,) for i in group.labelled])
+                many("insert or replace into positions values(?, ?, ?)", group.places)
                 run("commit")
             except BaseException:
                 self._undo()
@@ -232,6 +248,12 @@ class Log:
                 "select key, digest, answer from answers where key = ?", (key,)
             ).fetchone()
         return None if found is None else Answer(*found)
+
+    def place(self, stream: str) -> Place | None:
+        """How far a stream of messages is learned."""
+        with self._lock:
+            found = self._db.execute("select * from positions where stream = ?", (stream,)).fetchone()
+        return None if found is None else Place(*found)
 
     def kept(self, number: int) -> Kept | None:
         """The kept row of an id."""

@@ -18,10 +18,11 @@ class Service:
     limits: Limits
     counters: Counters = field(default_factory=Counters)
     patience: Patience = field(default_factory=Patience)
+    inputs: list[Any] = field(default_factory=list)  # threads that learn the messages of brokers
 
     def trouble(self) -> str | None:
         """Why the service is not ready."""
-        troubles = (model.trouble for model in self.models.by_name.values())
+        troubles = (each.trouble for each in (*self.models.by_name.values(), *self.inputs))
         if not self.models.by_name:
             return "there are no models yet."
         return next((why for why in troubles if why is not None), None)

@@ -4,9 +4,11 @@ import logging
 import sqlite3
 import threading
 import time
-from asyncio import AbstractEventLoop, Future
+from asyncio import AbstractEventLoop
+from asyncio import Future as LoopFuture
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future as ThreadFuture
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,7 +18,7 @@ from budgetron.errors import SaveError
 from budgetron.serve import snapshot
 from budgetron.serve.learning import Estimator, Learned, learn_group
 from budgetron.serve.limits import Limits
-from budgetron.serve.log import Answer, Group, Kept, Log, Record
+from budgetron.serve.log import Answer, Group, Kept, Log, Place, Record
 from budgetron.serve.metrics import Histogram
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import LINES, Rows, parse
@@ -25,6 +27,8 @@ from budgetron.serve.tally import Tally
 report = logging.getLogger("budgetron.serve")
 encode = msgspec.json.encode
 OWN = "\0"  # begins the keys that are not a client's
+Future = LoopFuture[bytes] | ThreadFuture[bytes]
+"""Handlers wait in the event loop, the input waits in its thread."""
 
 
 class Published(NamedTuple):
@@ -38,7 +42,7 @@ class Published(NamedTuple):
 class Job:
     """A request to the writer. The future gets the body of the answer, or a `Problem`."""
 
-    future: "Future[bytes] | None" = None
+    future: Future | None = None
     body: bytes = b""
     key: str | None = None
     digest: bytes = b""
@@ -57,6 +61,7 @@ class Learn(Job):
     media: str = ""
     label: str = "y"
     parsed: Rows | None = None
+    place: Place | None = None  # in the messages of a broker, if the rows are from there
 
     @property
     def rows(self) -> int:
@@ -85,6 +90,17 @@ class Label(Learn):
     @property
     def rows(self) -> int:
         return len(self.labels)
+
+
+@dataclass
+class Advance(Job):
+    """Move on in the messages of a broker, without rows."""
+
+    place: Place | None = None
+
+    @property
+    def rows(self) -> int:
+        return 0
 
 
 @dataclass
@@ -246,7 +262,13 @@ class Writer(threading.Thread):
                 group.answers.append(Answer(job.key, job.digest, answer))
             if isinstance(job, Label):
                 group.labelled += [i for i, _ in job.labels]
+            if job.place is not None:
+                group.places.append(job.place._replace(version=version))
             later.append((job, answer))
+        for advance in (job for job in jobs if isinstance(job, Advance)):
+            assert advance.place is not None
+            group.places.append(advance.place._replace(version=version))
+            later.append((advance, b""))
         for keep in (job for job in jobs if isinstance(job, Keep)):
             later.append((keep, _keep(keep, group, self.log.next_id)))
         if later and (failure := self._commit(group)):
@@ -387,7 +409,7 @@ def _keep(job: Keep, group: Group, next_id: int) -> bytes:
     return encode(job.answer | {"ids": list(range(begin, begin + len(job.kept)))})
 
 
-def _resolve(waiting: list[tuple["Future[bytes]", bytes | Problem]]) -> None:
+def _resolve(waiting: list[tuple[Future, bytes | Problem]]) -> None:
     for future, result in waiting:
         if future.done():  # the client has gone
             continue

@@ -60,6 +60,25 @@ class BadRows:
             self.end()
             self._file = self._path.open("w", encoding="utf-8", buffering=1)
 
+    def resume(self, state: dict[str, int]) -> None:
+        """Go on after a `state`: lines that were written later are removed."""
+        self.count = state["count"]
+        if self._path is None:
+            return
+        self.end()
+        self._file = self._path.open("a", encoding="utf-8", buffering=1)
+        if self._file.tell() < state["bytes"]:
+            self.end()
+            raise DataError(f"{self._path}: expected the bad rows of the run to resume, got fewer.")
+        self._file.truncate(state["bytes"])
+
+    def state(self) -> dict[str, int]:
+        """How many there were, and the length of the file, which is on disk then."""
+        if self._file is None:
+            return {"count": self.count, "bytes": 0}
+        os.fsync(self._file.fileno())
+        return {"count": self.count, "bytes": os.fstat(self._file.fileno()).st_size}
+
     def end(self) -> None:
         """Close the file."""
         if self._file is not None:
@@ -77,6 +96,8 @@ class BadRows:
 
 def refused(name: str, bad: BadRow) -> DataError:
     """The error that stops at a bad row."""
+    if bad.row is None and bad.line is None:
+        return DataError(f"{name}, message {bad.id}: {bad.reason}.")
     where = f"row {bad.row} (the first is 0)" if bad.line is None else f"line {bad.line}"
     where += "" if bad.column is None else f", column {bad.column}"
     where += "" if bad.id is None else f", id {bad.id!r}"

@@ -159,7 +159,7 @@ class Reading:
         y, weights = column(read.target, self._labels), column(read.weight, self._weights)
         times, ids = column(read.time, self._times), column(read.id, self._ids)
         if read.time is not None:
-            X = Table(len(X), {**X.columns, **_places_in_time(read.time, times)})
+            X = Table(len(X), {**X.columns, **places_in_time(read.time, times)})
             times = times.numbers if times.numbers is not None else np.full(len(X), np.nan)
         good = np.ones(len(X), bool)
         good[list(reasons)] = False
@@ -282,7 +282,7 @@ def _number_labels(numbers: Any, shown_as: Any, name: str, reasons: dict[int, st
     return labels
 
 
-def _places_in_time(name: str, times: Column) -> dict[str, Column]:
+def places_in_time(name: str, times: Column) -> dict[str, Column]:
     """The place of each date in day and week. Times that are plain numbers have none."""
     if times.numbers is None or times.dates is None:
         return {}

@@ -14,6 +14,7 @@ EXAMPLES = """\
   budgetron run auto train.csv --target label --metrics kappa,auc,log_loss --every 10000
   budgetron run bpa_nn log.svm --budget 200 --save model --checkpoint-every 10000 --resume
   xzcat train.svm.xz | budgetron run rbp - --budget 100 --features 54 --classes 1,2,3,4,5,6,7 --json
+  budgetron run redis://localhost/orders --target label --save model --checkpoint-every 10000 --resume
 """
 
 
@@ -30,10 +31,13 @@ def parser() -> Parser:
         "words",
         metavar="[ALGORITHM] FILE",
         nargs="+",
-        help="an algorithm from the list below, default auto; a file, a data set, or - for a pipe",
+        help="an algorithm from the list below, default auto; a file, a data set, - for a pipe, or a "
+        "stream of messages: redis://HOST/STREAM, nats://HOST/STREAM, kafka://HOST/TOPIC",
     )
     rows = add_rows(made)
     add_transforms(rows)
+    rows.add_argument("--rows", type=whole(1), metavar="N", help="end after N rows, learned before or now")
+    rows.add_argument("--until-end", action="store_true", help="end when a broker has no more messages")
     rows.add_argument("--block", type=whole(1), metavar="N", help="read N rows at a time; default 1000")
     rows.add_argument(
         "--verbose",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from budgetron.cli import learners
-from budgetron.cli.arguments import Parser, seed, whole
+from budgetron.cli.arguments import Parser, names, seed, whole
 from budgetron.cli.process import UsageError, say
 
 EXAMPLES = """\
@@ -18,6 +18,7 @@ EXAMPLES = """\
   budgetron serve folder --port 8000 --tokens tokens --host 0.0.0.0
   budgetron serve folder --regression
   budgetron serve folder --algorithm rbp --budget 200 --gamma 0.1
+  budgetron serve folder --input redis://localhost/orders --target label --on-error skip
   budgetron serve --follow http://leader:8000 --port 8001
   curl localhost:8000/v1/learn -H 'Content-Type: application/json' -d '{"x": {"amount": 5}, "y": "ok"}'
 """
@@ -43,6 +44,18 @@ def parser() -> Parser:
     add("--json-logs", action="store_true", help="messages on stderr as JSON")
     add("--follow", metavar="URL", help="be a read-only replica of another service; without DIR")
     add("--token", metavar="FILE", help="with --follow: a file that holds the token for the leader")
+    add = made.add_argument_group("messages").add_argument
+    add(
+        "--input", metavar="URL", help="also learn the messages of redis://, nats:// or kafka://HOST/STREAM"
+    )
+    add("--target", metavar="NAME", help="the member with the label; without it messages have x and y")
+    add("--drop", metavar="A,B,...", action="append", help="members to ignore")
+    add(
+        "--on-error",
+        metavar="WHAT",
+        default="stop",
+        help="at a message that cannot be read: stop (the default), skip, or a folder that keeps it",
+    )
     add = made.add_argument_group("a new model").add_argument
     add("--regression", action="store_true", help="the labels are real-valued targets")
     add(
@@ -77,7 +90,12 @@ def main(argv: list[str]) -> int:
     limits = _limits(args)
     tokens = Tokens() if args.tokens is None else Tokens.read(Path(args.tokens))
     models = _followed(args, limits) if args.follow else _opened(args, limits)
-    listening = _listen(args)
+    try:
+        inputs = [] if args.input is None else [_input(args, models)]
+        listening = _listen(args)
+    except BaseException:
+        models.close()
+        raise
     scheme = "https" if args.certificate else "http"
     host, port = listening.getsockname()[:2]
     host = f"[{host}]" if ":" in host else host
@@ -88,7 +106,7 @@ def main(argv: list[str]) -> int:
         say(f"{what} at {scheme}://{host}:{port}")
         sys.stderr.flush()
 
-    return app.run(Service(models, tokens, limits), listening, tls, ready)
+    return app.run(Service(models, tokens, limits, inputs=inputs), listening, tls, ready)
 
 
 def _check(args: Namespace) -> None:
@@ -100,6 +118,12 @@ def _check(args: Namespace) -> None:
         raise UsageError("give a folder to serve, or --follow URL without a folder.")
     if args.follow and not args.follow.startswith(("http://", "https://")):
         raise UsageError(f"--follow: expected an address like http://leader:8000, got {args.follow!r}.")
+    if args.input is None and (args.target is not None or args.on_error != "stop"):
+        raise UsageError("--target and --on-error need --input URL.")
+    if args.drop and args.target is None:
+        raise UsageError("--drop needs --target: without it, messages have their features in x.")
+    if args.input is not None and args.follow:
+        raise UsageError("--input is not for a replica: it learns what its leader learns.")
     if (args.certificate is None) != (args.private_key is None):
         raise UsageError("--certificate and --private-key belong together.")
     if args.port > 65535:
@@ -142,6 +166,19 @@ def _opened(args: Namespace, limits: Any) -> Any:
     except Problem as problem:
         raise UsageError(problem.detail) from None
     return models
+
+
+def _input(args: Namespace, models: Any) -> Any:
+    from budgetron.cli.messages import address_of
+    from budgetron.serve.input import Input
+    from budgetron.serve.models import DEFAULT
+    from budgetron.streams.bad_rows import BadRows
+
+    address = address_of(args.input)
+    if address is None:
+        raise UsageError(f"--input: expected an address like redis://host/stream, got {args.input!r}.")
+    bad_rows = BadRows(args.on_error)
+    return Input(models.by_name[DEFAULT], address, bad_rows, args.target, names(args.drop))
 
 
 def _followed(args: Namespace, limits: Any) -> Any:
