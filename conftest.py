@@ -15,6 +15,13 @@ if SHARED.is_dir():
 
 
 @pytest.fixture(autouse=True)
+def _examples_of_dask(request):
+    """Examples that need Dask are skipped without it."""
+    if request.node.path.name in ("dask.md", "fitting.py"):
+        pytest.importorskip("dask", reason="needs the extra dask")
+
+
+@pytest.fixture(autouse=True)
 def _readme_in_a_folder_of_its_own(request, monkeypatch, tmp_path_factory):
     """The README saves a model beside itself; here it does so in a folder that goes away."""
     if request.node.path.name == "README.md":

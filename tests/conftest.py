@@ -1,16 +1,27 @@
 """One BLAS thread per test worker, since matrices here are small; the same hypothesis examples every time.
 
+Temporary files are kept in memory where a folder for that has room: disks are slow at many small files.
+A test marked `pairs` is run for a part of the product of its parameters in which every pair of values
+occurs; the rest of the product is `slow`.
+
 HYPOTHESIS_PROFILE=search draws new examples, which `make search` does, and HYPOTHESIS_PROFILE=few only
 a few, for the slow builds of `make sanitize` and its kin.
 """
 
 import os
+import shutil
+from collections import defaultdict
 
+MEMORY = "/dev/shm"
+if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 << 30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
 for library in ("OPENBLAS", "MKL", "OMP"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
+
+from tests.helpers.pairs import covering  # noqa: E402
 
 SLOW = [HealthCheck.too_slow]  # which a busy machine makes of any test
 settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=SLOW)
@@ -25,3 +36,18 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 def path(tmp_path):
     """Where a model file may go; nothing else is there."""
     return tmp_path / "model.safetensors"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark as slow what `pairs` leaves out of a product."""
+    products = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("pairs"):
+            products[item.nodeid.split("[")[0]].append(item)
+    for product in products.values():
+        values = [{name: id(value) for name, value in item.callspec.params.items()} for item in product]
+        kept = covering(values)
+        for place, item in enumerate(product):
+            if place not in kept:
+                item.add_marker("slow")

@@ -98,6 +98,8 @@ class FeatureMap : public Part {
   virtual std::size_t landmarks() const { return 0; }
   virtual void landmark(std::size_t, std::span<double>) const {}
   virtual std::vector<double> from_kernel_row() const { return {}; }
+  // The frequencies of the first columns, columns x components, of a Fourier map; empty for other maps.
+  virtual std::vector<double> frequencies(std::size_t /*columns*/) const { return {}; }
 };
 
 // The input, scaled, with an optional constant 1 appended.
@@ -214,6 +216,7 @@ class Stack final : public FeatureMap {
   bool is_consistent(std::size_t) const override {
     return std::all_of(maps_.begin(), maps_.end(), [](const auto& map) { return map->is_consistent(map->size()); });
   }
+  const std::vector<std::shared_ptr<FeatureMap>>& maps() const { return maps_; }
 
  private:
   // Calls tell for every map that learns, and shifts its changes to its position in z.

@@ -81,6 +81,16 @@ class Fourier final : public FeatureMap {
     fill(std::make_unique_for_overwrite<T[]>(rows.size() * stride_).get(), stride_);
   }
 
+  std::vector<double> frequencies(std::size_t columns) const override {
+    std::vector<double> U;
+    std::vector<T> u(stride_);
+    for (std::size_t j = 0; j < columns; ++j) {
+      draw(j, u.data());
+      U.insert(U.end(), u.begin(), u.begin() + static_cast<std::ptrdiff_t>(D_));
+    }
+    return U;
+  }
+
   void widen(std::size_t columns) override {
     if (all_ && drawn() && columns > features_) {
       U_.resize(columns * stride_);

@@ -46,22 +46,27 @@ class HadamardFourier final : public FeatureMap {
   }
 
   void transform(const Stretch& rows, std::span<double> Z) const override {
-    const std::size_t last = width(d_, blocks_.size() - 1);
-    const std::size_t n = D_ + last + lanes;  // padded, because sine_cosine works on whole lanes
-    std::vector<double> x(first(blocks_.size())), v(last), more(n), angles(n);
+    Memory memory = working_memory();
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::fill(x.begin(), x.end(), 0.0);
-      std::visit([&](const auto& row) { row.each([&](std::size_t j, auto value) { x[j] = value; }); }, rows[i]);
-      project(blocks_.front().get(), Vector(x).first(d_), v, angles);
-      for (std::size_t k = 1; k < blocks_.size(); ++k) {
-        const Vector own = Vector(x).subspan(first(k), width(d_, k));
-        if (std::all_of(own.begin(), own.end(), [](double value) { return value == 0; })) continue;
-        project(blocks_[k].get(), own, v, more);
-        add(1, Vector(more).first(D_), angles);
-      }
+      std::fill(memory.x.begin(), memory.x.end(), 0.0);
+      std::visit([&](const auto& row) { row.each([&](std::size_t j, auto value) { memory.x[j] = value; }); }, rows[i]);
+      find_angles(memory);
       const auto z = Z.subspan(i * size(), size());
-      loops->sine_cosine(angles.data(), 1 / std::sqrt(static_cast<double>(D_)), D_, z.data(), z.data() + D_);
+      loops->sine_cosine(memory.angles.data(), 1 / std::sqrt(static_cast<double>(D_)), D_, z.data(), z.data() + D_);
     }
+  }
+
+  // The angles of the rows of the unit matrix.
+  std::vector<double> frequencies(std::size_t columns) const override {
+    std::vector<double> U;
+    Memory memory = working_memory();
+    for (std::size_t j = 0; j < columns; ++j) {
+      std::fill(memory.x.begin(), memory.x.end(), 0.0);
+      memory.x[j] = 1;
+      find_angles(memory);
+      U.insert(U.end(), memory.angles.begin(), memory.angles.begin() + static_cast<std::ptrdiff_t>(D_));
+    }
+    return U;
   }
 
   void fields(Fields& io) override {
@@ -74,6 +79,28 @@ class HadamardFourier final : public FeatureMap {
   }
 
  private:
+  struct Memory {
+    std::vector<double> x, v, more, angles;
+  };
+
+  Memory working_memory() const {
+    const std::size_t last = width(d_, blocks_.size() - 1);
+    const std::size_t n = D_ + last + lanes;  // padded, because sine_cosine works on whole lanes
+    return {std::vector<double>(first(blocks_.size())), std::vector<double>(last), std::vector<double>(n),
+            std::vector<double>(n)};
+  }
+
+  // The angles u_i'x of the row x.
+  void find_angles(Memory& memory) const {
+    project(blocks_.front().get(), Vector(memory.x).first(d_), memory.v, memory.angles);
+    for (std::size_t k = 1; k < blocks_.size(); ++k) {
+      const Vector own = Vector(memory.x).subspan(first(k), width(d_, k));
+      if (std::all_of(own.begin(), own.end(), [](double value) { return value == 0; })) continue;
+      project(blocks_[k].get(), own, memory.v, memory.more);
+      add(1, Vector(memory.more).first(D_), memory.angles);
+    }
+  }
+
   // The first column that the blocks number k are for.
   std::size_t first(std::size_t k) const { return k == 0 ? 0 : width(d_, k); }
 

@@ -51,6 +51,7 @@ class Kalman : public VectorRule {
     step(question, w);
   }
   void finish() final { posterior_.settle(); }
+  const Posterior* posterior() const final { return &posterior_; }
   void change(const Change& change, Weights&) final {
     posterior_.replace(change.at, change.removed, change.added);
     looked_ = false;

@@ -35,6 +35,8 @@ class Mapped final : public Learner {
 
   std::size_t outputs() const override { return w_.outputs(); }
   const FeatureMap& map() const { return *map_; }
+  const std::shared_ptr<FeatureMap>& shared_map() const { return map_; }
+  const VectorRule& rule() const { return *rule_; }
   const Weights& weights() const { return w_; }
   std::size_t size() const override { return map_->landmarks(); }
   // Output c as an expansion over the landmarks: the coefficients of f_c = sum_i alpha_i k(s_i,.).
@@ -139,8 +141,8 @@ class Mapped final : public Learner {
       if (weights.empty() || weights[i] != 0) map_->prepare({rows, i, i + 1});
   }
 
-  // The number of rows whose features fit in the cache. Fewer than eight would not fill the tiles of a product.
-  std::size_t ahead() const { return std::clamp<std::size_t>(32768 / std::max<std::size_t>(w_.size(), 1), 8, 32); }
+  // The number of rows whose features fit in the cache. Sixteen share one look at the frequencies even if they do not.
+  std::size_t ahead() const { return std::clamp<std::size_t>(32768 / std::max<std::size_t>(w_.size(), 1), 16, 32); }
 
   // One round; f = f(x) before the update becomes the scores. Z has the features of x, and those of the rows behind it.
   // A row of weight 0 is only scored. Returns false, with nothing changed, if the step exceeds the limits.

@@ -14,6 +14,7 @@
 #include "features/feature_map.hpp"
 #include "features/weights.hpp"
 #include "linalg/limits.hpp"
+#include "linalg/posterior.hpp"
 #include "model/losses.hpp"
 #include "model/rules.hpp"
 #include "model/tasks.hpp"
@@ -33,6 +34,8 @@ class VectorRule : public Part {
   // The variances of predictions for the rows of Z, if the rule has them.
   virtual bool has_variance() const { return false; }
   virtual void variances(Vector /*Z*/, std::span<double> /*out*/) const {}
+  // The covariance of the weights, if the rule is a filter.
+  virtual const Posterior* posterior() const { return nullptr; }
   // Computes the step of a round; returns false, with nothing changed in the model, if it exceeds the limits.
   virtual bool propose(const Round&) = 0;
   // Whether the proposed step is nonzero.

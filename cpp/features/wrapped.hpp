@@ -31,6 +31,7 @@ class WrappedMap : public FeatureMap {
   bool is_consistent(std::size_t m) const override { return map_->is_consistent(m); }
   void begin_preparing() override { map_->begin_preparing(); }
   void forget_prepared() override { map_->forget_prepared(); }
+  const std::shared_ptr<FeatureMap>& inner() const { return map_; }
 
  protected:
   explicit WrappedMap(std::shared_ptr<FeatureMap> map) : map_(std::move(map)) {}
@@ -108,14 +109,25 @@ class HashedMap final : public WrappedMap {
       std::visit(
           [&](const auto& row) {
             row.each([&](std::size_t j, auto v) {
-              const std::uint64_t h = mixed(j);
-              X[i * columns_ + h % columns_] += h >> 63 == 0 ? static_cast<double>(v) : -static_cast<double>(v);
+              const Place place = place_of(j);
+              X[i * columns_ + place.column] += place.negative ? -static_cast<double>(v) : static_cast<double>(v);
             });
           },
           rows[i]);
     const Rows hashed(DenseRows<double>{X.data(), rows.size(), columns_});
     map_->transform({hashed, 0, rows.size()}, Z);
   }
+
+  // Where a column is added, and whether its sign changes.
+  struct Place {
+    std::size_t column;
+    bool negative;
+  };
+  Place place_of(std::size_t j) const {
+    const std::uint64_t h = mixed(j);
+    return {static_cast<std::size_t>(h % columns_), h >> 63 != 0};
+  }
+  std::size_t columns() const { return columns_; }
 
  private:
   // The finaliser of SplitMix64 (Steele et al. 2014).

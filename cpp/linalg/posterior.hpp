@@ -131,6 +131,23 @@ class Posterior {
 
   std::size_t size() const { return m_; }
 
+  // The rows of the full block of P, as `look` sees them, and the variances of the other weights.
+  std::vector<double> full_block() const {
+    std::vector<double> rows, unit(m_);
+    AlignedVector padded;
+    Gain gain;
+    for (std::size_t i = 0; i < full(); ++i) {
+      unit.assign(m_, 0.0);
+      unit[i] = 1;
+      look(unit, gain, padded);
+      rows.insert(rows.end(), gain.g.begin(), gain.g.begin() + static_cast<std::ptrdiff_t>(full()));
+    }
+    return rows;
+  }
+  std::vector<double> variances() const {
+    return {variance_.begin() + static_cast<std::ptrdiff_t>(full()), variance_.end()};
+  }
+
   void fields(Fields& io) {
     io.scratch(bytes_of(squares_) + bytes_of(Z_) + bytes_of(PZ_));
     io.field("posterior.rows", observed_);

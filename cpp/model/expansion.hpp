@@ -51,9 +51,10 @@ struct Term {
   double beta;
   Direction v;
   const Round& round;
+  Vector own = {};  // of a support vector of another model: its coefficients, and beta the largest
 
   // beta v_c
-  double coefficient(std::size_t c) const { return beta * v[c]; }
+  double coefficient(std::size_t c) const { return own.empty() ? beta * v[c] : own[c]; }
 };
 
 class Expansion final : public Part {
@@ -231,7 +232,11 @@ class Expansion final : public Part {
   // alpha += factor beta v (x) d, where sum_j d_j k(s_j,.) = P k(x,.) for a projection P with P f = f.
   void spread(const Term& term, double factor, Vector d) {
     if (!moderate(term.beta * factor * largest_of(d))) return;
-    if (norm_kept_) add_to_norm(term.beta * factor, term, dot(term.row.k, d));
+    if (norm_kept_) add_to_norm(factor, term, dot(term.row.k, d));
+    if (!term.own.empty()) {
+      for (std::size_t c = 0; c < outputs(); ++c) add(factor * term.own[c], d, alpha_[c]);
+      return;
+    }
     const Direction& v = term.v;
     add(term.beta * factor, d, alpha_[v.plus]);
     if (v.lifted()) add(-term.beta * factor, d, alpha_[static_cast<std::size_t>(v.minus)]);
@@ -383,10 +388,10 @@ class Expansion final : public Part {
     }
   }
 
-  // Updates the norm to |f + beta v g|^2, for g with <f, g> = f(x) and |g|^2 = P.
-  void add_to_norm(double beta, const Term& term, double P) {
+  // Updates the norm to |f + factor beta v g|^2, for g with <f, g> = f(x) and |g|^2 = P.
+  void add_to_norm(double factor, const Term& term, double P) {
     for (std::size_t c = 0; c < outputs(); ++c) {
-      const double coefficient = beta * term.v[c];
+      const double coefficient = term.own.empty() ? term.beta * factor * term.v[c] : factor * term.own[c];
       norm2_ += coefficient * (2 * dot(term.row.k, alpha_[c]) + coefficient * P);
     }
   }

@@ -30,6 +30,28 @@ class Kernelized final : public ExpansionLearner {
     if (outputs > task_->outputs()) task_ = std::make_shared<Multiclass>(outputs);
   }
 
+  // The union with the support vectors of another model: f <- share f + sum_i a_i k(x_i,.), with a new common divisor.
+  // Every x_i enters through the budget, as a row does on which f was wrong. `coefficients` are rows x outputs, after
+  // division.
+  void absorb(const Rows& rows, Vector coefficients, double share, double divisor) {
+    const double factor = share * divisor / f_.divisor();
+    f_.shrink(factor);
+    budget_->shrunk(factor);
+    f_.divide_by(divisor);
+    KernelRows kernel_rows(rows, f_, 1);
+    std::vector<double> own(outputs()), scores(outputs());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const KernelRow row = kernel_rows.at(i);
+      for (std::size_t c = 0; c < own.size(); ++c) own[c] = coefficients[i * own.size() + c] * divisor;
+      const double most = largest_of(own);
+      f_.scores(row.k, scores);
+      if (!moderate(most) || !moderate_square(most * most * row.kxx) || !moderate(scores)) continue;
+      const double y = own.size() > 1 || own[0] >= 0 ? 1 : -1;
+      const Round round{scores[0], y, row.kxx, true, 1, t_ + 1};
+      budget_->insert(f_, {rows[i], row, most, {}, round, own});
+    }
+  }
+
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
     io.field("t", t_);

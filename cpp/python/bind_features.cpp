@@ -61,6 +61,54 @@ NewArray<double> landmark_coef(const Mapped& learner) {
   return array(std::move(out), {learner.outputs(), n});
 }
 
+// The full block of the covariance of a filter, and the variances of the other weights; None if there is no filter.
+nb::object covariance(const Mapped& learner) {
+  const Posterior* const posterior = learner.rule().posterior();
+  if (posterior == nullptr) return nb::none();
+  std::vector<double> rows, variances;
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    rows = posterior->full_block();
+    variances = posterior->variances();
+  }
+  const std::size_t m = variances.size(), n = posterior->size() - m;
+  return nb::cast(std::make_tuple(array(std::move(rows), {n, n}), array(std::move(variances), {m})));
+}
+
+// What a map is made of, for those who compute it elsewhere.
+
+NewArray<double> map_frequencies(const FeatureMap& map, std::size_t columns) {
+  std::vector<double> U;
+  {
+    nb::gil_scoped_release free;
+    U = map.frequencies(columns);
+  }
+  const std::size_t D = columns == 0 ? 0 : U.size() / columns;
+  return array(std::move(U), {columns, D});
+}
+
+NewArray<double> map_landmarks(const FeatureMap& map, std::size_t features) {
+  std::vector<double> out(map.landmarks() * features);
+  for (std::size_t i = 0; i < map.landmarks(); ++i) map.landmark(i, std::span(out).subspan(i * features, features));
+  return array(std::move(out), {map.landmarks(), features});
+}
+
+NewArray<double> from_kernel_row(const FeatureMap& map) {
+  return array(map.from_kernel_row(), {map.size(), map.landmarks()});
+}
+
+// The places to which columns are added, and their signs.
+nb::object hashed_places(const HashedMap& map, std::size_t columns) {
+  std::vector<double> places, signs;
+  for (std::size_t j = 0; j < columns; ++j) {
+    const auto [column, negative] = map.place_of(j);
+    places.push_back(static_cast<double>(column));
+    signs.push_back(negative ? -1 : 1);
+  }
+  return nb::cast(std::make_tuple(array(std::move(places), {columns}), array(std::move(signs), {columns})));
+}
+
 nb::dict map_state(FeatureMap& map) {
   Save save;
   map.fields(save);
@@ -169,6 +217,10 @@ void bind_features(nb::module_& m) {
       .def_prop_ro("size", &FeatureMap::size)
       .def_prop_ro("learns", &FeatureMap::learns)
       .def_prop_ro("inputs", &FeatureMap::inputs)
+      .def_prop_ro("tail", &FeatureMap::tail)
+      .def("frequencies", &map_frequencies, "columns"_a)
+      .def("landmarks", &map_landmarks, "features"_a)
+      .def("from_kernel_row", &from_kernel_row)
       .def("fit", &fit, "rows"_a)
       .def("transform", &transform, "rows"_a)
       .def("state", &map_state, nb::sig("def state(self) -> dict[str, object]"))
@@ -179,12 +231,18 @@ void bind_features(nb::module_& m) {
            nb::sig("def __init__(self, components: int, width: int, make: object) -> None"));
   nb::class_<Identity, FeatureMap>(m, "Identity")
       .def(nb::init<std::size_t, double, bool>(), "features"_a, "scale"_a, "constant"_a);
-  nb::class_<Stack, FeatureMap>(m, "Stack").def(nb::init<std::vector<std::shared_ptr<FeatureMap>>>(), "maps"_a);
+  nb::class_<Stack, FeatureMap>(m, "Stack")
+      .def(nb::init<std::vector<std::shared_ptr<FeatureMap>>>(), "maps"_a)
+      .def_prop_ro("maps", &Stack::maps);
   nb::class_<SharedMap, FeatureMap>(m, "SharedMap")
       .def(nb::init<std::shared_ptr<FeatureMap>>(), "map"_a)
-      .def("add_learner", &SharedMap::add_learner);
+      .def("add_learner", &SharedMap::add_learner)
+      .def_prop_ro("inner", [](const SharedMap& map) { return map.inner(); });
   nb::class_<HashedMap, FeatureMap>(m, "HashedMap")
-      .def(nb::init<std::shared_ptr<FeatureMap>, std::size_t>(), "map"_a, "columns"_a);
+      .def(nb::init<std::shared_ptr<FeatureMap>, std::size_t>(), "map"_a, "columns"_a)
+      .def_prop_ro("inner", [](const HashedMap& map) { return map.inner(); })
+      .def_prop_ro("columns", &HashedMap::columns)
+      .def("places", &hashed_places, "columns"_a, nb::sig("def places(self, columns: int) -> tuple[object, object]"));
   nb::class_<LandmarkSelection>(m, "LandmarkSelection");
   nb::class_<FirstRows, LandmarkSelection>(m, "FirstRows").def(nb::init<std::size_t>(), "landmarks"_a);
   nb::class_<FirstSteps, LandmarkSelection>(m, "FirstSteps").def(nb::init<std::size_t>(), "landmarks"_a);
@@ -222,7 +280,9 @@ void bind_features(nb::module_& m) {
            "rule"_a, "task"_a)
       .def("support_vectors", &landmarks, "features"_a)
       .def("dual_coef", &landmark_coef)
-      .def("coef", &coef);
+      .def("coef", &coef)
+      .def_prop_ro("map", &Mapped::shared_map)
+      .def("covariance", &covariance, nb::sig("def covariance(self) -> tuple[object, object] | None"));
 }
 
 }  // namespace budgetron

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 #include <shared_mutex>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -29,6 +30,7 @@
 #include "model/stacked.hpp"
 #include "model/tasks.hpp"
 #include "python/bind.hpp"
+#include "python/same_names.hpp"
 #include "support/backend.hpp"
 
 namespace budgetron {
@@ -110,36 +112,72 @@ NewArray<double> scores(const Learner& learner, const BoundRows& X) {
   return array(std::move(out), {X.rows.size(), outputs});
 }
 
+void absorb(Kernelized& learner, const BoundRows& X, const Array1<double>& coefficients, double share, double divisor) {
+  const Vector a = view(coefficients);
+  nb::gil_scoped_release free;
+  std::unique_lock lock(learner.guard());
+  if (a.size() != X.rows.size() * learner.outputs())
+    throw std::invalid_argument("absorb: one coefficient is needed for every row and output.");
+  learner.absorb(X.rows, a, share, divisor);
+}
+
 // Learns one row and writes the scores before the update. Returns false, with nothing changed, if the squared norm or a
 // score is not finite.
 template <class T>
-bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& scores) {
-  const T* const values = aligned(x);
+bool learn_row(Learner& learner, std::span<const T> x, double y, const Writable1& scores, double weight) {
   double* const out = aligned(scores);
   nb::gil_scoped_release free;
-  if (!squares<T>(values, x.size(), learner.accepts_missing())) return false;
+  if (!squares<T>(x.data(), x.size(), learner.accepts_missing())) return false;
   std::unique_lock lock(learner.guard());
   if (scores.size() != learner.outputs())
     throw std::invalid_argument("learn_one: scores must have one place for every output.");
   check_columns(learner, x.size());
-  const Rows row(DenseRows<T>{values, 1, x.size()});
-  return learner.run(row, {&y, 1}, {}, {out, scores.size()}) == 1;
+  const Rows row(DenseRows<T>{x.data(), 1, x.size()});
+  const std::span<const double> weights(&weight, weight == 1.0 ? 0 : 1);
+  return learner.run(row, {&y, 1}, weights, {out, scores.size()}) == 1;
+}
+
+template <class T>
+bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& scores, double weight) {
+  return learn_row<T>(learner, {aligned(x), x.size()}, y, scores, weight);
+}
+
+// Learns a dict with the names of the one before. Returns false, with nothing changed, also for any other record.
+bool learn_record(Learner& learner, const SameNames& names, nb::handle record, double y, const Writable1& scores,
+                  double weight) {
+  std::vector<double> row;
+  return names.read(record, row) && learn_row<double>(learner, row, y, scores, weight);
 }
 
 // Scores one row.
 template <class T>
-bool score_one(const Learner& learner, const Array1<T>& x, const Writable1& scores) {
-  const T* const values = aligned(x);
+bool score_row(const Learner& learner, std::span<const T> x, const Writable1& scores) {
   double* const out = aligned(scores);
   nb::gil_scoped_release free;
-  if (!squares<T>(values, x.size(), learner.accepts_missing())) return false;
+  if (!squares<T>(x.data(), x.size(), learner.accepts_missing())) return false;
   std::shared_lock lock(learner.guard());
   if (scores.size() != learner.outputs())
     throw std::invalid_argument("score_one: scores must have one place for every output.");
   check_columns(learner, x.size());
-  const Rows row(DenseRows<T>{values, 1, x.size()});
+  const Rows row(DenseRows<T>{x.data(), 1, x.size()});
   learner.scores(row, {out, scores.size()});
   return std::all_of(out, out + scores.size(), [](double f) { return std::isfinite(f); });
+}
+
+template <class T>
+bool score_one(const Learner& learner, const Array1<T>& x, const Writable1& scores) {
+  return score_row<T>(learner, {aligned(x), x.size()}, scores);
+}
+
+bool score_record(const Learner& learner, const SameNames& names, nb::handle record, const Writable1& scores) {
+  std::vector<double> row;
+  return names.read(record, row) && score_row<double>(learner, row, scores);
+}
+
+std::optional<NewArray<double>> row_of_record(const SameNames& names, nb::handle record) {
+  std::vector<double> row;
+  if (!names.read(record, row)) return std::nullopt;
+  return array(std::move(row), {names.width()});
 }
 
 Bytes memory(Learner& learner) {
@@ -263,6 +301,11 @@ void scaled(nb::module_& m, const char* name) {
 }  // namespace
 
 void bind_learners(nb::module_& m) {
+  nb::class_<SameNames>(m, "SameNames")
+      .def(nb::init<nb::typed<nb::tuple, nb::object, nb::ellipsis>, std::vector<std::size_t>, std::vector<double>>(),
+           "names"_a, "slots"_a, "absent"_a)
+      .def_prop_ro("width", &SameNames::width)
+      .def("row", &row_of_record, "record"_a.none());
   nb::enum_<Precision>(m, "Precision").value("Single", Precision::Single).value("Double", Precision::Double);
   nb::class_<BoundRows>(m, "Rows");
   m.def("first_too_large", &too_large, "rows"_a, "precision"_a, "missing"_a = false);
@@ -354,10 +397,12 @@ void bind_learners(nb::module_& m) {
       .def("widen", &widen, "features"_a, "outputs"_a)
       .def("run", &run, "rows"_a, "y"_a, "weights"_a.none(), "scores"_a)
       .def("scores", &scores, "rows"_a)
-      .def("learn_one", &learn_one<double>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert())
-      .def("learn_one", &learn_one<float>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert())
+      .def("learn_one", &learn_one<double>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert(), "weight"_a = 1.0)
+      .def("learn_one", &learn_one<float>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert(), "weight"_a = 1.0)
       .def("score_one", &score_one<double>, "x"_a.noconvert(), "scores"_a.noconvert())
       .def("score_one", &score_one<float>, "x"_a.noconvert(), "scores"_a.noconvert())
+      .def("learn_record", &learn_record, "names"_a, "record"_a.none(), "y"_a, "scores"_a.noconvert(), "weight"_a = 1.0)
+      .def("score_record", &score_record, "names"_a, "record"_a.none(), "scores"_a.noconvert())
       .def("state", &state, nb::sig("def state(self) -> dict[str, object]"))
       .def("restore", &restore, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"))
       .def("keep_average", &Learner::keep_average, "suffix"_a)
@@ -378,7 +423,8 @@ void bind_learners(nb::module_& m) {
   nb::class_<Kernelized, ExpansionLearner>(m, "Kernelized")
       .def(nb::init<std::shared_ptr<const Kernel>, std::shared_ptr<Rule>, std::shared_ptr<Budget>,
                     std::shared_ptr<const Task>, std::size_t, Precision>(),
-           "kernel"_a, "rule"_a, "budget"_a, "task"_a, "features"_a, "precision"_a);
+           "kernel"_a, "rule"_a, "budget"_a, "task"_a, "features"_a, "precision"_a)
+      .def("absorb", &absorb, "rows"_a, "coefficients"_a, "share"_a, "divisor"_a);
 
   scaled<Moments, Squares>(m, "Standardised");
   scaled<Range, Largest>(m, "Ranged");

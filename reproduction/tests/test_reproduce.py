@@ -1,6 +1,7 @@
 """Whole tables run again, and what is said of those that cannot be."""
 
 import re
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -35,6 +36,18 @@ def test_orabona_table_3():
     for each in done.results:
         if each.cell.labels != {"dataset": "synthetic", "algorithm": "stoptron", "budget": 1000}:
             assert abs(each.value - each.cell.value) <= 1
+
+
+def test_processes_reproduce_as_threads_do(tmp_path):
+    """The values are the same, and every run is stored as it ends."""
+    store = papers.Store(tmp_path / "runs.jsonl")
+    with ProcessPoolExecutor(2) as pool:
+        found = papers.reproduce("orabona2008", 3, permutations=1, executor=pool, store=store)
+    assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == len(found.results)
+    serial = papers.reproduce("orabona2008", 3, permutations=1)
+    assert [each.value for each in found.results] == [each.value for each in serial.results]
+    with pytest.raises(TypeError, match="reproduce: executor must be an executor"):
+        papers.reproduce("orabona2008", 3, executor=2)
 
 
 @pytest.mark.timing

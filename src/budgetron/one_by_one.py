@@ -72,15 +72,18 @@ class OneByOne(Model):
             _check.natural(self, "seed", seed),
         )
 
-    def learn_one(self, x: npt.NDArray[Any], y: float) -> float | Floats:
+    def learn_one(self, x: npt.NDArray[Any], y: float, weight: float = 1.0) -> float | Floats:
         """Learn x and return its score from before the update.
 
         The score is a number for two classes or regression, else an array with one number per class. x is a
         contiguous array of ``n_features`` numbers of the model's dtype. If its score is not finite, a
-        ValueError is raised and the model is unchanged.
+        ValueError is raised and the model is unchanged. The weight multiplies the loss; a row of weight 0
+        is scored and not learned.
         """
         scores = np.empty(self._native.outputs)
-        if not self._native.learn_one(self._row(x), self.task.code(y), scores):
+        if weight != 1.0:
+            weight = _check.non_negative(self, "weight", weight)
+        if not self._native.learn_one(self._row(x), self.task.code(y), scores, weight):
             self._refuse(x, "scale the features, or take a smaller step (eta, C or 1/lam)")
         return scores if len(scores) > 1 else scores.item()
 

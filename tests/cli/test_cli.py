@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import budgetron
@@ -48,12 +49,15 @@ def test_the_help_of_run_waits_neither_for_scipy_nor_for_scikit_learn():
 )
 def test_numpy_is_most_of_what_it_waits_for(script):
     """In turn, so that a busy machine is slow for both."""
-    times = {"import numpy": [], script: []}
-    for text in [*times] * 5:
-        began = processor_time_of_children()
-        subprocess.run([sys.executable, "-c", text], capture_output=True, check=True)
-        times[text].append(processor_time_of_children() - began)
-    assert 0 < min(times[script]) < 2 * min(times["import numpy"])
+    least = {"import numpy": np.inf, script: np.inf}
+    for turn in range(20):
+        for text in least:
+            began = processor_time_of_children()
+            subprocess.run([sys.executable, "-c", text], capture_output=True, check=True)
+            least[text] = min(least[text], processor_time_of_children() - began)
+        if turn >= 2 and least[script] < 2 * least["import numpy"]:
+            break
+    assert 0 < least[script] < 2 * least["import numpy"]
 
 
 def processor_time_of_children():

@@ -31,3 +31,15 @@ def test_transactions(tmp_path):
     assert len((tmp_path / "predictions.tsv").read_text().splitlines()) == 6000
     mistakes = float(report.splitlines()[6].split()[1])
     assert f"{mistakes:.2f}" in shell.split("class ")[0]
+
+
+@pytest.mark.skipif(not FOLDER.exists(), reason="needs a checkout")
+def test_river_pipeline():
+    pytest.importorskip("river")
+    words = [sys.executable, str(FOLDER / "river_pipeline.py")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    right = [float(line.split()[-3]) for line in done.stdout.splitlines()]
+    assert len(right) == 5
+    assert right[0] < right[1] < min(right[2:])
+    assert max(right) == right[-1] > 90

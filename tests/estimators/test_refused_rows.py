@@ -35,6 +35,7 @@ def diverging(task, name):
     return make(name), X, y * 1e5 if task == "regression" else y, explosive(60, 20)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize(("task", "name"), [case for case in cases() if case[1] not in scaling()])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
 @pytest.mark.parametrize("method", METHODS)

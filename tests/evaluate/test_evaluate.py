@@ -78,6 +78,7 @@ def test_records_count_what_progressive_predict_gives(case):
     assert sorted(seconds) == seconds
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("delay", [0, 1, 130, 5000])
 @pytest.mark.parametrize("gamma", [0.5, "scale"])

@@ -99,6 +99,7 @@ def weights_of(kind):
     return RNG.integers(0, 3, N) * 1.0 if kind == "whole" else RNG.uniform(0.1, 3, N)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("weighted", ["none", "whole", "real"])
 @pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("k", [2, 3, 10])

@@ -1,6 +1,7 @@
 """Runs over records whose columns and classes come and go: no result depends on blocks or on resumes."""
 
 import tempfile
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -111,6 +112,21 @@ def test_neither_blocks_nor_resumes_change_a_run(
         for parts in (blocks(block, cuts), blocks(block, range(len(block)))):
             assert ended(make, parts, delay, shuffle, None, folder) == expected
             assert ended(make, parts, delay, shuffle, resume_after, folder) == expected
+
+
+@pytest.mark.parametrize("labels", [["p", "qq", "rrr"], ["rrr", "qq", "p"]])
+@pytest.mark.parametrize("kind", [str, object])
+def test_labels_of_several_lengths_that_wait_when_a_run_is_resumed(labels, kind, tmp_path):
+    rows = [({"a": float(i)}, label, 1.0) for i, label in enumerate(labels * 4)]
+    block = whole(rows, False, False)
+    block = replace(block, y=block.y.astype(kind))
+
+    def make():
+        return OnlineClassifier(LEARNERS["rbp"], random_state=0)
+
+    expected = ended(make, [block], 2, 0, None, tmp_path)
+    for place in range(len(rows)):
+        assert ended(make, blocks(block, range(len(rows))), 2, 0, place, tmp_path) == expected
 
 
 def test_a_reordered_record_is_the_same_record():

@@ -70,6 +70,7 @@ def bits(model):
     return model.n_support_, model.dual_coef_.tobytes(), pickle.dumps(model)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("labels", LABELS)
 @pytest.mark.parametrize("transforms", TRANSFORMS)
 @pytest.mark.parametrize("delay", [0, 130])
@@ -114,6 +115,7 @@ def copied(session, make):
     return again
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("labels", LABELS)
 @pytest.mark.parametrize("transforms", TRANSFORMS)
 @pytest.mark.parametrize("delay", [0, 130])

@@ -82,6 +82,7 @@ def compare(task, rule, full, X, y, weights=None, gamma=0.2):
 # ---- trajectories
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("drift", [0.0, 0.01])
 @pytest.mark.parametrize(("kind", "full"), [("full", None), ("diagonal", 0), ("auto", None)])
@@ -90,6 +91,7 @@ def test_trajectories(task, drift, kind, full):
     compare(task, Kalman(3.0, drift, kind), full, X, y)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("drift", [0.0, 0.01])
 @pytest.mark.parametrize(("kind", "full"), [("full", None), ("diagonal", 0)])
@@ -101,6 +103,7 @@ def test_trajectories_with_weights(task, drift, kind, full):
     compare(task, Kalman(10.0, drift, kind), full, X, y, weights)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("drift", [0.0, 0.01])
 @pytest.mark.parametrize(("kind", "full"), [("auto", 2 * D), ("full", None), ("diagonal", 0)])

@@ -2,6 +2,7 @@
 
 import pickle
 from fractions import Fraction
+from operator import mul
 
 import numpy as np
 import pytest
@@ -17,10 +18,16 @@ NOISE = 2**-49  # times the prior: S is at least this times |z|^2, so smaller ei
 def exact(Z, prior, times=1):
     """The inverse of I / prior + times Z'Z, of the numbers as they are, rounded once."""
     m = Z.shape[1]
-    columns = [[Fraction(v) for v in column] for column in Z.T.tolist()]
-    rows = []
+    mantissas, exponents = np.frexp(Z)
+    least = int(exponents.min()) - 53  # every number is an integer times 2^least
+    shifts = (exponents - 53 - least).T.tolist()
+    integers = (mantissas * 2.0**53).astype(np.int64).T.tolist()
+    columns = [
+        [v << by for v, by in zip(*both, strict=True)] for both in zip(integers, shifts, strict=True)
+    ]
+    unit, rows = times * Fraction(2) ** (2 * least), []
     for i in range(m):
-        gram = [times * sum(a * b for a, b in zip(columns[i], columns[j], strict=True)) for j in range(m)]
+        gram = [unit * sum(map(mul, columns[i], columns[j])) for j in range(m)]
         gram[i] += 1 / Fraction(prior)
         rows.append(gram + [Fraction(i == j) for j in range(m)])
     for c in range(m):
@@ -90,6 +97,7 @@ def test_P_is_the_inverse_of_what_was_observed(name):
     assert (model.predict(X, return_std=True)[1] > 0).all()
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("drift", [0.0, 1e-4])
 @pytest.mark.parametrize("name", LARGEST_ERROR)

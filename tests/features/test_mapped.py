@@ -100,6 +100,7 @@ CASES = [
 ]
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("map_name", MAPS)
 @pytest.mark.parametrize(("task", "loss", "name"), CASES)
 def test_trajectories_with_every_loss(task, loss, name, map_name):
@@ -108,6 +109,7 @@ def test_trajectories_with_every_loss(task, loss, name, map_name):
     compare(task, map_name, *rules(task, *LOSSES[loss])[name], X, y, weights)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("map_name", MAPS)
 @pytest.mark.parametrize(
     ("task", "name"), [(task, name) for task in TASKS for name in rules_without_loss(task)]

@@ -103,6 +103,7 @@ class Dual:
 # ---- against the plain version
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize(
     ("seed", "budget", "C", "rho"), [(0, 10, 1.0, 0.0), (1, 20, 0.3, 0.0), (2, 15, 5.0, 0.1)]
 )

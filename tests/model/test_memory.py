@@ -24,7 +24,7 @@ y = (X[:, 0] * X[:, 1] + 0.5 * r.standard_normal(len(X)) > 0).astype(int)
 model = OnlineClassifier(getattr(algorithms, sys.argv[1])(Gaussian(0.5), budget=100), random_state=0)
 model.partial_fit(X, y, classes=[0, 1]).partial_fit(X, y)
 held, before = model.memory_bytes_, resident()
-for _ in range(20):
+for _ in range(int(sys.argv[2])):
     model.partial_fit(X, y)
 assert model.n_support_ == 100
 assert model.memory_bytes_ == held
@@ -35,9 +35,11 @@ assert resident() - before <= 1024, f"grew by {resident() - before} KiB"
 @pytest.mark.timing
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize("name", ["rbp", "forgetron", "projectron", "bogd", "bpa_nn", "bsgd"])
-def test_a_million_rows_through_a_budget_of_100(name):
+@pytest.mark.parametrize("rounds", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_many_rows_through_a_budget_of_100(name, rounds):
+    """150,000 rows; a million if there is time."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, name], capture_output=True, text=True, check=False
+        [sys.executable, "-c", PROGRAM, name, str(rounds)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
 

@@ -50,6 +50,27 @@ def test_the_model_is_the_estimators(task, name, dtype):
     assert np.array_equal(one.score_one(X[3]), np.squeeze(scores(model, X[3:4])))
 
 
+@pytest.mark.parametrize(("task", "name"), cases())
+def test_weights_are_those_of_a_batch(task, name):
+    X, y = data(task)
+    weights = np.random.default_rng(0).choice([0.0, 0.25, 1.0, 2.0], len(X))
+    one, batch = handle(task, name), handle(task, name)
+    expected = batch.learn(X, labels(task, y).astype(float), weights)
+    made = [one.learn_one(x, t, w) for x, t, w in zip(X, labels(task, y), weights, strict=True)]
+    assert np.array_equal(np.reshape(made, expected.shape), expected)
+    assert state(one) == state(batch)
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf, "2", None])
+def test_bad_weights_change_nothing(weight):
+    one = handle("binary")
+    one.learn_one(np.ones(3), 1)
+    before = state(one)
+    with pytest.raises(ValueError, match="OneByOne: weight must be"):
+        one.learn_one(np.ones(3), -1, weight)
+    assert state(one) == before
+
+
 def test_types_of_scores():
     """A float for one output, an array of its own for more."""
     assert type(handle("binary").learn_one(np.zeros(3), -1)) is float

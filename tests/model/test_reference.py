@@ -139,6 +139,7 @@ CASES = [
 ]
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "polynomial"])
 @pytest.mark.parametrize(("name", "task", "settings"), CASES)

@@ -70,6 +70,7 @@ def agree(task, native, plain, X, y, weights=None):
     assert estimator.n_support_ == len(plain.S)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("lam", [0.05, 2.0])
@@ -93,6 +94,7 @@ def test_every_algorithm_that_has_a_reference_follows_it(name, task):
     agree(task, getattr(algorithms, name)(kernel, **settings), model, X, y)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("loss", LOSSES)
@@ -146,6 +148,7 @@ def test_avm_is_for_kernels_that_fall_with_the_distance(kernel):
         OnlineClassifier(avm(kernel, delta=0.5)).fit([[0.0], [1.0]], [0, 1])
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("maintenance", MAINTENANCES)

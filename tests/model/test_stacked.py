@@ -97,6 +97,7 @@ def assert_same_filter(model, oracle):
 # ---- against the reference
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("names", SETS, ids="-".join)
 @pytest.mark.parametrize("weighted", [False, True])
@@ -293,6 +294,7 @@ def with_huge_rows(task, rows=REFUSED):
     return X, y
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("order", [["linear", "bpa_p"], ["bpa_p", "linear"], ["linear", "bpa_p", "linear"]])
 @pytest.mark.parametrize("weighted", [False, True])

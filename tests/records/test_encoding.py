@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from budgetron import Encoder
+from budgetron import Encoder, _core
 from budgetron.records.encoding import BLOCK, LONGEST
 from budgetron.records.reading import from_dicts
 from budgetron.records.table import joined
@@ -213,7 +213,7 @@ def test_long_names_and_texts_are_hashed():
 
 STABLE = """
 import numpy as np
-from budgetron import Encoder
+from budgetron import Encoder, _core
 from budgetron.records.reading import from_dicts
 encoding = Encoder(most_columns=40, most_values=2).build()
 rows = [{f"c{i % 17}": f"v{i}", "n": i, "w\\u00df": 0.1 * i} for i in range(200)]
@@ -327,3 +327,47 @@ def test_one_record_is_quick():
     encoding.encode_one(record)
     seconds = min(timeit.repeat(lambda: encoding.encode_one(record), number=1000, repeat=20)) / 1000
     assert seconds < 20e-6
+
+
+# ---- records with the names of the one before
+
+
+def test_records_with_the_same_names_are_read_alike():
+    encoding = Encoder().build()
+    encoding.encode_one({"a": 1.0, 2: 3, "c": True})
+    for record in (
+        {"a": 1, 2: False, "c": -1.0},
+        {"c": np.float64(2.0), "a": -1, 2: 0.5},
+        {2: 1.0, "a": 2.0},
+    ):
+        encoding.known_one({"a": 1.0, 2: 3, "c": True})
+        assert encoding.last.width == 3
+        expected = encoding.encode(from_dicts([record]), grow=False)[0][0]
+        assert same(encoding.encode_one(record, grow=False), expected)
+        assert same(encoding.known_one(record), expected)
+        assert same(encoding.like_the_last(record), expected)
+    encoding.known_one({"a": 1.0})
+    for other in ({"b": 1.0}, {"a": "x"}, {"a": None}, {"a": 10**400}, {"a": [1.0]}, {}, [1.0], None, 7):
+        assert encoding.like_the_last(other) is None
+    with pytest.raises(ValueError, match="more than one column '2'"):
+        encoding.known_one({"2": 1.0, 2: 2.0})
+
+
+def test_the_reader_of_names_refuses_what_does_not_fit():
+    for names, slots, absent in [(("a",), [], [0.0]), (("a",), [1], [0.0]), (("a", "b"), [0], [0.0])]:
+        with pytest.raises(ValueError, match="SameNames"):
+            _core.SameNames(names, slots, absent)
+
+
+def test_absent_numbers_may_be_zero():
+    encoding = Encoder().build()
+    encoding.absent = 0.0
+    rows = [{"a": 1.0, "t": "x"}, {"b": 2.0}, {"a": 3.0, "b": 4.0, "t": "y"}, {}]
+    X, _ = encoding.copy().encode(from_dicts(rows))
+    assert X.tolist() == [[1, 1, 0, 0], [0, 0, 2, 0], [3, 0, 4, 1], [0, 0, 0, 0]]
+    for row in rows:
+        encoding.encode_one(row)
+    for row, x in zip(rows, X, strict=True):
+        for _ in range(2):
+            assert same(encoding.encode_one(row), x)
+    assert same(encoding.copy().encode_one({}), np.zeros(4))

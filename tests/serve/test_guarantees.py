@@ -263,6 +263,21 @@ def test_sigterm_finishes_what_is_running_saves_and_exits_with_0(tmp_path):
     assert list(snapshot.versions(tmp_path / "d/default")) == [2]
 
 
+def test_sigterm_learns_what_was_received(tmp_path):
+    """Also the rows whose clients do not wait."""
+    faults = a_disk(tmp_path / "faults")
+    with served(tmp_path / "d", *SMALL, faults=faults) as server:
+        post(server, "/v1/learn", row(0)).raise_for_status()
+        with held(faults):
+            for i in range(1, 6):
+                assert post(server, "/v1/learn?ack=received", row(i)).status_code == 202
+            wait_for_queue(server, 5)
+            os.kill(server.process.pid, signal.SIGTERM)
+            time.sleep(0.3)
+        assert server.ended() == 0
+    assert list(snapshot.versions(tmp_path / "d/default")) == [6]
+
+
 def test_a_failed_fsync_stops_learning_keeps_predicting_and_says_so(tmp_path):
     with served(tmp_path / "d", *SMALL, faults=a_disk(tmp_path / "faults")) as server:
         post(server, "/v1/learn", row(0)).raise_for_status()

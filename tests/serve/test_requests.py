@@ -197,6 +197,32 @@ def test_a_row_that_diverges_half_way_takes_back_the_rows_before_it(inside):
         assert learn(client, {"x": {"a": 1.0}, "y": 1.0}).json()["first"] == 1
 
 
+def test_a_row_that_diverges_leaves_the_other_requests_of_its_group(inside):
+    good = [{"x": {"a": 0.001 * i}, "y": 1.0} for i in range(4)]
+    with inside(learner=algorithms.ogd(Linear(), eta=1e6), task="regression") as client:
+        learn(client, good[0]).raise_for_status()
+        writer = client.service.models.get("default").writer
+        with writer._changed:  # hold the writer until all are queued
+            pool = ThreadPoolExecutor(4)
+            bad = [good[1], *[{"x": {"a": 1e30}, "y": 1.0}] * 100]
+            sent = [pool.submit(learn, client, body) for body in (good[1], bad, good[2], good[3])]
+            writer._changed.wait(0.3)
+        answers = [each.result() for each in sent]
+        assert [answer.status_code for answer in answers] == [200, 422, 200, 200]
+        order = sorted((answers[i].json()["first"], row) for i, row in ((0, 1), (2, 2), (3, 3)))
+        assert file(client) == expected(client, [good[0], *(good[row] for _, row in order)])
+
+
+def test_a_body_of_unknown_length_is_bounded_too(inside):
+    with inside(body=5000) as client:
+        learn(client, ROWS).raise_for_status()
+        before = file(client)
+        lines = (b" " * 1000 for _ in range(50))
+        answer = client.post("/v1/learn", content=lines, headers=LINES)
+        assert (answer.status_code, answer.json()["type"]) == (413, "urn:budgetron:too-large")
+        assert file(client) == before
+
+
 def test_before_the_first_row_the_model_says_so(client):
     for method, path in (("POST", "/v1/predict"), ("GET", "/v1/model/file"), ("POST", "/v1/snapshot")):
         body = {"x": {"a": 1}} if path == "/v1/predict" else None

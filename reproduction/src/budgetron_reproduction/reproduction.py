@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from budgetron import executors
 from budgetron.learners import Learner
 from budgetron.streams import DataError
 from budgetron_reproduction import settings
@@ -99,6 +101,7 @@ def reproduce(
     quick: bool = True,
     n_jobs: int = 1,
     store: Store | None = None,
+    executor: Executor | None = None,
 ) -> Reproduction:
     """Run a table of a paper again.
 
@@ -119,6 +122,8 @@ def reproduce(
         The number of threads; -1 is one for each processor.
     store : Store, optional
         Where finished runs are saved. Runs that are in it already are not run again.
+    executor : concurrent.futures.Executor, optional
+        Where the runs go instead of ``n_jobs`` threads; see `budgetron.evaluate.compare`.
 
     Examples
     --------
@@ -129,7 +134,7 @@ def reproduce(
     ('perceptron', 18.8, True)
     """
     what = table(key, number)
-    kept, workers = store or Store(None), threads(n_jobs)
+    kept, workers = store or Store(None), executors.checked("reproduce", executor) or threads(n_jobs)
     results: list[Result] = []
     missing: dict[str, str] = {}
     searched: settings.Found = {}
@@ -146,15 +151,31 @@ def reproduce(
     return Reproduction(what, tuple(results), missing, searched, quick)
 
 
+@dataclass(frozen=True)
+class Maker:
+    """Makes the learner of a cell, as the module of its paper in ``learners`` says; it can be pickled."""
+
+    key: str
+    number: int
+    algorithm: str
+
+    def __call__(self, case: Case) -> Any:
+        tables = import_module(f"budgetron_reproduction.learners.{self.key}").TABLES
+        return tables[self.number][self.algorithm](case)
+
+
 def maker(what: Table, cell: Cell) -> MakeLearner:
-    """The function that makes the learner of a cell, from the module of its paper in ``learners``."""
-    tables = import_module(f"budgetron_reproduction.learners.{what.key}").TABLES
-    made: MakeLearner = tables[what.number][cell.algorithm]
-    return made
+    """What makes the learner of a cell."""
+    return Maker(what.key, what.number, cell.algorithm)
 
 
 def _searched(
-    what: Table, cells: Sequence[Cell], rows: Prepared, kept: Store, quick: bool, workers: int
+    what: Table,
+    cells: Sequence[Cell],
+    rows: Prepared,
+    kept: Store,
+    quick: bool,
+    workers: int | Executor | Executor,
 ) -> dict[str, settings.Setting]:
     """The settings of a data set's cells that the table's file does not fix."""
     if quick:
@@ -174,7 +195,7 @@ def _results(
     searched: settings.Found,
     kept: Store,
     permutations: int | None,
-    workers: int,
+    workers: int | Executor,
 ) -> list[Result]:
     chosen = [settings.setting(what, cell, searched) for cell in cells]
     jobs = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -102,14 +103,14 @@ def stand_in(table: Table, cell: Cell) -> Cell:
 
 
 def search(
-    table: Table, cell: Cell, make: MakeLearner, rows: Prepared, store: Store, threads: int
+    table: Table, cell: Cell, make: MakeLearner, rows: Prepared, store: Store, workers: int | Executor
 ) -> Setting:
     """The best point of the grid, on orders or folds that the results do not use; never on test rows."""
     grid = table.grid[cell.algorithm]
     points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
     jobs = [list(_jobs(table, cell, make, rows, point)) for point in points]
     outcomes = iter(
-        store.outcomes([job for each in jobs for job in each], threads, f"{cell.dataset}: {label(cell)}")
+        store.outcomes([job for each in jobs for job in each], workers, f"{cell.dataset}: {label(cell)}")
     )
     values = np.array([np.mean([next(outcomes).value for _ in each]) for each in jobs])
     if not np.isfinite(values).any():

@@ -7,13 +7,14 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from budgetron import executors
 from budgetron.progress import Progress
 from budgetron_reproduction.cases import Outcome
 from budgetron_reproduction.files import write
@@ -55,13 +56,34 @@ class Store:
         if self.path is not None and self.path.exists():
             self._read(self.path)
 
-    def outcomes(self, jobs: Sequence[Job], threads: int = 1, label: str = "running") -> list[Outcome]:
+    def outcomes(
+        self, jobs: Sequence[Job], workers: int | Executor = 1, label: str = "running"
+    ) -> list[Outcome]:
         """The outcomes of the jobs, in their order. Only jobs that are not in the store are run.
 
-        Each run has one thread: more LAPACK threads would slow down the other runs and spoil their times.
+        They run in that many threads, or on an executor. Each run has one thread: more LAPACK threads would
+        slow down the other runs and spoil their times.
         """
         new = list({job.key: job for job in jobs if job.key not in self._known}.values())
         self.taken += len(jobs) - len(new)
+        if isinstance(workers, Executor):
+            self._run_on(workers, new, label)
+        else:
+            self._run_in_threads(workers, new, label)
+        return [self._known[job.key] for job in jobs]
+
+    def _run_on(self, executor: Executor, new: Sequence[Job], label: str) -> None:
+        with Progress(len(new), label) as progress:
+
+            def finished(i: int, outcome: Outcome) -> None:
+                self._keep(new[i], outcome)
+                progress.advance()
+
+            # One list of all runs: the rows that they share are sent to a worker once.
+            runs, places = [job.run for job in new], [(i,) for i in range(len(new))]
+            executors.results(executor, _one_of, runs, places, finished)
+
+    def _run_in_threads(self, threads: int, new: Sequence[Job], label: str) -> None:
         with (
             threadpool_limits(1),
             Progress(len(new), label) as progress,
@@ -74,7 +96,6 @@ class Store:
             except BaseException as error:
                 _end(pool, interrupted=isinstance(error, KeyboardInterrupt))
                 raise
-        return [self._known[job.key] for job in jobs]
 
     def forget(self, concerns: Callable[[Mapping[str, Any]], bool]) -> None:
         """Drop the outcomes of the jobs for whose labels ``concerns`` is true."""
@@ -83,12 +104,14 @@ class Store:
             write(self.path, b"".join(_line(json.loads(key), kept) for key, kept in self._known.items()))
 
     def _run(self, job: Job, progress: Progress) -> None:
-        outcome = job.run()
+        self._keep(job, job.run())
+        progress.advance()
+
+    def _keep(self, job: Job, outcome: Outcome) -> None:
         with self._turn:
             self._known[job.key] = outcome
             if self.path is not None:
                 self._append(self.path, _line(job.labels, outcome))
-        progress.advance()
 
     def _append(self, path: Path, line: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,6 +128,12 @@ class Store:
                 self._known[key] = Outcome.of(entry["outcome"])
             except (ValueError, KeyError, TypeError, AttributeError):
                 continue
+
+
+def _one_of(runs: Sequence[Callable[[], Outcome]], i: int) -> Outcome:
+    """One of the runs, on a worker."""
+    with threadpool_limits(1):
+        return runs[i]()
 
 
 def _line(labels: Mapping[str, Any], outcome: Outcome) -> bytes:

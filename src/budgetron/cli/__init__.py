@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-COMMANDS = ("run", "predict", "compare", "tune", "inspect", "data", "demo", "serve", "fsck")
+COMMANDS = ("run", "predict", "compare", "tune", "inspect", "export", "data", "demo", "serve", "fsck")
 
 HELP = """\
 usage: budgetron COMMAND [ARGUMENTS]
@@ -21,6 +21,7 @@ learn
 use
   predict MODEL FILE    predict the rows of a file with a saved model
   inspect MODEL         show the contents of a model file, without building the model
+  export MODEL          write a saved model as C or ONNX
   serve DIR             learn and predict over HTTP; what is acknowledged is on disk
   fsck DIR              check the folder of serve
 

@@ -32,6 +32,11 @@ class KnownLabels:
     labels: npt.NDArray[Any]
     fixed: bool = True
 
+    def __post_init__(self) -> None:
+        """Give texts the width of the longest: that of their array depends on how rows are cut."""
+        if self.labels.dtype.kind == "U" and len(self.labels):
+            object.__setattr__(self, "labels", np.array(self.labels.tolist()))
+
     def __len__(self) -> int:
         return len(self.labels)
 
@@ -129,12 +134,11 @@ class KnownLabels:
 
     def prediction(self, scores: list[float]) -> Any:
         """The predicted label of one row, the same as `predictions` gives."""
-        self._refuse_none()
-        if len(self) <= 2:
-            best = int(len(self) == 2 and scores[0] >= 0)
-        else:
-            best = scores.index(max(scores))
-        return self._names[best]
+        names = self._names
+        if len(names) <= 2:
+            self._refuse_none()
+            return names[len(names) == 2 and scores[0] >= 0]
+        return names[scores.index(max(scores))]
 
     def probabilities(self, scores: list[float]) -> dict[Any, float]:
         """The probability of each label for one row."""

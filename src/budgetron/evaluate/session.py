@@ -461,14 +461,16 @@ class Session:
             return rows
         labels, codes = np.unique(rows["y"].astype(object), return_inverse=True)
         others = {name: array for name, array in rows.items() if name != "y"}
-        return others | {"codes": codes.reshape(-1), "labels": labels.tolist()}
+        found = others | {"codes": codes.reshape(-1), "labels": labels.tolist()}
+        return found | ({} if rows["y"].dtype == object else {"one_width": True})
 
     def _decoded(self, rows: dict[str, Any]) -> dict[str, Any]:
         if "codes" not in rows:
             return rows
         labels = rows["labels"] if "labels" in rows else self.estimator.classes_.tolist()
-        y = np.array(labels, dtype=object)[rows["codes"]]
-        return {name: array for name, array in rows.items() if name not in ("codes", "labels")} | {"y": y}
+        y = np.array(labels, dtype=str if rows.get("one_width") is True else object)[rows["codes"]]
+        own = ("codes", "labels", "one_width")
+        return {name: array for name, array in rows.items() if name not in own} | {"y": y}
 
 
 def parameters_from_rows(learner: Any) -> bool:

@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from budgetron import _check, _jobs
+from budgetron import _check, _jobs, executors
 from budgetron._rows import Matrix
 from budgetron._text import aligned, shown
 from budgetron.evaluate.candidates import Searched, drawn, template
@@ -108,6 +109,7 @@ def tune(
     classes: Any = None,
     seed: int = 0,
     n_jobs: int = -1,
+    executor: Executor | None = None,
     **given: Any,
 ) -> Tuning:
     """Choose the parameters of an algorithm on the first rows of a stream, by successive halving.
@@ -145,6 +147,8 @@ def tune(
         The seed of the values drawn and of all candidates.
     n_jobs : int
         The number of threads; -1 means one per processor. It does not change the result.
+    executor : concurrent.futures.Executor, optional
+        Where candidates learn instead of ``n_jobs`` threads, see `compare`. It does not change the result.
     **given
         Further arguments of the algorithm, such as ``budget=100``.
 
@@ -176,7 +180,7 @@ def tune(
     searched = Searched(first, regression=targets, X=sample)
     others = drawn(searched.ranges, count - 1, seed)
     values, runs = [{}, *others], [default, *(run(searched.learner(each)) for each in others)]
-    order = _halved(runs, len(y), n_jobs)
+    order = _halved(runs, len(y), n_jobs, executors.checked("tune", executor))
     gap, gap_error = _gap(*(runs[i].losses for i in order[:2]))
     return Tuning(
         runs[order[0]].learner,
@@ -266,7 +270,29 @@ class Run:
         advance(end - rows.start)
 
 
-def _halved(runs: list[Run], rows: int, n_jobs: int) -> list[int]:
+def _learned(data: tuple[Any, Any, Any], run: Run, end: int) -> Run:
+    """A candidate that has come without its rows, after it has learned up to ``end``."""
+    run.X, run.y, run.weights = data
+    run.learn(end, lambda _: None)
+    return replace(run, X=None, y=None, weights=None)
+
+
+def _learn_on(
+    executor: Executor, runs: list[Run], alive: list[int], end: int, advance: Callable[[int], None]
+) -> None:
+    """Let the candidates learn up to ``end``; they travel without the rows."""
+    data = (runs[0].X, runs[0].y, runs[0].weights)
+    bare = [(replace(runs[i], X=None, y=None, weights=None), end) for i in alive]
+
+    def finished(place: int, run: Run) -> None:
+        i = alive[place]
+        advance(end - len(runs[i].losses))
+        runs[i] = replace(run, X=data[0], y=data[1], weights=data[2])
+
+    executors.results(executor, _learned, data, bare, finished)
+
+
+def _halved(runs: list[Run], rows: int, n_jobs: int, executor: Executor | None = None) -> list[int]:
     """Run the candidates; return their numbers, best first."""
     rounds = range(max(1, math.ceil(math.log2(len(runs)))))
     ends = [end for k in reversed(rounds) if (end := rows >> k) >= FEWEST] or [rows]
@@ -274,7 +300,11 @@ def _halved(runs: list[Run], rows: int, n_jobs: int) -> list[int]:
     with Progress(_work(len(runs), ends)) as progress:
         for start, end in zip([0, *ends], ends, strict=False):
             progress.label = f"tuning, {len(alive)} candidates"
-            _jobs.results("tune", [partial(runs[i].learn, end, progress.advance) for i in alive], n_jobs)
+            if executor is not None:
+                _learn_on(executor, runs, alive, end, progress.advance)
+            else:
+                jobs = [partial(runs[i].learn, end, progress.advance) for i in alive]
+                _jobs.results("tune", jobs, n_jobs)
             ranked = sorted((i for i in alive if runs[i].refused is None), key=lambda i: runs[i].error)
             if not ranked:
                 refused = runs[alive[0]].refused

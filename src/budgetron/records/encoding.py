@@ -7,14 +7,14 @@ whether it is hashed is the same for all rows.
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from budgetron import _core
 from budgetron.records.reading import from_dicts, normal_record
 from budgetron.records.table import Array, Column, Table
 from budgetron.records.values import NUMBERS
@@ -52,29 +52,23 @@ class Arrival(NamedTuple):
 NUMBER, TIMES, VALUE = range(3)
 
 
-class SameNames(NamedTuple):
-    """The names of a record of numbers: the records that follow are likely to have the same."""
-
-    size: int
-    values: Callable[[Mapping[str, Any]], tuple[Any, ...]]
-    slots: Array
-    fill_the_row: bool  # whether they are all slots, in order
-
-
 class Encoding:
     """See `Encoder`."""
 
-    def __init__(self, most_columns: int, most_values: int, time_parts: tuple[str, ...]) -> None:
+    def __init__(
+        self, most_columns: int, most_values: int, time_parts: tuple[str, ...], absent: float = np.nan
+    ) -> None:
         self.most_columns = most_columns
         self.most_values = most_values
         self.time_parts = time_parts
+        self.absent = absent  # what a number counts as in a record without it
         self._known: dict[str, Known] = {}
         self._block: int | None = None  # the first slot of the hashed block
         self._others_hashed = False  # whether a column that is not known was hashed
-        self._template = np.empty(0)  # a row of nothing but missing values
+        self._template = np.empty(0)  # a row without any value
         self._numbers: dict[str, int] = {}  # for `encode_one`: the slots of numbers, and of values
         self._indicators: dict[str, dict[str, int]] = {}
-        self._last: SameNames | None = None
+        self.last: _core.SameNames | None = None  # reads records with the names of the one before
 
     # ---- what there is
 
@@ -105,6 +99,10 @@ class Encoding:
         """The names of the columns of the records."""
         return list(self._known)
 
+    def is_number(self, name: str) -> bool:
+        """Whether a column of the records has had numbers."""
+        return name in self._numbers
+
     @property
     def memory_bytes(self) -> int:
         """The bytes of names and values, and of the tables that find them."""
@@ -130,10 +128,13 @@ class Encoding:
 
     def copy(self) -> "Encoding":
         """An encoding in the same state, which grows separately."""
-        other = Encoding(self.most_columns, self.most_values, self.time_parts)
+        other = Encoding(self.most_columns, self.most_values, self.time_parts, self.absent)
         columns = [replace(known, values=dict(known.values)) for known in self._known.values()]
         other._install(columns, self._block, self._others_hashed, self.width)
         return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"last": None}
 
     # ---- encoding
 
@@ -154,16 +155,18 @@ class Encoding:
 
     def known_one(self, record: Mapping[str, Any]) -> Matrix | None:
         """The row of one record; None if a column or value in it is new."""
-        row = self._like_the_last(record)
+        row = self.like_the_last(record)
         row = self._quick_one(record) if row is None else row
         return self._any_known_one(record) if row is None else row
 
     def _quick_one(self, record: Mapping[str, Any]) -> Matrix | None:
         """The row of a record of numbers and of values that have a slot, else None."""
         row = self._template.copy()
-        numbers, indicators, only_numbers = self._numbers, self._indicators, True
+        numbers, indicators, only_numbers, only_texts = self._numbers, self._indicators, True, True
         try:
             for name, value in record.items():
+                if type(name) is not str:
+                    name, only_texts = str(name), False
                 if type(value) in NUMBERS:
                     row[numbers[name]] = value
                 else:
@@ -172,28 +175,17 @@ class Encoding:
                         row[indicators[name][value]] = 1.0
         except (AttributeError, KeyError, TypeError, OverflowError):
             return None
-        if only_numbers and type(record) is dict and len(record) > 1:
-            slots = np.array([numbers[name] for name in record])
-            fill = np.array_equal(slots, np.arange(self.width))
-            self._last = SameNames(len(record), itemgetter(*record), slots, fill)
+        if not only_texts and len(set(map(str, record))) < len(record):
+            return None  # the long way says which name is there twice
+        if only_numbers and type(record) is dict:
+            slots = [numbers[str(name)] for name in record]
+            self.last = _core.SameNames(tuple(record), slots, self._template.tolist())
         return row
 
-    def _like_the_last(self, record: Mapping[str, Any]) -> Matrix | None:
+    def like_the_last(self, record: Mapping[str, Any]) -> Matrix | None:
         """The row of a record of numbers with the names of the one before, else None."""
-        last = self._last
-        if last is None or type(record) is not dict or len(record) != last.size:
-            return None
-        try:
-            numbers = np.array(last.values(record))
-        except (KeyError, ValueError):  # other names, or a value that is a list
-            return None
-        if numbers.ndim != 1 or numbers.dtype.char not in "dl?":
-            return None
-        if last.fill_the_row and numbers.dtype.char == "d":
-            return numbers
-        row = self._template.copy()
-        row[last.slots] = numbers
-        return row
+        last = self.last
+        return None if last is None else last.row(record)
 
     def _any_known_one(self, record: Mapping[str, Any]) -> Matrix | None:
         """The same for dates, hashed values and everything else that is not new."""
@@ -235,7 +227,9 @@ class Encoding:
 
     def _put_numbers(self, X: Matrix, name: str, known: Known | None, numbers: Array) -> None:
         if known is not None and known.number is not None:
-            X[:, known.number] = numbers
+            X[:, known.number] = (
+                numbers if np.isnan(self.absent) else np.where(np.isnan(numbers), self.absent, numbers)
+            )
         elif self._block is not None and self._is_hashed(name, known, None):
             [place], [sign] = _hashed(name, [None])
             X[:, self._block + place] += sign * np.where(np.isnan(numbers), 0.0, numbers)
@@ -361,7 +355,7 @@ class Encoding:
         known = self._known.get(arrival.name)
         if arrival.kind == TIMES:
             if known is not None and self._waves <= self._free:
-                known.times = self._widen(self._waves, np.nan)
+                known.times = self._widen(self._waves, self.absent)
             return
         text = arrival.text
         if text is not None and known is not None and text in known.values:  # a table may have texts twice
@@ -369,7 +363,7 @@ class Encoding:
         if known is None:
             self._others_hashed = True
         elif text is None and self._free > 0:
-            known.number = self._numbers[known.name] = self._widen(1, np.nan)
+            known.number = self._numbers[known.name] = self._widen(1, self.absent)
             return
         elif text is not None and len(text) <= LONGEST and not self._is_full(known):
             known.values[text] = self._widen(1, 0.0)
@@ -384,7 +378,7 @@ class Encoding:
         """Append slots; the first of them."""
         first = self.width
         self._template = np.append(self._template, np.full(slots, missing))
-        self._last = None
+        self.last = None
         return first
 
     # ---- saving
@@ -440,14 +434,14 @@ class Encoding:
         template = np.zeros(width)
         for known in columns:
             if known.number is not None:
-                template[known.number] = np.nan
+                template[known.number] = self.absent
             if known.times is not None:
-                template[known.times : known.times + self._waves] = np.nan
+                template[known.times : known.times + self._waves] = self.absent
         self._known = {known.name: known for known in columns}
         self._numbers = {known.name: known.number for known in columns if known.number is not None}
         self._indicators = {known.name: known.values for known in columns if known.values}
         self._block, self._others_hashed, self._template = block, others_hashed, template
-        self._last = None
+        self.last = None
 
     def _restored(self, said: Any) -> Known:
         if (

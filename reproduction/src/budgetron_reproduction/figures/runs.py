@@ -66,7 +66,13 @@ def run(learners: Mapping[str, Learner], rows: Rows, plan: Plan, n_jobs: int) ->
     every = -(-len(rows[1]) // plan.points)
     with threadpool_limits(1):
         return compare(
-            learners, rows, permutations=plan.permutations, n_jobs=n_jobs, every=every, task=task
+            learners,
+            rows,
+            permutations=plan.permutations,
+            n_jobs=n_jobs,
+            every=every,
+            task=task,
+            metrics=(),
         )
 
 
@@ -128,7 +134,7 @@ def _setting(what: Table, cell: Cell) -> settings.Setting:
 def _searched(key: str, number: int, cell: Cell) -> settings.Setting:
     what = table(key, number)
     rows = _prepared(what, cell.dataset)
-    return settings.search(what, cell, maker(what, cell), rows, Store(None), threads=1)
+    return settings.search(what, cell, maker(what, cell), rows, Store(None), workers=1)
 
 
 def last(comparison: Comparison, scale: float = 100.0) -> dict[str, float]:

@@ -1,0 +1,70 @@
+"""The text of a C header."""
+
+from __future__ import annotations
+
+from string import Template
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FUNCTIONS = ("cos", "exp", "fabs", "pow", "sin", "sqrt", "tanh")
+
+
+class Source:
+    """Pieces of C, in order.
+
+    In a piece, ``$p`` is the prefix of all names, ``$f`` the suffix of numbers, and ``$exp`` the function
+    for the type of the numbers, float or double.
+    """
+
+    def __init__(self, prefix: str, dtype: npt.DTypeLike) -> None:
+        self.prefix = prefix
+        self.dtype = np.dtype(dtype)
+        self.single = self.dtype == np.float32
+        self.pieces: list[str] = []
+        self._made: dict[str, str] = {}
+        self._arrays = 0
+        suffix = "f" if self.single else ""
+        self._words = {"p": prefix, "f": suffix, "real": "float" if self.single else "double"}
+        self._words |= {name: name + suffix for name in FUNCTIONS}
+
+    def add(self, piece: str, /, **words: object) -> None:
+        """Append a piece of C."""
+        self.pieces.append(self.text(piece, **words))
+
+    def text(self, piece: str, /, **words: object) -> str:
+        """The piece with its words replaced."""
+        return Template(piece).substitute(self._words, **{k: str(v) for k, v in words.items()})
+
+    def function(self, kind: str, piece: str, /, **words: object) -> str:
+        """Append a function, called ``$name`` in the piece; its name. Equal functions are written once."""
+        key = self.text(piece, name="$name", **words)
+        if key not in self._made:
+            self._made[key] = f"{self.prefix}_{kind}{len(self._made)}"
+            self.add(piece, name=self._made[key], **words)
+        return self._made[key]
+
+    def array(self, values: npt.ArrayLike) -> str:
+        """Append a constant array of numbers; its name."""
+        name, numbers = f"{self.prefix}_data{self._arrays}", np.asarray(values, dtype=np.float64).ravel()
+        self._arrays += 1
+        declared = f"static const {self.prefix}_real {name}[{len(numbers)}]"
+        self.pieces.append(f"\n{declared} = {self.braces(numbers)};\n")
+        return name
+
+    def braces(self, values: npt.ArrayLike) -> str:
+        """The numbers between braces."""
+        text = ", ".join(map(self.number, np.asarray(values, dtype=np.float64).ravel().tolist()))
+        return "{\n" + fill(text, 100, initial_indent="  ", subsequent_indent="  ") + "}"
+
+    def number(self, value: float) -> str:
+        """A number of the type, which is read back exactly."""
+        with np.errstate(over="ignore"):
+            own: Any = np.asarray(value, self.dtype)[()]
+        if not np.isfinite(own):
+            raise ValueError(
+                f"The model has the number {value}, which a {self._words['real']} cannot hold."
+            )
+        return (str(own) if "." in str(own) or "e" in str(own) else f"{own}.0") + self._words["f"]

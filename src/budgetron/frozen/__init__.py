@@ -1,0 +1,1 @@
+"""A fitted model as plain numbers: all that a prediction needs, for those who compute it elsewhere."""

@@ -1,0 +1,228 @@
+"""merge: one model from several that learned different rows."""
+
+from __future__ import annotations
+
+__all__ = ["merge"]
+
+from collections.abc import Iterable, Sequence
+from copy import copy
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from budgetron._text import shown
+from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.features._map import FeatureMap
+from budgetron.features.nystrom import Nystrom
+from budgetron.features.stack import Identity, Stack
+from budgetron.learners import Averaged, Learner, Model
+from budgetron.mapped import Mapped
+from budgetron.merging import labels, stacks, ways
+from budgetron.merging.parts import first_of, parts_of
+from budgetron.scaled import Ranged, Standardised
+from budgetron.stacked import Stacked
+
+T = TypeVar("T")
+
+
+def merge(models: Iterable[T]) -> T:
+    """One model from several that learned different rows, as near as possible to a single pass over all.
+
+    The models must have the same learner, columns and seed: give all of them the same ``random_state``, so
+    that random features agree. They do not change. The merged model goes on learning, and may be merged
+    again; rows that two models have both learned count twice. What is promised depends on the learner, and
+    :func:`merge_promise` says it:
+
+    * **exact** for Kalman filters and AROW on targets, with a full covariance and without drift: precisions
+      add up. So do the statistics of :class:`~budgetron.Standardised` and :class:`~budgetron.Ranged`.
+    * **precision-weighted** for the same on labels, and for :class:`~budgetron.OnlineNewton`. Filters that
+      forget, and the filter of a :class:`~budgetron.Stacked` learner, are averaged in this way.
+    * **average** of the weights, by rows, for other rules on explicit features.
+    * **union** of the support vectors, which pass through the budget as new rows do. Among the experts of a
+      stack, that with the lowest loss is taken instead.
+    * **stacked** where nothing else is right (:class:`~budgetron.DoubleUpdating`,
+      :class:`~budgetron.Nystrom`, :class:`~budgetron.Averaged` on a kernel): all models side by side.
+
+    Parameters
+    ----------
+    models : iterable of OnlineClassifier, OnlineRegressor or OneByOne
+        Fitted models of one kind. Labels may differ: the merged classifier knows all of them.
+
+    Returns
+    -------
+    object of the same type
+        A new model, with the parameters of the first.
+
+    Raises
+    ------
+    ValueError
+        If the models do not fit together; the message says in what they differ.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from budgetron import OnlineClassifier, merge
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> parts = [OnlineClassifier(random_state=0).fit(X[i:400:4], y[i:400:4]) for i in range(4)]
+    >>> model = merge(parts)
+    >>> [int((each.predict(X[400:]) != y[400:]).sum()) for each in [*parts, model]]
+    [4, 24, 8, 3, 3]
+    """
+    given = list(models) if isinstance(models, Iterable) else models
+    if not isinstance(given, list):
+        raise TypeError(f"merge: models must be a list of fitted models, got {shown(models)}.")
+    if not given:
+        raise ValueError("merge: models is empty: expected at least one fitted model.")
+    if isinstance(given[0], OnlineClassifier | OnlineRegressor):
+        return cast(T, _estimators(given))
+    return cast(T, _models(_of_one_kind(given, Model)))
+
+
+def _of_one_kind(models: list[Any], kind: type) -> list[Any]:
+    for i, model in enumerate(models):
+        if not isinstance(model, kind):
+            expected = "an OnlineClassifier, an OnlineRegressor or a OneByOne"
+            if i:
+                expected = f"of the type of models[0], {type(models[0]).__name__}"
+            raise TypeError(f"merge: models[{i}] must be {expected}, got {shown(model)}.")
+    return models
+
+
+def _models(models: Sequence[Model]) -> Model:
+    """The merged model."""
+    wide = max(model.n_features for model in models)
+    parts = [part for model in models for part in stacks.unstacked(_widened(model, wide))]
+    if not _only_stacks(parts[0].learner):
+        parts = [_widened(model, wide) for model in models]
+    _refuse_different(parts)
+    if len(parts) == 1:
+        return copy(parts[0])
+    if _only_stacks(parts[0].learner):
+        if _is_drawn(parts[0].learner):
+            raise ValueError(
+                f"merge: models of {shown(parts[0].learner)} can only be stacked, and random features "
+                "depend on the place in a stack: give the feature map a random_state of its own."
+            )
+        return stacks.stacked(parts)
+    model = copy(parts[0])
+    model.restore(ways.merged(parts_of(parts)) | first_of(parts[0]))
+    return model
+
+
+def _widened(model: Model, n_features: int) -> Model:
+    if model.n_features == n_features:
+        return model
+    model = copy(model)
+    model.widen(n_features)
+    return model
+
+
+def _refuse_different(models: Sequence[Model]) -> None:
+    """One sentence about what the models do not have in common."""
+    first = models[0]
+    for i, model in enumerate(models[1:], 1):
+        for what, how in {
+            "learner": "the learner",
+            "task": "the task",
+            "dtype": "the dtype of the rows",
+            "seed": "the seed of the random features; give all models the same random_state",
+        }.items():
+            one, other = getattr(first, what), getattr(model, what)
+            if one != other and (what != "seed" or _is_drawn(first.learner)):
+                raise ValueError(
+                    f"merge: models[0] and models[{i}] differ in {how}: {shown(one)} and {shown(other)}."
+                )
+        if _built(first) != _built(model):
+            raise ValueError(
+                f"merge: models[0] and models[{i}] were built for {_built(first)} and {_built(model)} "
+                "columns, so that their features differ: start them with the same columns."
+            )
+
+
+def _built(model: Model) -> int:
+    """The number of columns with which a model was built, before it was widened."""
+    return model._first[0] if model._first else model.n_features
+
+
+def _only_stacks(learner: Learner) -> bool:
+    return ways.STACK in ways.merge_promise(learner).values()
+
+
+def _is_drawn(part: Learner | FeatureMap) -> bool:
+    """Whether a learner or map draws frequencies with the seed of the model."""
+    if isinstance(part, Standardised | Ranged | Averaged):
+        return _is_drawn(part.learner)
+    if isinstance(part, Stacked):
+        return any(map(_is_drawn, part.learners))
+    if isinstance(part, Mapped):
+        return _is_drawn(part.features)
+    if getattr(part, "random_state", None) is not None:
+        return False
+    if isinstance(part, Stack):
+        return any(map(_is_drawn, part.maps))
+    return isinstance(part, FeatureMap) and not isinstance(part, Identity | Nystrom)
+
+
+def _estimators(models: list[Any]) -> Any:
+    _of_one_kind(models, type(models[0]))
+    snapshots = [model._snapshot() for model in models]
+    for i, model in enumerate(snapshots):
+        if not model.__sklearn_is_fitted__():
+            raise ValueError(f"merge: models[{i}] is not fitted: fit every model before merging.")
+    _refuse_other_columns(snapshots)
+    natives = [model._model for model in snapshots]
+    fresh = snapshots[0]._unfitted_copy()
+    first = snapshots[0]
+    if isinstance(first, OnlineClassifier):
+        known = labels.union([model._labels for model in snapshots])
+        natives = [labels.in_order(model._model, model._labels, known) for model in snapshots]
+        fresh._know(known)
+        _count_classes(fresh, snapshots)
+    for name in ("feature_names_in_", "encoding_"):
+        if getattr(first, name, None) is not None:
+            setattr(fresh, name, getattr(first, name))
+    model = _models(natives)
+    fresh._adopt(model)
+    fresh.n_features_in_ = model.n_features
+    return fresh
+
+
+def _refuse_other_columns(models: Sequence[Any]) -> None:
+    """Columns must have the same names in the same order, since frequencies belong to places."""
+    first = models[0]
+    for i, model in enumerate(models[1:], 1):
+        if _names(first) != _names(model):
+            raise ValueError(f"merge: models[0] and models[{i}] differ in the names of their columns.")
+        if first.encoding_ is None and model.encoding_ is None:
+            if first.n_features_in_ != model.n_features_in_:
+                raise ValueError(
+                    f"merge: models[0] has {first.n_features_in_} columns, and models[{i}] has "
+                    f"{model.n_features_in_}."
+                )
+        elif not _same_encoding(first.encoding_, model.encoding_):
+            raise ValueError(
+                f"merge: models[0] and models[{i}] encode records differently: values get their columns in "
+                "the order of appearance; start all models with the same rows, or use distributed.fit."
+            )
+
+
+def _names(model: Any) -> list[str] | None:
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else list(names)
+
+
+def _same_encoding(one: Any, other: Any) -> bool:
+    return one is other or (one is not None and other is not None and one.columns == other.columns)
+
+
+def _count_classes(fresh: Any, models: Sequence[Any]) -> None:
+    """The rows of each class so far, if the models count them."""
+    if not any(hasattr(model, "_class_counts") for model in models):
+        return
+    counts = np.zeros(len(fresh._labels))
+    for model in models:
+        own = getattr(model, "_class_counts", None)
+        if own is not None:
+            places = [fresh._labels.codes[label] for label in model._labels.codes]
+            np.add.at(counts, places[: len(own)], own[: len(places)])
+    fresh._class_counts = counts

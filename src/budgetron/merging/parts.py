@@ -1,0 +1,107 @@
+"""The same part of several models: one description, and the fields of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from budgetron import _core
+from budgetron._tasks import Task
+from budgetron.learners import Floats, Learner, Model
+
+State = dict[str, npt.NDArray[Any]]
+
+
+_FIRST = "widened.from"  # in the state of a model that was widened: its first columns and classes
+
+
+class NotMergeable(Exception):
+    """Nothing but a stack keeps what these models have learned."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The same part of several models.
+
+    ``first`` is the number of columns and the task with which the models were built, before they were
+    widened.
+    """
+
+    learner: Learner
+    states: Sequence[State]
+    task: Task
+    n_features: int
+    dtype: np.dtype[Any]
+    seed: int
+    first: tuple[int, Task]
+
+    def inner(self, learner: Learner, prefix: str, seed: int) -> Parts:
+        """A part of these parts, whose fields have this prefix."""
+        states = [below(state, prefix) for state in self.states]
+        return replace(self, learner=learner, states=states, seed=seed)
+
+    def new(self) -> Any:
+        """The native learner, before it has learned."""
+        native: _core.Learner = self.learner.build(self.first[1], self.first[0], self.dtype, self.seed)
+        if self.first != (self.n_features, self.task):
+            native.widen(self.n_features, self.task.outputs)
+        return native
+
+    def restored(self, state: State) -> Any:
+        """The native learner with these fields."""
+        native = self.new()
+        native.restore(dict(state))
+        return native
+
+    def get(self, name: str) -> list[npt.NDArray[Any]]:
+        """A field of each."""
+        return [state[name] for state in self.states]
+
+    def names(self, prefix: str) -> list[str]:
+        """The fields of outputs 0, 1 ..., which have this prefix."""
+        return [f"{prefix}.{c}" for c in range(self.task.outputs)]
+
+    def sums(self, *names: str) -> State:
+        """The sums of these fields."""
+        return {name: np.sum(self.get(name), axis=0, dtype=self.get(name)[0].dtype) for name in names}
+
+    @property
+    def shares(self) -> Floats:
+        """The share of the rounds that each has learned."""
+        rounds = np.array([float(t[0]) for t in self.get("t")])
+        return rounds / rounds.sum() if rounds.any() else np.full(len(rounds), 1 / len(rounds))
+
+
+def below(state: State, prefix: str) -> State:
+    """The fields with this prefix, without it."""
+    return {name.removeprefix(prefix): values for name, values in state.items() if name.startswith(prefix)}
+
+
+def under(state: State, prefix: str) -> State:
+    """The fields with a prefix added."""
+    return {prefix + name: values for name, values in state.items()}
+
+
+def parts_of(models: Sequence[Model]) -> Parts:
+    """Whole models of one description."""
+    model = models[0]
+    states = [without_first(each.state()) for each in models]
+    first = model._first or (model.n_features, model.task)
+    return Parts(model.learner, states, model.task, model.n_features, model.dtype, model.seed, first)
+
+
+def first_of(model: Model) -> State:
+    """The field of a model that was widened."""
+    return {name: values for name, values in model.state().items() if name == _FIRST}
+
+
+def without_first(state: State) -> State:
+    """The fields of the native learner."""
+    return {name: values for name, values in state.items() if name != _FIRST}
+
+
+Merger = Callable[[Parts], State]

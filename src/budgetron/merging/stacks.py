@@ -1,0 +1,104 @@
+"""Merge stacks of experts; and stack models that cannot be merged otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+
+from budgetron._spec import seed_of_part
+from budgetron._tasks import Labels
+from budgetron.budgets.approximation import Approximate
+from budgetron.budgets.removal import Unbounded
+from budgetron.learners import Floats, Kernelized, Learner, Model
+from budgetron.merging import gaussian
+from budgetron.merging.parts import Merger, Parts, State, below, first_of, parts_of, under, without_first
+from budgetron.stacked import Stacked
+
+
+def merged(parts: Parts, expert: Merger) -> State:
+    """The merged fields of `Stacked`: every expert in its own way, then the filter on top.
+
+    Of experts with a budget of support vectors, that with the lowest loss stays as it is: a union within
+    the budget is no better, and the filter has learned to trust what there was.
+    """
+    learner = parts.learner
+    assert isinstance(learner, Stacked)
+    state = filter_of(parts, learner)
+    losses = [_mean_losses(each) for each in parts.states]
+    for i, each in enumerate(learner.learners):
+        inner = parts.inner(each, f"expert.{i}.", seed_of_part(parts.seed, i))
+        own = (
+            inner.states[int(np.argmin([loss[i] for loss in losses]))]
+            if has_budget(each)
+            else expert(inner)
+        )
+        state |= under(own, f"expert.{i}.")
+    return state
+
+
+def has_budget(learner: Learner) -> bool:
+    """Whether an expert has a limited number of support vectors."""
+    return isinstance(learner, Kernelized) and not isinstance(learner.budget, Unbounded | Approximate)
+
+
+def _mean_losses(state: State) -> Floats:
+    """The mean loss of every expert of a stack; infinite before its first row."""
+    learned = float(state["stacked.learned"][0])
+    losses = state["stacked.losses"]
+    return losses / learned if learned > 0 else np.full(len(losses), np.inf)
+
+
+def filter_of(parts: Parts, learner: Stacked) -> State:
+    """The filter: averaged, since each was learned on experts of its own and meets merged ones now."""
+    learned = np.concatenate(parts.get("stacked.learned"))
+    shares = learned / learned.sum() if learned.any() else np.full(len(learned), 1 / len(learned))
+    covariances = [gaussian.covariance(state, "stacked.posterior") for state in parts.states]
+    means = [w[None, :] for w in parts.get("stacked.weights")]
+    P, w = gaussian.averaged(covariances, means, learner.prior, shares)
+    state = parts.sums("stacked.losses", "stacked.learned", "stacked.posterior.rows")
+    state |= {"stacked.posterior.variance": parts.states[0]["stacked.posterior.variance"]}
+    state |= {"stacked.weights": w[0]} | gaussian.fields(P, "stacked.posterior")
+    if isinstance(parts.task, Labels):
+        return state | parts.sums("stacked.squares", "stacked.rows")
+    return state | {"stacked.noise": np.array([shares @ np.concatenate(parts.get("stacked.noise"))])}
+
+
+def stacked(models: Sequence[Model]) -> Model:
+    """All models as the experts of one stack, which averages their scores until it has learned."""
+    first = models[0]
+    learner = Stacked(*(model.learner for model in models))
+    model = copy(first)
+    model.learner = learner
+    parts = replace(parts_of([first]), learner=learner)
+    native = parts.new()
+    native.begin()
+    state: State = dict(native.state())
+    if isinstance(first.task, Labels):  # scores count as they are until their mean square is known
+        state |= {"stacked.squares": np.ones(len(models)), "stacked.rows": np.ones(1)}
+    for i, each in enumerate(models):
+        prefix = f"expert.{i}."
+        state = {name: values for name, values in state.items() if not name.startswith(prefix)}
+        state |= under(without_first(each.state()), prefix)
+    model.restore(state | first_of(first))
+    return model
+
+
+def unstacked(model: Model) -> list[Model]:
+    """The models that `stacked` has put side by side; the model itself if it is no such stack."""
+    learner = model.learner
+    if not isinstance(learner, Stacked) or len(learner.learners) < 2 or not _alike(learner.learners):
+        return [model]
+    models = []
+    for i, each in enumerate(learner.learners):
+        own = copy(model)
+        own.learner, own.seed = each, seed_of_part(model.seed, i)
+        own.restore(below(model.state(), f"expert.{i}.") | first_of(model))
+        models.append(own)
+    return models
+
+
+def _alike(learners: Sequence[Learner]) -> bool:
+    return all(each == learners[0] for each in learners)

@@ -1,0 +1,56 @@
+"""Merge kernel expansions: the union of their support vectors, passed through the budget."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from budgetron._rows import Matrix, views
+from budgetron.budgets.projection import Project, ProjectPlus
+from budgetron.budgets.removal import Stop
+from budgetron.learners import Averaged, Floats, Kernelized
+from budgetron.merging.features import common_divisor, rule_numbers
+from budgetron.merging.parts import NotMergeable, Parts, State
+
+_KEEP_THE_FIRST = (Stop, Project, ProjectPlus)
+"""Budgets that, once full, take no further support vectors."""
+
+
+def merged(parts: Parts) -> State:
+    """The merged fields of `Kernelized`: f = sum_k share_k f_k, kept within the budget.
+
+    The support vectors of all models enter a new one, as rows do on which it is wrong: what its budget does
+    with these, it does with them. Most budgets part with what is small or old, so those with the smallest
+    terms enter first; a budget that keeps the first gets the largest terms first.
+    """
+    learner = parts.learner
+    if isinstance(learner, Averaged):
+        raise NotMergeable  # a union would lose the average
+    assert isinstance(learner, Kernelized)
+    rows, coefficients = _terms(parts)
+    order = np.argsort(_sizes(learner, rows, coefficients), kind="stable")
+    if isinstance(learner.budget, _KEEP_THE_FIRST):
+        order = order[::-1]
+    native = parts.new()
+    native.begin()
+    rows, coefficients = np.ascontiguousarray(rows[order]), np.ascontiguousarray(coefficients[order])
+    divisor = common_divisor(parts, "expansion.divisor")
+    native.absorb(views(rows)(slice(0, len(rows))), coefficients.ravel(), 1.0, divisor)
+    state: State = dict(native.state())
+    return state | parts.sums("t") | rule_numbers(parts)
+
+
+def _terms(parts: Parts) -> tuple[Matrix, Floats]:
+    """All support vectors and their coefficients, each model's by its share; oldest first."""
+    models = [parts.restored(state) for state in parts.states]
+    rows = [model.support_vectors(parts.n_features).astype(parts.dtype, copy=False) for model in models]
+    shares = [share * model.dual_coef().T for share, model in zip(parts.shares, models, strict=True)]
+    return np.vstack(rows), np.vstack(shares)
+
+
+def _sizes(learner: Kernelized, rows: Matrix, coefficients: Floats) -> Floats:
+    """The squared norm of every term."""
+    kernel, n_features = learner.kernel.build(), rows.shape[1]
+    view = views(np.ascontiguousarray(rows, dtype=np.float64))
+    one_by_one = [slice(i, i + 1) for i in range(len(rows))]
+    kxx = [float(kernel.matrix(view(i), view(i), n_features)[0, 0]) for i in one_by_one]
+    return np.asarray(np.square(coefficients).sum(axis=1) * np.array(kxx))

@@ -1,0 +1,103 @@
+"""Which parts of a learner are merged in which way, and what that promises."""
+
+from __future__ import annotations
+
+__all__ = ["merge_promise"]
+
+from collections.abc import Iterator
+
+from budgetron import _check
+from budgetron.automatic import Auto
+from budgetron.learners import Averaged, Kernelized, Learner
+from budgetron.mapped import Mapped
+from budgetron.merging import features, scaling, stacks, support
+from budgetron.merging.parts import NotMergeable, Parts, State, under
+from budgetron.scaled import Ranged, Standardised
+from budgetron.stacked import Stacked
+from budgetron.vector_rules import AROW, Kalman, OnlineNewton
+
+EXACT = "exact: the model of a single pass over all rows, up to rounding"
+PRECISION = "precision-weighted: precisions add up, and each weight counts as far as a model knows it"
+FORGETS = "precision-weighted average: each weight counts as far as a model knows it"
+AVERAGE = "average of the weights, by the number of rows of each model"
+UNION = "union of the support vectors, passed through the budget"
+BEST = "the expert with the lowest loss: a union within the budget would be no better"
+STACK = "stacked: all models side by side with a filter on top, as many times the memory"
+
+
+def merged(parts: Parts) -> State:
+    """The merged fields of a learner of any kind; raises `NotMergeable` if only a stack is right."""
+    learner = parts.learner
+    if isinstance(learner, Standardised | Ranged):
+        inner = parts.inner(learner.learner, "learner.", parts.seed)
+        return scaling.statistics(parts) | under(merged(inner), "learner.")
+    if isinstance(learner, Stacked):
+        return stacks.merged(parts, merged)
+    inside = learner.learner if isinstance(learner, Averaged) else learner
+    if isinstance(inside, Mapped):
+        return features.merged(parts)
+    if isinstance(inside, Kernelized):
+        return support.merged(parts)
+    raise NotMergeable
+
+
+def merge_promise(learner: Learner, *, targets: bool = False) -> dict[str, str]:
+    """What :func:`merge` promises for the models of a learner, part by part.
+
+    If any part can only be stacked, whole models are stacked.
+
+    Parameters
+    ----------
+    learner : Learner
+        The description that the models have in common.
+    targets : bool
+        Whether the models have targets, not labels.
+
+    Returns
+    -------
+    dict of str to str
+        The parts, as Python writes them, and what is promised for each.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kalman, Mapped, RandomFourier, bpa_nn, merge_promise
+    >>> learner = Mapped(RandomFourier(Gaussian(1.0)), Kalman())
+    >>> merge_promise(learner, targets=True)[repr(learner)]
+    'exact: the model of a single pass over all rows, up to rounding'
+    >>> list(merge_promise(bpa_nn(Gaussian(1.0), budget=100)).values())
+    ['union of the support vectors, passed through the budget']
+    """
+    _check.instance("merge_promise", "learner", learner, Learner)
+    promises = dict(_promises(learner, targets))
+    if STACK in promises.values():
+        return {repr(learner): STACK}
+    return promises
+
+
+def _promises(learner: Learner, targets: bool) -> Iterator[tuple[str, str]]:
+    if isinstance(learner, Auto):
+        learner = learner.composition()
+    if isinstance(learner, Standardised | Ranged):
+        yield f"{type(learner).__name__} columns{' and targets' if targets else ''}", "exact"
+        # rows were scaled by the statistics of their own model, so that nothing inside is exact
+        for name, promise in _promises(learner.learner, targets):
+            yield name, PRECISION if promise == EXACT else promise
+    elif isinstance(learner, Stacked):
+        yield "filter on top", FORGETS
+        for each in learner.learners:
+            yield from [(repr(each), BEST)] if stacks.has_budget(each) else _promises(each, targets)
+    else:
+        yield repr(learner), _promise(learner, targets)
+
+
+def _promise(learner: Learner, targets: bool) -> str:
+    inside = learner.learner if isinstance(learner, Averaged) else learner
+    if isinstance(inside, Mapped) and not features.learns(inside.features):
+        rule = inside.rule
+        if isinstance(rule, Kalman) and rule.drift > 0:
+            return FORGETS
+        if isinstance(rule, Kalman | AROW) and targets and learner is inside:
+            whole = rule.covariance != "diagonal" and getattr(rule, "epsilon", 0) == 0
+            return EXACT if whole else PRECISION
+        return PRECISION if isinstance(rule, Kalman | AROW | OnlineNewton) else AVERAGE
+    return UNION if isinstance(learner, Kernelized) else STACK

@@ -1,0 +1,24 @@
+"""The learners of this package as models of river, the library for online machine learning.
+
+==============  ======================================================================
+``classifier``  `BudgetClassifier`
+``regressor``   `BudgetRegressor`
+``fourier``     `FourierFeatures`, a transformer
+``streaming``   what both models share: from a dict to the native model and back
+``records``     dicts and frames as the records of `budgetron.records`
+``frames``      answers in the library of the frame that was asked about
+==============  ======================================================================
+
+It needs river: ``pip install 'budgetron[river]'``. docs/river.md has the page.
+"""
+
+try:
+    import river as _river  # noqa: F401
+except ImportError as error:
+    raise ImportError("budgetron.river needs river: pip install 'budgetron[river]'.") from error
+
+from budgetron.river.classifier import BudgetClassifier
+from budgetron.river.fourier import FourierFeatures
+from budgetron.river.regressor import BudgetRegressor
+
+__all__ = ["BudgetClassifier", "BudgetRegressor", "FourierFeatures"]

@@ -1,0 +1,38 @@
+"""Comparisons, searches and the papers' tables on a Dask cluster are those of a serial run, bit for bit."""
+
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("distributed", reason="needs the extra dask")
+
+from sklearn.datasets import load_breast_cancer
+
+from budgetron import Gaussian, auto, bpa_nn, evaluate
+
+DATA = load_breast_cancer(return_X_y=True)
+
+
+def untimed(comparison):
+    return {
+        name: [[replace(record, seconds=0.0) for record in run] for run in runs]
+        for name, runs in comparison.records.items()
+    }
+
+
+def test_compare(client):
+    learners = {"bpa_nn": bpa_nn(Gaussian(1e-6), budget=30), "auto": auto(size=10)}
+    serial = evaluate.compare(learners, DATA, permutations=2)
+    found = evaluate.compare(learners, DATA, permutations=2, executor=client.get_executor())
+    assert untimed(found) == untimed(serial)
+
+
+def test_tune(client):
+    options = {"budget": 30, "candidates": 6}
+    serial = evaluate.tune("bpa_nn", DATA, n_jobs=1, **options)
+    assert evaluate.tune("bpa_nn", DATA, executor=client.get_executor(), **options) == serial
+
+
+def test_a_client_is_not_an_executor(client):
+    with pytest.raises(TypeError, match=r"such as client.get_executor\(\), got"):
+        evaluate.compare([auto()], DATA, executor=client)

@@ -1,0 +1,271 @@
+"""Models in C learn as in Python: the same labels and scores on whole streams."""
+
+import ctypes
+from copy import copy
+
+import numpy as np
+import pytest
+
+from budgetron import (
+    OGD,
+    PA,
+    Absolute,
+    Averaged,
+    EpsilonInsensitive,
+    Gaussian,
+    Hashed,
+    Hinge,
+    Identity,
+    Kalman,
+    Kernelized,
+    Laplacian,
+    Linear,
+    Logistic,
+    Mapped,
+    MarginPerceptron,
+    Nystrom,
+    OnlineClassifier,
+    OnlineRegressor,
+    Perceptron,
+    Polynomial,
+    Project,
+    RandomFourier,
+    Ranged,
+    RemoveOldest,
+    Sigmoid,
+    Squared,
+    SquaredHinge,
+    Stack,
+    Stacked,
+    Standardised,
+    auto,
+    bogd,
+    bpa_nn,
+    duol,
+    fogd,
+    forgetron,
+    nogd,
+    perceptron,
+    projectron,
+    rbp,
+    sgd,
+    stoptron,
+)
+from budgetron.export_c import to_c
+from tests.helpers import members
+from tests.helpers.compiled import learning, library, needs_compiler, pointer
+
+NEAR, FAR = Gaussian(0.1), Gaussian(1.0)  # FAR: the Gram matrix of a projection is well conditioned
+
+# The learners that the page names, and how far their floats may be from Python's doubles, in units of the
+# largest score. A projection in float solves a linear system, and Standardised sums up squares.
+LEARNERS = {
+    "rbp": (rbp(NEAR, budget=30), 1e-6),
+    "forgetron": (forgetron(NEAR, budget=30), 1e-6),
+    "bogd": (bogd(NEAR, budget=30, lam=0.01), 1e-6),
+    "projectron": (projectron(FAR, budget=30), 1e-6),
+    "fogd": (fogd(NEAR, components=30, eta=0.5, lam=0.001), 1e-6),
+    "kalman": (Mapped(Identity(), Kalman(covariance="diagonal", drift=0.001)), 1e-6),
+    "stoptron": (stoptron(NEAR, budget=30), 1e-6),
+    "scaled": (Standardised(rbp(NEAR, budget=30)), 1e-5),
+    "scaled kalman": (Standardised(Mapped(Identity(), Kalman(covariance="diagonal"))), 1e-5),
+}
+# Parts in other combinations, in double.
+OTHERS = {
+    **{
+        repr(k): rbp(k, budget=20)
+        for k in (Linear(), Polynomial(0.1, 1.0, 2), Laplacian(0.3), Sigmoid(0.1))
+    },
+    **{
+        repr(loss): Kernelized(NEAR, OGD(0.2, loss=loss), RemoveOldest(15))
+        for loss in (Absolute(), Squared(), EpsilonInsensitive(0.2), Hinge(), SquaredHinge(), Logistic())
+    },
+    "PA": Kernelized(NEAR, PA(0.5), RemoveOldest(20)),
+    "margin": Kernelized(NEAR, MarginPerceptron(margin=0.3), RemoveOldest(20)),
+    "capped": bogd(NEAR, budget=20, eta=0.5, cap=1.0),
+    "one vector": bogd(NEAR, budget=1),
+    "threshold": projectron(FAR, budget=20, eta=0.3),
+    "progress": Kernelized(FAR, Perceptron(), Project(20, U=2.0)),
+    "gradient": Kernelized(FAR, OGD(0.2), Project(20)),
+    "features": Mapped(Stack(RandomFourier(NEAR, 10), Identity(scale=0.5)), PA()),
+    "hashed": Mapped(Hashed(RandomFourier(NEAR, 10), columns=3), Kalman(covariance="diagonal", prior=1.0)),
+    "scaled projection": Standardised(projectron(FAR, budget=20)),
+    "scaled features": Standardised(fogd(NEAR, components=10), clip=2.0),
+}
+
+
+def stream(task, rows=500):
+    """Rows that float holds exactly, and labels or targets that are not linear in them."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(rows, 4)).astype(np.float32).astype(np.float64)
+    r = (np.sin(X[:, 0]) + 0.5 * X[:, 1] * X[:, 3]).astype(np.float32).astype(np.float64)
+    return X, r if task == "regression" else np.digitize(r, [0] if task == "binary" else [-0.5, 0.5])
+
+
+def defined(task, learner):
+    try:
+        return members.start(members.estimator(task, learner), task, *stream(task, 5))
+    except ValueError:
+        return None
+
+
+class Runs:
+    """Streams that are learned in C and in Python, after the first rows were learned in Python."""
+
+    def __init__(self, folder, dtype, learners, first):
+        self.dtype, self.cases = np.dtype(dtype), {}
+        for learner in learners:
+            for task in members.TASKS:
+                if defined(task, learner) is None:
+                    continue
+                X, y = stream(task)
+                model = members.estimator(task, learner)
+                model = model.start(X) if task == "regression" else model.start(X, classes=np.unique(y))
+                if first:
+                    model.partial_fit(X[:first], y[:first])
+                self.cases[f"m{len(self.cases)}"] = task, model, X[first:], y[first:]
+        headers = {
+            name: to_c(case[1], name=name, dtype=dtype, learn=True) for name, case in self.cases.items()
+        }
+        functions = [learning(name, case[1]) for name, case in self.cases.items()]
+        self.library = library(folder, headers, functions)
+
+    def check(self, tolerance, only=None):
+        """Labels are the same, and scores within the tolerance, in units of the largest score."""
+        checked = 0
+        for name, (task, model, X, y) in self.cases.items():
+            if only is not None and model.learner is not only:
+                continue
+            checked += 1
+            codes = 2.0 * y - 1 if task == "binary" else y.astype(float)
+            wanted = copy(model._model).learn(X, codes)
+            labels, scores, done = self.run(name, task, X, y, wanted.shape[1])
+            assert done == len(X)
+            error = abs(scores - wanted).max() / max(1, abs(wanted).max())
+            assert error <= tolerance, (task, model.learner_, error)
+            if task == "binary":
+                assert (labels == (wanted[:, 0] >= 0)).all()
+            elif task == "multiclass":
+                assert (labels == wanted.argmax(axis=1)).all()
+        assert checked
+
+    def run(self, name, task, X, y, outputs):
+        x = np.ascontiguousarray(X, self.dtype)
+        own = np.ascontiguousarray(y, self.dtype if task == "regression" else np.int32)
+        return learned(self.library, name, x, own, outputs)
+
+
+def learned(functions, name, x, y, outputs):
+    """Labels and scores before each row was learned, and the number of rows that were not refused."""
+    x = np.ascontiguousarray(x)
+    labels, scores = np.zeros(len(x), np.int32), np.zeros((len(x), outputs), x.dtype)
+    arguments = pointer(x), pointer(y), ctypes.c_long(len(x)), pointer(scores), pointer(labels)
+    return labels, scores, getattr(functions, f"{name}_run")(*arguments)
+
+
+@pytest.fixture(scope="module", params=["float64", "float32"])
+def runs(request, tmp_path_factory):
+    learners = [learner for learner, _ in LEARNERS.values()]
+    return Runs(tmp_path_factory.mktemp(request.param), request.param, learners, first=0)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", LEARNERS)
+def test_whole_streams(name, runs):
+    learner, tolerance = LEARNERS[name]
+    runs.check(tolerance if runs.dtype == np.float32 else 1e-12, learner)
+
+
+@needs_compiler
+def test_every_part_goes_on_where_python_stopped(tmp_path):
+    learners = [*(learner for learner, _ in LEARNERS.values()), *OTHERS.values()]
+    Runs(tmp_path, "float64", learners, first=100).check(1e-12)
+
+
+@needs_compiler
+def test_a_row_that_is_refused_changes_nothing(tmp_path):
+    runs = Runs(
+        tmp_path,
+        "float64",
+        [rbp(NEAR, budget=9), fogd(NEAR, components=5), LEARNERS["scaled"][0]],
+        first=20,
+    )
+    for name, (task, model, X, y) in runs.cases.items():
+        bad = np.repeat(X, 2, axis=0)
+        bad[::2, 1] = np.where(np.arange(len(X)) % 2, np.inf, 1e200)
+        labels, scores, done = runs.run(name, task, bad, np.repeat(y, 2), model._model.task.outputs)
+        plain_labels, plain, _ = runs.run(name, task, X, y, scores.shape[1])
+        assert done == len(X)
+        assert (scores[1::2] == plain).all()
+        assert (labels[1::2] == plain_labels).all()
+        if task != "regression":
+            assert runs.run(name, task, X, y + 7, scores.shape[1])[2] == 0  # no such label
+
+
+@needs_compiler
+def test_missing_values_and_labels_in_the_order_of_their_appearance(tmp_path):
+    X, y = stream("multiclass", 300)
+    X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    names = np.array(["z", "a", "m"])[(y - y[0]) % 3]
+    model = OnlineClassifier(LEARNERS["scaled"][0], random_state=0).partial_fit(X[:100], names[:100])
+    assert not model._labels.is_sorted
+    places, header = (
+        np.searchsorted(model.classes_, names),
+        to_c(model, name="one", dtype="float64", learn=True),
+    )
+    functions = library(tmp_path, {"one": header}, [learning("one", model)])
+    labels, scores, done = learned(functions, "one", X[100:], places[100:].astype(np.int32), 3)
+    assert done == 200
+    predictions, pieces = model._progressive(X[100:], names[100:])
+    assert (model.classes_[labels] == predictions).all()
+    wanted = np.concatenate([model._labels.decisions(piece.scores) for piece in pieces])
+    assert abs(scores - wanted).max() <= 1e-12
+
+
+@needs_compiler
+def test_memory_is_fixed_and_small(tmp_path):
+    model = members.start(
+        members.estimator("binary", rbp(NEAR, budget=30)), "binary", *stream("binary", 50)
+    )
+    functions = library(tmp_path, {"m": to_c(model, name="m", learn=True)}, [learning("m", model)])
+    assert 30 * 5 * 4 <= functions.m_bytes() <= 30 * 5 * 4 + 32  # floats of 30 rows of 4, 30 coefficients
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (
+            bpa_nn(NEAR, budget=9),
+            "The budget SwapNearest cannot learn in C: take one of Stop, RemoveRandom",
+        ),
+        (perceptron(NEAR), "The budget Unbounded cannot learn in C"),
+        (nogd(NEAR, budget=9), "Project with a rank (nogd) cannot learn in C: take it without a rank."),
+        (projectron(NEAR, eta=0.1), "Project without a budget cannot learn in C, where memory is fixed."),
+        (
+            Kernelized(NEAR, sgd(NEAR).rule, RemoveOldest(9)),
+            "The rule SGD cannot learn in C: take Perceptron",
+        ),
+        (duol(NEAR), "The learner DoubleUpdating cannot learn in C"),
+        (Averaged(rbp(NEAR, budget=9)), "The learner Averaged cannot learn in C"),
+        (Stacked(rbp(NEAR, budget=9)), "The learner Stacked cannot learn in C"),
+        (Ranged(rbp(NEAR, budget=9)), "The learner Ranged cannot learn in C"),
+        (auto(size=5), "The learner Stacked cannot learn in C"),
+        (Mapped(Nystrom(NEAR, 5), OGD()), "A Nystrom map cannot learn in C: take a Fourier map."),
+        (Mapped(Identity(), Kalman()), 'A Kalman filter can learn in C with covariance="diagonal" only.'),
+    ],
+)
+def test_what_cannot_learn_is_refused_by_name(learner, message):
+    model = OnlineClassifier(learner, random_state=0).fit(*stream("binary", 20))
+    assert to_c(model).startswith("/* A model of budgetron; a classifier of 2 labels.")  # it can predict
+    with pytest.raises(ValueError, match=r".") as refused:
+        to_c(model, learn=True)
+    assert str(refused.value).startswith(message)
+
+
+def test_sparse_rows_cannot_be_scaled_in_c():
+    from scipy import sparse
+
+    X, y = stream("regression", 20)
+    model = OnlineRegressor(LEARNERS["scaled"][0], random_state=0).fit(sparse.csr_matrix(X), y)
+    with pytest.raises(ValueError, match=r"^A model of sparse rows cannot learn in C\.$"):
+        to_c(model, learn=True)
