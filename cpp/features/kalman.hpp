@@ -22,7 +22,6 @@
 #include "linalg/limits.hpp"
 #include "linalg/posterior.hpp"
 #include "model/tasks.hpp"
-#include "simd/aligned.hpp"
 #include "state/fields.hpp"
 
 namespace budgetron {
@@ -40,11 +39,10 @@ class Kalman : public VectorRule {
     looked_ = true;
     moderate_scores(gain_.S, f);
   }
-  void put_out(Vector z, std::span<double> f) const final {
-    Gain gain;
-    AlignedVector padded;
-    posterior_.look(z, gain, padded);
-    moderate_scores(gain.S, f);
+  void put_out(Vector Z, std::size_t rows, std::span<double> F) const final {
+    const std::size_t outputs = F.size() / rows;
+    posterior_.each_look(
+        Z, rows, [&](std::size_t r, const Gain& gain) { moderate_scores(gain.S, F.subspan(r * outputs, outputs)); });
   }
 
   void commit(const Question& question, Vector z, Weights& w) final {
@@ -133,11 +131,8 @@ class KalmanTargets final : public Kalman {
   }
   bool steps() const override { return true; }
   bool has_variance() const override { return true; }
-  double variance(Vector z) const override {
-    Gain gain;
-    AlignedVector padded;
-    posterior_.look(z, gain, padded);
-    return noise_ * (1 + gain.S);
+  void variances(Vector Z, std::span<double> out) const override {
+    posterior_.each_look(Z, out.size(), [&](std::size_t r, const Gain& gain) { out[r] = noise_ * (1 + gain.S); });
   }
   void fields(Fields& io) override {
     Kalman::fields(io);

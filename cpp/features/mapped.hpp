@@ -58,17 +58,21 @@ class Mapped final : public Learner {
   }
 
   void scores(const Rows& rows, std::span<double> out) const override {
-    const VectorRule& rule = *rule_;
-    each_feature_vector(rows, [&](std::size_t i, Vector z) {
-      const auto f = out.subspan(i * outputs(), outputs());
-      w_.output_scores(z, f);
-      rule.put_out(z, f);
+    each_block(rows, [&](std::size_t first, std::size_t count, Vector Z) {
+      const auto F = out.subspan(first * outputs(), count * outputs());
+      for (std::size_t r = 0; r < count; ++r)
+        w_.output_scores(Z.subspan(r * w_.size(), w_.size()), F.subspan(r * outputs(), outputs()));
+      rule_->put_out(Z, count, F);
     });
   }
 
   bool has_deviations() const override { return rule_->has_variance(); }
   void deviations(const Rows& rows, std::span<double> out) const override {
-    each_feature_vector(rows, [&](std::size_t i, Vector z) { out[i] = std::sqrt(rule_->variance(z)); });
+    each_block(rows, [&](std::size_t first, std::size_t count, Vector Z) {
+      const auto block = out.subspan(first, count);
+      rule_->variances(Z, block);
+      for (double& v : block) v = std::sqrt(v);
+    });
   }
 
   void widen(std::size_t features, std::size_t outputs) override {
@@ -115,15 +119,16 @@ class Mapped final : public Learner {
     return rows.size();
   }
 
+  // Calls use(first, count, Z) for blocks of rows, Z their features.
   template <class Use>
-  void each_feature_vector(const Rows& rows, Use use) const {
+  void each_block(const Rows& rows, Use use) const {
     require_weights();
     std::vector<double> Z;
     for (std::size_t first = 0, last; first < rows.size(); first = last) {
       last = std::min(first + ahead(), rows.size());
       Z.resize((last - first) * w_.size());
       map_->transform({rows, first, last}, Z);
-      for (std::size_t i = first; i < last; ++i) use(i, Vector(Z).subspan((i - first) * w_.size(), w_.size()));
+      use(first, last - first, Vector(Z));
     }
   }
 

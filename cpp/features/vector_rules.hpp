@@ -27,12 +27,13 @@ class VectorRule : public Part {
   // Starts with weights of this shape; with 0 features if the rule is about to be restored.
   virtual void begin(std::size_t /*outputs*/, std::size_t /*features*/) {}
   // Turns f = w'z into the scores that the model puts out, for the first row z of Z. The other rows of Z come next, one
-  // call each, until `finish`. The rule may keep what it computes for the round; the second form is for predictions.
+  // call each, until `finish`. The rule may keep what it computes for the round; the second form is for predictions, of
+  // all rows of Z.
   virtual void put_out(Vector /*Z*/, std::span<double> /*f*/) {}
-  virtual void put_out(Vector /*z*/, std::span<double> /*f*/) const {}
-  // The variance of a prediction, if the rule has one.
+  virtual void put_out(Vector /*Z*/, std::size_t /*rows*/, std::span<double> /*F*/) const {}
+  // The variances of predictions for the rows of Z, if the rule has them.
   virtual bool has_variance() const { return false; }
-  virtual double variance(Vector /*z*/) const { return 0; }
+  virtual void variances(Vector /*Z*/, std::span<double> /*out*/) const {}
   // The covariance of the weights, if the rule is a filter.
   virtual const Posterior* posterior() const { return nullptr; }
   // Computes the step of a round; returns false, with nothing changed in the model, if it exceeds the limits.

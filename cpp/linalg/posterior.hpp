@@ -44,12 +44,21 @@ class Posterior {
     ++next_;
   }
 
-  // The same for one row, and nothing changes; `padded` is working memory.
-  void look(Vector z, Gain& gain, AlignedVector& padded) const {
-    padded.resize(2 * n_);
-    pad(z, padded.data());
-    loops->symmetric_multiply(P_.data(), n_, padded.data(), 1, padded.data() + n_);
-    finish(z, padded.data(), padded.data() + n_, gain);
+  // Calls use(r, gain) for every row r of Z; nothing changes.
+  template <class Use>
+  void each_look(Vector Z, std::size_t rows, Use use) const {
+    const std::size_t at_once = std::min(rows, most_pending);
+    AlignedVector padded(at_once * n_), products(at_once * n_);
+    Gain gain;
+    for (std::size_t first = 0; first < rows; first += at_once) {
+      const std::size_t count = std::min(at_once, rows - first);
+      pad(Z.subspan(first * m_), count, padded);
+      loops->symmetric_multiply(P_.data(), n_, padded.data(), count, products.data());
+      for (std::size_t r = 0; r < count; ++r) {
+        finish(Z.subspan((first + r) * m_, m_), padded.data() + r * n_, products.data() + r * n_, gain);
+        use(first + r, gain);
+      }
+    }
   }
 
   // Observes the z of the last `look` with this precision: P^-1 += precision z z'. Then the weights drift. One row
@@ -182,7 +191,7 @@ class Posterior {
         std::clamp<std::size_t>(Z.size() / std::max<std::size_t>(m_, 1), 1, most_pending - (pending_ - count));
     Z_.resize(rows * n_);
     PZ_.resize(rows * n_);
-    for (std::size_t r = 0; r < rows; ++r) pad(Z.subspan(r * m_, m_), Z_.data() + r * n_);
+    pad(Z, rows, Z_);
     loops->symmetric_update_multiply(P_.data(), n_, U_.data(), count, Z_.data(), rows, PZ_.data());
     if (count > 0) clear_pending();
     products_ = rows;
@@ -254,7 +263,12 @@ class Posterior {
     set_pending(U, rows == 0 ? 0 : U.size() / rows);
   }
 
-  void pad(Vector z, double* padded) const { std::fill(std::copy_n(z.begin(), full(), padded), padded + n_, 0.0); }
+  void pad(Vector Z, std::size_t rows, AlignedVector& padded) const {
+    for (std::size_t r = 0; r < rows; ++r) {
+      double* const row = padded.data() + r * n_;
+      std::fill(std::copy_n(Z.data() + r * m_, full(), row), row + n_, 0.0);
+    }
+  }
   // P z from the product with the stored part of P. S is at least what rounding makes of it: a smaller one is noise, of
   // any sign, and would take more from P than there is.
   void finish(Vector z, const double* padded, const double* product, Gain& gain) const {

@@ -21,7 +21,6 @@
 #include "linalg/limits.hpp"
 #include "linalg/posterior.hpp"
 #include "model/learner.hpp"
-#include "simd/aligned.hpp"
 #include "simd/vectors.hpp"
 
 namespace budgetron {
@@ -342,11 +341,8 @@ class StackedTargets final : public Stacked {
 
   bool has_deviations() const override { return true; }
   void deviations(const Rows& rows, std::span<double> out) const override {
-    Gain gain;
-    AlignedVector padded;
     each_row(rows, [&](std::size_t i, Vector l) {
-      filter_.look(l, gain, padded);
-      out[i] = std::sqrt(noise_ * (1 + gain.S));
+      filter_.each_look(l, 1, [&](std::size_t, const Gain& gain) { out[i] = std::sqrt(noise_ * (1 + gain.S)); });
     });
   }
 

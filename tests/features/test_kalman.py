@@ -50,7 +50,7 @@ def trajectory(oracle, X, y, weights=None):
 
 
 def covariance(model, part=""):
-    """P, from the packed triangle, what is still to be subtracted from it, and the other variances."""
+    """P, from the packed triangle, what is pending outside of its diagonal, and the other variances."""
     state = model._model.state()
     packed, variance, pending = (state[f"{part}posterior.{name}"] for name in ("P", "variance", "pending"))
     full = int((np.sqrt(8 * len(packed) + 1) - 1) / 2 + 0.5)
