@@ -131,17 +131,13 @@ class Posterior {
 
   std::size_t size() const { return m_; }
 
-  // The rows of the full block of P, as `look` sees them, and the variances of the other weights.
+  // The rows of the full block of P, as `each_look` sees them, and the variances of the other weights.
   std::vector<double> full_block() const {
-    std::vector<double> rows, unit(m_);
-    AlignedVector padded;
-    Gain gain;
-    for (std::size_t i = 0; i < full(); ++i) {
-      unit.assign(m_, 0.0);
-      unit[i] = 1;
-      look(unit, gain, padded);
+    std::vector<double> rows, units(full() * m_);
+    for (std::size_t i = 0; i < full(); ++i) units[i * m_ + i] = 1;
+    each_look(units, full(), [&](std::size_t, const Gain& gain) {
       rows.insert(rows.end(), gain.g.begin(), gain.g.begin() + static_cast<std::ptrdiff_t>(full()));
-    }
+    });
     return rows;
   }
   std::vector<double> variances() const {
@@ -156,7 +152,7 @@ class Posterior {
       return;
     }
     std::vector<double> P = packed(), U = packed_pending();
-    std::vector<double> outside(variance_.begin() + static_cast<std::ptrdiff_t>(full()), variance_.end());
+    std::vector<double> outside = variances();
     io.field("posterior.variance", outside);
     io.field("posterior.P", P);
     io.field("posterior.pending", U);
