@@ -147,10 +147,16 @@ class AscentsByInverse {
   bool hold(double alpha, std::size_t j) {
     factor_.clear();
     change_.clear();
-    rows_.clear();
-    for (std::size_t i = 0; i < side_.size(); ++i)
-      if (side_[i] != 0 && !hold_also(i, i == j ? -alpha : side_[i] < 0 ? low_[i] : high_[i])) return false;
-    solve(j);
+    for (std::size_t i = 0; i < side_.size(); ++i) {
+      if (side_[i] == 0) continue;
+      if (!factor_.offer(Q_, i)) return false;
+      change_.push_back(i == j ? -alpha : side_[i] < 0 ? low_[i] : high_[i]);
+    }
+    mu_ = change_;
+    factor_.solve(mu_);
+    c_.assign(side_.size(), 0.0);
+    for (std::size_t a = 0; a < mu_.size(); ++a) add(mu_[a], Q_[factor_.places()[a]], c_);
+    put_held(j);
     return true;
   }
   bool hold_also(std::size_t i, double change) {
@@ -167,7 +173,7 @@ class AscentsByInverse {
     rows_.erase(rows_.begin() + a * n, rows_.begin() + (a + 1) * n);
   }
 
-  // c and mu from the factor and the change.
+  // The same in the descent: from the factor, and from copies of the held rows, which many steps use.
   void solve(std::size_t j) {
     mu_ = change_;
     factor_.solve(mu_);
@@ -175,6 +181,10 @@ class AscentsByInverse {
     c_.assign(n, 0.0);
     for (std::size_t a = 0; a < mu_.size(); a += lanes)
       loops->add_rows(&mu_[a], &rows_[a * n], n, std::min(lanes, mu_.size() - a), n, c_.data());
+    put_held(j);
+  }
+
+  void put_held(std::size_t j) {
     for (std::size_t a = 0; a < mu_.size(); ++a) c_[factor_.places()[a]] = change_[a];
     c_[j] = 0;
   }
@@ -209,6 +219,8 @@ class AscentsByInverse {
       side_[i] = i == j || x_[i] == low_[i] ? -1 : x_[i] == high_[i] ? 1 : 0;
     }
     if (!hold(alpha, j)) return false;
+    rows_.clear();
+    for (const std::size_t i : factor_.places()) rows_.insert(rows_.end(), Q_[i].begin(), Q_[i].end());
     for (std::size_t left = 100 + 20 * x_.size(); left-- > 0;) {
       if (const std::size_t hit = move(); hit < x_.size()) {
         if (!hold_also(hit, x_[hit])) return false;
