@@ -123,7 +123,7 @@ class Squared(Loss):
 
 @dataclass
 class Absolute(Loss):
-    """|f - y|; slope 0 at the kink f = y.
+    """``|f - y|``; slope 0 at the kink f = y.
 
     Departs from the paper
     ----------------------
@@ -142,7 +142,7 @@ class Absolute(Loss):
 
 @dataclass
 class EpsilonInsensitive(Loss):
-    """max(0, |f - y| - epsilon); slope 0 at the kinks |f - y| = epsilon.
+    """``max(0, |f - y| - epsilon)``; slope 0 at the kinks ``|f - y| = epsilon``.
 
     Parameters
     ----------

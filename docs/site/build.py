@@ -1,0 +1,32 @@
+"""Builds the site: ``python docs/site/build.py FOLDER``. It needs ``pip install 'budgetron[docs]'`` and no network."""
+
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def main(folder: Path) -> int:
+    """Collect the pages beside the folder, build them into it, and check what was built."""
+    sys.path.insert(0, str(HERE))
+    import check
+    import reference
+    import sources
+    from sphinx.cmd.build import main as sphinx
+
+    os.environ.setdefault("MPLBACKEND", "agg")
+    source = folder.parent / f"{folder.name}-source"
+    sources.collect(source, reference.reference)
+    done = sphinx(["-b", "html", "-c", str(HERE), "-W", "--keep-going", "-q", str(source), str(folder)])
+    if done:
+        return done
+    problems = list(check.problems(folder))
+    print(*problems, sep="\n", end="\n" if problems else "")
+    pages = sum(1 for _ in folder.rglob("*.html"))
+    print(f"{pages} pages, {len(problems)} problems: {folder / 'index.html'}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]).resolve()))

@@ -1,0 +1,105 @@
+"""Writes the pages of the reference: one for every public name, and an index by kind.
+
+The public names are those of ``budgetron``, and those of its modules that a user imports by name, such as
+``budgetron.evaluate``. There is no list to keep: a new name gets its page with the next build.
+"""
+
+import inspect
+import pkgutil
+from importlib import import_module
+from pathlib import Path
+
+import budgetron
+from budgetron import _exports
+
+HIDDEN = {"cli", "demo", "serve", "__main__"}  # commands, not for import
+KINDS = {  # titles of the index, and the modules whose names stand there
+    "Estimators": ("estimators", "one_by_one", "parallel", "merging"),
+    "Algorithms": ("algorithms",),
+    "Learners": ("learners", "mapped", "double_updating", "scaled", "stacked", "automatic"),
+    "Kernels": ("kernels",),
+    "Losses": ("losses",),
+    "Rules": ("rules", "vector_rules"),
+    "Budgets": ("budgets",),
+    "Feature maps": ("features",),
+}
+OTHER = "Records, files and errors"
+BASES = "BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, Exception, tuple, str, object"
+
+
+def top_level() -> dict[str, str]:
+    """The names of ``budgetron``, each with the title it stands under."""
+    homes = _exports._homes("budgetron")
+    titles = {module: title for title, modules in KINDS.items() for module in modules}
+    return {name: titles.get(home.split(".")[1], OTHER) for name, home in sorted(homes.items())}
+
+
+def of_modules() -> dict[str, list[str]]:
+    """The modules that are imported by name, each with its public names."""
+    exported = {home.split(".")[1] for home in _exports._homes("budgetron").values()} - {"streams"}
+    found = {}
+    for module in pkgutil.iter_modules(budgetron.__path__):
+        name = module.name
+        if not name.startswith("_") and name not in HIDDEN | exported | {"model_files", "serialization"}:
+            found[name] = _public(import_module(f"budgetron.{name}"))
+    return {name: names for name, names in sorted(found.items()) if names}
+
+
+def _public(module: object) -> list[str]:
+    """The names of ``__all__``, or of the classes and functions that are defined in the module."""
+    if listed := getattr(module, "__all__", None):
+        return sorted(listed)
+    return sorted(
+        name
+        for name, member in vars(module).items()
+        if not name.startswith("_")
+        and (inspect.isclass(member) or inspect.isfunction(member))
+        and member.__module__ == module.__name__  # type: ignore[attr-defined]
+    )
+
+
+def public_names() -> list[str]:
+    """Every public name with its full path."""
+    inside = [f"budgetron.{module}.{name}" for module, names in of_modules().items() for name in names]
+    return [*(f"budgetron.{name}" for name in top_level()), *inside]
+
+
+def member(path: str) -> object:
+    """What a full path names."""
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)
+
+
+def page(path: str) -> str:
+    """The page of one name, as reStructuredText."""
+    module, _, name = path.rpartition(".")
+    directive, options = "autofunction", ""
+    if inspect.isclass(member(path)):
+        directive, options = "autoclass", f"   :members:\n   :inherited-members: {BASES}\n"
+    elif not callable(member(path)):
+        directive = "autodata"
+    return f"{name}\n{'=' * len(name)}\n\n.. currentmodule:: {module}\n\n.. {directive}:: {path}\n{options}"
+
+
+def index() -> str:
+    """The index of the reference."""
+    lines = ["Reference", "=========", "", "Every public name, by kind.", ""]
+    groups: dict[str, list[str]] = {title: [] for title in (*KINDS, OTHER)}
+    for name, title in top_level().items():
+        groups[title].append(f"budgetron.{name}")
+    modules = of_modules()
+    groups |= {f"budgetron.{module}": [] for module in modules}
+    for module, names in modules.items():
+        groups[f"budgetron.{module}"] = [f"budgetron.{module}.{name}" for name in names]
+    for title, paths in groups.items():
+        if paths:
+            lines += [title, "-" * len(title), "", ".. autosummary::", "   :nosignatures:", ""]
+            lines += [*(f"   ~{path}" for path in paths), "", ".. toctree::", "   :hidden:", ""]
+            lines += [*(f"   {path}" for path in paths), ""]
+    return "\n".join(lines)
+
+
+def reference() -> dict[Path, str]:
+    """All pages, by their places on the site."""
+    texts = {Path("reference") / f"{path}.rst": page(path) for path in public_names()}
+    return texts | {Path("reference/index.rst"): index()}
