@@ -23,7 +23,7 @@ def main(folder: Path) -> int:
         return done
     problems = list(check.problems(folder))
     print(*problems, sep="\n", end="\n" if problems else "")
-    pages = sum(1 for _ in folder.rglob("*.html"))
+    pages = len(check.pages(folder))
     print(f"{pages} pages, {len(problems)} problems: {folder / 'index.html'}")
     return 1 if problems else 0
 

@@ -39,9 +39,14 @@ def elsewhere(link: str) -> bool:
     return bool(parts.netloc) or parts.scheme in ("http", "https")
 
 
+def pages(site: Path) -> list[Path]:
+    """The pages of the site, without the templates of its theme."""
+    return [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
+
+
 def problems(site: Path) -> Iterator[str]:
     """What is wrong with the site, one sentence each."""
-    read = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
+    read = {path: Page(path.read_text(encoding="utf-8")) for path in pages(site)}
     if not read:
         yield f"{site}: there is no page."
     for path, page in read.items():
