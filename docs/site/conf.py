@@ -21,7 +21,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
-    "mathml",
+    "formulas",
 ]
 root_doc = "index"
 exclude_patterns = ["gallery/*.py", "gallery/sg_execution_times.rst", "sg_execution_times.rst"]
@@ -32,7 +32,7 @@ myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 4  # as on a forge: links lead to headings by their text
 myst_dmath_double_inline = True
 math_numfig = False
-html_math_renderer = "mathml"
+html_math_renderer = "svg"
 
 # ---- docstrings
 
@@ -78,10 +78,10 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 html_theme_options = {
     "logo": {"text": "Budgetron"},
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 9,
     "show_prev_next": True,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
