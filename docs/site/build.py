@@ -1,4 +1,4 @@
-"""Builds the site: ``python docs/site/build.py FOLDER``. It needs ``pip install 'budgetron[docs]'`` and no network."""
+"""Builds the site: ``python docs/site/build.py FOLDER``. Needs ``budgetron[docs]``, and no network."""
 
 import os
 import sys
@@ -18,7 +18,8 @@ def main(folder: Path) -> int:
     os.environ.setdefault("MPLBACKEND", "agg")
     source = folder.parent / f"{folder.name}-source"
     sources.collect(source, reference.reference)
-    done = sphinx(["-b", "html", "-c", str(HERE), "-W", "--keep-going", "-q", str(source), str(folder)])
+    flags = ["-W", "--keep-going", "-q", "-j", "auto"]
+    done = sphinx(["-b", "html", "-c", str(HERE), *flags, str(source), str(folder)])
     if done:
         return done
     problems = list(check.problems(folder))

@@ -1,4 +1,4 @@
-"""Formulas as SVG, drawn when the site is built: no script, no font, and no other host is needed to see them."""
+"""Formulas as SVG, drawn when the site is built: to see them takes no script, font or other host."""
 
 from __future__ import annotations
 
