@@ -78,7 +78,7 @@ def sections_of(paper: str, places: dict[Path, Path], folder: Path) -> str:
 
 
 def collect(folder: Path, more: Callable[[], dict[Path, str]] = dict, root: Path = ROOT) -> None:
-    """Write all pages to the folder. Unchanged pages keep their time, and pages that are gone are removed."""
+    """Write all pages to the folder. Unchanged pages keep their time; pages that are gone are removed."""
     places = pages(root)
     texts = {place: on_the_site(page, places, folder) for page, place in places.items()} | more()
     for old in [*folder.rglob("*.md"), *(folder / "reference").rglob("*.rst")]:

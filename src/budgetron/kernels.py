@@ -36,7 +36,17 @@ def _scale(X: Any) -> float:
 
 
 class Kernel(Spec):
-    """Base of the kernels. ``kernel(X, Z)`` is the matrix of k(x, z)."""
+    """Base of the kernels. ``kernel(X, Z)`` is the matrix of k(x, z).
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernel
+    >>> isinstance(Gaussian(0.5), Kernel)
+    True
+    >>> Gaussian(0.5)([[0.0], [1.0]], [[0.0]]).round(2)
+    array([[1.  ],
+           [0.61]])
+    """
 
     by_name: ClassVar[bool] = True
 

@@ -14,7 +14,16 @@ from budgetron._spec import Spec
 
 
 class Loss(Spec):
-    """Base of the losses."""
+    """Base of the losses.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Logistic, Loss, ogd
+    >>> isinstance(Logistic(), Loss)
+    True
+    >>> ogd(Gaussian(0.5), loss=Logistic()).rule.loss
+    Logistic()
+    """
 
     by_name: ClassVar[bool] = True
 
