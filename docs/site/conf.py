@@ -17,7 +17,6 @@ release = version = metadata.version("budgetron")
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
@@ -39,12 +38,12 @@ html_math_renderer = "svg"
 napoleon_google_docstring = False
 napoleon_custom_sections = ["Departs from the paper"]
 napoleon_use_rtype = False
+napoleon_use_ivar = True
 napoleon_use_param = False  # types are words, not links
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 autodoc_member_order = "bysource"
-autosummary_generate = False
 python_use_unqualified_type_names = True
 add_module_names = False
 GENERATED = re.compile(r"set_\w+_request|get_metadata_routing|set_output")
@@ -61,7 +60,7 @@ if GALLERY.is_dir():
         "write_computation_times": False,
         "show_signature": False,
         "remove_config_comments": True,
-        "copyfile_regex": "",
+        "capture_repr": (),
         "min_reported_time": 1e9,
     }
 
@@ -78,6 +77,7 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 html_theme_options = {
     "logo": {"text": "Budgetron"},
+    "navbar_align": "left",
     "header_links_before_dropdown": 9,
     "show_prev_next": True,
     "navigation_with_keys": False,

@@ -81,25 +81,57 @@ def page(path: str) -> str:
     return f"{name}\n{'=' * len(name)}\n\n.. currentmodule:: {module}\n\n.. {directive}:: {path}\n{options}"
 
 
+def kinds() -> dict[str, list[str]]:
+    """The titles of the index, each with the full paths that stand under it."""
+    found: dict[str, list[str]] = {title: [] for title in (*KINDS, OTHER)}
+    for name, title in top_level().items():
+        found[title].append(f"budgetron.{name}")
+    for module, names in of_modules().items():
+        found[f"budgetron.{module}"] = [f"budgetron.{module}.{name}" for name in names]
+    return {title: paths for title, paths in found.items() if paths}
+
+
+def table(paths: list[str]) -> list[str]:
+    """The names, each with the first line of its docstring."""
+    lines = [".. list-table::", "   :widths: 30 70", ""]
+    for path in paths:
+        summary = (inspect.getdoc(member(path)) or "").partition("\n")[0]
+        lines += [f"   * - :py:obj:`~{path}`", f"     - {summary}"]
+    return [*lines, ""]
+
+
+def heading(title: str, line: str) -> list[str]:
+    """A title and the line under it."""
+    return [title, line * len(title), ""]
+
+
+def kind(title: str, paths: list[str]) -> str:
+    """The page of one kind: the docstring of the module if it is one, and a table."""
+    lines = heading(title, "=")
+    if title.startswith("budgetron."):
+        lines += [f".. automodule:: {title}", "   :no-members:", ""]
+    entries = [f"   {path}" for path in paths]
+    return "\n".join([*lines, *table(paths), ".. toctree::", "   :hidden:", "", *entries, ""])
+
+
+def slug(title: str) -> str:
+    """The file name of a kind."""
+    return title.lower().replace(" ", "_").replace(",", "")
+
+
 def index() -> str:
     """The index of the reference."""
-    lines = ["Reference", "=========", "", "Every public name, by kind.", ""]
-    groups: dict[str, list[str]] = {title: [] for title in (*KINDS, OTHER)}
-    for name, title in top_level().items():
-        groups[title].append(f"budgetron.{name}")
-    modules = of_modules()
-    groups |= {f"budgetron.{module}": [] for module in modules}
-    for module, names in modules.items():
-        groups[f"budgetron.{module}"] = [f"budgetron.{module}.{name}" for name in names]
-    for title, paths in groups.items():
-        if paths:
-            lines += [title, "-" * len(title), "", ".. autosummary::", "   :nosignatures:", ""]
-            lines += [*(f"   ~{path}" for path in paths), "", ".. toctree::", "   :hidden:", ""]
-            lines += [*(f"   {path}" for path in paths), ""]
-    return "\n".join(lines)
+    lines = [*heading("Reference", "="), "Every public name, by kind.", ""]
+    for title, paths in kinds().items():
+        lines += [*heading(title, "-"), *table(paths)]
+    entries = [f"   {slug(title)}" for title in kinds()]
+    return "\n".join([*lines, ".. toctree::", "   :hidden:", "", *entries, ""])
 
 
 def reference() -> dict[Path, str]:
     """All pages, by their places on the site."""
     texts = {Path("reference") / f"{path}.rst": page(path) for path in public_names()}
+    texts |= {
+        Path("reference") / f"{slug(title)}.rst": kind(title, paths) for title, paths in kinds().items()
+    }
     return texts | {Path("reference/index.rst"): index()}
