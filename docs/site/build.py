@@ -22,7 +22,7 @@ def main(folder: Path) -> int:
     done = sphinx(["-b", "html", "-c", str(HERE), *flags, str(source), str(folder)])
     if done:
         return done
-    problems = list(check.problems(folder))
+    problems = [*check.problems(folder), *reference.lost(folder)]
     print(*problems, sep="\n", end="\n" if problems else "")
     pages = len(check.pages(folder))
     print(f"{pages} pages, {len(problems)} problems: {folder / 'index.html'}")

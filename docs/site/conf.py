@@ -23,6 +23,7 @@ extensions = [
     "formulas",
 ]
 root_doc = "index"
+default_role = "code"  # `name` in a docstring
 exclude_patterns = ["gallery/*.py", "gallery/sg_execution_times.rst", "sg_execution_times.rst"]
 
 # ---- Markdown
@@ -36,9 +37,8 @@ html_math_renderer = "svg"
 # ---- docstrings
 
 napoleon_google_docstring = False
-napoleon_custom_sections = ["Departs from the paper"]
+napoleon_custom_sections = ["Departs from the paper", ("Attributes", "params_style")]
 napoleon_use_rtype = False
-napoleon_use_ivar = True
 napoleon_use_param = False  # types are words, not links
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
@@ -46,6 +46,7 @@ autodoc_preserve_defaults = True
 autodoc_member_order = "bysource"
 python_use_unqualified_type_names = True
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 GENERATED = re.compile(r"set_\w+_request|get_metadata_routing|set_output")
 
 # ---- the gallery

@@ -6,6 +6,7 @@ The public names are those of ``budgetron``, and those of its modules that a use
 
 import inspect
 import pkgutil
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -23,6 +24,7 @@ KINDS = {  # titles of the index, and the modules whose names stand there
     "Budgets": ("budgets",),
     "Feature maps": ("features",),
 }
+SECTION = "Departs from the paper"
 OTHER = "Records, files and errors"
 BASES = "BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, Exception, tuple, str, object"
 
@@ -135,3 +137,13 @@ def reference() -> dict[Path, str]:
         Path("reference") / f"{slug(title)}.rst": kind(title, paths) for title, paths in kinds().items()
     }
     return texts | {Path("reference/index.rst"): index()}
+
+
+def lost(site: Path) -> Iterator[str]:
+    """Names whose built page lacks the section that their docstring has: a parser may drop it silently."""
+    for path in public_names():
+        built = site / "reference" / f"{path}.html"
+        if SECTION in (inspect.getdoc(member(path)) or "") and SECTION not in built.read_text(
+            encoding="utf-8"
+        ):
+            yield f"reference/{path}.html: the section {SECTION!r} is lost."

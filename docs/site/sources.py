@@ -57,7 +57,7 @@ def on_the_site(page: Path, places: dict[Path, Path], folder: Path) -> str:
     parts = CODE.split(page.read_text(encoding="utf-8"))
     parts[::2] = [LINK.sub(follow, text) for text in parts[::2]]
     parts[1::2] = [INCLUDED.sub(follow, _without_missing(code, places)) for code in parts[1::2]]
-    text = "".join(parts)
+    text = "".join(part.replace("\n\n```", "\n```") if part.startswith("```") else part for part in parts)
     return TABLES.sub(lambda match: sections_of(match[1], places, folder), text)
 
 

@@ -72,8 +72,8 @@ def test_the_mathematics_of_every_algorithm(name):
 def test_the_landing_page_has_the_numbers_of_the_benchmark():
     rows = re.findall(r"^\| (.+?) \|$", (ROOT / "docs" / "streams_benchmark.md").read_text(), re.MULTILINE)
     summary = {cells[0]: cells for cells in (row.split(" | ") for row in rows) if len(cells) == 12}
-    landing = (SITE / "index.md").read_text().split("## Beside its peers")[1].split("\n\n")[2]
-    said = [line.strip("| ").split(" | ") for line in landing.splitlines()[2:]]
+    landing = (SITE / "index.md").read_text().split("## Beside its peers")[1]
+    said = [line.strip("| ").split(" | ") for line in landing.splitlines() if line.startswith("| ")][1:]
     names = ["Hoeffding", "ARF 10", "ARF 30", "KNN", "SGD", "boosting"]
     for name, (_, error, ahead, behind, slower) in zip(names, said, strict=True):
         cells = summary[name]
@@ -198,7 +198,6 @@ def test_our_own_sections_and_formulas_appear(part, tmp_path, monkeypatch):
     (source / "entry.rst").write_text(reference.page("budgetron.SampleByWeight"))
     pages = built(source, tmp_path / "out")
     assert "Departs from the paper" in pages["entry"]
-    assert "p_i" in pages["entry"].split("Departs from the paper")[1] or "set to 0" in pages["entry"]
     assert 'aria-label="\\alpha &lt; 1"' in pages["index"]
 
 
@@ -211,6 +210,5 @@ def test_the_whole_site(part, tmp_path):
     assert list(check.problems(tmp_path / "out")) == []
     for name in reference.public_names():
         assert f'id="{name}"' in pages[name], name
-    for name in PAPERS:
-        assert "Departs from the paper" in pages[f"budgetron.{name}"], name
+    assert list(reference.lost(tmp_path / "out")) == []
     assert (tmp_path / "out" / "searchindex.js").stat().st_size > 100_000
