@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not SITE.exists(), reason="needs a checkout")
 def part(monkeypatch):
     """A module of docs/site by name."""
     monkeypatch.syspath_prepend(str(SITE))
-    for name in ("check", "conf", "reference", "sources"):
+    for name in ("check", "conf", "formulas", "reference", "sources"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     return importlib.import_module
 
@@ -173,6 +173,14 @@ def test_dead_links_and_other_hosts_are_noticed(part, tmp_path):
     (tmp_path / "page.html").unlink()
     (tmp_path / "style.css").write_text("@import 'https://example.org/a.css'; a {background: url(b.png)}")
     assert len(list(check.problems(tmp_path))) == 1
+
+
+def test_a_formula_that_stretches_without_end_is_refused(part):
+    pytest.importorskip("ziamath")
+    formulas = part("formulas")
+    assert formulas.formula(r"\sum_i \alpha_i", inline=True).startswith("<svg")
+    with pytest.raises(ValueError, match="em high"):
+        formulas.formula(r"\left| \sum_{i \ne j} b_i \right|^2", inline=False)
 
 
 def built(source, folder):
