@@ -56,18 +56,23 @@ def on_the_site(page: Path, places: dict[Path, Path], folder: Path) -> str:
 
     parts = CODE.split(page.read_text(encoding="utf-8"))
     parts[::2] = [LINK.sub(follow, text) for text in parts[::2]]
-    parts[1::2] = [INCLUDED.sub(follow, _without_missing(code, places)) for code in parts[1::2]]
+    parts[1::2] = [INCLUDED.sub(follow, _without_missing(code, page, places)) for code in parts[1::2]]
     text = "".join(part.replace("\n\n```", "\n```") if part.startswith("```") else part for part in parts)
     return TABLES.sub(lambda match: sections_of(match[1], places, folder), text)
 
 
-def _without_missing(code: str, places: dict[Path, Path]) -> str:
+def _without_missing(code: str, page: Path, places: dict[Path, Path]) -> str:
     """A toctree without its entries ``name?`` for which there is no page; other code as it is."""
     if not code.startswith("```{toctree}"):
         return code
     there = {place.with_suffix("").as_posix() for place in places.values()}
     there |= {"gallery/index"} if GALLERY.is_dir() else set()
-    return PERHAPS.sub(lambda match: f"{match[1]}\n" if match[1] in there else "", code)
+
+    def kept(match: re.Match[str]) -> str:
+        entry = os.path.normpath(places[page].parent / match[1]).replace(os.sep, "/")
+        return f"{match[1]}\n" if entry in there else ""
+
+    return PERHAPS.sub(kept, code)
 
 
 def sections_of(paper: str, places: dict[Path, Path], folder: Path) -> str:

@@ -136,14 +136,14 @@ def test_code_is_left_alone_and_missing_pages_are_left_out(part, tmp_path):
     (docs / "howto").mkdir(parents=True)
     code, tree = (
         "`[a](../../X.md)`\n\n```\n[a](../../X.md)\nb?\n```\n",
-        "```{toctree}\n\nb?\nnowhere?\n```\n",
+        "```{toctree}\n\n../b?\nb?\n```\n",
     )
     (docs / "howto" / "a.md").write_text(f"[a](../../README.md)\n{code}{tree}")
     (docs / "b.md").write_text("# b\n")
     (tmp_path / "README.md").write_text("# r\n")
     sources.collect(tmp_path / "out", root=tmp_path)
     found = (tmp_path / "out" / "howto" / "a.md").read_text()
-    assert found == f"[a](../readme.md)\n{code}" + tree.replace("b?\nnowhere?", "b")
+    assert found == f"[a](../readme.md)\n{code}" + tree.replace("../b?\nb?", "../b")
     (docs / "b.md").unlink()
     sources.collect(tmp_path / "out", root=tmp_path)
     assert not (tmp_path / "out" / "b.md").exists()
