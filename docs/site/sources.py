@@ -7,6 +7,7 @@ file that is no page leads to the file itself, and Sphinx copies it.
 
 import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -89,6 +90,8 @@ def collect(folder: Path, more: Callable[[], dict[Path, str]] = dict, root: Path
     for old in [*folder.rglob("*.md"), *(folder / "reference").rglob("*.rst")]:
         if old.relative_to(folder) not in texts:
             old.unlink()
+    if not GALLERY.is_dir():
+        shutil.rmtree(folder / "gallery", ignore_errors=True)
     for place, text in texts.items():
         path = folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
