@@ -1,6 +1,7 @@
 """Builds the site: ``python docs/site/build.py FOLDER``. Needs ``budgetron[docs]``, and no network."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -16,10 +17,12 @@ def main(folder: Path) -> int:
     from sphinx.cmd.build import main as sphinx
 
     os.environ.setdefault("MPLBACKEND", "agg")
-    source = folder.parent / f"{folder.name}-source"
+    source, trees = (folder.parent / f"{folder.name}-{name}" for name in ("source", "trees"))
     sources.collect(source, reference.reference)
+    if (folder / ".buildinfo").exists():  # what Sphinx wrote before: pages that are gone would stay
+        shutil.rmtree(folder)
     flags = ["-W", "--keep-going", "-q", "-j", "auto"]
-    done = sphinx(["-b", "html", "-c", str(HERE), *flags, str(source), str(folder)])
+    done = sphinx(["-b", "html", "-c", str(HERE), "-d", str(trees), *flags, str(source), str(folder)])
     if done:
         return done
     problems = [*check.problems(folder), *reference.lost(folder)]
