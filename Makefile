@@ -11,7 +11,7 @@ ifneq ($(wildcard ../shared/data),)
 export BUDGETRON_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test slow browser search fuzz lint format bench growth adversarial report which pictures sanitize sanitize-threads coverage stub surroundings clean
+.PHONY: demo test slow browser search fuzz lint format bench growth adversarial report which pictures sanitize sanitize-threads coverage stub surroundings docs clean
 
 demo: $(VENV)/.installed  ## several learners over a real data set
 	$(BIN)/python -m budgetron.demo
@@ -37,6 +37,9 @@ browser: $(VENV)/.developed  ## Chromium without root rights (Debian or Ubuntu),
 
 surroundings:  ## the tests of HEAD in a private folder, as another user, in the background, and on a busy machine
 	.ci/surroundings
+
+docs: $(VENV)/.documented  ## the documentation site in build/docs, with every link checked; no network is needed
+	$(BIN)/python docs/site/build.py build/docs
 
 lint: stub
 	$(BIN)/ruff check .
@@ -140,6 +143,10 @@ $(VENV)/.developed: $(VENV)/bin/python $(SOURCES) $(REPRODUCTION)
 
 $(VENV)/.benched: $(VENV)/bin/python $(SOURCES)
 	$(BIN)/pip install --quiet '.[bench]'
+	touch $@ $(VENV)/.installed
+
+$(VENV)/.documented: $(VENV)/bin/python $(SOURCES)
+	$(BIN)/pip install --quiet '.[docs]'
 	touch $@ $(VENV)/.installed
 
 clean:

@@ -25,6 +25,13 @@ class ServiceError(Exception):
     """The service refused a request, or could not be reached.
 
     ``status`` is that of the answer, or None; ``problem`` is the problem document.
+
+    Examples
+    --------
+    >>> from budgetron.client import ServiceError
+    >>> error = ServiceError("row 3 cannot be read", 400, {"row": 3})
+    >>> error.status, error.row
+    (400, 3)
     """
 
     def __init__(

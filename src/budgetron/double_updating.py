@@ -33,7 +33,14 @@ from budgetron.learners import Learner
 
 
 class DualMaintenance(Spec):
-    """Base of the ways to keep double updating within a budget."""
+    """Base of the ways to keep double updating within a budget.
+
+    Examples
+    --------
+    >>> from budgetron import DualMaintenance, DualNearest
+    >>> issubclass(DualNearest, DualMaintenance)
+    True
+    """
 
     def build(self) -> _core.DualMaintenance:
         """The native maintenance; checks the budget."""

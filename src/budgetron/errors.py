@@ -6,7 +6,18 @@ from budgetron._text import printable
 
 
 class DataError(ValueError):
-    """Data that cannot be read or learned. ``line`` and ``column``, if known, count from 1."""
+    r"""Data that cannot be read or learned. ``line`` and ``column``, if known, count from 1.
+
+    Examples
+    --------
+    >>> import io
+    >>> from budgetron import DataError, streams
+    >>> try:
+    ...     list(streams.from_svmlight(io.BytesIO(b"1 1:0.5\n1 1:x\n")))
+    ... except DataError as error:
+    ...     print(error.line, error.column)
+    2 5
+    """
 
     __module__ = "budgetron"
 
@@ -17,7 +28,21 @@ class DataError(ValueError):
 
 
 class ModelFileError(ValueError):
-    """A file that is not a model file, is damaged, or has an invalid description."""
+    """A file that is not a model file, is damaged, or has an invalid description.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from budgetron import ModelFileError, load
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
+    >>> with open(path, "wb") as file:
+    ...     _ = file.write(b"not a model")
+    >>> try:
+    ...     load(path)
+    ... except ModelFileError:
+    ...     print("refused")
+    refused
+    """
 
     __module__ = "budgetron"
 
@@ -26,7 +51,18 @@ class ModelFileError(ValueError):
 
 
 class SaveError(OSError):
-    """A file could not be written; the old file is unchanged."""
+    """A file could not be written; the old file is unchanged.
+
+    Examples
+    --------
+    >>> from budgetron import OnlineClassifier, SaveError
+    >>> model = OnlineClassifier(random_state=0).fit([[0.0], [1.0]], [0, 1])
+    >>> try:
+    ...     model.save("/no/such/folder/model.safetensors")
+    ... except SaveError:
+    ...     print("nothing was written")
+    nothing was written
+    """
 
     __module__ = "budgetron"
 

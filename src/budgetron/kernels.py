@@ -36,7 +36,17 @@ def _scale(X: Any) -> float:
 
 
 class Kernel(Spec):
-    """Base of the kernels. ``kernel(X, Z)`` is the matrix of k(x, z)."""
+    """Base of the kernels. ``kernel(X, Z)`` is the matrix of k(x, z).
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Kernel
+    >>> isinstance(Gaussian(0.5), Kernel)
+    True
+    >>> Gaussian(0.5)([[0.0], [1.0]], [[0.0]]).round(2)
+    array([[1.  ],
+           [0.61]])
+    """
 
     by_name: ClassVar[bool] = True
 
@@ -46,7 +56,7 @@ class Kernel(Spec):
         return True
 
     def gaussian_gamma(self) -> float | None:
-        """Gamma, if the kernel is exp(-gamma |x - z|^2)."""
+        """Gamma, if the kernel is ``exp(-gamma |x - z|^2)``."""
         return None
 
     def at_distance(self, delta: float) -> float | None:  # noqa: ARG002
@@ -112,7 +122,7 @@ class _WithGamma(Kernel):
 
 @dataclass
 class Gaussian(_WithGamma):
-    """k(x, z) = exp(-gamma |x - z|^2).
+    """``k(x, z) = exp(-gamma |x - z|^2)``.
 
     The papers write a width sigma: gamma = 1 / (2 sigma^2), see :meth:`of_width`. Distances are computed
     from dot products, as in scikit-learn. Centre a feature whose mean is large compared with its spread.
@@ -141,7 +151,7 @@ class Gaussian(_WithGamma):
 
     @classmethod
     def of_width(cls, sigma: float) -> Self:
-        """The kernel of width sigma, exp(-|x - z|^2 / (2 sigma^2))."""
+        """The kernel of width sigma, ``exp(-|x - z|^2 / (2 sigma^2))``."""
         sigma = _check.positive(cls.__name__, "sigma", sigma)
         if not 1e-150 <= sigma <= 1e150:
             raise ValueError(f"{cls.__name__}: sigma must lie between 1e-150 and 1e150, got {sigma!r}.")
@@ -169,7 +179,7 @@ class Gaussian(_WithGamma):
 
 @dataclass
 class Laplacian(_WithGamma):
-    """k(x, z) = exp(-gamma |x - z|_1).
+    """``k(x, z) = exp(-gamma |x - z|_1)``.
 
     Parameters
     ----------
@@ -178,7 +188,7 @@ class Laplacian(_WithGamma):
 
     Departs from the paper
     ----------------------
-    The papers write exp(-|x - z|_1 / sigma): gamma = 1 / sigma.
+    The papers write ``exp(-|x - z|_1 / sigma)``: gamma = 1 / sigma.
 
     Examples
     --------

@@ -28,7 +28,15 @@ _FIRST = "widened.from"  # in the state of a model that was widened
 
 
 class Learner(Spec):
-    """Base of the learners."""
+    """Base of the learners.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Learner, rbp
+    >>> learner = rbp(Gaussian("auto"), budget=50)
+    >>> isinstance(learner, Learner), learner.kernel
+    (True, Gaussian(gamma='auto'))
+    """
 
     @property
     def probabilistic(self) -> bool:

@@ -14,7 +14,16 @@ from budgetron._spec import Spec
 
 
 class Loss(Spec):
-    """Base of the losses."""
+    """Base of the losses.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, Logistic, Loss, ogd
+    >>> isinstance(Logistic(), Loss)
+    True
+    >>> ogd(Gaussian(0.5), loss=Logistic()).rule.loss
+    Logistic()
+    """
 
     by_name: ClassVar[bool] = True
 
@@ -123,7 +132,7 @@ class Squared(Loss):
 
 @dataclass
 class Absolute(Loss):
-    """|f - y|; slope 0 at the kink f = y.
+    """``|f - y|``; slope 0 at the kink f = y.
 
     Departs from the paper
     ----------------------
@@ -142,7 +151,7 @@ class Absolute(Loss):
 
 @dataclass
 class EpsilonInsensitive(Loss):
-    """max(0, |f - y| - epsilon); slope 0 at the kinks |f - y| = epsilon.
+    """``max(0, |f - y| - epsilon)``; slope 0 at the kinks ``|f - y| = epsilon``.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from budgetron.vector_rules import Kalman, VectorRule
 class Mapped(Learner):
     """The rules of the papers on f(x) = w'z(x), z an explicit feature map (Lu et al. 2016, Algorithm 1).
 
-    (shrink, beta) = rule(f(x), y, |z|^2);  w <- shrink * w + beta z(x): time and memory do
+    ``(shrink, beta) = rule(f(x), y, |z|^2);  w <- shrink * w + beta z(x)``: time and memory do
     not grow with the stream. A :class:`VectorRule` steps in a direction of its own instead.
 
     Parameters

@@ -14,7 +14,14 @@ from budgetron.losses import Hinge, Loss, Squared
 
 
 class Rule(Spec):
-    """Base of the rules."""
+    """Base of the rules.
+
+    Examples
+    --------
+    >>> from budgetron import PA, Rule
+    >>> isinstance(PA(C=0.5), Rule)
+    True
+    """
 
     ranges_for_targets: ClassVar[Ranges] = {}
     """Further ``ranges`` in regression; those of a size are for targets of variance about 1."""

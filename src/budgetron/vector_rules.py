@@ -18,7 +18,16 @@ from budgetron.rules import loss_for_labels, loss_for_targets
 
 
 class VectorRule(Spec):
-    """Base of the rules for explicit features."""
+    """Base of the rules for explicit features.
+
+    Examples
+    --------
+    >>> from budgetron import AROW, Identity, Mapped, OnlineClassifier, VectorRule
+    >>> isinstance(AROW(), VectorRule)
+    True
+    >>> OnlineClassifier(Mapped(Identity(), AROW())).fit([[0.0], [1.0]], [0, 1]).predict([[1.0]])
+    array([1])
+    """
 
     def for_labels(self) -> _core.VectorRule:
         """The native rule for classification; checks the parameters."""

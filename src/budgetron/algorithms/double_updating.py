@@ -9,6 +9,8 @@ from budgetron.kernels import Kernel
 def duol(kernel: Kernel, *, C: float = 1.0, rho: float = 0.0) -> DoubleUpdating:
     """Double updating online learning (Zhao, Hoi & Jin 2011), for two classes.
 
+    :doc:`The mathematics beside the code </mathematics/duol>`.
+
     Parameters
     ----------
     kernel, C, rho
@@ -36,6 +38,8 @@ def bduol(
     maintenance: type[DualMaintenance] = DualNearest,
 ) -> DoubleUpdating:
     """Budgeted double updating (Zhao & Hoi 2012, Algorithm 1), for two classes.
+
+    :doc:`The mathematics beside the code </mathematics/bduol>`.
 
     Parameters
     ----------

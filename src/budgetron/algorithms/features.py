@@ -20,6 +20,8 @@ def fogd(
 ) -> Learner:
     """Fourier online gradient descent (Lu et al. 2016, Algorithm 1).
 
+    :doc:`The mathematics beside the code </mathematics/fogd>`.
+
     Parameters
     ----------
     kernel : Gaussian, Laplacian or Spectrum

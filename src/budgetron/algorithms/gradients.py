@@ -24,6 +24,8 @@ def ogd(
 ) -> Kernelized:
     """Kernel online gradient descent (Zhao et al. 2012, Eq. 2).
 
+    :doc:`The mathematics beside the code </mathematics/ogd>`.
+
     Parameters
     ----------
     kernel, eta, lam, loss, epsilon
@@ -47,6 +49,8 @@ def norma(
     kernel: Kernel, *, eta: float = 0.1, nu: float = 0.5, lam: float = 0.0, epsilon: float = 0.1
 ) -> Kernelized:
     """NORMA for regression (Kivinen et al. 2004): gradient steps with a tube whose width adapts.
+
+    :doc:`The mathematics beside the code </mathematics/norma>`.
 
     Parameters
     ----------
@@ -79,6 +83,8 @@ def bogd(
     reading: Literal["definition", "program"] = "definition",
 ) -> Kernelized:
     """Bounded OGD with uniform sampling (Zhao et al. 2012, Algorithm 1).
+
+    :doc:`The mathematics beside the code </mathematics/bogd>`.
 
     Parameters
     ----------
@@ -122,6 +128,8 @@ def bogd_pp(
 ) -> Kernelized:
     """Bounded OGD with sampling by weight, BOGD++ (Zhao et al. 2012, Algorithm 1 with Eq. 16).
 
+    :doc:`The mathematics beside the code </mathematics/bogd_pp>`.
+
     Parameters
     ----------
     kernel, budget, eta, lam, cap, loss, epsilon
@@ -154,6 +162,8 @@ def nogd(
 
     Kernel OGD until the budget is full; then the rank-r Nystrom map of those support vectors, here in
     the equivalent form of a projection on the leading eigenvectors of their Gram matrix.
+
+    :doc:`The mathematics beside the code </mathematics/nogd>`.
 
     Parameters
     ----------

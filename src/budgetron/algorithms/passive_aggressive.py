@@ -12,6 +12,8 @@ from budgetron.rules import PA
 def pa(kernel: Kernel, *, C: float = 1.0, epsilon: float = 0.1) -> Kernelized:
     """Passive-Aggressive PA-I (Crammer et al. 2006): the smallest step that makes the loss 0, at most C.
 
+    :doc:`The mathematics beside the code </mathematics/pa>`.
+
     Parameters
     ----------
     kernel, C, epsilon
@@ -33,6 +35,8 @@ def pa(kernel: Kernel, *, C: float = 1.0, epsilon: float = 0.1) -> Kernelized:
 
 def bpa_s(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1) -> Kernelized:
     """Budgeted PA, simple (Wang & Vucetic 2010): only the new vector absorbs the removed one.
+
+    :doc:`The mathematics beside the code </mathematics/bpa_s>`.
 
     Parameters
     ----------
@@ -60,6 +64,8 @@ def bpa_nn(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1)
 
     Wang & Vucetic 2010. The neighbour is the one nearest to the removed support vector.
 
+    :doc:`The mathematics beside the code </mathematics/bpa_nn>`.
+
     Parameters
     ----------
     kernel, budget, C, epsilon
@@ -81,6 +87,8 @@ def bpa_nn(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1)
 
 def bpa_p(kernel: Kernel, *, budget: int, C: float = 1.0, epsilon: float = 0.1) -> Kernelized:
     """Budgeted PA, projection (Wang & Vucetic 2010): all others absorb the removed one.
+
+    :doc:`The mathematics beside the code </mathematics/bpa_p>`.
 
     Parameters
     ----------

@@ -22,6 +22,8 @@ from budgetron.rules import MarginPerceptron, Perceptron
 def perceptron(kernel: Kernel, *, eta: float | None = None, epsilon: float = 0.1) -> Kernelized:
     """The kernel Perceptron (Orabona et al. 2008, Algorithm 1): every mistake becomes a support vector.
 
+    :doc:`The mathematics beside the code </mathematics/perceptron>`.
+
     Parameters
     ----------
     kernel : Kernel
@@ -44,6 +46,8 @@ def perceptron(kernel: Kernel, *, eta: float | None = None, epsilon: float = 0.1
 
 def stoptron(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float = 0.1) -> Kernelized:
     """The Perceptron that stops learning when the budget is full (Orabona et al. 2008, Sec. 5).
+
+    :doc:`The mathematics beside the code </mathematics/stoptron>`.
 
     Parameters
     ----------
@@ -68,6 +72,8 @@ def stoptron(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: 
 
 def rbp(kernel: Kernel, *, budget: int, eta: float | None = None, epsilon: float = 0.1) -> Kernelized:
     """The Randomized Budget Perceptron: a random support vector is removed (Cesa-Bianchi et al. 2006).
+
+    :doc:`The mathematics beside the code </mathematics/rbp>`.
 
     Parameters
     ----------
@@ -100,6 +106,8 @@ def forgetron(
 
     Updates when y f(x) <= 0, so also at f(x) = 0; see :class:`~budgetron.Forget`.
 
+    :doc:`The mathematics beside the code </mathematics/forgetron>`.
+
     Parameters
     ----------
     kernel, budget
@@ -130,6 +138,8 @@ def forgetron(
 
 def budget_perceptron(kernel: Kernel, *, budget: int, eta: float | None = None) -> Kernelized:
     """The Budget Perceptron: the most redundant one is removed (Crammer et al. 2003). Classification only.
+
+    :doc:`The mathematics beside the code </mathematics/budget_perceptron>`.
 
     Parameters
     ----------
@@ -167,6 +177,8 @@ def projectron(
     at most eta is projected on the span. Give ``budget`` to append until the budget is full and project
     from then on, ``eta`` for a fixed threshold, or ``U`` for the threshold of Eq. 13.
 
+    :doc:`The mathematics beside the code </mathematics/projectron>`.
+
     Parameters
     ----------
     kernel : Kernel
@@ -200,6 +212,8 @@ def projectron_pp(
     """The Projectron++ (Orabona et al. 2008, Sec. 4.1); ``eta`` is the projection threshold.
 
     Margin errors are projected as well. Classification only. The arguments are those of :func:`projectron`.
+
+    :doc:`The mathematics beside the code </mathematics/projectron_pp>`.
 
     Parameters
     ----------

@@ -17,6 +17,8 @@ from budgetron.rules import SGD
 def sgd(kernel: Kernel, *, lam: float = 1e-3, loss: Loss | None = None) -> Kernelized:
     """Kernel stochastic gradient descent, Pegasos for the hinge loss (Le et al. 2016, Algorithm 1).
 
+    :doc:`The mathematics beside the code </mathematics/sgd>`.
+
     Parameters
     ----------
     kernel, lam, loss
@@ -38,6 +40,8 @@ def sgd(kernel: Kernel, *, lam: float = 1e-3, loss: Loss | None = None) -> Kerne
 
 def avm(kernel: Kernel, *, delta: float, lam: float = 1e-3, loss: Loss | None = None) -> Kernelized:
     """The approximation vector machine: SGD with support vectors farther apart than delta (Le et al. 2017).
+
+    :doc:`The mathematics beside the code </mathematics/avm>`.
 
     Parameters
     ----------
@@ -74,6 +78,8 @@ def bsgd(
 ) -> Kernelized:
     """Budgeted SGD (Wang, Crammer & Vucetic 2012; Le et al. 2016, Algorithm 2).
 
+    :doc:`The mathematics beside the code </mathematics/bsgd>`.
+
     Parameters
     ----------
     kernel, budget
@@ -109,6 +115,8 @@ def nbsgd(
     maintenance: Callable[[int], Budget] = RemoveSmallest,
 ) -> Kernelized:
     """Nonparametric budgeted SGD (Le et al. 2016, Algorithm 3): the number of support vectors may grow.
+
+    :doc:`The mathematics beside the code </mathematics/nbsgd>`.
 
     Parameters
     ----------

@@ -23,7 +23,14 @@ class BuildContext:
 
 
 class Budget(Spec):
-    """Base of the budgets: how a new term joins f."""
+    """Base of the budgets: how a new term joins f.
+
+    Examples
+    --------
+    >>> from budgetron import Budget, Swap
+    >>> isinstance(Swap(100), Budget), Swap(100).budget
+    (True, 100)
+    """
 
     needs_distances: ClassVar[bool] = False
     """Whether it measures distances in feature space, which only a positive semidefinite kernel has."""

@@ -15,7 +15,16 @@ from budgetron.budgets._budget import Budget, BuildContext
 
 
 class Maintained(Budget):
-    """Base of the budgets that :class:`Sometimes` can hold."""
+    """Base of the budgets that :class:`Sometimes` can hold.
+
+    Examples
+    --------
+    >>> from budgetron import Maintained, Merge, Sometimes
+    >>> issubclass(Merge, Maintained)
+    True
+    >>> Sometimes(Merge(100), beta=500.0)
+    Sometimes(inner=Merge(budget=100), beta=500.0)
+    """
 
     def build(self, context: BuildContext) -> _core.Maintained:
         raise NotImplementedError

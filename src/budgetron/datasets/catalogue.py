@@ -42,6 +42,13 @@ class DataSet:
         The keys of the papers that use it, with the numbers of their tables.
     note : str
         Further remarks.
+
+    Examples
+    --------
+    >>> from budgetron import datasets
+    >>> found = datasets.describe("ijcnn1")
+    >>> found.task, found.columns, found.classes
+    ('binary', 22, 2)
     """
 
     name: str
@@ -87,7 +94,14 @@ class DataSet:
 
 
 def names(*, folder: Folder = None) -> list[str]:
-    """The names of all data sets: those of the papers, and those with a file in the data folder."""
+    """The names of all data sets: those of the papers, and those with a file in the data folder.
+
+    Examples
+    --------
+    >>> from budgetron import datasets
+    >>> "ijcnn1" in datasets.names()
+    True
+    """
     return sorted({*_catalogue(), *found(folder)})
 
 

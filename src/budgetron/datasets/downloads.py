@@ -40,6 +40,11 @@ def fetch(
         Whether to refuse a file with unexpected rows.
     folder : path, optional
         The data folder; by default ``BUDGETRON_DATA`` or the user's cache.
+
+    Examples
+    --------
+    >>> from budgetron import datasets
+    >>> paths = datasets.fetch("a9a")  # doctest: +SKIP
     """
     entry = describe(name, folder=folder)
     parts = (part,) if part else tuple(entry.files) or entry.parts

@@ -42,7 +42,18 @@ def load(name: str, part: str | None = None, *, folder: folders.Folder = None) -
 
 
 def files(name: str, part: str | None = None, *, folder: folders.Folder = None) -> list[Path]:
-    """The files that `load` reads, in order. Use them to stream data that does not fit into memory."""
+    r"""The files that `load` reads, in order. Use them to stream data that does not fit into memory.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from budgetron import datasets
+    >>> folder = tempfile.mkdtemp()
+    >>> with open(os.path.join(folder, "mine.svm"), "w") as file:
+    ...     _ = file.write("1 1:0.5\n-1 2:1\n")
+    >>> [path.name for path in datasets.files("mine", folder=folder)]
+    ['mine.svm']
+    """
     entry = describe(name, folder=folder)
     local = folders.found(folder).get(entry.name, {})
     every = ("whole",) if "whole" in local else tuple(each for each in ("train", "test") if each in local)
@@ -63,6 +74,16 @@ def digest(X: Matrix, y: Any, task: str | None = None) -> str:
 
     It covers the nonzero columns of each row, their values as float64, and the labels. Class labels count
     by their rank, since some copies of a data set have -1 and +1 where others have 1 and 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from budgetron import datasets
+    >>> X = np.eye(2)
+    >>> datasets.digest(X, [-1, 1]) == datasets.digest(X, [1, 2])  # labels count by their rank
+    True
+    >>> datasets.digest(X, [-1, 1]) == datasets.digest(2 * X, [-1, 1])
+    False
     """
     X = sparse.csr_matrix(X, dtype=np.float64, copy=True)
     X.sum_duplicates()

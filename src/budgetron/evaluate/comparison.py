@@ -38,6 +38,14 @@ class Row:
         The number of support vectors at the end, and the processor time of the pass.
     metrics : dict
         The metrics of all rows by name; None if one is undefined on a permutation.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, datasets, evaluate, rbp, stoptron
+    >>> learners = {f.__name__: f(Gaussian(1.0), budget=20) for f in (rbp, stoptron)}
+    >>> result = evaluate.compare(learners, datasets.synthetic(300, seed=0), permutations=2)
+    >>> [row.name for row in result.rows if row.best]
+    ['rbp']
     """
 
     name: str
@@ -69,6 +77,16 @@ class Comparison:
         The runs of each learner, by name; one run per permutation.
     seed : int
         Permutation i comes from ``numpy.random.default_rng(seed + i)``.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, datasets, evaluate, rbp, stoptron
+    >>> learners = {f.__name__: f(Gaussian(1.0), budget=20) for f in (rbp, stoptron)}
+    >>> result = evaluate.compare(learners, datasets.synthetic(300, seed=0), permutations=2)
+    >>> sorted(result.records), len(result.records["rbp"])
+    (['rbp', 'stoptron'], 2)
+    >>> evaluate.Comparison.from_dict(result.as_dict()).rows == result.rows
+    True
     """
 
     task: str

@@ -36,6 +36,14 @@ class Candidate:
 
     ``error`` is the share of mistakes, or the mean squared error. It is infinite if a row was refused.
     ``parameters`` is empty for the learner as it was given.
+
+    Examples
+    --------
+    >>> from budgetron import datasets, evaluate
+    >>> found = evaluate.tune("rbp", datasets.synthetic(300, seed=0), budget=20, candidates=4)
+    >>> best, *others = found.candidates
+    >>> best.rows, all(other.rows <= best.rows for other in others)
+    (300, True)
     """
 
     parameters: Mapping[str, float]
@@ -62,6 +70,14 @@ class Tuning:
     gap, gap_error : float
         How much larger the error of the runner-up is on the rows that both learned, and the standard error
         of that difference. A gap below twice its standard error says that the two are about equal.
+
+    Examples
+    --------
+    >>> from budgetron import OnlineClassifier, datasets, evaluate
+    >>> found = evaluate.tune("rbp", datasets.synthetic(300, seed=0), budget=20, candidates=4)
+    >>> len(found.candidates)
+    4
+    >>> model = OnlineClassifier(found.learner, random_state=0)
     """
 
     learner: Learner

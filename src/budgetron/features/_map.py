@@ -22,6 +22,14 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
 
     A map is a description, which :class:`~budgetron.Mapped` builds and learns on, and a transformer:
     ``fit(X).transform(X)`` gives z(x) for every row. Fitting does not change what the description says.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from budgetron import FeatureMap, Gaussian, RandomFourier
+    >>> z = RandomFourier(Gaussian(0.5), components=2000).fit(np.zeros((1, 2)))
+    >>> isinstance(z, FeatureMap), z.transform([[0.0, 1.0]]).shape
+    (True, (1, 4000))
     """
 
     @property

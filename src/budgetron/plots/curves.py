@@ -25,7 +25,17 @@ QUESTIONS = {
 
 @dataclass
 class Line:
-    """A curve: the mean and the standard deviation at each x."""
+    """A curve: the mean and the standard deviation at each x.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from budgetron import plots
+    >>> mean = np.array([0.3, 0.2, 0.1])
+    >>> line = plots.Line("mine", np.array([1, 2, 4]), mean, 0.1 * mean)
+    >>> plots.curves([line]).get_lines()[0].get_label()
+    'mine'
+    """
 
     name: str
     x: npt.NDArray[Any]
@@ -38,6 +48,15 @@ def error_against_rows(source: Source, ax: Any = None) -> Any:
 
     ``source`` is a `Comparison`, the records of a run, or a dict of name to records. The bands show one
     standard deviation over the permutations.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, datasets, evaluate, plots, rbp
+    >>> rows = datasets.synthetic(300, seed=0)
+    >>> result = evaluate.compare({"rbp": rbp(Gaussian(1.0), budget=20)}, rows, permutations=2, every=100)
+    >>> ax = plots.error_against_rows(result)
+    >>> ax.get_xlabel()
+    'rows'
     """
     runs = _runs(source)
     scale, label = _measure(next(iter(runs.values()))[0][0].mistakes is not None)
@@ -54,6 +73,15 @@ def window_against_rows(source: Source, metric: str = "rate", ax: Any = None) ->
     ``source`` is as for `error_against_rows`. The metric is "rate", the mistakes in percent or the mean
     squared error, or the name of a metric in the records, such as "kappa". Where it is undefined, the line
     has a gap.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, datasets, evaluate, plots, rbp
+    >>> rows = datasets.synthetic(300, seed=0)
+    >>> learners = {"rbp": rbp(Gaussian(1.0), budget=20)}
+    >>> result = evaluate.compare(learners, rows, permutations=2, every=100, window=100)
+    >>> plots.window_against_rows(result).get_ylabel()
+    'mistakes, % of rows, last 100 rows'
     """
     runs = _runs(source)
     records = [record for each in runs.values() for run in each for record in run]
@@ -74,6 +102,14 @@ def support_vectors_against_rows(source: Source, ax: Any = None) -> Any:
     """Plot the number of support vectors; ``source`` is as for `error_against_rows`.
 
     A learner that never has any is not drawn.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, datasets, evaluate, plots, rbp
+    >>> rows = datasets.synthetic(300, seed=0)
+    >>> result = evaluate.compare({"rbp": rbp(Gaussian(1.0), budget=20)}, rows, permutations=2, every=100)
+    >>> plots.support_vectors_against_rows(result).get_ylabel()
+    'support vectors'
     """
     lines = [line if line.mean.any() else _nothing(line) for line in over_rows(source, "support_vectors")]
     ax = curves(lines, ax, from_zero=True)
@@ -87,6 +123,17 @@ def error_against_budget(comparisons: Mapping[int, Comparison], ax: Any = None) 
     """Plot the error after the pass against the budget, from a dict of budget to `Comparison`.
 
     A learner that is in only one comparison, such as one without a budget, becomes a horizontal line.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, datasets, evaluate, plots, rbp
+    >>> rows = datasets.synthetic(300, seed=0)
+    >>> results = {
+    ...     budget: evaluate.compare({"rbp": rbp(Gaussian(1.0), budget=budget)}, rows, permutations=2)
+    ...     for budget in (10, 20)
+    ... }
+    >>> plots.error_against_budget(results).get_xlabel()
+    'budget'
     """
     by_budget = _by_budget(comparisons)
     scale, label = _measure(next(iter(by_budget.values())).task == "classification")
@@ -108,6 +155,14 @@ def error_against_time(source: Comparison | Mapping[int, Comparison], ax: Any = 
     """Plot the error after the pass against its seconds. The best learners are at the lower left.
 
     ``source`` is a `Comparison`, or a dict of budget to `Comparison`. A line connects the budgets.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, datasets, evaluate, plots, rbp
+    >>> rows = datasets.synthetic(300, seed=0)
+    >>> result = evaluate.compare({"rbp": rbp(Gaussian(1.0), budget=20)}, rows, permutations=2)
+    >>> plots.error_against_time(result).get_xlabel()
+    'seconds'
     """
     by_budget = {0: source} if isinstance(source, Comparison) else _by_budget(source)
     scale, label = _measure(next(iter(by_budget.values())).task == "classification")
@@ -126,6 +181,14 @@ def overview(comparison: Comparison) -> Any:
 
     These are the error of all rows so far, the error and kappa of the last rows if the records have them,
     the support vectors if there are any, and the error against the time.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, datasets, evaluate, plots, rbp
+    >>> rows = datasets.synthetic(300, seed=0)
+    >>> result = evaluate.compare({"rbp": rbp(Gaussian(1.0), budget=20)}, rows, permutations=2, every=100)
+    >>> len(plots.overview(result).axes)
+    5
     """
     records = [record for runs in comparison.records.values() for run in runs for record in run]
     panels: list[Callable[[Any], Any]] = [partial(error_against_rows, comparison)]
@@ -151,7 +214,17 @@ def overview(comparison: Comparison) -> Any:
 
 
 def over_rows(source: Source, what: str = "rate", scale: float = 1.0) -> list[Line]:
-    """Lines for `curves`: an attribute of the records ("rate", "seconds", ...) against rows."""
+    """Lines for `curves`: an attribute of the records ("rate", "seconds", ...) against rows.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, datasets, evaluate, plots, rbp
+    >>> rows = datasets.synthetic(300, seed=0)
+    >>> result = evaluate.compare({"rbp": rbp(Gaussian(1.0), budget=20)}, rows, permutations=2, every=100)
+    >>> [line] = plots.over_rows(result, "support_vectors")
+    >>> line.x, line.mean
+    (array([100, 200, 300]), array([20., 20., 20.]))
+    """
     return [_over_rows(name, each, what, scale) for name, each in _runs(source).items()]
 
 
@@ -168,6 +241,15 @@ def curves(
     ``marked`` draws a marker at each point. ``from_zero`` starts the vertical axis at 0. ``named=False``
     omits the names beside the lines, for figures whose axes share a legend. A line without points draws
     nothing, but uses up a colour.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from budgetron import plots
+    >>> x, mean = np.array([50, 100, 200]), np.array([0.3, 0.2, 0.1])
+    >>> ax = plots.curves([plots.Line("mine", x, mean, 0.1 * mean)], marked=True, from_zero=True)
+    >>> float(ax.get_ylim()[0])
+    0.0
     """
     ax = style.axes(ax)
     for line, look in zip(lines, style.styles(), strict=False):

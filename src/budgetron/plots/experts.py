@@ -30,6 +30,14 @@ def experts(model: Any, stream: Any, *, classes: Any = None, every: int = 200) -
     -------
     Figure
         Two axes: the weights, and the mean losses so far.
+
+    Examples
+    --------
+    >>> from budgetron import OnlineClassifier, datasets, plots
+    >>> model = OnlineClassifier(random_state=0)
+    >>> figure = plots.experts(model, datasets.synthetic(400, seed=0), every=100)
+    >>> [ax.get_ylabel() for ax in figure.axes]
+    ['weight', 'log loss so far']
     """
     rows, weights, losses = [], [], []
     more = {} if classes is None else {"classes": classes}

@@ -40,6 +40,13 @@ class Block:
         The time of each row, in seconds since 1970.
     ids : array of str or None
         The name of each row.
+
+    Examples
+    --------
+    >>> from budgetron import streams
+    >>> first, second = streams.from_arrays([[0.0], [1.0], [2.0]], [0, 1, 0], rows=2)
+    >>> second.start, second.X.ravel(), second.y
+    (2, array([2.]), array([0]))
     """
 
     X: Matrix
@@ -73,6 +80,16 @@ class Transform(ABC):
     Each row is transformed with what was learned from the rows before it, and then learned itself. So the
     result does not depend on how the rows are divided into blocks. The constructor's parameters are
     attributes of the same names.
+
+    Examples
+    --------
+    >>> from budgetron import streams
+    >>> transform = streams.Standardise()
+    >>> isinstance(transform, streams.Transform)
+    True
+    >>> [block] = streams.from_arrays([[0.0], [2.0], [4.0]], [0, 1, 0]).through(transform)
+    >>> block.X.ravel().round(1)  # each row is scaled by the rows before it
+    array([0., 0., 3.])
     """
 
     @property
@@ -98,7 +115,15 @@ class Transform(ABC):
 
 
 class Stream(ABC):
-    """An iterable of blocks. It can be iterated again unless its source is a pipe."""
+    """An iterable of blocks. It can be iterated again unless its source is a pipe.
+
+    Examples
+    --------
+    >>> from budgetron import streams
+    >>> stream = streams.from_arrays([[0.0], [1.0], [2.0]], [0, 1, 0], rows=2)
+    >>> [block.start for block in stream], [block.start for block in stream.skip(1)]
+    ([0, 2], [1])
+    """
 
     rows: int
     first: int = 0

@@ -126,6 +126,13 @@ class MinMax(Scaling):
 
     A new smallest or largest value becomes less than 0 or more than 1. Sparse rows are divided by the
     largest absolute value, so that 0 stays 0.
+
+    Examples
+    --------
+    >>> from budgetron import streams
+    >>> [block] = streams.from_arrays([[0.0], [4.0], [1.0], [8.0]], [0, 1, 0, 1]).through(streams.MinMax())
+    >>> block.X.ravel()
+    array([0.  , 0.  , 0.25, 2.  ])
     """
 
     _dense = _core.Range

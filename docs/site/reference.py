@@ -1,0 +1,149 @@
+"""Writes the pages of the reference: one for every public name, and an index by kind.
+
+The public names are those of ``budgetron``, and those of its modules that a user imports by name, such as
+``budgetron.evaluate``. There is no list to keep: a new name gets its page with the next build.
+"""
+
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import budgetron
+from budgetron import _exports
+
+HIDDEN = {"cli", "demo", "serve", "__main__"}  # commands, not for import
+KINDS = {  # titles of the index, and the modules whose names stand there
+    "Estimators": ("estimators", "one_by_one", "parallel", "merging"),
+    "Algorithms": ("algorithms",),
+    "Learners": ("learners", "mapped", "double_updating", "scaled", "stacked", "automatic"),
+    "Kernels": ("kernels",),
+    "Losses": ("losses",),
+    "Rules": ("rules", "vector_rules"),
+    "Budgets": ("budgets",),
+    "Feature maps": ("features",),
+}
+SECTION = "Departs from the paper"
+OTHER = "Records, files and errors"
+BASES = "BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, Exception, tuple, str, object"
+
+
+def top_level() -> dict[str, str]:
+    """The names of ``budgetron``, each with the title it stands under."""
+    homes = _exports._homes("budgetron")
+    titles = {module: title for title, modules in KINDS.items() for module in modules}
+    return {name: titles.get(home.split(".")[1], OTHER) for name, home in sorted(homes.items())}
+
+
+def of_modules() -> dict[str, list[str]]:
+    """The modules that are imported by name, each with its public names."""
+    exported = {home.split(".")[1] for home in _exports._homes("budgetron").values()} - {"streams"}
+    found = {}
+    for module in pkgutil.iter_modules(budgetron.__path__):
+        name = module.name
+        if not name.startswith("_") and name not in HIDDEN | exported | {"model_files", "serialization"}:
+            found[name] = _public(import_module(f"budgetron.{name}"))
+    return {name: names for name, names in sorted(found.items()) if names}
+
+
+def _public(module: object) -> list[str]:
+    """The names of ``__all__``, or of the classes and functions that are defined in the module."""
+    if listed := getattr(module, "__all__", None):
+        return sorted(listed)
+    return sorted(
+        name
+        for name, member in vars(module).items()
+        if not name.startswith("_")
+        and (inspect.isclass(member) or inspect.isfunction(member))
+        and member.__module__ == module.__name__  # type: ignore[attr-defined]
+    )
+
+
+def public_names() -> list[str]:
+    """Every public name with its full path."""
+    inside = [f"budgetron.{module}.{name}" for module, names in of_modules().items() for name in names]
+    return [*(f"budgetron.{name}" for name in top_level()), *inside]
+
+
+def member(path: str) -> object:
+    """What a full path names."""
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)
+
+
+def page(path: str) -> str:
+    """The page of one name, as reStructuredText."""
+    module, _, name = path.rpartition(".")
+    directive, options = "autofunction", ""
+    if inspect.isclass(member(path)):
+        directive, options = "autoclass", f"   :members:\n   :inherited-members: {BASES}\n"
+    elif not callable(member(path)):
+        directive = "autodata"
+    return f"{name}\n{'=' * len(name)}\n\n.. currentmodule:: {module}\n\n.. {directive}:: {path}\n{options}"
+
+
+def kinds() -> dict[str, list[str]]:
+    """The titles of the index, each with the full paths that stand under it."""
+    found: dict[str, list[str]] = {title: [] for title in (*KINDS, OTHER)}
+    for name, title in top_level().items():
+        found[title].append(f"budgetron.{name}")
+    for module, names in of_modules().items():
+        found[f"budgetron.{module}"] = [f"budgetron.{module}.{name}" for name in names]
+    return {title: paths for title, paths in found.items() if paths}
+
+
+def table(paths: list[str]) -> list[str]:
+    """The names, each with the first line of its docstring."""
+    lines = [".. list-table::", "   :widths: 30 70", ""]
+    for path in paths:
+        summary = (inspect.getdoc(member(path)) or "").partition("\n")[0]
+        lines += [f"   * - :py:obj:`~{path}`", f"     - {summary}"]
+    return [*lines, ""]
+
+
+def heading(title: str, line: str) -> list[str]:
+    """A title and the line under it."""
+    return [title, line * len(title), ""]
+
+
+def kind(title: str, paths: list[str]) -> str:
+    """The page of one kind: the docstring of the module if it is one, and a table."""
+    lines = heading(title, "=")
+    if title.startswith("budgetron."):
+        lines += [f".. automodule:: {title}", "   :no-members:", ""]
+    entries = [f"   {path}" for path in paths]
+    return "\n".join([*lines, *table(paths), ".. toctree::", "   :hidden:", "", *entries, ""])
+
+
+def slug(title: str) -> str:
+    """The file name of a kind."""
+    return title.lower().replace(" ", "_").replace(",", "")
+
+
+def index() -> str:
+    """The index of the reference."""
+    lines = [*heading("Reference", "="), "Every public name, by kind.", ""]
+    for title, paths in kinds().items():
+        lines += [*heading(title, "-"), *table(paths)]
+    entries = [f"   {slug(title)}" for title in kinds()]
+    return "\n".join([*lines, ".. toctree::", "   :hidden:", "", *entries, ""])
+
+
+def reference() -> dict[Path, str]:
+    """All pages, by their places on the site."""
+    texts = {Path("reference") / f"{path}.rst": page(path) for path in public_names()}
+    texts |= {
+        Path("reference") / f"{slug(title)}.rst": kind(title, paths) for title, paths in kinds().items()
+    }
+    return texts | {Path("reference/index.rst"): index()}
+
+
+def lost(site: Path) -> Iterator[str]:
+    """Names whose built page lacks the section that their docstring has: a parser may drop it silently."""
+    for path in public_names():
+        built = site / "reference" / f"{path}.html"
+        if SECTION in (inspect.getdoc(member(path)) or "") and SECTION not in built.read_text(
+            encoding="utf-8"
+        ):
+            yield f"reference/{path}.html: the section {SECTION!r} is lost."
