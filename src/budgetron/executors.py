@@ -13,7 +13,16 @@ TRIES = 3
 
 
 def checked(owner: str, executor: Any) -> Executor | None:
-    """The executor, or None."""
+    """The executor, or None; anything else is refused.
+
+    Examples
+    --------
+    >>> from budgetron import executors
+    >>> executors.checked("compare", 4)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    TypeError: compare: executor must be an executor of concurrent.futures, such as ProcessPoolExecutor(), ...
+    """
     if executor is None or isinstance(executor, Executor):
         return executor
     hint = "client.get_executor()" if hasattr(executor, "get_executor") else "ProcessPoolExecutor()"
@@ -36,6 +45,14 @@ def results(
     of a Dask cluster once. The tasks of a worker that is lost are submitted again; if the executor takes no
     more, or the worker is lost again and again, they run here. If a task fails, those that have not started
     are cancelled, and its error is raised. The executor stays open.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> from budgetron import executors
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     executors.results(pool, pow, 2, [(3,), (4,)])
+    [8, 16]
     """
     found: dict[int, T] = {}
     there = _scattered(executor, shared)
