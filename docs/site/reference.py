@@ -26,7 +26,10 @@ KINDS = {  # titles of the index, and the modules whose names stand there
 }
 SECTION = "Departs from the paper"
 OTHER = "Records, files and errors"
-BASES = "BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, Exception, tuple, str, object"
+BASES = (
+    "BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin, Exception, tuple, str, object, "
+    "MiniBatchClassifier, MiniBatchRegressor, Transformer, Base"
+)
 
 
 def top_level() -> dict[str, str]:

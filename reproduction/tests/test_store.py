@@ -124,7 +124,7 @@ def test_threads_write_whole_lines(tmp_path):
         gate.wait()
         return Outcome(float(i), 0.0)
 
-    Store(path).outcomes([Job({"i": i}, lambda i=i: run(i)) for i in range(40)], threads=4)
+    Store(path).outcomes([Job({"i": i}, lambda i=i: run(i)) for i in range(40)], workers=4)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert sorted(line["job"]["i"] for line in lines) == list(range(40))
 

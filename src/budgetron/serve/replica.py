@@ -123,6 +123,8 @@ class Replica(Model):
                 self._failed(str(error))
 
     def _failed(self, why: str) -> None:
+        if self._ended.is_set():  # nobody follows any more
+            return
         self.why = f"the leader {self.leader.url} cannot be followed: {why}."
         report.warning(self.why, extra={"model": self.name})
         self._ended.wait(1.0)
@@ -181,7 +183,8 @@ class Replicas:
                         replica.start(loop)
                         self.by_name = self.by_name | {name: replica}
             except FAILURES as error:
-                report.warning("the leader cannot be followed: %s", error)
+                if not self._ended.is_set():
+                    report.warning("the leader cannot be followed: %s", error)
             self._ended.wait(10.0 if self.by_name else 1.0)
 
     def close(self) -> None:
