@@ -305,9 +305,10 @@ def test_kill_at_any_moment(steps, rows, tmp_path):
     assert ends >= 1
 
 
-def test_kill_the_default_at_any_moment(rows, tmp_path):
-    kills, ends = survive(rows, tmp_path, 5, 0, learner="auto", flags=["--size", "10", "--seed", "3"])
-    assert kills == 5
+@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.slow)])
+def test_kill_the_default_at_any_moment(kills, rows, tmp_path):
+    done, ends = survive(rows, tmp_path, kills, 0, learner="auto", flags=["--size", "10", "--seed", "3"])
+    assert done == kills
     assert ends >= 1
 
 

@@ -349,16 +349,17 @@ def test_a_resumed_run_ends_with_the_same_bytes(steps, broken, tmp_path, capsys,
 
 
 @pytest.mark.parametrize("steps", [[], STEPS], ids=["plain", "steps"])
-def test_kill_at_any_moment(steps, tmp_path):
+@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.slow)])
+def test_kill_at_any_moment(kills, steps, tmp_path):
     table = written(tmp_path / "rows.csv", 3000, change=BAD)
     paths = [tmp_path / "model", tmp_path / "predictions"]
     flags = [*ROLES, *SMALL, *steps, "--on-error", "skip", "--checkpoint-every", "500", "--block", "250"]
     argv = ["run", table, *flags, "--resume", "--save", paths[0], "--predictions", paths[1]]
     script = Path(__file__).parents[1] / "helpers" / "killed.py"
-    words = [sys.executable, script, 3, 0, *paths, "--", *argv]
+    words = [sys.executable, script, kills, 0, *paths, "--", *argv]
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout.split()[0]) == 3
+    assert int(done.stdout.split()[0]) == kills
 
 
 def test_other_rows_or_roles_cannot_go_on(file, tmp_path, capsys):

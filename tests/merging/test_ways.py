@@ -126,11 +126,8 @@ def test_merged_models_predict_learn_and_are_saved(learner, classes, tmp_path):
     before = [pickle.dumps(part._model.state()) for part in parts]
     model = merge(parts)
     assert [pickle.dumps(part._model.state()) for part in parts] == before
-    assert error(model, X, y) < (
-        0.5
-        if learner in UNIONS or "RemoveRandom" in repr(learner)
-        else max(error(part, X, y) for part in parts) + 0.1
-    )
+    more = 0.15 if "RemoveRandom" in repr(learner) else 0.1  # which removes large terms too
+    assert error(model, X, y) < max(error(part, X, y) for part in parts) + more
     most = budget_of(learner)
     assert most is None or model.n_support_ <= most or "DoubleUpdating" in repr(learner)
     model.save(tmp_path / "model")

@@ -98,8 +98,9 @@ def test_margin_errors_shrink_the_mistakes_of_the_projectron():
 
 @pytest.mark.parametrize("algorithm", [bogd, bogd_pp], ids=lambda a: a.__name__)
 @pytest.mark.parametrize("classes", [2, 3])
-def test_sampling_leaves_f_right_on_average(algorithm, classes):
-    """E[f after sampling] = shrink f + beta k(x,.), over 4,000 draws, to 5 standard errors."""
+@pytest.mark.parametrize("n_draws", [4_000, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_sampling_leaves_f_right_on_average(algorithm, classes, n_draws):
+    """E[f after sampling] = shrink f + beta k(x,.), over many draws, to 5 standard errors."""
     X = np.random.default_rng(2).standard_normal((7, 4))
     codes = np.array([0, 1, 2, 0, 1, 2, 0]) if classes == 3 else np.tile([-1.0, 1.0], 4)[:7]
     rule = {"eta": 0.3, "lam": 0.5}
@@ -108,7 +109,7 @@ def test_sampling_leaves_f_right_on_average(algorithm, classes):
     unbounded.learn(X, codes.astype(float), np.linspace(0.5, 1.5, 7))
     assert unbounded.size == 7  # so the last row makes the first draw at budget 6
     learner = algorithm(kernel, budget=6, cap=1e9, **rule)
-    draws = np.empty((4_000, 7 * unbounded._native.outputs))
+    draws = np.empty((n_draws, 7 * unbounded._native.outputs))
     for seed in range(len(draws)):
         model = Model(learner, Labels(classes), 4, np.float64, seed)
         model.learn(X, codes.astype(float), np.linspace(0.5, 1.5, 7))

@@ -14,7 +14,7 @@ from budgetron._text import shown
 from budgetron.export_c.formulas import Formulas
 from budgetron.export_c.learning import write_learner
 from budgetron.export_c.source import Source
-from budgetron.frozen.freezing import freeze, plain_labels
+from budgetron.frozen.freezing import checked_dtype, freeze, plain_labels
 from budgetron.frozen.parts import Frozen
 
 KEYWORDS = (
@@ -69,7 +69,7 @@ def to_c(model: Any, *, name: str = "model", dtype: npt.DTypeLike = np.float32, 
     >>> [line for line in header.splitlines() if "door_predict(" in line]
     ['static inline int door_predict(const door_real *x, door_real *scores) {']
     """
-    source = Source(_checked_name(name), _checked_dtype(dtype))
+    source = Source(_checked_name(name), checked_dtype(dtype))
     frozen = freeze(model)
     if learn:
         scores = write_learner(source, frozen)
@@ -215,13 +215,3 @@ def _checked_name(name: Any) -> str:
             f"name must be a C identifier that begins with a letter, such as 'model', got {shown(name)}."
         )
     return name
-
-
-def _checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    try:
-        found = np.dtype(dtype)
-    except TypeError:
-        found = np.dtype(object)
-    if found not in (np.float64, np.float32):
-        raise ValueError(f"dtype must be float64 or float32, got {shown(dtype)}.")
-    return found

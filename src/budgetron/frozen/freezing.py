@@ -45,6 +45,17 @@ LARGEST = 1e150  # the clip of a learner that does not clip
 LARGEST_LOGIT = 8.0  # of a mixture; half of it after two classes became several
 
 
+def checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """The type, float64 or float32."""
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if found not in (np.float64, np.float32):
+        raise ValueError(f"dtype must be float64 or float32, got {shown(dtype)}.")
+    return found
+
+
 def freeze(estimator: Any) -> Frozen:
     """The formula of a fitted estimator, as it is now."""
     if not isinstance(estimator, OnlineClassifier | OnlineRegressor):

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from budgetron._text import shown
 from budgetron.features._map import FeatureMap
-from budgetron.frozen.freezing import freeze, freeze_map, plain_labels
+from budgetron.frozen.freezing import checked_dtype, freeze, freeze_map, plain_labels
 from budgetron.frozen.parts import Frozen
 from budgetron.onnx.formulas import Formulas
 from budgetron.onnx.graph import Graph
@@ -61,17 +60,6 @@ def to_onnx(model: Any, dtype: npt.DTypeLike = np.float64) -> Any:
     frozen = freeze(model)
     write_outputs(graph, frozen, Formulas(graph).scores(frozen.formula, write_rows(graph, frozen)))
     return graph.model(DOC)
-
-
-def checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """The type, float64 or float32."""
-    try:
-        found = np.dtype(dtype)
-    except TypeError:
-        found = np.dtype(object)
-    if found not in (np.float64, np.float32):
-        raise ValueError(f"dtype must be float64 or float32, got {shown(dtype)}.")
-    return found
 
 
 def write_outputs(graph: Graph, model: Frozen, scores: str) -> None:
