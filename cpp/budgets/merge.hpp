@@ -17,9 +17,11 @@ namespace budgetron {
 // The best h for m <= 1/2 and L = log kap. It lies in [0, 1/2], where the slope of the objective changes sign once.
 class BestMerge {
  public:
+  static constexpr double lowest = -700;  // below, s_i is so far away that it contributes nothing
+
   static double h(double m, double L) {
-    if (L == 0) return 0.5;    // the two points are equal: any h will do
-    if (L < lowest) return 0;  // so far apart that s_i contributes nothing
+    if (L == 0) return 0.5;  // the two points are equal: any h will do
+    if (L < lowest) return 0;
     return refine(m, L, look_up(m, std::exp(L / 4)));
   }
 
@@ -57,7 +59,6 @@ class BestMerge {
     return h;
   }
 
-  static constexpr double lowest = -700;
   using Table = std::array<std::array<double, cells>, cells>;
 
   // A grid over 2 m and kap^(1/4), each in [0, 1].
@@ -103,16 +104,15 @@ class Merge final : public Maintained {
   void maintain(Expansion& f) override {
     const std::size_t i = smallest(f);
     logarithms(f, i);
-    find_partners(f, i);
-    if (partners_.empty()) return f.remove(i);
+    if (!find_distances(f, i)) return f.remove(i);
+    find_partners(reach(f, i));
     coarse_costs(f, i);
-    const std::size_t j = cheapest(f, i, loops->least(cost_.data(), cost_.size()));
-    merge(f, i, j);
+    merge(f, i, cheapest(f, i));
   }
 
   void fields(Fields& io) override {
     io.scratch(sizeof *this + scratch_bytes() + bytes_of(partners_));
-    for (const auto* values : {&L_, &products_, &squares_, &partner_L_, &jj_, &ij_, &cost_})
+    for (const auto* values : {&L_, &products_, &distances_, &partner_L_, &jj_, &ij_, &cost_, &z_, &s_})
       io.scratch(bytes_of(*values));
   }
 
@@ -127,29 +127,43 @@ class Merge final : public Maintained {
     f.support().kernel_row(i, Logarithms(gamma_), L_);
   }
 
-  static double product(const Expansion& f, std::size_t i, std::size_t j) {
-    double sum = 0;
-    for (std::size_t c = 0; c < f.outputs(); ++c) sum += f.alpha(c)[i] * f.alpha(c)[j];
-    return sum;
+  // -L_j of the partners, i.e. the support vectors whose coefficients have a positive dot product with those of i;
+  // infinity for the others. False if there is no partner.
+  bool find_distances(const Expansion& f, std::size_t i) {
+    products_.assign(f.alpha(0).begin(), f.alpha(0).begin() + static_cast<std::ptrdiff_t>(f.size()));
+    scale(f.alpha(0)[i], products_);
+    for (std::size_t c = 1; c < f.outputs(); ++c) add(f.alpha(c)[i], f.alpha(c), products_);
+    products_[i] = 0;
+    distances_.resize(f.size());
+    bool any = false;
+    for (std::size_t j = 0; j < f.size(); ++j) {
+      const bool partner = products_[j] > 0;
+      distances_[j] = partner ? -L_[j] : std::numeric_limits<double>::infinity();
+      any |= partner;
+    }
+    return any;
   }
 
-  // The support vectors whose coefficients have a positive dot product with those of i, and L_j, |alpha_j|^2 and
-  // alpha_i alpha_j of each.
-  void find_partners(const Expansion& f, std::size_t i) {
-    products_.assign(f.size(), 0.0);
-    for (std::size_t c = 0; c < f.outputs(); ++c) add(f.alpha(c)[i], f.alpha(c), products_);
-    products_[i] = 0;
-    f.squares(squares_);
-    const std::size_t padded = whole_lanes<double>(f.size());
-    partners_.resize(f.size());
-    for (auto* values : {&partner_L_, &jj_, &ij_}) values->resize(padded);
+  // The distance beyond which every partner costs more than the nearest one. The cost divided by |alpha_i|^2 grows with
+  // |alpha_j|, and it is least if the coefficients are parallel. So it is at least that of |alpha_j| = |alpha_i|, which
+  // is 2 (1 - sqrt(kap))^2 if L >= -2, since h = 1/2 there, and which grows as kap decreases.
+  double reach(const Expansion& f, std::size_t i) {
+    constexpr double anywhere = std::numeric_limits<double>::max(), cost_at_minus_2 = 0.799;  // 2 (1 - 1/e)^2
+    const double least = loops->least(distances_.data(), distances_.size());
+    const auto nearest = std::find(distances_.begin(), distances_.end(), least);
+    if (nearest == distances_.end()) return anywhere;  // NaN
+    partners_.assign(1, static_cast<std::size_t>(nearest - distances_.begin()));
+    coarse_costs(f, i);
+    const double most = cost_[0] / f.squared(i) + coarse(f);
+    return most < cost_at_minus_2 ? -2 * std::log1p(-std::sqrt(std::max(most, 0.0) / 2)) : anywhere;
+  }
+
+  void find_partners(double reach) {
+    partners_.resize(distances_.size());
     std::size_t n = 0;
-    for (std::size_t j = 0; j < f.size(); ++j) {  // without branches: written in any case, kept if it is a partner
+    for (std::size_t j = 0; j < distances_.size(); ++j) {  // without branches: written in any case, kept if it is near
       partners_[n] = j;
-      partner_L_[n] = L_[j];
-      jj_[n] = squares_[j];
-      ij_[n] = products_[j];
-      n += products_[j] > 0;
+      n += !(distances_[j] > reach);  // NaN is near
     }
     partners_.resize(n);
   }
@@ -162,26 +176,43 @@ class Merge final : public Maintained {
     return ii * (1 - u * u) + jj * (1 - v * v) + 2 * ij * (kap - u * v);
   }
 
-  // The costs of all partners, with h from the table. What is beyond the last partner is computed in vain.
+  // The costs of the partners, with h from the table. What is beyond the last partner is computed in vain.
   void coarse_costs(const Expansion& f, std::size_t i) {
     const std::size_t n = partners_.size(), padded = whole_lanes<double>(n);
-    cost_.resize(padded);
+    for (auto* values : {&partner_L_, &jj_, &ij_, &cost_}) values->resize(padded);
+    for (std::size_t p = 0; p < n; ++p) {
+      const std::size_t j = partners_[p];
+      partner_L_[p] = L_[j];
+      jj_[p] = f.squared(j);
+      ij_[p] = products_[j];
+    }
     loops->merge_costs(partner_L_.data(), jj_.data(), ij_.data(), f.squared(i), BestMerge::table(), BestMerge::cells,
                        padded, cost_.data());
     cost_.resize(n);
   }
 
+  static double exact_cost(const Expansion& f, std::size_t i, std::size_t j, double L) {
+    if (L == 0) return 0;                            // u = v = kap = 1
+    if (L < BestMerge::lowest) return f.squared(i);  // u = kap = 0, v = 1
+    const double ii = f.squared(i), jj = f.squared(j), h = BestMerge::h(share(ii, jj), L);
+    const double u = std::exp(L * (1 - h) * (1 - h)), v = std::exp(L * h * h);
+    double ij = 0;
+    for (std::size_t c = 0; c < f.outputs(); ++c) ij += f.alpha(c)[i] * f.alpha(c)[j];
+    return cost(ii, jj, ij, std::exp(L), u, v);
+  }
+
   // The cheapest partner by the exact h, among those whose table cost may be the lowest; the oldest on ties.
-  std::size_t cheapest(const Expansion& f, std::size_t i, double least_coarse) {
-    const double ii = f.squared(i);
+  std::size_t cheapest(const Expansion& f, std::size_t i) {
+    const double limit = loops->least(cost_.data(), cost_.size()) + coarse(f) * f.squared(i);
+    std::size_t n = 0;
+    for (std::size_t p = 0; p < partners_.size(); ++p)
+      if (cost_[p] <= limit) partners_[n++] = partners_[p];
     std::size_t best = partners_[0];
+    if (n <= 1) return best;
     double least = std::numeric_limits<double>::infinity();
-    for (std::size_t p = 0; p < partners_.size(); ++p) {
-      if (!(cost_[p] <= least_coarse + coarse(f) * ii)) continue;
+    for (std::size_t p = 0; p < n; ++p) {
       const std::size_t j = partners_[p];
-      const double h = BestMerge::h(share(ii, f.squared(j)), L_[j]);
-      const double u = std::exp(L_[j] * (1 - h) * (1 - h)), v = std::exp(L_[j] * h * h);
-      const double exact = cost(ii, f.squared(j), product(f, i, j), std::exp(L_[j]), u, v);
+      const double exact = exact_cost(f, i, j, L_[j]);
       if (exact < least || (exact == least && f.births()[j] < f.births()[best])) least = exact, best = j;
     }
     return best;
@@ -190,18 +221,19 @@ class Merge final : public Maintained {
   void merge(Expansion& f, std::size_t i, std::size_t j) {
     const double h = BestMerge::h(share(f.squared(i), f.squared(j)), L_[j]);
     const double u = std::exp(L_[j] * (1 - h) * (1 - h)), v = std::exp(L_[j] * h * h);
-    const std::size_t features = f.features();
-    std::vector<double> z(features), s(features);
-    f.support().copy(i, z);
-    f.support().copy(j, s);
-    for (std::size_t k = 0; k < features; ++k) z[k] = h * z[k] + (1 - h) * s[k];
-    f.merge(i, j, DenseRow<double>{z.data(), features}, u, v);
+    z_.resize(f.features());
+    s_.resize(f.features());
+    f.support().copy(i, z_);
+    f.support().copy(j, s_);
+    for (std::size_t k = 0; k < z_.size(); ++k) z_[k] = h * z_[k] + (1 - h) * s_[k];
+    f.merge(i, j, DenseRow<double>{z_.data(), z_.size()}, u, v);
   }
 
   double gamma_;
-  std::vector<double> L_, products_, squares_;      // of all support vectors
+  std::vector<double> L_, products_, distances_;    // of all support vectors
   std::vector<std::size_t> partners_;               // slots
   std::vector<double> partner_L_, jj_, ij_, cost_;  // one per partner
+  std::vector<double> z_, s_;                       // rows
 };
 
 }  // namespace budgetron
