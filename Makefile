@@ -17,7 +17,7 @@ demo: $(VENV)/.installed  ## several learners over a real data set
 	$(BIN)/python -m budgetron.demo
 
 test: $(VENV)/.developed  ## all tests, and every example in the docs
-	$(BIN)/python -m pytest -n auto tests reproduction/tests README.md docs --pyargs budgetron budgetron_reproduction
+	$(BIN)/python -m pytest -n auto --dist worksteal tests reproduction/tests README.md docs --pyargs budgetron budgetron_reproduction
 
 slow: $(VENV)/.developed  ## what takes minutes: runs that are killed a hundred times, whole products of parameters
 	$(BIN)/python -m pytest -n auto -m slow tests

@@ -173,7 +173,7 @@ def on_workers(name: str, rows: int, parts: int = 8) -> str:
             Client(cluster) as client,
         ):
             data = [da.from_array(a, chunks=(chunk, *[-1] * (a.ndim - 1))).persist() for a in (X, y)]
-            client.submit(OnlineClassifier).result()  # the imports of a worker
+            client.run(OnlineClassifier)  # the imports of every worker
             client.gather(
                 client.map(len, client.compute([block for a in data for block in a.to_delayed().ravel()]))
             )
@@ -202,7 +202,8 @@ def main() -> None:
     parser.add_argument("--workers", action="store_true")
     args = parser.parse_args()
     if args.workers:
-        print(on_workers(args.data[0], args.rows))
+        for name in args.data:
+            print(name, on_workers(name, args.rows), sep="\n")
         return
     results = [each for path in args.read for each in json.loads(path.read_text())]
     for name in () if args.read else args.data:

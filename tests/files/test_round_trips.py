@@ -52,6 +52,7 @@ def through_pickle(model, _):
     return pickle.loads(pickle.dumps(model))
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("task", "learner"), LEARNERS, ids=lambda part: str(part)[:120])
