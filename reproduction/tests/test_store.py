@@ -131,7 +131,7 @@ def test_threads_write_whole_lines(tmp_path):
 
 def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
     """The resumed run has the same results as one that was never stopped."""
-    words = command("orabona2008", "--table", "3", "--permutations", "10")
+    words = command("orabona2008", "--table", "3", "--permutations", "4")
     path = tmp_path / "a" / "orabona2008.jsonl"
     first = subprocess.Popen([*words, "--store", str(tmp_path / "a")], stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + PATIENCE
@@ -140,7 +140,7 @@ def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
     first.kill()
     first.wait()
     kept = path.read_text().count("\n")
-    assert 0 < kept < 120
+    assert 0 < kept < 48
     subprocess.run([*words, "--store", str(tmp_path / "a")], check=True, stdout=subprocess.DEVNULL)
     subprocess.run([*words, "--store", str(tmp_path / "b")], check=True, stdout=subprocess.DEVNULL)
 
@@ -150,7 +150,7 @@ def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
         return {json.dumps(entry["job"]): entry["outcome"]["value"] for entry in entries}
 
     assert values("a") == values("b")
-    assert len(values("a")) == 120
+    assert len(values("a")) == 48
 
 
 @pytest.mark.parametrize("signals", [1, 2])
