@@ -84,10 +84,9 @@ class RedisStream(Broker):
         return []
 
     def _message(self, place: str, entry: dict[bytes, bytes]) -> Message:
-        if self._field is None and len(entry) == 1:
-            return Message(self._stream, place, *entry.values())
-        if self._field is not None and (body := entry.get(self._field.encode())) is not None:
-            return Message(self._stream, place, body)
+        name = self._field.encode() if self._field else next(iter(entry)) if len(entry) == 1 else None
+        if name in entry:
+            return Message(self._stream, place, entry[name])
         names = ", ".join(name.decode(errors="backslashreplace") for name in entry)
         instead = (
             f"an entry with the fields {shown(names)}; ?field=NAME in the address says which one to read"
