@@ -50,6 +50,21 @@ def test_processes_reproduce_as_threads_do(tmp_path):
         papers.reproduce("orabona2008", 3, executor=2)
 
 
+def test_a_dask_cluster_runs_a_table_as_one_thread_does(tmp_path):
+    dask = pytest.importorskip("distributed", reason="needs the extra dask")
+    store = papers.Store(tmp_path / "runs.jsonl")
+    with (
+        dask.LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        dask.Client(cluster) as client,
+    ):
+        found = papers.reproduce(
+            "orabona2008", 3, permutations=1, executor=client.get_executor(), store=store
+        )
+    serial = papers.reproduce("orabona2008", 3, permutations=1)
+    assert [each.value for each in found.results] == [each.value for each in serial.results]
+    assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == len(found.results)
+
+
 @pytest.mark.timing
 @pytest.mark.parametrize("dataset", [pytest.param("a9a", marks=pytest.mark.slow), "dna"])
 def test_nbsgd_beside_sgd(dataset):

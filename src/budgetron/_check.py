@@ -120,13 +120,23 @@ def one_kind(name: str, labels: Any) -> None:
         kinds = set(map(type, labels))
     except TypeError:  # not a sequence; later checks refuse it
         return
-    if type(None) in kinds:
-        row = next(i for i, label in enumerate(labels) if label is None)
-        raise ValueError(f"{name} must hold a label for every row, got None in row {row}.")
     texts = {kind for kind in kinds if issubclass(kind, str)}
-    if texts and texts != kinds:
+    if type(None) in kinds or (texts and texts != kinds):
+        for row, label in enumerate(labels):
+            if is_missing(label):
+                raise ValueError(f"{name} must hold a label for every row, got {label} in row {row}.")
         got = ", ".join(sorted({kind.__name__ for kind in kinds}))
         raise ValueError(f"{name} must hold labels that are all texts or all numbers, got {got}.")
+
+
+def is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN or the like."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA is neither equal to itself nor not
+        return True
+    except ValueError:  # an array
+        return False
 
 
 def told_apart(name: str, labels: Any) -> None:

@@ -83,6 +83,12 @@ def test_a_topic_that_ends_before_the_position_is_refused(kafka, tmp_path, capsy
     assert "was trimmed or replaced" in ended.err
 
 
+def test_blocks_larger_than_the_client_takes_at_once(kafka, tmp_path, capsys):
+    kafka.publish("blocks", rows(20))
+    flags = [*FLAGS, "--save", tmp_path / "model", "--block", "2000000"]
+    assert called(capsys, "run", "fogd", kafka.url("blocks"), *flags).code == 0
+
+
 def test_a_partition_that_is_not_there(kafka, capsys):
     kafka.publish("some", rows(1))
     url = kafka.url("some").replace("partition=0", "partition=9")

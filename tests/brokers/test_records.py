@@ -91,6 +91,18 @@ def test_the_first_label_counts_for_all_batches():
     assert [*read([{"a": 1, "label": "x"}], reader).reasons] == [0]
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [{"a": [1], "label": "x"}, {"a": 1, "w": -1, "label": "x"}, {"a": 1e200, "label": "x"}, {"label": []}],
+)
+def test_a_bad_message_does_not_say_what_labels_are(bad):
+    reader = RecordReader("label", weight="w")
+    assert not read([{"w": 1} | bad], reader).places
+    found = read([{"w": 1} | bad, {"a": 1, "w": 1, "label": 3}], reader)
+    assert (found.places, found.block.y.tolist()) == ([1], [3.0])
+    assert [*read([{"a": 1, "w": 1, "label": "x"}], reader).reasons] == [0]  # now they are numbers
+
+
 def test_a_batch_of_bad_messages_has_no_rows():
     found = read([b"", b"{"])
     assert (len(found.block), len(found.block.y), [*found.reasons]) == (0, 0, [0, 1])

@@ -54,7 +54,6 @@ def test_the_model_is_that_of_merging_here(client):
     X, y = rows()
     fitted = distributed.fit(OnlineClassifier(SMALL, random_state=0), *chunked(X, y), client=client)
     start = [OnlineClassifier(SMALL, random_state=0).start(X, classes=["no", "yes"]) for _ in range(4)]
-    parts = [part.partial_fit(X[i::800], y[i::800]) for part, i in zip(start, [], strict=False)]
     parts = [
         part.partial_fit(X[i : i + 200], y[i : i + 200])
         for part, i in zip(start, range(0, 800, 200), strict=True)
@@ -191,6 +190,44 @@ def test_values_beyond_the_limits_of_the_encoder_are_hashed():
     assert fitted.learner == model.learner
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        [{"id": f"value {i}", "x": 1.0, "y": i % 2} for i in range(60)],
+        [{"id": "value 0", "x": 1.0, "y": i % 2} | {f"c{j}": 1.0 for j in range(300)} for i in range(60)],
+        [{"id": "a" * 300, "x" * 300: 1.0, "x": 1.0, "y": i % 2} for i in range(60)],
+    ],
+    ids=["values", "columns", "long texts"],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_values_that_only_one_part_has_are_hashed(odd, first):
+    plain = [{"id": "value 0", "x": float(i % 7), "y": i % 2} for i in range(60)]
+    records = odd + plain if first else plain + odd
+    fitted = distributed.fit(SEEDED, db.from_sequence(records, npartitions=2), "y")
+    assert "hashed 0" in fitted.encoding_.columns
+    assert len(fitted.predict(records)) == 120
+    fitted.partial_fit(records, [record["y"] for record in records])
+
+
+def test_the_start_is_the_same_if_dask_makes_it_again(monkeypatch):
+    """A worker may be lost with it. Random features must agree, also if the model has no random_state."""
+    X, y = rows(80)
+    seeds, started = [], distributed.fitting.work.started
+
+    def twice(*arguments):
+        models = [started(*arguments) for _ in range(2)]
+        seeds.extend(model._model.seed for model in models)
+        return models[0]
+
+    monkeypatch.setattr(distributed.fitting.work, "started", twice)
+    for random_state in (None, np.random.RandomState(0), 7):
+        fitted = distributed.fit(OnlineClassifier(SMALL, random_state=random_state), *chunked(X, y, 40))
+        assert seeds[-2] == seeds[-1]
+        assert type(fitted.random_state) is type(random_state)
+    assert seeds[-1] == 7
+    assert len(set(seeds)) == 3
+
+
 def test_a_learner_is_a_classifier_and_gamma_is_that_of_the_first_rows():
     X, y = rows()
     fitted = distributed.fit(rbp(Gaussian(), budget=20), *chunked(X, y))
@@ -216,6 +253,13 @@ def test_parts_without_rows_and_columns_in_pieces():
 # ---- refusals
 
 ARRAYS = chunked(*rows(), 400)
+
+
+def pairs(*labels):
+    """A bag of two parts."""
+    return db.from_sequence([({"a": 1.0}, label) for label in labels], npartitions=2)
+
+
 MODEL = OnlineClassifier(SMALL)
 
 
@@ -235,6 +279,17 @@ MODEL = OnlineClassifier(SMALL)
         ((MODEL, db.from_sequence([{"a": 1.0}]), "b"), "part 0: a record has no 'b'"),
         ((MODEL, db.from_sequence([{"a": 1.0}])), r"part 0: the bag must hold pairs \(record, label\)"),
         ((MODEL, ARRAYS[0][:0], ARRAYS[1][:0]), "no part has rows"),
+        ((MODEL, db.from_sequence([1, 2]), "y"), "part 0: a record must be a dict, got 1"),
+        (
+            (MODEL, pairs(1, 2, "x", "y")),
+            "y must hold labels that are all texts or all numbers, got int, str",
+        ),
+        ((MODEL, pairs(1, "x", 2, 3)), "part 0: y must hold labels that are all texts or all numbers"),
+        ((MODEL, pairs(1, 2, None, 3)), "part 1: y must hold a label for every row, got None in row 0"),
+        (
+            (MODEL, dd.from_pandas(pd.DataFrame({"a": [1.0, 2.0], "y": ["u", None]}), npartitions=1), "y"),
+            "part 0: y must hold a label for every row, got .* in row 1",
+        ),
     ],
 )
 def test_sentences(arguments, sentence):

@@ -4,6 +4,7 @@ import threading
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -197,7 +198,6 @@ def fits(y):
     [
         (["a", 1], "int, str"),
         ([1.5, "a"], "float, str"),
-        (["a", float("nan")], "float, str"),
         ([b"a", "a"], "bytes, str"),
     ],
 )
@@ -207,6 +207,15 @@ def test_labels_of_mixed_types_are_one_sentence(call, labels, got, kind):
         ValueError, match=rf"must hold labels that are all texts or all numbers, got {got}\."
     ):
         fits(kind(labels * 2))[call]()
+
+
+@pytest.mark.parametrize("call", fits([0, 1]))
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA], ids=str)
+def test_missing_labels_among_texts(call, missing):
+    with pytest.raises(
+        ValueError, match=r"must hold a label for every row, got (None|nan|<NA>) in row 1\."
+    ):
+        fits(["a", missing, "b", missing])[call]()
 
 
 @pytest.mark.parametrize("call", fits([0, 1]))

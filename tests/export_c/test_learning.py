@@ -269,3 +269,11 @@ def test_sparse_rows_cannot_be_scaled_in_c():
     model = OnlineRegressor(LEARNERS["scaled"][0], random_state=0).fit(sparse.csr_matrix(X), y)
     with pytest.raises(ValueError, match=r"^A model of sparse rows cannot learn in C\.$"):
         to_c(model, learn=True)
+
+
+def test_weights_of_classes_are_refused():
+    """The C code would learn every row with the weight 1."""
+    model = OnlineClassifier(LEARNERS["rbp"][0], class_weight={0: 1, 1: 5}).fit(*stream("binary", 20))
+    with pytest.raises(ValueError, match=r"^A model with class_weight cannot learn in C"):
+        to_c(model, learn=True)
+    assert to_c(model)

@@ -103,12 +103,11 @@ def test_a_header_is_also_cpp(tmp_path):
 
 
 def test_two_models_in_one_program(tmp_path):
-    for name in ("first", "second"):
+    for name in ("door", "Door"):  # names differ in C if cases do
         (tmp_path / f"{name}.h").write_text(to_c(members.fitted("binary", "auto"), name=name))
     source = tmp_path / "main.c"
-    source.write_text(
-        '#include "first.h"\n#include "second.h"\n#include "first.h"\nint main(void) { return 0; }\n'
-    )
+    call = "int main(void) { return door_features - Door_features; }\n"
+    source.write_text('#include "door.h"\n#include "Door.h"\n#include "door.h"\n' + call)
     compiled(source, tmp_path / "main", "-lm")
 
 

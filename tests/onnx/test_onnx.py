@@ -199,6 +199,20 @@ def test_rows_far_from_zero_in_float32():
     assert abs(found - model.decision_function(far.astype(np.float32).astype(float))).max() <= 1e-3
 
 
+@pytest.mark.parametrize("features", [False, True], ids=["support vectors", "landmarks"])
+def test_rows_far_from_each_other(features):
+    """Products of numbers much larger than the kernel is wide would take its digits."""
+    X, y = members.data("binary", 80)
+    far = (X + np.repeat([0.0, 300.0, -300.0, 1000.0], 20)[:, None]).astype(np.float32).astype(float)
+    mixed = np.random.default_rng(0).permutation(80)
+    kernel = Gaussian(0.5)
+    learner = Mapped(Nystrom(kernel, 20), OGD()) if features else rbp(kernel, budget=40)
+    model = OnlineClassifier(learner, random_state=0).fit(far[mixed], y[mixed])
+    compare(model, answers(to_onnx(model), {"X": far}), far, 1e-12)
+    single = answers(to_onnx(model, np.float32), {"X": far.astype(np.float32)})
+    compare(model, single, far, 1e-5)
+
+
 # ---- records
 
 DAYS = [dt.datetime(2020, 1, 1, 3) + dt.timedelta(hours=7 * i) for i in range(40)]

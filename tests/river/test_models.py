@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -179,14 +179,16 @@ def test_unknown_features_and_values_are_ignored_in_predictions() -> None:
 
 
 def test_texts_and_dates() -> None:
-    model = classifier()
+    model = classifier("auto")
     for i in range(40):
         x = {"country": "DE" if i % 2 else "FR", "at": datetime(2026, 1, 1 + i % 20), "n": np.float32(0.5)}
-        model.learn_one(
-            {k: v for k, v in x.items() if k != "at"} | {"late": i % 2}, "odd" if i % 2 else "even"
-        )
-    assert model.predict_one({"country": "DE", "n": 0.5, "late": 1}) == "odd"
-    assert model._kept.now.encoding.columns[:2] == ["country=FR", "late"]
+        model.learn_one(x | {"late": i % 2}, "odd" if i % 2 else "even")
+    assert model._kept.now.encoding.columns == ["at", "country=FR", "late", "n", "country=DE"]
+    x = {"country": "DE", "at": datetime(2026, 1, 2), "n": 0.5, "late": 1}
+    assert model.predict_one(x) == "odd"
+    seconds = datetime(2026, 1, 2, tzinfo=UTC).timestamp()
+    assert model.predict_proba_one(x) == model.predict_proba_one(x | {"at": seconds})
+    assert model.predict_proba_one(x) != model.predict_proba_one(x | {"at": seconds - 864000})
 
 
 def test_the_number_of_columns_is_bounded() -> None:
@@ -234,6 +236,16 @@ def test_numpy_labels_are_the_same_labels() -> None:
     assert type(whole.predict_one({"a": 1.0})) is int
 
 
+def test_labels_that_are_tuples() -> None:
+    model, labels = classifier(), [("DE", 1), ("FR", 2), ("DE", 1)]
+    learned(model, [{"a": 1.0}, {"a": -1.0}, {"a": 1.0}], labels)
+    assert list(model.predict_proba_one({"a": 1.0})) == [("DE", 1), ("FR", 2)]
+    assert model.predict_one({"a": -1.0}) == ("FR", 2)
+    many = classifier()
+    many.learn_many(pd.DataFrame({"a": [1.0, -1.0, 1.0]}), labels)
+    assert bits(many) == bits(model)
+
+
 def test_a_learner_of_two_classes() -> None:
     model = classifier("bduol")
     assert not model._multiclass
@@ -274,7 +286,12 @@ def test_a_row_of_weight_zero_brings_nothing() -> None:
     model = classifier()
     model.learn_one({"a": 1.0}, "a", w=0)
     model.learn_many(pd.DataFrame({"a": [1.0]}), ["a"], w=0)
+    model.learn_many(pl.DataFrame({"a": [1.0, 2.0]}), ["a", "b"], w=[0.0, 0])
     assert model.predict_one({"a": 1.0}) is None
+    model.learn_many(pd.DataFrame({"a": [1.0, 2.0]}), ["a", "b"], w=[0, 2])
+    model.learn_many(pd.DataFrame({"c": [1.0]}), ["c"], w=[0])
+    assert model.predict_proba_one({"a": 1.0}) == {"b": 1.0}
+    assert model._kept.now.encoding.columns == ["a"]
     regressor = BudgetRegressor(seed=0)
     regressor.learn_one({"a": 1.0}, 1.0, w=0)
     assert regressor.predict_one({"a": 1.0}) == 0.0
@@ -433,6 +450,13 @@ def test_what_is_refused_in_predictions() -> None:
             model.learn_many(X, [True, False])
     with pytest.raises(ValueError, match="X has 1 rows, but y has 2 values"):
         model.learn_many(pd.DataFrame({"a": [1.0]}), [True, False])
+    with pytest.raises(ValueError, match="X has 1 rows, but w has 2 values"):
+        model.learn_many(pd.DataFrame({"a": [1.0]}), [True], w=[0, 0])
+    for missing in (pd.NA, None, np.nan):
+        with pytest.raises(ValueError, match=r"y must hold a label for every row, got .* in row 1\.$"):
+            classifier().learn_many(
+                pd.DataFrame({"a": [1.0, 2.0]}), pd.Series(["u", missing], dtype="string")
+            )
 
 
 def test_parameters_are_checked_when_learning_begins() -> None:
@@ -456,7 +480,7 @@ def test_a_regressor_refuses_and_goes_on() -> None:
     model = BudgetRegressor(members.make("rbp"), seed=0)
     learned(model, [{"a": 0.0}, {"a": 1.0}], [1.0, 2.0])
     before = bits(model)
-    for y in (None, "two", float("inf")):
+    for y in (None, "two", float("inf"), 10**400):
         with pytest.raises((TypeError, ValueError)):
             model.learn_one({"a": 1.0}, y)
         assert bits(model) == before

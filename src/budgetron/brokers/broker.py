@@ -11,11 +11,15 @@ Position = dict[str, int | str]
 
 
 class Message(NamedTuple):
-    """A message: the part of the stream that it is in, its place there, and its bytes."""
+    """A message: the part of the stream that it is in, its place there, and its bytes.
+
+    ``instead`` says what there is if it has no body.
+    """
 
     part: str
     place: int | str
     body: bytes | None
+    instead: str = "a message without a body"
 
     @property
     def name(self) -> str:

@@ -10,6 +10,7 @@ from budgetron.errors import DataError
 
 GROUP = "budgetron"
 ANSWER = 10.0  # seconds to wait for a broker
+MOST = 1_000_000  # messages that the client takes at once
 
 
 class KafkaTopic(Broker):
@@ -53,7 +54,8 @@ class KafkaTopic(Broker):
 
     def receive(self, most: int, seconds: float) -> list[Message]:
         first = self._consumer.poll(seconds)
-        found = [] if first is None else [first, *self._consumer.consume(most - 1, timeout=0)]
+        more = min(most - 1, MOST)
+        found = [] if first is None else [first, *self._consumer.consume(more, timeout=0)]
         messages = list[Message]()
         for each in found:
             error, partition = each.error(), each.partition()

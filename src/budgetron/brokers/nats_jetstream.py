@@ -35,6 +35,7 @@ class JetStream(Broker):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._received = 0  # messages of this consumer
         self._last = 0  # sequence number in the stream
+        self._created: Any = None  # when our consumer was made
         self._batch: list[Any] = []
         self._why: Exception | None = None
 
@@ -72,7 +73,7 @@ class JetStream(Broker):
             await manager.delete_consumer(self._stream, self._consumer)
         again = self._last > 0 and await self._has(manager, self._last)
         # The last message is taken again, if it is there: to acknowledge it shows the position.
-        await manager.add_consumer(
+        made = await manager.add_consumer(
             self._stream,
             durable_name=self._consumer,
             deliver_policy=api.DeliverPolicy.BY_START_SEQUENCE,
@@ -81,6 +82,7 @@ class JetStream(Broker):
             ack_wait=A_YEAR,
             max_ack_pending=-1,
         )
+        self._created = made.created
         stream = self._client.jetstream(timeout=ANSWER)
         self._pull = await stream.pull_subscribe_bind(self._consumer, self._stream)
         self._received = int(again)
@@ -95,6 +97,27 @@ class JetStream(Broker):
             return False
         return True
 
+    async def _next(self) -> int | None:
+        """The first message in the stream after the last one received; some may have been deleted."""
+        manager = self._client.jsm(timeout=ANSWER)
+        try:
+            found = await manager.get_msg(self._stream, self._last + 1, subject=">", next=True)
+        except js_errors.NotFoundError:
+            return None
+        return int(found.seq)
+
+    async def _refuse_others(self) -> None:
+        """Raise an error if the consumer is gone, or another process has made it anew for itself."""
+        try:
+            info = await self._client.jsm(timeout=ANSWER).consumer_info(self._stream, self._consumer)
+        except js_errors.NotFoundError:
+            raise ConnectionLostError(f"{self.name}: the consumer {self._consumer!r} is gone.") from None
+        if info.created != self._created:
+            raise DataError(
+                f"{self.name}: another process has taken the consumer {self._consumer!r}: give each one of "
+                "its own, with ?consumer=NAME in the address."
+            )
+
     def receive(self, most: int, seconds: float) -> list[Message]:
         with self._errors():
             found = self._run(self._fetch(most, seconds), seconds)
@@ -102,11 +125,15 @@ class JetStream(Broker):
         for each in found:
             sequence = each.metadata.sequence
             self._received += 1
-            if sequence.consumer != self._received:
-                raise ConnectionLostError(f"{self.name}: a message was lost on its way.")
-            if sequence.stream > self._last + 1:  # some may have been deleted one by one, which is fine
+            is_next = sequence.consumer == self._received and sequence.stream > self._last
+            if is_next and sequence.stream > self._last + 1:  # some may have been deleted one by one
                 with self._errors():
                     self._refuse_lost(self._run(self._state()), new=not self._last)
+                    is_next = self._run(self._next()) == sequence.stream
+            if not is_next:
+                with self._errors():
+                    self._run(self._refuse_others())
+                raise ConnectionLostError(f"{self.name}: a message was lost on its way.")
             self._last = sequence.stream
             messages.append(Message(self._stream, sequence.stream, each.data))
         self._batch = found or self._batch
@@ -121,12 +148,13 @@ class JetStream(Broker):
             found = []
         if not found and self._client.is_closed:
             raise errors.ConnectionClosedError
+        if not found:
+            await self._refuse_others()
         return found
 
     def at_end(self) -> bool:
         with self._errors():
-            state = self._run(self._state())
-        return bool(state.last_seq <= self._last)
+            return self._run(self._next()) is None
 
     def commit(self, position: Position) -> None:
         place = int(position[self._stream])
@@ -171,7 +199,7 @@ class JetStream(Broker):
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except DataError:
+        except (DataError, ConnectionLostError):
             raise
         except (errors.Error, js_errors.Error, OSError, FutureTimeoutError) as error:
             cause = self._why if isinstance(error, errors.NoServersError) and self._why else error

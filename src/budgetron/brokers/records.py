@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 from unicodedata import category
 
@@ -38,8 +38,8 @@ class Rows:
 class RecordReader:
     """Reads batches of messages. The names are those of members of the objects; others are features.
 
-    ``numeric`` says whether labels are numbers; if it is None, the first label says it. Labels that are not
-    in ``classes`` are refused.
+    ``numeric`` says whether labels are numbers; if it is None, that of the first message that can be read
+    says it. Labels that are not in ``classes`` are refused.
     """
 
     target: str
@@ -58,10 +58,12 @@ class RecordReader:
 
     def rows(self, messages: Sequence[Message], start: int) -> Rows:
         """The rows of a batch; the first one has the index ``start`` in the stream."""
+        if self.numeric is None:
+            self.numeric = self._kind(messages)
         read, reasons = list[_Row](), dict[int, str]()
         for place, message in enumerate(messages):
             try:
-                read.append(self._row(place, message.body))
+                read.append(self._row(place, message))
             except RefusedMessageError as error:
                 reasons[place] = str(error)
         X = self._features(read, reasons)
@@ -69,8 +71,16 @@ class RecordReader:
             read = [row for row in read if row.place not in reasons]
         return Rows(self._block(X, read, start), [row.place for row in read], reasons)
 
-    def _row(self, place: int, body: bytes | None) -> "_Row":
-        record = decoded(body)
+    def _kind(self, messages: Sequence[Message]) -> bool | None:
+        """Whether labels are numbers; None if no message can be read, since a bad one does not count."""
+        for message in messages:
+            for numeric in (True, False):
+                if replace(self, numeric=numeric).rows([message], 0).places:
+                    return numeric
+        return None
+
+    def _row(self, place: int, message: Message) -> "_Row":
+        record = decoded(message)
         label = self._label(record.get(self.target))
         weight = 1.0 if self.weight is None else self._weight(record.get(self.weight))
         time = None if self.time is None else self._time(record.get(self.time))
@@ -88,8 +98,6 @@ class RecordReader:
             raise RefusedMessageError(f"{what} a label, got a missing value")
         if not isinstance(value, str | int | float):
             raise RefusedMessageError(f"{what} a number or a text, got {shown(value)}")
-        if self.numeric is None:
-            self.numeric = not isinstance(value, str)
         if self.numeric == isinstance(value, str):
             raise RefusedMessageError(
                 f"{what} a {'number' if self.numeric else 'text'}, as the first label, got {shown(value)}"
@@ -185,12 +193,12 @@ class _Row:
     name: str
 
 
-def decoded(body: bytes | None) -> Record:
+def decoded(message: Message) -> Record:
     """The JSON object in a message."""
-    if body is None:
-        raise RefusedMessageError("expected a JSON object, got a message without a body")
+    if message.body is None:
+        raise RefusedMessageError(f"expected a JSON object, got {message.instead}")
     try:
-        found = _decode(body.decode())
+        found = _decode(message.body.decode())
     except (ValueError, RecursionError) as error:
         raise RefusedMessageError(f"expected a JSON object: {' '.join(str(error).split())[:200]}") from None
     if type(found) is not dict:

@@ -8,6 +8,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from budgetron._text import shown
 from budgetron.brokers.address import Address
 from budgetron.brokers.broker import Broker, ConnectionLostError, Message, Position
 from budgetron.errors import DataError
@@ -43,7 +44,7 @@ class RedisStream(Broker):
                 wait = max(int(seconds * 1000), 1)
                 self._client.xread({self._stream: self._last or "0"}, count=1, block=wait)
                 found = self._after(most)
-            messages = [Message(self._stream, place.decode(), self._body(entry)) for place, entry in found]
+            messages = [self._message(place.decode(), entry) for place, entry in found]
         if messages:
             self._last = str(messages[-1].place)
         return messages
@@ -82,10 +83,15 @@ class RedisStream(Broker):
             raise self.lost(self._stream, self._last)
         return []
 
-    def _body(self, entry: dict[bytes, bytes]) -> bytes | None:
-        if self._field is not None:
-            return entry.get(self._field.encode())
-        return next(iter(entry.values())) if len(entry) == 1 else None
+    def _message(self, place: str, entry: dict[bytes, bytes]) -> Message:
+        name = self._field.encode() if self._field else next(iter(entry)) if len(entry) == 1 else None
+        if name in entry:
+            return Message(self._stream, place, entry[name])
+        names = ", ".join(name.decode(errors="backslashreplace") for name in entry)
+        instead = (
+            f"an entry with the fields {shown(names)}; ?field=NAME in the address says which one to read"
+        )
+        return Message(self._stream, place, None, instead)
 
     def _connected(self) -> Any:
         [(host, port)] = self.address.hosts

@@ -82,7 +82,8 @@ def fit(
         found = run(_tree(surveys, delayed(work.survey_all), fan_in))
         if found.first is None:
             raise ValueError("distributed.fit: no part has rows.")
-    begun = delayed(work.started)(estimator, found, classes, *numbered[found.first])
+    seed = estimator._seed()
+    begun = delayed(work.started)(estimator, seed, found, classes, *numbered[found.first])
     models = [delayed(work.learned)(begun, *part) for part in numbered]
     return run(_tree(models, delayed(work.merged), fan_in))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,15 +11,20 @@ from typing import Any
 
 import numpy as np
 
+from budgetron import _check
+from budgetron._text import shown
 from budgetron.estimators import OnlineClassifier
 from budgetron.estimators._labels import KnownLabels, checked_labels, given_classes, unique
 from budgetron.merging.models import merge
 from budgetron.records.encoder import Encoder
-from budgetron.records.encoding import Encoding
+from budgetron.records.encoding import LONGEST, Encoding
 from budgetron.records.reading import is_frame, to_table
 
 HEAD = 1000
 """Parameters such as gamma="scale" are computed from this many rows of the first part."""
+
+TOO_LONG = "x" * (LONGEST + 1)
+"""A name or value that is always hashed."""
 
 
 @dataclass
@@ -41,7 +47,8 @@ def survey(estimator: Any, X: Any, y: Any, number: int) -> Survey:
         return found
     found.first = number
     if isinstance(estimator, OnlineClassifier):
-        found.labels = unique(checked_labels(np.asarray(labels)))
+        with _named(number):
+            found.labels = unique(checked_labels(np.asarray(labels)))
     if estimator._takes_records(rows, True):
         found.encoding = (estimator.encoder or Encoder()).build()
         found.encoding.encode(to_table(rows))
@@ -52,6 +59,7 @@ def survey_all(surveys: Sequence[Survey]) -> Survey:
     """The labels and columns of several parts."""
     first = min((each.first for each in surveys if each.first is not None), default=None)
     labels = [each.labels for each in surveys if each.labels is not None]
+    _check.one_kind("distributed.fit: y", [label for each in labels for label in each[:1].tolist()])
     known = unique(np.concatenate(labels)) if labels else None
     encodings = [each.encoding for each in surveys if each.encoding is not None]
     if not encodings:
@@ -64,7 +72,7 @@ def survey_all(surveys: Sequence[Survey]) -> Survey:
 
 
 def _examples(encoding: Encoding) -> Iterable[dict[str, Any]]:
-    """Records with every column and value that has a place in an encoding."""
+    """Records with every column and value that has a place in an encoding, then some that are hashed."""
     for name, known in encoding._known.items():
         if known.times is not None:
             yield {name: datetime(2000, 1, 1, tzinfo=UTC)}
@@ -72,23 +80,32 @@ def _examples(encoding: Encoding) -> Iterable[dict[str, Any]]:
             yield {name: 0.0}
         for text in known.values:
             yield {name: text}
+    for name, known in encoding._known.items():
+        if known.hashed:
+            yield {name: TOO_LONG}
+    if encoding._others_hashed:
+        yield {TOO_LONG: 0.0}
 
 
-def started(estimator: Any, found: Survey, classes: Any, X: Any, y: Any, number: int) -> Any:
-    """The model with which every part begins: it has learned nothing, and knows all labels and columns."""
+def started(estimator: Any, seed: int, found: Survey, classes: Any, X: Any, y: Any, number: int) -> Any:
+    """The model with which every part begins: it has learned nothing, and knows all labels and columns.
+
+    The seed is drawn by the client: if a worker is lost, Dask runs this task again.
+    """
     rows, _ = _rows(X, y, number)
     head = rows.iloc[:HEAD] if hasattr(rows, "iloc") else rows[:HEAD]
     labels = None
     if isinstance(estimator, OnlineClassifier):
         labels = given_classes(classes) if classes is not None else KnownLabels(found.labels, fixed=False)
     fresh = estimator._unfitted_copy()
-    if found.encoding is None:
-        return fresh._start(head, *([] if labels is None else [labels]))
-    sample, _ = found.encoding.encode(to_table(head), grow=False)
-    learner = fresh._default_learner() if fresh.learner is None else fresh.learner
-    given, fresh.learner = fresh.learner, learner.resolved(sample)
-    fresh._start(list(_examples(found.encoding)), *([] if labels is None else [labels]))
-    fresh.learner = given
+    fresh.random_state = seed
+    if found.encoding is not None:
+        sample, _ = found.encoding.encode(to_table(head), grow=False)
+        learner = fresh._default_learner() if fresh.learner is None else fresh.learner
+        fresh.learner = learner.resolved(sample)
+        head = list(_examples(found.encoding))
+    fresh._start(head, *([] if labels is None else [labels]))
+    fresh.learner, fresh.random_state = estimator.learner, estimator.random_state
     return fresh
 
 
@@ -98,10 +115,8 @@ def learned(begun: Any, X: Any, y: Any, number: int) -> Any:
     if len(labels) == 0:
         return None
     model = deepcopy(begun)
-    try:
+    with _named(number):
         return model.partial_fit(rows, labels)
-    except ValueError as error:
-        raise ValueError(f"distributed.fit, part {number}: {error}") from error
 
 
 def merged(models: Sequence[Any]) -> Any:
@@ -110,13 +125,25 @@ def merged(models: Sequence[Any]) -> Any:
     return merge(there) if there else None
 
 
+@contextmanager
+def _named(number: int) -> Iterator[None]:
+    """Errors name the part."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"distributed.fit, part {number}: {error}") from error
+
+
 def _rows(X: Any, y: Any, number: int) -> tuple[Any, Any]:
     """The rows and labels of a part."""
     if isinstance(y, str) and is_frame(X):
         return X.drop(columns=y), X[y].to_numpy()
     if y is None or isinstance(y, str):
         pairs = [_pair(record, y, number) for record in X]
-        return [record for record, _ in pairs], np.array([label for _, label in pairs])
+        given = [label for _, label in pairs]
+        with _named(number):
+            _check.one_kind("y", given)
+        return [record for record, _ in pairs], np.array(given)
     labels = np.asarray(y)
     rows = X if hasattr(X, "shape") else np.asarray(X)
     if rows.shape[0] != len(labels):
@@ -132,6 +159,8 @@ def _pair(record: Any, target: str | None, number: int) -> tuple[Any, Any]:
             f"distributed.fit, part {number}: the bag must hold pairs (record, label), or y be the name of "
             "the label in its records."
         )
+    if not isinstance(record, Mapping):
+        raise ValueError(f"distributed.fit, part {number}: a record must be a dict, got {shown(record)}.")
     if target not in record:
         raise ValueError(f"distributed.fit, part {number}: a record has no {target!r}.")
     return {name: value for name, value in record.items() if name != target}, record[target]

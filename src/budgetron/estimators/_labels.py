@@ -261,7 +261,7 @@ def _sortable(y: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         numbers = np.array(y.tolist())
         return numbers if numbers.dtype != object else y
     for row, label in enumerate(y):
-        if label is None or bool(label != label):
+        if _check.is_missing(label):
             raise ValueError(f"{name} must hold a label for every row, got {label} in row {row}.")
     try:
         sorted(y)

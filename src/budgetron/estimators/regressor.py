@@ -112,7 +112,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         X, y, weights, encoded = self._checked(X, y, sample_weight, first, y_numeric=True)
         try:
             targets = aligned(np.asarray(y, dtype=np.float64))
-        except (TypeError, ValueError) as error:
+        except (OverflowError, TypeError, ValueError) as error:
             raise ValueError(f"y must hold numbers: {error}.") from error
         if not np.isfinite(targets).all():  # scikit-learn's checks accept None
             row = int(np.argmin(np.isfinite(targets)))

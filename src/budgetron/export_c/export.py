@@ -72,6 +72,10 @@ def to_c(model: Any, *, name: str = "model", dtype: npt.DTypeLike = np.float32, 
     source = Source(_checked_name(name), checked_dtype(dtype))
     frozen = freeze(model)
     if learn:
+        if getattr(model, "class_weight", None) is not None:
+            raise ValueError(
+                "A model with class_weight cannot learn in C, which has no weights: take one without it."
+            )
         scores = write_learner(source, frozen)
     else:
         scores = Formulas(source, frozen.outputs, frozen.n_features).scores(frozen.formula)
@@ -136,7 +140,7 @@ def _head(source: Source, model: Frozen, learner: str) -> str:
         version=__version__,
         learner=_comment(learner),
         columns=_columns(model),
-        guard=f"{source.prefix.upper()}_H",
+        guard=f"BUDGETRON_{source.prefix}_H",
         features=model.n_features,
         outputs=model.outputs,
     )

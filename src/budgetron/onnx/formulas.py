@@ -23,6 +23,9 @@ from budgetron.frozen.parts import (
 from budgetron.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Sigmoid
 from budgetron.onnx.graph import Graph
 
+LARGEST_PRODUCT = 100.0
+"""Distances come from products up to this gamma |s|^2. Kernel values then lose 1e-13, 3e-5 in float32."""
+
 
 class Formulas:
     """Writes formulas into a graph. ``x`` is the name of the rows; results have a row for each of them."""
@@ -152,11 +155,11 @@ class Formulas:
         """k(x, s) for every row x, one column per point s."""
         g = self.graph
         if isinstance(kernel, Gaussian):
-            return self._falling(kernel.gaussian_gamma(), self._squared_distances(points, x))
+            gamma = kernel.gaussian_gamma()
+            return self._falling(gamma, self._squared_distances(points, x, gamma))
         if isinstance(kernel, Laplacian):
-            apart = g.add("Sub", g.add("Unsqueeze", x, g.whole(1)), g.numbers(points[None]))
-            distances = g.add("ReduceSum", g.add("Abs", apart), g.whole(2), keepdims=0)
-            return self._falling(float(kernel.gamma), distances)
+            apart = g.add("Abs", self._differences(points, x))
+            return self._falling(float(kernel.gamma), self._sum_of_columns(apart))
         if isinstance(kernel, Linear):
             return g.add("MatMul", x, g.numbers(points.T))
         assert isinstance(kernel, Polynomial | Sigmoid)
@@ -169,11 +172,26 @@ class Formulas:
     def _falling(self, gamma: float, distances: str) -> str:
         return self.graph.add("Exp", self.graph.add("Mul", distances, self.graph.numbers(-gamma)))
 
-    def _squared_distances(self, points: Floats, x: str) -> str:
-        """|x - s|^2 from products. All are moved to the points' mean, where products are small."""
+    def _squared_distances(self, points: Floats, x: str, gamma: float) -> str:
+        """|x - s|^2 from products, if these are small, else from differences, which take more memory.
+
+        Rows and points are moved to the points' mean. What products lose is a share of their size.
+        """
         g, mean = self.graph, points.mean(axis=0)
-        moved, near = g.add("Sub", x, g.numbers(mean)), points - mean
+        near = points - mean
+        if not gamma * (near**2).sum(axis=1).max() <= LARGEST_PRODUCT:
+            apart = self._differences(points, x)
+            return self._sum_of_columns(g.add("Mul", apart, apart))
+        moved = g.add("Sub", x, g.numbers(mean))
         squares = g.sum(g.add("Mul", moved, moved))
         products = g.add("MatMul", moved, g.numbers(-2 * near.T))
         both = g.add("Add", squares, g.numbers((near**2).sum(axis=1)))
         return g.add("Max", g.add("Add", both, products), g.numbers(0))
+
+    def _differences(self, points: Floats, x: str) -> str:
+        """The differences x - s, of shape rows, points, columns."""
+        g = self.graph
+        return g.add("Sub", g.add("Unsqueeze", x, g.whole(1)), g.numbers(points[None]))
+
+    def _sum_of_columns(self, differences: str) -> str:
+        return self.graph.add("ReduceSum", differences, self.graph.whole(2), keepdims=0)

@@ -167,7 +167,7 @@ class Streaming:
     def _learn_batch(self, X: Any, y: list[Any], weights: Any) -> None:
         online = self._begun()
         try:
-            online.partial_fit(X, y, sample_weight=weights)
+            online.partial_fit(X, labels_of(y), sample_weight=weights)
         finally:
             self._kept.renew()
 
@@ -187,10 +187,20 @@ class Streaming:
             table, labels = self._table(X), values_of(y)
             if len(labels) != len(table):
                 raise ValueError(f"X has {len(table)} rows, but y has {len(labels)} values.")
-            single = np.ndim(w) == 0 and not hasattr(w, "to_pylist")
-            weights = None if single and self._weight(w) == 1.0 else w if single else values_of(w)
-            if len(table) and not (single and weights == 0):
+            if not len(table):
+                return
+            weights = self._weights(w, len(table))
+            if weights is None or any(weight != 0 for weight in weights):
                 self._learn_batch(table, labels, weights)
+
+    def _weights(self, w: Any, rows: int) -> list[Any] | None:
+        """The weights of the rows of a frame; None if all are 1."""
+        if np.ndim(w) == 0 and not hasattr(w, "to_pylist"):
+            return None if (weight := self._weight(w)) == 1.0 else [weight] * rows
+        weights = values_of(w)
+        if len(weights) != rows:
+            raise ValueError(f"X has {rows} rows, but w has {len(weights)} values.")
+        return weights
 
     def _table(self, X: Any) -> Table:
         table, online = table_in_order(X), self._begun()
@@ -214,6 +224,16 @@ class Streaming:
         return (
             own if now is None else own + self._kept.online._model.memory_bytes + now.encoding.memory_bytes
         )
+
+
+def labels_of(y: list[Any]) -> Any:
+    """The labels as a column, also if they are tuples, which NumPy would take for rows."""
+    if not (y and isinstance(y[0], tuple)):
+        return y
+    column = np.empty(len(y), dtype=object)
+    for i, label in enumerate(y):
+        column[i] = label
+    return column
 
 
 def unknown_label(y: Any) -> TypeError:

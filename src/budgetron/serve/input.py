@@ -124,7 +124,7 @@ class Input(threading.Thread):
     def _line(self, message: Message) -> bytes:
         """The message as a line of the service."""
         if message.body is None:
-            raise Problem("malformed", "expected a JSON object, got a message without a body.")
+            raise Problem("malformed", f"expected a JSON object, got {message.instead}.")
         try:
             if self.target is None:
                 return msgspec.json.encode(_row.decode(message.body))
