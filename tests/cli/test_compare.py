@@ -188,7 +188,7 @@ def test_bad_usage_of_data_and_demo(capsys):
 
 
 def test_the_comparison_on_german():
-    """The documentation's example: six algorithms, a budget of 100, width 8, several orders and a figure."""
+    """The documentation's example: six algorithms, a budget of 100, width 8, some orders and a figure."""
     path = FOLDER / "german.svm.xz"
     if not path.exists():
         pytest.skip(f"needs {path.name} in the folder that BUDGETRON_DATA names")
