@@ -1,0 +1,61 @@
+"""
+Time per row against budget, for every algorithm
+================================================
+
+The labels are random, so that nearly every row changes a full model: the worst case. Each panel shows one family in
+colours and all others in grey. The dotted lines grow with the budget and with its square. Times are processor time
+of this machine.
+"""
+
+from time import thread_time
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from budgetron import Gaussian, Merge, OnlineClassifier, ProjectSmallest, algorithms, plots
+
+rng = np.random.default_rng(0)
+X, y = rng.standard_normal((2000, 20)), rng.integers(2, size=2000)
+kernel, budgets = Gaussian(0.02), (25, 50, 100, 200, 400)
+FAMILIES = {
+    "perceptrons": ["stoptron", "rbp", "forgetron", "budget_perceptron", "projectron", "projectron_pp"],
+    "passive-aggressive, double updating": ["bpa_s", "bpa_nn", "bpa_p", "bduol"],
+    "gradient descent": ["bogd", "bogd_pp", "nogd", "fogd"],
+    "stochastic gradient descent": ["bsgd", "bsgd, merging", "bsgd, projecting"],
+}
+SPECIAL = {
+    "fogd": lambda B: algorithms.fogd(kernel, components=B),
+    "bsgd, merging": lambda B: algorithms.bsgd(kernel, budget=B, maintenance=Merge),
+    "bsgd, projecting": lambda B: algorithms.bsgd(kernel, budget=B, maintenance=ProjectSmallest),
+}
+
+
+def microseconds(name, B):
+    """The processor time of a row, with a full budget: the least of three runs of 200 rows."""
+    make = SPECIAL.get(name, lambda B: getattr(algorithms, name)(kernel, budget=B))
+    model = OnlineClassifier(make(B), random_state=0).fit(X[:1400], y[:1400])
+    times = []
+    for i in (1400, 1600, 1800):
+        start = thread_time()
+        model.partial_fit(X[i : i + 200], y[i : i + 200])
+        times.append((thread_time() - start) / 200)
+    return 1e6 * min(times)
+
+
+runs = {name: [microseconds(name, B) for B in budgets] for names in FAMILIES.values() for name in names}
+
+# %%
+figure, axes = plt.subplots(2, 2, figsize=(10.5, 7), layout="constrained", sharex=True, sharey=True)
+for ax, (family, names) in zip(axes.flat, FAMILIES.items(), strict=True):
+    ax.set(xscale="log", yscale="log", xlim=(22, 450), title=family)
+    ax.plot(budgets, np.transpose([*runs.values()]), color="#e0e0e0", linewidth=1, zorder=1)
+    for power in (1, 2):
+        ax.plot(budgets, 0.6 * (np.array(budgets) / 25) ** power, color="#999999", linestyle=":")
+    plots.curves([plots.Line(name, budgets, runs[name], np.zeros(5)) for name in names], ax, marked=True)
+    ax.set(xticks=budgets, xticklabels=budgets)
+    ax.minorticks_off()
+figure.supxlabel("budget")
+figure.supylabel("processor time per row, µs")
+
+# %%
+# **Lesson:** TODO
