@@ -2,10 +2,12 @@
 Error against budget, for every algorithm
 =========================================
 
-Even or odd? The algorithms learn the handwritten digits with 10 to 160 support vectors (`fogd`: random components),
-in two orders of the rows, with the same kernel. Each panel shows one family in colours and all others in grey. The
-dashed line is the family without a budget.
+Even or odd? The algorithms learn the handwritten digits with 10 to 160 support vectors (`fogd`: random
+components), in two orders of the rows, with the same kernel. Each panel shows one family in colours and
+all others in grey. The dashed line is the family without a budget.
 """
+
+from itertools import chain
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,7 +42,7 @@ def errors(names, **budget):
 
 
 floor = {name: error for name, _, error in errors(FAMILIES)}
-found = [point for B in budgets for point in errors(sum(FAMILIES.values(), []), budget=B)]
+found = [point for B in budgets for point in errors([*chain(*FAMILIES.values())], budget=B)]
 runs = {name: np.array([point[1:] for point in found if point[0] == name]).T for name, *_ in found}
 
 # %%

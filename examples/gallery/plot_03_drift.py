@@ -2,16 +2,17 @@
 Drift and recovery
 ==================
 
-After 3,000 rows the pattern turns by 90 degrees, without notice. Four learners meet the same rows, of which one in
-twenty has a wrong label. Each row is predicted before it is learned; a point is the share of wrong predictions
-among 200 rows.
+After 3,000 rows the pattern turns by 90 degrees, without notice. Four learners meet the same rows, of
+which one in twenty has a wrong label. Each row is predicted before it is learned; a point is the share of
+wrong predictions among 200 rows.
 """
 
 import numpy as np
 
-from budgetron import PA, Gaussian, Kalman, Kernelized, Mapped, OnlineClassifier, RandomFourier, RemoveOldest
-from budgetron.algorithms import auto, stoptron
+from budgetron import Gaussian, Kalman, Kernelized, Mapped, OnlineClassifier, RandomFourier, auto, stoptron
+from budgetron.budgets import RemoveOldest
 from budgetron.plots import Line, curves
+from budgetron.rules import PA
 
 n, change, every = 6000, 3000, 200
 rng = np.random.default_rng(0)
@@ -39,9 +40,9 @@ ax.annotate("the pattern turns", (change - 60, 52), color="#666666", ha="right",
 ax.set(xlabel="rows", ylabel=f"mistakes, % of {every} rows", ylim=(0, 55))
 
 # %%
-# The stoptron keeps its first 100 support vectors and nothing else. A budget that removes the oldest recovers fast,
-# but forgets all the time: it errs more in calm times. The default has experts that forget and experts that do not,
-# and weighs them as it learns.
+# The stoptron keeps its first 100 support vectors and nothing else. A budget that removes the oldest
+# recovers fast, but forgets all the time: it errs more in calm times. The default has experts that forget
+# and experts that do not, and weighs them as it learns.
 #
-# **Lesson:** a model must be able to forget; the default recovers as fast as one that always forgets, and errs less
-# in calm times.
+# **Lesson:** a model must be able to forget; the default recovers as fast as one that always forgets, and
+# errs less in calm times.

@@ -2,9 +2,10 @@
 Calibrated probabilities
 ========================
 
-A probability of 0.8 is calibrated if eight in ten such rows belong to the class. The default returns calibrated
-probabilities. The score of another learner is no probability, even if it is squeezed into 0 to 1; `Stacked` learns
-how to turn it into one. All probabilities are those of rows that the model has not learned yet.
+A probability of 0.8 is calibrated if eight in ten such rows belong to the class. The default returns
+calibrated probabilities. The score of another learner is no probability, even if it is squeezed into 0 to
+1; `Stacked` learns how to turn it into one. All probabilities are those of rows that the model has not
+learned yet.
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 Which support vectors stay
 ==========================
 
-The same rule learns 1,797 handwritten digits with four budgets of 40. The pictures are the 40 support vectors at
-the end, sorted by the digit that they speak for: all that the model knows about digits.
+The same rule learns 1,797 handwritten digits with four budgets of 40. The pictures are the 40 support
+vectors at the end, sorted by the digit that they speak for: all that the model knows about digits.
 """
 
 import matplotlib.pyplot as plt
@@ -38,5 +38,5 @@ for ax, (budget, what) in zip(axes, WHAT.items(), strict=True):
 # %%
 # `Merge` shows digits that nobody wrote: each stands for many rows, and so looks like their mean.
 #
-# **Lesson:** with equally many support vectors, what becomes of a removed one decides: if its weight is lost, one
-# row in four is wrong; if others absorb it, one in eleven; if it is merged, one in twenty.
+# **Lesson:** with equally many support vectors, what becomes of a removed one decides: if its weight is
+# lost, one row in four is wrong; if others absorb it, one in eleven; if it is merged, one in twenty.

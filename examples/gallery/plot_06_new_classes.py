@@ -2,8 +2,8 @@
 A stream of records with new classes
 ====================================
 
-Records are dicts: numbers, texts, and values that are missing. Nobody says in advance which columns and labels
-there will be. The rooms *bath* and *loft* open later, and a column *light* begins at row 1,500.
+Records are dicts: numbers, texts, and values that are missing. Nobody says in advance which columns and
+labels there will be. The rooms *bath* and *loft* open later, and a column *light* begins at row 1,500.
 """
 
 import numpy as np
@@ -50,4 +50,5 @@ for row, what in ((1000, "bath opens"), (1500, "light begins"), (2000, "loft ope
 ax.set(xlabel="rows", ylabel="right, % of 25 measurements of the room", ylim=(50, 102))
 
 # %%
-# **Lesson:** a label that nobody announced is learned from its first rows, and the labels before it stay learned.
+# **Lesson:** a label that nobody announced is learned from its first rows, and the labels before it stay
+# learned.

@@ -2,8 +2,8 @@
 Tuning on the first rows
 ========================
 
-`evaluate.tune` tries 32 pairs of kernel width and step size. All learn the first rows; the worse half is dropped,
-the others go on until they have seen twice as many, and so on. So bad candidates cost little.
+`evaluate.tune` tries 32 pairs of kernel width and step size. All learn the first rows; the worse half is
+dropped, the others go on until they have seen twice as many, and so on. So bad candidates cost little.
 """
 
 import matplotlib.pyplot as plt
@@ -27,18 +27,20 @@ for ax in (left, right):
     style.axes(ax)
 left.grid(False)
 discs = left.scatter(gamma, C, s=rows / 8, c=error, cmap="cividis_r", edgecolors="white")
-left.scatter(gamma[0], C[0], marker="*", s=120, color=style.COLOURS[1], edgecolors="white", label="the winner")
-left.set(xscale="log", yscale="log", xlabel="gamma, the inverse square of the width", ylabel="C, the largest step")
+star = {"marker": "*", "s": 150, "color": style.COLOURS[1], "edgecolors": "white", "label": "the winner"}
+left.scatter(gamma[0], C[0], **star)
+left.set(xscale="log", yscale="log", xlabel="gamma of the kernel", ylabel="C, the largest step")
 left.legend(loc="upper center", bbox_to_anchor=(0.5, 1.12), frameon=False)
 figure.colorbar(discs, ax=left, label="mistakes, % of the rows seen")
 right.scatter(rows, error, s=26, color=style.COLOURS[0], alpha=0.6, linewidths=0)
-right.scatter(rows[0], error[0], marker="*", s=120, color=style.COLOURS[1], edgecolors="white")
+right.scatter(rows[0], error[0], **star)
 right.set_xscale("log", base=2)
 right.set_xticks(np.unique(rows), [f"{each:,.0f}" for each in np.unique(rows)])
 right.set(xlabel="rows until it was dropped", ylabel="mistakes, % of the rows seen")
 
 # %%
-# All candidates together learn as many rows as a few full passes. Then the 4,000 rows after those of the tuning:
+# All candidates together learn as many rows as a few full passes. Then the 4,000 rows after those of the
+# tuning:
 total = sum(each.rows for each in found.candidates)
 print(f"{total / 2000:.1f} passes over the rows for {len(found.candidates)} candidates")
 for name, learner in {"default": bpa_nn(Gaussian(), budget=50), "tuned": found.learner}.items():

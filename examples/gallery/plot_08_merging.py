@@ -2,8 +2,8 @@
 Merging models, as on Dask
 ==========================
 
-A stream of 4,096 rows is cut into parts, one model learns each part, and `merge` makes one model of all. On the
-left, the model is a filter on random features; on the right, 50 support vectors.
+A stream of 4,096 rows is cut into parts, one model learns each part, and `merge` makes one model of all.
+On the left, the model is a filter on random features; on the right, 50 support vectors.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Regression with intervals
 =========================
 
-The default regressor returns a mean and a deviation. The band is the mean ± 1.96 deviations, which should hold 95 %
-of the rows. It is drawn after 25 rows and after 800. On the right, all rows are asked before they are learned: how
-many fall into intervals of each width?
+The default regressor returns a mean and a deviation. The band is the mean ± 1.96 deviations, which should
+hold 95 % of the rows. It is drawn after 25 rows and after 800. On the right, all rows are asked before
+they are learned: how many fall into intervals of each width?
 """
 
 from statistics import NormalDist
@@ -46,8 +46,8 @@ normal = NormalDist().inv_cdf
 held = [(np.array(off) <= normal((1 + share) / 2)).mean() for share in promised]
 axes[2].plot([0, 100], [0, 100], color="#999999", linestyle="--", linewidth=1)
 axes[2].plot(100 * promised, 100 * np.array(held), color=green)
-axes[2].set(xlabel="promised, % of rows", ylabel="held, % of rows", title="all rows, before they are learned")
+axes[2].set(xlabel="promised, % of rows", ylabel="held, % of rows", title="rows not learned yet")
 
 # %%
-# **Lesson:** the interval is wide while little is known, narrows as rows come, and holds at least as many rows as
-# it promises.
+# **Lesson:** the interval is wide while little is known, narrows as rows come, and holds at least as many
+# rows as it promises.

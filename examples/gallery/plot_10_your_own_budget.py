@@ -2,59 +2,61 @@
 Bring your own budget
 =====================
 
-A budget is an idea about which support vector to remove. Parts that exist combine without new code: here one rule,
-`PA`, with seven budgets. A new idea can be tried in NumPy first, as a scikit-learn estimator: `evaluate.compare`
-takes it beside the others. This one finds the two most similar support vectors; the younger absorbs the older.
+Parts that exist combine without new code: here the rule `PA` with seven budgets. A new idea can be tried
+in NumPy, as a scikit-learn estimator beside the others. In this one, a new support vector takes the place
+and the weight of the nearest one of its class.
 """
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_digits
 
-import budgetron
-from budgetron import PA, Gaussian, Kernelized, evaluate
+from budgetron import PA, Gaussian, Kernelized, budgets, evaluate
 from budgetron.plots import style
 
 kernel, B = Gaussian.of_width(16), 100
 
 
-def k(P, Q):
-    """The kernel of all pairs of rows."""
-    return np.exp(-kernel.gamma * ((P**2).sum(axis=1)[:, None] + (Q**2).sum(axis=1) - 2 * P @ Q.T))
+class Successor(ClassifierMixin, BaseEstimator):
+    """The rule PA for ten classes, with a budget of its own. S: support vectors, A: coefficients."""
 
+    S, A = np.zeros((0, 64)), np.zeros((0, 10))
 
-class Twins(ClassifierMixin, BaseEstimator):
-    """The rule PA for ten classes, with a budget of its own: support vectors S, coefficients A."""
-
-    def partial_fit(self, X, y, classes):
-        if not hasattr(self, "S"):
-            self.classes_, self.S, self.A = classes, np.zeros((1, 64)), np.zeros((1, 10))
-        for x, own in zip(X, np.searchsorted(classes, y), strict=True):
-            f = self.scores(x[None])[0]
-            other = np.argmax(np.where(np.arange(10) == own, -np.inf, f))  # the best wrong class
-            step = min(1, (1 - f[own] + f[other]) / 2)
-            if step > 0:
-                self.S, self.A = np.vstack([self.S, x]), np.vstack([self.A, np.zeros(10)])
-                self.A[-1, [own, other]] = step, -step
-            if len(self.S) > B:
-                self.remove()
-        return self
-
-    def remove(self):
-        """The budget."""
-        alike = np.triu(k(self.S, self.S), 1)  # the first is the oldest
-        older, younger = np.unravel_index(alike.argmax(), alike.shape)
-        self.A[younger] += alike[older, younger] * self.A[older]
-        self.S, self.A = np.delete(self.S, older, axis=0), np.delete(self.A, older, axis=0)
-
-    def scores(self, X):
-        return k(X, self.S) @ self.A
+    def k(self, X):
+        return np.exp(-kernel.gamma * ((X[:, None] - self.S) ** 2).sum(axis=2))
 
     def predict(self, X):
-        return self.classes_[self.scores(X).argmax(axis=1)]
+        return self.classes_[np.argmax(self.k(X) @ self.A, axis=1)]
+
+    def partial_fit(self, X, y, classes):
+        self.classes_ = classes
+        for x, own in zip(X, np.searchsorted(classes, y), strict=True):
+            [k] = self.k(x[None])
+            f = k @ self.A
+            other = np.argmax(np.where(np.arange(10) == own, -np.inf, f))  # the best wrong class
+            if (step := min(1, (1 - f[own] + f[other]) / 2)) > 0:
+                self.insert(x, k, step * (np.eye(10)[own] - np.eye(10)[other]), own)
+        return self
+
+    def insert(self, x, k, a, own):  # the budget: x shall be a support vector with coefficients a
+        if len(self.S) < B:
+            self.S, self.A = np.vstack([self.S, x]), np.vstack([self.A, a])
+        else:
+            nearest = np.argmax(np.where(self.A.argmax(axis=1) == own, k, 0))
+            self.S[nearest], self.A[nearest] = x, a + self.A[nearest]
 
 
 names = ["Stop", "RemoveRandom", "RemoveOldest", "Project", "Swap", "SwapNearest", "Merge"]
-learners = {name: Kernelized(kernel, PA(), getattr(budgetron, name)(B)) for name in names}
-result = evaluate.compare(learners | {"Twins": Twins()}, load_digits(return_X_y=True), permutations=2, n_jobs=1)
-for r in result.rows: print(r.name, r.mean, r.sd)
+learners = {name: Kernelized(kernel, PA(), getattr(budgets, name)(B)) for name in names}
+rows = evaluate.compare(
+    learners | {"Successor": Successor()}, load_digits(return_X_y=True), permutations=3
+).rows
+ax = style.axes(None)
+ax.grid(visible=False)
+for row in sorted(rows, key=lambda row: -row.mean):
+    bar = ax.barh(row.name, 100 * row.mean, color=style.COLOURS[row.name == "Successor"], height=0.6)
+    ax.bar_label(bar, fmt="%.1f", padding=4)
+ax.set(xlabel="mistakes, % of rows (handwritten digits)", title="PA with 100 support vectors")
+# %%
+# **Lesson:** a few lines of NumPy show where a new budget stands: this one errs less than plain removal,
+# and more than `SwapNearest`, `Project` and `Merge`.

@@ -2,9 +2,9 @@
 The projectron's span in the plane
 ==================================
 
-On a mistake at x, the projectron asks how far k(x, .) is from the span of its support vectors, δ. If δ is above a
-threshold η, x becomes a support vector. Otherwise its projection is added, and the model does not grow. With a
-Gaussian kernel δ is 0 at a support vector and nearly 1 far from all of them.
+On a mistake at x, the projectron asks how far k(x, .) is from the span of its support vectors, δ. If δ is
+above a threshold η, x becomes a support vector. Otherwise its projection is added, and the model does not
+grow. With a Gaussian kernel δ is 0 at a support vector and nearly 1 far from all of them.
 """
 
 import matplotlib.pyplot as plt
@@ -42,7 +42,8 @@ axes[0].set_ylabel("second feature")
 figure.colorbar(shades, ax=axes, label="distance δ from the span", ticks=[0, 0.25, 0.5, 0.75, 1])
 
 # %%
-# The orange line is δ = η = 0.5. Inside, a mistake changes coefficients only. (White rings: support vectors.)
+# The orange line is δ = η = 0.5. Inside, a mistake changes coefficients only. (White rings: support
+# vectors.)
 #
-# **Lesson:** the support vectors soon cover the region of the rows, and then the model stops growing by itself,
-# without a budget.
+# **Lesson:** the support vectors soon cover the region of the rows, and then the model stops growing by
+# itself, without a budget.

@@ -2,9 +2,10 @@
 Random features against support vectors, at equal memory
 ========================================================
 
-A support vector of the digits is 64 numbers and a coefficient for each class. A random component has 64 numbers,
-too, and two weights for each class; with Hadamard matrices it has one number and the weights. So counting support
-vectors against components is not fair, but counting bytes is. Means over three orders of the rows.
+A support vector of the digits is 64 numbers and a coefficient for each class. A random component has 64
+numbers, too, and two weights for each class; with Hadamard matrices it has one number and the weights. So
+counting support vectors against components is not fair, but counting bytes is. Means over three orders of
+the rows.
 """
 
 import numpy as np
@@ -45,5 +46,5 @@ ax.set_xticks([5, 10, 20, 50, 100, 200, 500], [5, 10, 20, 50, 100, 200, 500])
 ax.minorticks_off()
 
 # %%
-# **Lesson:** at equal memory, support vectors that merge err least, random features come next, and support vectors
-# that are thrown away last.
+# **Lesson:** at equal memory, support vectors that merge err least, random features come next, and
+# support vectors that are thrown away last.

@@ -2,9 +2,9 @@
 Time per row against budget, for every algorithm
 ================================================
 
-The labels are random, so that nearly every row changes a full model: the worst case. Each panel shows one family in
-colours and all others in grey. The dotted lines grow with the budget and with its square. Times are processor time
-of this machine.
+The labels are random, so that nearly every row changes a full model: the worst case. Each panel shows one
+family in colours and all others in grey. The dotted lines grow with the budget and with its square. Times
+are processor time of this machine.
 """
 
 from time import thread_time
