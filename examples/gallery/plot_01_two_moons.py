@@ -2,7 +2,7 @@
 Two moons, learned row by row
 =============================
 
-Each frame shows the classifier after 20 more rows: the regions of the classes, the boundary between them,
+Each frame shows the classifier after 30 more rows: the regions of the classes, the boundary between them,
 and the support vectors as rings. The learner is `bpa_p` with a budget of 20. When a row needs a place,
 the learner removes the support vector that it can best express by the others, and they absorb its weight.
 """
@@ -13,7 +13,7 @@ from budgetron import Gaussian, OnlineClassifier, bpa_p, plots
 
 X, y = make_moons(600, noise=0.22, random_state=0)
 model = OnlineClassifier(bpa_p(Gaussian(2.0), budget=20), random_state=0)
-film = plots.learning(model, X, y, every=20)
+film = plots.learning(model, X, y, every=30, resolution=120)
 
 # %%
 # `film.save("moons.gif", writer="pillow", fps=8)` writes it to a file. The title counts the rows that

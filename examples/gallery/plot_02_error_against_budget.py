@@ -2,12 +2,10 @@
 Error against budget, for every algorithm
 =========================================
 
-Even or odd? The algorithms learn the handwritten digits with 10 to 160 support vectors (`fogd`: random
+Even or odd? All algorithms learn the handwritten digits with 10 to 160 support vectors (`fogd`: random
 components), in two orders of the rows, with the same kernel. Each panel shows one family in colours and
 all others in grey. The dashed line is the family without a budget.
 """
-
-from itertools import chain
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,8 +24,8 @@ FAMILIES = {
 SPECIAL = {  # nbsgd exceeds its budget, and avm has a distance instead: both are drawn at what they keep
     "fogd": lambda B: algorithms.fogd(kernel, components=B, eta=1.0),
     "bsgd, merging": lambda B: algorithms.bsgd(kernel, budget=B, maintenance=Merge),
-    "nbsgd": lambda B: algorithms.nbsgd(kernel, budget=B, beta=1000.0),
-    "avm": lambda B: algorithms.avm(kernel, delta=54 * B**-0.16),
+    "nbsgd": lambda B: algorithms.nbsgd(kernel, budget=B, beta=1500.0),
+    "avm": lambda B: algorithms.avm(kernel, delta=82 * B**-0.2),
 }
 
 
@@ -42,13 +40,13 @@ def errors(names, **budget):
 
 
 floor = {name: error for name, _, error in errors(FAMILIES)}
-found = [point for B in budgets for point in errors([*chain(*FAMILIES.values())], budget=B)]
+budgeted = [name for names in FAMILIES.values() for name in names]
+found = [point for B in budgets for point in errors(budgeted, budget=B)]
 runs = {name: np.array([point[1:] for point in found if point[0] == name]).T for name, *_ in found}
 
-# %%
 figure, axes = plt.subplots(2, 2, figsize=(10.5, 7), layout="constrained", sharex=True, sharey=True)
 for ax, (family, names) in zip(axes.flat, FAMILIES.items(), strict=True):
-    ax.set(xscale="log", yscale="log", xlim=(9, 200), ylim=(1.5, 50), title=f"{family} on a budget")
+    ax.set(xscale="log", yscale="log", xlim=(9, 210), ylim=(1.5, 50), title=f"{family} on a budget")
     ax.plot(*np.concatenate([[*run.T, [np.nan] * 2] for run in runs.values()]).T, color="#e0e0e0", zorder=1)
     ax.axhline(floor[family], color="#999999", linestyle="--", linewidth=1)
     plots.curves([plots.Line(name, *runs[name], np.zeros(5)) for name in names], ax, marked=True)
@@ -58,4 +56,6 @@ figure.supxlabel("support vectors, or random components")
 figure.supylabel("mistakes, % of rows")
 
 # %%
-# **Lesson:** TODO
+# **Lesson:** the smaller the budget, the more it matters what becomes of removed support vectors: with
+# 10, merging errs less than half as often as all others; with 160, all but random features are near their
+# family without a budget.

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
-from budgetron import Gaussian, Kernelized, Merge, OnlineClassifier, PA, RemoveOldest, Stop, SwapProject
+from budgetron import PA, Gaussian, Kernelized, Merge, OnlineClassifier, RemoveOldest, Stop, SwapProject
 
 X, y = load_digits(return_X_y=True)
 order = np.random.default_rng(0).permutation(len(y))
