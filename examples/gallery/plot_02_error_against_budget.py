@@ -40,8 +40,7 @@ def errors(names, **budget):
 
 
 floor = {name: error for name, _, error in errors(FAMILIES)}
-budgeted = [name for names in FAMILIES.values() for name in names]
-found = [point for B in budgets for point in errors(budgeted, budget=B)]
+found = [point for B in budgets for names in FAMILIES.values() for point in errors(names, budget=B)]
 runs = {name: np.array([point[1:] for point in found if point[0] == name]).T for name, *_ in found}
 
 figure, axes = plt.subplots(2, 2, figsize=(10.5, 7), layout="constrained", sharex=True, sharey=True)

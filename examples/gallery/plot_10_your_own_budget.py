@@ -2,9 +2,8 @@
 Bring your own budget
 =====================
 
-Parts combine without new code: here the rule `PA` with seven budgets. A new idea can be tried beside them
-in NumPy, as a scikit-learn estimator: a new support vector takes the place and weight of the nearest one
-of its class.
+Parts combine without new code: here the rule `PA` with seven budgets. A new idea can be tried in NumPy
+beside them: a new support vector takes the place and the weight of the nearest one of its class.
 """
 
 import numpy as np
@@ -47,8 +46,7 @@ class Successor(ClassifierMixin, BaseEstimator):
 
 
 names = ["Stop", "RemoveRandom", "RemoveOldest", "Project", "Swap", "SwapNearest", "Merge"]
-learners = {name: Kernelized(kernel, PA(), getattr(budgets, name)(B)) for name in names}
-learners["Successor"] = Successor()
+learners = {"Successor": Successor()} | {n: Kernelized(kernel, PA(), getattr(budgets, n)(B)) for n in names}
 rows = evaluate.compare(learners, load_digits(return_X_y=True), permutations=3).rows
 ax = style.axes(None)
 ax.grid(visible=False)
