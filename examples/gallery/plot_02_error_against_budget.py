@@ -45,7 +45,7 @@ runs = {name: np.array([point[1:] for point in found if point[0] == name]).T for
 
 figure, axes = plt.subplots(2, 2, figsize=(10.5, 7), layout="constrained", sharex=True, sharey=True)
 for ax, (family, names) in zip(axes.flat, FAMILIES.items(), strict=True):
-    ax.set(xscale="log", yscale="log", xlim=(9, 210), ylim=(1.5, 50), title=f"{family} on a budget")
+    ax.set(xscale="log", yscale="log", xlim=(6, 210), ylim=(1.5, 50), title=f"{family} on a budget")
     ax.plot(*np.concatenate([[*run.T, [np.nan] * 2] for run in runs.values()]).T, color="#e0e0e0", zorder=1)
     ax.axhline(floor[family], color="#999999", linestyle="--", linewidth=1)
     plots.curves([plots.Line(name, *runs[name], np.zeros(5)) for name in names], ax, marked=True)

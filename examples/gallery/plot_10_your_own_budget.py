@@ -53,7 +53,7 @@ ax.grid(visible=False)
 for row in sorted(rows, key=lambda row: -row.mean):
     bar = ax.barh(row.name, 100 * row.mean, color=style.COLOURS[row.name == "Successor"], height=0.6)
     ax.bar_label(bar, fmt="%.1f", padding=4)
-ax.set(xlabel="mistakes, % of rows (handwritten digits)", title="PA with 100 support vectors")
+ax.set(xlabel="mistakes, % of rows (handwritten digits)", xlim=(0, 15), title="PA with 100 support vectors")
 
 # %%
 # **Lesson:** a few lines of NumPy show where a new budget stands: this one errs less than plain removal,

@@ -40,11 +40,12 @@ runs = {
 }
 
 # %%
-ax = curves([Line(name, *run, np.zeros(5)) for name, run in runs.items()], marked=True)
+ax = curves([Line(name, *run, np.zeros(5)) for name, run in runs.items()], marked=True, named=False)
 ax.set(xscale="log", xlabel="memory of the model, KiB", ylabel="mistakes, % of rows", ylim=(0, 60))
 ax.set_xticks([5, 10, 20, 50, 100, 200, 500], [5, 10, 20, 50, 100, 200, 500])
 ax.minorticks_off()
+ax.legend(loc="upper right", frameon=False)
 
 # %%
 # **Lesson:** at equal memory, support vectors that merge err least, random features come next, and
-# support vectors that are thrown away last.
+# support vectors whose weight is lost when they are removed come last.
