@@ -56,5 +56,5 @@ axes[0].legend(loc="upper left", frameon=False)
 #     rows, targets = da.from_array(X, chunks=(1024, -1)), da.from_array(y, chunks=1024)
 #     model = distributed.fit(OnlineRegressor(learner, random_state=0), rows, targets)
 #
-# **Lesson:** merged filters are exactly the model that learned all rows, while merged support vectors are
-# only a little better than one part, so give each part many rows.
+# **Lesson:** merged filters are exactly the model that learned all rows; merged support vectors come
+# close only while every part has a thousand rows or more.

@@ -45,5 +45,5 @@ figure.colorbar(shades, ax=axes, label="distance δ from the span", ticks=[0, 0.
 # The orange line is δ = η = 0.5. Inside, a mistake changes coefficients only. (White rings: support
 # vectors.)
 #
-# **Lesson:** the support vectors soon cover the region of the rows, and then the model stops growing by
-# itself, without a budget.
+# **Lesson:** the support vectors soon cover the region of the rows, and from then on the model hardly
+# grows, although it has no budget.
