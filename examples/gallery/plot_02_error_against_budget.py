@@ -2,9 +2,9 @@
 Error against budget, for every algorithm
 =========================================
 
-Even or odd? All algorithms learn the handwritten digits with 10 to 160 support vectors (`fogd`: random
-components), in two orders of the rows, with the same kernel. Each panel shows one family in colours and
-all others in grey. The dashed line is the family without a budget.
+Even or odd? Every algorithm with a budget learns the handwritten digits with 10 to 160 support vectors
+(`fogd`: random components), in two orders of the rows, with the same kernel. Each panel shows one family
+in colours and all others in grey. The dashed line is the family without a budget.
 """
 
 import matplotlib.pyplot as plt

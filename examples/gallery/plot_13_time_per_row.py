@@ -2,8 +2,8 @@
 Time per row against budget, for every algorithm
 ================================================
 
-The labels are random, so nearly every row changes a full model: the worst case. Each panel shows one
-family in colours and all others in grey. Dotted lines grow with the budget and with its square.
+The labels are random, so nearly every row changes a full model: the worst case. Every algorithm with a
+fixed budget B is drawn in one panel in colour, and in the others in grey.
 """
 
 from time import thread_time
