@@ -92,6 +92,11 @@ def collect(folder: Path, more: Callable[[], dict[Path, str]] = dict, root: Path
             old.unlink()
     if not GALLERY.is_dir():
         shutil.rmtree(folder / "gallery", ignore_errors=True)
+    for old in (folder / "gallery").glob(
+        "plot_*"
+    ):  # sphinx-gallery keeps the pages of scripts that are gone
+        if not (GALLERY / f"{old.name.partition('.')[0]}.py").exists():
+            old.unlink()
     for place, text in texts.items():
         path = folder / place
         path.parent.mkdir(parents=True, exist_ok=True)

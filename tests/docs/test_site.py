@@ -185,7 +185,14 @@ def test_a_formula_that_stretches_without_end_is_refused(part):
 
 def built(source, folder):
     """Run Sphinx with the configuration of the site, warnings as errors."""
-    for name in ("sphinx", "myst_parser", "pydata_sphinx_theme", "sphinx_design", "ziamath"):
+    for name in (
+        "sphinx",
+        "myst_parser",
+        "pydata_sphinx_theme",
+        "sphinx_design",
+        "sphinx_gallery",
+        "ziamath",
+    ):
         pytest.importorskip(name)
     from sphinx.application import Sphinx
 
