@@ -52,16 +52,22 @@ def exported(kind: type) -> dict[str, type]:
 def _derived(kind: str) -> set[str]:
     """The exported names of a class and of the classes that derive from it, as the source texts say."""
     if not _bases:
-        for _, text in _sources("budgetron"):
-            for line in text.split("\nclass ")[1:]:
-                name, _, rest = line.partition(":")[0].partition("(")
-                bases = rest.rstrip(")").split(",")
-                _bases[name] = [base.partition("[")[0].rpartition(".")[2].strip() for base in bases]
+        _bases.update(_scan_bases())  # in one step: another thread sees none of it or all
     derived, found = {kind}, set[str]()
     while derived != found:
         found = set(derived)
         derived |= {name for name, bases in _bases.items() if not found.isdisjoint(bases)}
     return derived & set(_homes("budgetron"))
+
+
+def _scan_bases() -> dict[str, list[str]]:
+    bases = {}
+    for _, text in _sources("budgetron"):
+        for line in text.split("\nclass ")[1:]:
+            name, _, rest = line.partition(":")[0].partition("(")
+            parts = rest.rstrip(")").split(",")
+            bases[name] = [base.partition("[")[0].rpartition(".")[2].strip() for base in parts]
+    return bases
 
 
 def _find(package: str, name: str) -> Any:

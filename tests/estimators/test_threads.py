@@ -5,6 +5,7 @@ Each race runs some dozen times here and a thousand times with ``make slow``.
 
 import os
 import pickle
+import subprocess
 import sys
 import threading
 import time
@@ -216,3 +217,35 @@ def test_a_fork_while_another_thread_has_the_turn():
     time.sleep(0.1)
     assert in_child(lambda: model.partial_fit(X[:5], y[:5]).n_support_) > 0
     thread.join()
+
+
+FIRST_SAVES = """
+import sys, threading
+from budgetron import OnlineClassifier, load
+
+sys.setswitchinterval(1e-6)
+folder, ready, failed = sys.argv[1], threading.Barrier(4), []
+model = OnlineClassifier().fit([[0.0], [1.0]], [0, 1])
+
+
+def save(number):
+    try:
+        ready.wait()
+        model.save(f"{folder}/{number}")
+        load(f"{folder}/{number}")
+    except Exception as error:
+        failed.append(error)
+
+
+threads = [threading.Thread(target=save, args=(number,)) for number in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+assert not failed, failed
+"""
+
+
+def test_the_first_saves_of_a_process_at_once(tmp_path):
+    """What a model file may name is found at the first save; no thread may see half of it."""
+    words = [sys.executable, "-c", FIRST_SAVES, str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
