@@ -7,7 +7,7 @@ SOURCES := pyproject.toml CMakeLists.txt .ci/install.py $(filter-out %.pyi %.pyc
   $(wildcard $(addsuffix /*.*, cpp/* $(PACKAGE) $(PACKAGE)/* $(PACKAGE)/*/*)))
 REPRODUCTION := reproduction/pyproject.toml $(filter-out %.pyc, \
   $(wildcard $(addsuffix /*.*, reproduction/src/* reproduction/src/*/*)))
-CPP := $(wildcard cpp/*/*.hpp cpp/*/*.cpp)
+CPP := $(wildcard cpp/*/*.hpp cpp/*/*.cpp tests/portability/*.cpp)
 
 # Data sets: the folder that BUDGETRON_DATA names, or ../shared/data if that is there.
 ifneq ($(wildcard ../shared/data),)

@@ -2,9 +2,9 @@
 
     python3 .ci/install.py [--venv .venv] [--extras test,lint] [--define BUDGETRON_WERROR=ON]
 
-`make demo`, `make test` and their kin call it. Packages are fetched while the core compiles. Without a C++20 compiler,
-Clang comes from the package `ziglang`, for the build alone. Python sees this file before its version is checked, so it
-must parse with every Python 3.
+`make demo`, `make test` and others call it. Packages are fetched while the core compiles. Without a C++20
+compiler, Clang comes from the package `ziglang`, for the build alone. This file must parse with every
+Python 3, so that it can say that one is too old.
 """
 
 import argparse
@@ -222,7 +222,7 @@ def build_wheel(python, settings):
 
 
 def main():
-    if sys.version_info < OLDEST:  # noqa: UP036
+    if sys.version_info < OLDEST:
         wanted, got = ".".join(map(str, OLDEST)), platform.python_version()
         stop(
             f"Python {wanted} or later is needed, and {sys.executable} is {got}: "
@@ -230,7 +230,7 @@ def main():
         )
     import tomllib
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--venv", type=Path, default=Path(".venv"))
     parser.add_argument("--extras", type=lambda text: text.split(","), default=[])
     parser.add_argument("--define", action="append", default=[], metavar="NAME=VALUE", help="for CMake")
@@ -251,8 +251,8 @@ def main():
 
     needed = requirements(described["project"], args.extras)
     say(f"fetching {len(needed)} packages, compiling the core in C++ meanwhile")
-    # Of the thousands of modules here, a demonstration imports a few: those are compiled to byte code when they are.
-    # Tests turn the warnings of such a compilation into errors, so with extras everything is compiled now.
+    # Of thousands of modules, a demonstration imports a few: they are compiled to byte code when imported.
+    # Tests turn warnings of that compilation into errors, so with extras everything is compiled now.
     later = [] if args.extras else ["--no-compile"]
     fetching = pip_install("Fetching packages", python, *later, *needed)
     wheel = build_wheel(python, settings)

@@ -1,4 +1,4 @@
-"""Test the installed package on every instruction set: the native pieces, the readers, and one path through all layers.
+"""Test the installed package on every instruction set: native pieces, readers, a path through all layers.
 
     python .ci/test_wheel.py
 
@@ -32,7 +32,9 @@ assert OnlineRegressor(random_state=0).fit(X, y).score(X, y) > 0.4
 
 
 def run(isa, *command):
-    subprocess.run([sys.executable, *command], check=True, cwd=ROOT, env={**os.environ, "BUDGETRON_ISA": isa})
+    subprocess.run(
+        [sys.executable, *command], check=True, cwd=ROOT, env={**os.environ, "BUDGETRON_ISA": isa}
+    )
 
 
 def main():

@@ -2,15 +2,14 @@
 
     python3 .ci/wheels.py [--sdist-only] [--compiler zig|system] [--python PATH ...]
 
-The wheels are built from the source distribution: cp311 with Python 3.11, and cp312-abi3, which serves 3.12 and all
-later versions. The compiler is Clang of the package `ziglang` by default, because it links against glibc 2.28 whatever
-the system's is, so the wheels run on every Linux since 2018; `system` gives wheels for this system and newer ones.
+The wheels are built from the source distribution: cp311 with Python 3.11, and cp312-abi3, which serves 3.12
+and all later versions. The compiler is Clang of the package `ziglang` by default, because it links against
+glibc 2.28 whatever the system's is; `system` gives wheels for this system and newer ones.
 """
 
 import argparse
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -128,7 +127,7 @@ def test(number, python, path, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sdist-only", action="store_true")
     parser.add_argument("--compiler", choices=["zig", "system"], default="zig")
     parser.add_argument("--python", action="append", default=[], help="a Python to use; may be repeated")
@@ -159,7 +158,10 @@ def main():
     print("\nIn dist/:")
     for path in sorted(DIST.iterdir()):
         where = ", ".join(number for one, number in tested if one == path)
-        print(f"  {path.name}  {path.stat().st_size / 1024:,.0f} KiB" + (f"  tested in Python {where}" if where else ""))
+        print(
+            f"  {path.name}  {path.stat().st_size / 1024:,.0f} KiB"
+            + (f"  tested in Python {where}" if where else "")
+        )
     if missing:
         sys.exit(f"No wheel for Python {' and '.join(missing)}: none was found; --python names one.")
 

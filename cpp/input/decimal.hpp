@@ -22,8 +22,8 @@ namespace budgetron {
 // Parses the unsigned number in [first, last), correctly rounded. Out of range: false, or true with 0 or infinity.
 using Parse = bool (*)(const char* first, const char* last, double& value);
 
-// libc++ has from_chars for doubles from version 20 on, and that of macOS from macOS 26 on. It is not used there, so that
-// what is built for an old macOS does not depend on the version of the compiler.
+// libc++ has from_chars for doubles from version 20 on, and that of macOS from macOS 26 on. It is not used there, so
+// that what is built for an old macOS does not depend on the version of the compiler.
 #if defined(__cpp_lib_to_chars) && !defined(_LIBCPP_VERSION)
 #define BUDGETRON_HAS_CHARCONV
 inline bool parse_by_charconv(const char* first, const char* last, double& value) {
