@@ -188,7 +188,7 @@ build/brokers:
 	{ command -v redis-server && command -v nats-server; } >/dev/null || .ci/brokers
 
 # What would be uploaded. cibuildwheel (see pyproject.toml and .github/workflows) runs the same tests on every platform.
-.PHONY: wheels sdist cross
+.PHONY: wheels sdist cross cross-python
 sdist:  ## the source distribution in dist/
 	$(PYTHON) .ci/wheels.py --sdist-only
 
@@ -197,3 +197,6 @@ wheels:  ## the source distribution and wheels in dist/, audited, and tested in 
 
 cross:  ## the core compiled for other processors and systems; those that QEMU runs must give the bits of this one
 	$(PYTHON) .ci/cross.py
+
+cross-python:  ## a wheel for aarch64, tested with a Python for aarch64 in QEMU: about ten minutes (Debian or Ubuntu)
+	$(PYTHON) .ci/aarch64_wheel.py
