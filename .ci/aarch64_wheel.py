@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import cross
 
@@ -19,10 +18,11 @@ ROOT = cross.ROOT
 WORK = ROOT / "build" / "aarch64"
 SYSTEM, SITE = WORK / "system", WORK / "site"
 ARCHIVE = "deb http://deb.debian.org/debian bookworm main"
-PACKAGES = (
-    "libc6 libgcc-s1 libstdc++6 zlib1g libexpat1 libssl3 libffi8 libbz2-1.0 liblzma5 libsqlite3-0 libuuid1 "
-    "libcrypt1 libdb5.3 python3.11-minimal libpython3.11-minimal libpython3.11-stdlib libpython3.11-dev"
-).split()
+PACKAGES = [
+    *("libc6", "libgcc-s1", "libstdc++6", "zlib1g", "libexpat1", "libssl3", "libffi8", "libbz2-1.0"),
+    *("liblzma5", "libsqlite3-0", "libuuid1", "libcrypt1", "libdb5.3"),
+    *("python3.11-minimal", "libpython3.11-minimal", "libpython3.11-stdlib", "libpython3.11-dev"),
+]
 PLATFORMS = ["manylinux_2_28_aarch64", "manylinux_2_27_aarch64", "manylinux2014_aarch64"]
 SUFFIX = ".cpython-311-aarch64-linux-gnu.so"
 
@@ -73,7 +73,7 @@ def build():
         "CMAKE_CXX_COMPILER": wrapper(WORK / "bin/c++", zig, "c++", "-target", "aarch64-linux-gnu.2.28"),
         "CMAKE_AR": wrapper(WORK / "bin/ar", zig, "ar"),
         "CMAKE_RANLIB": wrapper(WORK / "bin/ranlib", zig, "ranlib"),
-        "CMAKE_CXX_FLAGS": f"-isystem {SYSTEM}/usr/include",  # the one pyconfig.h includes another by its path
+        "CMAKE_CXX_FLAGS": f"-isystem {SYSTEM}/usr/include",  # where pyconfig.h finds that of aarch64
         "Python_INCLUDE_DIR": SYSTEM / "usr/include/python3.11",
     }
     more = [f"--config-settings=cmake.define.{name}={value}" for name, value in settings.items()]
