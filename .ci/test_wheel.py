@@ -43,6 +43,7 @@ def main():
 
     if ROOT / "src" in Path(budgetron.__file__).parents:
         sys.exit(f"{sys.executable} sees the sources, not an installed package.")
+    os.environ.setdefault("HYPOTHESIS_PROFILE", "few")
     pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider"]
     for isa in _core.instruction_sets():
         print(f"{Path(_core.__file__).name} on {isa}", flush=True)
