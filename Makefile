@@ -143,7 +143,7 @@ $(VENV)/.installed: $(SOURCES)
 	@touch $@
 
 $(VENV)/.developed: $(SOURCES) $(REPRODUCTION)
-	$(INSTALL) --extras test,lint --define BUDGETRON_WERROR=ON
+	$(INSTALL) --extras test,lint --define BUDGETRON_WERROR=ON --define BUDGETRON_NATIVE=OFF
 	$(BIN)/pip install --quiet ./reproduction
 	@touch $@ $(VENV)/.installed
 

@@ -240,7 +240,7 @@ def main():
     described = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     python = environment(args.venv)
 
-    settings = {"build-dir": str(BUILD / "objects")}
+    settings = {"build-dir": str(BUILD / "objects"), "cmake.define.BUDGETRON_NATIVE": "ON"}
     settings |= {f"cmake.define.{name}": value for name, value in (d.split("=", 1) for d in args.define)}
     pip_install("Fetching the build tools", python, *described["build-system"]["requires"]).finish()
     ask = HOOKS + "print('\\n'.join(build.get_requires_for_build_wheel(settings)))"
