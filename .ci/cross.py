@@ -113,7 +113,7 @@ def headers():
     return path
 
 
-def compiled(compiler, target):
+def compiled(compiler, target, link):
     """Compile for a target; the program that prints the bits, if it can run somewhere."""
     folder = WORK / "objects" / target.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -131,22 +131,25 @@ def compiled(compiler, target):
         run(*command, *WARNINGS, *alone, "-c", headers(), "-o", folder / "headers.o")
     objects.append(folder / "bits.o")
     run(*command, *WARNINGS, *has, "-c", ROOT / "tests/portability/bits.cpp", "-o", objects[-1])
-    if not target.emulator or emulator(target.emulator) is None:
+    if not link or not target.emulator or emulator(target.emulator) is None:
         return None
     program = folder / "bits"
     run(*command, "-static", *objects, "-o", program)
     return program
 
 
-def differing(bits, expected):
-    """The names of the loops whose bits differ."""
+def differing(bits, expected, like):
+    """The names of the loops whose bits differ; AVX2 has wider registers than the processors like it."""
     pairs = zip(bits.splitlines(), expected.splitlines(), strict=True)
+    if like == "avx2":
+        pairs = [pair for pair in pairs if not pair[0].startswith("by width")]
     return [got.rsplit(maxsplit=1)[0] for got, wanted in pairs if got != wanted]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(t.name for t in TARGETS))
+    parser.add_argument("--compile-only", action="store_true", help="link and run nothing")
     args = parser.parse_args()
     if platform.machine() != "x86_64" or sys.platform != "linux":
         sys.exit("make cross compares with the bits of x86-64 Linux, and must run there.")
@@ -160,7 +163,7 @@ def main():
     for target in wanted:
         began = time.monotonic()
         try:
-            program = compiled(compiler, target)
+            program = compiled(compiler, target, not args.compile_only)
             result = "compiled"
             if program and target.name == HOST:
                 for isa in ("baseline", "avx2", "avx512"):
@@ -168,15 +171,21 @@ def main():
                     if done.returncode == 0:
                         measure[isa] = done.stdout
                 result += f", ran {', '.join(measure)}"
-                if "avx512" in measure and differing(measure["avx512"], measure["avx2"]):
-                    raise Failed(
-                        f"AVX-512 differs in {', '.join(differing(measure['avx512'], measure['avx2']))}"
-                    )
+                wide = (
+                    differing(measure.get("avx512", ""), measure["avx2"], "avx2")
+                    if "avx512" in measure
+                    else []
+                )
+                if wide:
+                    raise Failed(f"AVX-512 differs from AVX2 in: {', '.join(wide)}")
             elif program and target.like in measure:
                 bits = run(*emulator(target.emulator), program)
-                if different := differing(bits, measure[target.like]):
+                if different := differing(bits, measure[target.like], target.like):
                     raise Failed(f"bits differ from {target.like} in: {', '.join(different)}")
-                result += f", ran: {len(bits.splitlines())} hashes equal to those of {target.like}"
+                left_out = bits.count("by width") if target.like == "avx2" else 0
+                equal = len(bits.splitlines()) - left_out
+                result += f", ran: {equal} hashes equal to those of {target.like}"
+                result += f" ({left_out} follow the width of registers)" if left_out else ""
         except Failed as error:
             failed += 1
             result = f"FAILED\n{error}"

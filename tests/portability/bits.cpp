@@ -1,5 +1,6 @@
 // Prints a hash of the bits that each loop computes, and of random and decimal numbers. On processors with fused
 // multiply-add the lines must be those of AVX2, on others those of the x86-64 baseline. `make cross` compares them.
+// Sums named "by width" run over the lanes of a register: their order, and so their bits, follow its width.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -105,14 +106,14 @@ void vectors() {
   loops->scale(1.1, y.data(), n);
   print("add, multiply, scale", y);
   std::vector<double> out(padded);
-  print("geometric means", std::vector<double>{loops->geometric_means(b.data(), y.data(), padded, out.data())});
+  print("by width: roots", std::vector<double>{loops->geometric_means(b.data(), y.data(), padded, out.data())});
   print("least", std::vector<double>{loops->least(a.data(), n)});
   loops->swap_costs(a.data(), b.data(), y.data(), 1.7, padded, out.data());
   print("swap costs", out);
   constexpr std::size_t rank = 7, rows = 5, m = 144;
   std::vector<double> products(rank * rows);
   loops->products(a.data(), rank, b.data(), m, rows, m, products.data(), rows);
-  print("products", products);
+  print("by width: products", products);
   auto transformed = numbers<double>(1024, -1, 1, 9);
   loops->hadamard(transformed.data(), 1024);
   print("hadamard", transformed);
@@ -132,12 +133,12 @@ void factors() {
     inverse[i] = 1 / 1.5;
   }
   loops->solve_lower(L.data(), inverse.data(), k.data(), n, v.data());
-  print("solve lower", v);
+  print("by width: solve lower", v);
   loops->solve_upper(L.data(), inverse.data(), n, v.data());
-  print("solve upper", v);
+  print("by width: solve upper", v);
   std::vector<double> projected(8), d(n);
   loops->project_rows(entries.data(), n, 8, n, k.data(), projected.data(), d.data());
-  print("project rows", d);
+  print("by width: project rows", d);
 }
 
 void others() {
