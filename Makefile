@@ -2,9 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -type f -not -name '*.pyc' -not -name '*.pyi')
-REPRODUCTION := reproduction/pyproject.toml $(shell find reproduction/src -type f -not -name '*.pyc')
-CPP := $(wildcard cpp/*/*.hpp cpp/*/*.cpp)
+PACKAGE := src/budgetron
+SOURCES := pyproject.toml CMakeLists.txt .ci/install.py $(filter-out %.pyi %.pyc, \
+  $(wildcard $(addsuffix /*.*, cpp/* $(PACKAGE) $(PACKAGE)/* $(PACKAGE)/*/*)))
+REPRODUCTION := reproduction/pyproject.toml $(filter-out %.pyc, \
+  $(wildcard $(addsuffix /*.*, reproduction/src/* reproduction/src/*/*)))
+CPP := $(wildcard cpp/*/*.hpp cpp/*/*.cpp tests/portability/*.cpp)
 
 # Data sets: the folder that BUDGETRON_DATA names, or ../shared/data if that is there.
 ifneq ($(wildcard ../shared/data),)
@@ -13,8 +16,8 @@ endif
 
 .PHONY: demo test slow browser search fuzz lint format bench growth adversarial report which pictures sanitize sanitize-threads coverage stub surroundings docs clean
 
-demo: $(VENV)/.installed  ## several learners over a real data set
-	$(BIN)/python -m budgetron.demo
+demo: $(VENV)/.installed  ## the default and other learners over handwritten digits, with pictures
+	@$(BIN)/python -m budgetron.demo
 
 test: $(VENV)/.developed  ## all tests, and every example in the docs
 	$(BIN)/python -m pytest -n auto --dist worksteal tests reproduction/tests README.md docs --pyargs budgetron budgetron_reproduction
@@ -129,25 +132,28 @@ stub: $(VENV)/.developed
 	$(BIN)/python src/budgetron/_exports.py src/budgetron
 	$(BIN)/python -m nanobind.stubgen -q -m budgetron._core -o src/budgetron/_core.pyi
 
-$(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+# Builds the core and installs the package, saying what it does.
+define INSTALL
+@command -v $(PYTHON) >/dev/null || { echo "make: there is no $(PYTHON): install Python 3.11 or later." >&2; exit 1; }
+@$(PYTHON) .ci/install.py --venv $(VENV)
+endef
 
-$(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/pip install --quiet .
-	touch $@
+$(VENV)/.installed: $(SOURCES)
+	$(INSTALL)
+	@touch $@
 
-$(VENV)/.developed: $(VENV)/bin/python $(SOURCES) $(REPRODUCTION)
-	$(BIN)/pip install --quiet --config-settings=cmake.define.BUDGETRON_WERROR=ON '.[test,lint]'
+$(VENV)/.developed: $(SOURCES) $(REPRODUCTION)
+	$(INSTALL) --extras test,lint --define BUDGETRON_WERROR=ON --define BUDGETRON_NATIVE=OFF
 	$(BIN)/pip install --quiet ./reproduction
-	touch $@ $(VENV)/.installed
+	@touch $@ $(VENV)/.installed
 
-$(VENV)/.benched: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/pip install --quiet '.[bench]'
-	touch $@ $(VENV)/.installed
+$(VENV)/.benched: $(SOURCES)
+	$(INSTALL) --extras bench
+	@touch $@ $(VENV)/.installed
 
-$(VENV)/.documented: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/pip install --quiet '.[docs]'
-	touch $@ $(VENV)/.installed
+$(VENV)/.documented: $(SOURCES)
+	$(INSTALL) --extras docs
+	@touch $@ $(VENV)/.installed
 
 clean:
 	rm -rf $(VENV) build dist
@@ -180,3 +186,17 @@ brokers-kills: $(VENV)/.developed build/brokers  ## 50 kills with -9 for each br
 
 build/brokers:
 	{ command -v redis-server && command -v nats-server; } >/dev/null || .ci/brokers
+
+# What would be uploaded. cibuildwheel (see pyproject.toml and .github/workflows) runs the same tests on every platform.
+.PHONY: wheels sdist cross cross-python
+sdist:  ## the source distribution in dist/
+	$(PYTHON) .ci/wheels.py --sdist-only
+
+wheels:  ## the source distribution and wheels in dist/, audited, and tested in fresh environments of every Python here
+	$(PYTHON) .ci/wheels.py
+
+cross:  ## the core compiled for other processors and systems; those that QEMU runs must give the bits of this one
+	$(PYTHON) .ci/cross.py
+
+cross-python:  ## a wheel for aarch64, tested with a Python for aarch64 in QEMU: about ten minutes (Debian or Ubuntu)
+	$(PYTHON) .ci/aarch64_wheel.py

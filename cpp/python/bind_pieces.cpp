@@ -1,6 +1,8 @@
 // Bindings: parts of the core that tests and benchmarks check on their own. No arithmetic here.
 #include <algorithm>
+#include <optional>
 
+#include "input/decimal.hpp"
 #include "linalg/box_qp.hpp"
 #include "linalg/gram.hpp"
 #include "python/bind.hpp"
@@ -76,6 +78,13 @@ NewArray<T> products(const Matrix<T>& X, const Matrix<T>& S) {
   return array(std::move(r), {rows, n});
 }
 
+// The number that the text is, if it is one.
+std::optional<double> decimal(const nb::bytes& text, bool by_strtod) {
+  double value;
+  const char* const end = read_decimal(text.c_str(), value, by_strtod ? parse_by_strtod : parse);
+  return end == text.c_str() + text.size() ? std::optional(value) : std::nullopt;
+}
+
 NewArray<double> uniforms(Counter seed, std::size_t n, Counter stream) {
   Random random(seed, stream);
   std::vector<double> out(n);
@@ -97,6 +106,8 @@ void bind_pieces(nb::module_& m) {
   m.def("products", &products<double>, "X"_a.noconvert(), "S"_a.noconvert(),
         "X' S as the kernels compute it, for features x rows in X and in S.");
   m.def("products_single", &products<float>, "X"_a.noconvert(), "S"_a.noconvert(), "The same in single precision.");
+  m.def("decimal", &decimal, "text"_a, "by_strtod"_a,
+        "The number that the text is, or None. by_strtod: in the way of platforms without from_chars.");
   m.def("uniforms", &uniforms, "seed"_a, "n"_a, "stream"_a = 0, "The first n numbers of the generator on a seed.");
 }
 

@@ -9,6 +9,7 @@
 
 #include "simd/loops.hpp"
 #include "simd/registers.hpp"
+#include "simd/wide_product.hpp"
 
 namespace budgetron {
 namespace {
@@ -137,9 +138,6 @@ BUDGETRON_INLINE Turned<Singles> turn_back(Singles x) {
 constexpr double largest_angle = 0x1.8p20;
 constexpr float largest_single_angle = 0x1.8p12f;
 
-__extension__ using Wide = unsigned __int128;
-__extension__ using SignedWide = __int128;
-
 // 2/pi in words of 64 bits; the first word is the integer part.
 constexpr std::uint64_t two_over_pi[] = {
     0x0000000000000000u, 0xa2f9836e4e441529u, 0xfc2757d1f534ddc0u, 0xdb6295993c439041u, 0xfe5163abdebbc561u,
@@ -156,7 +154,7 @@ constexpr auto windows = [] {
     for (int k = 0; k < 3; ++k) {
       const int from = e - 1075 - 2 + 64 + 64 * k, word = from / 64, bit = from % 64;
       made[static_cast<std::size_t>(e - first_exponent)][static_cast<std::size_t>(k)] =
-          static_cast<std::uint64_t>((Wide{two_over_pi[word]} << 64 | two_over_pi[word + 1]) << bit >> 64);
+          bit == 0 ? two_over_pi[word] : two_over_pi[word] << bit | two_over_pi[word + 1] >> (64 - bit);
     }
   return made;
 }();
@@ -172,18 +170,19 @@ inline OneTurned turn_far_back(double x) {
   if (exponent == 0x7ff) return {x - x, x - x};
   const std::uint64_t m = (bits & 0xfffffffffffffu) | std::uint64_t{1} << 52;
   const auto& window = windows[static_cast<std::size_t>(exponent - first_exponent)];
-  const Wide turns =  // of whole turns, in units of 2^-128
-      (Wide{m * window[0]} << 64) + Wide{m} * window[1] + (Wide{m} * window[2] >> 64);
-  const auto n = static_cast<int>((turns + (Wide{1} << 125)) >> 126);
-  const auto rest = static_cast<SignedWide>(turns - (static_cast<Wide>(n) << 126));
-  const auto top = static_cast<std::int64_t>(
-      rest >> 64);  // converted in two words, because the C library's conversion from 128 bits is slow
+  // The part of a whole turn, in units of 2^-128: m window[0] 2^64 + m window[1] + m window[2] / 2^64.
+  const auto [high_word, low_word] = wide_product(m, window[1]);
+  const std::uint64_t rest = low_word + wide_product(m, window[2]).high;
+  const std::uint64_t turns = m * window[0] + high_word + (rest < low_word ? 1 : 0);
+  const std::uint64_t n = (turns + (std::uint64_t{1} << 61)) >> 62;  // quarters, rounded to nearest
+  const auto top = static_cast<std::int64_t>(turns - (n << 62));
   const double high = static_cast<double>(top);
   const double low = static_cast<double>(top - static_cast<std::int64_t>(high)) +
-                     0x1p-63 * static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(rest) >> 1));
+                     0x1p-63 * static_cast<double>(static_cast<std::int64_t>(rest >> 1));
   const double r =
       0x1p-62 * __builtin_fma(high, 0x1.921fb54442d18p+0, high * 0x1.1a62633145c07p-54 + low * 0x1.921fb54442d18p+0);
-  return x < 0 ? OneTurned{0x1.8p52 - n, -r} : OneTurned{0x1.8p52 + n, r};
+  const double quarters = static_cast<double>(n);
+  return x < 0 ? OneTurned{0x1.8p52 - quarters, -r} : OneTurned{0x1.8p52 + quarters, r};
 }
 
 BUDGETRON_INLINE Turned<Doubles> turn_far_back(const double* x) {

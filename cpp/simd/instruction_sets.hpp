@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "simd/loops.hpp"
+#include "simd/processor.hpp"
 
 namespace budgetron {
 
@@ -19,12 +20,12 @@ extern const Loops loops_avx512;
 // The tables that run on this processor, widest first.
 inline std::vector<const Loops*> available_loops() {
   std::vector<const Loops*> found;
+  [[maybe_unused]] const Processor has = processor();
 #if defined(BUDGETRON_HAS_AVX512)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    found.push_back(&loops_avx512);
+  if (has.avx512) found.push_back(&loops_avx512);
 #endif
 #if defined(BUDGETRON_HAS_AVX2)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back(&loops_avx2);
+  if (has.avx2) found.push_back(&loops_avx2);
 #endif
   found.push_back(&loops_baseline);
   return found;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "simd/wide_product.hpp"
 #include "state/fields.hpp"
 
 namespace budgetron {
@@ -35,17 +36,11 @@ class Random {
     Block c{counter, 0, 0, 0};
     Counter k0 = seed_, k1 = stream_;
     for (int round = 0; round < 10; ++round, k0 += 0x9E3779B97F4A7C15u, k1 += 0xBB67AE8584CAA73Bu) {
-      const auto [high0, low0] = product(0xD2E7470EE14C6C93u, c[0]);
-      const auto [high1, low1] = product(0xCA5A826395121157u, c[2]);
+      const auto [high0, low0] = wide_product(0xD2E7470EE14C6C93u, c[0]);
+      const auto [high1, low1] = wide_product(0xCA5A826395121157u, c[2]);
       c = {high1 ^ c[1] ^ k0, low1, high0 ^ c[3] ^ k1, low0};
     }
     return c;
-  }
-
-  static std::array<Counter, 2> product(Counter a, Counter b) {
-    __extension__ using Wide = unsigned __int128;
-    const Wide p = static_cast<Wide>(a) * b;
-    return {static_cast<Counter>(p >> 64), static_cast<Counter>(p)};
   }
 
   Counter seed_;

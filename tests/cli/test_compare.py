@@ -1,6 +1,7 @@
 """``budgetron compare``, ``data`` and ``demo``."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,10 @@ def test_demo_as_a_process_of_its_own(capsys):
     ended = spawned("demo", "--orders", "1")
     assert (ended.code, ended.err) == (0, "")
     assert "forgetron" in ended.out
+    assert re.search(r"auto \(the default\) +[▁-█]{18} ", ended.out)
+    assert re.search(r"\d, taken for \d", ended.out)
+    assert ended.out.count("█") > 20
+    assert "Try next:" in ended.out
     assert called(capsys, "demo", "--orders", "none").code == 2
 
 

@@ -67,6 +67,21 @@ def layer_reached(model, path, layer):
     return False
 
 
+@pytest.mark.parametrize("name", ["fsync", "replace"])
+def test_windows_keeps_what_was_there_too(name, path, monkeypatch):
+    monkeypatch.setattr("budgetron.serialization.durable._POSIX", False)
+    old, new = fitted(), fitted(n=80)
+    old.save(path)
+    with monkeypatch.context() as patched:
+        Layer(patched, name, 1, OSError(errno.ENOSPC, "No space left on device"))
+        with pytest.raises(SaveError, match="No space left on device"):
+            new.save(path)
+    assert same_state(load(path), old)
+    new.save(path)
+    assert same_state(load(path), new)
+    assert os.listdir(path.parent) == [path.name]
+
+
 def test_short_writes_are_continued(path, monkeypatch):
     write = os.write
     monkeypatch.setattr(os, "write", lambda file, piece: write(file, piece[:7]))

@@ -2,8 +2,10 @@
 
 import json
 import os
+import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,6 +76,18 @@ def test_gives_the_same_numbers(isa):
     assert result["ahead"] == [True, True]
     assert result["csr"] <= 1e-12
     np.testing.assert_allclose(result["single"], result["scores"], atol=1e-5)
+
+
+CPUINFO = Path("/proc/cpuinfo")
+NEEDS = {"avx512": {"avx512f", "avx512dq", "avx512vl", "fma"}, "avx2": {"avx2", "fma"}, "baseline": set()}
+
+
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or not CPUINFO.exists(), reason="reads the flags of an x86-64 Linux"
+)
+def test_they_are_those_that_the_processor_has():
+    flags = set(CPUINFO.read_text().split("flags", 1)[1].splitlines()[0].split())
+    assert _core.instruction_sets() == [name for name, needed in NEEDS.items() if needed <= flags]
 
 
 def test_one_that_is_not_there_is_one_sentence():

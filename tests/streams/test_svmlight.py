@@ -113,6 +113,28 @@ HARD = [
 ]
 
 
+@given(st.sampled_from(["", "-", "+"]), digits, st.sampled_from(["", "."]), digits, exponents)
+def test_platforms_without_from_chars_read_the_same_numbers(sign, whole, point, places, exponent):
+    text = (sign + whole + point + places + exponent).encode()
+    assert repr(_core.decimal(text, True)) == repr(_core.decimal(text, False))
+
+
+@pytest.mark.parametrize("text", HARD, ids=lambda text: text[:25])
+def test_platforms_without_from_chars_read_the_same_hard_numbers(text):
+    assert (
+        repr(_core.decimal(text.encode(), True))
+        == repr(_core.decimal(text.encode(), False))
+        == repr(float(text))
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["1e309", "-1" + "0" * 400, "", ".", "+", "e5", "1x", "nan", "0x10", "1,5"]
+)
+def test_platforms_without_from_chars_refuse_the_same_texts(text):
+    assert _core.decimal(text.encode(), True) is _core.decimal(text.encode(), False) is None
+
+
 @pytest.mark.parametrize("text", HARD, ids=lambda text: text[:25])
 def test_hard_numbers(text):
     got, problem = rows(f"{text} 1:{text}\n".encode(), piece=1000)

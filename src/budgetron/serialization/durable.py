@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from budgetron.errors import SaveError
 
+_POSIX = os.name == "posix"
 # Errors of file systems without hard links, or without locks; these steps are then skipped.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
@@ -24,7 +25,7 @@ def write(path: str, pieces: Iterable[bytes | memoryview]) -> None:
     try:
         if why := obstacle(given):
             raise OSError(why)
-        _replace(path, pieces)
+        (_replace if _POSIX else _replace_simply)(path, pieces)
     except OSError as error:
         sentence = f"{path}: could not be saved: {error.strerror or error}."
         refusal = SaveError(sentence)
@@ -70,6 +71,21 @@ def _replace(path: str, pieces: Iterable[bytes | memoryview]) -> None:
         os.close(directory)
 
 
+def _replace_simply(path: str, pieces: Iterable[bytes | memoryview]) -> None:
+    """The same on Windows, where files have no owner and directories cannot be opened."""
+    folder, name = os.path.split(path)
+    partial = os.path.join(folder, f".{name}.{os.getpid()}.partial")
+    try:
+        with open(partial, "wb") as file:
+            file.writelines(pieces)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        _forget(partial)
+        raise
+
+
 def _claim(partial: str) -> int:
     """The partial file, opened and locked by this process."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -111,7 +127,7 @@ def _refuse_foreign(neighbour: str, found: os.stat_result | None = None) -> None
 
 
 def _locked(file: int) -> bool:
-    import fcntl  # missing on Windows, where the rest of the package works
+    import fcntl  # missing on Windows
 
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

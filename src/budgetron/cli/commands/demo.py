@@ -1,4 +1,4 @@
-"""``budgetron demo``: compare ten learners on handwritten digits."""
+"""``budgetron demo``: the default and eight other learners on handwritten digits."""
 
 from budgetron.cli.arguments import Parser, whole
 
@@ -7,11 +7,11 @@ def main(argv: list[str]) -> None:
     made = Parser(
         "demo",
         "[--orders N]",
-        "Compare ten learners on handwritten digits.",
-        "  budgetron demo --orders 5\n",
+        "Compare the default and eight other learners on handwritten digits.",
+        "  budgetron demo --orders 20\n",
     )
     made.add_argument(
-        "--orders", type=whole(1), default=20, metavar="N", help="the number of random orders; default 20"
+        "--orders", type=whole(1), default=5, metavar="N", help="the number of random orders; default 5"
     )
     args = made.parse_args(argv)
     from budgetron.demo import main as demo
