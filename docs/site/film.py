@@ -5,11 +5,12 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.animation import FuncAnimation
-from sphinx_gallery.scrapers import figure_rst, matplotlib_scraper
 
 
 def pictures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
     """Save the figures of a block of code for sphinx-gallery. A figure with a film becomes a GIF."""
+    from sphinx_gallery.scrapers import figure_rst, matplotlib_scraper  # of the extra docs alone
+
     films = [each for each in block_vars["example_globals"].values() if isinstance(each, FuncAnimation)]
     open_figures = {plt.figure(number) for number in plt.get_fignums()}
     films = [film for film in films if film._fig in open_figures]

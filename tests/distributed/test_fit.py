@@ -279,7 +279,7 @@ MODEL = OnlineClassifier(SMALL)
         ((MODEL, db.from_sequence([{"a": 1.0}]), "b"), "part 0: a record has no 'b'"),
         ((MODEL, db.from_sequence([{"a": 1.0}])), r"part 0: the bag must hold pairs \(record, label\)"),
         ((MODEL, ARRAYS[0][:0], ARRAYS[1][:0]), "no part has rows"),
-        ((MODEL, db.from_sequence([1, 2]), "y"), "part 0: a record must be a dict, got 1"),
+        ((MODEL, db.from_sequence([1, 2]), "y"), "part [01]: a record must be a dict, got [12]"),
         (
             (MODEL, pairs(1, 2, "x", "y")),
             "y must hold labels that are all texts or all numbers, got int, str",
