@@ -169,7 +169,7 @@ def on_workers(name: str, rows: int, parts: int = 8) -> str:
     lines = [["workers", "seconds", "error %", "load before"]]
     for workers in (1, 2):
         with (
-            LocalCluster(workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+            LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
             Client(cluster) as client,
         ):
             data = [da.from_array(a, chunks=(chunk, *[-1] * (a.ndim - 1))).persist() for a in (X, y)]
@@ -177,6 +177,7 @@ def on_workers(name: str, rows: int, parts: int = 8) -> str:
             client.gather(
                 client.map(len, client.compute([block for a in data for block in a.to_delayed().ravel()]))
             )
+            client.rebalance(data)  # else all parts may lie with one worker, and be learned there
             load, began = os.getloadavg()[0], perf_counter()
             model = distributed.fit(
                 OnlineClassifier(random_state=0), *data, classes=np.unique(y), client=client

@@ -54,7 +54,7 @@ def test_a_dask_cluster_runs_a_table_as_one_thread_does(tmp_path):
     dask = pytest.importorskip("distributed", reason="needs the extra dask")
     store = papers.Store(tmp_path / "runs.jsonl")
     with (
-        dask.LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        dask.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         dask.Client(cluster) as client,
     ):
         found = papers.reproduce(

@@ -6,7 +6,9 @@ import pytest
 @pytest.fixture(scope="session")
 def cluster():
     distributed = pytest.importorskip("distributed", reason="needs the extra dask")
-    with distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=":0") as made:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    ) as made:
         yield made
 
 

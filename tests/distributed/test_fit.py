@@ -85,7 +85,7 @@ def test_the_parts_of_a_killed_worker_are_learned_by_others(tmp_path):
 
     labels = np.concatenate([rows(50, seed=i)[1] for i in range(12)])
     with (
-        LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         X = da.map_blocks(

@@ -60,7 +60,7 @@ def test_the_runs_of_a_killed_worker_run_again(tmp_path):
 
     learners = {"bpa_nn": bpa_nn(Gaussian(1e-6), budget=30), "fatal": Fatal(str(tmp_path / "killed"))}
     with (
-        LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         found = evaluate.compare(learners, DATA, permutations=2, executor=client.get_executor())
