@@ -4,6 +4,7 @@ import json
 import os
 import random
 from collections import Counter
+from contextlib import contextmanager
 
 import pytest
 
@@ -12,15 +13,22 @@ from tests.helpers.brokers import KINDS, broker, missing
 REQUIRED = os.environ.get("BUDGETRON_BROKERS") == "required"
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def server(request, tmp_path_factory):
-    """A running broker of each kind."""
-    why = missing(request.param)
+@contextmanager
+def running(kind, folders):
+    """A running broker of this kind; the tests that need it are skipped if there cannot be one."""
+    why = missing(kind)
     if why is not None:
         assert not REQUIRED, why
         pytest.skip(why)
-    with broker(request.param, tmp_path_factory.mktemp(request.param)) as made:
-        made.kind = request.param
+    with broker(kind, folders.mktemp(kind)) as made:
+        made.kind = kind
+        yield made
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def server(request, tmp_path_factory):
+    """A running broker of each kind."""
+    with running(request.param, tmp_path_factory) as made:
         yield made
 
 

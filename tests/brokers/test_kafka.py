@@ -4,38 +4,23 @@ import json
 
 import pytest
 
-from budgetron import model_files
-from tests.brokers.conftest import REQUIRED, rows
-from tests.helpers.brokers import broker, missing
+from tests.brokers.conftest import rows, running
+from tests.brokers.test_run import FLAGS, SMALL, learned
+from tests.helpers.brokers import broker
 from tests.helpers.command import called
 
-FLAGS = [
-    "--components",
-    "10",
-    "--gamma",
-    "0.5",
-    "--target",
-    "label",
-    "--drop",
-    "number",
-    "--until-end",
-    "--resume",
-]
+TO_THE_END = [*SMALL[1:], *FLAGS, "--until-end", "--resume"]
 
 
 @pytest.fixture(scope="module")
-def kafka():
-    why = missing("kafka")
-    if why is not None:
-        assert not REQUIRED, why
-        pytest.skip(why)
-    with broker("kafka", None) as made:
+def kafka(tmp_path_factory):
+    with running("kafka", tmp_path_factory) as made:
         yield made
 
 
 def test_every_message_of_every_partition_is_learned_once(kafka, tmp_path, capsys):
     url, model = kafka.url("many").split("?")[0], tmp_path / "model"
-    flags = [*FLAGS, "--save", model, "--predictions", tmp_path / "said", "--id", "place"]
+    flags = [*TO_THE_END, "--save", model, "--predictions", tmp_path / "said", "--id", "place"]
     sent = []
     for turn in range(3):
         for partition in range(4):
@@ -51,22 +36,22 @@ def test_every_message_of_every_partition_is_learned_once(kafka, tmp_path, capsy
             )
             sent += places
         assert called(capsys, "run", "fogd", url, *flags).code == 0
-    learned = [line.split("\t")[0] for line in (tmp_path / "said").read_text().splitlines()]
-    assert sorted(learned) == sorted(sent)
+    said = [line.split("\t")[0] for line in (tmp_path / "said").read_text().splitlines()]
+    assert sorted(said) == sorted(sent)
     for partition in range(4):  # in their order
-        own = [place for place in learned if f"-{partition}-" in place]
+        own = [place for place in said if f"-{partition}-" in place]
         assert own == [place for place in sent if f"-{partition}-" in place]
-    position = model_files.read(model).extra["run"]["source"]["messages"]["position"]
+    position = learned(model)["source"]["messages"]["position"]
     assert position == {f"many/{partition}": 149 for partition in range(4)}
 
 
 def test_a_topic_that_was_trimmed_is_refused(kafka, tmp_path, capsys):
     url, model = kafka.url("old"), tmp_path / "model"
     kafka.publish("old", rows(20))
-    assert called(capsys, "run", "fogd", url, *FLAGS, "--save", model).code == 0
+    assert called(capsys, "run", "fogd", url, *TO_THE_END, "--save", model).code == 0
     long = b'{"a": 1, "kind": "x", "label": "in", "number": "%b"}' % (b"x" * 60_000)
     kafka.publish("old", [long] * 120)  # the mock cluster keeps 5 MB
-    ended = called(capsys, "run", "fogd", url, *FLAGS, "--save", model)
+    ended = called(capsys, "run", "fogd", url, *TO_THE_END, "--save", model)
     assert ended.code == 3
     assert "messages after old/0 19, the last one learned, may be gone" in ended.err
     assert ended.err.count("\n") == 1
@@ -75,21 +60,21 @@ def test_a_topic_that_was_trimmed_is_refused(kafka, tmp_path, capsys):
 def test_a_topic_that_ends_before_the_position_is_refused(kafka, tmp_path, capsys):
     model = tmp_path / "model"
     kafka.publish("new", rows(20))
-    assert called(capsys, "run", "fogd", kafka.url("new"), *FLAGS, "--save", model).code == 0
+    assert called(capsys, "run", "fogd", kafka.url("new"), *TO_THE_END, "--save", model).code == 0
     with broker("kafka", None) as other:
         other.publish("new", rows(10))
-        ended = called(capsys, "run", "fogd", other.url("new"), *FLAGS, "--save", model)
+        ended = called(capsys, "run", "fogd", other.url("new"), *TO_THE_END, "--save", model)
     assert ended.code == 3
     assert "was trimmed or replaced" in ended.err
 
 
 def test_blocks_larger_than_the_client_takes_at_once(kafka, tmp_path, capsys):
     kafka.publish("blocks", rows(20))
-    flags = [*FLAGS, "--save", tmp_path / "model", "--block", "2000000"]
+    flags = [*TO_THE_END, "--save", tmp_path / "model", "--block", "2000000"]
     assert called(capsys, "run", "fogd", kafka.url("blocks"), *flags).code == 0
 
 
 def test_a_partition_that_is_not_there(kafka, capsys):
     kafka.publish("some", rows(1))
     url = kafka.url("some").replace("partition=0", "partition=9")
-    assert "there is no partition 9" in called(capsys, "run", "fogd", url, *FLAGS[:-1]).err
+    assert "there is no partition 9" in called(capsys, "run", "fogd", url, *TO_THE_END[:-1]).err

@@ -6,19 +6,14 @@ from budgetron.brokers.address import parse
 from budgetron.brokers.broker import connect
 from budgetron.brokers.following import Following
 from budgetron.errors import DataError
-from tests.brokers.conftest import REQUIRED, rows
+from tests.brokers.conftest import rows, running
 from tests.brokers.test_run import learned, run, started, wait_for
-from tests.helpers.brokers import broker, missing
 from tests.helpers.command import PATIENCE, called
 
 
 @pytest.fixture(scope="module")
 def nats(tmp_path_factory):
-    why = missing("nats")
-    if why is not None:
-        assert not REQUIRED, why
-        pytest.skip(why)
-    with broker("nats", tmp_path_factory.mktemp("nats")) as made:
+    with running("nats", tmp_path_factory) as made:
         yield made
 
 

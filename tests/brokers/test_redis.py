@@ -4,32 +4,16 @@ import json
 
 import pytest
 
-from tests.brokers.conftest import REQUIRED, rows
-from tests.brokers.test_run import learned
-from tests.helpers.brokers import broker, missing
+from tests.brokers.conftest import rows, running
+from tests.brokers.test_run import FLAGS, SMALL, learned
 from tests.helpers.command import called
 
-FLAGS = [
-    "--components",
-    "10",
-    "--gamma",
-    "0.5",
-    "--target",
-    "label",
-    "--drop",
-    "number",
-    "--until-end",
-    "--resume",
-]
+TO_THE_END = [*SMALL[1:], *FLAGS, "--until-end", "--resume"]
 
 
 @pytest.fixture(scope="module")
 def redis(tmp_path_factory):
-    why = missing("redis")
-    if why is not None:
-        assert not REQUIRED, why
-        pytest.skip(why)
-    with broker("redis", tmp_path_factory.mktemp("redis")) as made:
+    with running("redis", tmp_path_factory) as made:
         yield made
 
 
@@ -38,15 +22,15 @@ def test_the_field_that_the_address_names(redis, tmp_path, capsys):
         for i, body in enumerate(rows(30)):
             client.xadd("wide", {"from": f"till {i}", "data": body})
     url, model, bad = redis.url("wide"), tmp_path / "model", tmp_path / "bad"
-    ended = called(capsys, "run", "fogd", url, *FLAGS, "--save", model)
+    ended = called(capsys, "run", "fogd", url, *TO_THE_END, "--save", model)
     assert ended.code == 3
     assert "expected a JSON object, got an entry with the fields 'from, data'; ?field=NAME" in ended.err
-    assert called(capsys, "run", "fogd", f"{url}?field=data", *FLAGS, "--save", model).code == 0
+    assert called(capsys, "run", "fogd", f"{url}?field=data", *TO_THE_END, "--save", model).code == 0
     assert learned(model)["rows"] == 30
     with redis.client() as client:
         client.xadd("wide", {"from": "nobody"})
     more = ["--save", model, "--on-error", bad]
-    assert called(capsys, "run", "fogd", f"{url}?field=data", *FLAGS, *more).code == 0
+    assert called(capsys, "run", "fogd", f"{url}?field=data", *TO_THE_END, *more).code == 0
     [line] = (bad / "bad_rows.jsonl").read_text().splitlines()
     assert "an entry with the fields 'from'" in json.loads(line)["reason"]
 
@@ -58,7 +42,7 @@ def test_the_database_and_the_group_that_the_address_names(redis, tmp_path, caps
             client.xadd("orders", {"data": body})
     model = tmp_path / "model"
     url = f"{redis.url('orders')}?db=3&group=mine"
-    assert called(capsys, "run", "fogd", url, *FLAGS, "--save", model).code == 0
+    assert called(capsys, "run", "fogd", url, *TO_THE_END, "--save", model).code == 0
     assert learned(model)["rows"] == 20
     with redis.client() as client:
         client.select(3)
