@@ -124,7 +124,7 @@ def compiler_settings(python):
         return {}
     if chosen:
         if not compiles(chosen):
-            stop(f"CXX={chosen} does not compile C++20: name GCC 11 or Clang 16 or later, or unset CXX.")
+            stop(f"CXX={chosen} does not compile C++20: name GCC 12 or Clang 16 or later, or unset CXX.")
         return {}
     if compiles("c++"):
         return {}
