@@ -51,8 +51,9 @@ NB_MODULE(_core, m) {
   find_backend();
   m.def("instruction_set", [] { return loops->name; }, "The one in use.");
   m.def("instruction_sets", &instruction_sets, "Those that run here, the widest first.");
+  bind_input(m);
+  bind_parts(m);
   bind_learners(m);
   bind_features(m);
-  bind_streams(m);
   bind_pieces(m);
 }

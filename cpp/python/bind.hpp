@@ -151,10 +151,11 @@ inline nb::dict arrays(State state) {
   return out;
 }
 
-// One function per binding file. Kernels and learners are bound first, because the others use them.
+// One function per binding file, called in this order: each uses what is bound before it.
+void bind_input(nb::module_& m);
+void bind_parts(nb::module_& m);
 void bind_learners(nb::module_& m);
 void bind_features(nb::module_& m);
-void bind_streams(nb::module_& m);
 void bind_pieces(nb::module_& m);
 
 }  // namespace budgetron

@@ -1,13 +1,33 @@
-// Bindings: the svmlight parser and running scaling. No arithmetic here.
+// Bindings: rows, the svmlight parser and running scaling. No arithmetic here.
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 #include "input/scaling.hpp"
 #include "input/svmlight.hpp"
 #include "python/bind.hpp"
+#include "python/same_names.hpp"
+#include "support/backend.hpp"
 
 namespace budgetron {
 namespace {
+
+std::size_t too_large(const BoundRows& X, Precision precision, bool missing) {
+  nb::gil_scoped_release free;
+  return precision == Precision::Single ? first_too_large<float>(X.rows, missing)
+                                        : first_too_large<double>(X.rows, missing);
+}
+
+bool compressed(const Array1<std::int32_t>& indices, const Array1<std::int64_t>& indptr, std::size_t columns) {
+  return indptr.size() > 0 &&
+         are_compressed_rows(aligned(indices), indices.size(), aligned(indptr), indptr.size() - 1, columns);
+}
+
+std::optional<NewArray<double>> row_of_record(const SameNames& names, nb::handle record) {
+  std::vector<double> row;
+  if (!names.read(record, row)) return std::nullopt;
+  return array(std::move(row), {names.width()});
+}
 
 // Pieces and blocks are small, so the interpreter lock is kept; it also guards the object. Python has checked that rows
 // have the right number of columns.
@@ -106,7 +126,21 @@ void sparse_scale(nb::module_& m, const char* name) {
 
 }  // namespace
 
-void bind_streams(nb::module_& m) {
+void bind_input(nb::module_& m) {
+  nb::class_<SameNames>(m, "SameNames")
+      .def(nb::init<nb::typed<nb::tuple, nb::object, nb::ellipsis>, std::vector<std::size_t>, std::vector<double>>(),
+           "names"_a, "slots"_a, "absent"_a)
+      .def_prop_ro("width", &SameNames::width)
+      .def("row", &row_of_record, "record"_a.none());
+  nb::enum_<Precision>(m, "Precision").value("Single", Precision::Single).value("Double", Precision::Double);
+  nb::class_<BoundRows>(m, "Rows");
+  m.def("first_too_large", &too_large, "rows"_a, "precision"_a, "missing"_a = false);
+  m.def("are_compressed_rows", &compressed, "indices"_a.noconvert(), "indptr"_a.noconvert(), "columns"_a);
+  m.def("dense", &dense<double>, "X"_a.noconvert());
+  m.def("dense", &dense<float>, "X"_a.noconvert());
+  m.def("sparse", &sparse<double>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "columns"_a);
+  m.def("sparse", &sparse<float>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "columns"_a);
+
   nb::enum_<Fault>(m, "Fault")
       .value("Label", Fault::Label)
       .value("SeveralLabels", Fault::SeveralLabels)
