@@ -137,7 +137,8 @@ class AscentsByInverse {
 
   Bytes bytes() const {
     return Q_.bytes() + factor_.bytes() + bytes_of(side_) + bytes_of(low_) + bytes_of(high_) + bytes_of(slope_) +
-           bytes_of(c_) + bytes_of(x_) + bytes_of(change_) + bytes_of(mu_) + bytes_of(rows_);
+           bytes_of(c_) + bytes_of(x_) + bytes_of(change_) + bytes_of(mu_) + bytes_of(rows_) + bytes_of(by_row_) +
+           bytes_of(row_of_) + bytes_of(shares_);
   }
 
  private:
@@ -152,35 +153,40 @@ class AscentsByInverse {
       if (!factor_.offer(Q_, i)) return false;
       change_.push_back(i == j ? -alpha : side_[i] < 0 ? low_[i] : high_[i]);
     }
-    mu_ = change_;
-    factor_.solve(mu_);
+    factor_.keep(change_);
+    factor_.solve_kept(mu_);
     c_.assign(side_.size(), 0.0);
     for (std::size_t a = 0; a < mu_.size(); ++a) add(mu_[a], Q_[factor_.places()[a]], c_);
     put_held(j);
     return true;
   }
   bool hold_also(std::size_t i, double change) {
-    if (!factor_.offer(Q_, i)) return false;
+    if (!factor_.offer(Q_, i, change)) return false;
     change_.push_back(change);
+    row_of_.push_back(row_of_.size());
     rows_.insert(rows_.end(), Q_[i].begin(), Q_[i].end());
     return true;
   }
   void release(std::size_t place) {
-    const auto n = static_cast<std::ptrdiff_t>(side_.size()), a = static_cast<std::ptrdiff_t>(place);
+    const std::size_t n = side_.size(), row = row_of_[place], last = row_of_.size() - 1;
     side_[factor_.places()[place]] = 0;
     factor_.remove(place);
-    change_.erase(change_.begin() + a);
-    rows_.erase(rows_.begin() + a * n, rows_.begin() + (a + 1) * n);
+    change_.erase(change_.begin() + static_cast<std::ptrdiff_t>(place));
+    std::copy_n(&rows_[last * n], n, &rows_[row * n]);
+    rows_.resize(last * n);
+    *std::find(row_of_.begin(), row_of_.end(), last) = row;
+    row_of_.erase(row_of_.begin() + static_cast<std::ptrdiff_t>(place));
   }
 
-  // The same in the descent: from the factor, and from copies of the held rows, which many steps use.
+  // The same in the descent: from copies of the held rows, which many steps use.
   void solve(std::size_t j) {
-    mu_ = change_;
-    factor_.solve(mu_);
+    factor_.solve_kept(mu_);
     const std::size_t n = side_.size();
+    by_row_.resize(mu_.size());
+    for (std::size_t a = 0; a < mu_.size(); ++a) by_row_[row_of_[a]] = mu_[a];
     c_.assign(n, 0.0);
     for (std::size_t a = 0; a < mu_.size(); a += lanes)
-      loops->add_rows(&mu_[a], &rows_[a * n], n, std::min(lanes, mu_.size() - a), n, c_.data());
+      loops->add_rows(&by_row_[a], &rows_[a * n], n, std::min(lanes, mu_.size() - a), n, c_.data());
     put_held(j);
   }
 
@@ -221,6 +227,8 @@ class AscentsByInverse {
     if (!hold(alpha, j)) return false;
     rows_.clear();
     for (const std::size_t i : factor_.places()) rows_.insert(rows_.end(), Q_[i].begin(), Q_[i].end());
+    row_of_.resize(mu_.size());
+    std::iota(row_of_.begin(), row_of_.end(), std::size_t{0});
     for (std::size_t left = 100 + 20 * x_.size(); left-- > 0;) {
       if (const std::size_t hit = move(); hit < x_.size()) {
         if (!hold_also(hit, x_[hit])) return false;
@@ -240,15 +248,18 @@ class AscentsByInverse {
 
   // Moves x towards c up to the first bound. Returns the variable that meets it, or x.size() if c was reached.
   std::size_t move() {
+    // Several variables at once: no branches, and nothing that may be the same memory.
+    shares_.resize(x_.size());
+    const double *const c = c_.data(), *const low = low_.data(), *const high = high_.data();
+    double* __restrict const x = x_.data(), * __restrict const shares = shares_.data();
+    for (std::size_t i = 0; i < x_.size(); ++i)  // 1 if c is inside; NaN, which is not less than 1, if x = c
+      shares[i] = (std::max(low[i], std::min(high[i], c[i])) - x[i]) / (c[i] - x[i]);
     double t = 1;
     std::size_t hit = x_.size();
-    for (std::size_t i = 0; i < x_.size(); ++i) {
-      if (c_[i] >= low_[i] && c_[i] <= high_[i]) continue;
-      const double share = ((c_[i] < low_[i] ? low_[i] : high_[i]) - x_[i]) / (c_[i] - x_[i]);
-      if (hit == x_.size() || share < t) t = share, hit = i;
-    }
     for (std::size_t i = 0; i < x_.size(); ++i)
-      x_[i] = std::max(low_[i], std::min(high_[i], x_[i] + t * (c_[i] - x_[i])));  // x = c where it is held
+      if (shares[i] < t) t = shares[i], hit = i;
+    for (std::size_t i = 0; i < x_.size(); ++i)
+      x[i] = std::max(low[i], std::min(high[i], x[i] + t * (c[i] - x[i])));  // x = c where it is held
     if (hit == x_.size()) return hit;
     side_[hit] = c_[hit] < low_[hit] ? -1 : 1;
     x_[hit] = side_[hit] < 0 ? low_[hit] : high_[hit];
@@ -261,8 +272,9 @@ class AscentsByInverse {
   std::vector<signed char> side_;           // -1: held at the lower bound, 1: at the upper one, 0: free
   std::vector<double> low_, high_, slope_;  // the box of c, and y_i (1 - m_i)
   std::vector<double> c_, change_, mu_;
-  std::vector<double> rows_;  // of Q, that are held
-  std::vector<double> x_;     // of the descent, inside the box
+  std::vector<double> rows_, by_row_;  // the held rows of Q, in any order, and mu in this order
+  std::vector<std::size_t> row_of_;    // place in the factor -> row
+  std::vector<double> x_, shares_;     // of the descent: inside the box, and how far each variable can go
 };
 
 // Exact projection: solves Eq. 8 for every j.

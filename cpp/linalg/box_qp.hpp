@@ -27,6 +27,7 @@ class PartFactor {
     places_.clear();
     L_.clear();
     inverse_.clear();
+    w_.clear();
   }
 
   // Offers index i of Q; returns false if its column is in the span.
@@ -46,6 +47,18 @@ class PartFactor {
     return true;
   }
 
+  // Keeps L^-1 r for a right-hand side r, which then gains and loses entries with the factor: half of a solution.
+  void keep(Vector r) {
+    w_.resize(r.size());
+    loops->solve_lower(L_.data(), inverse_.data(), r.data(), r.size(), w_.data());
+  }
+  template <class Matrix>
+  bool offer(const Matrix& Q, std::size_t i, double r) {
+    if (!offer(Q, i)) return false;
+    w_.push_back((r - dot(v_, w_)) * inverse_.back());
+    return true;
+  }
+
   const std::vector<std::size_t>& places() const { return places_; }
 
   // Removes the index at this place, in O(n^2): the rows below are made triangular again by rotations.
@@ -58,6 +71,11 @@ class PartFactor {
       const double r = std::sqrt(a * a + b * b), c = a / r, s = b / r;  // L is far from the limits of doubles
       a = r;
       b = 0;
+      if (!w_.empty()) {
+        const double x = w_[k], y = w_[k + 1];
+        w_[k] = c * x + s * y;
+        w_[k + 1] = c * y - s * x;
+      }
       for (std::size_t i = k + 2; i < n; ++i) {
         const double x = L[at(i, k)], y = L[at(i, k + 1)];
         L[at(i, k)] = c * x + s * y;
@@ -67,6 +85,7 @@ class PartFactor {
     for (std::size_t i = place; i + 1 < n; ++i) std::copy_n(&L[at(i + 1, 0)], i + 1, &L[at(i, 0)]);
     L.resize(at(n - 1, 0));
     inverse_.pop_back();
+    if (!w_.empty()) w_.pop_back();
     for (std::size_t i = place; i + 1 < n; ++i) inverse_[i] = 1 / L[at(i, i)];
     places_.erase(places_.begin() + static_cast<std::ptrdiff_t>(place));
   }
@@ -77,12 +96,21 @@ class PartFactor {
     loops->solve_upper(L_.data(), inverse_.data(), r.size(), r.data());
   }
 
-  Bytes bytes() const { return bytes_of(places_) + bytes_of(L_) + bytes_of(inverse_) + bytes_of(k_) + bytes_of(v_); }
+  // (L L')^-1 r for the kept r, one entry for every place.
+  void solve_kept(std::vector<double>& out) const {
+    out = w_;
+    loops->solve_upper(L_.data(), inverse_.data(), out.size(), out.data());
+  }
+
+  Bytes bytes() const {
+    return bytes_of(places_) + bytes_of(L_) + bytes_of(inverse_) + bytes_of(w_) + bytes_of(k_) + bytes_of(v_);
+  }
 
  private:
   std::vector<std::size_t> places_;
   std::vector<double> L_;        // lower triangle, row after row
   std::vector<double> inverse_;  // reciprocals of the diagonal of L
+  std::vector<double> w_;        // L^-1 r, if a right-hand side is kept
   std::vector<double> k_, v_;
 };
 
