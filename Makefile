@@ -23,10 +23,10 @@ test: $(VENV)/.developed  ## all tests, and every example in the docs
 	$(BIN)/python -m pytest -n auto --dist worksteal tests reproduction/tests README.md docs --pyargs budgetron budgetron_reproduction
 
 slow: $(VENV)/.developed  ## what takes minutes: runs that are killed a hundred times, whole products of parameters
-	$(BIN)/python -m pytest -n auto -m slow tests
+	$(BIN)/python -m pytest -n auto --dist worksteal -m slow tests reproduction/tests
 
 search: $(VENV)/.developed  ## the tests again, on examples that hypothesis draws anew
-	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto tests
+	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto --dist worksteal tests
 
 fuzz: $(VENV)/.developed  ## the svmlight reader on broken text, forged model files, and numbers of every size: ten minutes each
 	$(BIN)/python -m fuzz.svmlight --minutes 10

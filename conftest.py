@@ -4,7 +4,9 @@ The data sets are read from the folder that BUDGETRON_DATA names, or from ../sha
 Without either, the tests that need data say so and are skipped.
 """
 
+import contextlib
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,15 +16,16 @@ if SHARED.is_dir():
     os.environ.setdefault("BUDGETRON_DATA", str(SHARED))
 
 
-@pytest.fixture(autouse=True)
-def _examples_of_dask(request):
+def pytest_runtest_setup(item):
     """Examples that need Dask are skipped without it."""
-    if request.node.path.name in ("dask.md", "fitting.py"):
+    if item.path.name in ("dask.md", "fitting.py"):
         pytest.importorskip("dask", reason="needs the extra dask")
 
 
-@pytest.fixture(autouse=True)
-def _readme_in_a_folder_of_its_own(request, monkeypatch, tmp_path_factory):
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
     """The README saves a model beside itself; here it does so in a folder that goes away."""
-    if request.node.path.name == "README.md":
-        monkeypatch.chdir(tmp_path_factory.mktemp("readme"))
+    if item.path.name != "README.md":
+        return (yield)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        return (yield)

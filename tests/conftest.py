@@ -38,6 +38,12 @@ def path(tmp_path):
     return tmp_path / "model.safetensors"
 
 
+@pytest.fixture
+def long(request):
+    """Whether a test marked `pairs` is one of those for `make slow`, which may take longer streams."""
+    return request.node.get_closest_marker("slow") is not None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Mark as slow what `pairs` leaves out of a product."""

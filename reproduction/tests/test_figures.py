@@ -70,7 +70,14 @@ PICTURES = {  # axes with lines, and how many each has
 }
 
 
-@pytest.mark.parametrize(("key", "number"), ALL)
+LIKE_ANOTHER = {("orabona2008", 2), ("orabona2008", 3), ("zhao2012b", 3), ("lu2016", 2), ("lu2016", 6)}
+"""Figures of the runs of the one before, with another quantity on an axis."""
+
+
+@pytest.mark.parametrize(
+    ("key", "number"),
+    [pytest.param(*one, marks=pytest.mark.slow) if one in LIKE_ANOTHER else one for one in ALL],
+)
 @pytest.mark.usefixtures("tiny")
 def test_every_figure_shows_every_line(key, number, monkeypatch, tmp_path):
     pictures = []
@@ -112,6 +119,7 @@ def absent(*names):
     return load
 
 
+@pytest.mark.usefixtures("tiny")
 def test_missing_data_sets(monkeypatch, tmp_path):
     monkeypatch.setattr(runs, "prepared", absent("mg", "year"))
     drawn = figures.draw("lu2016", 5, tmp_path)

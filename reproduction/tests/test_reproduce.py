@@ -50,6 +50,7 @@ def test_processes_reproduce_as_threads_do(tmp_path):
         papers.reproduce("orabona2008", 3, executor=2)
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_runs_a_table_as_one_thread_does(tmp_path):
     dask = pytest.importorskip("distributed", reason="needs the extra dask")
     store = papers.Store(tmp_path / "runs.jsonl")

@@ -9,6 +9,7 @@ import pytest
 
 from budgetron import model_files
 from tests.brokers.conftest import POISON, rows
+from tests.helpers import forked
 from tests.helpers.brokers import Kafka
 from tests.helpers.command import PATIENCE, called, command, heed_interrupts
 
@@ -201,7 +202,7 @@ def test_no_stream_no_messages_no_server(server, stream, tmp_path, capsys):
 def started(server, stream, model, *more):
     """A run in a process of its own that waits for messages."""
     words = ["run", SMALL[0], server.url(stream), *SMALL[1:], *FLAGS, "--save", model, *more]
-    return subprocess.Popen(
+    return forked.Popen(
         command(*words),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -2,12 +2,11 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
 from budgetron import Gaussian, datasets, evaluate, nogd, rbp
-from tests.helpers.command import called, rows, spawned, written
+from tests.helpers.command import called, ran, rows, spawned, written
 from tests.helpers.data_sets import FOLDER
 
 ARGV = ["compare", "rbp", "nogd", "--budget", "20", "--rank", "5", "--gamma", "0.5", "--permutations", "3"]
@@ -39,7 +38,7 @@ def test_a_table_as_a_process_of_its_own(file):
 
 
 def test_bad_usage_as_a_process_of_its_own(file):
-    ended = spawned(*ARGV, "--data", file, "--components", "9")
+    ended = ran(*ARGV, "--data", file, "--components", "9")
     assert (ended.code, ended.out) == (2, "")
     assert "--components is not for rbp, nogd: rbp takes" in ended.err
 
@@ -192,15 +191,15 @@ def test_bad_usage_of_data_and_demo(capsys):
     assert "--nonsense" in ended.err
 
 
-def test_the_comparison_on_german():
+def test_the_comparison_on_german(tmp_path):
     """The documentation's example: six algorithms, a budget of 100, width 8, some orders and a figure."""
     path = FOLDER / "german.svm.xz"
     if not path.exists():
         pytest.skip(f"needs {path.name} in the folder that BUDGETRON_DATA names")
     names = ["perceptron", "rbp", "forgetron", "projectron", "bogd", "nogd"]
     flags = ["--budget", "100", "--sigma", "8", "--permutations", "4"]
-    ended = spawned("compare", *names, "--data", path, *flags)
+    ended = ran("compare", *names, "--data", path, *flags, cwd=tmp_path)
     assert ended.code == 0
     assert [line.split()[0] for line in ended.out.splitlines()[2:8]] == names
     assert all("±" in line for line in ended.out.splitlines()[2:8])
-    assert Path("compare.png").exists()
+    assert (tmp_path / "compare.png").exists()

@@ -8,7 +8,8 @@ import pytest
 
 import budgetron
 from budgetron import model_files
-from tests.helpers.command import PATIENCE, called, command, rows, spawned, written
+from tests.helpers import forked
+from tests.helpers.command import PATIENCE, called, command, ran, rows, spawned, written
 
 N = 1500
 
@@ -51,7 +52,7 @@ def test_a_broken_model_as_a_process_of_its_own(folder, tmp_path):
     damaged = bytearray((folder / "plain").read_bytes())
     damaged[-9] ^= 1
     (tmp_path / "damaged").write_bytes(damaged)
-    ended = spawned("predict", tmp_path / "damaged", folder / "rows.svm")
+    ended = ran("predict", tmp_path / "damaged", folder / "rows.svm")
     assert (ended.code, ended.out) == (4, "")
     assert ended.err.startswith(f"budgetron: {tmp_path / 'damaged'}: ")
     assert ended.err.count("\n") == 1
@@ -59,7 +60,7 @@ def test_a_broken_model_as_a_process_of_its_own(folder, tmp_path):
 
 def test_a_pipe(folder, capsys):
     text = (folder / "rows.svm").read_bytes()
-    done = subprocess.run(
+    done = forked.run(
         command("predict", folder / "plain", "-"), input=text, capture_output=True, check=True
     )
     assert done.stdout.decode() == called(capsys, "predict", folder / "plain", folder / "rows.svm").out
@@ -67,7 +68,7 @@ def test_a_pipe(folder, capsys):
 
 def test_a_live_pipe_answers_each_row(folder):
     """With blocks of one row, each prediction is printed before the next row arrives."""
-    process = subprocess.Popen(
+    process = forked.Popen(
         command("predict", folder / "plain", "-", "--block", "1"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -11,7 +11,8 @@ import pytest
 
 from budgetron import model_files
 from budgetron.cli import checkpoint
-from tests.helpers.command import COLUMNS, PATIENCE, called, command, spawned, written
+from tests.helpers import forked
+from tests.helpers.command import COLUMNS, PATIENCE, called, command, ran, written
 
 RBP = ["--budget", "20", "--gamma", "0.5", "--seed", "3"]
 STEPS = ["--shuffle", "700", "--standardise", "--delay", "5"]
@@ -202,7 +203,7 @@ def test_predictions_that_are_not_there_cannot_go_on(rows, tmp_path, capsys):
 
 def started(rows, *argv):
     """A run that has read the first rows of a pipe, which stays open."""
-    process = subprocess.Popen(
+    process = forked.Popen(
         command("run", "rbp", "-", *RBP, *COLUMNS, *argv),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -273,7 +274,7 @@ def test_a_failing_disk_leaves_the_last_checkpoint(name, error, rows, tmp_path, 
 def test_a_full_disk(rows):
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")
-    ended = spawned("run", "rbp", rows, *RBP, "--predictions", "/dev/full")
+    ended = ran("run", "rbp", rows, *RBP, "--predictions", "/dev/full")
     assert ended.code == 1
     assert "No space left on device" in ended.err
 
@@ -293,19 +294,19 @@ def survive(rows, folder, kills, seed, *more, learner="rbp", flags=RBP):
     argv = ["run", learner, rows, *flags, "--save", paths[0], "--predictions", paths[1], *OFTEN, *more]
     script = Path(__file__).parents[1] / "helpers" / "killed.py"
     words = [sys.executable, script, kills, seed, *paths, "--", *argv]
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=600, check=False)
+    done = forked.run(list(map(str, words)), capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     return list(map(int, done.stdout.split()))
 
 
 @pytest.mark.parametrize("steps", [[], STEPS], ids=["plain", "steps"])
 def test_kill_at_any_moment(steps, rows, tmp_path):
-    kills, ends = survive(rows, tmp_path, 5, 0, *steps)
-    assert kills == 5
+    kills, ends = survive(rows, tmp_path, 3, 0, *steps)
+    assert kills == 3
     assert ends >= 1
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, pytest.param(100, marks=pytest.mark.slow)])
 def test_kill_the_default_at_any_moment(kills, rows, tmp_path):
     done, ends = survive(rows, tmp_path, kills, 0, learner="auto", flags=["--size", "10", "--seed", "3"])
     assert done == kills

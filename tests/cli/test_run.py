@@ -26,7 +26,8 @@ from budgetron import (
 )
 from budgetron.streams.svmlight import SvmlightStream
 from budgetron.streams.tables import TableStream
-from tests.helpers.command import COLUMNS, PATIENCE, called, command, rows, spawned, written
+from tests.helpers import forked
+from tests.helpers.command import COLUMNS, PATIENCE, called, command, ran, rows, spawned, written
 from tests.helpers.data_sets import FOLDER
 
 RBP = ["rbp", "--budget", "20", "--gamma", "0.5"]
@@ -66,7 +67,7 @@ def test_a_file_as_a_process_of_its_own(file, tmp_path):
 def test_a_broken_file_as_a_process_of_its_own(file, tmp_path):
     bad = tmp_path / "bad.svm"
     bad.write_bytes(file.read_bytes() + b"1 1:0.5 2:zwei\n")
-    ended = spawned("run", *RBP, bad)
+    ended = ran("run", *RBP, bad)
     assert (ended.code, ended.out) == (3, "")
     assert ended.err == (
         f"budgetron: {bad}, line {N + 1}, column 11: expected a finite decimal number, got 'zwei'.\n"
@@ -75,7 +76,7 @@ def test_a_broken_file_as_a_process_of_its_own(file, tmp_path):
 
 def test_a_pipe_gives_the_same_as_a_file(file, tmp_path, capsys):
     packed = lzma.compress(file.read_bytes())
-    done = subprocess.run(
+    done = forked.run(
         command("run", *RBP, "-", *COLUMNS, "--save", tmp_path / "piped"), input=packed, capture_output=True
     )
     assert (done.returncode, done.stderr) == (0, b"")
@@ -327,7 +328,7 @@ def test_the_progress_line(file):
     """The bar appears on a terminal after a second, and is erased at the end."""
     pty = pytest.importorskip("pty")
     terminal, errors = pty.openpty()
-    process = subprocess.Popen(
+    process = forked.Popen(
         command("run", *RBP, "-", *COLUMNS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
     )
     os.close(errors)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -13,7 +14,8 @@ import pytest
 import budgetron
 from budgetron import streams
 from budgetron.cli import checkpoint
-from tests.helpers.command import PATIENCE, called, command, spawned
+from tests.helpers import forked
+from tests.helpers.command import PATIENCE, called, command, ran, spawned
 
 pytest.importorskip("pyarrow")
 
@@ -54,7 +56,7 @@ def test_a_table_as_a_process_of_its_own(file, tmp_path):
     model = budgetron.load(tmp_path / "model")
     assert model.classes_.tolist() == ["fraud", "odd", "ok"]
     row = {"amount": 90, "country": "FR"}
-    ended = spawned("predict", tmp_path / "model", "-", "--format", "csv", input="amount,country\n90,FR\n")
+    ended = ran("predict", tmp_path / "model", "-", "--format", "csv", input="amount,country\n90,FR\n")
     assert ended.out.strip() == model.predict_one(row)
 
 
@@ -95,7 +97,7 @@ def test_the_roles_of_columns_are_known_to_predict(file, tmp_path, capsys):
     turned = tmp_path / "turned.csv"
     turned.write_text("".join(",".join(line.split(",")[::-1]) + "\n" for line in lines()))
     assert called(capsys, "predict", model, turned).out == expected
-    piped = spawned("predict", model, "-", "--format", "csv", input=file.read_text())
+    piped = ran("predict", model, "-", "--format", "csv", input=file.read_text())
     assert piped.out == expected
     few = tmp_path / "few.csv"
     few.write_text("".join(",".join(line.split(",")[:3]) + "\n" for line in lines()))
@@ -192,7 +194,7 @@ def test_predict_prints_every_row_before_a_bad_one(file, broken, tmp_path, capsy
 def test_a_live_pipe_answers_each_row_of_a_table(file, tmp_path, capsys):
     model = tmp_path / "model"
     assert called(capsys, "run", file, *ROLES, *SMALL, "--save", model).code == 0
-    process = subprocess.Popen(
+    process = forked.Popen(
         command("predict", model, "-", "--format", "csv", "--block", "1"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -311,7 +313,7 @@ def test_tune_a_table(broken, capsys):
 
 
 def test_a_pipe_of_a_table_needs_no_flags(file, tmp_path, capsys):
-    done = subprocess.run(
+    done = forked.run(
         command("run", "-", "--format", "csv", "--target", "label", *SMALL, "--save", tmp_path / "piped"),
         input=file.read_bytes(),
         capture_output=True,
@@ -357,7 +359,8 @@ def test_kill_at_any_moment(kills, steps, tmp_path):
     argv = ["run", table, *flags, "--resume", "--save", paths[0], "--predictions", paths[1]]
     script = Path(__file__).parents[1] / "helpers" / "killed.py"
     words = [sys.executable, script, kills, 0, *paths, "--", *argv]
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=600, check=False)
+    loaded = os.environ | {"PRELOADED": "pyarrow.csv pandas"}
+    done = forked.run(list(map(str, words)), capture_output=True, text=True, timeout=600, env=loaded)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[0]) == kills
 

@@ -6,7 +6,7 @@ import shlex
 import numpy as np
 import pytest
 
-from tests.helpers.command import called, rows, spawned, written
+from tests.helpers.command import called, ran, rows, spawned, written
 
 
 def last_line(out):
@@ -53,7 +53,7 @@ def test_a_pipe(tmp_path):
     ended = spawned("tune", "-", "--learner", "rbp", "--budget", 9, "--candidates", 4, input=text)
     command = last_line(ended.out)
     assert command[-2:] == ["--features", "4"]
-    assert spawned(*command, input=text).code == 0
+    assert ran(*command, input=text).code == 0
 
 
 def test_json(tmp_path, capsys):

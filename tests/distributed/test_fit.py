@@ -80,6 +80,7 @@ def slow_block(folder, block_id):
     return rows(50, seed=number)[0]
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_killed_worker_are_learned_by_others(tmp_path):
     from distributed import Client, LocalCluster
 

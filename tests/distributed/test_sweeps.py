@@ -55,6 +55,7 @@ class Fatal(SGDClassifier):
         return super().partial_fit(X, y, classes, sample_weight)
 
 
+@pytest.mark.slow
 def test_the_runs_of_a_killed_worker_run_again(tmp_path):
     from distributed import Client, LocalCluster
 

@@ -74,6 +74,7 @@ def test_budget_of_one(task, name):
     assert np.isfinite(model.dual_coef_).all()
 
 
+@pytest.mark.pairs
 @each_expansion
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("kernel", [Gaussian(0.5), Laplacian(0.5), budgetron.Polynomial(0.3)], ids=repr)

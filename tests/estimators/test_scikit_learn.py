@@ -95,6 +95,7 @@ def test_clone(task, name):
 
 
 @each_case
+@pytest.mark.pairs
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_stop_and_go_on(task, name, container, dtype):

@@ -3,7 +3,6 @@
 import errno
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from budgetron import ModelFileError, SaveError, load
+from tests.helpers import forked
 from tests.helpers.command import PATIENCE
 from tests.helpers.members import fitted, same_state
 
@@ -216,7 +216,7 @@ except OSError as error:
 def save_in_a_child(path, name, k):
     code = SAVE_IN_A_CHILD.format(tests=str(Path(__file__).parents[2]))
     command = [sys.executable, "-c", code, str(path), name, str(k)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    return forked.run(command, capture_output=True, text=True, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("name", ["write", "fsync", "replace", "link"])

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from budgetron.cli import main
+from tests.helpers import forked
 from tests.helpers.stream_rows import svmlight
 
 COLUMNS = ["--features", "4"]
@@ -42,12 +43,15 @@ def heed_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def spawned(*argv, **more):
-    """Run the command in its own process."""
-    done = subprocess.run(
-        command(*argv), capture_output=True, text=True, timeout=PATIENCE, check=False, **more
-    )
+def spawned(*argv, run=subprocess.run, **more):
+    """Run the command in its own process, as a user starts it."""
+    done = run(command(*argv), capture_output=True, text=True, timeout=PATIENCE, check=False, **more)
     return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def ran(*argv, **more):
+    """Run the command in its own process, which has imported everything already."""
+    return spawned(*argv, run=forked.run, **more)
 
 
 def rows(n, labels=3, seed=0):

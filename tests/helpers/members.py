@@ -66,9 +66,10 @@ BY_TYPE = {int: 10, float: 0.5}  # for required parameters that are not named ab
 TASKS = ("binary", "multiclass", "regression")
 
 
-def parameters(name: str) -> set[str]:
+@cache
+def parameters(name: str) -> frozenset[str]:
     """The names of the parameters of an algorithm."""
-    return set(inspect.signature(getattr(algorithms, name)).parameters)
+    return frozenset(inspect.signature(getattr(algorithms, name)).parameters)
 
 
 def described(name: str, kernel: Kernel | None = None, **kwargs: Any) -> Learner:
@@ -198,11 +199,33 @@ def combinations() -> list[tuple[str, Learner]]:
     return [(task, learner) for learner in learners for task in TASKS if _defined(task, learner)]
 
 
+def for_all(cases: list[tuple[str, Learner]]) -> Any:
+    """Run a test of a task and a learner for all these: one item for all tasks of a learner.
+
+    Thousands of items of a few milliseconds each would take longer to collect than to run.
+    """
+    tasks: dict[str, list[tuple[str, Learner]]] = {}
+    for task, learner in cases:
+        tasks.setdefault(str(learner), []).append((task, learner))
+
+    def decorated(test: Any) -> Any:
+        def every_task(own: list[tuple[str, Learner]]) -> None:
+            for task, learner in own:
+                test(task, learner)
+
+        every_task.__doc__ = test.__doc__
+        ids = [f"{i}-{name}"[:90] for i, name in enumerate(tasks)]
+        return pytest.mark.parametrize("own", list(tasks.values()), ids=ids)(every_task)
+
+    return decorated
+
+
 def _defined(task: str, learner: Learner) -> bool:
     labels = [0, 1, 2] if task == "multiclass" else [0, 1, 1]
     return _accepted(estimator(task, learner), labels)
 
 
+@cache
 def scaling() -> list[str]:
     """The algorithms that scale rows: dense ones are centred, and huge ones are not refused."""
     kinds = (Auto, Ranged, Standardised)

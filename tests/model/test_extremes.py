@@ -1,6 +1,5 @@
 """Finite rows of every size: a model stays finite, or refuses the row and stays as it was."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -39,7 +38,7 @@ from budgetron import (
     Unbounded,
     load,
 )
-from tests.helpers import members
+from tests.helpers import forked, members
 
 
 def finite(model):
@@ -163,7 +162,7 @@ def test_a_model_of_wide_rows_loads(tmp_path, learner):
 
 def test_fuzzing_finds_nothing():
     """A short campaign; ``python -m fuzz.extremes --minutes 10`` is a longer one."""
-    run = subprocess.run(
+    run = forked.run(
         [sys.executable, "-m", "fuzz.extremes", "--count", "80"],
         capture_output=True,
         text=True,

@@ -18,11 +18,11 @@ KINKS = [
 
 @pytest.mark.parametrize("loss", OF_MARGIN + OF_RESIDUAL, ids=repr)
 @pytest.mark.parametrize("y", [-1.0, 1.0])
-@pytest.mark.parametrize("f", np.linspace(-3.17, 3.19, 23))
-def test_slope_is_the_numerical_derivative(loss, y, f):
+def test_slope_is_the_numerical_derivative(loss, y):
     h = 1e-6
-    numerical = (loss.value(f + h, y) - loss.value(f - h, y)) / (2 * h)
-    assert loss.slope(f, y) == pytest.approx(numerical, abs=1e-8)
+    for f in np.linspace(-3.17, 3.19, 23):
+        numerical = (loss.value(f + h, y) - loss.value(f - h, y)) / (2 * h)
+        assert loss.slope(f, y) == pytest.approx(numerical, abs=1e-8)
 
 
 @pytest.mark.parametrize(("loss", "f", "y"), KINKS, ids=lambda v: repr(v))

@@ -71,11 +71,11 @@ def test_the_nearest_are_the_nearest(name, make):
 def test_no_rows_make_a_step_slow(name, streams):
     make, margin = {**adversarial.learners(), **adversarial.mapped()}[name]
     names = [*adversarial.ORDINARY, *streams]
-    runs = [adversarial.compare(make, margin, 500, 0.05, names) for _ in range(3)]
-    least: dict[
-        str, float
-    ] = {}  # of three runs: other work on the machine makes a ratio larger, not smaller
-    for what, _, _, ratio in (row for run in runs for row in run):
-        least[what] = min(ratio, least.get(what, ratio))
+    least: dict[str, float] = {}
+    for _ in range(3):  # other work on the machine makes a ratio larger, not smaller
+        for what, _, _, ratio in adversarial.compare(make, margin, 500, 0.05, names):
+            least[what] = min(ratio, least.get(what, ratio))
+        if max(least.values()) <= adversarial.LIMIT:
+            break
     assert set(least) >= set(streams)
     assert max(least.values()) <= adversarial.LIMIT, least

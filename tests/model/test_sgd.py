@@ -84,10 +84,11 @@ def test_sgd_follows_the_reference(loss, task, lam):
     agree(task, sgd(kernel, lam=lam, loss=native), model, X, y)
 
 
+@pytest.mark.parametrize("n", [200, pytest.param(500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("name", [name for name in algorithms.__all__ if hasattr(reference_sgd, name)])
-def test_every_algorithm_that_has_a_reference_follows_it(name, task):
-    X, y = stream(task, 500, 9)
+def test_every_algorithm_that_has_a_reference_follows_it(name, task, n):
+    X, y = stream(task, n, 9)
     kernel, plain_kernel = KERNELS["gaussian"]
     settings = filled(getattr(algorithms, name)) | {"lam": 0.05}
     model = getattr(reference_sgd, name)(plain_kernel, TASKS[task], **seeded(name, settings, reference_sgd))
@@ -99,12 +100,12 @@ def test_every_algorithm_that_has_a_reference_follows_it(name, task):
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kernel", ["gaussian", "laplacian"])
-def test_avm_follows_the_reference(kernel, loss, task, seed):
+def test_avm_follows_the_reference(kernel, loss, task, seed, long):
     native, plain = LOSSES[loss]
     if task == "regression" and native.of_margin:
         pytest.skip("a loss of the margin, for labels only")
-    X, y = stream(task, 500, seed)
-    weights = np.random.default_rng(seed).choice([0.0, 0.5, 1.0, 2.0], 500)
+    X, y = stream(task, 500 if long else 250, seed)
+    weights = np.random.default_rng(seed).choice([0.0, 0.5, 1.0, 2.0], len(X))
     own, plain_kernel = KERNELS[kernel]
     settings = {"delta": 1.5, "lam": 0.05} if kernel == "gaussian" else {"delta": 2.5, "lam": 0.05}
     order = 2 if kernel == "gaussian" else 1
@@ -153,11 +154,11 @@ def test_avm_is_for_kernels_that_fall_with_the_distance(kernel):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("maintenance", MAINTENANCES)
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_bsgd_follows_the_reference(maintenance, loss, task, seed):
+def test_bsgd_follows_the_reference(maintenance, loss, task, seed, long):
     native, plain = LOSSES[loss]
     if task == "regression" and native.of_margin:
         pytest.skip("a loss of the margin, for labels only")
-    X, y = stream(task, 500, seed)
+    X, y = stream(task, 500 if long else 200, seed)
     weights = np.random.default_rng(seed).uniform(0.5, 1.5, len(X))  # no accidental ties of size
     kernel, plain_kernel = KERNELS["gaussian"]
     settings = {"budget": 20, "lam": 0.05}
@@ -168,10 +169,11 @@ def test_bsgd_follows_the_reference(maintenance, loss, task, seed):
     agree(task, learner, model, X, y, weights)
 
 
+@pytest.mark.parametrize("n", [200, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("maintenance", MAINTENANCES)
-def test_nbsgd_follows_the_reference(maintenance, task):
-    X, y = stream(task, 400, 3)
+def test_nbsgd_follows_the_reference(maintenance, task, n):
+    X, y = stream(task, n, 3)
     weights = np.random.default_rng(3).uniform(0.5, 1.5, len(X))
     kernel, plain_kernel = KERNELS["gaussian"]
     settings = {"budget": 15, "lam": 0.05, "beta": 150.0}

@@ -101,8 +101,8 @@ def assert_same_filter(model, oracle):
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("names", SETS, ids="-".join)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_trajectories(task, names, weighted):
-    X, y = stream(task, 400, 1)
+def test_trajectories(task, names, weighted, long):
+    X, y = stream(task, 400 if long else 200, 1)
     weights = weights_of(len(X)) if weighted else None
     learner, oracle = both(task, names)
     scores, model = native_scores(task, learner, X, y, weights)

@@ -86,11 +86,9 @@ def tasks() -> list[tuple[str, Learner]]:
 
 
 CASES = tasks()
-IDS = [f"{i}-{task}-{learner}"[:90] for i, (task, learner) in enumerate(CASES)]
-all_cases = pytest.mark.parametrize(("task", "learner"), CASES, ids=IDS)
-LABELLED = [(t, m) for t, m in CASES if t != "regression" and members._defined("multiclass", m)]
-labelled = pytest.mark.parametrize(
-    ("task", "learner"), LABELLED, ids=[f"{i}-{t}-{m}"[:90] for i, (t, m) in enumerate(LABELLED)]
+all_cases = members.for_all(CASES)
+labelled = members.for_all(
+    [(task, m) for task, m in CASES if task != "regression" and members._defined("multiclass", m)]
 )
 LAYOUTS = ("dense", "csr", "wide")
 

@@ -45,7 +45,20 @@ def _quick_collections() -> Iterator[None]:
     gc.unfreeze()
 
 
-@pytest.mark.parametrize("name", MODELS)
+QUICK = {  # one of each kind of learner: what the checks look at is in the wrapper
+    "FourierFeatures",
+    *[f"{name} classifies" for name in ("auto", "rbp", "fogd", "duol", "Stacked")],
+    *[f"{name} regresses" for name in ("auto", "nogd")],
+}
+
+
+def test_the_quick_ones_are_there() -> None:
+    assert set(MODELS) >= QUICK
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in MODELS]
+)
 def test_all_checks_pass(name: str) -> None:
     model = MODELS[name]
     assert model._unit_test_skips() == set()

@@ -4,7 +4,6 @@ import bz2
 import gzip
 import io
 import lzma
-import subprocess
 import sys
 
 import numpy as np
@@ -14,6 +13,7 @@ import budgetron
 from budgetron import streams
 from budgetron._text import printable, shown
 from budgetron.streams import DataError
+from tests.helpers import forked
 from tests.helpers.command import called, written
 from tests.helpers.stream_rows import PACK
 
@@ -74,7 +74,7 @@ def test_long_lines_and_many_columns_take_seconds(name, rows):
     """Quadratic reading would take 22 s for a line of 20 MB, and 40 s for 20,000 columns."""
     pytest.importorskip("pyarrow")
     words = [sys.executable, "-c", LIMITED, "15", name]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = forked.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) == rows
 
