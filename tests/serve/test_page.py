@@ -62,6 +62,13 @@ def test_the_chart_library_has_its_licence_beside_it():
     assert "uPlot (v1.6.32)" in page.joinpath("uplot.js").read_text()[:100]
 
 
+def test_a_point_without_classes_has_no_confusion_matrix():
+    made = Events(Limits())
+    made.progress(12, {"version": 12, "classes": [], "confusion": [], "window": {"rows": 0}})
+    assert len(made.history) == 1
+    assert made.confusion == (0, b"")
+
+
 def test_the_confusion_matrix_is_sent_once_and_of_the_most_frequent_classes():
     made, many = Events(Limits()), 40
     matrix = np.diag(np.arange(many)) + np.eye(many, k=1)

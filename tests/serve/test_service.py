@@ -1,7 +1,9 @@
 """Models, events, metrics, the Open Inference Protocol, OpenAPI, replicas, fsck and the client."""
 
+import asyncio
 import json
 import sqlite3
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -421,7 +423,52 @@ def test_a_replica_outlives_its_leader_and_catches_up(tmp_path):
                 )
                 file = replica.get("/v1/model/file").content
                 assert again.stop() == 0
+    for thread in threading.enumerate():  # what it warns of now must not reach the next test
+        if thread.name == "replica-default":
+            thread.join()
     assert file == offline(tmp_path / "d/default")
+
+
+def test_models_are_closed_even_if_the_curves_failed(inside, monkeypatch):
+    async def failing(_):
+        raise ValueError
+
+    monkeypatch.setattr("budgetron.serve.app._draw", failing)
+    with inside() as client:
+        learn(client)
+        writer = client.service.models.by_name["default"].writer
+        assert writer.is_alive()
+    assert not writer.is_alive()
+
+
+class Hesitating(Leader):
+    """A leader that names its models only when nobody follows any more."""
+
+    def __init__(self, asked, closed):
+        super().__init__("http://127.0.0.1:9", None)
+        self.asked, self.closed = asked, closed
+
+    def get(self, path):
+        assert path == "/v1/models"
+        self.asked.set()
+        assert self.closed.wait(30)
+        return b'{"models": [{"name": "late"}]}', ""
+
+
+def test_a_model_that_is_found_while_replicas_close_is_not_followed():
+    asked, closed = threading.Event(), threading.Event()
+    replicas, others = Replicas(Hesitating(asked, closed), Limits()), set(threading.enumerate())
+    loop = asyncio.new_event_loop()
+    replicas.start(loop)
+    [discovering] = set(threading.enumerate()) - others
+    assert asked.wait(30)
+    replicas.close()
+    closed.set()
+    discovering.join(30)
+    assert not discovering.is_alive()
+    assert replicas.by_name == {}
+    assert not any(each.name == "replica-late" for each in threading.enumerate())
+    loop.close()
 
 
 # ---- the client

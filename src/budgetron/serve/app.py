@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from importlib.resources import files
 from typing import Any
 
@@ -187,8 +187,7 @@ def _lifespan(service: Service) -> Any:
         finally:
             for task in tasks:
                 task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+            await asyncio.gather(*tasks, return_exceptions=True)  # whatever failed, the models are closed
             for each in service.inputs:
                 await asyncio.to_thread(each.close)
             await asyncio.to_thread(service.models.close)
@@ -207,11 +206,10 @@ async def _draw(service: Service) -> None:
                 continue
             try:
                 point = await asyncio.to_thread(model.point)
+                if point is not None:
+                    model.events.progress(*point)
             except Exception:
                 report.exception("metrics failed", extra={"model": model.name})
-                continue
-            if point is not None:
-                model.events.progress(*point)
 
 
 def run(service: Service, listening: socket.socket, tls: dict[str, str], ready: Callable[[], None]) -> int:

@@ -61,7 +61,7 @@ class Events:
             half = len(points) // 2
             self.history = deque(points[:half:2] + points[half:])
         self._send(event)
-        if matrix is not None:
+        if matrix:  # there are no classes yet where a replica has only just begun
             self.confusion = version, _event("confusion", _frequent(version, classes, matrix), None)
             self._send(self.confusion[1])
         if (risen := self._drift.seen(point)) is not None:

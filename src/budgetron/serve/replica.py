@@ -167,6 +167,7 @@ class Replicas:
         self.leader, self.limits = leader, limits
         self.by_name: dict[str, Replica] = {}
         self._ended = threading.Event()
+        self._starting = threading.Lock()  # nothing is started once `close` has ended what there is
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to follow."""
@@ -179,17 +180,23 @@ class Replicas:
                 found = msgspec.json.decode(self.leader.get("/v1/models")[0])["models"]
                 for name in (each["name"] for each in found):
                     if name not in self.by_name and len(self.by_name) < self.limits.models:
-                        replica = Replica(name, self.leader, self.limits)
-                        replica.start(loop)
-                        self.by_name = self.by_name | {name: replica}
+                        self._begin(name, loop)
             except FAILURES as error:
                 if not self._ended.is_set():
                     report.warning("the leader cannot be followed: %s", error)
             self._ended.wait(10.0 if self.by_name else 1.0)
 
+    def _begin(self, name: str, loop: asyncio.AbstractEventLoop) -> None:
+        replica = Replica(name, self.leader, self.limits)
+        with self._starting:
+            if not self._ended.is_set():
+                replica.start(loop)
+                self.by_name = self.by_name | {name: replica}
+
     def close(self) -> None:
         """Stop following."""
-        self._ended.set()
+        with self._starting:
+            self._ended.set()
         for replica in self.by_name.values():
             replica.close()
 
