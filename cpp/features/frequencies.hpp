@@ -86,13 +86,17 @@ class DrawnFrequencies : public Frequencies {
 
   std::size_t components() const final { return components_; }
   void column(std::size_t j, std::span<double> u) const final {
-    Random random(seed_, j + 1);
-    for (double& v : u.first(components_)) v = scale_ * quantile(std::min(random.uniform() + 0x1p-54, 1 - 0x1p-53));
+    u = u.first(components_);
+    Random(seed_, j + 1).uniforms(u);
+    for (double& v : u) v = std::min(v + 0x1p-54, 1 - 0x1p-53);
+    quantiles(u);
+    scale(scale_, u);
   }
   Bytes bytes() const final { return sizeof *this; }
 
  protected:
-  virtual double quantile(double p) const = 0;
+  // p <- the quantiles of the distribution at p.
+  virtual void quantiles(std::span<double> p) const = 0;
 
  private:
   std::size_t components_;
@@ -105,7 +109,9 @@ class NormalFrequencies final : public DrawnFrequencies {
   using DrawnFrequencies::DrawnFrequencies;
 
  private:
-  double quantile(double p) const override { return normal_quantile(p); }
+  void quantiles(std::span<double> p) const override {
+    for (double& v : p) v = normal_quantile(v);
+  }
 };
 
 class CauchyFrequencies final : public DrawnFrequencies {
@@ -113,7 +119,9 @@ class CauchyFrequencies final : public DrawnFrequencies {
   using DrawnFrequencies::DrawnFrequencies;
 
  private:
-  double quantile(double p) const override { return std::tan(std::numbers::pi * (p - 0.5)); }
+  void quantiles(std::span<double> p) const override {
+    for (double& v : p) v = std::tan(std::numbers::pi * (v - 0.5));
+  }
 };
 
 // Every component looks at one or two columns only. The first of them is on one, the second on two, and so on in turn.

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "simd/wide_product.hpp"
 #include "state/fields.hpp"
@@ -17,7 +19,18 @@ class Random {
   explicit Random(Counter seed, Counter stream = 0) : seed_(seed), stream_(stream) {}
 
   // Uniform on [0, 1), 53 bits.
-  double uniform() { return static_cast<double>(word(drawn_++) >> 11) * 0x1p-53; }
+  double uniform() { return on_unit_interval(word(drawn_++)); }
+
+  // The next numbers of `uniform`. One by one, each would take as long as four here.
+  void uniforms(std::span<double> out) {
+    std::size_t i = 0;
+    while (i < out.size() && drawn_ % 4 != 0) out[i++] = uniform();
+    for (; i + 4 <= out.size(); i += 4, drawn_ += 4) {
+      const Block words = block(drawn_ / 4 + 1);
+      for (std::size_t k = 0; k < 4; ++k) out[i + k] = on_unit_interval(words[k]);
+    }
+    while (i < out.size()) out[i++] = uniform();
+  }
 
   // Uniform on {0 .. n-1}.
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(uniform() * static_cast<double>(n)); }
@@ -30,6 +43,7 @@ class Random {
  private:
   using Block = std::array<Counter, 4>;
 
+  static double on_unit_interval(Counter word) { return static_cast<double>(word >> 11) * 0x1p-53; }
   Counter word(Counter n) const { return block(n / 4 + 1)[n % 4]; }
 
   Block block(Counter counter) const {
