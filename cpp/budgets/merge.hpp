@@ -192,7 +192,7 @@ class Merge final : public Maintained {
   }
 
   static double exact_cost(const Expansion& f, std::size_t i, std::size_t j, double L) {
-    if (L == 0) return 0;                            // u = v = kap = 1
+    if (L > -0x1p-54) return 0;                      // u = v = kap = 1 after rounding
     if (L < BestMerge::lowest) return f.squared(i);  // u = kap = 0, v = 1
     const double ii = f.squared(i), jj = f.squared(j), h = BestMerge::h(share(ii, jj), L);
     const double u = std::exp(L * (1 - h) * (1 - h)), v = std::exp(L * h * h);
