@@ -52,6 +52,7 @@ class PartFactor {
     w_.resize(r.size());
     loops->solve_lower(L_.data(), inverse_.data(), r.data(), r.size(), w_.data());
   }
+  // Offers index i with its entry of the kept r.
   template <class Matrix>
   bool offer(const Matrix& Q, std::size_t i, double r) {
     if (!offer(Q, i)) return false;

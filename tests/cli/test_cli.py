@@ -133,7 +133,7 @@ FIRST = """
 import importlib, os, pkgutil, sys
 import numpy, scipy.sparse, scipy.stats, sklearn.base  # once for all, since they know nothing of us
 import budgetron
-for module in list(pkgutil.walk_packages(budgetron.__path__, "budgetron."))[:: int(sys.argv[1])]:
+for module in pkgutil.walk_packages(budgetron.__path__, "budgetron."):
     child = os.fork()
     if child == 0:
         importlib.import_module(module.name)
@@ -142,14 +142,9 @@ for module in list(pkgutil.walk_packages(budgetron.__path__, "budgetron."))[:: i
 """
 
 
-@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
-def test_any_module_can_be_the_first(step):
-    """Names that are imported on first use must not import each other in a circle: every fourth module."""
-    done = subprocess.run(
-        [sys.executable, "-c", FIRST, str(step)], capture_output=True, text=True, check=True
-    )
+def test_any_module_can_be_the_first():
+    """Names that are imported on first use must not import each other in a circle."""
+    done = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, check=True)
     found = dict(line.split() for line in done.stdout.splitlines())
-    assert len(found) > 120 / step
-    if step == 1:
-        assert set(found) >= {"budgetron.kernels", "budgetron.cli.commands.run"}
+    assert set(found) >= {"budgetron.kernels", "budgetron.cli.commands.run", "budgetron.datasets.loading"}
     assert set(found.values()) == {"0"}, done.stderr

@@ -19,9 +19,9 @@ def test_maintenance_costs_a_few_times_removal():
 def test_rbp_costs_at_most_a_tenth_of_a_numpy_loop():
     X, y = step.stream(5000, 22)
     slow = fast = np.inf
-    for _ in range(20):  # they take turns, and a busy machine may need several looks
+    for look in range(1, 21):  # they take turns, and a busy machine may need several looks
         slow = min(slow, step.seconds(lambda: step.plain_rbp(X, y, 1 / 44, 100), 1)[0])
-        fast = min(fast, step.seconds(lambda: step.native("rbp", X, y, 1 / 44, budget=100), 3)[0])
-        if slow / fast >= 10:
+        fast = min(fast, step.seconds(lambda: step.native("rbp", X, y, 1 / 44, budget=100), 1)[0])
+        if look >= 7 and slow / fast >= 10:  # one look at the NumPy loop alone may have been disturbed
             return
     raise AssertionError(slow / fast)

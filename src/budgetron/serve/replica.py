@@ -167,7 +167,7 @@ class Replicas:
         self.leader, self.limits = leader, limits
         self.by_name: dict[str, Replica] = {}
         self._ended = threading.Event()
-        self._starting = threading.Lock()  # nothing is started once `close` has ended what there is
+        self._starting = threading.Lock()  # after `close`, no replica is started
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to follow."""
