@@ -48,11 +48,11 @@ def with_poison(bodies):
 
 
 def test_kill_at_any_moment(server, stream, tmp_path):
-    server.publish(stream, with_poison(rows(1000)))
-    kills, ends = survive(server, stream, tmp_path, 3, 0)
-    assert kills == 3
+    server.publish(stream, with_poison(rows(2000)))
+    kills, ends = survive(server, stream, tmp_path, 5, 0)
+    assert kills == 5
     assert ends >= 1
-    assert server.committed(stream) == 1004
+    assert server.committed(stream) == 2007
 
 
 @pytest.mark.slow

@@ -196,7 +196,7 @@ from tests.model.test_reference import native_scores, stream
 
 found = {}
 for task in ("binary", "multiclass", "regression"):
-    X, y = stream(task, 400, 5)
+    X, y = stream(task, 1200, 5)
     for kind in ("full", "diagonal"):
         learner = Mapped(Stack(RandomFourier(Gaussian(0.2), 9), Identity()), Kalman(10.0, 0.001, kind))
         scores, model = native_scores(task, learner, X, y)

@@ -441,11 +441,11 @@ def test_any_number_in_the_state_is_survived(turn, task, learner, step, path):
 def test_fuzzing_finds_nothing():
     """A short campaign; ``python -m fuzz.model_file --minutes 10`` is a longer one."""
     run = forked.run(
-        [sys.executable, "-m", "fuzz.model_file", "--count", "60"],
+        [sys.executable, "-m", "fuzz.model_file", "--count", "150"],
         capture_output=True,
         text=True,
         timeout=300,
         cwd=Path(__file__).parents[2],
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "inputs 0 to 59" in run.stdout
+    assert "inputs 0 to 149" in run.stdout
