@@ -234,17 +234,23 @@ class Model:
             scores[cut] = self._native.scores(rows)
         return scores
 
-    def learn_row(self, x: Floats, y: float) -> bool:
-        """Learn one row with little overhead. Returns False, with nothing changed, if it is refused."""
-        return bool(self._native.learn_one(self._as_row(x), y, np.empty(self._native.outputs)))
+    def learn_row(self, x: Floats, y: float) -> Floats | None:
+        """Learn one row with little overhead; the scores before, as an array of one row.
 
-    def scores_of_row(self, x: Floats) -> list[float] | None:
-        """f(x) of one row, with little overhead; None if a score is not finite or x too large."""
-        scores = np.empty(self._native.outputs)
-        return scores.tolist() if self._native.score_one(self._as_row(x), scores) else None
+        Returns None, with nothing changed, if the row is refused.
+        """
+        native, row = self._native, self._as_row(x)
+        scores = np.empty((1, native.outputs))
+        return scores if native.learn_one(row, y, scores[0]) else None
+
+    def scores_of_row(self, x: Floats) -> Floats | None:
+        """The scores of one row, with little overhead; None if one is not finite or x too large."""
+        native, row = self._native, self._as_row(x)
+        scores = np.empty((1, native.outputs))
+        return scores if native.score_one(row, scores[0]) else None
 
     def _as_row(self, x: Floats) -> npt.NDArray[Any]:
-        if self.dtype == np.float64:
+        if x.dtype == self.dtype:
             return x
         with np.errstate(over="ignore"):  # infinity is refused
             return x.astype(self.dtype)

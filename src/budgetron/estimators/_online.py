@@ -176,6 +176,10 @@ class Online(BaseEstimator):  # type: ignore[misc]
         """The encoded labels if y would pass every check unchanged; None if it might not."""
         raise NotImplementedError
 
+    def _core_number(self, y: Any) -> float | None:
+        """What the core takes for an array of one label that would pass every check; None for others."""
+        raise NotImplementedError
+
     def __sklearn_is_fitted__(self) -> bool:
         return "_model" in vars(self)
 
@@ -245,15 +249,11 @@ class Online(BaseEstimator):  # type: ignore[misc]
         first call refuses its first row, the estimator stays unfitted.
         """
         if self.__sklearn_is_fitted__():
-            if sample_weight is None and not more:
-                rows, named = self._plain(X)
-                if self._needs_no_checks(rows, named=named):
-                    labels = self._labels_without_checks(
-                        _numbers(y) if type(y) is list else y, rows.shape[0]
-                    )
-                    if labels is not None:
-                        return self._learn_batch(Batch(rows, labels))
-            return self._learn_batch(self._part_by_part(X, y, sample_weight, first=False, **more))
+            scores = self._learn_plain(X, y) if sample_weight is None and not more else None
+            if scores is None:
+                batch = self._part_by_part(X, y, sample_weight, first=False, **more)
+                return self._learn_batch(batch)
+            return scores
         fresh = self._unfitted_copy()
         batch = fresh._first_batch(X, y, sample_weight, **more)
         try:
@@ -264,6 +264,22 @@ class Online(BaseEstimator):  # type: ignore[misc]
             raise
         self._install(fresh)
         return scores
+
+    def _learn_plain(self, X: Any, y: Any) -> list[Scored] | None:
+        """Learn rows that would pass every check unchanged. For others: None, with nothing changed."""
+        rows, named = self._plain(X)
+        if type(y) is list:
+            y = _numbers(y)
+        row = self._plain_row(rows, named)
+        number = None if row is None else self._core_number(y)
+        if row is not None and number is not None:
+            scores = self._model.learn_row(row, number)
+            if scores is not None:
+                return [Scored(scores, self._n_labels())]
+        if not self._needs_no_checks(rows, named=named):
+            return None
+        labels = self._labels_without_checks(y, rows.shape[0])
+        return None if labels is None else self._learn_batch(Batch(rows, labels))
 
     def _part_by_part(self, X: Any, y: Any, sample_weight: Any, *, first: bool, **more: Any) -> Batch:
         """Check a batch that is learned in parts; a column that comes later is not missing before."""
@@ -467,6 +483,23 @@ class Online(BaseEstimator):  # type: ignore[misc]
             return X, False
         return _as_floats(np.ascontiguousarray(X.to_numpy())), True
 
+    def _plain_row(self, X: Any, named: bool) -> npt.NDArray[Any] | None:
+        """The row of an array of one row that needs no checks but those of its numbers; else None.
+
+        The core checks the numbers. `_needs_no_checks` takes twice as long as learning such a row.
+        """
+        model = self._model
+        plain = (
+            type(X) is np.ndarray
+            and X.shape == (1, model.n_features)
+            and X.dtype == model.dtype
+            and X.flags.c_contiguous
+            and X.flags.aligned
+            and self.encoding_ is None
+            and ("feature_names_in_" in self.__dict__) == named
+        )
+        return X[0] if plain else None
+
     def _needs_no_checks(self, X: Any, named: bool = False) -> bool:
         """Whether X would pass every check unchanged, so that a fitted model may take it as it is.
 
@@ -548,9 +581,9 @@ class Online(BaseEstimator):  # type: ignore[misc]
     def _scores_of_one(self, x: Any) -> list[float]:
         model, row = self._fitted_model(), self._known_row(x)
         scores = None if row is None else model.scores_of_row(row)
-        if scores is not None:
-            return scores
-        return list(self._finite_scores([self._one(x)])[0].tolist())
+        if scores is None:
+            scores = self._finite_scores([self._one(x)])
+        return list(scores[0].tolist())
 
     def _one(self, x: Any) -> Any:
         """One row; that of a pandas frame, as ``iterrows`` gives it, becomes a dict."""
@@ -559,7 +592,12 @@ class Online(BaseEstimator):  # type: ignore[misc]
 
     def _finite_scores(self, X: Any) -> Floats:
         model = self._fitted_model()
-        return self._finite(model.scores(self._rows_to_score(X)))
+        rows, named = self._plain(X)
+        row = self._plain_row(rows, named)
+        scores = None if row is None else model.scores_of_row(row)
+        if scores is None:
+            scores = self._finite(model.scores(self._checked_rows(X, rows, named)))
+        return scores
 
     def _finite(self, scores: Floats) -> Floats:
         if not np.isfinite(scores).all():
@@ -568,11 +606,11 @@ class Online(BaseEstimator):  # type: ignore[misc]
         return scores
 
     def _deviations(self, X: Any) -> Floats:
-        return self._fitted_model().deviations(self._rows_to_score(X))
+        return self._fitted_model().deviations(self._checked_rows(X, *self._plain(X)))
 
-    def _rows_to_score(self, X: Any) -> Matrix:
-        rows, named = self._plain(X)
-        return rows if self._needs_no_checks(rows, named=named) else self._rows(X, reset=False)
+    def _checked_rows(self, X: Any, plain: Any, named: bool) -> Matrix:
+        """The rows of X, given also as ``plain``, what `_plain` makes of it."""
+        return plain if self._needs_no_checks(plain, named=named) else self._rows(X, reset=False)
 
     def __sizeof__(self) -> int:
         own: int = object.__sizeof__(self)

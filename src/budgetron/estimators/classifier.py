@@ -191,7 +191,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             number = self._labels.core_numbers.get(y)
         except TypeError:  # it cannot be a label
             return False
-        return number is not None and self._model.learn_row(row, number)
+        return number is not None and self._model.learn_row(row, number) is not None
 
     def predict_one(self, x: Any) -> Any:
         """The label of one row: a dict, or a sequence of numbers."""
@@ -389,6 +389,13 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         if type(y) is np.ndarray and y.shape == (rows,):
             return self._labels.quick_codes(y)
         return None
+
+    def _core_number(self, y: Any) -> float | None:
+        labels: KnownLabels = self._labels
+        if self.class_weight is not None or type(y) is not np.ndarray or y.shape != (1,):
+            return None
+        same_kind = y.dtype.kind == labels.labels.dtype.kind in "iufbU"
+        return labels.core_numbers.get(y.item()) if same_kind else None
 
 
 def _at(rows: Codes, codes: Codes, n: int) -> Codes:

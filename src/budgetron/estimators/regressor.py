@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ["OnlineRegressor"]
 
+from math import isfinite
 from typing import Any, Self
 
 import numpy as np
@@ -72,7 +73,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         """Learn one row: a dict, or a sequence of numbers."""
         with learning_lock(self):
             row = self._known_row(x) if _check.finite(y) else None
-            if row is None or not self._model.learn_row(row, float(y)):
+            if row is None or self._model.learn_row(row, float(y)) is None:
                 self._learn([self._one(x)], [y], None)
         return self
 
@@ -139,3 +140,9 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
             and bool(np.isfinite(y).all())
         )
         return y if valid else None
+
+    def _core_number(self, y: Any) -> float | None:
+        if type(y) is not np.ndarray or y.dtype != np.float64 or y.shape != (1,):
+            return None
+        number: float = y.item()
+        return number if isfinite(number) else None

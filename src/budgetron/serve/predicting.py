@@ -26,9 +26,10 @@ def _of_one(published: Published, rows: Rows) -> dict[str, Any] | None:
     row = None if x is None else estimator._known_row(x)
     if row is None:
         return None
-    scores = estimator._model.scores_of_row(row)
-    if scores is None:
+    scored = estimator._model.scores_of_row(row)
+    if scored is None:
         return None
+    scores = scored[0].tolist()
     if isinstance(estimator, OnlineRegressor):
         return {"predictions": scores}
     found: dict[str, Any] = {"predictions": [estimator._labels.prediction(scores)]}
