@@ -114,20 +114,27 @@ class Identity final : public FeatureMap {
   std::size_t tail() const override { return features_ - first_; }
   std::size_t per_column() const override { return 1; }
   void transform(const Stretch& rows, std::span<double> Z) const override {
-    std::fill(Z.begin(), Z.end(), 0.0);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto z = Z.subspan(i * size(), size());
-      std::visit(
-          [&](const auto& row) {
-            row.each([&](std::size_t j, auto v) { z[place(j)] = scale_ * static_cast<double>(v); });
-          },
-          rows[i]);
+      std::visit([&](const auto& row) { transform(row, z); }, rows[i]);
       if (constant_) z[first_] = 1;
     }
   }
   void fields(Fields& io) override { io.scratch(sizeof *this); }
 
  private:
+  template <class OneRow>
+  void transform(const OneRow& row, std::span<double> z) const {
+    if constexpr (OneRow::sparse) {
+      std::fill(z.begin(), z.end(), 0.0);
+      row.each([&](std::size_t j, auto v) { z[place(j)] = scale_ * static_cast<double>(v); });
+    } else {
+      const auto scaled = [c = scale_](auto v) { return c * static_cast<double>(v); };
+      const std::size_t head = std::min(first_, row.columns);
+      const auto rest = std::transform(row.values, row.values + head, z.begin(), scaled);
+      std::transform(row.values + head, row.values + row.columns, rest + (constant_ ? 1 : 0), scaled);
+    }
+  }
   // The constant is behind the first columns.
   std::size_t place(std::size_t j) const { return j < first_ || !constant_ ? j : j + 1; }
 

@@ -19,7 +19,7 @@ namespace budgetron {
 
 // g = P z and S = z'P z, for one z.
 struct Gain {
-  std::vector<double> g;  // padded
+  std::vector<double> g;
   double S = 0;
 };
 
@@ -33,6 +33,7 @@ class Posterior {
     P_.assign(stored(n_), 0.0);
     variance_.assign(m, prior_);
     squares_.assign(full(), 0.0);
+    U_.assign(most_pending * n_, 0.0);
     pending_ = 0;
     forget_products();
   }
@@ -66,7 +67,6 @@ class Posterior {
   void observe(const Gain& gain, double precision) {
     if (precision * gain.S > 0x1p40) precision = 0x1p40 / gain.S;
     const double root = std::sqrt(precision / (1 + precision * gain.S));
-    U_.resize((pending_ + 1) * n_);
     // Only rounding makes u_i^2 larger than P_ii. Without the bound, a P that is not positive would grow forever.
     loops->observe(root, gain.g.data(), drift_, prior_, full(), U_.data() + pending_ * n_, variance_.data(),
                    squares_.data());
@@ -204,8 +204,8 @@ class Posterior {
     pending_ = 0;
     std::fill(squares_.begin(), squares_.end(), 0.0);
   }
+  // After `begin`.
   void set_pending(const std::vector<double>& rows, std::size_t count) {
-    U_.assign(count * n_, 0.0);
     pending_ = count;
     for (std::size_t k = 0; k < count; ++k)
       for (std::size_t i = 0; i < full(); ++i) {
@@ -268,10 +268,9 @@ class Posterior {
   // P z from the product with the stored part of P. S is at least what rounding makes of it: a smaller one is noise, of
   // any sign, and would take more from P than there is.
   void finish(Vector z, const double* padded, const double* product, Gain& gain) const {
-    gain.g.resize(std::max(n_, m_));
-    std::copy_n(product, n_, gain.g.begin());
-    const double diagonal =
-        loops->add_pending(U_.data(), pending_, n_, variance_.data(), squares_.data(), full(), padded, gain.g.data());
+    gain.g.resize(m_);
+    const double diagonal = loops->add_pending(U_.data(), pending_, n_, variance_.data(), squares_.data(), full(),
+                                               padded, product, gain.g.data());
     for (std::size_t i = full(); i < m_; ++i) gain.g[i] = variance_[i] * z[i];
     gain.S = std::max(dot(z, gain.g, tail_), 0x1p-49 * diagonal);
   }
@@ -282,8 +281,8 @@ class Posterior {
   std::size_t tail_ = 0;          // weights that were appended
   AlignedVector P_;               // as in simd/symmetric.hpp, before what is pending
   std::vector<double> variance_;  // the diagonal of P
-  AlignedVector U_;               // what is pending: P -= U'U
-  std::size_t pending_ = 0;       // rows of U
+  AlignedVector U_;               // what is pending: P -= U'U, for the first rows of U
+  std::size_t pending_ = 0;       // their number
   std::vector<double> squares_;   // the diagonal of U'U
   AlignedVector Z_, PZ_;          // rows to come, with padding, and their products with the stored part of P
   std::size_t products_ = 0, next_ = 0;

@@ -136,9 +136,10 @@ struct Loops {
   void (*symmetric_multiply)(const double* P, std::size_t n, const double* Z, std::size_t rows, double* out);
   void (*symmetric_update_multiply)(double* P, std::size_t n, const double* U, std::size_t count, const double* Z,
                                     std::size_t rows, double* out);
-  // g += (d + e) z - U'U z for `count` rows of U; returns sum_i (d_i + e_i) z_i^2. d and e have m numbers, others n.
+  // g = p + (d + e) z - U'U z for up to eight rows of U; returns sum_i (d_i + e_i) z_i^2. All have m numbers, the rows
+  // of U and z padded to n.
   double (*add_pending)(const double* U, std::size_t count, std::size_t n, const double* d, const double* e,
-                        std::size_t m, const double* z, double* g);
+                        std::size_t m, const double* z, const double* p, double* g);
   // u = c g, with u_i^2 <= d_i; then d <- d - u^2 + drift, clamped to 0 .. most, and e += u^2.
   void (*observe)(double c, const double* g, double drift, double most, std::size_t m, double* u, double* d, double* e);
   // U D U' and its observation, as in unit_upper.hpp. multiply: f = U'z. update: U, D, and before = U D f of the old

@@ -56,7 +56,7 @@ BUDGETRON_INLINE void multiply_rows(const double* P, std::size_t stride, std::si
   for (std::size_t r = 0; r < R; ++r)
 #pragma GCC unroll 4
     for (std::size_t a = 0; a < A; ++a) sz[r][a] = all(z_rows[r * n + a]);
-  for (std::size_t j = 0; j < columns; j += width) {
+  const auto step = [&](std::size_t j) {
     Doubles p[A];
 #pragma GCC unroll 4
     for (std::size_t a = 0; a < A; ++a) p[a] = held(load(P + a * stride + j));
@@ -71,7 +71,10 @@ BUDGETRON_INLINE void multiply_rows(const double* P, std::size_t stride, std::si
       }
       store(out + r * n + j, oj);
     }
-  }
+  };
+  for (std::size_t j = 0; j < columns; j += block_rows)
+#pragma GCC unroll 4
+    for (std::size_t g = 0; g < block_rows; g += width) step(j + g);
 #pragma GCC unroll 2
   for (std::size_t r = 0; r < R; ++r)
 #pragma GCC unroll 4
@@ -146,36 +149,45 @@ void symmetric_multiply(const double* P, std::size_t n, const double* Z, std::si
   symmetric_update_multiply(const_cast<double*>(P), n, nullptr, 0, Z, rows, out);  // P is only read
 }
 
-// g -= sum_k U_k <U_k, z> for R rows of U.
+// add_pending for R rows of U, in two passes: the products with z, then all the rest.
 template <std::size_t R>
-BUDGETRON_INLINE void subtract_some_rows(const double* U, std::size_t n, const double* z, double* g) {
-  double v[R];
-  multiply_some_rows<R>(U, n, n, z, v);
+BUDGETRON_INLINE double add_some_pending(const double* U, std::size_t n, const double* d, const double* e,
+                                         std::size_t m, const double* z, const double* p, double* g) {
+  double v[R + 1] = {};  // one more: arrays of none are not allowed
+  if constexpr (R > 0) multiply_some_rows<R>(U, n, n, z, v);
   for (double& c : v) c = -c;
-  add_some_rows<R>(v, U, n, n, g);
-}
-
-// g += (d + e) z - U'U z for `count` rows of U; returns sum_i (d_i + e_i) z_i^2. d and e have m numbers, others n.
-double add_pending(const double* U, std::size_t count, std::size_t n, const double* d, const double* e, std::size_t m,
-                   const double* z, double* g) {
-  for (; count >= 4; count -= 4, U += 4 * n) subtract_some_rows<4>(U, n, z, g);
-  if (count >= 2) subtract_some_rows<2>(U, n, z, g), U += 2 * n;
-  if (count % 2 == 1) subtract_some_rows<1>(U, n, z, g);
-  Doubles sums{};
+  Doubles factors[R + 1], sums{};
   double sum = 0;
+#pragma GCC unroll 8
+  for (std::size_t k = 0; k < R; ++k) factors[k] = all(v[k]);
   each(
       m,
       [&](std::size_t i) {
+        Doubles gi = load(p + i);
+#pragma GCC unroll 8
+        for (std::size_t k = 0; k < R; ++k) gi = fused(factors[k], load(U + k * n + i), gi);
         const Doubles zi = load(z + i), dz = (load(d + i) + load(e + i)) * zi;
         sums = fused(dz, zi, sums);
-        store(g + i, load(g + i) + dz);
+        store(g + i, gi + dz);
       },
       [&](std::size_t i) {
+        double gi = p[i];
+        for (std::size_t k = 0; k < R; ++k) gi = fused(v[k], U[k * n + i], gi);
         const double dz = (d[i] + e[i]) * z[i];
         sum = fused(dz, z[i], sum);
-        g[i] += dz;
+        g[i] = gi + dz;
       });
   return sum_of(sums) + sum;
+}
+
+// g = p + (d + e) z - U'U z for up to eight rows of U, n numbers each, of which m count; returns
+// sum_i (d_i + e_i) z_i^2.
+double add_pending(const double* U, std::size_t count, std::size_t n, const double* d, const double* e, std::size_t m,
+                   const double* z, const double* p, double* g) {
+  constexpr decltype(&add_some_pending<0>) some[] = {add_some_pending<0>, add_some_pending<1>, add_some_pending<2>,
+                                                     add_some_pending<3>, add_some_pending<4>, add_some_pending<5>,
+                                                     add_some_pending<6>, add_some_pending<7>, add_some_pending<8>};
+  return some[count](U, n, d, e, m, z, p, g);
 }
 
 // u = c g, with u_i^2 <= d_i; then d <- min(d - u^2 + drift, most), and e += u^2. d - u^2 may be negative by rounding.
