@@ -262,19 +262,38 @@ class Cost:
     updates: float
 
 
-def measure(make: Make, margin: float, stream: Stream, budget: int, seconds: float) -> Cost | None:
-    """The cost of a learner on a stream once its budget is full; None if a step takes too long."""
-    model = OneByOne(make(stream.kernel, budget), stream.X.shape[1])
+def filled(model: OneByOne, stream: Stream, budget: int, seconds: float, patience: float) -> int | None:
+    """Fill the budget, and go on for twice as many rows if this is quick; the rows learned.
+
+    None if the budget is not full after ``patience`` seconds.
+    """
     fill = min(3 * budget, stream.X.shape[0] // 2)
     began = process_time()
-    for first in range(0, fill, 50):
-        model.learn(stream.X[first : first + 50], stream.y[first : first + 50])
-        if process_time() - began > 60 * seconds:
+    size = 10
+    for first in range(0, fill, size):
+        model.learn(stream.X[first : first + size], stream.y[first : first + size])
+        took = process_time() - began
+        if took > 60 * seconds and model.size >= budget:
+            return first + size
+        if took > patience:
             return None
+    return fill
+
+
+def measure(
+    make: Make, margin: float, stream: Stream, budget: int, seconds: float, patience: float
+) -> Cost | None:
+    """The cost of a learner on a stream once its budget is full; None if a step takes too long."""
+    model = OneByOne(make(stream.kernel, budget), stream.X.shape[1])
+    began = process_time()
+    fill = filled(model, stream, budget, seconds, patience)
+    if fill is None:
+        return None
     rows = np.arange(fill, stream.X.shape[0])
     learned = scored = 0.0
     done = updates = 0
-    block = 128
+    slow = process_time() - began > 60 * seconds
+    block = 8 if slow else 128
     while done + block <= len(rows) and (learned < seconds or done < 2 * block):
         X, y = stream.X[rows[done : done + block]], stream.y[rows[done : done + block]]
         start = process_time()
@@ -289,12 +308,14 @@ def measure(make: Make, margin: float, stream: Stream, budget: int, seconds: flo
     return Cost(1e6 * learned / done, 1e6 * update, updates / done)
 
 
-def least(make: Make, margin: float, stream: Stream, budget: int, seconds: float) -> Cost | None:
+def least(
+    make: Make, margin: float, stream: Stream, budget: int, seconds: float, patience: float
+) -> Cost | None:
     """The least cost of up to five runs: a short one is easily disturbed by other work on the machine."""
     costs = []
     began = process_time()
     while len(costs) < 5 and (not costs or process_time() - began < seconds):
-        cost = measure(make, margin, stream, budget, seconds)
+        cost = measure(make, margin, stream, budget, seconds, patience)
         if cost is None:
             return None
         costs.append(cost)
@@ -302,7 +323,7 @@ def least(make: Make, margin: float, stream: Stream, budget: int, seconds: float
 
 
 def compare(
-    make: Make, margin: float, budget: int, seconds: float, names: list[str]
+    make: Make, margin: float, budget: int, seconds: float, names: list[str], patience: float = 18
 ) -> Iterator[tuple[str, Cost, Cost, float]]:
     """For every stream that suits the learner: its name, the baseline cost, its cost, and their ratio."""
     costs: dict[str, Cost] = {}
@@ -310,7 +331,7 @@ def compare(
         r = np.random.default_rng(0)
         stream = MAKERS[what](6 * budget + 2048, r)
         try:
-            cost = least(make, margin, stream, budget, seconds)
+            cost = least(make, margin, stream, budget, seconds, patience)
         except ValueError:  # the kernel does not suit the learner, or the numbers are too large
             continue
         if cost is None:
@@ -330,6 +351,7 @@ def main() -> None:
     parser.add_argument("--learners", nargs="+", help="only those whose names contain one of these")
     parser.add_argument("--streams", nargs="+", help="only these, and the ordinary one")
     parser.add_argument("--seconds", type=float, default=0.3, help="the least time of one measurement")
+    parser.add_argument("--patience", type=float, default=120, help="seconds that filling a budget may take")
     parser.add_argument("--all", action="store_true", help="a line for every stream, not only the worst")
     options = parser.parse_args()
     names = [*ORDINARY, *(s for s in MAKERS if s not in ORDINARY and s in (options.streams or MAKERS))]
@@ -345,7 +367,7 @@ def main() -> None:
     for name, (make, margin) in table.items():
         for budget in options.budgets:
             with threadpool_limits(1):  # threads of LAPACK that wait for each other count as processor time
-                results = list(compare(make, margin, budget, options.seconds, names))
+                results = list(compare(make, margin, budget, options.seconds, names, options.patience))
             if not results:
                 print(f"{name:<30}{budget:>6}{'too slow on ordinary rows to compare':>40}", flush=True)
                 break  # larger ones would be slower
