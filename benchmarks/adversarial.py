@@ -351,7 +351,7 @@ def main() -> None:
     parser.add_argument("--learners", nargs="+", help="only those whose names contain one of these")
     parser.add_argument("--streams", nargs="+", help="only these, and the ordinary one")
     parser.add_argument("--seconds", type=float, default=0.3, help="the least time of one measurement")
-    parser.add_argument("--patience", type=float, default=120, help="seconds that filling a budget may take")
+    parser.add_argument("--patience", type=float, default=120, help="seconds to wait for a full budget")
     parser.add_argument("--all", action="store_true", help="a line for every stream, not only the worst")
     options = parser.parse_args()
     names = [*ORDINARY, *(s for s in MAKERS if s not in ORDINARY and s in (options.streams or MAKERS))]
