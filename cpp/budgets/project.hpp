@@ -115,6 +115,10 @@ class ProjectPlus final : public Project {
 
 // NOGD: f is exact until the budget is full. At the first update after that, the span is reduced once to the r leading
 // eigenvectors of K = V D V': alpha <- V V' alpha, and from then on d = V D^-1 V' k.
+//
+// While steps are frequent, f is kept as alpha = V w: with z = V'k, f(x) = w'z and a step adds beta D^-1 z to w. So a
+// row needs one product with V, and alpha is computed when it is read. After a few rows without a step, f(x) = alpha'k
+// needs none. Which of both is used depends on the rows alone, as f(x) differs in its last bits.
 class ProjectLowRank final : public Budget {
  public:
   ProjectLowRank(std::size_t budget, std::size_t rank) : budget_(budget), rank_(rank) {}
@@ -122,58 +126,145 @@ class ProjectLowRank final : public Budget {
   void insert(Expansion& f, const Term& term) override {
     if (f.size() < budget_) return f.append(term);
     if (!cut_) cut(f);
-    KernelBlock* const block = term.row.block;
-    if (block == nullptr) {  // the row of the cut, or the cut has failed
-      d_.resize(f.size());
-      project(term.row.k.data(), f.size(), 1, d_.data());
-      return f.spread(term, 1, d_);
+    if (!cut_) return;  // the next update tries again
+    if (f.reads_coefficients()) return f.spread(term, 1, projection(term.row));
+    follow(f);
+    find_coordinates(term.row);
+    for (std::size_t r = 0; r < D_.size(); ++r) z_[r] /= D_[r];
+    if (!moderate(term.beta * largest_of(z_))) return;
+    for (std::size_t c = 0; c < w_.size(); ++c) {
+      const double coefficient = term.coefficient(c);
+      if (coefficient == 0) continue;
+      add(coefficient, z_, w_[c]);
+      stale_[c] = true;
     }
-    if (term.row.place >= block->last) project_ahead(*block, term.row.place);
-    block->asked = term.row.place + 1;
-    const std::size_t at = (term.row.place - block->first) * block->stride;
-    f.spread(term, 1, Vector(block->projections).subspan(at, f.size()));
+    rested_ = 0;
+  }
+
+  void rest(Expansion& f) override {
+    if (in_coordinates() && ++rested_ == seldom) settle(f);
+  }
+
+  bool scores(const Expansion& f, const KernelRow& row, std::span<double> out) override {
+    if (!in_coordinates()) return false;
+    follow(f);
+    find_coordinates(row);
+    for (std::size_t c = 0; c < w_.size(); ++c) out[c] = dot(w_[c], z_) / f.divisor();
+    return true;
+  }
+
+  void settle(Expansion& f) override {
+    if (std::find(stale_.begin(), stale_.end(), true) == stale_.end()) return;
+    follow(f);
+    std::vector<std::size_t> outputs;
+    for (std::size_t c = 0; c < w_.size(); ++c)
+      if (stale_[c]) outputs.push_back(c);
+    const std::size_t m = outputs.size(), n = budget_;
+    x_.resize(D_.size() * m);
+    for (std::size_t r = 0; r < D_.size(); ++r)
+      for (std::size_t a = 0; a < m; ++a) x_[r * m + a] = w_[outputs[a]][r];
+    d_.resize(m * n);
+    combine(m, n, d_.data());
+    for (std::size_t a = 0; a < m; ++a) std::copy_n(d_.data() + a * n, n, f.alpha(outputs[a]).begin());
+    stale_.assign(w_.size(), false);
+  }
+
+  void shrunk(double factor) override {
+    for (auto& row : w_) scale(factor, row);
+    if (in_coordinates()) stale_.assign(w_.size(), true);
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(d_) + bytes_of(z_));
+    io.scratch(sizeof *this + bytes_of(w_) + bytes_of(d_) + bytes_of(x_) + bytes_of(z_));
     io.field("low_rank.cut", cut_);
     io.field("low_rank.V", V_);
     io.field("low_rank.D", D_);
+    if (io.measuring())
+      for (const auto& row : w_) io.scratch(bytes_of(row));
+    if (io.measuring() || !io.has("low_rank.weights")) return;
+    std::vector<double> all;
+    for (const auto& row : w_) all.insert(all.end(), row.begin(), row.end());
+    io.field("low_rank.weights", all);
+    io.field("low_rank.rested", rested_);
+    if (io.restoring()) restore(all);
   }
   bool is_consistent(std::size_t n) const override {
-    if (cut_ == 0) return n <= budget_ && V_.empty() && D_.empty();
+    if (!whole_ || rested_ > seldom) return false;
+    if (cut_ == 0) return n <= budget_ && V_.empty() && D_.empty() && rested_ == seldom;
     return cut_ == 1 && n == budget_ && D_.size() <= rank_ && V_.size() == n * D_.size();
   }
   bool solves() const override { return true; }
   bool support_is_final() const override { return cut_ == 1; }
 
  private:
+  static constexpr std::size_t seldom = 4;  // a product for one row takes about as long as one for this many together
+
+  bool in_coordinates() const { return rested_ < seldom; }
   Vector vector(std::size_t r) const { return {V_.data() + r * budget_, budget_}; }
 
-  // Projects the row at `place` and, if rows have been projected often enough lately, those after it.
-  void project_ahead(KernelBlock& block, std::size_t place) {
-    constexpr std::size_t seldom = 4;  // projecting a row alone takes about this many times as long
-    const std::size_t rows = place - block.asked < seldom ? block.rows - place : 1;
-    block.first = place;
-    block.last = place + rows;
-    block.projections.resize(rows * block.stride);
-    project(block.K.data() + place * block.stride, block.stride, rows, block.projections.data());
+  // Starts to keep w, or follows f if it has more outputs than before.
+  void follow(const Expansion& f) {
+    if (w_.size() == f.outputs()) return;
+    if (w_.empty() || w_.size() > f.outputs()) {
+      w_.assign(f.outputs(), std::vector<double>(D_.size()));
+      for (std::size_t c = 0; c < w_.size(); ++c)
+        for (std::size_t r = 0; r < D_.size(); ++r) w_[c][r] = dot(vector(r), f.alpha(c));
+    } else {
+      widen_outputs(w_, f.outputs());
+    }
+    stale_.assign(w_.size(), in_coordinates());
   }
 
-  // d = V D^-1 V'k for several rows k, with the same bits as one by one.
-  void project(const double* k, std::size_t stride, std::size_t rows, double* d) {
+  // z = V'k
+  void find_coordinates(const KernelRow& row) {
+    z_.resize(D_.size());
+    KernelBlock* const block = row.block;
+    if (block == nullptr) return loops->products(V_.data(), D_.size(), row.k.data(), budget_, 1, budget_, z_.data(), 1);
+    if (row.place >= block->last) look_ahead(*block, row.place, in_coordinates() ? block->rows : seldom);
+    const std::size_t stride = block->last - block->first;
+    for (std::size_t r = 0; r < D_.size(); ++r) z_[r] = block->Z[r * stride + row.place - block->first];
+  }
+
+  // d = V D^-1 V'k. Rows to come are projected too, if rows have been projected often enough lately.
+  Vector projection(const KernelRow& row) {
+    KernelBlock alone;
+    if (row.block == nullptr) alone.rows = 1, alone.stride = budget_, alone.K.assign(row.k.begin(), row.k.end());
+    KernelBlock& block = row.block == nullptr ? alone : *row.block;
+    if (row.place >= block.last) {
+      look_ahead(block, row.place, row.place - block.asked < seldom ? block.rows : 1);
+      const std::size_t rows = block.last - block.first;
+      x_.resize(block.Z.size());
+      for (std::size_t r = 0; r < D_.size(); ++r)
+        for (std::size_t a = 0; a < rows; ++a) x_[r * rows + a] = block.Z[r * rows + a] / D_[r];
+      block.projections.resize(rows * block.stride);
+      combine(rows, block.stride, block.projections.data());
+    }
+    block.asked = row.place + 1;
+    const auto d = block.projections.begin() + static_cast<std::ptrdiff_t>((row.place - block.first) * block.stride);
+    d_.assign(d, d + static_cast<std::ptrdiff_t>(budget_));
+    return d_;
+  }
+
+  // Z = V'k for the row at `place` and those after it, at most so many; with the same bits as one by one.
+  void look_ahead(KernelBlock& block, std::size_t place, std::size_t most) const {
+    const std::size_t rows = std::min(block.rows - place, most);
+    block.first = place;
+    block.last = place + rows;
+    block.Z.resize(D_.size() * rows);
+    loops->products(V_.data(), D_.size(), block.K.data() + place * block.stride, block.stride, rows, budget_,
+                    block.Z.data(), rows);
+  }
+
+  // out = V x for the columns of x_, with the same bits as one by one.
+  void combine(std::size_t columns, std::size_t stride, double* out) const {
     const std::size_t n = budget_, whole = n / lanes * lanes;
-    z_.resize(D_.size() * KernelBlock::most_rows);
-    loops->products(V_.data(), D_.size(), k, stride, rows, n, z_.data(), rows);
-    for (std::size_t r = 0; r < D_.size(); ++r)
-      for (std::size_t a = 0; a < rows; ++a) z_[r * rows + a] /= D_[r];
-    if (D_.empty()) std::fill_n(d, rows * stride, 0.0);
-    dot_product<double>().block(z_.data(), rows, rows, D_.size(), V_.data(), n, whole, d, stride);
-    for (std::size_t a = 0; a < rows; ++a)
+    if (D_.empty()) std::fill_n(out, columns * stride, 0.0);
+    dot_product<double>().block(x_.data(), columns, columns, D_.size(), V_.data(), n, whole, out, stride);
+    for (std::size_t a = 0; a < columns; ++a)
       for (std::size_t i = whole; i < n; ++i) {
         double sum = 0;
-        for (std::size_t r = 0; r < D_.size(); ++r) sum += z_[r * rows + a] * V_[r * n + i];
-        d[a * stride + i] = sum;
+        for (std::size_t r = 0; r < D_.size(); ++r) sum += x_[r * columns + a] * V_[r * n + i];
+        out[a * stride + i] = sum;
       }
   }
 
@@ -184,7 +275,7 @@ class ProjectLowRank final : public Budget {
       f.kernel_row(i, k);
       K.insert(K.end(), k.begin(), k.end());
     }
-    if (!symmetric_eigen(K, eigenvalues)) return;  // not reduced yet: the next update tries again
+    if (!symmetric_eigen(K, eigenvalues)) return;
     for (std::size_t r = n; r-- > n - rank_ && eigenvalues[r] > in_the_span * eigenvalues[n - 1];) {
       D.push_back(eigenvalues[r]);
       V.insert(V.end(), K.begin() + static_cast<std::ptrdiff_t>(r * n),
@@ -192,19 +283,31 @@ class ProjectLowRank final : public Budget {
     }
     V_ = std::move(V);
     D_ = std::move(D);
-    for (std::size_t c = 0; c < f.outputs(); ++c) {
-      d_.assign(n, 0.0);
-      for (std::size_t r = 0; r < D_.size(); ++r) add(dot(vector(r), f.alpha(c)), vector(r), d_);
-      std::copy(d_.begin(), d_.end(), f.alpha(c).begin());
-    }
+    follow(f);
+    stale_.assign(w_.size(), true);
+    settle(f);
+    if (f.reads_coefficients()) w_.clear();
     f.forget_norm();
     cut_ = 1;
   }
 
+  void restore(const std::vector<double>& all) {
+    const std::size_t r = D_.size();
+    whole_ = r == 0 ? all.empty() : all.size() % r == 0;
+    w_.clear();
+    for (auto row = all.begin(); whole_ && row != all.end(); row += static_cast<std::ptrdiff_t>(r))
+      w_.emplace_back(row, row + static_cast<std::ptrdiff_t>(r));
+    stale_.assign(w_.size(), false);
+  }
+
   std::size_t budget_, rank_;
-  Counter cut_ = 0;            // 1 once the span is reduced
-  std::vector<double> V_, D_;  // leading eigenvectors, concatenated, and their eigenvalues
-  std::vector<double> d_, z_;
+  Counter cut_ = 0;                     // 1 once the span is reduced
+  std::vector<double> V_, D_;           // leading eigenvectors, concatenated, and their eigenvalues
+  std::vector<std::vector<double>> w_;  // outputs x r; empty if f is kept in its coefficients
+  std::vector<bool> stale_;             // outputs whose coefficients are not V w
+  Counter rested_ = seldom;             // rounds since the last step, up to `seldom`; f(x) is then alpha'k
+  bool whole_ = true;                   // false: a model file has weights of another rank
+  std::vector<double> d_, x_, z_;
 };
 
 }  // namespace budgetron

@@ -27,12 +27,13 @@ namespace budgetron {
 // The kernel rows of several examples, if the support vectors do not change any more. A budget keeps here what it has
 // computed from them ahead of time.
 struct KernelBlock {
-  static constexpr std::size_t most_rows = 16;
+  static constexpr std::size_t most_rows = 24;
   std::size_t rows = 0, stride = 0;
   std::vector<double> K;            // rows x stride
-  std::vector<double> projections;  // of rows first .. last, with the same stride
+  std::vector<double> Z;            // coordinates x (last - first), of the rows first .. last
+  std::vector<double> projections;  // of the same rows, with the stride of K
   std::size_t first = 0, last = 0;
-  std::size_t asked = 0;  // the row after the last one whose projection was asked for
+  std::size_t asked = 0;  // the row after the last one that was asked for
 };
 
 // The kernel row of an example: k_i = k(s_i, x) for the current support vectors.
@@ -92,6 +93,8 @@ class Expansion final : public Part {
   void end_round() {
     if (average_) average_->add_round(alpha_, divisor_);
   }
+  // Whether the coefficients are read after every step: by the average, or by the norm.
+  bool reads_coefficients() const { return average_ || norm_kept_; }
 
   // The coefficients used for prediction, and their divisor: those of the average if one is kept, else those of f.
   Vector output(std::size_t c) const { return average_ ? average_->sum(c) : Vector(alpha_[c]); }
