@@ -127,22 +127,26 @@ class ProjectLowRank final : public Budget {
     if (f.size() < budget_) return f.append(term);
     if (!cut_) cut(f);
     if (!cut_) return;  // the next update tries again
-    if (f.reads_coefficients()) return f.spread(term, 1, projection(term.row));
     follow(f);
+    settle_if_read(f);
     find_coordinates(term.row);
-    for (std::size_t r = 0; r < D_.size(); ++r) z_[r] /= D_[r];
-    if (!moderate(term.beta * largest_of(z_))) return;
+    q_.resize(D_.size());
+    for (std::size_t r = 0; r < D_.size(); ++r) q_[r] = z_[r] / D_[r];
+    if (!moderate(term.beta * largest_of(q_))) return;
+    f.add_to_norm(1, term, dot(z_, q_));
     for (std::size_t c = 0; c < w_.size(); ++c) {
       const double coefficient = term.coefficient(c);
       if (coefficient == 0) continue;
-      add(coefficient, z_, w_[c]);
+      add(coefficient, q_, w_[c]);
       stale_[c] = true;
     }
     rested_ = 0;
+    settle_if_read(f);
   }
 
   void rest(Expansion& f) override {
     if (in_coordinates() && ++rested_ == seldom) settle(f);
+    settle_if_read(f);
   }
 
   bool scores(const Expansion& f, const KernelRow& row, std::span<double> out) override {
@@ -175,7 +179,7 @@ class ProjectLowRank final : public Budget {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(w_) + bytes_of(d_) + bytes_of(x_) + bytes_of(z_));
+    io.scratch(sizeof *this + bytes_of(w_) + bytes_of(d_) + bytes_of(x_) + bytes_of(z_) + bytes_of(q_));
     io.field("low_rank.cut", cut_);
     io.field("low_rank.V", V_);
     io.field("low_rank.D", D_);
@@ -202,6 +206,10 @@ class ProjectLowRank final : public Budget {
   bool in_coordinates() const { return rested_ < seldom; }
   Vector vector(std::size_t r) const { return {V_.data() + r * budget_, budget_}; }
 
+  void settle_if_read(Expansion& f) {
+    if (f.reads_coefficients()) settle(f);
+  }
+
   // Starts to keep w, or follows f if it has more outputs than before.
   void follow(const Expansion& f) {
     if (w_.size() == f.outputs()) return;
@@ -223,26 +231,6 @@ class ProjectLowRank final : public Budget {
     if (row.place >= block->last) look_ahead(*block, row.place, in_coordinates() ? block->rows : seldom);
     const std::size_t stride = block->last - block->first;
     for (std::size_t r = 0; r < D_.size(); ++r) z_[r] = block->Z[r * stride + row.place - block->first];
-  }
-
-  // d = V D^-1 V'k. Rows to come are projected too, if rows have been projected often enough lately.
-  Vector projection(const KernelRow& row) {
-    KernelBlock alone;
-    if (row.block == nullptr) alone.rows = 1, alone.stride = budget_, alone.K.assign(row.k.begin(), row.k.end());
-    KernelBlock& block = row.block == nullptr ? alone : *row.block;
-    if (row.place >= block.last) {
-      look_ahead(block, row.place, row.place - block.asked < seldom ? block.rows : 1);
-      const std::size_t rows = block.last - block.first;
-      x_.resize(block.Z.size());
-      for (std::size_t r = 0; r < D_.size(); ++r)
-        for (std::size_t a = 0; a < rows; ++a) x_[r * rows + a] = block.Z[r * rows + a] / D_[r];
-      block.projections.resize(rows * block.stride);
-      combine(rows, block.stride, block.projections.data());
-    }
-    block.asked = row.place + 1;
-    const auto d = block.projections.begin() + static_cast<std::ptrdiff_t>((row.place - block.first) * block.stride);
-    d_.assign(d, d + static_cast<std::ptrdiff_t>(budget_));
-    return d_;
   }
 
   // Z = V'k for the row at `place` and those after it, at most so many; with the same bits as one by one.
@@ -286,7 +274,6 @@ class ProjectLowRank final : public Budget {
     follow(f);
     stale_.assign(w_.size(), true);
     settle(f);
-    if (f.reads_coefficients()) w_.clear();
     f.forget_norm();
     cut_ = 1;
   }
@@ -303,11 +290,11 @@ class ProjectLowRank final : public Budget {
   std::size_t budget_, rank_;
   Counter cut_ = 0;                     // 1 once the span is reduced
   std::vector<double> V_, D_;           // leading eigenvectors, concatenated, and their eigenvalues
-  std::vector<std::vector<double>> w_;  // outputs x r; empty if f is kept in its coefficients
+  std::vector<std::vector<double>> w_;  // outputs x r; empty before the cut
   std::vector<bool> stale_;             // outputs whose coefficients are not V w
   Counter rested_ = seldom;             // rounds since the last step, up to `seldom`; f(x) is then alpha'k
   bool whole_ = true;                   // false: a model file has weights of another rank
-  std::vector<double> d_, x_, z_;
+  std::vector<double> d_, x_, z_, q_;
 };
 
 }  // namespace budgetron

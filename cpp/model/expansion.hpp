@@ -29,11 +29,9 @@ namespace budgetron {
 struct KernelBlock {
   static constexpr std::size_t most_rows = 24;
   std::size_t rows = 0, stride = 0;
-  std::vector<double> K;            // rows x stride
-  std::vector<double> Z;            // coordinates x (last - first), of the rows first .. last
-  std::vector<double> projections;  // of the same rows, with the stride of K
+  std::vector<double> K;  // rows x stride
+  std::vector<double> Z;  // coordinates x (last - first), of the rows first .. last
   std::size_t first = 0, last = 0;
-  std::size_t asked = 0;  // the row after the last one that was asked for
 };
 
 // The kernel row of an example: k_i = k(s_i, x) for the current support vectors.
@@ -245,6 +243,14 @@ class Expansion final : public Part {
     if (v.lifted()) add(-term.beta * factor, d, alpha_[static_cast<std::size_t>(v.minus)]);
   }
 
+  // Updates the norm, if it is kept, to |f + factor beta v g|^2, for g with <f, g> = f(x) and |g|^2 = P.
+  void add_to_norm(double factor, const Term& term, double P) {
+    for (std::size_t c = 0; norm_kept_ && c < outputs(); ++c) {
+      const double coefficient = term.own.empty() ? term.beta * factor * term.v[c] : factor * term.own[c];
+      norm2_ += coefficient * (2 * dot(term.row.k, alpha_[c]) + coefficient * P);
+    }
+  }
+
   std::size_t oldest() const {
     return static_cast<std::size_t>(std::min_element(births_.begin(), births_.end()) - births_.begin());
   }
@@ -388,14 +394,6 @@ class Expansion final : public Part {
     for (std::size_t i = 0; i < size(); ++i) {
       kernel_row(i, row_);
       for (const auto& row : alpha_) norm2_ += row[i] * dot(row, row_);
-    }
-  }
-
-  // Updates the norm to |f + factor beta v g|^2, for g with <f, g> = f(x) and |g|^2 = P.
-  void add_to_norm(double factor, const Term& term, double P) {
-    for (std::size_t c = 0; c < outputs(); ++c) {
-      const double coefficient = term.own.empty() ? term.beta * factor * term.v[c] : factor * term.own[c];
-      norm2_ += coefficient * (2 * dot(term.row.k, alpha_[c]) + coefficient * P);
     }
   }
 
