@@ -129,11 +129,11 @@ class ProjectLowRank final : public Budget {
     if (!cut_) return;  // the next update tries again
     follow(f);
     settle_if_read(f);
-    find_coordinates(term.row);
-    q_.resize(D_.size());
-    for (std::size_t r = 0; r < D_.size(); ++r) q_[r] = z_[r] / D_[r];
+    const Vector z = coordinates(term.row, z_);
+    q_.resize(z.size());
+    for (std::size_t r = 0; r < z.size(); ++r) q_[r] = z[r] / D_[r];
     if (!moderate(term.beta * largest_of(q_))) return;
-    f.add_to_norm(1, term, dot(z_, q_));
+    f.add_to_norm(1, term, dot(z, q_));
     for (std::size_t c = 0; c < w_.size(); ++c) {
       const double coefficient = term.coefficient(c);
       if (coefficient == 0) continue;
@@ -149,28 +149,31 @@ class ProjectLowRank final : public Budget {
     settle_if_read(f);
   }
 
-  bool scores(const Expansion& f, const KernelRow& row, std::span<double> out) override {
-    if (!in_coordinates()) return false;
-    follow(f);
-    find_coordinates(row);
-    for (std::size_t c = 0; c < w_.size(); ++c) out[c] = dot(w_[c], z_) / f.divisor();
+  bool scores(const Expansion& f, const KernelRow& row, std::span<double> out) const override {
+    if (!in_coordinates() || w_.size() != out.size()) return false;
+    std::vector<double> alone;
+    const Vector z = coordinates(row, alone);
+    for (std::size_t c = 0; c < w_.size(); ++c) out[c] = dot(w_[c], z) / f.divisor();
     return true;
   }
 
   void settle(Expansion& f) override {
     if (std::find(stale_.begin(), stale_.end(), true) == stale_.end()) return;
     follow(f);
-    std::vector<std::size_t> outputs;
     for (std::size_t c = 0; c < w_.size(); ++c)
-      if (stale_[c]) outputs.push_back(c);
-    const std::size_t m = outputs.size(), n = budget_;
-    x_.resize(D_.size() * m);
-    for (std::size_t r = 0; r < D_.size(); ++r)
-      for (std::size_t a = 0; a < m; ++a) x_[r * m + a] = w_[outputs[a]][r];
-    d_.resize(m * n);
-    combine(m, n, d_.data());
-    for (std::size_t a = 0; a < m; ++a) std::copy_n(d_.data() + a * n, n, f.alpha(outputs[a]).begin());
+      if (stale_[c]) std::ranges::fill(f.alpha(c), 0.0);
+    for (std::size_t r = 0; r < D_.size(); r += at_once)
+      for (std::size_t c = 0; c < w_.size(); ++c)
+        if (stale_[c])
+          loops->add_rows(w_[c].data() + r, V_.data() + r * budget_, budget_, std::min(at_once, D_.size() - r), budget_,
+                          f.alpha(c).data());
     stale_.assign(w_.size(), false);
+  }
+
+  void widen(std::size_t outputs) override {
+    if (w_.empty()) return;
+    widen_outputs(w_, outputs);
+    stale_.assign(outputs, in_coordinates());
   }
 
   void shrunk(double factor) override {
@@ -179,7 +182,7 @@ class ProjectLowRank final : public Budget {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(w_) + bytes_of(d_) + bytes_of(x_) + bytes_of(z_) + bytes_of(q_));
+    io.scratch(sizeof *this + bytes_of(w_) + bytes_of(z_) + bytes_of(q_));
     io.field("low_rank.cut", cut_);
     io.field("low_rank.V", V_);
     io.field("low_rank.D", D_);
@@ -203,6 +206,8 @@ class ProjectLowRank final : public Budget {
  private:
   static constexpr std::size_t seldom = 4;  // a product for one row takes about as long as one for this many together
 
+  static constexpr std::size_t at_once = 8;  // vectors of V that stay in the cache for all outputs
+
   bool in_coordinates() const { return rested_ < seldom; }
   Vector vector(std::size_t r) const { return {V_.data() + r * budget_, budget_}; }
 
@@ -210,50 +215,33 @@ class ProjectLowRank final : public Budget {
     if (f.reads_coefficients()) settle(f);
   }
 
-  // Starts to keep w, or follows f if it has more outputs than before.
+  // w = V'alpha, at the cut, and for a model file that has no weights.
   void follow(const Expansion& f) {
     if (w_.size() == f.outputs()) return;
-    if (w_.empty() || w_.size() > f.outputs()) {
-      w_.assign(f.outputs(), std::vector<double>(D_.size()));
-      for (std::size_t c = 0; c < w_.size(); ++c)
-        for (std::size_t r = 0; r < D_.size(); ++r) w_[c][r] = dot(vector(r), f.alpha(c));
-    } else {
-      widen_outputs(w_, f.outputs());
-    }
+    w_.assign(f.outputs(), std::vector<double>(D_.size()));
+    for (std::size_t c = 0; c < w_.size(); ++c)
+      for (std::size_t r = 0; r < D_.size(); ++r) w_[c][r] = dot(vector(r), f.alpha(c));
     stale_.assign(w_.size(), in_coordinates());
   }
 
-  // z = V'k
-  void find_coordinates(const KernelRow& row) {
-    z_.resize(D_.size());
-    KernelBlock* const block = row.block;
-    if (block == nullptr) return loops->products(V_.data(), D_.size(), row.k.data(), budget_, 1, budget_, z_.data(), 1);
-    if (row.place >= block->last) look_ahead(*block, row.place, in_coordinates() ? block->rows : seldom);
-    const std::size_t stride = block->last - block->first;
-    for (std::size_t r = 0; r < D_.size(); ++r) z_[r] = block->Z[r * stride + row.place - block->first];
-  }
-
-  // Z = V'k for the row at `place` and those after it, at most so many; with the same bits as one by one.
-  void look_ahead(KernelBlock& block, std::size_t place, std::size_t most) const {
-    const std::size_t rows = std::min(block.rows - place, most);
-    block.first = place;
-    block.last = place + rows;
-    block.Z.resize(D_.size() * rows);
-    loops->products(V_.data(), D_.size(), block.K.data() + place * block.stride, block.stride, rows, budget_,
-                    block.Z.data(), rows);
-  }
-
-  // out = V x for the columns of x_, with the same bits as one by one.
-  void combine(std::size_t columns, std::size_t stride, double* out) const {
-    const std::size_t n = budget_, whole = n / lanes * lanes;
-    if (D_.empty()) std::fill_n(out, columns * stride, 0.0);
-    dot_product<double>().block(x_.data(), columns, columns, D_.size(), V_.data(), n, whole, out, stride);
-    for (std::size_t a = 0; a < columns; ++a)
-      for (std::size_t i = whole; i < n; ++i) {
-        double sum = 0;
-        for (std::size_t r = 0; r < D_.size(); ++r) sum += x_[r * columns + a] * V_[r * n + i];
-        out[a * stride + i] = sum;
-      }
+  // z = V'k, in the block of the row or in `alone`; rows to come are multiplied too, with the same bits as one by one.
+  Vector coordinates(const KernelRow& row, std::vector<double>& alone) const {
+    const std::size_t rank = D_.size();
+    if (row.block == nullptr) {
+      alone.resize(rank);
+      loops->products(V_.data(), rank, row.k.data(), budget_, 1, budget_, alone.data(), rank);
+      return alone;
+    }
+    KernelBlock& block = *row.block;
+    if (row.place >= block.last) {
+      const std::size_t rows = std::min(block.rows - row.place, in_coordinates() ? block.rows : seldom);
+      block.first = row.place;
+      block.last = row.place + rows;
+      block.Z.resize(rows * rank);
+      loops->products(V_.data(), rank, block.K.data() + row.place * block.stride, block.stride, rows, budget_,
+                      block.Z.data(), rank);
+    }
+    return Vector(block.Z).subspan((row.place - block.first) * rank, rank);
   }
 
   void cut(Expansion& f) {
@@ -294,7 +282,7 @@ class ProjectLowRank final : public Budget {
   std::vector<bool> stale_;             // outputs whose coefficients are not V w
   Counter rested_ = seldom;             // rounds since the last step, up to `seldom`; f(x) is then alpha'k
   bool whole_ = true;                   // false: a model file has weights of another rank
-  std::vector<double> d_, x_, z_, q_;
+  std::vector<double> z_, q_;
 };
 
 }  // namespace budgetron

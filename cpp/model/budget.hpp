@@ -18,8 +18,10 @@ class Budget : public Part {
   virtual void rest(Expansion&) {}
   // A budget may keep f in other numbers than its coefficients. `scores` then writes f_c(x) and returns true; `settle`
   // makes the coefficients those of f, and changes nothing else.
-  virtual bool scores(const Expansion&, const KernelRow&, std::span<double>) { return false; }
+  virtual bool scores(const Expansion&, const KernelRow&, std::span<double>) const { return false; }
   virtual void settle(Expansion&) {}
+  // f has more outputs than before (widen_outputs in tasks.hpp).
+  virtual void widen(std::size_t /*outputs*/) {}
   // All coefficients were multiplied by the factor, outside of `insert`.
   virtual void shrunk(double) {}
   // Whether it solves linear systems of the kernel matrix. Their condition number would magnify single-precision

@@ -97,7 +97,8 @@ class Expansion final : public Part {
   // The coefficients used for prediction, and their divisor: those of the average if one is kept, else those of f.
   Vector output(std::size_t c) const { return average_ ? average_->sum(c) : Vector(alpha_[c]); }
   double output_divisor() const { return average_ ? std::max(average_->rounds(), 1.0) : divisor_; }
-  void output_scores(Vector k, std::span<double> f) const {
+  bool has_average() const { return average_.has_value(); }
+  void average_scores(Vector k, std::span<double> f) const {
     for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(output(c), k) / output_divisor();
   }
 

@@ -28,6 +28,7 @@ class Kernelized final : public ExpansionLearner {
 
   void widen(std::size_t features, std::size_t outputs) override {
     ExpansionLearner::widen(features, outputs);
+    budget_->widen(outputs);
     if (outputs > task_->outputs()) task_ = std::make_shared<Multiclass>(outputs);
   }
 
@@ -72,7 +73,7 @@ class Kernelized final : public ExpansionLearner {
   }
 
  protected:
-  void score(const KernelRow& row, std::span<double> f) override {
+  void score(const KernelRow& row, std::span<double> f) const override {
     if (!budget_->scores(f_, row, f)) f_.scores(row.k, f);
   }
   bool support_is_final() const override { return budget_->support_is_final(); }

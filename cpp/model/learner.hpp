@@ -110,18 +110,23 @@ class ExpansionLearner : public Learner {
   }
 
   void scores(const Rows& rows, std::span<double> out) const final {
-    settle();
     KernelRows kernel_rows(rows, f_, look_ahead);
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      f_.output_scores(kernel_rows.at(i).k, out.subspan(i * outputs(), outputs()));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const KernelRow row = support_is_final() ? kernel_rows.in_block(i) : kernel_rows.at(i);
+      const auto f = out.subspan(i * outputs(), outputs());
+      if (f_.has_average())
+        f_.average_scores(row.k, f);
+      else
+        score(row, f);
+    }
   }
 
  protected:
   ExpansionLearner(std::shared_ptr<const Kernel> kernel, std::size_t features, Precision precision, std::size_t outputs)
       : f_(std::move(kernel), features, precision, outputs) {}
 
-  // f(x) of a row that is learned.
-  virtual void score(const KernelRow& row, std::span<double> f) { f_.scores(row.k, f); }
+  // f(x) of a row.
+  virtual void score(const KernelRow& row, std::span<double> f) const { f_.scores(row.k, f); }
 
   // One round; f = f(x) before the update. Returns false, with nothing changed, if the step exceeds the limits.
   virtual bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) = 0;
