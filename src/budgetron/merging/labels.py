@@ -18,7 +18,9 @@ from budgetron.merging.parts import State
 _OF_OUTPUT = re.compile(
     r"(.*(?:weights|older|younger|alpha|covariance(?:\.[UD])?|adagrad\.G|coin\.\w+))\.(\d+)$"
 )
-_SIGNED = re.compile(r"((weights|older|younger|alpha|theta|start)\.\d+|redundant\.without|low_rank\.weights)$")
+_SIGNED = re.compile(
+    r"((weights|older|younger|alpha|theta|start)\.\d+|redundant\.without|low_rank\.weights)$"
+)
 
 
 def union(labels: Sequence[KnownLabels]) -> KnownLabels:
