@@ -115,6 +115,10 @@ class ProjectPlus final : public Project {
 
 // NOGD: f is exact until the budget is full. At the first update after that, the span is reduced once to the r leading
 // eigenvectors of K = V D V': alpha <- V V' alpha, and from then on d = V D^-1 V' k.
+//
+// While steps are frequent, f is kept as alpha = V w: with z = V'k, f(x) = w'z and a step adds beta D^-1 z to w. So a
+// row needs one product with V, and alpha is computed when it is read. After a few rows without a step, f(x) = alpha'k
+// needs none. Which of both is used is part of the state, because f(x) differs in its last bits.
 class ProjectLowRank final : public Budget {
  public:
   ProjectLowRank(std::size_t budget, std::size_t rank) : budget_(budget), rank_(rank) {}
@@ -122,59 +126,121 @@ class ProjectLowRank final : public Budget {
   void insert(Expansion& f, const Term& term) override {
     if (f.size() < budget_) return f.append(term);
     if (!cut_) cut(f);
-    KernelBlock* const block = term.row.block;
-    if (block == nullptr) {  // the row of the cut, or the cut has failed
-      d_.resize(f.size());
-      project(term.row.k.data(), f.size(), 1, d_.data());
-      return f.spread(term, 1, d_);
+    if (!cut_) return;  // the next update tries again
+    follow(f);
+    settle_if_read(f);
+    const Vector z = coordinates(term.row, z_);
+    q_.resize(z.size());
+    for (std::size_t r = 0; r < z.size(); ++r) q_[r] = z[r] / D_[r];
+    if (!moderate(term.beta * largest_of(q_))) return;
+    f.add_to_norm(1, term, dot(z, q_));
+    for (std::size_t c = 0; c < w_.size(); ++c) {
+      const double coefficient = term.coefficient(c);
+      if (coefficient == 0) continue;
+      add(coefficient, q_, w_[c]);
+      stale_[c] = true;
     }
-    if (term.row.place >= block->last) project_ahead(*block, term.row.place);
-    block->asked = term.row.place + 1;
-    const std::size_t at = (term.row.place - block->first) * block->stride;
-    f.spread(term, 1, Vector(block->projections).subspan(at, f.size()));
+    rested_ = 0;
+    settle_if_read(f);
+  }
+
+  void rest(Expansion& f) override {
+    if (in_coordinates() && ++rested_ == seldom) settle(f);
+    settle_if_read(f);
+  }
+
+  bool scores(const Expansion& f, const KernelRow& row, std::span<double> out) const override {
+    if (!in_coordinates() || w_.size() != out.size()) return false;
+    std::vector<double> alone;
+    const Vector z = coordinates(row, alone);
+    for (std::size_t c = 0; c < w_.size(); ++c) out[c] = dot(w_[c], z) / f.divisor();
+    return true;
+  }
+
+  void settle(Expansion& f) override {
+    if (std::find(stale_.begin(), stale_.end(), true) == stale_.end()) return;
+    follow(f);
+    for (std::size_t c = 0; c < w_.size(); ++c)
+      if (stale_[c]) std::ranges::fill(f.alpha(c), 0.0);
+    for (std::size_t r = 0; r < D_.size(); r += at_once)
+      for (std::size_t c = 0; c < w_.size(); ++c)
+        if (stale_[c])
+          loops->add_rows(w_[c].data() + r, V_.data() + r * budget_, budget_, std::min(at_once, D_.size() - r), budget_,
+                          f.alpha(c).data());
+    stale_.assign(w_.size(), false);
+  }
+
+  void widen(std::size_t outputs) override {
+    if (w_.empty()) return;
+    widen_outputs(w_, outputs);
+    stale_.assign(outputs, in_coordinates());
+  }
+
+  void shrunk(double factor) override {
+    for (auto& row : w_) scale(factor, row);
+    if (in_coordinates()) stale_.assign(w_.size(), true);
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(d_) + bytes_of(z_));
+    io.scratch(sizeof *this + bytes_of(w_) + bytes_of(z_) + bytes_of(q_));
     io.field("low_rank.cut", cut_);
     io.field("low_rank.V", V_);
     io.field("low_rank.D", D_);
+    if (io.measuring())
+      for (const auto& row : w_) io.scratch(bytes_of(row));
+    if (io.measuring() || !io.has("low_rank.weights")) return;
+    std::vector<double> all;
+    for (const auto& row : w_) all.insert(all.end(), row.begin(), row.end());
+    io.field("low_rank.weights", all);
+    io.field("low_rank.rested", rested_);
+    if (io.restoring()) restore(all);
   }
   bool is_consistent(std::size_t n) const override {
-    if (cut_ == 0) return n <= budget_ && V_.empty() && D_.empty();
+    if (!whole_ || rested_ > seldom) return false;
+    if (cut_ == 0) return n <= budget_ && V_.empty() && D_.empty() && rested_ == seldom;
     return cut_ == 1 && n == budget_ && D_.size() <= rank_ && V_.size() == n * D_.size();
   }
   bool solves() const override { return true; }
   bool support_is_final() const override { return cut_ == 1; }
 
  private:
+  static constexpr std::size_t seldom = 4;   // a product for one row takes about as long as one for this many together
+  static constexpr std::size_t at_once = 8;  // vectors of V that stay in the cache for all outputs
+
+  bool in_coordinates() const { return rested_ < seldom; }
   Vector vector(std::size_t r) const { return {V_.data() + r * budget_, budget_}; }
 
-  // Projects the row at `place` and, if rows have been projected often enough lately, those after it.
-  void project_ahead(KernelBlock& block, std::size_t place) {
-    constexpr std::size_t seldom = 4;  // projecting a row alone takes about this many times as long
-    const std::size_t rows = place - block.asked < seldom ? block.rows - place : 1;
-    block.first = place;
-    block.last = place + rows;
-    block.projections.resize(rows * block.stride);
-    project(block.K.data() + place * block.stride, block.stride, rows, block.projections.data());
+  void settle_if_read(Expansion& f) {
+    if (f.reads_coefficients()) settle(f);
   }
 
-  // d = V D^-1 V'k for several rows k, with the same bits as one by one.
-  void project(const double* k, std::size_t stride, std::size_t rows, double* d) {
-    const std::size_t n = budget_, whole = n / lanes * lanes;
-    z_.resize(D_.size() * KernelBlock::most_rows);
-    loops->products(V_.data(), D_.size(), k, stride, rows, n, z_.data(), rows);
-    for (std::size_t r = 0; r < D_.size(); ++r)
-      for (std::size_t a = 0; a < rows; ++a) z_[r * rows + a] /= D_[r];
-    if (D_.empty()) std::fill_n(d, rows * stride, 0.0);
-    dot_product<double>().block(z_.data(), rows, rows, D_.size(), V_.data(), n, whole, d, stride);
-    for (std::size_t a = 0; a < rows; ++a)
-      for (std::size_t i = whole; i < n; ++i) {
-        double sum = 0;
-        for (std::size_t r = 0; r < D_.size(); ++r) sum += z_[r * rows + a] * V_[r * n + i];
-        d[a * stride + i] = sum;
-      }
+  // w = V'alpha, at the cut, and for a model file that has no weights.
+  void follow(const Expansion& f) {
+    if (w_.size() == f.outputs()) return;
+    w_.assign(f.outputs(), std::vector<double>(D_.size()));
+    for (std::size_t c = 0; c < w_.size(); ++c)
+      for (std::size_t r = 0; r < D_.size(); ++r) w_[c][r] = dot(vector(r), f.alpha(c));
+    stale_.assign(w_.size(), in_coordinates());
+  }
+
+  // z = V'k, in the block of the row or in `alone`; rows to come are multiplied too, with the same bits as one by one.
+  Vector coordinates(const KernelRow& row, std::vector<double>& alone) const {
+    const std::size_t rank = D_.size();
+    if (row.block == nullptr) {
+      alone.resize(rank);
+      loops->products(V_.data(), rank, row.k.data(), budget_, 1, budget_, alone.data(), rank);
+      return alone;
+    }
+    KernelBlock& block = *row.block;
+    if (row.place >= block.last) {
+      const std::size_t rows = std::min(block.rows - row.place, in_coordinates() ? block.rows : seldom);
+      block.first = row.place;
+      block.last = row.place + rows;
+      block.Z.resize(rows * rank);
+      loops->products(V_.data(), rank, block.K.data() + row.place * block.stride, block.stride, rows, budget_,
+                      block.Z.data(), rank);
+    }
+    return Vector(block.Z).subspan((row.place - block.first) * rank, rank);
   }
 
   void cut(Expansion& f) {
@@ -184,7 +250,7 @@ class ProjectLowRank final : public Budget {
       f.kernel_row(i, k);
       K.insert(K.end(), k.begin(), k.end());
     }
-    if (!symmetric_eigen(K, eigenvalues)) return;  // not reduced yet: the next update tries again
+    if (!symmetric_eigen(K, eigenvalues)) return;
     for (std::size_t r = n; r-- > n - rank_ && eigenvalues[r] > in_the_span * eigenvalues[n - 1];) {
       D.push_back(eigenvalues[r]);
       V.insert(V.end(), K.begin() + static_cast<std::ptrdiff_t>(r * n),
@@ -192,19 +258,30 @@ class ProjectLowRank final : public Budget {
     }
     V_ = std::move(V);
     D_ = std::move(D);
-    for (std::size_t c = 0; c < f.outputs(); ++c) {
-      d_.assign(n, 0.0);
-      for (std::size_t r = 0; r < D_.size(); ++r) add(dot(vector(r), f.alpha(c)), vector(r), d_);
-      std::copy(d_.begin(), d_.end(), f.alpha(c).begin());
-    }
+    follow(f);
+    stale_.assign(w_.size(), true);
+    settle(f);
     f.forget_norm();
     cut_ = 1;
   }
 
+  void restore(const std::vector<double>& all) {
+    const std::size_t r = D_.size();
+    whole_ = r == 0 ? all.empty() : all.size() % r == 0;
+    w_.clear();
+    for (auto row = all.begin(); whole_ && row != all.end(); row += static_cast<std::ptrdiff_t>(r))
+      w_.emplace_back(row, row + static_cast<std::ptrdiff_t>(r));
+    stale_.assign(w_.size(), false);
+  }
+
   std::size_t budget_, rank_;
-  Counter cut_ = 0;            // 1 once the span is reduced
-  std::vector<double> V_, D_;  // leading eigenvectors, concatenated, and their eigenvalues
-  std::vector<double> d_, z_;
+  Counter cut_ = 0;                     // 1 once the span is reduced
+  std::vector<double> V_, D_;           // leading eigenvectors, concatenated, and their eigenvalues
+  std::vector<std::vector<double>> w_;  // outputs x r; empty before the cut
+  std::vector<bool> stale_;             // outputs whose coefficients are not V w
+  Counter rested_ = seldom;             // rounds since the last step, up to `seldom`; f(x) is then alpha'k
+  bool whole_ = true;                   // false: a model file has weights of another rank
+  std::vector<double> z_, q_;
 };
 
 }  // namespace budgetron

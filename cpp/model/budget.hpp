@@ -1,6 +1,9 @@
 // The interface of a budget: how a new term enters f.
 #pragma once
 
+#include <cstddef>
+#include <span>
+
 #include "model/expansion.hpp"
 #include "state/fields.hpp"
 
@@ -11,6 +14,14 @@ class Budget : public Part {
   virtual void insert(Expansion& f, const Term& term) = 0;
   // The number of support vectors that f may have; 0 if it is not known.
   virtual std::size_t most() const { return 0; }
+  // A round without a step has ended.
+  virtual void rest(Expansion&) {}
+  // A budget may keep f in other numbers than its coefficients. `scores` then writes f_c(x) and returns true; `settle`
+  // makes the coefficients those of f, and changes nothing else.
+  virtual bool scores(const Expansion&, const KernelRow&, std::span<double>) const { return false; }
+  virtual void settle(Expansion&) {}
+  // f has more outputs than before (widen_outputs in tasks.hpp).
+  virtual void widen(std::size_t /*outputs*/) {}
   // All coefficients were multiplied by the factor, outside of `insert`.
   virtual void shrunk(double) {}
   // Whether it solves linear systems of the kernel matrix. Their condition number would magnify single-precision

@@ -27,12 +27,11 @@ namespace budgetron {
 // The kernel rows of several examples, if the support vectors do not change any more. A budget keeps here what it has
 // computed from them ahead of time.
 struct KernelBlock {
-  static constexpr std::size_t most_rows = 16;
+  static constexpr std::size_t most_rows = 24;
   std::size_t rows = 0, stride = 0;
-  std::vector<double> K;            // rows x stride
-  std::vector<double> projections;  // of rows first .. last, with the same stride
+  std::vector<double> K;  // rows x stride
+  std::vector<double> Z;  // coordinates x (last - first), of the rows first .. last
   std::size_t first = 0, last = 0;
-  std::size_t asked = 0;  // the row after the last one whose projection was asked for
 };
 
 // The kernel row of an example: k_i = k(s_i, x) for the current support vectors.
@@ -92,11 +91,14 @@ class Expansion final : public Part {
   void end_round() {
     if (average_) average_->add_round(alpha_, divisor_);
   }
+  // Whether the coefficients are read after every step: by the average, or by the norm.
+  bool reads_coefficients() const { return average_ || norm_kept_; }
 
   // The coefficients used for prediction, and their divisor: those of the average if one is kept, else those of f.
   Vector output(std::size_t c) const { return average_ ? average_->sum(c) : Vector(alpha_[c]); }
   double output_divisor() const { return average_ ? std::max(average_->rounds(), 1.0) : divisor_; }
-  void output_scores(Vector k, std::span<double> f) const {
+  bool has_average() const { return average_.has_value(); }
+  void average_scores(Vector k, std::span<double> f) const {
     for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(output(c), k) / output_divisor();
   }
 
@@ -242,6 +244,14 @@ class Expansion final : public Part {
     if (v.lifted()) add(-term.beta * factor, d, alpha_[static_cast<std::size_t>(v.minus)]);
   }
 
+  // Updates the norm, if it is kept, to |f + factor beta v g|^2, for g with <f, g> = f(x) and |g|^2 = P.
+  void add_to_norm(double factor, const Term& term, double P) {
+    for (std::size_t c = 0; norm_kept_ && c < outputs(); ++c) {
+      const double coefficient = term.own.empty() ? term.beta * factor * term.v[c] : factor * term.own[c];
+      norm2_ += coefficient * (2 * dot(term.row.k, alpha_[c]) + coefficient * P);
+    }
+  }
+
   std::size_t oldest() const {
     return static_cast<std::size_t>(std::min_element(births_.begin(), births_.end()) - births_.begin());
   }
@@ -385,14 +395,6 @@ class Expansion final : public Part {
     for (std::size_t i = 0; i < size(); ++i) {
       kernel_row(i, row_);
       for (const auto& row : alpha_) norm2_ += row[i] * dot(row, row_);
-    }
-  }
-
-  // Updates the norm to |f + factor beta v g|^2, for g with <f, g> = f(x) and |g|^2 = P.
-  void add_to_norm(double factor, const Term& term, double P) {
-    for (std::size_t c = 0; c < outputs(); ++c) {
-      const double coefficient = term.own.empty() ? term.beta * factor * term.v[c] : factor * term.own[c];
-      norm2_ += coefficient * (2 * dot(term.row.k, alpha_[c]) + coefficient * P);
     }
   }
 

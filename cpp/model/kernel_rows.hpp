@@ -39,7 +39,7 @@ class KernelRows {
     block_begin_ = i;
     block_.rows = std::min(KernelBlock::most_rows, rows_.size() - i);
     block_.stride = support_->padded();
-    block_.first = block_.last = block_.asked = 0;
+    block_.first = block_.last = 0;
     block_.K.resize(block_.rows * block_.stride);
     norms_.resize(block_.rows);
     for (std::size_t a = 0; a < block_.rows; ++a)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 
 #include "model/budget.hpp"
 #include "model/learner.hpp"
@@ -27,6 +28,7 @@ class Kernelized final : public ExpansionLearner {
 
   void widen(std::size_t features, std::size_t outputs) override {
     ExpansionLearner::widen(features, outputs);
+    budget_->widen(outputs);
     if (outputs > task_->outputs()) task_ = std::make_shared<Multiclass>(outputs);
   }
 
@@ -44,7 +46,7 @@ class Kernelized final : public ExpansionLearner {
       const KernelRow row = kernel_rows.at(i);
       for (std::size_t c = 0; c < own.size(); ++c) own[c] = coefficients[i * own.size() + c] * divisor;
       const double most = largest_of(own);
-      f_.scores(row.k, scores);
+      score(row, scores);
       if (!moderate(most) || !moderate_square(most * most * row.kxx) || !moderate(scores)) continue;
       const double y = own.size() > 1 || own[0] >= 0 ? 1 : -1;
       const Round round{scores[0], y, row.kxx, true, 1, t_ + 1};
@@ -54,6 +56,7 @@ class Kernelized final : public ExpansionLearner {
 
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
+    if (!io.restoring() && !io.measuring()) settle();
     io.field("t", t_);
     f_.fields(io);
     rule_->fields(io);
@@ -64,7 +67,15 @@ class Kernelized final : public ExpansionLearner {
     return f_.is_consistent(n) && rule_->is_consistent(n) && budget_->is_consistent(n);
   }
 
+  void settle() const override {
+    const std::lock_guard turn(guard().among_readers());
+    budget_->settle(f_);
+  }
+
  protected:
+  void score(const KernelRow& row, std::span<double> f) const override {
+    if (!budget_->scores(f_, row, f)) f_.scores(row.k, f);
+  }
   bool support_is_final() const override { return budget_->support_is_final(); }
   bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) override {
     Question question = task_->ask(f, y, row.kxx, weight);
@@ -75,7 +86,10 @@ class Kernelized final : public ExpansionLearner {
     ++t_;
     if (step.shrink != 1) f_.shrink(step.shrink), budget_->shrunk(step.shrink);
     f_.divide_by(step.divisor);
-    if (step.beta == 0) return true;
+    if (step.beta == 0) {
+      budget_->rest(f_);
+      return true;
+    }
     budget_->insert(f_, {x, row, step.beta, question.v, question.round});
     if (const double factor = f_.pull_into_ball(step.radius); factor != 1) budget_->shrunk(factor);
     return true;

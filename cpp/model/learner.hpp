@@ -33,12 +33,15 @@ class Guard {
     readers_.lock_shared();
   }
   void unlock_shared() { readers_.unlock_shared(); }
+  // Readers that write what they have in common take turns with this one.
+  std::mutex& among_readers() { return among_readers_; }
   // Resets the lock in a forked process, where the threads that held it no longer exist.
   void renew() { new (this) Guard; }
 
  private:
   std::mutex turnstile_;
   std::shared_mutex readers_;
+  std::mutex among_readers_;
 };
 
 class Learner : public Part {
@@ -83,7 +86,10 @@ class ExpansionLearner : public Learner {
   std::size_t size() const final { return f_.size(); }
   void widen(std::size_t features, std::size_t outputs) override { f_.widen(features, outputs); }
   bool consistent() const final { return is_consistent(f_.size()); }
+  // f, if `settle` was called after the last row.
   const Expansion& expansion() const { return f_; }
+  // Makes the coefficients those of f, for readers. It changes no bit of what is learned.
+  virtual void settle() const {}
   void keep_average(double suffix) final { f_.keep_average(suffix); }
   // The number of rows to compute ahead of time. It affects speed only, not one bit of the model.
   std::size_t look_ahead = 64;
@@ -93,7 +99,7 @@ class ExpansionLearner : public Learner {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const KernelRow row = support_is_final() ? kernel_rows.in_block(i) : kernel_rows.at(i);
       const auto f = scores.subspan(i * outputs(), outputs());
-      f_.scores(row.k, f);
+      score(row, f);
       const double weight = weights.empty() ? 1 : weights[i];
       if (!moderate(f) || !moderate(row.kxx) || !std::isfinite(row.norm)) return i;
       if (weight == 0) continue;
@@ -105,13 +111,22 @@ class ExpansionLearner : public Learner {
 
   void scores(const Rows& rows, std::span<double> out) const final {
     KernelRows kernel_rows(rows, f_, look_ahead);
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      f_.output_scores(kernel_rows.at(i).k, out.subspan(i * outputs(), outputs()));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const KernelRow row = support_is_final() ? kernel_rows.in_block(i) : kernel_rows.at(i);
+      const auto f = out.subspan(i * outputs(), outputs());
+      if (f_.has_average())
+        f_.average_scores(row.k, f);
+      else
+        score(row, f);
+    }
   }
 
  protected:
   ExpansionLearner(std::shared_ptr<const Kernel> kernel, std::size_t features, Precision precision, std::size_t outputs)
       : f_(std::move(kernel), features, precision, outputs) {}
+
+  // f(x) of a row.
+  virtual void score(const KernelRow& row, std::span<double> f) const { f_.scores(row.k, f); }
 
   // One round; f = f(x) before the update. Returns false, with nothing changed, if the step exceeds the limits.
   virtual bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) = 0;
@@ -119,7 +134,7 @@ class ExpansionLearner : public Learner {
   // Whether the support vectors will not change any more.
   virtual bool support_is_final() const { return false; }
 
-  Expansion f_;
+  mutable Expansion f_;  // settled by readers
 };
 
 }  // namespace budgetron

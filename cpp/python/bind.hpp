@@ -108,6 +108,7 @@ class Restore final : public Fields {
     if (!unknown.empty()) refuse(unknown.begin()->c_str(), "is unknown");
   }
   bool restoring() const override { return true; }
+  bool has(const char* name) const override { return state_.contains(name); }
   void field(const char* name, double& v) override { v = single<double>(name); }
   void field(const char* name, Counter& v) override { v = single<Counter>(name); }
   void field(const char* name, std::vector<double>& v) override { v = many<double>(name); }

@@ -203,6 +203,7 @@ NewArray<double> dual_coef(const ExpansionLearner& learner) {
   {
     nb::gil_scoped_release free;
     std::shared_lock lock(learner.guard());
+    learner.settle();
     for (std::size_t c = 0; c < f.outputs(); ++c)
       for (const std::size_t i : by_age(f)) out.push_back(f.output(c)[i] / f.output_divisor());
   }

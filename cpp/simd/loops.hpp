@@ -89,7 +89,7 @@ struct Loops {
   void (*transpose)(const double* x, std::size_t columns, double* out, std::size_t out_stride);
   void (*transpose_single)(const float* x, std::size_t columns, float* out, std::size_t out_stride);
   double (*dot)(const double* a, const double* b, std::size_t n);
-  // out_ra = <V_r, K_a> for vectors of n numbers, those of V without gaps between them.
+  // out_ar = <V_r, K_a> for vectors of n numbers, those of V without gaps between them.
   void (*products)(const double* V, std::size_t rank, const double* K, std::size_t K_stride, std::size_t rows,
                    std::size_t n, double* out, std::size_t out_stride);
   // add: y += c x. add_squares: y += x^2. scale: y *= c.

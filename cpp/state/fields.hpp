@@ -23,6 +23,8 @@ class Fields {
   virtual void field(const char* name, std::vector<double>& values) = 0;
   virtual void field(const char* name, std::vector<float>& values) = 0;
   virtual void field(const char* name, std::vector<Counter>& values) = 0;
+  // Whether the field is there. One that is newer than the first files is missing in older ones.
+  virtual bool has(const char* /*name*/) const { return true; }
   // Working memory: measured only.
   virtual void scratch(Bytes) {}
   // Whether this walk writes the fields. If so, values derived from the fields must be recomputed.
@@ -54,6 +56,7 @@ class Prefixed final : public Fields {
   void field(const char* name, std::vector<float>& v) override { io_.field((prefix_ + name).c_str(), v); }
   void field(const char* name, std::vector<Counter>& v) override { io_.field((prefix_ + name).c_str(), v); }
   void scratch(Bytes bytes) override { io_.scratch(bytes); }
+  bool has(const char* name) const override { return io_.has((prefix_ + name).c_str()); }
   bool measuring() const override { return io_.measuring(); }
   bool restoring() const override { return io_.restoring(); }
 

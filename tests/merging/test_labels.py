@@ -19,6 +19,7 @@ from budgetron import (
     budget_perceptron,
     duol,
     merge,
+    nogd,
     rbp,
 )
 from budgetron.estimators._labels import KnownLabels
@@ -29,6 +30,7 @@ F = RandomFourier(K, components=20)
 LEARNERS = [
     rbp(K, budget=20),
     budget_perceptron(K, budget=20),
+    nogd(K, budget=20, rank=8),
     Mapped(F, AROW()),
     Mapped(F, AROW(covariance="diagonal")),
     Mapped(F, AdaGrad()),

@@ -18,7 +18,9 @@ from budgetron.merging.parts import State
 _OF_OUTPUT = re.compile(
     r"(.*(?:weights|older|younger|alpha|covariance(?:\.[UD])?|adagrad\.G|coin\.\w+))\.(\d+)$"
 )
-_SIGNED = re.compile(r"((weights|older|younger|alpha|theta|start)\.\d+|redundant\.without)$")
+_SIGNED = re.compile(
+    r"((weights|older|younger|alpha|theta|start)\.\d+|redundant\.without|low_rank\.weights)$"
+)
 
 
 def union(labels: Sequence[KnownLabels]) -> KnownLabels:
@@ -73,7 +75,7 @@ def _moved(state: State, places: list[int], outputs: int) -> State:
     for name, values in state.items():
         if found := _OF_OUTPUT.match(name):
             moved[f"{found[1]}.{to[int(found[2])]}"] = values
-        elif name.endswith("redundant.without") and values.size:
+        elif name.endswith(("redundant.without", "low_rank.weights")) and values.size:
             moved[name] = values.reshape(outputs, -1)[np.argsort(to)].ravel()
     for name in [name for name in state if name.endswith("stacked.weights")]:
         w, at = state[name], name.removesuffix("weights") + "posterior"
