@@ -10,6 +10,7 @@ import pytest
 
 import budgetron
 from budgetron.cli import COMMANDS
+from tests.helpers.cases import each
 from tests.helpers.command import PATIENCE, called, command, spawned, written
 
 
@@ -66,7 +67,7 @@ def processor_time_of_children():
     return used.ru_utime + used.ru_stime
 
 
-@pytest.mark.parametrize("argv", [[], ["--help"], ["-h"], ["help"]])
+@each("argv", [[], ["--help"], ["-h"], ["help"]])
 def test_help_names_every_command(argv, capsys):
     ended = called(capsys, *argv)
     assert ended.code == 0
@@ -75,7 +76,7 @@ def test_help_names_every_command(argv, capsys):
         assert f"\n  {name} " in ended.out
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each("name", COMMANDS)
 def test_every_command_has_help_with_examples(name, capsys):
     ended = called(capsys, name, "--help")
     assert ended.code == 0

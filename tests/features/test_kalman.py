@@ -20,6 +20,7 @@ from budgetron import (
     _core,
 )
 from tests.helpers import members
+from tests.helpers.cases import each
 from tests.model.test_reference import native_scores, stream
 from tests.references import auto, maps
 
@@ -122,7 +123,7 @@ def test_auto_changes_above_a_thousand_inputs(components, columns, outside):
     assert len(model._model.state()["posterior.variance"]) == outside
 
 
-@pytest.mark.parametrize("size", range(1, 20))
+@each("size", range(1, 20))
 def test_any_number_of_features(size):
     """The full block is stored in blocks of eight rows."""
     X = np.random.default_rng(size).standard_normal((60, size))

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from budgetron import SaveError, load
+from tests.helpers.cases import each
 from tests.helpers.command import called, written
 from tests.helpers.members import fitted, same_state
 
@@ -34,7 +35,7 @@ def link_to_a_fifo(path):
     os.symlink(f"{path}.fifo", path)
 
 
-@pytest.mark.parametrize("make", [fifo, bound, device, link_to_a_fifo])
+@each("make", [fifo, bound, device, link_to_a_fifo])
 def test_what_is_no_regular_file_stays(make, tmp_path):
     path = tmp_path / "m"
     make(path)
@@ -55,8 +56,8 @@ def test_the_command_line_refuses_before_the_first_row(tmp_path, capsys):
     assert stat.S_ISFIFO(os.stat(path).st_mode)
 
 
-@pytest.mark.parametrize("kind", ["partial", "previous"])
-@pytest.mark.parametrize("make", [fifo, os.mkdir, lambda path: os.symlink("elsewhere", path)])
+@each("kind", ["partial", "previous"])
+@each("make", [fifo, os.mkdir, lambda path: os.symlink("elsewhere", path)])
 def test_neighbours_that_no_save_has_left(make, kind, path):
     model = fitted()
     model.save(path)
@@ -92,7 +93,7 @@ def test_neighbours_that_a_save_has_left_are_taken_over(path):
     assert same_state(load(path), new)
 
 
-@pytest.mark.parametrize("wrong", [b"model", 3, None, 1.5, ["model"]], ids=str)
+@each("wrong", [b"model", 3, None, 1.5, ["model"]], ids=str)
 def test_paths_that_are_none(wrong):
     sentence = r"^path must be a str, or an os.PathLike that gives one, got .*[.]$"
     with pytest.raises(TypeError, match=sentence):
