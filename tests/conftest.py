@@ -53,6 +53,11 @@ def pytest_collection_finish():
     gc.enable()
 
 
+def pytest_unconfigure():
+    """Modules are taken down at the end as ever, so that the native core can report what leaked."""
+    gc.unfreeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Mark as slow what `pairs` leaves out of a product."""
