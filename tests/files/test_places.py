@@ -3,12 +3,12 @@
 import os
 import socket
 import stat
-import subprocess
 import sys
 
 import pytest
 
 from budgetron import SaveError, load
+from tests.helpers import forked
 from tests.helpers.cases import each
 from tests.helpers.command import called, written
 from tests.helpers.members import fitted, same_state
@@ -111,5 +111,6 @@ def test_a_path_with_a_null_character():
 def test_the_package_is_imported_where_there_are_no_unix_locks():
     """As on Windows."""
     code = "import sys; sys.modules['fcntl'] = None; import budgetron; budgetron.OnlineClassifier"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    words = [sys.executable, "-c", code]
+    run = forked.run(words, capture_output=True, text=True, timeout=100, libraries=True)
     assert run.returncode == 0, run.stderr

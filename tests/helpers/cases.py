@@ -23,9 +23,12 @@ def each(names, values, ids=None):
     >>> @each("a", [1, 2])
     ... @each("b", ["x", "y"])
     ... def test(a, b):
-    ...     print(a, b, end=", ")
+    ...     print(a, b)
     >>> test()
-    1 x, 1 y, 2 x, 2 y,
+    1 x
+    1 y
+    2 x
+    2 y
     """
     names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     own = [_case(names, value, _given(ids, i)) for i, value in enumerate(values)]
