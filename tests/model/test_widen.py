@@ -87,9 +87,10 @@ def tasks() -> list[tuple[str, Learner]]:
 
 
 CASES = tasks()
-all_cases = members.for_all(CASES)
-labelled = members.for_all(
-    [(task, m) for task, m in CASES if task != "regression" and members._defined("multiclass", m)]
+all_cases = each(("task", "learner"), CASES)
+labelled = each(
+    ("task", "learner"),
+    [(task, m) for task, m in CASES if task != "regression" and members._defined("multiclass", m)],
 )
 LAYOUTS = ("dense", "csr", "wide")
 
