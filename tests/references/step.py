@@ -300,4 +300,4 @@ def solve(K: Array, b: Array) -> Array:
 def gram(kernel: Kernel, S: list[Array]) -> Array:
     """K_ij = k(s_i, s_j)."""
     rows = np.array(S)
-    return kernel(rows[:, None], rows) if S else np.zeros((0, 0))
+    return kernel(rows[:, None], rows) if len(S) else np.zeros((0, 0))
