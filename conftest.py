@@ -16,14 +16,6 @@ if SHARED.is_dir():
     os.environ.setdefault("BUDGETRON_DATA", str(SHARED))
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers():
-    """One worker more than cores: some tests wait for disks, sockets and other processes."""
-    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
-        return None
-    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else None
-
-
 def pytest_runtest_setup(item):
     """Examples that need Dask are skipped without it."""
     if item.path.name in ("dask.md", "fitting.py"):

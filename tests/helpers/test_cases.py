@@ -54,7 +54,7 @@ def test_no_case_sees_another(number, tmp_path, path, monkeypatch, capsys):
     assert capsys.readouterr().out == ""
     path.write_text("taken")
     monkeypatch.setenv("CASE", "taken")
-    print("taken")
+    print("taken", number)
 
 
 @pairs
