@@ -77,7 +77,7 @@ ESTIMATORS = [
 ]
 
 
-@pytest.mark.parametrize("model", ESTIMATORS, ids=str)
+@pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: " ".join(str(model).split())[:90])
 def test_scikit_learn(model):
     """scikit-learn's checks pass, except for those of `expected_failures`, which fail."""
     checked(model, expected_failures(model))
