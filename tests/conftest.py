@@ -8,9 +8,12 @@ HYPOTHESIS_PROFILE=search draws new examples, which `make search` does, and HYPO
 a few, for the slow builds of `make sanitize` and its kin.
 """
 
+import gc
 import os
 import shutil
 from collections import defaultdict
+
+gc.disable()  # until everything is collected: modules and items are not garbage
 
 MEMORY = "/dev/shm"
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 << 30:
@@ -42,6 +45,17 @@ def path(tmp_path):
 def long(request):
     """Whether a test marked `pairs` is one of those for `make slow`, which may take longer streams."""
     return request.node.get_closest_marker("slow") is not None
+
+
+def pytest_collection_finish():
+    """What was collected stays, so the garbage collector need not look at it again."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_unconfigure():
+    """Modules are taken down at the end as ever, so that the native core can report what leaked."""
+    gc.unfreeze()
 
 
 @pytest.hookimpl(tryfirst=True)

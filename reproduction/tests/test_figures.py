@@ -1,6 +1,7 @@
 """Figures: which there are, that they show every line, and when they are drawn again."""
 
 import dataclasses
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -47,6 +48,13 @@ def tiny(monkeypatch):
     monkeypatch.setattr(runs, "compare", little)
     for module in (runs, le2016_settings):
         monkeypatch.setattr(module, "prepared", few)
+
+
+@pytest.fixture
+def unpainted(monkeypatch):
+    """Figures whose PNG is empty: how it looks is what `test_every_figure_shows_every_line` tests."""
+    drawing = import_module("budgetron_reproduction.figures.figure")  # a function has the same name
+    monkeypatch.setattr(drawing, "_png", lambda picture: pyplot.close(picture) or b"")
 
 
 def drawn_lines(ax):
@@ -119,7 +127,7 @@ def absent(*names):
     return load
 
 
-@pytest.mark.usefixtures("tiny")
+@pytest.mark.usefixtures("tiny", "unpainted")
 def test_missing_data_sets(monkeypatch, tmp_path):
     monkeypatch.setattr(runs, "prepared", absent("mg", "year"))
     drawn = figures.draw("lu2016", 5, tmp_path)
@@ -132,7 +140,7 @@ def test_missing_data_sets(monkeypatch, tmp_path):
     assert not (tmp_path / "orabona2008_fig1.png").exists()
 
 
-def test_figures_of_the_same_runs_run_once(tiny, monkeypatch, tmp_path):  # noqa: ARG001
+def test_figures_of_the_same_runs_run_once(tiny, unpainted, monkeypatch, tmp_path):  # noqa: ARG001
     counted = []
     compare = runs.compare
     monkeypatch.setattr(runs, "compare", lambda *a, **more: counted.append(1) or compare(*a, **more))
@@ -172,7 +180,7 @@ def test_the_command(capsys, tmp_path):
     assert (tmp_path / "s" / "figures" / "orabona2008_fig2.png").exists()
 
 
-@pytest.mark.usefixtures("tiny")
+@pytest.mark.usefixtures("tiny", "unpainted")
 def test_the_report_keeps_figures(monkeypatch, tmp_path):
     done = [Reproduction(table("orabona2008", 1), (), {}, {})]
     report.write(done, tmp_path)
@@ -244,7 +252,7 @@ def test_what_a_figure_is_made_from_is_in_its_digest(what, monkeypatch):
     assert figures.figure(key, number).digest != before
 
 
-@pytest.mark.usefixtures("tiny")
+@pytest.mark.usefixtures("tiny", "unpainted")
 def test_a_changed_setting_draws_a_figure_again(monkeypatch, tmp_path):
     done = [Reproduction(table("orabona2008", 1), (), {}, {})]
     report.write(done, tmp_path)

@@ -12,7 +12,7 @@ from budgetron_reproduction.cases import Outcome
 from budgetron_reproduction.store import Job, Store
 from called import process as command
 from tests.helpers import forked
-from tests.helpers.command import PATIENCE, heed_interrupts
+from tests.helpers.command import PATIENCE
 
 
 def jobs(ran, n=6, fails=None):
@@ -159,13 +159,7 @@ def test_an_interrupt_waits_for_what_is_running_and_a_second_one_does_not(tmp_pa
     """The exit code is 130 in both cases, and the file is complete."""
     words = command("orabona2008", "--table", "3", "--jobs", "2", "--store", tmp_path)
     path = tmp_path / "orabona2008.jsonl"
-    process = subprocess.Popen(
-        words,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=heed_interrupts,
-    )
+    process = forked.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + PATIENCE
     while not (path.exists() and path.stat().st_size > 500) and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -3,9 +3,10 @@
 import pytest
 
 from budgetron.brokers.address import is_address, parse
+from tests.helpers.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "shown", "hosts"),
     [
         ("redis://localhost/orders", "redis://localhost:6379/orders", [("localhost", 6379)]),
@@ -29,12 +30,12 @@ def test_user_and_password_are_read_but_not_shown():
     assert parse("redis://:secret@h/orders").password == "secret"
 
 
-@pytest.mark.parametrize("text", ["orders.csv", "-", "http://h/x", "redis", "redis:orders", "mqtt://h/x"])
+@each("text", ["orders.csv", "-", "http://h/x", "redis", "redis:orders", "mqtt://h/x"])
 def test_other_names_are_no_addresses(text):
     assert not is_address(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "words"),
     [
         ("redis://u:secret@h", "the name of the stream"),

@@ -4,12 +4,13 @@ import sys
 
 import pytest
 
+from tests.helpers.cases import each
 from tests.helpers.command import COLUMNS, called, written
 
 URL = "redis://me:secret@localhost:1/orders"
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "sentence"),
     [
         (["run", URL], "--target NAME, the member with the label, must be given"),

@@ -3,10 +3,10 @@
 import json
 
 import numpy as np
-import pytest
 
 from budgetron.brokers.broker import Message
 from budgetron.brokers.records import RecordReader
+from tests.helpers.cases import each
 
 
 def read(bodies, reader=None, **more):
@@ -58,7 +58,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("body", "reason"), BAD, ids=range(len(BAD)))
+@each(("body", "reason"), BAD, ids=range(len(BAD)))
 def test_a_bad_message_between_good_ones(body, reason):
     good = {"a": 1, "w": 1, "t": 1, "label": "in"}
     if isinstance(body, dict):
@@ -91,7 +91,7 @@ def test_the_first_label_counts_for_all_batches():
     assert [*read([{"a": 1, "label": "x"}], reader).reasons] == [0]
 
 
-@pytest.mark.parametrize(
+@each(
     "bad",
     [{"a": [1], "label": "x"}, {"a": 1, "w": -1, "label": "x"}, {"a": 1e200, "label": "x"}, {"label": []}],
 )

@@ -12,6 +12,7 @@ pytest.importorskip("httpx", reason="needs budgetron[client]")
 
 from budgetron.serve.log import Log
 from tests.brokers.conftest import POISON, rows
+from tests.helpers.cases import each
 from tests.helpers.command import PATIENCE, called
 from tests.helpers.served import SMALL, served
 
@@ -142,7 +143,7 @@ def test_a_stream_that_was_trimmed_is_refused(server, stream, tmp_path, capsys):
     assert ended.code == 3
 
 
-@pytest.mark.parametrize(
+@each(
     ("flags", "words"),
     [
         (["d", "--target", "label"], "need --input URL"),

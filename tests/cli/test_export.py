@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import budgetron
+from tests.helpers.cases import each
 from tests.helpers.command import called
 from tests.helpers.compiled import COMPILER, STRICT, needs_compiler
 
@@ -67,7 +68,7 @@ def test_onnx(folder, tmp_path, capsys):
     assert abs(scores - model.decision_function([[0.5, -1.0]])) <= 1e-12
 
 
-@pytest.mark.parametrize(
+@each(
     ("argv", "code", "message"),
     [
         ("bpa_nn --format c --learn -o new.h", 1, "The budget SwapNearest cannot learn in C: take one of"),

@@ -17,6 +17,7 @@ from budgetron import (
 )
 from budgetron.cli import learners
 from budgetron.cli.process import UsageError
+from tests.helpers.cases import each
 from tests.helpers.command import COLUMNS, called
 from tests.helpers.members import filled
 
@@ -25,7 +26,7 @@ def learner(name, **flags):
     return learners.build([name], flags)[name]
 
 
-@pytest.mark.parametrize("name", algorithms.__all__)
+@each("name", algorithms.__all__)
 def test_every_algorithm_takes_what_its_signature_says(name):
     function = getattr(algorithms, name)
     parameters = inspect.signature(function).parameters.values()
@@ -39,7 +40,7 @@ def test_every_algorithm_takes_what_its_signature_says(name):
         assert learner(name, **flags) == function(**values)
 
 
-@pytest.mark.parametrize(
+@each(
     ("flags", "kernel"),
     [
         ({}, Gaussian()),
@@ -63,7 +64,7 @@ def test_losses_and_maintenances():
     assert learner("bduol", budget="9", maintenance="DualRemoval").maintenance == DualRemoval(9)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "flags", "message"),
     [
         ("rbp", {}, "rbp needs --budget."),

@@ -4,6 +4,7 @@ import pytest
 
 from budgetron import model_files
 from budgetron.cli import checkpoint
+from tests.helpers.cases import each
 from tests.helpers.command import called, rows, written
 
 RBP = ["--budget", "20", "--gamma", "0.5"]
@@ -156,7 +157,7 @@ def test_a_source_that_grows_while_the_buffer_is_emptied(tmp_path, capsys, monke
 # ---- labels and places
 
 
-@pytest.mark.parametrize("label", ["a\nb", "a\r", "\x1b[2J", "a\u2028b"], ids=ascii)
+@each("label", ["a\nb", "a\r", "\x1b[2J", "a\u2028b"], ids=ascii)
 def test_labels_that_would_break_a_line(label, tmp_path, capsys):
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
@@ -188,7 +189,7 @@ def test_a_model_and_predictions_in_one_file(tmp_path, capsys, monkeypatch):
     assert not (tmp_path / "model").exists()
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         lambda run: run.pop("source"),

@@ -9,6 +9,7 @@ import pytest
 import budgetron
 from budgetron import model_files
 from tests.helpers import forked
+from tests.helpers.cases import each
 from tests.helpers.command import PATIENCE, called, command, ran, rows, spawned, written
 
 N = 1500
@@ -119,7 +120,7 @@ def test_a_table_without_labels(folder, tmp_path, capsys):
     assert "has 3 columns of features, expected 4." in ended.err
 
 
-@pytest.mark.parametrize(
+@each(
     ("argv", "code", "message"),
     [
         (["none", "rows.svm"], 1, "none: there is no model file of that name."),
@@ -184,9 +185,7 @@ def test_inspect_builds_nothing_and_trusts_nothing(folder, tmp_path, capsys, mon
     assert called(capsys, "inspect", folder / "scaled", "--json").code == 0
 
 
-@pytest.mark.parametrize(
-    ("argv", "code"), [(["none"], 1), ([], 2), (["plain", "more"], 2), (["rows.svm"], 4)]
-)
+@each(("argv", "code"), [(["none"], 1), ([], 2), (["plain", "more"], 2), (["rows.svm"], 4)])
 def test_inspect_bad_input(argv, code, folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     ended = called(capsys, "inspect", *argv)

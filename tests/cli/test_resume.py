@@ -12,6 +12,7 @@ import pytest
 from budgetron import model_files
 from budgetron.cli import checkpoint
 from tests.helpers import forked
+from tests.helpers.cases import each
 from tests.helpers.command import COLUMNS, PATIENCE, called, command, ran, written
 
 RBP = ["--budget", "20", "--gamma", "0.5", "--seed", "3"]
@@ -118,7 +119,7 @@ def test_a_shorter_file_cannot_go_on(rows, tmp_path, capsys):
     assert "cannot skip 6500 rows, there are only 100." in ended.err
 
 
-@pytest.mark.parametrize(
+@each(
     ("more", "message"),
     [
         (["--budget", "21"], "budget=RemoveRandom(budget=20)), the command line Kernelized("),
@@ -160,7 +161,7 @@ def forged(model, path, change):
     return path
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         lambda run: run.update(entered=-1),

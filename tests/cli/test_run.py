@@ -27,6 +27,7 @@ from budgetron import (
 from budgetron.streams.svmlight import SvmlightStream
 from budgetron.streams.tables import TableStream
 from tests.helpers import forked
+from tests.helpers.cases import each
 from tests.helpers.command import COLUMNS, PATIENCE, called, command, ran, rows, spawned, written
 from tests.helpers.data_sets import FOLDER
 
@@ -222,7 +223,7 @@ def test_a_data_set_by_its_name(tmp_path, capsys, monkeypatch):
     assert called(capsys, "run", *RBP, "synthetic").code == 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("argv", "code", "message"),
     [
         (["rbp"], 2, "the following arguments are required: FILE."),
@@ -280,7 +281,7 @@ def test_bad_input(argv, code, message, file, capsys):
     assert ended.err.count("\n") == (2 if code == 2 else 1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         (b"", "has no rows."),

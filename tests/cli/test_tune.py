@@ -6,6 +6,7 @@ import shlex
 import numpy as np
 import pytest
 
+from tests.helpers.cases import each
 from tests.helpers.command import called, ran, rows, spawned, written
 
 
@@ -13,7 +14,7 @@ def last_line(out):
     return shlex.split(out.splitlines()[-1])[1:]
 
 
-@pytest.mark.parametrize(
+@each(
     "flags",
     [
         ["--learner", "bpa_nn", "--budget", "20"],
@@ -86,7 +87,7 @@ def test_only_the_first_rows_are_read(tmp_path, capsys):
     assert called(capsys, "tune", file, "--learner", "rbp", "--budget", 9).code == 3
 
 
-@pytest.mark.parametrize(
+@each(
     ("argv", "code", "message"),
     [
         (["--learner", "auto"], 2, "auto() has no parameter to search: there is nothing to tune."),

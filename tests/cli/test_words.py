@@ -2,10 +2,11 @@
 
 import pytest
 
+from tests.helpers.cases import each
 from tests.helpers.command import called, written
 
 
-@pytest.mark.parametrize(
+@each(
     ("argv", "code", "message"),
     [
         ("rum", 2, "there is no command 'rum'; did you mean run?"),

@@ -13,6 +13,7 @@ from scipy import sparse
 from budgetron import datasets
 from budgetron.datasets import catalogue, folders
 from budgetron.streams import DataError
+from tests.helpers.cases import each
 from tests.helpers.data_sets import FOLDER
 from tests.helpers.stream_rows import TEXT, X, Y, svmlight, zstandard
 
@@ -61,7 +62,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@each("name", PRINTED)
 def test_the_sets_of_the_papers_have_the_printed_sizes(name):
     entry = datasets.describe(name)
     assert (entry.size, entry.columns) == PRINTED[name]

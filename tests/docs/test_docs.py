@@ -8,6 +8,7 @@ import pytest
 
 import budgetron
 from budgetron import algorithms
+from tests.helpers.cases import each
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -31,7 +32,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SHOWN = re.compile(r"^`([\w./]+)`:\n\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+each_page = each("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 each_walk = pytest.mark.parametrize("page", WALKS, ids=lambda page: page.name)
 
 
@@ -129,7 +130,7 @@ def members():
             yield from ((name, page) for noun, page in NOUNS.items() if issubclass(member, noun))
 
 
-@pytest.mark.parametrize(("name", "pages"), list(members()))
+@each(("name", "pages"), list(members()))
 def test_every_member_is_documented(name, pages):
     text = "\n".join((ROOT / "docs" / page).read_text() for page in pages.split())
     assert re.search(rf"^\|.*`{name}\b", text, re.MULTILINE), f"No table of {pages} has `{name}`."

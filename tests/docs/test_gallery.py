@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from budgetron import Merge, OnlineClassifier, RemoveOldest, Stop, SwapProject, evaluate
+from tests.helpers.cases import each
 
 FOLDER = Path(__file__).parents[2] / "examples" / "gallery"
 SCRIPTS = {path.stem[len("plot_00_") :]: path for path in sorted(FOLDER.glob("plot_*.py"))}
@@ -48,7 +49,7 @@ def test_there_are_thirteen_in_order():
     assert set(SCRIPTS) <= tested
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@each("name", SCRIPTS)
 def test_form(name):
     """At most 60 lines, a title, a lesson of one sentence at the end, and imports that everybody has."""
     text = SCRIPTS[name].read_text(encoding="utf-8")

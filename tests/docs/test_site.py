@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from budgetron import algorithms
+from tests.helpers.cases import each
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "docs" / "site"
@@ -53,7 +54,7 @@ def test_every_public_name_has_a_page_and_stands_in_the_index(part):
 PAPERS = [name for name in algorithms.__all__ if name != "auto"]
 
 
-@pytest.mark.parametrize("name", PAPERS)
+@each("name", PAPERS)
 def test_the_mathematics_of_every_algorithm(name):
     """A page with both notations, the reference and the composition, and a link from the docstring."""
     text = (ROOT / "docs" / "mathematics" / f"{name}.md").read_text()

@@ -26,6 +26,7 @@ from budgetron import (
     projectron,
     rbp,
 )
+from tests.helpers.cases import each
 from tests.helpers.members import data, estimator, make, of_size, parameters
 from tests.helpers.refusals import refused
 
@@ -51,7 +52,7 @@ NOUNS = {
 }
 
 
-@pytest.mark.parametrize("mistake", NOUNS)
+@each("mistake", NOUNS)
 def test_wrong_nouns(mistake):
     """An object of the wrong kind, such as a kernel for a rule, is refused by name."""
     learner, culprits = NOUNS[mistake]
@@ -59,7 +60,7 @@ def test_wrong_nouns(mistake):
         OnlineClassifier(learner).fit(*data("binary"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("learner", "culprits"),
     [
         (ogd(K, loss=Hinge()), ["OGD", "Hinge", "Squared"]),
@@ -98,7 +99,7 @@ def test_indefinite_kernels(kernel):
             assert np.isfinite(model.fit(X, y).decision_function(X)).all()
 
 
-@pytest.mark.parametrize(
+@each(
     ("spec", "culprits"),
     [
         (Project(budget=5, rank=2, eta=0.1), ["rank", "eta"]),
@@ -117,7 +118,7 @@ def test_parameters_that_exclude_each_other(spec, culprits):
         OnlineClassifier(Kernelized(K, MarginPerceptron(margin=1), spec)).fit(*data("binary"))
 
 
-@pytest.mark.parametrize("name", ["rule__step", "rules__eta", "kernel__gamma__x", "eta"])
+@each("name", ["rule__step", "rules__eta", "kernel__gamma__x", "eta"])
 def test_unknown_parameter(name):
     """An unknown parameter is refused by name; the message lists the known ones."""
     learner = ogd(K)
@@ -126,7 +127,7 @@ def test_unknown_parameter(name):
     assert learner == ogd(K)
 
 
-@pytest.mark.parametrize("name", [name for name in algorithms.__all__ if "kernel" in parameters(name)])
+@each("name", [name for name in algorithms.__all__ if "kernel" in parameters(name)])
 def test_arguments_by_keyword(name):
     """All parameters but the kernel are keyword-only."""
     with pytest.raises(TypeError, match="positional"):

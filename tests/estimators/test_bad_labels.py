@@ -8,12 +8,13 @@ from budgetron import (
     OnlineClassifier,
     rbp,
 )
+from tests.helpers.cases import each
 from tests.helpers.members import TASKS, data, estimator, start
 from tests.helpers.refusals import everything, fitted, learn, refused, untouched
 
 K = Gaussian(0.5)
-each_task = pytest.mark.parametrize("task", TASKS)
-each_method = pytest.mark.parametrize("method", ["fit", "partial_fit", "progressive_predict"])
+each_task = each("task", TASKS)
+each_method = each("method", ["fit", "partial_fit", "progressive_predict"])
 
 
 @each_task
@@ -31,7 +32,7 @@ def test_mismatched_lengths(task, method):
 
 @each_task
 @each_method
-@pytest.mark.parametrize(("weight", "culprit"), [(-1.0, "Negative"), (np.nan, "NaN"), (np.inf, "infinity")])
+@each(("weight", "culprit"), [(-1.0, "Negative"), (np.nan, "NaN"), (np.inf, "infinity")])
 def test_bad_weights(task, method, weight, culprit):
     """Weights are finite and not negative."""
     X, y = data(task)
@@ -52,7 +53,7 @@ BAD_LABELS = {
 
 @each_task
 @each_method
-@pytest.mark.parametrize("kind", BAD_LABELS)
+@each("kind", BAD_LABELS)
 def test_bad_labels(task, method, kind):
     """There must be one finite label or target per row."""
     model = fitted(task)
@@ -60,9 +61,9 @@ def test_bad_labels(task, method, kind):
         learn(model, method, data(task)[0], BAD_LABELS[kind])
 
 
-@pytest.mark.parametrize("task", ["binary", "multiclass"])
-@pytest.mark.parametrize("method", ["partial_fit", "progressive_predict"])
-@pytest.mark.parametrize("label", [7, -1])
+@each("task", ["binary", "multiclass"])
+@each("method", ["partial_fit", "progressive_predict"])
+@each("label", [7, -1])
 def test_unknown_label(task, method, label):
     """A label that is not among the classes is refused by name."""
     X, y = data(task)

@@ -24,16 +24,15 @@ from budgetron import (
     projectron,
     rbp,
 )
+from tests.helpers.cases import each
 from tests.helpers.members import TASKS, data, estimator, make, of_size
 from tests.helpers.refusals import refused
 
 K = Gaussian(0.5)
-each_task = pytest.mark.parametrize("task", TASKS)
+each_task = each("task", TASKS)
 
 
-@pytest.mark.parametrize(
-    "budget", [0, -3, 2.0, 2.5, "ten", True, np.nan, np.inf, 2**31, 2**70, [5]], ids=str
-)
+@each("budget", [0, -3, 2.0, 2.5, "ten", True, np.nan, np.inf, 2**31, 2**70, [5]], ids=str)
 def test_budget_is_a_count(budget):
     """A budget is a whole number above 0."""
     for spec in of_size(budget):
@@ -87,8 +86,8 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("kind", NUMBERS)
+@each("place", PLACES)
+@each("kind", NUMBERS)
 def test_numbers(place, kind):
     """Every number is checked, by name, when the model is built."""
     with refused(*place.split(), repr(NUMBERS[kind])):
@@ -107,8 +106,8 @@ LABEL_PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", LABEL_PLACES)
-@pytest.mark.parametrize("kind", NUMBERS)
+@each("place", LABEL_PLACES)
+@each("kind", NUMBERS)
 def test_numbers_for_labels(place, kind):
     """The same for parameters of classification only."""
     if place.endswith("coef0") and kind == "negative":
@@ -124,7 +123,7 @@ def test_zero_is_no_step(learner):
         OnlineClassifier(learner).fit(*data("binary"))
 
 
-@pytest.mark.parametrize("gamma", ["scales", "", None, Gaussian()], ids=str)
+@each("gamma", ["scales", "", None, Gaussian()], ids=str)
 def test_gamma_by_name(gamma):
     """Gamma is "scale", "auto" or a number."""
     with refused("Gaussian", "gamma"):
@@ -142,7 +141,7 @@ def test_shrink_to_nothing(eta, lam):
             model.fit(*data("binary"))
 
 
-@pytest.mark.parametrize("epochs", [0, -1, 1.5, "two", None, True], ids=str)
+@each("epochs", [0, -1, 1.5, "two", None, True], ids=str)
 @each_task
 def test_epochs(task, epochs):
     """Epochs must be a whole number above 0."""
@@ -150,8 +149,8 @@ def test_epochs(task, epochs):
         estimator(task, "rbp", epochs=epochs).fit(*data(task))
 
 
-@pytest.mark.parametrize("seed", [-1, 1.5, "seven", 2**70, 2**32], ids=str)
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@each("seed", [-1, 1.5, "seven", 2**70, 2**32], ids=str)
+@each("method", ["fit", "partial_fit"])
 def test_seed(seed, method):
     """An invalid seed is refused in one line by all methods."""
     model = estimator("regression", "rbp", random_state=seed)

@@ -1,7 +1,6 @@
 """Rows that cannot be learned or scored are refused, and the model is unchanged."""
 
 import numpy as np
-import pytest
 from scipy import sparse
 
 from budgetron import (
@@ -9,12 +8,13 @@ from budgetron import (
     Polynomial,
     rbp,
 )
+from tests.helpers.cases import each
 from tests.helpers.members import TASKS, data, estimator, make
 from tests.helpers.refusals import fitted, learn, refused, untouched
 
 K = Gaussian(0.5)
-each_task = pytest.mark.parametrize("task", TASKS)
-each_method = pytest.mark.parametrize("method", ["fit", "partial_fit", "progressive_predict"])
+each_task = each("task", TASKS)
+each_method = each("method", ["fit", "partial_fit", "progressive_predict"])
 
 
 def poisoned(X, value, dtype=float):
@@ -47,7 +47,7 @@ ROWS = {
 
 @each_task
 @each_method
-@pytest.mark.parametrize("kind", ROWS)
+@each("kind", ROWS)
 def test_bad_rows_to_learn(task, method, kind):
     """Invalid rows are refused, and the model is unchanged."""
     spoil, culprits, ours = ROWS[kind]
@@ -59,7 +59,7 @@ def test_bad_rows_to_learn(task, method, kind):
 
 
 @each_task
-@pytest.mark.parametrize("kind", ROWS)
+@each("kind", ROWS)
 def test_bad_rows_to_predict(task, kind):
     """Invalid rows are not scored."""
     spoil, culprits, ours = ROWS[kind]
@@ -70,8 +70,8 @@ def test_bad_rows_to_predict(task, kind):
 
 
 @each_task
-@pytest.mark.parametrize("width", [2, 4])
-@pytest.mark.parametrize("method", ["partial_fit", "progressive_predict"])
+@each("width", [2, 4])
+@each("method", ["partial_fit", "progressive_predict"])
 def test_other_number_of_features(task, width, method):
     """A model of three features refuses rows of another number."""
     X, y = np.ones((4, width)), np.array([0, 1, 0, 1])
@@ -83,9 +83,7 @@ def test_other_number_of_features(task, width, method):
 
 
 @each_task
-@pytest.mark.parametrize(
-    "bad", [{"epochs": 0}, {"learner": "rbp"}, {"learner": rbp(K, budget=0)}, {"random_state": "seven"}]
-)
+@each("bad", [{"epochs": 0}, {"learner": "rbp"}, {"learner": rbp(K, budget=0)}, {"random_state": "seven"}])
 def test_refit_that_fails(task, bad):
     """A failed ``fit`` with another number of features leaves the old model usable."""
     model = fitted(task)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from tests.helpers.cases import each
 from tests.helpers.members import (
     TASKS,
     cases,
@@ -18,7 +19,7 @@ from tests.helpers.members import (
     start,
 )
 
-each_case = pytest.mark.parametrize(("task", "name"), cases())
+each_case = each(("task", "name"), cases())
 each_task = pytest.mark.parametrize("task", TASKS)
 
 

@@ -8,6 +8,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from budgetron import DivergedError, Gaussian, Linear, Logistic, OnlineClassifier, evaluate, load, ogd, rbp
 from budgetron.streams import Block
+from tests.helpers.cases import each
 
 N = 400
 RNG = np.random.default_rng(3)
@@ -51,8 +52,8 @@ def test_fit_weighs_as_scikit_learn(y):
     assert bits(model(some).fit(X, y)) == bits(model().fit(X, y, sample_weight=weights))
 
 
-@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
-@pytest.mark.parametrize("cut", [1, 37, N])
+@each("y", [TWO, THREE], ids=["two", "three"])
+@each("cut", [1, 37, N])
 def test_online_counts_the_rows_so_far(y, cut):
     same = model().partial_fit(X, y, classes=np.unique(y), sample_weight=balanced_online(y))
     found, classes = model("balanced"), np.unique(y)
@@ -130,7 +131,7 @@ def test_a_rare_class_is_found_more_often():
     assert recall["balanced"] > recall[None] + 0.2
 
 
-@pytest.mark.parametrize(
+@each(
     ("weight", "message"),
     [
         ("equal", "None, 'balanced' or a dict"),

@@ -5,7 +5,6 @@ import dataclasses
 import inspect
 import pickle
 
-import pytest
 from sklearn.base import clone
 
 import budgetron
@@ -16,6 +15,7 @@ from budgetron import (
     nogd,
 )
 from budgetron._spec import Spec
+from tests.helpers.cases import each
 from tests.helpers.members import (
     OF_PARTS,
     filled,
@@ -34,7 +34,7 @@ def specs():
     return found
 
 
-@pytest.mark.parametrize("spec", specs(), ids=repr)
+@each("spec", specs(), ids=repr)
 def test_repr_evaluates_back(spec):
     """The repr evaluates to an equal object; copies and pickles are equal, too."""
     assert isinstance(spec, Spec)
@@ -45,7 +45,7 @@ def test_repr_evaluates_back(spec):
     assert copy.deepcopy(spec) == spec == pickle.loads(pickle.dumps(spec)) == clone(spec)
 
 
-@pytest.mark.parametrize("spec", specs(), ids=repr)
+@each("spec", specs(), ids=repr)
 def test_unequal_where_a_parameter_differs(spec):
     """Objects that differ in one parameter are unequal."""
     for name in spec.get_params(deep=False):

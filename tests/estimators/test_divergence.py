@@ -21,6 +21,7 @@ from budgetron import (
     Unbounded,
     ogd,
 )
+from tests.helpers.cases import each
 from tests.helpers.members import bits, data, estimator, of_size
 from tests.helpers.refusals import everything, refused, untouched
 
@@ -65,12 +66,12 @@ def test_divergence_in_fit():
     assert everything(model) == before
 
 
-@pytest.mark.parametrize(
+@each(
     "budget",
     [*(spec for spec in of_size(3) if not isinstance(spec, Merge)), Unbounded()],
     ids=repr,
 )
-@pytest.mark.parametrize("kernel", [Linear(), Polynomial(1.0, 0.0, 2)], ids=repr)
+@each("kernel", [Linear(), Polynomial(1.0, 0.0, 2)], ids=repr)
 def test_the_zero_row(budget, kernel):
     """A row of zeros, whose linear kernel is 0, harms no budget."""
     X, y = data("binary")

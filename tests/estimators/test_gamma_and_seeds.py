@@ -13,6 +13,7 @@ from budgetron import (
     OnlineClassifier,
     rbp,
 )
+from tests.helpers.cases import each
 from tests.helpers.members import (
     TASKS,
     cases,
@@ -63,7 +64,7 @@ def draws(task, name):
     return "random.drawn" in estimator(task, name).fit(*data(task))._model.state()
 
 
-@pytest.mark.parametrize(("task", "name"), [case for case in cases() if draws(*case)])
+@each(("task", "name"), [case for case in cases() if draws(*case)])
 def test_seeds(task, name):
     """The seed determines the random choices. A RandomState and None are valid seeds."""
     X, y = data(task, 200)

@@ -12,6 +12,7 @@ from budgetron import (
     Gaussian,
     Laplacian,
 )
+from tests.helpers.cases import each
 from tests.helpers.members import (
     TASKS,
     bits,
@@ -26,11 +27,11 @@ from tests.helpers.members import (
 )
 
 each_case = pytest.mark.parametrize(("task", "name"), cases())
-each_task = pytest.mark.parametrize("task", TASKS)
+each_task = each("task", TASKS)
 
 
-@pytest.mark.parametrize(("task", "name"), [case for case in cases() if case[1] not in scaling()])
-@pytest.mark.parametrize("kernel", [Gaussian(0.5), Laplacian(0.5)], ids=repr)
+@each(("task", "name"), [case for case in cases() if case[1] not in scaling()])
+@each("kernel", [Gaussian(0.5), Laplacian(0.5)], ids=repr)
 def test_dense_and_sparse_agree(task, name, kernel):
     """Dense and sparse rows give the same scores to 1e-12."""
     X, y = data(task)
@@ -100,7 +101,7 @@ def parts(X):
 
 
 @each_task
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_kinds_of_rows(task, kind):
     """The same numbers give the same model in every container, and no container is changed."""
     X, y = data(task)

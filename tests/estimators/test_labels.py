@@ -13,6 +13,7 @@ from budgetron import (
     OnlineClassifier,
     ogd,
 )
+from tests.helpers.cases import each
 from tests.helpers.members import (
     classifiers,
     data,
@@ -32,8 +33,8 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("task", ["binary", "multiclass"])
-@pytest.mark.parametrize("kind", LABELS)
+@each("task", ["binary", "multiclass"])
+@each("kind", LABELS)
 def test_labels(task, kind):
     """Predictions have the type of the labels, and ``classes_`` is sorted."""
     X, y = data(task)
@@ -57,7 +58,7 @@ def test_labels_from_the_first_batch():
     assert list(model.classes_) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("name", multiclass())
+@each("name", multiclass())
 def test_two_of_three_labels_seen(name):
     """A class may appear late or never."""
     X, y = data("multiclass")
@@ -66,8 +67,8 @@ def test_two_of_three_labels_seen(name):
     assert model.partial_fit(X, y).predict(X).max() <= 2
 
 
-@pytest.mark.parametrize("task", ["binary", "multiclass"])
-@pytest.mark.parametrize("name", [name for name in classifiers() if "loss" in parameters(name)])
+@each("task", ["binary", "multiclass"])
+@each("name", [name for name in classifiers() if "loss" in parameters(name)])
 def test_probabilities(task, name):
     """The logistic loss alone has probabilities; they sum to 1 and agree with the scores."""
     X, y = data(task)

@@ -4,7 +4,6 @@ import pickle
 import sys
 
 import numpy as np
-import pytest
 from scipy import sparse
 
 import budgetron
@@ -12,6 +11,7 @@ from budgetron import (
     Gaussian,
     Laplacian,
 )
+from tests.helpers.cases import each, pairs
 from tests.helpers.members import (
     budgeted,
     cases,
@@ -24,10 +24,8 @@ from tests.helpers.members import (
     start,
 )
 
-each_expansion = pytest.mark.parametrize(("task", "name"), expansions())
-each_budgeted_case = pytest.mark.parametrize(
-    ("task", "name"), [(task, name) for task, name in cases() if name in budgeted()]
-)
+each_expansion = each(("task", "name"), expansions())
+each_budgeted_case = each(("task", "name"), [(task, name) for task, name in cases() if name in budgeted()])
 
 
 @each_expansion
@@ -74,10 +72,10 @@ def test_budget_of_one(task, name):
     assert np.isfinite(model.dual_coef_).all()
 
 
-@pytest.mark.pairs
+@pairs
 @each_expansion
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("kernel", [Gaussian(0.5), Laplacian(0.5), budgetron.Polynomial(0.3)], ids=repr)
+@each("container", [np.asarray, sparse.csr_array])
+@each("kernel", [Gaussian(0.5), Laplacian(0.5), budgetron.Polynomial(0.3)], ids=repr)
 def test_the_model_in_the_open(task, name, container, kernel):
     """Support vectors are rows of X, and with coefficients and kernel they give the scores."""
     X, y = data(task)

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from budgetron import Gaussian, OnlineClassifier, bogd, fogd, progressive_predict_many, rbp
+from tests.helpers.cases import each
 from tests.helpers.members import bits, data, estimator
 
 NAMES = ("rbp", "bogd", "fogd", "forgetron")
@@ -19,8 +20,8 @@ def models(task="binary"):
     return [estimator(task, name, random_state=i) for i, name in enumerate(NAMES)]
 
 
-@pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
-@pytest.mark.parametrize("n_jobs", [1, 2, -1])
+@each("task", ["binary", "multiclass", "regression"])
+@each("n_jobs", [1, 2, -1])
 def test_as_if_alone(task, n_jobs):
     """Predictions and models equal those of sequential calls."""
     X, y = data(task, 200)
@@ -32,7 +33,7 @@ def test_as_if_alone(task, n_jobs):
     assert len({a.tobytes() for a in results}) > 1
 
 
-@pytest.mark.parametrize("form", [np.array, sparse.csr_matrix, sparse.csr_array, pd.DataFrame, list])
+@each("form", [np.array, sparse.csr_matrix, sparse.csr_array, pd.DataFrame, list])
 def test_orders(form):
     """Each estimator has its own order; predictions are in the order of X."""
     X, y = data("binary", 200)

@@ -18,6 +18,7 @@ from budgetron import (
     perceptron,
     rbp,
 )
+from tests.helpers.cases import each
 
 COUNTRIES = ["DE", "FR", "IT", "ES"]
 
@@ -197,7 +198,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("sentence", BAD)
+@each("sentence", BAD)
 def test_a_sentence_for(sentence):
     with pytest.raises((TypeError, ValueError), match=sentence):
         BAD[sentence]()

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from budgetron import DivergedError, Gaussian, OnlineClassifier, OnlineRegressor, Polynomial
+from tests.helpers.cases import each, pairs
 from tests.helpers.members import bits, cases, data, estimator, expansions, make, scaling, start
 
 HUGE = 1e307
@@ -35,10 +36,10 @@ def diverging(task, name):
     return make(name), X, y * 1e5 if task == "regression" else y, explosive(60, 20)
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize(("task", "name"), [case for case in cases() if case[1] not in scaling()])
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
-@pytest.mark.parametrize("method", METHODS)
+@pairs
+@each(("task", "name"), [case for case in cases() if case[1] not in scaling()])
+@each("kind", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+@each("method", METHODS)
 def test_the_rows_before_a_refused_one_are_learned(task, name, kind, method):
     """The estimator equals one that was given only these rows, and the error says how many they are."""
     learner, X, y, weights = diverging(task, name)
@@ -52,9 +53,9 @@ def test_the_rows_before_a_refused_one_are_learned(task, name, kind, method):
     assert bits(model) == bits(other.partial_fit(X[:done], y[:done], sample_weight=weights[:done]))
 
 
-@pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("first", [0, 20])
+@each("task", ["binary", "multiclass", "regression"])
+@each("method", METHODS)
+@each("first", [0, 20])
 def test_a_first_call_with_a_refused_row(task, method, first):
     """If the very first row is refused, the estimator is unfitted; else it has learned the rows before."""
     X, y = data(task, 60)
@@ -73,8 +74,8 @@ def test_a_first_call_with_a_refused_row(task, method, first):
         assert bits(model) == bits(alone)
 
 
-@pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
-@pytest.mark.parametrize("before", [False, True])
+@each("task", ["binary", "multiclass", "regression"])
+@each("before", [False, True])
 def test_a_refused_fit_changes_nothing(task, before):
     """``fit`` replaces everything or nothing, so no row of a failed call is learned."""
     X, y = data(task, 60)
@@ -109,9 +110,9 @@ def spoilt(values, bad):
     return values
 
 
-@pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
-@pytest.mark.parametrize(
+@each("task", ["binary", "multiclass", "regression"])
+@each("kind", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+@each(
     ("wrong", "method"),
     [
         *((wrong, method) for wrong in WRONG for method in METHODS),

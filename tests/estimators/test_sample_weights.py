@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.helpers.cases import each
 from tests.helpers.members import (
     TASKS,
     bits,
@@ -13,7 +14,7 @@ from tests.helpers.members import (
     start,
 )
 
-each_case = pytest.mark.parametrize(("task", "name"), cases())
+each_case = each(("task", "name"), cases())
 each_task = pytest.mark.parametrize("task", TASKS)
 
 

@@ -13,7 +13,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from budgetron import (
     Auto,
@@ -31,6 +30,8 @@ from budgetron import (
     ogd,
     rbp,
 )
+from tests.helpers.cases import each, pairs
+from tests.helpers.checks import checked
 from tests.helpers.members import (
     TASKS,
     bits,
@@ -43,8 +44,8 @@ from tests.helpers.members import (
     start,
 )
 
-each_case = pytest.mark.parametrize(("task", "name"), cases())
-each_task = pytest.mark.parametrize("task", TASKS)
+each_case = each(("task", "name"), cases())
+each_task = each("task", TASKS)
 
 
 def expected_failures(estimator):
@@ -62,24 +63,24 @@ def expected_failures(estimator):
     return found
 
 
-@parametrize_with_checks(
-    [
-        OnlineClassifier(),
-        OnlineClassifier(rbp(Gaussian(), budget=50)),
-        OnlineClassifier(forgetron(Gaussian(), budget=50), epochs=2, shuffle=True),
-        OnlineClassifier(ogd(Gaussian(), loss=Logistic())),
-        OnlineClassifier(nogd(Gaussian(), budget=40, rank=20, eta=0.5)),
-        OnlineRegressor(),
-        OnlineRegressor(rbp(Gaussian(), budget=150, eta=0.2)),
-        OnlineRegressor(bogd_pp(Gaussian(), budget=100), epochs=5, shuffle=True),
-        OnlineRegressor(bpa_p(Laplacian(), budget=50)),
-        OnlineRegressor(nogd(Gaussian(), budget=40, rank=20), epochs=2),
-    ],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learn(estimator, check):
-    """scikit-learn's checks pass, except for those of `expected_failures`."""
-    check(estimator)
+ESTIMATORS = [
+    OnlineClassifier(),
+    OnlineClassifier(rbp(Gaussian(), budget=50)),
+    OnlineClassifier(forgetron(Gaussian(), budget=50), epochs=2, shuffle=True),
+    OnlineClassifier(ogd(Gaussian(), loss=Logistic())),
+    OnlineClassifier(nogd(Gaussian(), budget=40, rank=20, eta=0.5)),
+    OnlineRegressor(),
+    OnlineRegressor(rbp(Gaussian(), budget=150, eta=0.2)),
+    OnlineRegressor(bogd_pp(Gaussian(), budget=100), epochs=5, shuffle=True),
+    OnlineRegressor(bpa_p(Laplacian(), budget=50)),
+    OnlineRegressor(nogd(Gaussian(), budget=40, rank=20), epochs=2),
+]
+
+
+@pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: " ".join(str(model).split())[:90])
+def test_scikit_learn(model):
+    """scikit-learn's checks pass, except for those of `expected_failures`, which fail."""
+    checked(model, expected_failures(model))
 
 
 @each_case
@@ -94,10 +95,10 @@ def test_clone(task, name):
     assert not hasattr(copied, "_model")
 
 
+@pairs
 @each_case
-@pytest.mark.pairs
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@each("dtype", [np.float32, np.float64])
+@each("container", [np.asarray, sparse.csr_array])
 def test_stop_and_go_on(task, name, container, dtype):
     """A model pickled or copied in mid-stream continues as if never stopped."""
     X, y = data(task)
@@ -173,7 +174,7 @@ def test_pipeline_and_cross_validation(task, name):
 
 
 @each_task
-@pytest.mark.parametrize("prefer", ["threads", "processes"])
+@each("prefer", ["threads", "processes"])
 def test_parallel_cross_validation(task, prefer):
     """The folds may be fitted in parallel."""
     X, y = data(task)

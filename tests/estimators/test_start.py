@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, rbp
+from tests.helpers.cases import each
 from tests.helpers.members import bits, cases, data, estimator, make
 
 
@@ -12,8 +13,8 @@ def labels(task):
     return () if task == "regression" else ([0, 1] if task == "binary" else [0, 1, 2],)
 
 
-@pytest.mark.parametrize(("task", "name"), cases())
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+@each(("task", "name"), cases())
+@each("kind", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
 def test_a_started_model_is_one_that_has_seen_rows_of_weight_0(task, name, kind):
     X, y = data(task, 60)
     X = kind(X)

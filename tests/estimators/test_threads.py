@@ -5,7 +5,6 @@ Each race runs some dozen times here and a thousand times with ``make slow``.
 
 import os
 import pickle
-import subprocess
 import sys
 import threading
 import time
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 
 from budgetron import Gaussian, OneByOne, OnlineClassifier, OnlineRegressor, load, ogd, perceptron
+from tests.helpers import forked
 from tests.helpers.members import bits, data, estimator, start
 
 often = pytest.mark.parametrize(
@@ -247,5 +247,5 @@ assert not failed, failed
 def test_the_first_saves_of_a_process_at_once(tmp_path):
     """What a model file may name is found at the first save; no thread may see half of it."""
     words = [sys.executable, "-c", FIRST_SAVES, str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = forked.run(words, capture_output=True, text=True, libraries=True)
     assert done.returncode == 0, done.stderr

@@ -23,11 +23,12 @@ from budgetron import (
     ogd,
     rbp,
 )
+from tests.helpers.cases import each
 from tests.helpers.members import data
 from tests.helpers.refusals import refused
 
 
-@pytest.mark.parametrize(
+@each(
     ("named", "written"),
     [
         (rbp("gaussian", budget=10), rbp(Gaussian(), budget=10)),
@@ -51,7 +52,7 @@ def test_set_params_takes_names():
     assert model.learner == ogd(Laplacian(2.0), loss=Logistic())
 
 
-@pytest.mark.parametrize(
+@each(
     ("learner", "message"),
     [
         (bpa_p("rbf", budget=5), "kernel must be a Kernel, got 'rbf'; did you mean Gaussian()?"),
@@ -87,7 +88,7 @@ def test_an_unknown_data_set():
         datasets.load("germann")
 
 
-@pytest.mark.parametrize("name", ["DataError", "DivergedError", "ModelFileError", "SaveError"])
+@each("name", ["DataError", "DivergedError", "ModelFileError", "SaveError"])
 def test_errors_have_public_names(name):
     kind = getattr(budgetron, name)
     assert f"{kind.__module__}.{kind.__qualname__}" == f"budgetron.{name}"

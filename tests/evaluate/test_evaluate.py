@@ -28,6 +28,7 @@ from budgetron import (
 from budgetron.evaluate import Comparison, Record
 from budgetron.evaluate.comparison import p_value
 from budgetron.streams import Block, DataError
+from tests.helpers.cases import each
 from tests.helpers.data_sets import load
 
 RNG = np.random.default_rng(7)
@@ -192,7 +193,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("sentence", BAD)
+@each("sentence", BAD)
 def test_what_cannot_be_run_is_said_in_a_sentence(sentence):
     with pytest.raises(ValueError, match=sentence):
         BAD[sentence]()

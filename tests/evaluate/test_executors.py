@@ -12,6 +12,7 @@ from sklearn.linear_model import SGDClassifier
 
 from budgetron import Gaussian, auto, evaluate, executors, forgetron, rbp
 from budgetron.progress import Progress
+from tests.helpers.cases import each
 
 DATA = load_breast_cancer(return_X_y=True)
 LEARNERS = {
@@ -107,7 +108,7 @@ class Losing(Executor):
         return future
 
 
-@pytest.mark.parametrize(("times", "submitted"), [(0, 1), (1, 2), (2, 3), (5, 3)])
+@each(("times", "submitted"), [(0, 1), (1, 2), (2, 3), (5, 3)])
 def test_a_task_is_submitted_three_times_and_then_run_here(times, submitted):
     where, executor = [], Losing(times)
 

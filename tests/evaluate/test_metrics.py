@@ -12,6 +12,7 @@ from budgetron import Gaussian, Logistic, OnlineClassifier, OnlineRegressor, eva
 from budgetron.evaluate import Metrics, Record, Session
 from budgetron.evaluate.metrics.ranking import BINS, bins_of
 from budgetron.streams import from_arrays
+from tests.helpers.cases import each
 
 RNG = np.random.default_rng(5)
 N, WINDOW = 3000, 400
@@ -127,8 +128,8 @@ def test_the_brier_score_is_that_of_scikit_learn():
     assert metrics.running()["brier"] == pytest.approx(sk.brier_score_loss(y, proba[:, 1]))
 
 
-@pytest.mark.parametrize("weighted", ["none", "real"])
-@pytest.mark.parametrize("offset", [0.0, 1e6])
+@each("weighted", ["none", "real"])
+@each("offset", [0.0, 1e6])
 def test_targets_as_scikit_learn(weighted, offset):
     y = RNG.standard_normal(N) + offset
     predicted, weights = y + RNG.standard_normal(N) / 2 + 0.1, weights_of(weighted)
@@ -295,7 +296,7 @@ def test_many_classes_have_no_confusion_matrix():
     assert metrics.running()["kappa"] == pytest.approx(sk.cohen_kappa_score(y, np.roll(y, 1)))
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "message"),
     [
         ({"y": [0, 1], "predicted": [0]}, "shape"),

@@ -24,6 +24,7 @@ from budgetron.evaluate import Session, compare, prequential
 from budgetron.records.reading import to_table
 from budgetron.streams import Block
 from budgetron.streams._stream import cut
+from tests.helpers.cases import each
 
 VALUES = st.one_of(
     st.floats(-1e6, 1e6, allow_nan=False).map(lambda v: round(v, 3)),
@@ -236,7 +237,7 @@ def test_baselines_take_records_weights_and_targets():
         compare({"what": object()}, (rows, y))
 
 
-@pytest.mark.parametrize("labels", [("left", "right"), (-1, 1), (1.0, 2.0), (False, True)])
+@each("labels", [("left", "right"), (-1, 1), (1.0, 2.0), (False, True)])
 def test_a_binary_baseline_gets_true_and_false(labels):
     X = np.random.default_rng(0).normal(size=(300, 3))
     y = np.array(labels)[(X[:, 0] > 0).astype(int)]

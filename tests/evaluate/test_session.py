@@ -23,6 +23,7 @@ from budgetron import (
 )
 from budgetron.evaluate import Session
 from budgetron.streams import Block, DataError, Dense, EncodeLabels, MinMax, ShuffleBuffer, Standardise
+from tests.helpers.cases import each
 
 RNG = np.random.default_rng(11)
 N = 1300
@@ -270,7 +271,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("sentence", BAD)
+@each("sentence", BAD)
 def test_what_cannot_be_run_is_said_in_a_sentence(sentence):
     with pytest.raises(ValueError, match=sentence):
         BAD[sentence]()
@@ -279,7 +280,7 @@ def test_what_cannot_be_run_is_said_in_a_sentence(sentence):
 EMPTIED = [{"what": streams.described(ShuffleBuffer(100)), "state": ShuffleBuffer(100).state()}]
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "sentence"),
     [
         (lambda state: state.update(rows=-1), "rows -1, expected a count"),

@@ -41,6 +41,7 @@ from budgetron import (
 )
 from budgetron.evaluate.candidates import drawn
 from tests.helpers import members
+from tests.helpers.cases import each
 from tests.helpers.members import filled
 from tests.helpers.refusals import refused
 
@@ -81,11 +82,11 @@ def test_a_candidate_goes_on_learning():
     """Its error is that of one pass over its rows."""
     X, y = moons(800)
     found = evaluate.tune("bpa_nn", (X, y), budget=20, candidates=8, seed=3)
-    for each in found.candidates:
-        gamma, C = each.parameters.get("gamma", "scale"), each.parameters.get("C", 1.0)
+    for one in found.candidates:
+        gamma, C = one.parameters.get("gamma", "scale"), one.parameters.get("C", 1.0)
         model = OnlineClassifier(bpa_nn(Gaussian(gamma), budget=20, C=C), random_state=3)
-        rows = slice(each.rows)
-        assert (model.start(X, y).progressive_predict(X[rows], y[rows]) != y[rows]).mean() == each.error
+        rows = slice(one.rows)
+        assert (model.start(X, y).progressive_predict(X[rows], y[rows]) != y[rows]).mean() == one.error
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
@@ -111,7 +112,7 @@ def test_no_more_rows_are_read_than_needed():
     assert sum(read) == 300
 
 
-@pytest.mark.parametrize("name", sorted(set(algorithms.__all__) - {"auto"}))
+@each("name", sorted(set(algorithms.__all__) - {"auto"}))
 def test_every_algorithm_can_be_tuned(name):
     """And its line of Python makes the winner."""
     function = getattr(algorithms, name)
@@ -138,7 +139,7 @@ def test_regression():
     assert "mse" in found.table()
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "searched"),
     [
         ({}, {"gamma", "C"}),
@@ -194,7 +195,7 @@ def test_an_algorithm_of_ones_own_without_ranges():
     assert found.shell is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "arguments", "words"),
     [
         ("bpa_nn", {"kernel": Laplacian(2.0)}, "--kernel laplacian --gamma 2.0 --budget 9"),
@@ -244,7 +245,7 @@ def test_one_candidate_is_the_learner_itself():
     assert found.confidence() == "There is no runner-up."
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "culprits"),
     [
         (("forgetorn",), ["there is no algorithm 'forgetorn'; did you mean forgetron?"]),
@@ -272,7 +273,7 @@ def test_bad_arguments(arguments, culprits):
         evaluate.tune(learner, moons(300), **(more[0] if more else {}))
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "culprits"),
     [
         (([[1.0]] * 3, [1, 1, 1]), ["at least two classes"]),

@@ -53,6 +53,7 @@ from budgetron import (
 )
 from budgetron.export_c import to_c
 from tests.helpers import members
+from tests.helpers.cases import each
 from tests.helpers.compiled import learning, library, needs_compiler, pointer
 
 NEAR, FAR = Gaussian(0.1), Gaussian(1.0)  # FAR: the Gram matrix of a projection is well conditioned
@@ -231,7 +232,7 @@ def test_memory_is_fixed_and_small(tmp_path):
     assert 30 * 5 * 4 <= functions.m_bytes() <= 30 * 5 * 4 + 32  # floats of 30 rows of 4, 30 coefficients
 
 
-@pytest.mark.parametrize(
+@each(
     ("learner", "message"),
     [
         (

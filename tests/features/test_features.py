@@ -9,7 +9,6 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from budgetron import (
     DivergedError,
@@ -32,6 +31,8 @@ from budgetron import (
     fogd,
 )
 from budgetron.features import fourier
+from tests.helpers.cases import each
+from tests.helpers.checks import checked
 from tests.references import maps as reference_maps
 
 FOURIER = [RandomFourier, OrthogonalFourier, SobolFourier, HadamardFourier]
@@ -113,10 +114,8 @@ def test_any_spectral_density():
     np.testing.assert_allclose(by_hand.fit_transform(X), built_in.fit_transform(X), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("selection", ["first", "steps", "uniform", "leverage"])
-@pytest.mark.parametrize(
-    "kernel", [Gaussian(0.3), Polynomial(0.3, 1.0, 3), Laplacian(0.2), Linear()], ids=repr
-)
+@each("selection", ["first", "steps", "uniform", "leverage"])
+@each("kernel", [Gaussian(0.3), Polynomial(0.3, 1.0, 3), Laplacian(0.2), Linear()], ids=repr)
 def test_nystrom_with_all_points_is_exact(kernel, selection):
     X = points()
     Z = Nystrom(kernel, landmarks=len(X), selection=selection, window=len(X)).fit_transform(X)
@@ -267,12 +266,12 @@ def _takes_any_number(estimator):
     return {"check_do_not_raise_errors_in_init_or_set_params": "Stack(a, b) takes its maps as arguments"}
 
 
-@parametrize_with_checks(MAPS, expected_failed_checks=_takes_any_number)
-def test_transformer(estimator, check):
-    check(estimator)
-
-
 @pytest.mark.parametrize("map_", MAPS, ids=repr)
+def test_transformer(map_):
+    checked(map_, _takes_any_number(map_))
+
+
+@each("map_", MAPS, ids=repr)
 def test_transformer_in_every_container(map_):
     X = points(30, 4) * (points(30, 4, seed=1) > 0)
     Z = clone(map_).fit(X).transform(X)

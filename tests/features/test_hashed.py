@@ -23,6 +23,7 @@ from budgetron import (
     load,
 )
 from tests.helpers import members
+from tests.helpers.cases import each
 from tests.helpers.refusals import refused
 
 ITSELF = Identity(constant=False)  # the hashed row is the result
@@ -50,12 +51,12 @@ def hashed(X, columns):
     return Z
 
 
-@pytest.mark.parametrize(
+@each(
     "features",
     [RandomFourier(Gaussian(0.1), 9, random_state=0), Identity(0.5), SparseFourier(9, random_state=0)],
     ids=repr,
 )
-@pytest.mark.parametrize("columns", [30, 31, 1024])
+@each("columns", [30, 31, 1024])
 def test_up_to_its_columns_it_is_the_inner_map(features, columns):
     X = rows(40, 30, 0.5)
     y = np.arange(40) % 2
@@ -70,7 +71,7 @@ def test_up_to_its_columns_it_is_the_inner_map(features, columns):
         assert members.same_state(one, other)
 
 
-@pytest.mark.parametrize("columns", [1, 7, 64, 499])
+@each("columns", [1, 7, 64, 499])
 def test_columns_are_added_up_with_signs(columns):
     X = rows(20, 500, 0.3).toarray()
     expected = hashed(X, columns)
@@ -121,8 +122,8 @@ def test_memory_does_not_grow_with_the_columns():
     assert OnlineClassifier(Mapped(fourier, OGD(0.1)), random_state=0).fit(X, y).memory_bytes_ > 1e7
 
 
-@pytest.mark.parametrize("container", [sparse.csr_array, lambda X: X.toarray()], ids=["csr", "dense"])
-@pytest.mark.parametrize("features", [RandomFourier(Gaussian(0.1), 9), SparseFourier(9)], ids=repr)
+@each("container", [sparse.csr_array, lambda X: X.toarray()], ids=["csr", "dense"])
+@each("features", [RandomFourier(Gaussian(0.1), 9), SparseFourier(9)], ids=repr)
 def test_copies_files_and_cuts(features, container, path):
     X, y = container(rows(80, 500)), np.arange(80) % 2
     description = Hashed(features, 64)
@@ -163,7 +164,7 @@ def test_is_reached_by_name():
     assert model.learner.features == Hashed(RandomFourier(Gaussian(0.1), 3), 7)
 
 
-@pytest.mark.parametrize(
+@each(
     ("features", "message"),
     [
         (Hashed(ITSELF, columns=0), "Hashed: columns must be"),
@@ -184,7 +185,7 @@ def test_bad_parameters_are_one_sentence(features, message):
 # ---- what depends on the number of columns
 
 
-@pytest.mark.parametrize("columns", [1, 4, 9, 1000])
+@each("columns", [1, 4, 9, 1000])
 def test_inputs_divided_by_the_root_of_their_number(columns):
     X = np.random.default_rng(0).standard_normal((3, columns))
     expected = np.hstack([X / np.sqrt(columns), np.ones((3, 1))])
@@ -192,15 +193,13 @@ def test_inputs_divided_by_the_root_of_their_number(columns):
         np.testing.assert_allclose(Identity("1/sqrt(d)").fit_transform(matrix), expected, rtol=1e-15)
 
 
-@pytest.mark.parametrize("scale", ["1/d", "1", None, np.nan])
+@each("scale", ["1/d", "1", None, np.nan])
 def test_bad_scales_are_one_sentence(scale):
     with refused("Identity: scale must be"):
         Identity(scale).fit([[0.0]])
 
 
-@pytest.mark.parametrize(
-    ("gamma", "value"), [("0.25/d", 0.05), ("4/d", 0.8), ("1/d", 0.2), ("1e-3/d", 2e-4)]
-)
+@each(("gamma", "value"), [("0.25/d", 0.05), ("4/d", 0.8), ("1/d", 0.2), ("1e-3/d", 2e-4)])
 def test_gamma_over_the_number_of_columns(gamma, value):
     X = np.random.default_rng(0).standard_normal((9, 5))
     y = np.arange(9) % 2
@@ -212,7 +211,7 @@ def test_gamma_over_the_number_of_columns(gamma, value):
     np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-12)
 
 
-@pytest.mark.parametrize("gamma", ["0/d", "-1/d", "inf/d", "nan/d", "/d", "x/d", "1/n", "1/d/d"])
+@each("gamma", ["0/d", "-1/d", "inf/d", "nan/d", "/d", "x/d", "1/n", "1/d/d"])
 def test_bad_gammas_are_one_sentence(gamma):
     with refused("gamma must be"):
         OnlineClassifier(Mapped(RandomFourier(Gaussian(gamma), 6), Kalman())).fit([[0.0], [1.0]], [0, 1])

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 
 import numpy as np
@@ -19,7 +18,8 @@ from budgetron import (
     Stack,
     _core,
 )
-from tests.helpers import members
+from tests.helpers import forked, members
+from tests.helpers.cases import each
 from tests.model.test_reference import native_scores, stream
 from tests.references import auto, maps
 
@@ -122,7 +122,7 @@ def test_auto_changes_above_a_thousand_inputs(components, columns, outside):
     assert len(model._model.state()["posterior.variance"]) == outside
 
 
-@pytest.mark.parametrize("size", range(1, 20))
+@each("size", range(1, 20))
 def test_any_number_of_features(size):
     """The full block is stored in blocks of eight rows."""
     X = np.random.default_rng(size).standard_normal((60, size))
@@ -207,12 +207,12 @@ print(json.dumps([_core.instruction_set(), found]))
 
 
 def numbers_of(isa):
-    done = subprocess.run(
+    done = forked.run(
         [sys.executable, "-c", PROGRAM],
         env=os.environ | {"BUDGETRON_ISA": isa, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
         capture_output=True,
         text=True,
-        check=False,
+        libraries=True,
     )
     assert done.returncode == 0, done.stderr
     name, found = json.loads(done.stdout)

@@ -10,6 +10,7 @@ import pytest
 from budgetron import Identity, Kalman, Mapped, OnlineClassifier, OnlineRegressor
 from tests.features.test_kalman import TASKS, covariance
 from tests.helpers import members
+from tests.helpers.cases import each, pairs
 from tests.model.test_reference import native_scores
 
 NOISE = 2**-49  # times the prior: S is at least this times |z|^2, so smaller eigenvalues of P are harmless
@@ -97,10 +98,10 @@ def test_P_is_the_inverse_of_what_was_observed(name):
     assert (model.predict(X, return_std=True)[1] > 0).all()
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("drift", [0.0, 1e-4])
-@pytest.mark.parametrize("name", LARGEST_ERROR)
+@pairs
+@each("task", TASKS)
+@each("drift", [0.0, 1e-4])
+@each("name", LARGEST_ERROR)
 def test_P_is_positive_definite_but_for_rounding(task, drift, name):
     X = extremes(20_000)[name]
     r = X @ [1.0, -1.0, 0.5, 0.0] + np.random.default_rng(1).standard_normal(len(X))

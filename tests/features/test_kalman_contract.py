@@ -23,6 +23,7 @@ from budgetron import (
 )
 from tests.features.test_kalman import covariance, fourier_and_inputs
 from tests.helpers import members
+from tests.helpers.cases import each
 from tests.helpers.refusals import refused
 from tests.model.test_reference import native_scores, stream
 
@@ -118,8 +119,8 @@ def test_beyond_a_thousand_features_any_cut_is_the_same_model():
     assert members.same_state(rows, whole)
 
 
-@pytest.mark.parametrize("task", members.TASKS)
-@pytest.mark.parametrize("name", LEARNERS)
+@each("task", members.TASKS)
+@each("name", LEARNERS)
 def test_saved_and_pickled_models_go_on(name, task, path):
     X, y = members.data(task, 90)
     for stop in (4, 50):
@@ -143,8 +144,8 @@ def test_looking_changes_nothing(name):
     assert members.same_state(one, other.partial_fit(X, y))
 
 
-@pytest.mark.parametrize("task", members.TASKS)
-@pytest.mark.parametrize("name", LEARNERS)
+@each("task", members.TASKS)
+@each("name", LEARNERS)
 def test_a_prediction_has_the_bits_of_the_score_before_learning(name, task):
     """Whatever is pending when it is made."""
     X, y = stream(task, 40, 1)
@@ -170,8 +171,8 @@ def test_a_refused_row_leaves_the_model_as_it_was(task):
     assert members.same_state(model.partial_fit(X[41:], y[41:]), expected.partial_fit(X[41:], y[41:]))
 
 
-@pytest.mark.parametrize("estimator", [OnlineClassifier, OnlineRegressor])
-@pytest.mark.parametrize(
+@each("estimator", [OnlineClassifier, OnlineRegressor])
+@each(
     ("parameters", "message"),
     [
         ({"prior": 0}, "Kalman: prior must be above 0, got 0."),

@@ -27,6 +27,7 @@ from budgetron import (
     ogd,
 )
 from tests.helpers import members
+from tests.helpers.cases import each, pairs
 from tests.model.test_reference import LOSSES, TASKS, native_scores, stream
 from tests.references import features as plain
 from tests.references import kernelized as reference
@@ -100,21 +101,19 @@ CASES = [
 ]
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("map_name", MAPS)
-@pytest.mark.parametrize(("task", "loss", "name"), CASES)
+@pairs
+@each("map_name", MAPS)
+@each(("task", "loss", "name"), CASES)
 def test_trajectories_with_every_loss(task, loss, name, map_name):
     X, y = stream(task, 300, 1)
     weights = np.random.default_rng(4).choice([0.0, 0.5, 1.0, 2.0], len(X))
     compare(task, map_name, *rules(task, *LOSSES[loss])[name], X, y, weights)
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("map_name", MAPS)
-@pytest.mark.parametrize(
-    ("task", "name"), [(task, name) for task in TASKS for name in rules_without_loss(task)]
-)
-@pytest.mark.parametrize("seed", range(3))
+@pairs
+@each("map_name", MAPS)
+@each(("task", "name"), [(task, name) for task in TASKS for name in rules_without_loss(task)])
+@each("seed", range(3))
 def test_trajectories_over_500_steps(task, name, map_name, seed):
     X, y = stream(task, 500, seed)
     compare(task, map_name, *rules_without_loss(task)[name], X, y)
@@ -162,7 +161,7 @@ def test_arow_without_a_dead_zone_is_recursive_least_squares():
     np.testing.assert_allclose(model.coef_[0], ridge, rtol=1e-9)
 
 
-@pytest.mark.parametrize(
+@each(
     "rule",
     [AROW(), AROW(covariance="diagonal"), OnlineNewton(loss=Logistic()), AdaGrad(), CoinBetting()],
     ids=repr,
@@ -215,10 +214,8 @@ def test_a_full_covariance_is_the_inverse_of_what_was_observed():
     np.testing.assert_allclose(sigma, np.linalg.inv(np.eye(m) + Z.T @ Z / 0.5), rtol=1e-8, atol=1e-12)
 
 
-@pytest.mark.parametrize("size", [1e-200, 1e-100, 1e100])
-@pytest.mark.parametrize(
-    "rule", [CoinBetting(), AROW(), AdaGrad(), OnlineNewton()], ids=lambda r: type(r).__name__
-)
+@each("size", [1e-200, 1e-100, 1e100])
+@each("rule", [CoinBetting(), AROW(), AdaGrad(), OnlineNewton()], ids=lambda r: type(r).__name__)
 def test_rows_of_any_size_leave_numbers(rule, size):
     model = OnlineClassifier(Mapped(Identity(constant=False), rule))
     model.partial_fit(size * np.ones((5, 2)), [0, 1, 0, 1, 1], classes=[0, 1])

@@ -35,6 +35,7 @@ from budgetron._tasks import Labels
 from budgetron.learners import Model
 from tests.features.test_mapped import FOURIER, GAMMA, SEEDED, D
 from tests.helpers import members
+from tests.helpers.cases import each
 
 LEARNERS = {
     "adagrad": Mapped(FOURIER, AdaGrad()),
@@ -53,9 +54,7 @@ LEARNERS = {
     ),
     "averaged": Averaged(Mapped(Nystrom(Gaussian(GAMMA), 12, 5), AROW()), suffix=0.5),
 }
-each_learner = pytest.mark.parametrize(
-    ("name", "task"), [(name, task) for name in LEARNERS for task in members.TASKS]
-)
+each_learner = each(("name", "task"), [(name, task) for name in LEARNERS for task in members.TASKS])
 
 
 @each_learner
@@ -176,7 +175,7 @@ def test_a_forged_width_takes_no_memory():
 # ---- descriptions
 
 
-@pytest.mark.parametrize(
+@each(
     ("learner", "message"),
     [
         (Mapped(Gaussian(1.0), OGD()), "features must be a FeatureMap"),

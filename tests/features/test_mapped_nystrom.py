@@ -25,15 +25,16 @@ from budgetron import (
 )
 from tests.features.test_mapped import GAMMA, rules, rules_without_loss
 from tests.helpers import members
+from tests.helpers.cases import each
 from tests.model import test_golden
 from tests.model.test_reference import TASKS, native_scores, stream
 from tests.references import features as plain
 from tests.references import step
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("selection", ["first", "steps"])
-@pytest.mark.parametrize("name", ["ogd", "perceptron", "pa", "sgd"])
+@each("task", TASKS)
+@each("selection", ["first", "steps"])
+@each("name", ["ogd", "perceptron", "pa", "sgd"])
 def test_nystrom_trajectories(task, selection, name):
     if name == "pa" and selection == "steps":
         pytest.skip("at the switch |z|^2 of the exact and of the mapped model differ")
@@ -51,8 +52,8 @@ def test_nystrom_trajectories(task, selection, name):
     assert model.coef_.shape[1] == 8
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("seed", range(3))
+@each("task", TASKS)
+@each("seed", range(3))
 def test_nogd_is_the_same_algorithm_as_a_projection_and_as_a_feature_map(task, seed):
     X, y = stream(task, 500, seed)
     projected = nogd(Gaussian(GAMMA), budget=30, rank=8, eta=0.2)
@@ -73,7 +74,7 @@ GOLDEN_NOGD = [
 ]
 
 
-@pytest.mark.parametrize(("data", "i", "mistakes"), GOLDEN_NOGD)
+@each(("data", "i", "mistakes"), GOLDEN_NOGD)
 def test_mistakes_of_nogd_in_feature_space_are_those_of_the_authors(data, i, mistakes):
     X, y = getattr(test_golden, data)()
     g = test_golden.GOLDEN["binary" if data in test_golden.GOLDEN["binary"] else "multiclass"][data]
@@ -83,7 +84,7 @@ def test_mistakes_of_nogd_in_feature_space_are_those_of_the_authors(data, i, mis
     assert np.sum(model.progressive_predict(X[order], y[order]) != y[order]) == mistakes
 
 
-@pytest.mark.parametrize("i", range(5))
+@each("i", range(5))
 def test_losses_of_nogd_in_feature_space_are_those_of_the_authors(i):
     X, y = test_golden.diabetes()
     g = test_golden.GOLDEN["regression"]["diabetes"]
@@ -95,7 +96,7 @@ def test_losses_of_nogd_in_feature_space_are_those_of_the_authors(i):
     assert loss == pytest.approx(g["mean_squared_loss"]["nogd"][i], rel=g["tolerance"].get("nogd", 1e-9))
 
 
-@pytest.mark.parametrize("selection", ["first", "steps", "uniform", "leverage"])
+@each("selection", ["first", "steps", "uniform", "leverage"])
 def test_until_the_map_is_made_nothing_is_lost(selection):
     """Within the first landmarks, every choice of them gives exact kernel gradient descent."""
     X, y = stream("multiclass", 60, 5)
@@ -106,9 +107,7 @@ def test_until_the_map_is_made_nothing_is_lost(selection):
     )
 
 
-@pytest.mark.parametrize(
-    "rule", [CoinBetting(), AROW(), AdaGrad(), OnlineNewton(loss=Logistic())], ids=repr
-)
+@each("rule", [CoinBetting(), AROW(), AdaGrad(), OnlineNewton(loss=Logistic())], ids=repr)
 def test_a_rule_keeps_the_model_when_the_map_is_made(rule):
     """With all landmarks kept, f is the same before and after, and a step later it is not lost."""
     r = np.random.default_rng(0)

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from budgetron import Kalman, Mapped, OnlineClassifier, SparseFourier, Standardised, load
 from tests.helpers import members
+from tests.helpers.cases import each
 from tests.helpers.refusals import refused
 
 
@@ -157,7 +158,7 @@ def test_copies_and_files(path):
         np.testing.assert_array_equal(load(path).decision_function(rows), model.decision_function(rows))
 
 
-@pytest.mark.parametrize(
+@each(
     ("parameters", "message"),
     [
         ({"components": 0}, "SparseFourier: components must be"),

@@ -23,13 +23,14 @@ from budgetron import (
     model_files,
 )
 from budgetron.budgets import Budget
+from tests.helpers.cases import each
 from tests.helpers.members import bits, cases, data, estimator, fitted, make, same_state, scores, start
 
 # ---- nothing is lost
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("task", "name"), cases())
+@each("dtype", [np.float32, np.float64])
+@each(("task", "name"), cases())
 def test_a_loaded_model_goes_on_as_if_never_stopped(task, name, dtype, path):
     X, y = data(task)
     X = X.astype(dtype)
@@ -49,7 +50,7 @@ def test_a_loaded_model_goes_on_as_if_never_stopped(task, name, dtype, path):
     assert scores(other, X).tobytes() == scores(model, X).tobytes()
 
 
-@pytest.mark.parametrize(("task", "name"), cases())
+@each(("task", "name"), cases())
 def test_the_same_model_is_the_same_bytes(task, name, path):
     model = fitted(task, name)
     written = []
@@ -104,7 +105,7 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("kind", LABELS)
+@each("kind", LABELS)
 def test_labels_keep_their_dtype(kind, path):
     classes = np.sort(LABELS[kind])
     y = classes[np.arange(30) % len(classes)]

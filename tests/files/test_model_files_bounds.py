@@ -30,6 +30,7 @@ from budgetron import (
     perceptron,
 )
 from budgetron.serialization import tensors
+from tests.helpers.cases import each
 from tests.helpers.members import estimator, fitted
 
 # The peak of the memory that loading takes, in bytes, and the seconds; the sentence if it is refused. One
@@ -117,7 +118,7 @@ def side_by_side(fitted):
 ALL = {"state/fourier.all": np.array([1], np.uint64)}
 
 
-@pytest.mark.parametrize(
+@each(
     ("learner", "change", "arrays"),
     [
         (fogd(K), components, {}),

@@ -28,6 +28,7 @@ from budgetron import (
 )
 from budgetron.serialization import tensors
 from tests.helpers import forked
+from tests.helpers.cases import each
 from tests.helpers.members import cases, data, fitted, make
 
 
@@ -101,7 +102,7 @@ def with_header(text, data):
 ENTRY = "state/support.norms"
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         {"shape": [2**60]},
@@ -129,7 +130,7 @@ def test_entries_that_lie(change, small, path):
     assert f"array '{ENTRY}' has a dtype" in refusal(path, with_header(json.dumps(header).encode(), data))
 
 
-@pytest.mark.parametrize("entry", [None, 1, [], {}, "x", {"dtype": "F64", "shape": [0]}])
+@each("entry", [None, 1, [], {}, "x", {"dtype": "F64", "shape": [0]}])
 def test_entries_that_are_none(entry, small, path):
     header, data = header_and_data(small)
     assert "has a dtype" in refusal(path, with_header(json.dumps(header | {"x": entry}).encode(), data))
@@ -143,12 +144,12 @@ def test_arrays_that_overlap_or_leave_holes(small, path):
         assert "does not begin where" in refusal(path, with_header(json.dumps(header).encode(), data))
 
 
-@pytest.mark.parametrize("size", [0, 1, 7, 2**20, 2**31, 2**62, 2**63, 2**64 - 1])
+@each("size", [0, 1, 7, 2**20, 2**31, 2**62, 2**63, 2**64 - 1])
 def test_headers_of_impossible_lengths(size, small, path):
     assert "is not a model file" in refusal(path, size.to_bytes(8, "little") + small[8:])
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         b"",
@@ -207,7 +208,7 @@ def deep(n):
     return learner
 
 
-@pytest.mark.parametrize(
+@each(
     ("place", "value", "sentence"),
     [
         ("estimator type", "BaseEstimator", "there is no estimator 'BaseEstimator'"),
@@ -272,7 +273,7 @@ def test_descriptions_that_are_forged(place, value, sentence, small, path):
     assert sentence in refusal(path, b"".join(tensors.encode(arrays, texts)))
 
 
-@pytest.mark.parametrize(
+@each(
     "classes",
     [
         [0.5, 1.5],
@@ -296,9 +297,7 @@ def test_labels_that_are_forged(classes, small, path):
     assert "its labels" in refusal(path, b"".join(tensors.encode(arrays, texts)))
 
 
-@pytest.mark.parametrize(
-    "extra", [{"$array": "none"}, {"$array": ["x"]}, {"$float": "1"}, {"a": {"$float": []}}], ids=str
-)
+@each("extra", [{"$array": "none"}, {"$array": ["x"]}, {"$float": "1"}, {"a": {"$float": []}}], ids=str)
 def test_extra_that_is_forged(extra, small, path):
     texts, arrays = parts(small, path)
     texts["description"] = json.dumps(json.loads(texts["description"]) | {"extra": extra})
@@ -343,7 +342,7 @@ def changed(value):
     return "_".join(f"{name} {getattr(new, '__name__', new)}" for name, new in value.items())
 
 
-@pytest.mark.parametrize(
+@each(
     ("learner", "change"),
     [
         ("rbp", {"support__n": [11]}),

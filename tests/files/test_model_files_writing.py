@@ -12,6 +12,7 @@ import pytest
 
 from budgetron import ModelFileError, SaveError, load
 from tests.helpers import forked
+from tests.helpers.cases import each
 from tests.helpers.command import PATIENCE
 from tests.helpers.members import fitted, same_state
 
@@ -32,8 +33,8 @@ class Layer:
         return self.real(*args, **kwargs)
 
 
-@pytest.mark.parametrize("exists", [True, False])
-@pytest.mark.parametrize("name", [call for call in CALLS if call != "close"])
+@each("exists", [True, False])
+@each("name", [call for call in CALLS if call != "close"])
 def test_every_failure_leaves_what_was_there(name, exists, path, monkeypatch):
     old, new = fitted(), fitted(n=80)
     failures = 0
@@ -219,7 +220,7 @@ def save_in_a_child(path, name, k):
     return forked.run(command, capture_output=True, text=True, timeout=PATIENCE)
 
 
-@pytest.mark.parametrize("name", ["write", "fsync", "replace", "link"])
+@each("name", ["write", "fsync", "replace", "link"])
 def test_a_killed_process_leaves_what_was_there(name, path):
     old, new = fitted(), fitted(n=80)
     old.save(path)

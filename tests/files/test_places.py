@@ -3,12 +3,13 @@
 import os
 import socket
 import stat
-import subprocess
 import sys
 
 import pytest
 
 from budgetron import SaveError, load
+from tests.helpers import forked
+from tests.helpers.cases import each
 from tests.helpers.command import called, written
 from tests.helpers.members import fitted, same_state
 
@@ -34,7 +35,7 @@ def link_to_a_fifo(path):
     os.symlink(f"{path}.fifo", path)
 
 
-@pytest.mark.parametrize("make", [fifo, bound, device, link_to_a_fifo])
+@each("make", [fifo, bound, device, link_to_a_fifo])
 def test_what_is_no_regular_file_stays(make, tmp_path):
     path = tmp_path / "m"
     make(path)
@@ -55,8 +56,8 @@ def test_the_command_line_refuses_before_the_first_row(tmp_path, capsys):
     assert stat.S_ISFIFO(os.stat(path).st_mode)
 
 
-@pytest.mark.parametrize("kind", ["partial", "previous"])
-@pytest.mark.parametrize("make", [fifo, os.mkdir, lambda path: os.symlink("elsewhere", path)])
+@each("kind", ["partial", "previous"])
+@each("make", [fifo, os.mkdir, lambda path: os.symlink("elsewhere", path)])
 def test_neighbours_that_no_save_has_left(make, kind, path):
     model = fitted()
     model.save(path)
@@ -92,7 +93,7 @@ def test_neighbours_that_a_save_has_left_are_taken_over(path):
     assert same_state(load(path), new)
 
 
-@pytest.mark.parametrize("wrong", [b"model", 3, None, 1.5, ["model"]], ids=str)
+@each("wrong", [b"model", 3, None, 1.5, ["model"]], ids=str)
 def test_paths_that_are_none(wrong):
     sentence = r"^path must be a str, or an os.PathLike that gives one, got .*[.]$"
     with pytest.raises(TypeError, match=sentence):
@@ -110,5 +111,6 @@ def test_a_path_with_a_null_character():
 def test_the_package_is_imported_where_there_are_no_unix_locks():
     """As on Windows."""
     code = "import sys; sys.modules['fcntl'] = None; import budgetron; budgetron.OnlineClassifier"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    words = [sys.executable, "-c", code]
+    run = forked.run(words, capture_output=True, text=True, timeout=100, libraries=True)
     assert run.returncode == 0, run.stderr

@@ -3,11 +3,11 @@
 import pickle
 
 import numpy as np
-import pytest
 from scipy import sparse
 
 from budgetron import algorithms, load, model_files
 from budgetron.cli import checkpoint
+from tests.helpers.cases import each, pairs
 from tests.helpers.command import called
 from tests.helpers.members import (
     TASKS,
@@ -52,10 +52,10 @@ def through_pickle(model, _):
     return pickle.loads(pickle.dumps(model))
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize(("task", "learner"), LEARNERS, ids=lambda part: str(part)[:120])
+@pairs
+@each("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@each("layout", LAYOUTS)
+@each(("task", "learner"), LEARNERS, ids=lambda part: str(part)[:120])
 def test_a_model_goes_on_bit_for_bit(task, learner, layout, dtype, path, long):
     """Stopped after 0, 1 and 20 rows; of these in turn one for each layout, unless there is time."""
     X, y = stream(task, layout, dtype)
@@ -75,7 +75,7 @@ def test_a_model_goes_on_bit_for_bit(task, learner, layout, dtype, path, long):
             np.testing.assert_array_equal(scores(model, X), scores(whole, X))
 
 
-@pytest.mark.parametrize(("task", "learner"), LEARNERS[:: len(TASKS)], ids=lambda part: str(part)[:120])
+@each(("task", "learner"), LEARNERS[:: len(TASKS)], ids=lambda part: str(part)[:120])
 def test_a_model_predicts_before_it_goes_on(task, learner, path):
     """Whatever a restored model makes only when it is needed, predicting needs it first here."""
     for layout in LAYOUTS:
@@ -97,9 +97,9 @@ def test_the_wide_layout_is_another_one():
     assert layouts == {"dense": 0, "csr": 0, "wide": 1}
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize(("task", "name"), cases())
+@pairs
+@each("layout", LAYOUTS)
+@each(("task", "name"), cases())
 def test_a_run_is_resumed(task, name, layout, tmp_path, capsys, monkeypatch):
     X, y = stream(task, layout, n=60)
     rows, whole, model = tmp_path / "rows.svm", tmp_path / "whole", tmp_path / "model"

@@ -2,8 +2,9 @@
 
 A start of Python that imports scikit-learn costs a second. Here one process for each test worker has
 imported everything, and forks for each command: what runs has a process id, signals, pipes and an exit
-code of its own. What tests the start itself (imports, their time, settings that are read on import) uses
-`subprocess`. So does everything on systems other than Linux.
+code of its own. With ``libraries=True`` the process has imported NumPy, SciPy and scikit-learn but nothing
+of budgetron, for settings that are read on import and for orders of imports. What tests the start itself
+uses `subprocess`. So does everything on systems other than Linux.
 """
 
 import atexit
@@ -21,6 +22,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 
+LIBRARIES = ("numpy", "scipy.sparse", "scipy.stats", "sklearn.base")
 LOADED = ("running", "session", "checkpoint", "output", "commands.run", "commands.predict")
 LARGEST = 1 << 17  # bytes of one request: words, folder and environment
 
@@ -29,12 +31,12 @@ LARGEST = 1 << 17  # bytes of one request: words, folder and environment
 
 
 @cache
-def _server():
+def _server(libraries):
     """The socket of the server that forks, which is started on first use."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, __file__, str(theirs.fileno())],
+            [sys.executable, __file__, str(theirs.fileno()), "libraries" if libraries else "all"],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
         )
@@ -50,6 +52,10 @@ def _server():
 class Popen(subprocess.Popen):
     """As `subprocess.Popen` of ``[sys.executable, ...]``, but forked from the server."""
 
+    def __init__(self, *words, libraries=False, **more):
+        self._libraries = libraries
+        super().__init__(*words, **more)
+
     def _execute_child(self, words, *more):
         cwd, env = more[4:6]
         handles = more[9:15]  # of stdin, stdout and stderr: what the child reads or writes, and our end
@@ -59,7 +65,7 @@ class Popen(subprocess.Popen):
             request = pickle.dumps((words[1:], cwd or os.getcwd(), env))
             theirs = [handles[0], handles[3], handles[5]]
             theirs = [number if own == -1 else own for number, own in enumerate(theirs)]
-            socket.send_fds(_server(), [request], [*theirs, writing])
+            socket.send_fds(_server(self._libraries), [request], [*theirs, writing])
         finally:
             os.close(writing)
             self._close_pipe_fds(*handles)
@@ -103,7 +109,9 @@ def run(words, *, input=None, capture_output=False, timeout=None, check=False, *
 
 
 if not sys.platform.startswith("linux"):
-    Popen, run = subprocess.Popen, subprocess.run  # type: ignore[assignment,misc]
+
+    def Popen(*words, libraries=False, **more):  # type: ignore[no-redef]  # noqa: ARG001
+        return subprocess.Popen(*words, **more)
 
 
 # ---- in the server
@@ -159,6 +167,7 @@ def _be(words, cwd, env, handles):
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update(env)
+        sys.path[:0] = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
         sys.stdin = open(0, closefd=False)  # noqa: SIM115
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", 1, errors="backslashreplace", closefd=False)  # noqa: SIM115
@@ -196,9 +205,11 @@ def _executed(kind, *words):
 if __name__ == "__main__":
     del sys.path[0]  # the folder of this file
     sys.modules["pandas"] = None  # as the command does: scikit-learn would import it
-    import_module("sklearn.base")
+    for name in LIBRARIES:
+        import_module(name)
     del sys.modules["pandas"]
-    for name in LOADED:
-        import_module(f"budgetron.cli.{name}")
+    if sys.argv[2] == "all":
+        for name in LOADED:
+            import_module(f"budgetron.cli.{name}")
     gc.freeze()
     serve(socket.socket(fileno=int(sys.argv[1])))

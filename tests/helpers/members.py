@@ -199,30 +199,15 @@ def combinations() -> list[tuple[str, Learner]]:
     return [(task, learner) for learner in learners for task in TASKS if _defined(task, learner)]
 
 
-def for_all(cases: list[tuple[str, Learner]]) -> Any:
-    """Run a test of a task and a learner for all these: one item for all tasks of a learner.
-
-    Thousands of items of a few milliseconds each would take longer to collect than to run.
-    """
-    tasks: dict[str, list[tuple[str, Learner]]] = {}
-    for task, learner in cases:
-        tasks.setdefault(str(learner), []).append((task, learner))
-
-    def decorated(test: Any) -> Any:
-        def every_task(own: list[tuple[str, Learner]]) -> None:
-            for task, learner in own:
-                test(task, learner)
-
-        every_task.__doc__ = test.__doc__
-        ids = [f"{i}-{name}"[:90] for i, name in enumerate(tasks)]
-        return pytest.mark.parametrize("own", list(tasks.values()), ids=ids)(every_task)
-
-    return decorated
+_ANSWERS: dict[tuple[str, str], bool] = {}
 
 
 def _defined(task: str, learner: Learner) -> bool:
-    labels = [0, 1, 2] if task == "multiclass" else [0, 1, 1]
-    return _accepted(estimator(task, learner), labels)
+    key = task, repr(learner)
+    if key not in _ANSWERS:
+        labels = [0, 1, 2] if task == "multiclass" else [0, 1, 1]
+        _ANSWERS[key] = _accepted(estimator(task, learner), labels)
+    return _ANSWERS[key]
 
 
 @cache

@@ -24,6 +24,7 @@ from budgetron import (
 )
 from budgetron.estimators._labels import KnownLabels
 from budgetron.merging.labels import in_order
+from tests.helpers.cases import each
 
 K = Gaussian(0.5)
 F = RandomFourier(K, components=20)
@@ -49,8 +50,8 @@ def rows(classes):
     return X, NAMES[(np.abs(X[:, 0]) * classes / 2).astype(int) % classes]
 
 
-@pytest.mark.parametrize("target", ["ba", "bca", "cab", "dacb"])
-@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+@each("target", ["ba", "bca", "cab", "dacb"])
+@each("learner", LEARNERS, ids=repr)
 def test_outputs_move_with_their_labels(learner, target):
     """Scores are the same, and stay the same while the model learns."""
     X, y = rows(len(target))
@@ -72,7 +73,7 @@ def test_outputs_move_with_their_labels(learner, target):
     assert same()
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+@each("learner", LEARNERS, ids=repr)
 def test_the_merged_classifier_knows_all_labels(learner):
     X, y = rows(4)
     first, second = np.isin(y, ["c", "b"]), np.isin(y, ["d", "a", "b"])

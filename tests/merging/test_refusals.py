@@ -20,6 +20,7 @@ from budgetron import (
     merge,
     rbp,
 )
+from tests.helpers.cases import each
 
 K = Gaussian(0.5)
 X = np.random.default_rng(0).normal(size=(60, 3))
@@ -80,7 +81,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@each("case", CASES)
 def test_sentences(case):
     models, sentence = CASES[case]
     with pytest.raises(ValueError, match=sentence):

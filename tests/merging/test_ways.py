@@ -49,6 +49,7 @@ from budgetron import (
     sgd,
     stoptron,
 )
+from tests.helpers.cases import each
 
 K = Gaussian(0.5)
 F = RandomFourier(K, components=40)
@@ -116,8 +117,8 @@ def budget_of(learner):
     return getattr(getattr(learner, "budget", None), "budget", None)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("learner", [*UNIONS, *PRECISE, *AVERAGES, *STACKS, *WHOLE], ids=repr)
+@each("classes", [2, 3])
+@each("learner", [*UNIONS, *PRECISE, *AVERAGES, *STACKS, *WHOLE], ids=repr)
 def test_merged_models_predict_learn_and_are_saved(learner, classes, tmp_path):
     X, y = rows(classes)
     if classes > 2 and "DoubleUpdating" in repr(learner):
@@ -132,20 +133,20 @@ def test_merged_models_predict_learn_and_are_saved(learner, classes, tmp_path):
     assert most is None or model.n_support_ <= most or "DoubleUpdating" in repr(learner)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
-    for each in (model, again):
-        each.partial_fit(X, y)
+    for one in (model, again):
+        one.partial_fit(X, y)
     assert np.array_equal(model.decision_function(X), again.decision_function(X))
     assert np.array_equal(merge(parts).decision_function(X), merge(parts).decision_function(X))
 
 
-@pytest.mark.parametrize("learner", [*PRECISE, *AVERAGES, Auto(size=10)], ids=repr)
+@each("learner", [*PRECISE, *AVERAGES, Auto(size=10)], ids=repr)
 def test_merging_on_explicit_features_beats_the_parts(learner):
     X, y = rows()
     parts = learned(learner, X, y)
     assert error(merge(parts), X, y) < np.mean([error(part, X, y) for part in parts])
 
 
-@pytest.mark.parametrize("learner", [*UNIONS[:13], *PRECISE[:4], fogd(K), Auto(size=10)], ids=repr)
+@each("learner", [*UNIONS[:13], *PRECISE[:4], fogd(K), Auto(size=10)], ids=repr)
 def test_targets(learner):
     X, _ = rows()
     y = 100 + 20 * np.sin(2 * X[:, 0])
@@ -204,7 +205,7 @@ def test_filters_that_forget_are_averaged_not_added():
     np.testing.assert_allclose(merge([part] * 5).decision_function(X), part.decision_function(X), rtol=1e-6)
 
 
-@pytest.mark.parametrize("learner", STACKS, ids=repr)
+@each("learner", STACKS, ids=repr)
 def test_a_stack_has_all_models_and_stays_flat(learner):
     X, y = rows()
     a, b, c = learned(learner, X, y)
@@ -268,7 +269,7 @@ def test_seeds_matter_for_random_features_only():
 # ---- what is promised
 
 
-@pytest.mark.parametrize(
+@each(
     ("learners", "word"),
     [(UNIONS, "union"), (PRECISE, "precision"), (AVERAGES, "average"), (STACKS, "stacked")],
     ids=["union", "precision", "average", "stacked"],

@@ -17,13 +17,14 @@ from budgetron import (
 )
 from budgetron.evaluate import Session
 from tests.helpers import members
+from tests.helpers.cases import each
 from tests.helpers.command import called
 from tests.helpers.refusals import refused
 from tests.helpers.stream_rows import svmlight
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7])
-@pytest.mark.parametrize("task", members.TASKS)
+@each("size", [1, 2, 3, 7])
+@each("task", members.TASKS)
 def test_every_size_works(size, task):
     X, y = members.data(task, 60)
     model = members.estimator(task, auto(size)).fit(X, y)

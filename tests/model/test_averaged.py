@@ -29,6 +29,7 @@ from budgetron import (
 from budgetron._tasks import Labels, Targets
 from budgetron.learners import Model
 from tests.helpers import members
+from tests.helpers.cases import each
 from tests.model.test_reference import stream
 
 KERNEL = Gaussian(0.3)
@@ -54,15 +55,15 @@ def run(learner, task, n=200):
     return averaged, X, np.array(history)
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("name", EXACT)
+@each("task", TASKS)
+@each("name", EXACT)
 def test_the_average_over_all_rounds(name, task):
     averaged, X, history = run(Averaged(EXACT[name]), task)
     np.testing.assert_allclose(averaged.scores(X), history.mean(axis=0), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("suffix", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize("n", [1, 2, 3, 57, 200])
+@each("suffix", [0.1, 0.5, 0.9])
+@each("n", [1, 2, 3, 57, 200])
 def test_the_average_over_the_last_share(suffix, n):
     averaged, X, history = run(Averaged(EXACT["sgd"], suffix=suffix), "binary", n)
     start = int(averaged.state()["average.older_start"][0])
@@ -94,7 +95,7 @@ def lost(maintenance, algorithm=bsgd):
     return np.linalg.norm(averaged.scores(X) - exact) / np.linalg.norm(exact)
 
 
-@pytest.mark.parametrize(("task", "name"), members.cases())
+@each(("task", "name"), members.cases())
 def test_every_learner_can_be_averaged(task, name):
     """The predictions made while learning are the learner's own, and the average is finite and bounded."""
     X, y = members.data(task)
@@ -123,7 +124,7 @@ def test_the_average_is_steadier_than_the_last_perceptron():
     assert mean.score(X[test], y[test]) > last.score(X[test], y[test])
 
 
-@pytest.mark.parametrize("suffix", [0, -0.5, 1.5, "all"])
+@each("suffix", [0, -0.5, 1.5, "all"])
 def test_bad_suffix(suffix):
     with pytest.raises(ValueError, match="suffix"):
         OnlineClassifier(Averaged(perceptron(KERNEL), suffix=suffix)).fit([[0.0], [1.0]], [0, 1])

@@ -26,6 +26,7 @@ from budgetron import (
 )
 from budgetron._tasks import Labels
 from budgetron.learners import Model
+from tests.helpers.cases import each
 from tests.references import double_updating as reference_double_updating
 from tests.references import step
 
@@ -42,7 +43,7 @@ KERNELS = {
 }
 KERNEL = Gaussian(0.2)
 
-each_maintenance = pytest.mark.parametrize("maintenance", MAINTENANCE)
+each_maintenance = each("maintenance", MAINTENANCE)
 each_learner = pytest.mark.parametrize(
     "learner",
     [duol(KERNEL, C=0.8), *(bduol(KERNEL, budget=12, C=0.8, maintenance=m) for m in MAINTENANCE.values())],
@@ -253,7 +254,7 @@ def test_the_exact_projection_of_clusters(noise, least, most, enough):
     assert compared > 50
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 def test_exact_projection_loses_least(seed):
     """For the same j its residual is at most that of clipping and of removal."""
     r = np.random.default_rng(seed)
@@ -276,7 +277,7 @@ def test_exact_projection_loses_least(seed):
 # ---- rounding and degenerate streams
 
 
-@pytest.mark.parametrize("maintenance", [None, *MAINTENANCE])
+@each("maintenance", [None, *MAINTENANCE])
 def test_margins_after_10_000_steps(maintenance):
     X, y = stream(10_000)
     budget = 8 if maintenance == "project" else 25  # the exact projection takes its time
@@ -291,10 +292,10 @@ def test_margins_after_10_000_steps(maintenance):
     assert dual.stated == pytest.approx(dual.objective, rel=1e-8, abs=1e-8)
 
 
-@pytest.mark.parametrize(
+@each(
     "kernel", [KERNEL, Laplacian(0.5), Linear(), Polynomial(1.0, 0.0, 2), Polynomial(1.0, 1.0, 3)], ids=repr
 )
-@pytest.mark.parametrize("budget", [1, 2, 7, 30])
+@each("budget", [1, 2, 7, 30])
 @each_maintenance
 def test_duplicates_zero_rows_and_contradicting_labels(maintenance, budget, kernel):
     X, y = hard_stream(600)
@@ -306,8 +307,8 @@ def test_duplicates_zero_rows_and_contradicting_labels(maintenance, budget, kern
         Dual(fitted, kernel).check()
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(0.5), Gaussian(0.01), Linear()], ids=repr)
-@pytest.mark.parametrize("d", [1, 2])
+@each("kernel", [Gaussian(0.5), Gaussian(0.01), Linear()], ids=repr)
+@each("d", [1, 2])
 @each_maintenance
 def test_rows_that_nearly_depend_on_each_other(maintenance, d, kernel):
     """One and two features: the Gram matrix is singular as far as rounding tells."""
@@ -361,14 +362,12 @@ def optimal(Q, q, lo, hi, x, tolerance):
     assert (slope[x < hi] >= -tolerance).all()
 
 
-each_method = pytest.mark.parametrize(
-    "solve", [_core.box_qp, _core.box_qp_by_descent], ids=lambda f: f.__name__
-)
+each_method = each("solve", [_core.box_qp, _core.box_qp_by_descent], ids=lambda f: f.__name__)
 
 
 @each_method
-@pytest.mark.parametrize("n", [1, 2, 5, 20, 60])
-@pytest.mark.parametrize("seed", range(5))
+@each("n", [1, 2, 5, 20, 60])
+@each("seed", range(5))
 def test_box_qp(solve, n, seed):
     r = np.random.default_rng(seed)
     A = r.standard_normal((n + 2, n))
@@ -379,7 +378,7 @@ def test_box_qp(solve, n, seed):
 
 
 @each_method
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_box_qp_where_rows_repeat_and_bounds_meet(solve, seed):
     """Singular Q with q in its range, variables pinned, boxes that exclude 0."""
     r = np.random.default_rng(seed)
@@ -392,8 +391,8 @@ def test_box_qp_where_rows_repeat_and_bounds_meet(solve, seed):
 
 
 @each_method
-@pytest.mark.parametrize("noise", [1e-1, 1e-3, 1e-7])
-@pytest.mark.parametrize("seed", range(5))
+@each("noise", [1e-1, 1e-3, 1e-7])
+@each("seed", range(5))
 def test_box_qp_of_near_duplicates(solve, noise, seed):
     """Most columns of Q are in the span of the others, but for rounding."""
     r = np.random.default_rng(seed)
@@ -420,7 +419,7 @@ def test_two_classes_only():
         OnlineRegressor(duol(KERNEL)).fit([[0.0], [1.0]], [0, 1])
 
 
-@pytest.mark.parametrize(
+@each(
     ("learner", "culprits"),
     [
         (duol(KERNEL, C=0), ["DoubleUpdating", "C", "0"]),

@@ -39,6 +39,7 @@ from budgetron import (
     load,
 )
 from tests.helpers import forked, members
+from tests.helpers.cases import each
 
 
 def finite(model):
@@ -61,8 +62,8 @@ def test_an_observation_of_no_weight(covariance):
     assert model.coef_[0, 1] > 0
 
 
-@pytest.mark.parametrize("covariance", ["full", "diagonal"])
-@pytest.mark.parametrize("weight", [1e-320, 1e-200, 1e140])
+@each("covariance", ["full", "diagonal"])
+@each("weight", [1e-320, 1e-200, 1e140])
 def test_arow_with_a_weight_of_any_size(covariance, weight):
     X, y = members.data("binary", 30)
     model = OnlineClassifier(
@@ -99,8 +100,8 @@ def test_rows_farther_apart_than_a_logarithm_can_say():
     assert model.n_support_ == 3
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(1.7e308), Laplacian(1.7e308)], ids=repr)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("kernel", [Gaussian(1.7e308), Laplacian(1.7e308)], ids=repr)
+@each("dtype", [np.float32, np.float64])
 def test_a_kernel_of_no_width(kernel, dtype):
     """The kernel is 1 at a support vector and 0 elsewhere."""
     X = np.array([[0.0], [1.0]], dtype)
@@ -110,9 +111,9 @@ def test_a_kernel_of_no_width(kernel, dtype):
     )
 
 
-@pytest.mark.parametrize("size", [1e-160, 1e-150, 1e-140])
-@pytest.mark.parametrize("budget", [Swap(3), SwapNearest(3), SwapProject(3), SampleByWeight(3)], ids=repr)
-@pytest.mark.parametrize("rest", [1.0, None])
+@each("size", [1e-160, 1e-150, 1e-140])
+@each("budget", [Swap(3), SwapNearest(3), SwapProject(3), SampleByWeight(3)], ids=repr)
+@each("rest", [1.0, None])
 def test_tiny_rows_are_not_refused(size, budget, rest):
     """Alone or among ordinary ones; their k(x,x) has few digits or none."""
     X, y = members.data("binary", 60)

@@ -9,6 +9,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, algorithms
+from tests.helpers.cases import each
 
 GOLDEN = tomllib.loads((Path(__file__).parent / "golden" / "authors.toml").read_text())
 
@@ -54,9 +55,7 @@ def cases(kind, result):
                 yield pytest.param(data, name, i, value, id=f"{data}-{name}-{i}")
 
 
-@pytest.mark.parametrize(
-    ("data", "name", "i", "mistakes"), [*cases("binary", "mistakes"), *cases("multiclass", "mistakes")]
-)
+@each(("data", "name", "i", "mistakes"), [*cases("binary", "mistakes"), *cases("multiclass", "mistakes")])
 def test_mistakes_are_those_of_the_authors(data, name, i, mistakes):
     X, y = globals()[data]()
     settings = GOLDEN["binary" if data in GOLDEN["binary"] else "multiclass"][data]
@@ -65,7 +64,7 @@ def test_mistakes_are_those_of_the_authors(data, name, i, mistakes):
     assert np.sum(predictions != y[order]) == mistakes
 
 
-@pytest.mark.parametrize(("data", "name", "i", "mistakes"), [*cases("binary", "as_programmed")])
+@each(("data", "name", "i", "mistakes"), [*cases("binary", "as_programmed")])
 def test_the_reading_of_the_program_has_its_counts(data, name, i, mistakes):
     X, y = globals()[data]()
     order = np.random.default_rng(i).permutation(len(X))
@@ -73,7 +72,7 @@ def test_the_reading_of_the_program_has_its_counts(data, name, i, mistakes):
     assert np.sum(model.progressive_predict(X[order], y[order]) != y[order]) == mistakes
 
 
-@pytest.mark.parametrize(("data", "name", "i", "loss"), [*cases("regression", "mean_squared_loss")])
+@each(("data", "name", "i", "loss"), [*cases("regression", "mean_squared_loss")])
 def test_losses_are_those_of_the_authors(data, name, i, loss):
     X, y = globals()[data]()
     settings = GOLDEN["regression"][data]

@@ -18,6 +18,7 @@ from budgetron import (
 )
 from budgetron._tasks import Labels
 from budgetron.learners import Model
+from tests.helpers.cases import each
 from tests.helpers.members import cases, make, parameters, unbounded
 
 KERNEL = Gaussian(0.3)
@@ -45,7 +46,7 @@ def room(name):
     return make(name, Gaussian(2.0), **settings)  # narrow: no point is near the span of the others
 
 
-@pytest.mark.parametrize(("task", "name"), [case for case in cases() if "budget" in parameters(case[1])])
+@each(("task", "name"), [case for case in cases() if "budget" in parameters(case[1])])
 def test_a_budget_that_is_never_full_is_the_same_without_one(task, name):
     learner = room(name)
     if not getattr(getattr(learner, "budget", None), "appends_until_full", True):
@@ -65,8 +66,8 @@ def test_forgetron_that_is_never_full_differs_from_the_perceptron_only_where_f_i
     )
 
 
-@pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("seed", range(5))
+@each("classes", [2, 4])
+@each("seed", range(5))
 def test_projectron_with_threshold_0_predicts_as_the_perceptron(classes, seed):
     X, y = stream(classes=classes, d=2, n=1000, seed=seed)
     X[500:] = X[np.random.default_rng(seed).integers(0, 500, 500)]  # duplicates; in 2-d also of low rank

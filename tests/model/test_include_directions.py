@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
+from tests.helpers.cases import each
 
 CPP = Path(__file__).parents[2] / "cpp"
 # A room may include itself and every room of an earlier line; rooms of one line do not include each other.
@@ -41,7 +41,7 @@ def test_every_room_has_its_place_in_the_order():
     assert {path.relative_to(CPP).parts[0] for path in FILES} == set(LEVEL)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CPP)))
+@each("path", FILES, ids=lambda path: str(path.relative_to(CPP)))
 def test_includes_point_one_way(path):
     text = path.read_text()
     assert against_the_order(path.relative_to(CPP).parts[0], text) == []

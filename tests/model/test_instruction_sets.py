@@ -3,7 +3,6 @@
 import json
 import os
 import platform
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 from budgetron import Gaussian, Laplacian, _core
+from tests.helpers import forked
 
 PROGRAM = """
 import json
@@ -55,9 +55,8 @@ print(json.dumps({
 
 def run(isa):
     environment = os.environ | {"BUDGETRON_ISA": isa}
-    return subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False
-    )
+    words = [sys.executable, "-c", PROGRAM]
+    return forked.run(words, env=environment, capture_output=True, text=True, libraries=True)
 
 
 @pytest.mark.parametrize("isa", _core.instruction_sets())

@@ -1,18 +1,18 @@
 """Sums that a budget keeps instead of recomputing them."""
 
 import numpy as np
-import pytest
 
 from budgetron import OGD, SGD, Gaussian, Kernelized, Perceptron, RemoveRedundant, Squared
 from budgetron._tasks import Labels
 from budgetron.learners import Model
+from tests.helpers.cases import each
 from tests.references.step import gaussian, gram
 
 RULES = {"perceptron": Perceptron(), "shrinking": OGD(0.3, 0.1), "ball": SGD(0.5, Squared())}
 
 
-@pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("rule", RULES)
+@each("classes", [2, 4])
+@each("rule", RULES)
 def test_scores_of_the_support_vectors_without_themselves(rule, classes):
     r = np.random.default_rng(0)
     X, y = r.standard_normal((2000, 4)), r.integers(0, classes, 2000).astype(float)

@@ -14,6 +14,7 @@ from sklearn.metrics.pairwise import (
 from budgetron import Gaussian, Laplacian, Linear, Polynomial, Sigmoid, perceptron
 from budgetron._tasks import Labels
 from budgetron.learners import Model
+from tests.helpers.cases import each
 
 PAIRWISE = [
     (Gaussian(0.3), lambda X, Z: rbf_kernel(X, Z, gamma=0.3)),
@@ -30,21 +31,21 @@ def rows(n, d, seed=0):
     return r.standard_normal((n, d)) * (r.random((n, d)) < 0.7)
 
 
-@pytest.mark.parametrize(("kernel", "expected"), PAIRWISE, ids=lambda k: type(k).__name__)
-@pytest.mark.parametrize("d", [1, 7, 33])
-@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+@each(("kernel", "expected"), PAIRWISE, ids=lambda k: type(k).__name__)
+@each("d", [1, 7, 33])
+@each("layout", [np.asarray, sparse.csr_matrix, sparse.csr_array])
 def test_equal_to_scikit_learn(kernel, expected, d, layout):
     X, Z = rows(19, d), rows(37, d, seed=1)
     np.testing.assert_allclose(kernel(layout(X), layout(Z)), expected(X, Z), rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@each("kernel", KERNELS, ids=repr)
 def test_symmetric(kernel):
     X = rows(40, 6)
     np.testing.assert_array_equal(kernel(X), kernel(X).T)
 
 
-@pytest.mark.parametrize("kernel", [k for k in KERNELS if k.positive_semidefinite], ids=repr)
+@each("kernel", [k for k in KERNELS if k.positive_semidefinite], ids=repr)
 def test_positive_semidefinite_with_duplicates(kernel):
     X = np.vstack([rows(40, 6), rows(40, 6)])
     eigenvalues = np.linalg.eigvalsh(kernel(X))
@@ -69,8 +70,8 @@ def test_width_is_sigma():
     np.testing.assert_allclose(Gaussian.of_width(0.7)(X), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(), Laplacian(), Polynomial(), Sigmoid()], ids=repr)
-@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix])
+@each("kernel", [Gaussian(), Laplacian(), Polynomial(), Sigmoid()], ids=repr)
+@each("layout", [np.asarray, sparse.csr_matrix])
 def test_gamma_scale_is_that_of_scikit_learn(kernel, layout):
     X = rows(30, 4)
     assert kernel.resolved(layout(X)).gamma == pytest.approx(1 / (4 * X.var()), rel=1e-12)
@@ -78,8 +79,8 @@ def test_gamma_scale_is_that_of_scikit_learn(kernel, layout):
     assert type(kernel)().resolved(np.ones((3, 4))).gamma == 1.0
 
 
-@pytest.mark.parametrize("gamma", [0.25, 1.0, 0.3, 1 / 128])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each("gamma", [0.25, 1.0, 0.3, 1 / 128])
+@each("dtype", [np.float64, np.float32])
 def test_the_exponential_in_a_kernel_row(gamma, dtype):
     """Within 2 ulp, and what rounding the exponent gamma t costs; down to where it underflows."""
     limit = 700 if dtype == np.float64 else 85

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from budgetron import Gaussian, Laplacian, Merge, Polynomial, _core
+from tests.helpers.cases import each
 from tests.helpers.members import data, estimator, expansions, make, parameters, same_state, scores, start
 
 
@@ -20,7 +21,7 @@ def of_budget(name, kernel=None, budget=70):
     return make(name, kernel, **({"budget": budget} if "budget" in parameters(name) else {}))
 
 
-@pytest.mark.parametrize(("task", "name"), expansions())
+@each(("task", "name"), expansions())
 def test_is_row_by_row_bit_for_bit(task, name):
     X, y = data(task, 600, features=5)
     plain = learned(task, of_budget(name), X, y, 1)
@@ -32,9 +33,9 @@ def test_is_row_by_row_bit_for_bit(task, name):
 KERNELS = {"gaussian": Gaussian(0.1), "laplacian": Laplacian(0.1), "polynomial": Polynomial(0.1, 1.0, 2)}
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("features", [2, 130, 300])
+@each("kernel", KERNELS)
+@each("dtype", [np.float32, np.float64])
+@each("features", [2, 130, 300])
 def test_holds_for_rows_of_any_length(kernel, dtype, features):
     X, y = data("binary", 400, features=features)
     X = X.astype(dtype)
@@ -57,8 +58,8 @@ def test_holds_where_support_vectors_merge():
     assert same_state(learned("binary", learner, X, y, 1), learned("binary", learner, X, y, 64))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kernel", ["gaussian", "polynomial"])
+@each("dtype", [np.float32, np.float64])
+@each("kernel", ["gaussian", "polynomial"])
 def test_sparse_rows_give_the_bits_of_dense_ones(dtype, kernel):
     X, y = data("binary", 400, features=300)
     X = (X * (np.random.default_rng(1).random(X.shape) < 0.1) + 0.0).astype(dtype)  # no -0
@@ -70,8 +71,8 @@ def test_sparse_rows_give_the_bits_of_dense_ones(dtype, kernel):
 PRODUCTS = {np.float32: _core.products_single, np.float64: _core.products}
 
 
-@pytest.mark.parametrize("features", [1, 127, 129, 600])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each("features", [1, 127, 129, 600])
+@each("dtype", [np.float32, np.float64])
 def test_products_are_right(dtype, features):
     r = np.random.default_rng(0)
     X, S = (r.standard_normal((features, n)).astype(dtype) for n in (32, 112))

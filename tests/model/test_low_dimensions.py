@@ -7,6 +7,7 @@ from sklearn.preprocessing import scale
 
 from budgetron import SGD, Gaussian, Linear, OnlineClassifier, OnlineRegressor, bpa_nn, bpa_p, pa
 from tests.helpers import members
+from tests.helpers.cases import each
 
 
 def stream(d, n=2500, seed=1):
@@ -14,9 +15,9 @@ def stream(d, n=2500, seed=1):
     return X, np.sin(2 * X[:, 0]) + X[:, -1] * X[:, 0]
 
 
-@pytest.mark.parametrize("kernel", [Gaussian(0.5), Gaussian(0.01), Linear()], ids=repr)
-@pytest.mark.parametrize("d", [1, 2])
-@pytest.mark.parametrize("name", [name for task, name in members.expansions() if task == "binary"])
+@each("kernel", [Gaussian(0.5), Gaussian(0.01), Linear()], ids=repr)
+@each("d", [1, 2])
+@each("name", [name for task, name in members.expansions() if task == "binary"])
 def test_scores_of_a_classifier_stay_small(name, d, kernel):
     X, target = stream(d)
     sgd = isinstance(getattr(members.make(name), "rule", None), SGD)
@@ -27,9 +28,9 @@ def test_scores_of_a_classifier_stay_small(name, d, kernel):
     assert model.n_support_ > 0
 
 
-@pytest.mark.parametrize("gamma", [0.5, 0.01])
-@pytest.mark.parametrize("d", [1, 2])
-@pytest.mark.parametrize("name", members.regressors())
+@each("gamma", [0.5, 0.01])
+@each("d", [1, 2])
+@each("name", members.regressors())
 def test_scores_of_a_regressor_stay_small(name, d, gamma):
     X, target = stream(d)
     model = OnlineRegressor(members.make(name, Gaussian(gamma), **roomy(name)), random_state=0)
@@ -41,9 +42,9 @@ def roomy(name):
     return {"budget": 60} if "budget" in members.parameters(name) else {}
 
 
-@pytest.mark.parametrize("algorithm", [bpa_p, bpa_nn], ids=lambda a: a.__name__)
-@pytest.mark.parametrize("kernel", [Gaussian(0.5), Gaussian(0.02), Linear()], ids=repr)
-@pytest.mark.parametrize("seed", range(5))
+@each("algorithm", [bpa_p, bpa_nn], ids=lambda a: a.__name__)
+@each("kernel", [Gaussian(0.5), Gaussian(0.02), Linear()], ids=repr)
+@each("seed", range(5))
 def test_budgeted_passive_aggressive_is_pa_where_the_budget_exceeds_the_rank(algorithm, kernel, seed):
     X, target = stream(1, seed=seed)
     y = target > 0

@@ -7,6 +7,7 @@ import pytest
 
 from budgetron import OnlineClassifier
 from tests.helpers import forked
+from tests.helpers.cases import each
 from tests.helpers.members import make
 
 PROGRAM = """
@@ -66,8 +67,8 @@ BESIDE = {
 }
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
-@pytest.mark.parametrize("name", BESIDE)
+@each("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@each("name", BESIDE)
 def test_a_full_budget_has_little_spare_room(name, dtype):
     r = np.random.default_rng(0)
     X = r.standard_normal((1500, D)).astype(dtype)

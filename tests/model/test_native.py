@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from budgetron import _core
+from tests.helpers.cases import each
 
 # Where a long double is a double (Windows, macOS on ARM), the expected number is itself rounded.
 ALLOWED = 2 if np.finfo(np.longdouble).nmant > 60 else 3
@@ -53,7 +54,7 @@ ANGLES = {  # everywhere, where sin or cos is nearly 0, and where another reduct
 }
 
 
-@pytest.mark.parametrize("kind", ANGLES)
+@each("kind", ANGLES)
 def test_sine_and_cosine_are_within_2_ulp(kind):
     x = ANGLES[kind]
     sine, cosine = _core.sines_cosines(x)
@@ -92,7 +93,7 @@ def test_sine_and_cosine_of_angles_of_any_size():
             assert max(errors) < 2
 
 
-@pytest.mark.parametrize("kind", [*ANGLES, "zeros"])
+@each("kind", [*ANGLES, "zeros"])
 def test_sine_and_cosine_in_single_precision(kind):
     x = (ANGLES | {"zeros": np.arange(-3900, 3900) * np.pi / 2})[kind].astype(np.float32)
     sine, cosine = _core.sines_cosines_single(x)
@@ -108,7 +109,7 @@ def test_sine_and_cosine_of_no_number_are_none():
         assert np.isnan(functions).all()
 
 
-@pytest.mark.parametrize("seed", [0, 1, 12345, 2**63])
+@each("seed", [0, 1, 12345, 2**63])
 def test_generator_is_philox_as_numpy_has_it(seed):
     expected = np.random.Generator(np.random.Philox(key=seed)).random(1000)
     np.testing.assert_array_equal(_core.uniforms(seed, 1000), expected)

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks import adversarial
 from budgetron import DualNearest, Gaussian, Linear, OneByOne, bduol, bpa_nn
+from tests.helpers.cases import each
 
 LEARNERS = {
     "bpa_nn": (lambda kernel: bpa_nn(kernel, budget=150), "gram"),
@@ -32,8 +33,8 @@ def _hubs(_, n):  # the shortest of orthogonal rows is the nearest to all others
     return X, Linear()
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-@pytest.mark.parametrize("make", [_grid, _far, _rows, _hubs])
+@each("name", LEARNERS)
+@each("make", [_grid, _far, _rows, _hubs])
 def test_the_nearest_are_the_nearest(name, make):
     """The lowest place on ties; also after a pickle, which leaves the groups out."""
     r = np.random.default_rng(0)

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from budgetron import Averaged, Gaussian, OneByOne, OnlineClassifier, Polynomial, fogd, nogd, ogd, rbp
 from budgetron._rows import Compressed
+from tests.helpers.cases import each
 from tests.helpers.members import bits, cases, data, estimator, fitted, make, scores, start
 
 CLASSES = {"binary": 2, "multiclass": 3, "regression": None}
@@ -35,8 +36,8 @@ def state(model):
     return {name: a.tobytes() for name, a in model.state().items()}
 
 
-@pytest.mark.parametrize(("task", "name"), cases())
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each(("task", "name"), cases())
+@each("dtype", [np.float64, np.float32])
 def test_the_model_is_the_estimators(task, name, dtype):
     """Every learner: steps through the handle give the model, and the scores, that the estimator has."""
     X, y = data(task)
@@ -50,7 +51,7 @@ def test_the_model_is_the_estimators(task, name, dtype):
     assert np.array_equal(one.score_one(X[3]), np.squeeze(scores(model, X[3:4])))
 
 
-@pytest.mark.parametrize(("task", "name"), cases())
+@each(("task", "name"), cases())
 def test_weights_are_those_of_a_batch(task, name):
     X, y = data(task)
     weights = np.random.default_rng(0).choice([0.0, 0.25, 1.0, 2.0], len(X))
@@ -61,7 +62,7 @@ def test_weights_are_those_of_a_batch(task, name):
     assert state(one) == state(batch)
 
 
-@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf, "2", None])
+@each("weight", [-1.0, np.nan, np.inf, "2", None])
 def test_bad_weights_change_nothing(weight):
     one = handle("binary")
     one.learn_one(np.ones(3), 1)
@@ -125,7 +126,7 @@ def test_threads():
 # ---- what is refused
 
 
-@pytest.mark.parametrize(
+@each(
     ("x", "got"),
     [
         (np.zeros(4), r"float64 of shape \(4,\)"),
@@ -147,8 +148,8 @@ def test_rows_that_are_none(x, got):
     assert state(one) == before
 
 
-@pytest.mark.parametrize("learner", ["rbp", "fogd", "nogd", "duol", "sgd"])
-@pytest.mark.parametrize(
+@each("learner", ["rbp", "fogd", "nogd", "duol", "sgd"])
+@each(
     ("value", "why"),
     [(np.nan, "x[1] is not finite"), (-np.inf, "x[1] is not finite"), (1e200, "overflows")],
 )
@@ -165,7 +166,7 @@ def test_numbers_that_are_none(learner, value, why):
         one.learn_one(np.ones(3), -1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("task", "bad", "why"),
     [
         ("binary", 0, "must be -1 or 1, got 0"),
@@ -197,7 +198,7 @@ def test_divergence():
     assert state(one) == before
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "why"),
     [
         ({"n_features": 0}, "OneByOne: n_features must be a whole number above 0, got 0"),
@@ -225,9 +226,7 @@ def test_no_learner():
 # ---- the estimators' short way
 
 
-@pytest.mark.parametrize(
-    ("task", "name"), [(task, name) for task, name in cases() if name in ("rbp", "bogd", "fogd")]
-)
+@each(("task", "name"), [(task, name) for task, name in cases() if name in ("rbp", "bogd", "fogd")])
 def test_the_short_way_is_the_long_one(task, name):
     """Arrays that skip scikit-learn's checks and lists that do not give the same model and predictions."""
     X, y = data(task)
@@ -247,7 +246,7 @@ def test_the_short_way_is_the_long_one(task, name):
     assert bits(short) == bits(long)
 
 
-@pytest.mark.parametrize("kind", [np.int64, np.int8, np.uint8, np.float64, np.bool_, np.str_])
+@each("kind", [np.int64, np.int8, np.uint8, np.float64, np.bool_, np.str_])
 def test_labels_of_every_kind(kind):
     """Labels of the kind of the classes take the short way, and mean the same."""
     X, y = data("binary")
@@ -302,8 +301,8 @@ def test_rows_that_need_checks():
     assert not OnlineClassifier()._needs_no_checks(row)
 
 
-@pytest.mark.parametrize("form", ["csr_matrix", "csr_array", "frame", "frame of two types"])
-@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@each("form", ["csr_matrix", "csr_array", "frame", "frame of two types"])
+@each("kind", [np.float64, np.float32])
 def test_the_short_way_of_matrices_and_frames(form, kind):
     """One row at a time, past scikit-learn's checks, is the same model as all rows through them."""
     X, y = data("binary")
@@ -415,11 +414,11 @@ def cost(call, rounds=20, calls=100):
     """
     least = {}
     for _ in range(rounds):
-        for each in (call, yardstick):
+        for timed in (call, yardstick):
             began = process_time()
             for _ in range(calls):
-                each()
-            least[each] = min(process_time() - began, least.get(each, np.inf))
+                timed()
+            least[timed] = min(process_time() - began, least.get(timed, np.inf))
     return 10 * least[call] / least[yardstick]
 
 
@@ -491,7 +490,7 @@ def test_lists_and_frames_learn_what_arrays_learn(whole):
     np.testing.assert_array_equal(framed.decision_function(frame), array.decision_function(X))
 
 
-@pytest.mark.parametrize(
+@each(
     ("x", "error"),
     [
         ([[1.0, "a", 2.0]], "could not convert string to float: 'a'"),

@@ -19,6 +19,7 @@ from budgetron import (
     load,
 )
 from budgetron.cli import main
+from tests.helpers.cases import each
 from tests.helpers.members import TASKS, data, estimator, same_state, start
 
 K = Gaussian(0.5)
@@ -90,8 +91,8 @@ def test_the_cap_holds_before_the_budget_is_full():
     assert np.abs(model.dual_coef_).min() < 0.1
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("algorithm", [forgetron, bogd])
+@each("task", TASKS)
+@each("algorithm", [forgetron, bogd])
 def test_saved_and_continued_is_the_same_as_in_one_piece(algorithm, task, path):
     X, y = data(task, 200)
     learner = algorithm(K, budget=10, reading="program")

@@ -25,6 +25,7 @@ from budgetron import (
     SquaredHinge,
     algorithms,
 )
+from tests.helpers.cases import each, pairs
 from tests.references import kernelized as reference
 from tests.references import step
 
@@ -140,17 +141,17 @@ CASES = [
 ]
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("kernel", ["gaussian", "laplacian", "polynomial"])
-@pytest.mark.parametrize(("name", "task", "settings"), CASES)
+@pairs
+@each("seed", [0, 1, 2])
+@each("kernel", ["gaussian", "laplacian", "polynomial"])
+@each(("name", "task", "settings"), CASES)
 def test_trajectories(name, task, settings, kernel, seed, long):
     X, y = stream(task, 500 if long else 200, seed)
     agree(name, task, kernel, settings, X, y)
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("loss", LOSSES)
+@each("task", TASKS)
+@each("loss", LOSSES)
 def test_every_loss(loss, task):
     native, plain = LOSSES[loss]
     if task == "regression" and native.of_margin:
@@ -165,7 +166,7 @@ def test_every_loss(loss, task):
     np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize(("name", "task", "settings"), CASES)
+@each(("name", "task", "settings"), CASES)
 def test_weights(name, task, settings):
     X, y = stream(task, 200, 4)
     weights = np.random.default_rng(4).choice([0.0, 0.5, 1.0, 2.0], 200)

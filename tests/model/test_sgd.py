@@ -38,6 +38,7 @@ from budgetron import (
 )
 from budgetron._tasks import Labels, Targets
 from budgetron.learners import Model
+from tests.helpers.cases import each, pairs
 from tests.helpers.members import filled
 from tests.model.test_reference import (
     KERNELS,
@@ -95,11 +96,11 @@ def test_every_algorithm_that_has_a_reference_follows_it(name, task, n):
     agree(task, getattr(algorithms, name)(kernel, **settings), model, X, y)
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("kernel", ["gaussian", "laplacian"])
+@pairs
+@each("seed", [0, 1, 2])
+@each("task", TASKS)
+@each("loss", LOSSES)
+@each("kernel", ["gaussian", "laplacian"])
 def test_avm_follows_the_reference(kernel, loss, task, seed, long):
     native, plain = LOSSES[loss]
     if task == "regression" and native.of_margin:
@@ -208,8 +209,8 @@ def scores_of(learner, task, X, y):
     return native_scores(task, learner, X, y)[0]
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("maintenance", ["remove", "nearest", "merge"])
+@each("task", TASKS)
+@each("maintenance", ["remove", "nearest", "merge"])
 def test_identities_of_budget_and_beta(maintenance, task):
     X, y = stream(task, 300, 7)
     kernel, kind = KERNELS["gaussian"][0], MAINTENANCES[maintenance]
@@ -351,8 +352,8 @@ def golden_section(m, L):
     return max(best)
 
 
-@pytest.mark.parametrize("m", [1e-6, 0.01, 0.2, 0.37, 0.49, 0.5])
-@pytest.mark.parametrize("L", [-1e-8, -0.01, -0.5, -1.9, -2.0, -2.1, -3.0, -10.0, -100.0])
+@each("m", [1e-6, 0.01, 0.2, 0.37, 0.49, 0.5])
+@each("L", [-1e-8, -0.01, -0.5, -1.9, -2.0, -2.1, -3.0, -10.0, -100.0])
 def test_the_best_merge_is_that_of_golden_section(m, L):
     h = _core.best_merge(m, L)
     value = m * np.exp(L * (1 - h) ** 2) + (1 - m) * np.exp(L * h**2)
@@ -430,8 +431,8 @@ def test_the_norm_stays_right_where_the_kernel_matrix_is_nearly_singular(dtype):
     assert kept == pytest.approx(norm2, rel=1e-3)
 
 
-@pytest.mark.parametrize("maintenance", MAINTENANCES)
-@pytest.mark.parametrize("loss", [Hinge(), Squared()], ids=repr)
+@each("maintenance", MAINTENANCES)
+@each("loss", [Hinge(), Squared()], ids=repr)
 def test_a_step_too_large_to_square_is_refused(maintenance, loss):
     X, y = stream("binary", 50, 0)
     learner = bsgd(Gaussian(0.5), budget=5, lam=1e-155, loss=loss, maintenance=MAINTENANCES[maintenance])
@@ -449,7 +450,7 @@ def test_no_ball_above_lam_1():
     assert "sgd.y_max" not in one.state()
 
 
-@pytest.mark.parametrize("maintenance", MAINTENANCES)
+@each("maintenance", MAINTENANCES)
 def test_duplicates_and_zero_rows_never_break_maintenance(maintenance):
     r = np.random.default_rng(0)
     X = r.integers(0, 2, (2000, 3)).astype(float)  # eight points only

@@ -30,6 +30,7 @@ from budgetron._tasks import Labels, Targets
 from budgetron.learners import Model
 from tests.features.test_kalman import TASKS, assert_close, covariance, fourier_and_inputs, trajectory
 from tests.helpers import members
+from tests.helpers.cases import each
 from tests.model.test_reference import TASKS as PLAIN_TASKS
 from tests.model.test_reference import native_scores, stream
 from tests.references import auto as reference
@@ -233,8 +234,8 @@ def test_a_useless_expert_loses_its_weight():
 # ---- calibration
 
 
-@pytest.mark.parametrize("task", ["binary", "multiclass"])
-@pytest.mark.parametrize("make", [rbp, bpa_p])
+@each("task", ["binary", "multiclass"])
+@each("make", [rbp, bpa_p])
 def test_any_learner_gets_probabilities(task, make):
     X, y = stream(task, 3000, 0)
     expert = make(Gaussian(GAMMA), budget=100)
@@ -328,8 +329,8 @@ def test_an_expert_that_refuses_a_row_abstains(task, order, weighted):
     assert members.same_state(rows, model)
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("row", [0, 1, 31, 32, 40])
+@each("task", TASKS)
+@each("row", [0, 1, 31, 32, 40])
 def test_a_row_that_all_experts_refuse_is_refused(task, row):
     X, y = with_huge_rows(task, [row])
     learner = Stacked(LINEAR, Mapped(Identity(scale=2.0, constant=False), Kalman(drift=0.1)))

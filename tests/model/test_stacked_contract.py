@@ -29,6 +29,7 @@ from budgetron import (
     rbp,
 )
 from tests.helpers import members
+from tests.helpers.cases import each
 from tests.helpers.refusals import refused
 from tests.model.test_stacked import FEATURES, LINEAR, weights_of
 from tests.model.test_stacked_maps import SHARING
@@ -43,9 +44,7 @@ LEARNERS = {
     "averaged": Stacked(Averaged(Mapped(FEATURES, OGD(0.1))), Mapped(Identity(), Kalman())),
     "standardised": Standardised(Stacked(rbp(Gaussian("1/d"), budget=9), Mapped(Identity(), Kalman()))),
 }
-each_learner = pytest.mark.parametrize(
-    ("name", "task"), [(name, task) for name in LEARNERS for task in members.TASKS]
-)
+each_learner = each(("name", "task"), [(name, task) for name in LEARNERS for task in members.TASKS])
 
 
 @each_learner
@@ -83,7 +82,7 @@ def test_saved_and_pickled_models_go_on(name, task, path):
             assert members.same_state(other.partial_fit(X[stop:], y[stop:]), again)
 
 
-@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+@each("learner", LEARNERS.values(), ids=LEARNERS)
 def test_descriptions_are_copied_and_printed(learner):
     copied = clone(OnlineClassifier(learner)).learner
     assert copied == learner
@@ -111,7 +110,7 @@ def test_experts_are_known_by_their_numbers():
     assert repr(Stacked(LINEAR, prior=0.7)) == f"Stacked({LINEAR!r}, prior=0.7)"
 
 
-@pytest.mark.parametrize("name", ["2__rule", "0__", "0", "rule", "x__y", "-1__rule"])
+@each("name", ["2__rule", "0__", "0", "rule", "x__y", "-1__rule"])
 def test_unknown_parameters_are_one_sentence(name):
     learner = Stacked(LINEAR, LINEAR)
     with refused("Stacked has no parameter", repr(name)):
@@ -119,7 +118,7 @@ def test_unknown_parameters_are_one_sentence(name):
     assert learner == Stacked(LINEAR, LINEAR)
 
 
-@pytest.mark.parametrize(
+@each(
     ("make", "message"),
     [
         (lambda: Stacked(), "Stacked: learners must hold at least one, got none."),
@@ -131,7 +130,7 @@ def test_unknown_parameters_are_one_sentence(name):
         (lambda: Stacked(LINEAR, drift=np.nan), "Stacked: drift must be a finite number"),
     ],
 )
-@pytest.mark.parametrize("estimator", [OnlineClassifier, OnlineRegressor])
+@each("estimator", [OnlineClassifier, OnlineRegressor])
 def test_bad_descriptions_are_one_sentence(estimator, make, message):
     with refused(message):
         estimator(make()).fit([[0.0], [1.0]], [0, 1])
@@ -148,7 +147,7 @@ FORGED = {
 }
 
 
-@pytest.mark.parametrize("name", FORGED)
+@each("name", FORGED)
 def test_forged_states_are_refused(name):
     X, y = members.data("binary", 30)
     model = OnlineClassifier(LEARNERS["experts"], random_state=0).fit(X, y)

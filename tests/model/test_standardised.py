@@ -30,6 +30,7 @@ from budgetron import (
 )
 from tests.features.test_kalman import TASKS, assert_close, trajectory
 from tests.helpers import members
+from tests.helpers.cases import each
 from tests.helpers.refusals import everything, refused
 from tests.model.test_reference import native_scores, stream
 from tests.references import auto as reference
@@ -98,10 +99,8 @@ def test_clipped_values(task, container, clip):
     assert np.abs([oracle.scaled(x) for x in X]).max() == clip
 
 
-@pytest.mark.parametrize(
-    ("unit", "mean"), [(1e5, 0.0), (1e-6, 0.0), (1e5, 3e7), (1e-6, 1e-3), (1.0, -50.0)]
-)
-@pytest.mark.parametrize("weighted", [False, True])
+@each(("unit", "mean"), [(1e5, 0.0), (1e-6, 0.0), (1e5, 3e7), (1e-6, 1e-3), (1.0, -50.0)])
+@each("weighted", [False, True])
 def test_targets_of_any_unit(unit, mean, weighted):
     X, y = raw("regression")
     compare("regression", X, mean + unit * y, weights_of(len(X)) if weighted else None, tolerance=1e-8)
@@ -195,8 +194,8 @@ def test_single_precision_is_close_to_double():
 # ---- dense rows for a model of sparse ones, and the other way round
 
 
-@pytest.mark.parametrize("first", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("task", TASKS)
+@each("first", [np.asarray, sparse.csr_array])
+@each("task", TASKS)
 def test_rows_of_the_other_kind_are_scaled_alike(first, task):
     X, y = raw(task, 200)
     second = sparse.csr_array if first is np.asarray else np.asarray
@@ -274,9 +273,9 @@ def test_any_cut_of_the_rows_is_the_same_model(name, kind, task, cuts):
     np.testing.assert_array_equal(members.scores(parts, X), members.scores(whole, X))
 
 
-@pytest.mark.parametrize("task", members.TASKS)
-@pytest.mark.parametrize("kind", CONTAINERS)
-@pytest.mark.parametrize("name", LEARNERS)
+@each("task", members.TASKS)
+@each("kind", CONTAINERS)
+@each("name", LEARNERS)
 def test_saved_and_pickled_models_go_on(name, kind, task, path):
     X, y = rows_of(kind, task)
     for stop in (1, 50):
@@ -296,8 +295,8 @@ def test_a_model_that_has_learned_nothing_is_saved(path):
     assert members.same_state(load(path).partial_fit(X, y), model.partial_fit(X, y))
 
 
-@pytest.mark.parametrize("kind", CONTAINERS)
-@pytest.mark.parametrize("refused_row", [0, 1, 13, 63, 64, 89])
+@each("kind", CONTAINERS)
+@each("refused_row", [0, 1, 13, 63, 64, 89])
 def test_a_refused_row_leaves_the_statistics_of_the_rows_before(kind, refused_row):
     X, y = rows_of(kind, "regression")
     weights = np.random.default_rng(0).choice([0.0, 1.0, 2.0], 90)
@@ -319,8 +318,8 @@ def test_a_refused_row_leaves_the_statistics_of_the_rows_before(kind, refused_ro
         assert members.same_state(model, expected.partial_fit(X[rest], y[rest]))
 
 
-@pytest.mark.parametrize("learner", [*LEARNERS.values(), auto(5), Stacked(*LEARNERS.values())], ids=repr)
-@pytest.mark.parametrize("estimator", [OnlineClassifier, OnlineRegressor])
+@each("learner", [*LEARNERS.values(), auto(5), Stacked(*LEARNERS.values())], ids=repr)
+@each("estimator", [OnlineClassifier, OnlineRegressor])
 def test_the_tag_says_that_nan_is_accepted(estimator, learner):
     assert get_tags(estimator(learner)).input_tags.allow_nan
     assert get_tags(estimator()).input_tags.allow_nan
@@ -341,8 +340,8 @@ def test_other_learners_refuse_nan(learner):
         assert everything(model) == before
 
 
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e200])
+@each("container", [np.asarray, sparse.csr_array])
+@each("value", [np.inf, -np.inf, 1e200])
 def test_infinity_and_values_that_are_too_large_are_refused(container, value):
     X, y = raw("binary", 20)
     model = OnlineClassifier(STANDARDISED).fit(container(with_missing(X)), y)
@@ -367,7 +366,7 @@ def test_missing_targets_and_labels_are_refused():
         OnlineClassifier(STANDARDISED).fit(X, np.where(np.isnan(y), np.nan, 1.0))
 
 
-@pytest.mark.parametrize(
+@each(
     ("learner", "message"),
     [
         (Standardised(KALMAN, clip=0), "Standardised: clip must be above 0"),
@@ -433,7 +432,7 @@ FORGED_NUMBERS = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "forge"),
     [*FORGED.items(), *FORGED_NUMBERS.items()],
 )

@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from budgetron import Gaussian, Laplacian, Linear, Merge, OnlineClassifier, rbp
+from tests.helpers.cases import each
 from tests.helpers.members import cases, estimator, make, parameters, same_state, scaling, scores, start
 
 WIDE = 3000
@@ -36,7 +37,7 @@ def pair(task, learner, X, y):
     return dense, csr
 
 
-@pytest.mark.parametrize(("task", "name"), [c for c in cases() if c[1] not in ("fogd", *scaling())])
+@each(("task", "name"), [c for c in cases() if c[1] not in ("fogd", *scaling())])
 def test_scores_are_those_of_dense_rows(task, name):
     X, y = stream(task)
     budget = {"budget": 30} if "budget" in parameters(name) else {}

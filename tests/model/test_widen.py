@@ -46,6 +46,7 @@ from budgetron import (
 from budgetron._tasks import Labels, Targets, Task
 from budgetron.learners import Learner, Model
 from tests.helpers import members
+from tests.helpers.cases import each
 
 KERNEL = Gaussian(0.5)
 INPUTS = Stack(Identity("1/sqrt(d)"), RandomFourier(Gaussian("4/d"), 5), Identity(constant=False))
@@ -86,9 +87,10 @@ def tasks() -> list[tuple[str, Learner]]:
 
 
 CASES = tasks()
-all_cases = members.for_all(CASES)
-labelled = members.for_all(
-    [(task, m) for task, m in CASES if task != "regression" and members._defined("multiclass", m)]
+all_cases = each(("task", "learner"), CASES)
+labelled = each(
+    ("task", "learner"),
+    [(task, m) for task, m in CASES if task != "regression" and members._defined("multiclass", m)],
 )
 LAYOUTS = ("dense", "csr", "wide")
 
@@ -143,8 +145,8 @@ def test_new_columns_change_no_score(task: str, learner: Learner) -> None:
             assert model.n_features == 11
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("name", ["bpa_nn", "forgetron", "projectron", "bduol"])
+@each("dtype", [np.float64, np.float32])
+@each("name", ["bpa_nn", "forgetron", "projectron", "bduol"])
 def test_new_columns_of_wide_rows_change_no_score(name: str, dtype: Any) -> None:
     X, y = rows("binary", features=3000)
     X = sparse.csr_array((X * (np.random.default_rng(0).random(X.shape) < 0.01)).astype(dtype))
@@ -328,7 +330,7 @@ def test_rows_of_the_old_width_are_refused() -> None:
         model.learn(X, y)
 
 
-@pytest.mark.parametrize("first", [[4, 2], [3, 3], [3, 0], [3, 1], [3], [3, 2, 2], [2**63, 2]])
+@each("first", [[4, 2], [3, 3], [3, 0], [3, 1], [3], [3, 2, 2], [2**63, 2]])
 def test_a_hostile_file(first: list[int]) -> None:
     X, y = rows("binary")
     model = learned("binary", members.make("rbp"), X, y)
@@ -348,9 +350,7 @@ def test_never_widened_has_the_fields_of_before() -> None:
     assert model.state()["widened.from"].tolist() == [3, 2]
 
 
-@pytest.mark.parametrize(
-    "features", [Identity(), INPUTS, HadamardFourier(KERNEL, 4), Nystrom(KERNEL, 8), SparseFourier(4)]
-)
+@each("features", [Identity(), INPUTS, HadamardFourier(KERNEL, 4), Nystrom(KERNEL, 8), SparseFourier(4)])
 def test_a_file_that_claims_many_columns_takes_no_memory(features: Any) -> None:
     X, y = rows("binary")
     model = learned("binary", Standardised(Mapped(features, Kalman())), X[:, :1].copy(), y)

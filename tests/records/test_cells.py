@@ -4,7 +4,6 @@ import datetime as dt
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from budgetron.records.cells import column_of_cells, meaning
 from budgetron.records.reading import from_arrow
 from budgetron.records.table import Column, Table, joined
 from budgetron.records.values import coded
+from tests.helpers.cases import each
 
 YEAR = dt.datetime(2024, 1, 1, tzinfo=dt.UTC).timestamp()
 
@@ -53,7 +53,7 @@ def one_by_one(cells):
     return joined(parts)
 
 
-@pytest.mark.parametrize(("cell", "value"), MEANINGS.items())
+@each(("cell", "value"), MEANINGS.items())
 def test_meanings(cell, value):
     assert meaning(cell) == value
     assert read([cell]) == one_by_one([cell])

@@ -17,6 +17,7 @@ from budgetron.records.encoding import BLOCK, LONGEST
 from budgetron.records.reading import from_dicts
 from budgetron.records.table import joined
 from budgetron.records.values import RefusedValueError
+from tests.helpers.cases import each
 from tests.records.strategies import cuts, pieces, records
 
 encoders = st.builds(
@@ -154,7 +155,7 @@ def test_slots():
     assert encoding.describe() == "7 columns: 3 of numbers, 2 of times, 2 indicators of 1 column."
 
 
-@pytest.mark.parametrize(
+@each(
     ("part", "moment", "place"),
     [
         ("day", "2024-05-01T12:00", 0.5),
@@ -264,7 +265,7 @@ def test_a_copy_grows_separately():
     assert encoding.encode_one({"b": "y"}, grow=False).tolist()[1:] == [0.0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("encoder", "message"),
     [
         (Encoder(most_columns=32), "most_columns must be above 32, got 32"),
@@ -310,7 +311,7 @@ def forged():
     yield json.loads(good) | {"columns": json.loads(good)["columns"] * 100}
 
 
-@pytest.mark.parametrize("state", [*forged()])
+@each("state", [*forged()])
 def test_forged_states_are_refused(state):
     encoding = Encoder(most_values=2, time_parts=("day",)).build()
     encoding.encode_one({"a": 1})

@@ -27,6 +27,7 @@ from budgetron.records.reading import (
 )
 from budgetron.records.table import Table
 from budgetron.records.values import RefusedValueError
+from tests.helpers.cases import each
 from tests.records.strategies import records
 
 ZONE = dt.timezone(dt.timedelta(hours=2))
@@ -43,7 +44,7 @@ def value_of(value):
     return record.get("c")
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "normal"),
     [
         (1, 1.0),
@@ -94,7 +95,7 @@ def test_values(value, normal):
     assert [*from_dicts([{"c": "text"}, {"c": value}]).records()][1].get("c") == normal
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "got"),
     [
         ([1], "a list"),
@@ -116,7 +117,7 @@ def test_other_values_are_refused_by_column_and_row(value, got):
         assert (caught.value.column, caught.value.row) == ("tags", 3)
 
 
-@pytest.mark.parametrize("value", [10**400, -(10**400), Decimal("1e400"), Fraction(10**400)])
+@each("value", [10**400, -(10**400), Decimal("1e400"), Fraction(10**400)])
 def test_numbers_that_no_double_holds_are_refused(value):
     for rows in ([{"n": 1}, {"n": value}], [{"n": 1}, {"n": value}, {"n": None}]):
         with pytest.raises(RefusedValueError, match=r"column 'n', row 1: expected a number that a double"):
@@ -164,9 +165,7 @@ ROWS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "make", [pd.DataFrame, pl.DataFrame, pa.Table.from_pylist, pa.RecordBatch.from_pylist]
-)
+@each("make", [pd.DataFrame, pl.DataFrame, pa.Table.from_pylist, pa.RecordBatch.from_pylist])
 def test_frames_give_the_table_of_their_records(make):
     assert to_table(make(ROWS)) == from_dicts(ROWS)
     assert to_table(make(ROWS[:2])[:1]) == from_dicts(ROWS[:1])
@@ -195,7 +194,7 @@ def test_frames_of_any_values(rows):
     assert to_table(pa.table(dict(coded))) == table
 
 
-@pytest.mark.parametrize(
+@each(
     "series",
     [
         pd.Series(["a", None, "b"], dtype="category"),
@@ -222,7 +221,7 @@ def test_texts_of_every_kind(series):
     assert to_table(frame_of(series)) == from_dicts([{"c": "a"}, {}, {"c": "b"}])
 
 
-@pytest.mark.parametrize(
+@each(
     "series",
     [
         pd.Series([1, None, 3], dtype="Int64"),
@@ -264,7 +263,7 @@ def test_categories_are_texts():
 DAYS = [dt.datetime(2024, 5, 1), None, dt.datetime(1950, 1, 1)]
 
 
-@pytest.mark.parametrize(
+@each(
     "series",
     [
         *(pd.Series(DAYS).astype(f"datetime64[{unit}]") for unit in ("s", "ms", "us", "ns")),
@@ -293,7 +292,7 @@ def frame_of(series):
     return pl.DataFrame({"c": series}) if isinstance(series, pl.Series) else pa.table({"c": series})
 
 
-@pytest.mark.parametrize(
+@each(
     ("frame", "got"),
     [
         (pa.table({"c": [None, [1]]}), "a list"),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from budgetron.records.reading import from_dicts
 from budgetron.records.table import Table, joined
+from tests.helpers.cases import each
 from tests.records.strategies import cuts, pieces, records
 
 RECORDS = [
@@ -71,7 +72,7 @@ def test_equality_sees_every_kind_of_difference():
     assert table != "table"
 
 
-@pytest.mark.parametrize("index", [3, [[0]], [0.5], "a"])
+@each("index", [3, [[0]], [0.5], "a"])
 def test_other_indices_are_refused(index):
     with pytest.raises(TypeError, match="a slice or an array of row numbers"):
         from_dicts(RECORDS)[index]
@@ -107,7 +108,7 @@ def damaged():
     yield {**good, "dates": np.ones_like(good["dates"])}, "inconsistent"
 
 
-@pytest.mark.parametrize(("arrays", "message"), [*damaged()])
+@each(("arrays", "message"), [*damaged()])
 def test_damaged_files_are_refused(arrays, message):
     with pytest.raises(ValueError, match=message):
         Table.from_arrays(arrays)

@@ -80,7 +80,7 @@ def nothing(_K: Array, _y: Array, g: Array, _C: float, _j: int) -> Array:
 def target(K: Array, y: Array, g: Array, j: int) -> tuple[list[int], Array, Array]:
     """The others V and the Q and q with which Eq. 8 is b'Qb - 2 q'b + constant."""
     V = [i for i in range(len(g)) if i != j]
-    return V, np.outer(y[V], y[V]) * K[np.ix_(V, V)], g[j] * y[j] * y[V] * K[V, j]
+    return V, np.outer(y[V], y[V]) * K[V][:, V], g[j] * y[j] * y[V] * K[V, j]
 
 
 def box_qp(Q: Array, q: Array, low: Array, high: Array) -> Array:
@@ -94,7 +94,7 @@ def box_qp(Q: Array, q: Array, low: Array, high: Array) -> Array:
     free = (low < b) & (b < high)
     for _ in range(100 * len(q)):
         to = b.copy()
-        to[free] = solve(Q[np.ix_(free, free)], q[free] - Q[np.ix_(free, ~free)] @ b[~free])
+        to[free] = solve(Q[free][:, free], q[free] - Q[free][:, ~free] @ b[~free])
         bound = np.where(to > b, high, low)
         out = free & ((to < low) | (to > high))
         if out.any():

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-Kernel = Callable[[Array, Array], Array]  # (one vector or rows of vectors, a vector) -> value(s)
+Kernel = Callable[[Array, Array], Array]  # of vectors, or of arrays of them as NumPy broadcasts them
 
 TINY = 1e-10  # relative: below it a squared distance, determinant or eigenvalue is taken for zero
 SMALL = 1e-6  # the same for budgets that both add and remove what they project on
@@ -36,17 +36,17 @@ def laplacian(gamma: float) -> Kernel:
 
 def polynomial(gamma: float, coef0: float, degree: int) -> Kernel:
     """k(x, z) = (gamma x'z + coef0)^degree."""
-    return lambda x, z: np.asarray((gamma * (x @ z) + coef0) ** degree)
+    return lambda x, z: np.asarray((gamma * (x * z).sum(-1) + coef0) ** degree)
 
 
 def linear() -> Kernel:
     """k(x, z) = x'z."""
-    return lambda x, z: np.asarray(x @ z)
+    return lambda x, z: np.asarray((x * z).sum(-1))
 
 
 def sigmoid(gamma: float, coef0: float) -> Kernel:
     """k(x, z) = tanh(gamma x'z + coef0)."""
-    return lambda x, z: np.asarray(np.tanh(gamma * (x @ z) + coef0))
+    return lambda x, z: np.asarray(np.tanh(gamma * (x * z).sum(-1) + coef0))
 
 
 # ---- losses
@@ -300,4 +300,4 @@ def solve(K: Array, b: Array) -> Array:
 def gram(kernel: Kernel, S: list[Array]) -> Array:
     """K_ij = k(s_i, s_j)."""
     rows = np.array(S)
-    return np.array([kernel(rows, s) for s in S]).reshape(len(S), len(S))
+    return kernel(rows[:, None], rows) if len(S) else np.zeros((0, 0))

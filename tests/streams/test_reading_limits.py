@@ -14,6 +14,7 @@ from budgetron import streams
 from budgetron._text import printable, shown
 from budgetron.streams import DataError
 from tests.helpers import forked
+from tests.helpers.cases import each
 from tests.helpers.command import called, written
 from tests.helpers.stream_rows import PACK
 
@@ -97,8 +98,8 @@ def test_rows_of_any_length_come_in_blocks_as_asked():
 # ---- packed
 
 
-@pytest.mark.parametrize("pack", [p for p in PACK if p != "plain"])
-@pytest.mark.parametrize("garbage", [b"garbage", b"\0\0\0\0x", b"\n"])
+@each("pack", [p for p in PACK if p != "plain"])
+@each("garbage", [b"garbage", b"\0\0\0\0x", b"\n"])
 def test_other_bytes_behind_packed_rows_are_refused(pack, garbage):
     seen = []
     stream = streams.from_svmlight(io.BytesIO(PACK[pack](ROWS) + garbage), rows=5)
@@ -107,7 +108,7 @@ def test_other_bytes_behind_packed_rows_are_refused(pack, garbage):
     assert sum(seen) == 10  # what came before is not lost
 
 
-@pytest.mark.parametrize("pack", [p for p in PACK if p != "plain"])
+@each("pack", [p for p in PACK if p != "plain"])
 def test_packed_files_may_be_joined_and_padded(pack):
     packed = PACK[pack]
     assert count(streams.from_svmlight(io.BytesIO(packed(ROWS) + packed(ROWS)))) == 20
@@ -139,7 +140,7 @@ def plain(text):
     return all(c.isprintable() for c in text.rstrip("\n").replace("\n", " "))
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         f"{ESCAPE}a,b\n1,2\n",

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from budgetron import Gaussian, OnlineClassifier, bpa_nn, streams
 from budgetron.streams import Block, DataError, EncodeLabels, MinMax, ShuffleBuffer, Standardise
+from tests.helpers.cases import each
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 5)) * [1, 10, 1e-3, 1e4, 0] + [0, 5, 0, -1e6, 3]
@@ -60,9 +61,9 @@ def test_any_cutting_gives_the_same_rows_bit_for_bit(name, kind):
     check()
 
 
-@pytest.mark.parametrize("name", STEPS)
-@pytest.mark.parametrize("kind", ROWS)
-@pytest.mark.parametrize("cut", [0, 1, 5, 7, 8, 31, 60])
+@each("name", STEPS)
+@each("kind", ROWS)
+@each("cut", [0, 1, 5, 7, 8, 31, 60])
 def test_a_restored_step_goes_on_as_if_nothing_had_happened(name, kind, cut):
     rows = ROWS[kind]
     first, second, through = STEPS[name](), STEPS[name](), STEPS[name]()
@@ -124,8 +125,8 @@ def test_minmax_is_by_the_rows_before():
     np.testing.assert_array_equal(out(MinMax(), SPARSE)[0], expected)
 
 
-@pytest.mark.parametrize("step", [Standardise, MinMax])
-@pytest.mark.parametrize("rows", [X, SPARSE], ids=["dense", "sparse"])
+@each("step", [Standardise, MinMax])
+@each("rows", [X, SPARSE], ids=["dense", "sparse"])
 def test_transform_learns_nothing(step, rows):
     scaling = step()
     with pytest.raises(ValueError, match="transform needs statistics: call learn_transform first"):
@@ -189,7 +190,7 @@ def test_labels_in_the_order_of_their_appearance():
     assert codes[0].dtype == np.int64
 
 
-@pytest.mark.parametrize("labels", [[3, 1, 3], [2.5, -1.0, 2.5], ["x", "y", "x"], [True, False, True]])
+@each("labels", [[3, 1, 3], [2.5, -1.0, 2.5], ["x", "y", "x"], [True, False, True]])
 def test_labels_of_every_kind(labels):
     for y in (np.array(labels), np.array(labels, dtype=object)):
         encode = EncodeLabels()

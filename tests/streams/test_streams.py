@@ -13,6 +13,7 @@ from scipy import sparse
 
 from budgetron import streams
 from budgetron.streams import DataError
+from tests.helpers.cases import each
 from tests.helpers.stream_rows import (
     PACK,
     TEXT,
@@ -51,8 +52,8 @@ def opened(kind, folder, **more):
 KINDS = ["dense", "csr", "svmlight", "csv", "parquet"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("rows", [1, 7, 50, 1000])
+@each("kind", KINDS)
+@each("rows", [1, 7, 50, 1000])
 def test_every_source_gives_all_rows_in_blocks(kind, rows, tmp_path):
     stream = opened(kind, tmp_path, rows=rows)
     assert stream.n_features == 4
@@ -78,7 +79,7 @@ def test_every_source_skips(kind, tmp_path):
     assert_rows(stream)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_rows_in_a_block_are_checked(kind, tmp_path):
     with pytest.raises(ValueError, match="rows must be a whole number above 0, got 0"):
         opened(kind, tmp_path, rows=0)
@@ -92,21 +93,21 @@ def test_arrays_are_checked():
     assert [b.y for b in streams.from_arrays(X, rows=30)] == [None, None]
 
 
-@pytest.mark.parametrize("pack", PACK)
-@pytest.mark.parametrize("name", ["rows", "rows.gz"])
+@each("pack", PACK)
+@each("name", ["rows", "rows.gz"])
 def test_packed_files_are_known_by_content(pack, name, tmp_path):
     (tmp_path / name).write_bytes(PACK[pack](TEXT))
     assert_rows(streams.from_svmlight(tmp_path / name))
     assert_rows(streams.from_svmlight(io.BytesIO(PACK[pack](TEXT))))
 
 
-@pytest.mark.parametrize("pack", PACK)
+@each("pack", PACK)
 def test_packed_files_in_several_parts(pack):
     cut = TEXT.index(b"\n", 300) - 3
     assert_rows(streams.from_svmlight(io.BytesIO(PACK[pack](TEXT[:cut]) + PACK[pack](TEXT[cut:]))))
 
 
-@pytest.mark.parametrize("pack", [p for p in PACK if p != "plain"])
+@each("pack", [p for p in PACK if p != "plain"])
 def test_packed_files_cut_off(pack):
     """A truncated file gives only rows that are in it, and then an error."""
     text = TEXT * 200
@@ -123,7 +124,7 @@ def test_packed_files_cut_off(pack):
         assert got > 0
 
 
-@pytest.mark.parametrize("pack", [p for p in PACK if p != "plain"])
+@each("pack", [p for p in PACK if p != "plain"])
 def test_damaged_files(pack):
     packed = bytearray(PACK[pack](TEXT * 20))
     packed[len(packed) // 2 :] = bytes(255 - b for b in packed[len(packed) // 2 :])
@@ -142,8 +143,8 @@ def test_zstandard_needs_its_package(monkeypatch):
         list(streams.from_svmlight(io.BytesIO(packed)))
 
 
-@pytest.mark.parametrize("pack", PACK)
-@pytest.mark.parametrize("step", [1, 4096])
+@each("pack", PACK)
+@each("step", [1, 4096])
 def test_pipes(pack, step):
     with piped(PACK[pack](TEXT), step) as file:
         stream = streams.from_svmlight(file, n_features=4, rows=9)

@@ -16,6 +16,7 @@ from sklearn.datasets import load_svmlight_file
 from budgetron import _core
 from budgetron.streams import DataError, from_svmlight
 from fuzz import svmlight as fuzz
+from tests.helpers.cases import each
 from tests.helpers.data_sets import FOLDER
 
 FILES = sorted(FOLDER.glob("*.svm.xz"))
@@ -121,7 +122,7 @@ def test_platforms_without_from_chars_read_the_same_numbers(sign, whole, point, 
     assert repr(_core.decimal(text, True)) == repr(_core.decimal(text, False))
 
 
-@pytest.mark.parametrize("text", HARD, ids=lambda text: text[:25])
+@each("text", HARD, ids=lambda text: text[:25])
 def test_platforms_without_from_chars_read_the_same_hard_numbers(text):
     assert (
         repr(_core.decimal(text.encode(), True))
@@ -130,14 +131,12 @@ def test_platforms_without_from_chars_read_the_same_hard_numbers(text):
     )
 
 
-@pytest.mark.parametrize(
-    "text", ["1e309", "-1" + "0" * 400, "", ".", "+", "e5", "1x", "nan", "0x10", "1,5"]
-)
+@each("text", ["1e309", "-1" + "0" * 400, "", ".", "+", "e5", "1x", "nan", "0x10", "1,5"])
 def test_platforms_without_from_chars_refuse_the_same_texts(text):
     assert _core.decimal(text.encode(), True) is _core.decimal(text.encode(), False) is None
 
 
-@pytest.mark.parametrize("text", HARD, ids=lambda text: text[:25])
+@each("text", HARD, ids=lambda text: text[:25])
 def test_hard_numbers(text):
     got, problem = rows(f"{text} 1:{text}\n".encode(), piece=1000)
     assert problem is None
@@ -183,8 +182,8 @@ BAD = [  # text, line, column, expected, got
 ]
 
 
-@pytest.mark.parametrize(("text", "line", "column", "expected", "got"), BAD)
-@pytest.mark.parametrize("before", [b"", b"2 5:1\r\n# ok\n"])
+@each(("text", "line", "column", "expected", "got"), BAD)
+@each("before", [b"", b"2 5:1\r\n# ok\n"])
 def test_the_first_bad_token_is_reported(before, text, line, column, expected, got):
     line += before.count(b"\n")
     blocks, seen = from_svmlight(io.BytesIO(before + text + b"7 1:1\n"), rows=1), []

@@ -9,6 +9,7 @@ import pytest
 
 from budgetron import streams
 from budgetron.streams import DataError
+from tests.helpers.cases import each
 from tests.helpers.stream_rows import (
     PACK,
     TEXT,
@@ -22,7 +23,7 @@ from tests.helpers.stream_rows import (
 )
 
 
-@pytest.mark.parametrize("pack", PACK)
+@each("pack", PACK)
 def test_csv_packed_and_piped(pack):
     pytest.importorskip("pyarrow")
     assert_rows(streams.table(io.BytesIO(PACK[pack](csv_text())), target="label"))
@@ -43,7 +44,7 @@ def test_csv_with_other_marks_and_chosen_columns():
     assert block.y is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "sentence"),
     [
         (b"a,y\n1,1\n2,\n", r"stream, line 3: column 'y': expected a label, got a missing value\.$"),
