@@ -1,10 +1,11 @@
 """Many small cases in one test: pytest's own work for an item takes longer than most of them.
 
 `each` is written as ``pytest.mark.parametrize`` is, also several times above one test. Every case is run,
-and every one that fails is named.
+and every one that fails is named. ``pytest --case NAME`` runs the cases whose names contain NAME.
 """
 
 import inspect
+import os
 from functools import wraps
 
 import pytest
@@ -91,6 +92,10 @@ def _looped(test, cases, parameter=None):
         own = cases if parameter is None else fixtures.pop(parameter)
         failed, skipped = [], []
         assert own, "there is no case."
+        if part := os.environ.get("BUDGETRON_TEST_CASE"):
+            own = [(name, values) for name, values in own if part in name]
+            if not own:
+                pytest.skip(f"no case is called {part}")
         for number, (name, values) in enumerate(own):
             try:
                 _fresh(test, fixtures, values, number)

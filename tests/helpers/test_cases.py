@@ -26,6 +26,21 @@ def test_every_failing_case_is_named_and_the_others_run():
     assert caught.value.exceptions[0].__notes__ == ["in the case 2-first"]
 
 
+def test_one_case_by_its_name(monkeypatch):
+    ran = []
+
+    @each("a", ["red", "green", "reddish"])
+    def test(a):
+        ran.append(a)
+
+    monkeypatch.setenv("BUDGETRON_TEST_CASE", "red")
+    test()
+    assert ran == ["red", "reddish"]
+    monkeypatch.setenv("BUDGETRON_TEST_CASE", "blue")
+    with pytest.raises(pytest.skip.Exception, match="no case is called blue"):
+        test()
+
+
 def test_skipped_only_if_all_are():
     @each("a", [1, 2])
     def test(a, least):
