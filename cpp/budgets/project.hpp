@@ -196,10 +196,11 @@ class ProjectLowRank final : public Budget {
     if (io.restoring()) restore(all);
   }
   bool is_consistent(std::size_t n) const override {
-    if (!whole_ || rested_ > seldom) return false;
+    if (!whole_ || rested_ > seldom || (in_coordinates() && w_.empty() && !D_.empty())) return false;
     if (cut_ == 0) return n <= budget_ && V_.empty() && D_.empty() && rested_ == seldom;
     return cut_ == 1 && n == budget_ && D_.size() <= rank_ && V_.size() == n * D_.size();
   }
+  bool has_outputs(std::size_t outputs) const override { return w_.empty() || w_.size() == outputs; }
   bool solves() const override { return true; }
   bool support_is_final() const override { return cut_ == 1; }
 

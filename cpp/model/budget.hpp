@@ -20,6 +20,8 @@ class Budget : public Part {
   // makes the coefficients those of f, and changes nothing else.
   virtual bool scores(const Expansion&, const KernelRow&, std::span<double>) const { return false; }
   virtual void settle(Expansion&) {}
+  // Whether what it keeps of f is for this many outputs.
+  virtual bool has_outputs(std::size_t) const { return true; }
   // f has more outputs than before (widen_outputs in tasks.hpp).
   virtual void widen(std::size_t /*outputs*/) {}
   // All coefficients were multiplied by the factor, outside of `insert`.

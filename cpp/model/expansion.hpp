@@ -30,7 +30,7 @@ struct KernelBlock {
   static constexpr std::size_t most_rows = 24;
   std::size_t rows = 0, stride = 0;
   std::vector<double> K;  // rows x stride
-  std::vector<double> Z;  // coordinates x (last - first), of the rows first .. last
+  std::vector<double> Z;  // (last - first) x coordinates, of the rows first .. last
   std::size_t first = 0, last = 0;
 };
 

@@ -64,7 +64,8 @@ class Kernelized final : public ExpansionLearner {
   }
 
   bool is_consistent(std::size_t n) const override {
-    return f_.is_consistent(n) && rule_->is_consistent(n) && budget_->is_consistent(n);
+    return f_.is_consistent(n) && rule_->is_consistent(n) && budget_->is_consistent(n) &&
+           budget_->has_outputs(f_.outputs());
   }
 
   void settle() const override {

@@ -33,7 +33,7 @@ class Guard {
     readers_.lock_shared();
   }
   void unlock_shared() { readers_.unlock_shared(); }
-  // Readers that write what they have in common take turns with this one.
+  // Held by a reader while it writes what readers share.
   std::mutex& among_readers() { return among_readers_; }
   // Resets the lock in a forked process, where the threads that held it no longer exist.
   void renew() { new (this) Guard; }
@@ -69,14 +69,19 @@ class Learner : public Part {
   virtual void deviations(const Rows&, std::span<double>) const {}
   // Whether rows may have NaN for a missing value.
   virtual bool accepts_missing() const { return false; }
-  Guard& guard() const { return guard_; }
+  Guard& guard() const { return *guard_; }
+  // Learners inside of another have its guard, because their parts can be read by themselves.
+  virtual void set_guard(std::shared_ptr<Guard> guard) { guard_ = std::move(guard); }
   // The number of rows that `run` has done since the learner was built.
   std::atomic<Counter> rows_done = 0;
   // The number of columns that the learner was widened to; 0 if it was not.
   std::size_t widened_to = 0;
 
+ protected:
+  const std::shared_ptr<Guard>& shared_guard() const { return guard_; }
+
  private:
-  mutable Guard guard_;
+  std::shared_ptr<Guard> guard_ = std::make_shared<Guard>();
 };
 
 // A learner whose f is a kernel expansion. It iterates over the rows; `learn` is the step of one row.

@@ -27,6 +27,12 @@ class Scaled final : public Learner {
   Scaled(std::shared_ptr<Learner> learner, std::size_t columns, double clip, bool targets)
       : learner_(std::move(learner)), columns_(columns), clip_(clip) {
     if (targets) target_.emplace();
+    learner_->set_guard(shared_guard());
+  }
+
+  void set_guard(std::shared_ptr<Guard> guard) override {
+    learner_->set_guard(guard);
+    Learner::set_guard(std::move(guard));
   }
 
   void begin() override { learner_->begin(); }

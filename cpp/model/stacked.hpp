@@ -27,6 +27,10 @@ namespace budgetron {
 
 class Stacked : public Learner {
  public:
+  void set_guard(std::shared_ptr<Guard> guard) final {
+    for (const auto& expert : experts_) expert->set_guard(guard);
+    Learner::set_guard(std::move(guard));
+  }
   std::size_t outputs() const final { return outputs_; }
   std::size_t size() const final {
     std::size_t sum = 0;
@@ -113,6 +117,7 @@ class Stacked : public Learner {
         w_(weights_needed_),
         losses_(experts_.size()) {
     std::fill_n(w_.begin(), experts_.size(), 1 / static_cast<double>(experts_.size()));
+    for (const auto& expert : experts_) expert->set_guard(shared_guard());
   }
 
   // The logits or predictions l (experts x outputs) of row i, from the scores F of the experts on n rows.

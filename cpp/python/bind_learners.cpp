@@ -118,7 +118,9 @@ bool learn_row(Learner& learner, std::span<const T> x, double y, const Writable1
   check_columns(learner, x.size());
   const Rows row(DenseRows<T>{x.data(), 1, x.size()});
   const std::span<const double> weights(&weight, weight == 1.0 ? 0 : 1);
-  return learner.run(row, {&y, 1}, weights, {out, scores.size()}) == 1;
+  const std::size_t done = learner.run(row, {&y, 1}, weights, {out, scores.size()});
+  learner.rows_done += done;
+  return done == 1;
 }
 
 template <class T>

@@ -125,10 +125,10 @@ class Averaged(Learner):
     is the classical online-to-batch conversion, which Orabona et al. 2008 recommend; averaging the last
     share is the output of Le et al. 2016, Algorithm 3.
 
-    A round costs one addition per support vector. The average is exact if no support vector is ever
-    removed (unbounded learners, :class:`~budgetron.Project`, :class:`~budgetron.Stop`). If a budget
-    removes one, its coefficient in the average is treated as the one in f: added to others, projected,
-    merged or dropped. So the average stays within the budget as well.
+    A round costs one addition per support vector; with ``nogd``, a step also costs O(rank * budget). The
+    average is exact if no support vector is ever removed (unbounded learners, :class:`~budgetron.Project`,
+    :class:`~budgetron.Stop`). If a budget removes one, its coefficient in the average is treated as the one
+    in f: added to others, projected, merged or dropped. So the average stays within the budget as well.
 
     Parameters
     ----------
@@ -237,11 +237,18 @@ class Model:
     def learn_row(self, x: Floats, y: float) -> Floats | None:
         """Learn one row with little overhead; the scores before, as an array of one row.
 
-        Returns None, with nothing changed, if the row is refused.
+        Returns None, with nothing changed, if the row is refused. An interrupt has the attributes that
+        `learn` gives it.
         """
         native, row = self._native, self._as_row(x)
         scores = np.empty((1, native.outputs))
-        return scores if native.learn_one(row, y, scores[0]) else None
+        before = native.rows_done
+        try:
+            return scores if native.learn_one(row, y, scores[0]) else None
+        except BaseException as error:
+            learned = native.rows_done - before
+            error.rows_learned, error.scores = learned, scores[:learned]  # type: ignore[attr-defined]
+            raise
 
     def scores_of_row(self, x: Floats) -> Floats | None:
         """The scores of one row, with little overhead; None if one is not finite or x too large."""

@@ -176,6 +176,34 @@ def test_diverging_row():
     assert same_state(model, untouched)
 
 
+@pytest.mark.parametrize("learned", [0, 1])
+def test_interrupt(monkeypatch, learned):
+    """An interrupt says whether the row was learned, and keeps its score."""
+    model, untouched = classifier(), classifier()
+    native = model._model._native
+
+    class Interrupted:
+        def __getattr__(self, name):
+            return getattr(native, name)
+
+        def learn_one(self, *row):
+            if learned:
+                native.learn_one(*row)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(model._model, "_native", Interrupted())
+    with pytest.raises(KeyboardInterrupt) as caught:
+        model.partial_fit(X[:1], LABELS[:1])
+    monkeypatch.undo()
+    assert caught.value.rows_learned == learned
+    assert len(caught.value.pieces) == learned
+    if learned:
+        [piece] = caught.value.pieces
+        assert piece.scores.tobytes() == untouched._model.scores(X[:1]).tobytes()
+        untouched.partial_fit(X[:1], LABELS[:1])
+    assert same_state(model, untouched)
+
+
 def calls(run, rows):
     profile = cProfile.Profile()
     profile.runcall(run)

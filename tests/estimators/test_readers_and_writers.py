@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 from budgetron import (
+    Averaged,
     Gaussian,
+    OnlineClassifier,
+    Ranged,
+    Standardised,
+    auto,
+    fogd,
+    nogd,
+    perceptron,
 )
 from tests.helpers.members import (
     TASKS,
@@ -48,6 +56,41 @@ def test_readers_beside_a_writer(task):
         for done in [pool.submit(teach), *(pool.submit(ask) for _ in range(4))]:
             done.result(timeout=300)
     assert same_state(model, alone.partial_fit(X[10:], y[10:]))
+
+
+INSIDE = {
+    "perceptron": (Standardised(perceptron(Gaussian(1.0))), ("dual_coef_", "support_vectors_")),
+    "average of nogd": (
+        Averaged(Standardised(nogd(Gaussian(0.3), budget=60, rank=30))),
+        ("dual_coef_", "support_vectors_"),
+    ),
+    "ranged nogd": (Ranged(nogd(Gaussian(0.3), budget=60, rank=30)), ("dual_coef_", "support_vectors_")),
+    "fogd": (Standardised(fogd(Gaussian(0.3), components=30)), ("coef_",)),
+    "auto": (auto(size=10), ("expert_weights_", "expert_losses_")),
+}
+
+
+@pytest.mark.parametrize(("learner", "attributes"), INSIDE.values(), ids=INSIDE)
+def test_readers_of_a_learner_inside(learner, attributes):
+    """What belongs to a learner inside of another is read under the lock of the outer one."""
+    X, y = data("binary", 4000)
+    model, alone = (OnlineClassifier(learner, random_state=0).partial_fit(X[:50], y[:50]) for _ in range(2))
+    taught = threading.Event()
+
+    def read():
+        while not taught.is_set():
+            for attribute in attributes:
+                assert np.isfinite(getattr(model, attribute)).all()
+
+    with ThreadPoolExecutor(2) as pool:
+        readers = [pool.submit(read) for _ in range(2)]
+        try:
+            model.partial_fit(X[50:], y[50:])
+        finally:
+            taught.set()
+        for reader in readers:
+            reader.result(timeout=300)
+    assert same_state(model, alone.partial_fit(X[50:], y[50:]))
 
 
 @pytest.mark.timing

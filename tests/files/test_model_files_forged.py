@@ -379,6 +379,8 @@ def changed(value):
         ("nogd", {"low_rank__D": []}),
         ("nogd", {"low_rank__V": lambda a: a[1:]}),
         ("nogd", {"low_rank__weights": lambda a: a[1:]}),
+        ("nogd", {"low_rank__weights": lambda a: np.concatenate([a, a])}),
+        ("nogd", {"low_rank__weights": [], "low_rank__rested": [0]}),
         ("nogd", {"low_rank__rested": [5]}),
         ("bduol", {"dual__y": at(0, 0.0)}),
         ("bduol", {"dual__C": at(0, -1.0)}),

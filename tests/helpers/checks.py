@@ -6,7 +6,7 @@ from sklearn.utils.estimator_checks import check_estimator
 def checked(estimator, expected_failures=None):
     """Run every check. Those that are expected to fail must fail, and no other may.
 
-    As items of their own, as ``parametrize_with_checks`` makes them, a check takes less time than pytest.
+    All are one test: pytest's own work for an item would take longer than a check.
     """
     expected = expected_failures or {}
     done = check_estimator(estimator, expected_failed_checks=expected, on_skip=None, on_fail=None)

@@ -273,9 +273,15 @@ class Online(BaseEstimator):  # type: ignore[misc]
         row = self._plain_row(rows, named)
         number = None if row is None else self._core_number(y)
         if row is not None and number is not None:
-            scores = self._model.learn_row(row, number)
+            known = self._n_labels()
+            try:
+                scores = self._model.learn_row(row, number)
+            except BaseException as error:
+                scored: Any = getattr(error, "scores", ())
+                error.pieces = [Scored(scored, known)] if len(scored) else []  # type: ignore[attr-defined]
+                raise
             if scores is not None:
-                return [Scored(scores, self._n_labels())]
+                return [Scored(scores, known)]
         if not self._needs_no_checks(rows, named=named):
             return None
         labels = self._labels_without_checks(y, rows.shape[0])
@@ -486,7 +492,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
     def _plain_row(self, X: Any, named: bool) -> npt.NDArray[Any] | None:
         """The row of an array of one row that needs no checks but those of its numbers; else None.
 
-        The core checks the numbers. `_needs_no_checks` takes twice as long as learning such a row.
+        The core checks the numbers, in a fraction of the time that `_needs_no_checks` takes.
         """
         model = self._model
         plain = (
