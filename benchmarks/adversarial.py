@@ -31,6 +31,7 @@ from budgetron.learners import Learner
 D = 16  # features, or nonzeros of sparse rows
 WIDE = 4096  # columns of sparse rows
 LIMIT = 5.0  # worst / ordinary
+PATIENCE = 120.0  # seconds to wait for a full budget
 GAMMA = 1 / (2 * D)
 
 
@@ -269,12 +270,11 @@ def filled(model: OneByOne, stream: Stream, budget: int, seconds: float, patienc
     """
     fill = min(3 * budget, stream.X.shape[0] // 2)
     began = process_time()
-    size = 10
-    for first in range(0, fill, size):
-        model.learn(stream.X[first : first + size], stream.y[first : first + size])
+    for first in range(0, fill, 10):
+        model.learn(stream.X[first : first + 10], stream.y[first : first + 10])
         took = process_time() - began
         if took > 60 * seconds and model.size >= budget:
-            return first + size
+            return first + 10
         if took > patience:
             return None
     return fill
@@ -323,7 +323,7 @@ def least(
 
 
 def compare(
-    make: Make, margin: float, budget: int, seconds: float, names: list[str], patience: float = 18
+    make: Make, margin: float, budget: int, seconds: float, names: list[str], patience: float = PATIENCE
 ) -> Iterator[tuple[str, Cost, Cost, float]]:
     """For every stream that suits the learner: its name, the baseline cost, its cost, and their ratio."""
     costs: dict[str, Cost] = {}
@@ -351,7 +351,9 @@ def main() -> None:
     parser.add_argument("--learners", nargs="+", help="only those whose names contain one of these")
     parser.add_argument("--streams", nargs="+", help="only these, and the ordinary one")
     parser.add_argument("--seconds", type=float, default=0.3, help="the least time of one measurement")
-    parser.add_argument("--patience", type=float, default=120, help="seconds to wait for a full budget")
+    parser.add_argument(
+        "--patience", type=float, default=PATIENCE, help="seconds to wait for a full budget"
+    )
     parser.add_argument("--all", action="store_true", help="a line for every stream, not only the worst")
     options = parser.parse_args()
     names = [*ORDINARY, *(s for s in MAKERS if s not in ORDINARY and s in (options.streams or MAKERS))]

@@ -250,10 +250,9 @@ class Online(BaseEstimator):  # type: ignore[misc]
         """
         if self.__sklearn_is_fitted__():
             scores = self._learn_plain(X, y) if sample_weight is None and not more else None
-            if scores is None:
-                batch = self._part_by_part(X, y, sample_weight, first=False, **more)
-                return self._learn_batch(batch)
-            return scores
+            if scores is not None:
+                return scores
+            return self._learn_batch(self._part_by_part(X, y, sample_weight, first=False, **more))
         fresh = self._unfitted_copy()
         batch = fresh._first_batch(X, y, sample_weight, **more)
         try:
@@ -615,7 +614,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
         return self._fitted_model().deviations(self._checked_rows(X, *self._plain(X)))
 
     def _checked_rows(self, X: Any, plain: Any, named: bool) -> Matrix:
-        """The rows of X, given also as ``plain``, what `_plain` makes of it."""
+        """The rows of X in the core's layout; ``plain`` and ``named`` are what `_plain` returns for X."""
         return plain if self._needs_no_checks(plain, named=named) else self._rows(X, reset=False)
 
     def __sizeof__(self) -> int:
