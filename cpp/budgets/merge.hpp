@@ -135,13 +135,7 @@ class Merge final : public Maintained {
     for (std::size_t c = 1; c < f.outputs(); ++c) add(f.alpha(c)[i], f.alpha(c), products_);
     products_[i] = 0;
     distances_.resize(f.size());
-    bool any = false;
-    for (std::size_t j = 0; j < f.size(); ++j) {
-      const bool partner = products_[j] > 0;
-      distances_[j] = partner ? -L_[j] : std::numeric_limits<double>::infinity();
-      any |= partner;
-    }
-    return any;
+    return loops->partner_distances(products_.data(), L_.data(), f.size(), distances_.data());
   }
 
   // The distance beyond which every partner costs more than the nearest one. The cost divided by |alpha_i|^2 grows with
@@ -149,10 +143,9 @@ class Merge final : public Maintained {
   // is 2 (1 - sqrt(kap))^2 if L >= -2, since h = 1/2 there, and which grows as kap decreases.
   double reach(const Expansion& f, std::size_t i) {
     constexpr double anywhere = std::numeric_limits<double>::max(), cost_at_minus_2 = 0.799;  // 2 (1 - 1/e)^2
-    const double least = loops->least(distances_.data(), distances_.size());
-    const auto nearest = std::find(distances_.begin(), distances_.end(), least);
-    if (nearest == distances_.end()) return anywhere;  // NaN
-    partners_.assign(1, static_cast<std::size_t>(nearest - distances_.begin()));
+    const std::size_t nearest = loops->place_of_least(distances_.data(), distances_.size());
+    if (nearest == distances_.size()) return anywhere;  // NaN
+    partners_.assign(1, nearest);
     coarse_costs(f, i);
     const double most = cost_[0] / f.squared(i) + coarse(f);
     return most < cost_at_minus_2 ? -2 * std::log1p(-std::sqrt(std::max(most, 0.0) / 2)) : anywhere;
@@ -160,12 +153,7 @@ class Merge final : public Maintained {
 
   void find_partners(double reach) {
     partners_.resize(distances_.size());
-    std::size_t n = 0;
-    for (std::size_t j = 0; j < distances_.size(); ++j) {  // without branches: written in any case, kept if it is near
-      partners_[n] = j;
-      n += !(distances_[j] > reach);  // NaN is near
-    }
-    partners_.resize(n);
+    partners_.resize(loops->near(distances_.data(), reach, distances_.size(), partners_.data()));  // NaN is near
   }
 
   // |alpha_i| / (|alpha_i| + |alpha_j|), at most 1/2

@@ -19,9 +19,8 @@ namespace budgetron {
 
 // The slot of the smallest number, lowest on ties.
 inline std::size_t first_least(Vector cost) {
-  const double least = loops->least(cost.data(), cost.size());
-  const auto found = std::find(cost.begin(), cost.end(), least);
-  return found == cost.end() ? 0 : static_cast<std::size_t>(found - cost.begin());
+  const std::size_t least = loops->place_of_least(cost.data(), cost.size());
+  return least == cost.size() ? 0 : least;
 }
 
 // BPA-S: V = {t}.

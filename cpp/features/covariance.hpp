@@ -3,16 +3,15 @@
 #pragma once
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <cstddef>
-#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "features/feature_map.hpp"
 #include "linalg/limits.hpp"
+#include "linalg/upper_factor.hpp"
 #include "simd/vectors.hpp"
 #include "state/fields.hpp"
 
@@ -46,22 +45,19 @@ class Covariance : public Part {
   double start_;
 };
 
-// The full matrix, O(m^2), as Sigma = U D U' with U unit upper triangular. The update of Bierman (1977) keeps D
-// positive despite rounding; the difference Sigma - beta Sigma z z'Sigma does not.
+// The full matrix, O(m^2), as U D U'.
 class FullCovariance final : public Covariance {
  public:
   using Covariance::Covariance;
 
   void begin(std::size_t outputs) override {
-    for (auto* rows : {&U_, &D_, &f_}) rows->assign(outputs, {});
-    most_.assign(outputs, 0);
-    total_.assign(outputs, 0);
-    next_bound_.assign(outputs, 0);
+    factors_.assign(outputs, {});
+    forget_bounds();
   }
 
   double confidence(std::size_t c, Vector z) override {
     allocate(c, z.size());
-    return loops->upper_multiply(U_[c].data(), D_[c].data(), z.size(), z.data(), 1, f_[c].data()).confidence;
+    return factors_[c].multiply(z).confidence;
   }
 
   // Uses an upper bound on |U| that is updated at every step in O(m). After many steps the bound may be far too large;
@@ -74,8 +70,7 @@ class FullCovariance final : public Covariance {
 
   void observe(std::size_t c, Vector, double q, std::span<double> before, std::span<double> after) override {
     most_[c] = next_bound_[c];
-    shrink(q, loops->upper_update(U_[c].data(), D_[c].data(), D_[c].size(), q, f_[c].data(), before.data()), before,
-           after);
+    shrink(q, factors_[c].update(q, before), before, after);
   }
 
   // |f| is at most F = |U| |z|_1, and the sum of |v| at most S = F trace(D): coarse, but known without a pass over U.
@@ -85,7 +80,7 @@ class FullCovariance final : public Covariance {
     const auto certain = [&] {
       if (most_[c] == 0) bound(c);
       const double F = most_[c] * length, S = F * total_[c], growth = q * F * S;
-      return most_[c] + growth * most_[c] <= spare * largest_in_U && moderate_square((1 / q + F * S) / spare) &&
+      return most_[c] + growth * most_[c] <= spare * UpperFactor::largest && moderate_square((1 / q + F * S) / spare) &&
              moderate(factor * S * most_[c] / spare);
     };
     if (certain()) return true;
@@ -94,64 +89,49 @@ class FullCovariance final : public Covariance {
   }
   double observe_at_once(std::size_t c, Vector z, double q, std::span<double> before,
                          std::span<double> after) override {
-    const Observed seen =
-        loops->upper_multiply_update(U_[c].data(), D_[c].data(), z.size(), z.data(), q, f_[c].data(), before.data());
+    const Observed seen = factors_[c].multiply_update(z, q, before);
     most_[c] += seen.growth * most_[c];
     shrink(q, seen, before, after);
     return seen.confidence;
   }
 
   void change(const Change& change) override {
-    most_.assign(U_.size(), 0);
-    for (std::size_t c = 0; c < U_.size(); ++c)
-      if (D_[c].empty())
+    forget_bounds();
+    for (UpperFactor& factor : factors_)
+      if (factor.size() == 0)
         continue;
       else if (change.removed == 0)
-        insert(c, change.at, change.added);
+        factor.insert(change.at, change.added, start_);
       else
-        factor(c, kept(c, change), D_[c].size() - change.removed + change.added);
+        factor.replace(change.at, change.removed, change.added, start_);
   }
 
   void widen(std::size_t added, std::size_t outputs) override {
-    for (std::size_t c = 0; c < U_.size(); ++c)
-      if (!D_[c].empty()) insert(c, D_[c].size(), added);
-    for (auto* rows : {&U_, &D_, &f_}) copy_outputs(*rows, outputs, {});
-    most_.assign(U_.size(), 0);
-    total_.assign(U_.size(), 0);
-    next_bound_.assign(U_.size(), 0);
+    for (UpperFactor& factor : factors_)
+      if (factor.size() > 0) factor.insert(factor.size(), added, start_);
+    copy_outputs(factors_, outputs, {});
+    forget_bounds();
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(U_) + bytes_of(D_) + bytes_of(f_) + bytes_of(most_) + bytes_of(total_) +
-               bytes_of(next_bound_));
-    if (io.restoring()) most_.assign(U_.size(), 0);
-    for (const auto& f : f_) io.scratch(bytes_of(f));
-    for (std::size_t c = 0; c < U_.size(); ++c) {
-      io.field(("covariance.U." + std::to_string(c)).c_str(), U_[c]);
-      io.field(("covariance.D." + std::to_string(c)).c_str(), D_[c]);
-    }
+    io.scratch(sizeof *this + bytes_of(factors_) + bytes_of(most_) + bytes_of(total_) + bytes_of(next_bound_));
+    if (io.restoring()) forget_bounds();
+    for (std::size_t c = 0; c < factors_.size(); ++c) factors_[c].fields(io, std::to_string(c));
   }
   bool is_consistent(std::size_t features) const override {
-    const auto possible = [](double d) { return d >= 0 && std::isfinite(d); };
-    for (std::size_t c = 0; c < U_.size(); ++c) {
-      if (D_[c].empty() && U_[c].empty()) continue;
-      if (D_[c].size() != features || U_[c].size() != start_of(features) || !all_finite(U_[c]) ||
-          !std::all_of(D_[c].begin(), D_[c].end(), possible))
-        return false;
-    }
-    return true;
+    return std::all_of(factors_.begin(), factors_.end(),
+                       [&](const UpperFactor& factor) { return factor.is_consistent(features); });
   }
 
  private:
-  static constexpr double largest_in_U = 1e70;
   static constexpr double spare = 1e-3;  // for rounding
 
   void allocate(std::size_t c, std::size_t m) {
-    if (D_[c].empty()) {
-      U_[c].assign(start_of(m), 0.0);
-      D_[c].assign(m, start_);
-    }
-    f_[c].resize(m);
+    if (factors_[c].size() == 0) factors_[c].begin(m, start_);
+  }
+
+  void forget_bounds() {
+    for (auto* bounds : {&most_, &total_, &next_bound_}) bounds->assign(factors_.size(), 0);
   }
 
   // Sigma z after the observation, from Sigma z before it.
@@ -161,13 +141,13 @@ class FullCovariance final : public Covariance {
 
   // Bounds on U and D. No observation makes D larger.
   void bound(std::size_t c) {
-    most_[c] = std::max(largest_of(U_[c]), 1.0);
-    total_[c] = std::accumulate(D_[c].begin(), D_[c].end(), 0.0);
+    most_[c] = factors_[c].largest_in_U();
+    total_[c] = factors_[c].trace_of_D();
   }
 
   // The same with the current bound; stores the bound after the observation in next_bound_.
   bool bounded(std::size_t c, double q, double factor) {
-    const std::vector<double>&f = f_[c], &D = D_[c];
+    const Vector f = factors_[c].f(), D = factors_[c].D();
     if (most_[c] == 0) bound(c);
     double last = 1 / q, sum = 0, growth = 0;  // sum of |v|
     for (std::size_t j = 0; j < D.size(); ++j) {
@@ -177,75 +157,13 @@ class FullCovariance final : public Covariance {
       last += f[j] * v;
     }
     next_bound_[c] = most_[c] + growth * most_[c];
-    return next_bound_[c] <= largest_in_U && moderate_square(last) && moderate(factor * sum * most_[c]);
+    return next_bound_[c] <= UpperFactor::largest && moderate_square(last) && moderate(factor * sum * most_[c]);
   }
 
-  static std::size_t start_of(std::size_t j) { return j * (j - (j > 0 ? 1 : 0)) / 2; }
-
-  // Inserts new, independent coordinates at `at`.
-  void insert(std::size_t c, std::size_t at, std::size_t added) {
-    const std::size_t m = D_[c].size() + added;
-    std::vector<double> U;
-    U.reserve(start_of(m));
-    for (std::size_t j = 0; j < m; ++j) {
-      const bool fresh = j >= at && j < at + added;
-      for (std::size_t i = 0; i < j; ++i) {
-        const bool new_row = i >= at && i < at + added;
-        const std::size_t row = i < at ? i : i - added, old = j < at ? j : j - added;
-        U.push_back(fresh || new_row ? 0 : U_[c][start_of(old) + row]);
-      }
-    }
-    U_[c] = std::move(U);
-    D_[c].insert(D_[c].begin() + static_cast<std::ptrdiff_t>(at), added, start_);
-  }
-
-  // Sigma after the change, row by row.
-  std::vector<double> kept(std::size_t c, const Change& change) const {
-    const std::size_t before = D_[c].size(), m = before - change.removed + change.added;
-    const auto old = [&](std::size_t i) {  // index of coordinate i before the change; `before` if it is new
-      return i < change.at ? i : i < change.at + change.added ? before : i - change.added + change.removed;
-    };
-    std::vector<double> S(m * m);
-    for (std::size_t i = 0; i < m; ++i)
-      for (std::size_t j = 0; j <= i; ++j)
-        S[i * m + j] = S[j * m + i] = old(i) < before && old(j) < before ? entry(c, old(j), old(i))
-                                      : i == j                           ? start_
-                                                                         : 0;
-    return S;
-  }
-  // Sigma_ij for i <= j.
-  double entry(std::size_t c, std::size_t i, std::size_t j) const {
-    const auto u = [&](std::size_t a, std::size_t k) { return a == k ? 1.0 : U_[c][start_of(k) + a]; };
-    double sum = 0;
-    for (std::size_t k = j; k < D_[c].size(); ++k) sum += u(i, k) * D_[c][k] * u(j, k);
-    return sum;
-  }
-  // U D U' = S
-  void factor(std::size_t c, std::vector<double> S, std::size_t m) {
-    U_[c].assign(start_of(m), 0.0);
-    D_[c].assign(m, 0.0);
-    for (std::size_t j = m; j-- > 0;) {
-      const double d = std::max(S[j * m + j], 1e-16 * start_);
-      D_[c][j] = d;
-      for (std::size_t i = 0; i < j; ++i) {
-        const double u = S[j * m + i] / d;
-        U_[c][start_of(j) + i] = std::fabs(u) <= largest_in_U ? u : 0;
-      }
-      for (std::size_t i = 0; i < j; ++i)
-        for (std::size_t k = 0; k <= i; ++k) {
-          S[i * m + k] -= U_[c][start_of(j) + i] * d * U_[c][start_of(j) + k];
-          S[k * m + i] = S[i * m + k];
-        }
-    }
-  }
-
-  std::vector<std::vector<double>>
-      U_;  // outputs x strict upper triangle, column by column; empty before the first step
-  std::vector<std::vector<double>> D_;  // outputs x m
-  std::vector<std::vector<double>> f_;  // outputs x m
-  std::vector<double> most_;            // outputs: upper bound on |U|, at least 1; 0 if unknown
-  std::vector<double> total_;           // outputs: upper bound on the trace of D, if most_ is known
-  std::vector<double> next_bound_;      // most_ after the pending observation
+  std::vector<UpperFactor> factors_;  // one for each output; empty before its first step
+  std::vector<double> most_;          // outputs: upper bound on |U|, at least 1; 0 if unknown
+  std::vector<double> total_;         // outputs: upper bound on the trace of D, if most_ is known
+  std::vector<double> next_bound_;    // most_ after the pending observation
 };
 
 // The diagonal only: O(m).

@@ -55,8 +55,8 @@ inline void append_to(std::vector<std::vector<double>>& rows, std::size_t added,
 
 // State of a rule, one row for every output, for more outputs. Both of two classes start with the state that they
 // shared, as if they had been two of several; new classes have a fresh row.
-inline void copy_outputs(std::vector<std::vector<double>>& rows, std::size_t outputs,
-                         const std::vector<double>& fresh) {
+template <class State>
+void copy_outputs(std::vector<State>& rows, std::size_t outputs, const State& fresh) {
   const bool splits = rows.size() == 1 && outputs > 1;
   rows.resize(std::max(outputs, rows.size()), fresh);
   if (splits) rows[1] = rows[0];

@@ -30,9 +30,7 @@ class Neighbours {
     const bool known = grouped_ == nearest_.size();
     resize(K.size());
     if (!known || K.size() == 2) return regroup(K);
-    find_distances(K, t);
-    for (std::size_t i = 0; i < K.size(); ++i)
-      if (i != t) follow(K, i, t);
+    follow(K, t);
     settle(K);
     begin(K, t);
   }
@@ -43,19 +41,16 @@ class Neighbours {
     const std::size_t last = K.size();
     resize(last);
     if (!known) return regroup(K);
-    if (j != last) find_distances(K, j);
-    for (std::size_t i = 0; i < last; ++i) {
-      if (i == j) continue;
-      forget_last(K, i, last);
-      if (j != last) follow(K, i, j);
-    }
+    for (std::size_t i = 0; i < last; ++i)
+      if (i != j) forget_last(K, i, last);
+    if (j != last) follow(K, j);
     settle(K);
     if (j != last) begin(K, j);
   }
 
   void fields(Fields& io) {
-    io.scratch(bytes_of(lost_) + bytes_of(best_) + bytes_of(from_t_));
-    for (const auto& group : groups_) io.scratch(bytes_of(group));
+    io.scratch(bytes_of(affected_) + bytes_of(lost_) + bytes_of(best_) + bytes_of(from_t_));
+    for (const auto& group : groups_) io.scratch(bytes_of(group.distance) + bytes_of(group.place));
     io.field("neighbours.nearest", nearest_);
     io.field("neighbours.distance", distance_);
     io.field("neighbours.kernel", kernel_);
@@ -80,15 +75,23 @@ class Neighbours {
     }
   };
 
-  // The squared distances of all support vectors from t; infinite if they overflow to NaN.
-  void find_distances(const Gram& K, std::size_t t) {
-    const Vector k = K[t], kii = K.diagonal();
-    const double ktt = kii[t];
-    from_t_.resize(k.size());
-    for (std::size_t i = 0; i < k.size(); ++i) {
-      const double d = kii[i] + ktt - 2 * k[i];
-      from_t_[i] = d == d ? d : std::numeric_limits<double>::infinity();
+  // The nearest to every support vector within one group of slots.
+  struct Group {
+    std::vector<double> distance;
+    std::vector<Counter> place;
+
+    Near operator[](std::size_t i) const { return {distance[i], place[i]}; }
+    void set(std::size_t i, const Near& near) { distance[i] = near.distance, place[i] = near.place; }
+    void resize(std::size_t n) {
+      distance.resize(n, Near{}.distance);
+      place.resize(n, Near{}.place);
     }
+  };
+
+  // The squared distances of all support vectors from t.
+  void find_distances(const Gram& K, std::size_t t) {
+    from_t_.resize(K.size());
+    loops->distances(K.diagonal()[t], K.diagonal().data(), K[t].data(), K.size(), from_t_.data());
   }
 
   void resize(std::size_t n) {
@@ -97,11 +100,10 @@ class Neighbours {
     kernel_.resize(n);
     groups_.resize((n + width - 1) / width);
     for (auto& group : groups_) group.resize(n);
-    lost_.reserve(nearest_.capacity());  // every nearest may be lost at once; memory then stays flat
-    best_.reserve(nearest_.capacity());
-    grouped_ = n;
+    affected_.resize(n);
     lost_.reserve(n);  // at once, so that the memory of a full budget stays the same
     best_.reserve(n);
+    grouped_ = n;
   }
 
   void regroup(const Gram& K) {
@@ -122,20 +124,30 @@ class Neighbours {
     from_t_[i] = std::numeric_limits<double>::infinity();
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       const std::size_t first = g * width;
-      groups_[g][i] = least_of(from_t_.data() + first, i, first, std::min(width, K.size() - first));
+      groups_[g].set(i, least_of(from_t_.data() + first, i, first, std::min(width, K.size() - first)));
     }
     set(K, i, best(i));
   }
 
-  // Updates the entries of i after slot t has changed; needs the distances from t.
-  void follow(const Gram& K, std::size_t i, std::size_t t) {
-    Near& near = groups_[t / width][i];
+  // Updates the entries of all others after slot t has changed.
+  void follow(const Gram& K, std::size_t t) {
+    find_distances(K, t);
+    Group& group = groups_[t / width];
+    const std::size_t n =
+        loops->affected(from_t_.data(), group.distance.data(), group.place.data(), t, K.size(), affected_.data());
+    for (std::size_t a = 0; a < n; ++a)
+      if (affected_[a] != t) follow(K, affected_[a], t, group);
+  }
+
+  // Updates the entries of i after slot t of a group has changed.
+  void follow(const Gram& K, std::size_t i, std::size_t t, Group& group) {
+    Near near = group[i];
     const Near now{from_t_[i], t};
-    if (near.place != t && !(now < near)) return;  // the usual case
     if (near.place == t && near.distance < now.distance)
       near = search(K, i, t / width);
     else if (near.place == t || now < near)
       near = now;
+    group.set(i, near);
     if (nearest_[i] == t && !(near.place == t && near.distance <= distance_[i]))
       lost_.push_back(i);
     else if (nearest_[i] == t)
@@ -147,25 +159,24 @@ class Neighbours {
   // Updates the entries of i after the last slot was removed from K.
   void forget_last(const Gram& K, std::size_t i, std::size_t last) {
     if (const std::size_t g = last / width; g < groups_.size() && groups_[g][i].place == last)
-      groups_[g][i] = search(K, i, g);
+      groups_[g].set(i, search(K, i, g));
     if (nearest_[i] == last) set(K, i, best(i));
   }
 
   // The nearest to i within a group.
   static Near search(const Gram& K, std::size_t i, std::size_t g) {
     const std::size_t first = g * width, n = std::min(width, K.size() - first);
-    const double *k = K[i].data() + first, *kjj = K.diagonal().data() + first, kii = K.diagonal()[i];
     std::array<double, width> d;
-    for (std::size_t j = 0; j < n; ++j) d[j] = kii + kjj[j] - 2 * k[j];
+    loops->distances(K.diagonal()[i], K.diagonal().data() + first, K[i].data() + first, n, d.data());
     if (first <= i && i < first + n) d[i - first] = std::numeric_limits<double>::infinity();
     return least_of(d.data(), i, first, n);
   }
 
   // The nearest to i among the n slots from `first` on, whose distances are d.
   static Near least_of(const double* d, std::size_t i, std::size_t first, std::size_t n) {
-    const double least = loops->least(d, n);
-    if (least == std::numeric_limits<double>::infinity()) return first_other(i, first, n);
-    return {least, first + static_cast<std::size_t>(std::find(d, d + n, least) - d)};
+    const std::size_t least = loops->place_of_least(d, n);
+    if (least == n || d[least] == std::numeric_limits<double>::infinity()) return first_other(i, first, n);
+    return {d[least], first + least};
   }
 
   // The result if none of the n slots from `first` on has a finite distance.
@@ -195,11 +206,12 @@ class Neighbours {
   std::vector<Counter> nearest_;
   std::vector<double> distance_;
   std::vector<double> kernel_;
-  std::vector<std::vector<Near>> groups_;  // groups x n: the nearest to every i within the group; not saved
-  std::vector<std::size_t> lost_;          // support vectors that need a new nearest neighbour
-  std::vector<double> from_t_;             // squared distances from the slot that changed
-  std::vector<Near> best_;                 // the new nearest of each entry of lost_
-  std::size_t grouped_ = 0;                // number of support vectors in groups_
+  std::vector<Group> groups_;          // not saved
+  std::vector<std::size_t> affected_;  // support vectors whose entries the change of a slot may alter
+  std::vector<std::size_t> lost_;      // support vectors that need a new nearest neighbour
+  std::vector<double> from_t_;         // squared distances from the slot that changed
+  std::vector<Near> best_;             // the new nearest of each entry of lost_
+  std::size_t grouped_ = 0;            // number of support vectors in groups_
 };
 
 }  // namespace budgetron

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "simd/loops.hpp"
@@ -121,6 +124,62 @@ void pair_costs(Pairs k, double in_the_span, std::size_t n, double* out) {
       [&](std::size_t i) { out[i] *= distance2(k.krt[i], k.krr[i], k.krn[i], k.knn[i], k.ktn[i]); });
 }
 
+// What stands at p: a register of it, or one number.
+struct AtOnce {
+  BUDGETRON_INLINE Doubles operator()(const double* p) const { return load(p); }
+  BUDGETRON_INLINE Words operator()(const std::uint64_t* p) const {
+    Words v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+  }
+};
+struct OneByOne {
+  BUDGETRON_INLINE double operator()(const double* p) const { return *p; }
+  BUDGETRON_INLINE std::uint64_t operator()(const std::uint64_t* p) const { return *p; }
+};
+
+// Writes the slots from i on whose bits are set to `slots`, and returns how many. Without branches, since bits are
+// random; so the other slots of the register are written as well, behind those.
+BUDGETRON_INLINE std::size_t write_set(std::uint32_t found, std::size_t i, std::size_t* slots) {
+#if defined(__AVX512F__)
+  const Words here = Words{0, 1, 2, 3, 4, 5, 6, 7} + i;
+  const __m512i set = _mm512_maskz_compress_epi64(static_cast<__mmask8>(found), reinterpret_cast<__m512i>(here));
+  std::memcpy(slots, &set, sizeof set);
+  return static_cast<std::size_t>(std::popcount(found));
+#else
+  std::size_t count = 0;
+  for (std::size_t lane = 0; lane < width; ++lane) {
+    slots[count] = i + lane;
+    count += found >> lane & 1;
+  }
+  return count;
+#endif
+}
+
+// Writes the slots for which picked(at, i) holds, in order; returns how many. `at` loads what stands at an address.
+template <class Picked>
+BUDGETRON_INLINE std::size_t select(std::size_t n, std::size_t* slots, Picked picked) {
+  std::size_t count = 0;
+  each(
+      n, [&](std::size_t i) { count += write_set(bits(picked(AtOnce{}, i)), i, slots + count); },
+      [&](std::size_t i) {
+        if (picked(OneByOne{}, i)) slots[count++] = i;
+      });
+  return count;
+}
+
+// The slots with !(distance > reach).
+std::size_t near(const double* distance, double reach, std::size_t n, std::size_t* slots) {
+  return select(n, slots, [&](auto at, std::size_t i) { return !(at(distance + i) > reach); });
+}
+
+// The slots with place = t or !(distance < now).
+std::size_t affected(const double* now, const double* distance, const std::uint64_t* place, std::uint64_t t,
+                     std::size_t n, std::size_t* slots) {
+  return select(n, slots,
+                [&](auto at, std::size_t i) { return (at(place + i) == t) | !(at(distance + i) < at(now + i)); });
+}
+
 // y *= x
 void multiply(const double* x, double* y, std::size_t n) {
   each(n, [&](std::size_t i) { store(y + i, load(y + i) * load(x + i)); }, [&](std::size_t i) { y[i] *= x[i]; });
@@ -145,19 +204,63 @@ void add_scaled_squares(double c, const double* x, double* y, std::size_t n) {
       [&](std::size_t i) { y[i] = fused(c * x[i], x[i], y[i]); });
 }
 
-// The smallest number of v, ignoring NaN; infinity if v is empty or all NaN.
-double least(const double* v, std::size_t n) {
-  Doubles lows = all(std::numeric_limits<double>::infinity());
-  double low = std::numeric_limits<double>::infinity();
+// -L of partners, those with a positive product, and infinity of the others; returns whether there is a partner.
+bool partner_distances(const double* product, const double* L, std::size_t n, double* out) {
+  const Doubles infinite = all(std::numeric_limits<double>::infinity());
+  std::uint32_t found = 0;
   each(
       n,
       [&](std::size_t i) {
-        const Doubles x = load(v + i);
-        lows = x < lows ? x : lows;
+        const auto partner = load(product + i) > 0;
+        store(out + i, partner ? -load(L + i) : infinite);
+        found |= bits(partner);
       },
-      [&](std::size_t i) { low = v[i] < low ? v[i] : low; });
-  for (std::size_t i = 0; i < width; ++i) low = lows[i] < low ? lows[i] : low;
-  return low;
+      [&](std::size_t i) {
+        const bool partner = product[i] > 0;
+        out[i] = partner ? -L[i] : infinite[0];
+        found |= partner;
+      });
+  return found != 0;
+}
+
+// Squared distances a + b - 2 k; infinity instead of NaN, which an overflow gives.
+void distances(double a, const double* b, const double* k, std::size_t n, double* out) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto distance = [&](auto b_i, auto k_i, auto far) {
+    const auto d = a + b_i - 2 * k_i;
+    return d == d ? d : far;
+  };
+  each(
+      n, [&](std::size_t i) { store(out + i, distance(load(b + i), load(k + i), all(infinity))); },
+      [&](std::size_t i) { out[i] = distance(b[i], k[i], infinity); });
+}
+
+// The smallest number of v, ignoring NaN; infinity if v is empty or all NaN.
+double least(const double* v, std::size_t n) {
+  const Doubles infinite = all(std::numeric_limits<double>::infinity());
+  Doubles lows[] = {infinite, infinite, infinite, infinite};  // several, to shorten the dependency chain
+  std::size_t i = 0;
+  for (; i + 4 * width <= n; i += 4 * width)
+    for (std::size_t k = 0; k < 4; ++k) lows[k] = smaller(load(v + i + k * width), lows[k]);
+  for (; i + width <= n; i += width) lows[0] = smaller(load(v + i), lows[0]);
+  const Doubles both = smaller(smaller(lows[0], lows[1]), smaller(lows[2], lows[3]));
+  double low[width];
+  store(low, both);
+  for (; i < n; ++i) low[0] = v[i] < low[0] ? v[i] : low[0];
+  for (std::size_t half = width / 2; half > 0; half /= 2)
+    for (std::size_t lane = 0; lane < half; ++lane) low[lane] = std::min(low[lane], low[lane + half]);
+  return low[0];
+}
+
+// The first place of the smallest number of v, ignoring NaN; n if v is empty or all NaN.
+std::size_t place_of_least(const double* v, std::size_t n) {
+  const double low = least(v, n);
+  std::size_t i = 0;
+  for (; i + width <= n; i += width)
+    if (const std::uint32_t found = bits(load(v + i) == low))
+      return i + static_cast<std::size_t>(std::countr_zero(found));
+  while (i < n && v[i] != low) ++i;
+  return i;
 }
 
 }  // namespace

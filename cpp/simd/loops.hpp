@@ -106,11 +106,21 @@ struct Loops {
   void (*rescale)(const double* p, double total, double cap, double* alpha, std::size_t n);
   void (*swap_costs)(const double* a, const double* b, const double* k, double kxx, std::size_t n, double* out);
   double (*least)(const double* v, std::size_t n);
+  // The first place of the smallest number, or n. Squared distances a + b - 2 k, infinity instead of NaN.
+  std::size_t (*place_of_least)(const double* v, std::size_t n);
+  void (*distances)(double a, const double* b, const double* k, std::size_t n, double* out);
+  // The slots for which something holds, in order, and how many. near: !(distance > reach). affected: place = t or
+  // !(distance < now).
+  std::size_t (*near)(const double* distance, double reach, std::size_t n, std::size_t* slots);
+  std::size_t (*affected)(const double* now, const double* distance, const std::uint64_t* place, std::uint64_t t,
+                          std::size_t n, std::size_t* slots);
   // m += sign(alpha) (f + c k)
   void (*add_margins)(const double* alpha, const double* f, double c, const double* k, std::size_t n, double* m);
   // out <- out times the squared distance of r from the span of t and n; n does not count if it is in the span of t.
   // The distance is no less than its rounding error.
   void (*pair_costs)(Pairs k, double in_the_span, std::size_t n, double* out);
+  // -L of partners, those with a positive product, and infinity of the others; returns whether there is a partner.
+  bool (*partner_distances)(const double* product, const double* L, std::size_t n, double* out);
   // The costs of merging i with each partner j (merge.hpp), from a table of the best h, cells x cells. n is a multiple
   // of the lane count.
   void (*merge_costs)(const double* L, const double* jj, const double* ij, double ii, const double* table,
@@ -142,11 +152,11 @@ struct Loops {
                         std::size_t m, const double* z, const double* p, double* g);
   // u = c g, with u_i^2 <= d_i; then d <- d - u^2 + drift, clamped to 0 .. most, and e += u^2.
   void (*observe)(double c, const double* g, double drift, double most, std::size_t m, double* u, double* d, double* e);
-  // U D U' and its observation, as in unit_upper.hpp. multiply: f = U'z. update: U, D, and before = U D f of the old
-  // U and D. Both in one pass give the same bits as one after the other.
-  Observed (*upper_multiply)(const double* U, const double* D, std::size_t m, const double* z, double q, double* f);
-  Observed (*upper_update)(double* U, double* D, std::size_t m, double q, double* f, double* before);
-  Observed (*upper_multiply_update)(double* U, double* D, std::size_t m, const double* z, double q, double* f,
+  // U D U' and its observation, as in unit_upper.hpp; n is a multiple of eight. multiply: f = U'z. update: U, D, and
+  // before = U D f of the old U and D. Both in one pass give the same bits as one after the other.
+  Observed (*upper_multiply)(const double* U, const double* D, std::size_t n, const double* z, double q, double* f);
+  Observed (*upper_update)(double* U, double* D, std::size_t n, double q, double* f, double* before);
+  Observed (*upper_multiply_update)(double* U, double* D, std::size_t n, const double* z, double q, double* f,
                                     double* before);
 };
 

@@ -162,6 +162,22 @@ BUDGETRON_INLINE bool any(Mask mask) {
 #endif
 }
 
+// One bit for each lane in which the mask is set, the first lane lowest.
+template <class Mask>
+BUDGETRON_INLINE std::uint32_t bits(Mask mask) {
+#if defined(__AVX512F__)
+  return _mm512_movepi64_mask(reinterpret_cast<__m512i>(mask));
+#elif defined(__AVX__)
+  return static_cast<std::uint32_t>(_mm256_movemask_pd(reinterpret_cast<__m256d>(mask)));
+#elif defined(__x86_64__)
+  return static_cast<std::uint32_t>(_mm_movemask_pd(reinterpret_cast<__m128d>(mask)));
+#else
+  std::uint32_t found = 0;
+  for (std::size_t lane = 0; lane < width; ++lane) found |= mask[lane] ? std::uint32_t{1} << lane : 0;
+  return found;
+#endif
+}
+
 // max(a, v); NaN in v propagates.
 BUDGETRON_INLINE Doubles at_least(double a, Doubles v) {
 #if defined(__AVX512F__)
@@ -207,6 +223,15 @@ BUDGETRON_INLINE Singles larger(Singles a, Singles b) {
   return _mm512_maskz_max_ps(0xffff, a, b);
 #else
   return a > b ? a : b;
+#endif
+}
+
+// min(a, b) per lane; if a is NaN, b.
+BUDGETRON_INLINE Doubles smaller(Doubles a, Doubles b) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_min_pd(0xff, a, b);
+#else
+  return a < b ? a : b;
 #endif
 }
 
