@@ -38,3 +38,11 @@ def pytest_runtest_call(item):
         return (yield)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         return (yield)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """One worker more than processors: many tests wait for processes, for files or for time to pass."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ or not hasattr(os, "sched_getaffinity"):
+        return None  # as pytest-xdist has it
+    return len(os.sched_getaffinity(0)) + 1
