@@ -151,11 +151,14 @@ inline bool are_compressed_rows(const std::int32_t* indices, std::size_t nonzero
 template <class T>
 std::size_t first_too_large(const Rows& rows, bool missing = false) {
   // If the squares of the whole batch have a finite sum, so have those of each row.
-  if constexpr (std::is_same_v<T, double>)
-    if (const auto* all = std::get_if<DenseRows<double>>(&rows.view())) {
-      const Vector numbers(all->values, all->rows * all->columns);
-      if (not_too_large(dot(numbers, numbers))) return rows.size();
-    }
+  if constexpr (std::is_same_v<T, double>) {
+    Vector numbers;
+    if (const auto* dense = std::get_if<DenseRows<double>>(&rows.view()))
+      numbers = {dense->values, dense->rows * dense->columns};
+    else if (const auto* sparse = std::get_if<SparseRows<double>>(&rows.view()))
+      numbers = {sparse->values + sparse->starts[0], sparse->values + sparse->starts[sparse->rows]};
+    if (!numbers.empty() && not_too_large(dot(numbers, numbers))) return rows.size();
+  }
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (!std::visit([&](const auto& row) { return squares<T>(row.values, row.size(), missing); }, rows[i])) return i;
   return rows.size();
