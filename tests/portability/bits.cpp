@@ -110,6 +110,21 @@ void vectors() {
   print("least", std::vector<double>{loops->least(a.data(), n)});
   loops->swap_costs(a.data(), b.data(), y.data(), 1.7, padded, out.data());
   print("swap costs", out);
+  loops->distances(1.3, a.data(), b.data(), n, out.data());
+  print("distances", out);
+  std::vector<std::size_t> slots(n);
+  std::vector<std::uint64_t> places(n);
+  for (std::size_t i = 0; i < n; ++i) places[i] = i % 7;
+  slots.resize(loops->near(a.data(), 0.5, n, slots.data()));
+  slots.push_back(loops->place_of_least(a.data(), n));
+  const auto wide = [](const auto& v) { return std::vector<std::uint64_t>(v.begin(), v.end()); };  // on 32 bits as well
+  print("near, place of least", wide(slots));
+  slots.resize(n);
+  slots.resize(loops->affected(b.data(), a.data(), places.data(), 3, n, slots.data()));
+  print("affected", wide(slots));
+  const bool any = loops->partner_distances(a.data(), b.data(), n, out.data());
+  out.push_back(any ? 1 : 0);
+  print("partners", out);
   constexpr std::size_t rank = 7, rows = 5, m = 144;
   std::vector<double> products(rank * rows);
   loops->products(a.data(), rank, b.data(), m, rows, m, products.data(), rows);
