@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -148,7 +149,9 @@ class Merge final : public Maintained {
     partners_.assign(1, nearest);
     coarse_costs(f, i);
     const double most = cost_[0] / f.squared(i) + coarse(f);
-    return most < cost_at_minus_2 ? -2 * std::log1p(-std::sqrt(std::max(most, 0.0) / 2)) : anywhere;
+    if (!(most < cost_at_minus_2)) return anywhere;
+    // The cost of a tiny term is mostly rounding, and may be too low: the nearest is a partner in any case.
+    return std::max(-2 * std::log1p(-std::sqrt(std::max(most, 0.0) / 2)), distances_[nearest]);
   }
 
   void find_partners(double reach) {
@@ -191,6 +194,7 @@ class Merge final : public Maintained {
 
   // The cheapest partner by the exact h, among those whose table cost may be the lowest; the oldest on ties.
   std::size_t cheapest(const Expansion& f, std::size_t i) {
+    assert(!partners_.empty());
     const double limit = loops->least(cost_.data(), cost_.size()) + coarse(f) * f.squared(i);
     std::size_t n = 0;
     for (std::size_t p = 0; p < partners_.size(); ++p)

@@ -5,8 +5,6 @@
 // the span of V.
 #pragma once
 
-#include <algorithm>
-#include <cassert>
 #include <vector>
 
 #include "linalg/gram.hpp"

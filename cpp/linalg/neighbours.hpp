@@ -101,8 +101,8 @@ class Neighbours {
     groups_.resize((n + width - 1) / width);
     for (auto& group : groups_) group.resize(n);
     affected_.resize(n);
-    lost_.reserve(n);  // at once, so that the memory of a full budget stays the same
-    best_.reserve(n);
+    lost_.reserve(nearest_.capacity());  // every nearest may be lost at once; memory then stays the same
+    best_.reserve(nearest_.capacity());
     grouped_ = n;
   }
 

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "linalg/limits.hpp"
@@ -52,13 +53,14 @@ class UpperFactor {
 
   // Inserts new, independent coordinates at `at`.
   void insert(std::size_t at, std::size_t added, double variance) {
-    const UpperFactor old = *this;
-    begin(old.m_ + added, variance);
+    UpperFactor wider;
+    wider.begin(m_ + added, variance);
     const auto now = [&](std::size_t i) { return i < at ? i : i + added; };
-    for (std::size_t j = 0; j < old.m_; ++j) {
-      D_[now(j)] = old.D_[j];
-      for (std::size_t i = 0; i < j; ++i) U_[place(now(i), now(j))] = old.U_[place(i, j)];
+    for (std::size_t j = 0; j < m_; ++j) {
+      wider.D_[now(j)] = D_[j];
+      for (std::size_t i = 0; i < j; ++i) wider.U_[place(now(i), now(j))] = U_[place(i, j)];
     }
+    *this = std::move(wider);
   }
 
   // Replaces coordinates by new, independent ones.
@@ -80,7 +82,8 @@ class UpperFactor {
   void fields(Fields& io, const std::string& number) {
     io.scratch(bytes_of(z_) + bytes_of(f_) + bytes_of(before_));
     if (io.measuring()) return io.scratch(bytes_of(U_) + bytes_of(D_));
-    std::vector<double> U = packed(), D(D_.begin(), D_.begin() + static_cast<std::ptrdiff_t>(m_));
+    std::vector<double> U, D;
+    if (!io.restoring()) U = packed(), D.assign(D_.begin(), D_.begin() + static_cast<std::ptrdiff_t>(m_));
     io.field(("covariance.U." + number).c_str(), U);
     io.field(("covariance.D." + number).c_str(), D);
     if (io.restoring()) restore(U, D);
@@ -96,12 +99,12 @@ class UpperFactor {
     return (panel * (panel + 1) / 2 + i / lanes) * lanes * lanes + j % lanes * lanes + i % lanes;
   }
 
-  // Zeros for m coordinates.
+  // Zeros for m coordinates. If there is no memory for them, nothing changes.
   void resize(std::size_t m) {
-    m_ = m;
     const std::size_t n = whole_lanes<double>(m);
-    U_.assign(n / lanes * (n / lanes + 1) / 2 * lanes * lanes, 0.0);
-    for (auto* row : {&D_, &z_, &f_, &before_}) row->assign(n, 0.0);
+    AlignedVector U(n / lanes * (n / lanes + 1) / 2 * lanes * lanes), D(n), z(n), f(n), before(n);
+    U_ = std::move(U), D_ = std::move(D), z_ = std::move(z), f_ = std::move(f), before_ = std::move(before);
+    m_ = m;
   }
 
   void pad(Vector z) {

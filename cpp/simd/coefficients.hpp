@@ -142,6 +142,7 @@ struct OneByOne {
 // random; so the other slots of the register are written as well, behind those.
 BUDGETRON_INLINE std::size_t write_set(std::uint32_t found, std::size_t i, std::size_t* slots) {
 #if defined(__AVX512F__)
+  static_assert(sizeof(std::size_t) == sizeof(std::uint64_t));
   const Words here = Words{0, 1, 2, 3, 4, 5, 6, 7} + i;
   const __m512i set = _mm512_maskz_compress_epi64(static_cast<__mmask8>(found), reinterpret_cast<__m512i>(here));
   std::memcpy(slots, &set, sizeof set);
@@ -176,8 +177,10 @@ std::size_t near(const double* distance, double reach, std::size_t n, std::size_
 // The slots with place = t or !(distance < now).
 std::size_t affected(const double* now, const double* distance, const std::uint64_t* place, std::uint64_t t,
                      std::size_t n, std::size_t* slots) {
-  return select(n, slots,
-                [&](auto at, std::size_t i) { return (at(place + i) == t) | !(at(distance + i) < at(now + i)); });
+  return select(n, slots, [&](auto at, std::size_t i) {
+    const auto now_i = at(now + i);
+    return !((at(place + i) == t ? now_i : at(distance + i)) < now_i);
+  });
 }
 
 // y *= x
@@ -243,9 +246,8 @@ double least(const double* v, std::size_t n) {
   for (; i + 4 * width <= n; i += 4 * width)
     for (std::size_t k = 0; k < 4; ++k) lows[k] = smaller(load(v + i + k * width), lows[k]);
   for (; i + width <= n; i += width) lows[0] = smaller(load(v + i), lows[0]);
-  const Doubles both = smaller(smaller(lows[0], lows[1]), smaller(lows[2], lows[3]));
   double low[width];
-  store(low, both);
+  store(low, smaller(smaller(lows[0], lows[1]), smaller(lows[2], lows[3])));
   for (; i < n; ++i) low[0] = v[i] < low[0] ? v[i] : low[0];
   for (std::size_t half = width / 2; half > 0; half /= 2)
     for (std::size_t lane = 0; lane < half; ++lane) low[lane] = std::min(low[lane], low[lane + half]);

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "simd/coefficients.hpp"
 #include "simd/loops.hpp"
 #include "simd/registers.hpp"
 #include "simd/sums.hpp"

@@ -45,6 +45,38 @@ def test_many_rows_through_a_budget_of_100(name, rounds):
     assert done.returncode == 0, done.stderr
 
 
+TOO_LITTLE = """
+import resource
+import numpy as np
+from pathlib import Path
+from budgetron import AROW, Identity, Mapped, OnlineClassifier
+
+X = np.zeros((2, 3000))
+X[:, :9] = np.random.default_rng(0).standard_normal((2, 9))
+model = OnlineClassifier(Mapped(Identity(), AROW()), random_state=0)
+model.partial_fit(X, np.array([0, 1]), classes=[0, 1, 2, 3])
+scores, kept = model.decision_function(X), resource.getrlimit(resource.RLIMIT_AS)
+size = 4096 * int(Path("/proc/self/statm").read_text().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (size + (20 << 20), kept[1]))  # of the 36 MB of another class
+for _ in range(2):
+    try:
+        model.partial_fit(X, np.array([3, 3]))
+    except MemoryError:
+        assert np.array_equal(model.decision_function(X), scores)
+    else:
+        raise AssertionError("there was enough memory")
+resource.setrlimit(resource.RLIMIT_AS, kept)
+model.partial_fit(X, np.array([3, 3]))
+assert not np.array_equal(model.decision_function(X), scores)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_covariance_that_finds_no_memory_is_made_when_there_is_some():
+    done = forked.run([sys.executable, "-c", TOO_LITTLE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 B, D = 200, 100
 
 # The numbers beside the B x D of the support vectors: B x B matrices, and vectors of B numbers.

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from budgetron import (
+    PA,
     SGD,
     Gaussian,
     Hinge,
@@ -362,6 +363,20 @@ def test_the_best_merge_is_that_of_golden_section(m, L):
     assert value >= golden_section(m, L)[0] - 1e-15
     slope = m * (1 - h) * np.exp(L * (1 - h) ** 2) - (1 - m) * h * np.exp(L * h**2)
     assert abs(slope) < 1e-14 or m == 0.5
+
+
+@each("budget", [1, 2])
+def test_a_tiny_term_goes_to_its_nearest_partner(budget):
+    """Its cost is mostly rounding. A cost below 0 must not leave it without partners."""
+    far_apart, labels = 3.0 * np.arange(budget)[:, None], -np.ones(budget)
+    for seed in range(20):
+        r = np.random.default_rng(seed)
+        x, weight = far_apart[-1:] + 0.5 * r.random(), 1e-9 * (1 + r.random())
+        model = Model(Kernelized(Gaussian(0.5), PA(), Merge(budget)), Labels(2), 1, np.float64, 0)
+        model.learn(far_apart, labels)
+        before = model.scores(x)[0, 0]
+        model.learn(x, -np.ones(1), np.array([weight]))
+        assert before - model.scores(x)[0, 0] == pytest.approx(weight, rel=0.05)
 
 
 @pytest.mark.parametrize("maintenance", MAINTENANCES)
