@@ -94,12 +94,16 @@ class ExactShares {
 // |Df|^2 = mu' Q_AA mu. Few variables are held, so Q_AA is small. The rounds and the descent are those of BoxQP.
 class AscentsByInverse {
  public:
+  explicit AscentsByInverse(bool exact) : exact_(exact) {}
+
   // Prepares for all j; false if K is too ill-conditioned.
   bool prepare(const DualVariables& dual, const Gram& K, const PartFactor& factor) {
     const std::size_t n = dual.size();
     Q_.remake(n);
     for (auto* values : {&low_, &high_, &slope_}) values->resize(n);
     condition_ = 0;
+    work_ = 0;
+    side_.assign(n, 0);
     for (std::size_t i = 0; i < n; ++i) {
       std::fill(Q_[i].begin(), Q_[i].end(), 0.0);
       Q_[i][i] = 1;
@@ -120,8 +124,27 @@ class AscentsByInverse {
     return well_conditioned() ? 0 : 2e-12 * condition_ * largest_of(dual.f().alpha(0)) * largest_of(slope_);
   }
 
-  // DA of j, or nothing if neither the rounds nor the descent end.
+  // DA of j, or nothing if neither the rounds nor the descent end. Where K is ill-conditioned, every descent takes many
+  // steps. When those of all j together take too long, and it need not be exact, the other j are judged by clipped
+  // shares.
   std::optional<double> operator()(const DualVariables& dual, const Gram& K, std::size_t j) {
+    if (tired()) return clipped(dual, K, j);
+    const std::optional<double> found = exactly(dual, K, j);
+    return tired() ? clipped(dual, K, j) : found;
+  }
+
+  Bytes bytes() const {
+    return Q_.bytes() + factor_.bytes() + bytes_of(side_) + bytes_of(low_) + bytes_of(high_) + bytes_of(slope_) +
+           bytes_of(c_) + bytes_of(x_) + bytes_of(change_) + bytes_of(mu_) + bytes_of(rows_) + bytes_of(by_row_) +
+           bytes_of(row_of_) + bytes_of(shares_);
+  }
+
+ private:
+  static constexpr std::size_t most_work = 12;  // in units of n^3: about twice what the inverse and the rounds take
+
+  bool tired() const { return !exact_ && work_ > most_work * side_.size() * side_.size() * side_.size(); }
+
+  std::optional<double> exactly(const DualVariables& dual, const Gram& K, std::size_t j) {
     const double alpha = dual.f().alpha(0)[j], rounding = 2e-12 * std::fabs(alpha) * largest_of(K[j]);
     side_.assign(dual.size(), 0);
     side_[j] = -1;
@@ -135,13 +158,18 @@ class AscentsByInverse {
     return dot(slope_, c_) - alpha * slope_[j] - dot(change_, mu_) / 2;
   }
 
-  Bytes bytes() const {
-    return Q_.bytes() + factor_.bytes() + bytes_of(side_) + bytes_of(low_) + bytes_of(high_) + bytes_of(slope_) +
-           bytes_of(c_) + bytes_of(x_) + bytes_of(change_) + bytes_of(mu_) + bytes_of(rows_) + bytes_of(by_row_) +
-           bytes_of(row_of_) + bytes_of(shares_);
+  // DA of j if the others absorb -alpha_j Q_ij / Q_jj, clipped to their boxes.
+  double clipped(const DualVariables& dual, const Gram& K, std::size_t j) {
+    const double alpha = dual.f().alpha(0)[j];
+    c_.assign(Q_[j].begin(), Q_[j].end());
+    scale(-alpha / Q_[j][j], c_);
+    for (std::size_t i = 0; i < c_.size(); ++i) c_[i] = std::clamp(c_[i], low_[i], high_[i]);
+    c_[j] = -alpha;
+    double Df2 = 0;
+    for (std::size_t i = 0; i < c_.size(); ++i) Df2 += c_[i] * dot(K[i], c_);
+    return dot(slope_, c_) - Df2 / 2;
   }
 
- private:
   bool well_conditioned() const { return condition_ < 1e6; }
 
   // Finds c and mu if the variables with a side are held there.
@@ -242,6 +270,8 @@ class AscentsByInverse {
         release(most);
       }
       solve(j);
+      work_ += mu_.size() * (mu_.size() + x_.size());
+      if (tired()) return false;
     }
     return false;
   }
@@ -266,8 +296,10 @@ class AscentsByInverse {
     return hit;
   }
 
+  bool exact_;
   SquareMatrix Q_;
   double condition_ = 0;                    // the largest K_ii Q_ii
+  std::size_t work_ = 0;                    // multiplications of all descents since `prepare`
   PartFactor factor_;                       // of Q_AA
   std::vector<signed char> side_;           // -1: held at the lower bound, 1: at the upper one, 0: free
   std::vector<double> low_, high_, slope_;  // the box of c, and y_i (1 - m_i)
@@ -277,10 +309,11 @@ class AscentsByInverse {
   std::vector<double> x_, shares_;     // of the descent: inside the box, and how far each variable can go
 };
 
-// Exact projection: solves Eq. 8 for every j.
+// Exact projection: solves Eq. 8 for every j, unless that takes too long and it need not be exact. The chosen j is solved
+// in any case.
 class DualProjection final : public RowsOfGram {
  public:
-  using RowsOfGram::RowsOfGram;
+  DualProjection(std::size_t budget, bool exact) : RowsOfGram(budget), ascents_(exact) {}
   void fields(Fields& io) override {
     io.scratch(sizeof *this + shares_.bytes() + ascents_.bytes() + bytes_of(estimates_) + bytes_of(c_));
     RowsOfGram::fields(io);

@@ -254,6 +254,24 @@ def test_the_exact_projection_of_clusters(noise, least, most, enough):
     assert compared > 50
 
 
+@each(("noise", "tires"), [(1.0, False), (1e-2, True)])
+def test_a_choice_among_clusters_may_tire(noise, tires):
+    """Elsewhere all are compared exactly. The one chosen is projected exactly in any case, so D is right."""
+    r = np.random.default_rng(0)
+    X = 3 * r.standard_normal((10, 8))[r.integers(10, size=180)] + noise * r.standard_normal((180, 8))
+    y = r.choice([-1.0, 1.0], 180)
+    kernel = Gaussian(1 / 16)
+    quick, exact = (
+        model(DoubleUpdating(kernel, maintenance=DualProjection(100, exact=exact)), 8) for exact in (False, True)
+    )
+    same = np.array_equal(quick.learn(X, y), exact.learn(X, y))
+    assert same != tires
+    for fitted in (quick, exact):
+        dual = Dual(fitted, kernel)
+        dual.check()
+        assert dual.stated == pytest.approx(dual.objective, rel=1e-9)
+
+
 @each("seed", range(5))
 def test_exact_projection_loses_least(seed):
     """For the same j its residual is at most that of clipping and of removal."""

@@ -2,6 +2,8 @@
 
 __all__ = ["bduol", "duol"]
 
+from collections.abc import Callable
+
 from budgetron.double_updating import DoubleUpdating, DualMaintenance, DualNearest
 from budgetron.kernels import Kernel
 
@@ -35,7 +37,7 @@ def bduol(
     budget: int,
     C: float = 1.0,
     rho: float = 0.0,
-    maintenance: type[DualMaintenance] = DualNearest,
+    maintenance: Callable[[int], DualMaintenance] = DualNearest,
 ) -> DoubleUpdating:
     """Budgeted double updating (Zhao & Hoi 2012, Algorithm 1), for two classes.
 
@@ -65,4 +67,4 @@ def bduol(
     >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).n_support_
     2
     """
-    return DoubleUpdating(kernel, C, rho, maintenance(budget=budget))  # type: ignore[call-arg]
+    return DoubleUpdating(kernel, C, rho, maintenance(budget))
