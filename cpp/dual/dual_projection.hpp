@@ -103,7 +103,6 @@ class AscentsByInverse {
     for (auto* values : {&low_, &high_, &slope_}) values->resize(n);
     condition_ = 0;
     work_ = 0;
-    side_.assign(n, 0);
     for (std::size_t i = 0; i < n; ++i) {
       std::fill(Q_[i].begin(), Q_[i].end(), 0.0);
       Q_[i][i] = 1;
@@ -124,27 +123,15 @@ class AscentsByInverse {
     return well_conditioned() ? 0 : 2e-12 * condition_ * largest_of(dual.f().alpha(0)) * largest_of(slope_);
   }
 
-  // DA of j, or nothing if neither the rounds nor the descent end. Where K is ill-conditioned, every descent takes many
-  // steps. When those of all j together take too long, and it need not be exact, the other j are judged by clipped
-  // shares.
+  // Whether the descents since `prepare` have taken so long that no more j should be tried, unless it must be exact.
+  // Where K is ill-conditioned, every descent takes many steps.
+  bool tired() const {
+    const std::size_t n = slope_.size();
+    return !exact_ && work_ > most_work * n * n * std::max<std::size_t>(n, 100);
+  }
+
+  // DA of j, or nothing if neither the rounds nor the descent end.
   std::optional<double> operator()(const DualVariables& dual, const Gram& K, std::size_t j) {
-    if (tired()) return clipped(dual, K, j);
-    const std::optional<double> found = exactly(dual, K, j);
-    return tired() ? clipped(dual, K, j) : found;
-  }
-
-  Bytes bytes() const {
-    return Q_.bytes() + factor_.bytes() + bytes_of(side_) + bytes_of(low_) + bytes_of(high_) + bytes_of(slope_) +
-           bytes_of(c_) + bytes_of(x_) + bytes_of(change_) + bytes_of(mu_) + bytes_of(rows_) + bytes_of(by_row_) +
-           bytes_of(row_of_) + bytes_of(shares_);
-  }
-
- private:
-  static constexpr std::size_t most_work = 12;  // in units of n^3: about twice what the inverse and the rounds take
-
-  bool tired() const { return !exact_ && work_ > most_work * side_.size() * side_.size() * side_.size(); }
-
-  std::optional<double> exactly(const DualVariables& dual, const Gram& K, std::size_t j) {
     const double alpha = dual.f().alpha(0)[j], rounding = 2e-12 * std::fabs(alpha) * largest_of(K[j]);
     side_.assign(dual.size(), 0);
     side_[j] = -1;
@@ -158,17 +145,14 @@ class AscentsByInverse {
     return dot(slope_, c_) - alpha * slope_[j] - dot(change_, mu_) / 2;
   }
 
-  // DA of j if the others absorb -alpha_j Q_ij / Q_jj, clipped to their boxes.
-  double clipped(const DualVariables& dual, const Gram& K, std::size_t j) {
-    const double alpha = dual.f().alpha(0)[j];
-    c_.assign(Q_[j].begin(), Q_[j].end());
-    scale(-alpha / Q_[j][j], c_);
-    for (std::size_t i = 0; i < c_.size(); ++i) c_[i] = std::clamp(c_[i], low_[i], high_[i]);
-    c_[j] = -alpha;
-    double Df2 = 0;
-    for (std::size_t i = 0; i < c_.size(); ++i) Df2 += c_[i] * dot(K[i], c_);
-    return dot(slope_, c_) - Df2 / 2;
+  Bytes bytes() const {
+    return Q_.bytes() + factor_.bytes() + bytes_of(side_) + bytes_of(low_) + bytes_of(high_) + bytes_of(slope_) +
+           bytes_of(c_) + bytes_of(x_) + bytes_of(change_) + bytes_of(mu_) + bytes_of(rows_) + bytes_of(by_row_) +
+           bytes_of(row_of_) + bytes_of(shares_);
   }
+
+ private:
+  static constexpr std::size_t most_work = 12;  // in units of n^3: about twice what an ordinary choice takes
 
   bool well_conditioned() const { return condition_ < 1e6; }
 
@@ -309,13 +293,14 @@ class AscentsByInverse {
   std::vector<double> x_, shares_;     // of the descent: inside the box, and how far each variable can go
 };
 
-// Exact projection: solves Eq. 8 for every j, unless that takes too long and it need not be exact. The chosen j is solved
-// in any case.
+// Exact projection: solves Eq. 8 for every j. If that takes too long, and it need not be exact, only for those whose
+// plain removal costs least.
 class DualProjection final : public RowsOfGram {
  public:
   DualProjection(std::size_t budget, bool exact) : RowsOfGram(budget), ascents_(exact) {}
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + shares_.bytes() + ascents_.bytes() + bytes_of(estimates_) + bytes_of(c_));
+    io.scratch(sizeof *this + shares_.bytes() + ascents_.bytes() + bytes_of(estimates_) + bytes_of(removal_) +
+               bytes_of(c_) + bytes_of(order_));
     RowsOfGram::fields(io);
   }
 
@@ -333,10 +318,12 @@ class DualProjection final : public RowsOfGram {
     const auto exact = [&](std::size_t j) { return ascent_of(dual, K_, j, shares_(dual, K_, j), c_); };
     const PartFactor* factor = shares_.prepare(K_);
     if (!factor || !ascents_.prepare(dual, K_, *factor)) return dual.best(exact);
-    estimates_.resize(dual.size());
-    for (std::size_t j = 0; j < dual.size(); ++j) {
+    estimates_.assign(dual.size(), -std::numeric_limits<double>::infinity());
+    sort_by_removal(dual);
+    for (const std::size_t j : order_) {
+      if (ascents_.tired()) break;
       const std::optional<double> found = ascents_(dual, K_, j);
-      estimates_[j] = found ? *found : exact(j);
+      if (found || !ascents_.tired() || j == order_[0]) estimates_[j] = found ? *found : exact(j);
     }
     const double doubt = ascents_.doubt(dual);
     if (doubt == 0) return dual.best([&](std::size_t j) { return estimates_[j]; });
@@ -345,9 +332,20 @@ class DualProjection final : public RowsOfGram {
         [&](std::size_t j) { return estimates_[j] >= least ? exact(j) : -std::numeric_limits<double>::infinity(); });
   }
 
+  // Those whose plain removal (Eq. 7) costs least come first.
+  void sort_by_removal(const DualVariables& dual) {
+    removal_.resize(dual.size());
+    order_.resize(dual.size());
+    for (std::size_t j = 0; j < dual.size(); ++j) removal_[j] = ascent_of_removal(dual, j);
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](std::size_t a, std::size_t b) { return removal_[a] > removal_[b]; });
+  }
+
   ExactShares shares_;
   AscentsByInverse ascents_;
-  std::vector<double> estimates_, c_;
+  std::vector<double> estimates_, removal_, c_;
+  std::vector<std::size_t> order_;
 };
 
 // The paper's remark: chooses j by plain removal (Eq. 7), then solves Eq. 8 for it.

@@ -95,16 +95,16 @@ class DualProjection(_OfSize):
     budget : int
         The largest number of support vectors, B.
     exact : bool, default False
-        Whether every j is compared exactly, however long it takes: up to 9 times an ordinary step at
-        B = 200, and 14 times at 500. If not, a step takes at most 4 times as long as an ordinary one.
+        Whether every j is tried, however long it takes: up to 9 times an ordinary step at B = 200, and 14
+        times at 500. If not, a step takes at most about 4 times as long as an ordinary one.
 
     Departs from the paper
     ----------------------
     A support vector in the span of others, up to rounding (within 1e-10 k(s,s)), absorbs nothing if the
     others can.
-    Unless ``exact``: if the Gram matrix is ill-conditioned, as that of tight clusters or of a very wide kernel,
-    and the active sets of the first j take too long, the other j are compared by clipped shares, as in
-    :class:`~budgetron.DualProjectionClipped`. The weight of the chosen j is absorbed exactly in any case.
+    Unless ``exact``: if the Gram matrix is ill-conditioned, as that of tight clusters or of a very wide
+    kernel, and the active sets take too long, only some j are tried, beginning with those whose plain
+    removal (Eq. 7) costs least.
 
     Examples
     --------

@@ -256,7 +256,7 @@ def test_the_exact_projection_of_clusters(noise, least, most, enough):
 
 @each(("noise", "tires"), [(1.0, False), (1e-2, True)])
 def test_a_choice_among_clusters_may_tire(noise, tires):
-    """Elsewhere all are compared exactly. The one chosen is projected exactly in any case, so D is right."""
+    """Elsewhere all are tried. The one chosen is projected exactly in any case, so D is right."""
     r = np.random.default_rng(0)
     X = 3 * r.standard_normal((10, 8))[r.integers(10, size=180)] + noise * r.standard_normal((180, 8))
     y = r.choice([-1.0, 1.0], 180)
