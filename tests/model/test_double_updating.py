@@ -261,9 +261,8 @@ def test_a_choice_among_clusters_may_tire(noise, tires):
     X = 3 * r.standard_normal((10, 8))[r.integers(10, size=180)] + noise * r.standard_normal((180, 8))
     y = r.choice([-1.0, 1.0], 180)
     kernel = Gaussian(1 / 16)
-    quick, exact = (
-        model(DoubleUpdating(kernel, maintenance=DualProjection(100, exact=exact)), 8) for exact in (False, True)
-    )
+    maintenances = DualProjection(100), DualProjection(100, exact=True)
+    quick, exact = (model(DoubleUpdating(kernel, maintenance=m), 8) for m in maintenances)
     same = np.array_equal(quick.learn(X, y), exact.learn(X, y))
     assert same != tires
     for fitted in (quick, exact):
