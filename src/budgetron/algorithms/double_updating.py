@@ -2,8 +2,6 @@
 
 __all__ = ["bduol", "duol"]
 
-from collections.abc import Callable
-
 from budgetron.double_updating import DoubleUpdating, DualMaintenance, DualNearest
 from budgetron.kernels import Kernel
 
@@ -37,7 +35,7 @@ def bduol(
     budget: int,
     C: float = 1.0,
     rho: float = 0.0,
-    maintenance: Callable[[int], DualMaintenance] = DualNearest,
+    maintenance: type[DualMaintenance] = DualNearest,
 ) -> DoubleUpdating:
     """Budgeted double updating (Zhao & Hoi 2012, Algorithm 1), for two classes.
 
@@ -67,4 +65,4 @@ def bduol(
     >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).n_support_
     2
     """
-    return DoubleUpdating(kernel, C, rho, maintenance(budget))
+    return DoubleUpdating(kernel, C, rho, maintenance(budget=budget))  # type: ignore[call-arg]

@@ -7,15 +7,18 @@ that some of the authors published later (Lu et al. 2016): that reading is run.
 
 from __future__ import annotations
 
-from functools import partial
-
 from budgetron.algorithms import bduol, duol, forgetron, perceptron, projectron, projectron_pp, rbp
-from budgetron.double_updating import DualNearest, DualProjection, DualProjectionClipped, DualRemoval
+from budgetron.double_updating import (
+    DoubleUpdating,
+    DualNearest,
+    DualProjection,
+    DualProjectionClipped,
+    DualRemoval,
+)
 from budgetron.kernels import Gaussian
 from budgetron_reproduction.cases import MakeLearner
 
 K = Gaussian.of_width(8)
-EXACT = partial(DualProjection, exact=True)
 
 LEARNERS: dict[str, MakeLearner] = {
     "perceptron": lambda _: perceptron(K),
@@ -25,7 +28,7 @@ LEARNERS: dict[str, MakeLearner] = {
     "projectron": lambda c: projectron(K, budget=c.B),
     "projectron++": lambda c: projectron_pp(K, budget=c.B),
     "bduol-removal": lambda c: bduol(K, budget=c.B, C=c["C"], maintenance=DualRemoval),
-    "bduol-projection": lambda c: bduol(K, budget=c.B, C=c["C"], maintenance=EXACT),
+    "bduol-projection": lambda c: DoubleUpdating(K, c["C"], maintenance=DualProjection(c.B, exact=True)),
     "bduol-approximate": lambda c: bduol(K, budget=c.B, C=c["C"], maintenance=DualProjectionClipped),
     "bduol-nearest": lambda c: bduol(K, budget=c.B, C=c["C"], maintenance=DualNearest),
 }
