@@ -196,7 +196,7 @@ def test_predictions_are_of_one_version_while_rows_are_learned(inside):
         model, seen = client.service.models.get("default"), {}
         with ThreadPoolExecutor(4) as pool:
             learning = [pool.submit(learn, client, ROWS * 20) for _ in range(4)]
-            while not seen or not all(each.done() for each in learning):  # at least once, on a busy machine too
+            while not seen or not all(each.done() for each in learning):  # at least once
                 said = client.post("/v1/predict", json={"x": ROWS[0]["x"]}).json()
                 assert seen.setdefault(said["version"], said) == said
         assert (model.published.version - 12) % 240 == 0
