@@ -123,8 +123,8 @@ class AscentsByInverse {
     return well_conditioned() ? 0 : 2e-12 * condition_ * largest_of(dual.f().alpha(0)) * largest_of(slope_);
   }
 
-  // Whether the descents since `prepare` have taken so long that no more j should be tried, unless it must be exact.
-  // Where K is ill-conditioned, every descent takes many steps.
+  // Whether the descents since `prepare` have taken so long that no more j should be tried: where K is ill-conditioned,
+  // every descent takes many steps. Never if it must be exact, and late if n is small, where all are quick.
   bool tired() const {
     const std::size_t n = slope_.size();
     return !exact_ && work_ > most_work * n * n * std::max<std::size_t>(n, 100);
@@ -323,7 +323,8 @@ class DualProjection final : public RowsOfGram {
     for (const std::size_t j : order_) {
       if (ascents_.tired()) break;
       const std::optional<double> found = ascents_(dual, K_, j);
-      if (found || !ascents_.tired() || j == order_[0]) estimates_[j] = found ? *found : exact(j);
+      if (!found && ascents_.tired() && j != order_[0]) break;  // given up half-way
+      estimates_[j] = found ? *found : exact(j);
     }
     const double doubt = ascents_.doubt(dual);
     if (doubt == 0) return dual.best([&](std::size_t j) { return estimates_[j]; });
