@@ -106,7 +106,8 @@ struct Loops {
   void (*rescale)(const double* p, double total, double cap, double* alpha, std::size_t n);
   void (*swap_costs)(const double* a, const double* b, const double* k, double kxx, std::size_t n, double* out);
   double (*least)(const double* v, std::size_t n);
-  // place_of_least: the first place of the smallest number, or n. distances: out = a + b - 2 k, infinity instead of NaN.
+  // place_of_least: the first place of the smallest number, or n. distances: out = a + b - 2 k, infinity instead of
+  // NaN.
   std::size_t (*place_of_least)(const double* v, std::size_t n);
   void (*distances)(double a, const double* b, const double* k, std::size_t n, double* out);
   // The slots for which something holds, in order, and how many. near: !(distance > reach). affected: place = t or
