@@ -33,6 +33,7 @@ constexpr std::size_t tile_rows = 4, tile_groups = 2;
 constexpr std::size_t row_groups = 8;  // registers of sums for a single row
 
 struct DotProduct {
+  static constexpr bool of_norms = false;  // a column in which x or s is 0 adds nothing
   template <class V>
   static BUDGETRON_INLINE V dense(V x, V s, V sum) {
     return fused(x, s, sum);
@@ -49,18 +50,11 @@ struct DotProduct {
   static T listed(T x, T s, T sum) {
     return fused(x, s, sum);
   }
-  template <class T>
-  static T absent(T) {
-    return 0;
-  }
-  template <class T>
-  static T apart(T, T) {
-    return 0;
-  }
 };
 
 // Where x_j = 0 the term is |s_j|, so a sparse x starts from |s|_1 and corrects the terms of its nonzeros.
 struct L1Distance {
+  static constexpr bool of_norms = true;
   template <class V>
   static BUDGETRON_INLINE V dense(V x, V s, V sum) {
     return sum + absolute(x - s);
@@ -225,7 +219,8 @@ void sparse(const T* x, const std::int32_t* indices, std::size_t nonzeros, const
     sparse_tile<R, groups>(x, indices, nonzeros, column, r + b);
   };
   cover<row_groups, T>(n, some);
-  for (std::size_t k = 0; k < n; ++k) r[k] += R::absent(norms[k]);
+  if constexpr (R::of_norms)
+    for (std::size_t k = 0; k < n; ++k) r[k] += R::absent(norms[k]);
 }
 
 // The dot products of a sparse x with support vectors whose columns are anywhere in memory.
@@ -239,7 +234,7 @@ void scattered(const T* x, const std::int32_t* indices, std::size_t nonzeros, co
   cover<row_groups, T>(n, some);
 }
 
-// If x and s share no column, the reduction is apart(|x|, |s|); the lists add the correction for shared columns.
+// If x and s share no column, the reduction is apart(|x|, |s|), or 0; the lists add the correction for shared columns.
 template <class R, class T>
 void listed(const T* x, const std::int32_t* indices, std::span<const std::span<const Listed<T>>> lists, T norm,
             const T* norms, std::span<T> r) {
@@ -252,7 +247,8 @@ void listed(const T* x, const std::int32_t* indices, std::span<const std::span<c
     for (std::size_t i = begin; i < end; ++i)
       for (const Listed<T>& s : lists[i]) r[s.slot] += std::exchange(sum[s.slot], T{0});
   });
-  for (std::size_t k = 0; k < r.size(); ++k) r[k] += R::apart(norm, norms[k]);
+  if constexpr (R::of_norms)
+    for (std::size_t k = 0; k < r.size(); ++k) r[k] += R::apart(norm, norms[k]);
 }
 
 }  // namespace

@@ -145,9 +145,10 @@ class FeatureMajor final : public SupportSet {
   template <class AnyRow>
   double finish(const AnyRow& x, T norm, const Finish& kernel, std::span<double> k) const {
     assert(k.size() >= padded());
-    std::vector<T> r(padded());
-    reduce_row(x, r.data());
-    kernel.finish(Reduced<T>{r, norms(), norm}, k);
+    with_room<T>(k, padded(), [&](std::span<T> r) {
+      reduce_row(x, r.data());
+      kernel.finish(Reduced<T>{r, norms(), norm}, k);
+    });
     return static_cast<double>(norm);
   }
 

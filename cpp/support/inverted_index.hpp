@@ -25,20 +25,19 @@ class InvertedIndex final : public SupportSet {
 
   std::size_t size() const override { return vectors_.size(); }
   std::size_t padded() const override { return whole_lanes<T>(size()); }
-  double norm(const Row& x) const override { return static_cast<double>(norm_of(Nonzeros(x))); }
+  double norm(const Row& x) const override { return static_cast<double>(norm_of(Nonzeros(x).row())); }
   double norm(std::size_t i) const override { return static_cast<double>(norms_[i]); }
 
   double kernel_row(const Row& x, const Finish& kernel, std::span<double> k) const override {
-    const Nonzeros nonzeros(x);
-    const T norm = norm_of(nonzeros);
-    finish(nonzeros, norm, kernel, k);
-    return static_cast<double>(norm);
+    Lists lists;
+    return kernel_row(x, lists, kernel, k);
   }
   void kernel_row(std::size_t i, const Finish& kernel, std::span<double> k) const override {
-    finish(vectors_[i], norms_[i], kernel, k);
+    Lists lists;
+    finish(vectors_[i].row(), norms_[i], lists, kernel, k);
   }
   std::unique_ptr<Ahead> ahead(const Rows& rows, std::size_t) const override {
-    return std::make_unique<RowByRow>(rows, *this);
+    return std::make_unique<OneAfterTheOther>(rows, *this);
   }
 
   void append(const Row& x, double norm) override {
@@ -85,6 +84,22 @@ class InvertedIndex final : public SupportSet {
   bool is_consistent(std::size_t n) const override { return size() == n; }
 
  private:
+  using Lists = std::vector<std::span<const Listed<T>>>;  // of the columns of a row
+
+  // Computes each row when it is asked for, and keeps the memory for the lists.
+  class OneAfterTheOther final : public Ahead {
+   public:
+    OneAfterTheOther(const Rows& rows, const InvertedIndex& support) : rows_(rows), support_(support) {}
+    double kernel_row(std::size_t i, const Finish& kernel, std::span<double> k) override {
+      return support_.kernel_row(rows_[i], lists_, kernel, k);
+    }
+
+   private:
+    const Rows& rows_;
+    const InvertedIndex& support_;
+    Lists lists_;
+  };
+
   // The nonzeros of a row, sorted by column.
   struct Nonzeros {
     std::vector<std::int32_t> indices;
@@ -99,6 +114,7 @@ class InvertedIndex final : public SupportSet {
           },
           x);
     }
+    SparseRow<T> row() const { return {values.data(), indices.data(), indices.size()}; }
     void reserve(std::size_t nonzeros) {
       indices.reserve(nonzeros);
       values.reserve(nonzeros);
@@ -115,18 +131,24 @@ class InvertedIndex final : public SupportSet {
     std::vector<T> values, norms;
   };
 
-  T norm_of(const Nonzeros& x) const {
-    return reduction_.sparse_norm(x.values.data(), x.indices.data(), x.indices.size());
+  T norm_of(const SparseRow<T>& x) const { return reduction_.sparse_norm(x.values, x.indices, x.nonzeros); }
+
+  double kernel_row(const Row& x, Lists& lists, const Finish& kernel, std::span<double> k) const {
+    if (const auto* row = std::get_if<SparseRow<T>>(&x)) return finish(*row, norm_of(*row), lists, kernel, k);
+    const Nonzeros nonzeros(x);
+    return finish(nonzeros.row(), norm_of(nonzeros.row()), lists, kernel, k);
   }
 
-  void finish(const Nonzeros& x, T norm, const Finish& kernel, std::span<double> k) const {
+  double finish(const SparseRow<T>& x, T norm, Lists& lists, const Finish& kernel, std::span<double> k) const {
     assert(k.size() >= padded());
-    std::vector<std::span<const Listed<T>>> lists;
-    lists.reserve(x.indices.size());
-    for (const std::int32_t j : x.indices) lists.push_back(lists_[j]);
-    std::vector<T> r(padded());
-    reduction_.listed(x.values.data(), x.indices.data(), lists, norm, norms_.data(), r);
-    kernel.finish(Reduced<T>{r, norms_, norm}, k);
+    lists.clear();
+    x.each([&](std::size_t j, T) { lists.push_back(lists_[static_cast<std::int32_t>(j)]); });
+    with_room<T>(k, padded(), [&](std::span<T> r) {
+      std::fill(r.begin(), r.end(), T{0});
+      reduction_.listed(x.values, x.indices, lists, norm, norms_.data(), r);
+      kernel.finish(Reduced<T>{r, norms_, norm}, k);
+    });
+    return static_cast<double>(norm);
   }
 
   void write(std::size_t i, Nonzeros x, double norm) {

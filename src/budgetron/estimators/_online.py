@@ -238,7 +238,8 @@ class Online(BaseEstimator):  # type: ignore[misc]
         batch = self._part_by_part(X, y, sample_weight, first=True, **more)
         start, *later = batch.growth
         self._know(None if batch.labels is None else batch.labels.first(start.n_labels))
-        self._adopt(self._new_model(batch.X[:, : start.n_features], self._task(), batch.weights))
+        rows = batch.rows(slice(0, batch.X.shape[0]), start.n_features)
+        self._adopt(self._new_model(rows, self._task(), batch.weights))
         self._keep_encoding(batch.encoded)
         return replace(batch, growth=later)
 
