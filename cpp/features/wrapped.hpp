@@ -1,9 +1,12 @@
-// Maps around other maps: one that several learners share, and one whose columns are hashed first.
+// Maps around other maps: two that several learners share, and one whose columns are hashed first.
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <ctime>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -85,6 +88,79 @@ class SharedMap final : public WrappedMap {
   mutable std::mutex guard_;
   mutable std::uint64_t view_ = 0;  // that known_ belongs to; 0 is none
   mutable std::vector<Known> known_;
+};
+
+// Remembers dense rows with their features, for models that learn the same rows one model after the other. Rows are
+// compared number by number, so it does not matter where they are, or which model scaled them. The map must not learn.
+// One thread at a time.
+class RememberedMap final : public WrappedMap {
+ public:
+  explicit RememberedMap(std::shared_ptr<FeatureMap> map) : WrappedMap(std::move(map)) {}
+
+  // The processor time spent on features, so that each model can be charged for them.
+  double seconds() const { return seconds_; }
+  void forget() { used_ = next_ = bytes_ = 0; }
+
+  // A model measures what it would hold alone.
+  void fields(Fields& io) override { map_->fields(io); }
+  double squared_norm(const Row& x, Vector z) const override { return map_->squared_norm(x, z); }
+  void prepare(const Stretch& rows) override { map_->prepare(rows); }
+
+  void transform(const Stretch& rows, std::span<double> Z) const override {
+    if (rows.rows.sparse()) return map_->transform(rows, Z);
+    take_numbers(rows);
+    for (std::size_t looked = 0; looked < used_; ++looked, ++next_) {
+      const Known& known = known_[next_ % used_];
+      if (known.Z.size() != Z.size() || !same_bits(known.X, X_)) continue;
+      std::copy(known.Z.begin(), known.Z.end(), Z.begin());
+      ++next_;  // the rows behind these are asked for next
+      return;
+    }
+    const double began = processor_time();
+    map_->transform(rows, Z);
+    seconds_ += processor_time() - began;
+    remember(Z);
+  }
+
+ private:
+  struct Known {
+    std::vector<double> X, Z;
+  };
+  static constexpr std::size_t most_bytes = 64 << 20;
+
+  void take_numbers(const Stretch& rows) const {
+    X_.clear();
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      std::visit([&](const auto& row) { X_.insert(X_.end(), row.values, row.values + row.size()); }, rows[i]);
+  }
+  // The memory of forgotten rows is used again.
+  void remember(Vector Z) const {
+    bytes_ += (X_.size() + Z.size()) * sizeof(double);
+    if (bytes_ > most_bytes) return;
+    if (used_ == known_.size()) known_.emplace_back();
+    Known& known = known_[used_++];
+    known.X = X_;
+    known.Z.assign(Z.begin(), Z.end());
+  }
+  static bool same_bits(Vector a, Vector b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+  }
+  // Of this thread; where systems have none, the time that passes.
+  static double processor_time() {
+#ifdef CLOCK_THREAD_CPUTIME_ID
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+#else
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+#endif
+  }
+
+  mutable std::vector<Known> known_;
+  mutable std::size_t used_ = 0, next_ = 0;  // of known_: the number in use, and where the next look begins
+  mutable std::size_t bytes_ = 0;
+  mutable std::vector<double> X_;  // of the rows in question
+  mutable double seconds_ = 0;
 };
 
 // Columns are added up in fewer ones, with random signs (Weinberger et al. 2009), before they reach the map. Inner

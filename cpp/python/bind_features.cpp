@@ -238,6 +238,10 @@ void bind_features(nb::module_& m) {
       .def(nb::init<std::shared_ptr<FeatureMap>>(), "map"_a)
       .def("add_learner", &SharedMap::add_learner)
       .def_prop_ro("inner", [](const SharedMap& map) { return map.inner(); });
+  nb::class_<RememberedMap, FeatureMap>(m, "RememberedMap")
+      .def(nb::init<std::shared_ptr<FeatureMap>>(), "map"_a)
+      .def("forget", &RememberedMap::forget)
+      .def_prop_ro("seconds", &RememberedMap::seconds);
   nb::class_<HashedMap, FeatureMap>(m, "HashedMap")
       .def(nb::init<std::shared_ptr<FeatureMap>, std::size_t>(), "map"_a, "columns"_a)
       .def_prop_ro("inner", [](const HashedMap& map) { return map.inner(); })

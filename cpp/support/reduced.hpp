@@ -15,8 +15,8 @@ struct Reduced {
   T norm;                    // norm of x
 };
 
-// Maps reductions to one number per support vector; `out` has room for the padded count, and may be where the reductions
-// are: number i depends on reduction i only.
+// Maps reductions to one number per support vector; `out` has room for the padded count, and may be where the
+// reductions are: number i depends on reduction i only.
 class Finish {
  public:
   virtual ~Finish() = default;
@@ -24,8 +24,8 @@ class Finish {
   virtual void finish(const Reduced<double>&, std::span<double> out) const = 0;
 };
 
-// Calls use(r) with room for n reductions. Doubles are where the kernel row k will be, so that fewer numbers compete for
-// the first-level cache.
+// Calls use(r) with room for n reductions. Doubles are where the kernel row k will be, so that fewer numbers compete
+// for the first-level cache.
 template <class T, class Use>
 void with_room(std::span<double> k, std::size_t n, Use use) {
   if constexpr (std::is_same_v<T, double>) {

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from budgetron import _check, _core
 from budgetron._tasks import Task
 from budgetron.features._map import FeatureMap
+from budgetron.features._remembered import remembered_maps
 from budgetron.learners import Learner
 from budgetron.rules import Rule, probabilistic
 from budgetron.vector_rules import Kalman, VectorRule
@@ -59,20 +60,25 @@ class Mapped(Learner):
 
     def resolved(self, X: Any) -> Self:
         """The learner with a number for every parameter; open ones are computed from the rows X."""
-        features = _check.instance(self, "features", self.features, FeatureMap)
-        return replace(self, features=features.resolved(X))
+        return replace(self, features=self._features().resolved(X))
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
-        return self.build_on(self.build_map(n_features, dtype, seed), task)
+        maps = remembered_maps()
+        if maps is None:
+            return self.build_on(self.build_map(n_features, dtype, seed), task)
+        return self.build_on(maps.build(self._features(), n_features, dtype, seed), task)
 
     def build_map(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
         """The native map."""
-        return _check.instance(self, "features", self.features, FeatureMap).build(n_features, dtype, seed)
+        return self._features().build(n_features, dtype, seed)
 
     def build_on(self, features: _core.FeatureMap, task: Task) -> _core.Learner:
         """The native learner on a native map, which several learners may share."""
         return _core.Mapped(features, self._rule(features, task), task.build())
+
+    def _features(self) -> FeatureMap:
+        return _check.instance(self, "features", self.features, FeatureMap)
 
     def _rule(self, features: _core.FeatureMap, task: Task) -> _core.VectorRule:
         if isinstance(self.rule, Kalman):

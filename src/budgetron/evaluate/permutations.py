@@ -1,7 +1,10 @@
 """Compare learners over the same random orders of the same rows."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -12,19 +15,22 @@ from budgetron import _check, _jobs, executors
 from budgetron._rows import Matrix
 from budgetron._text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
-from budgetron.evaluate import baselines
+from budgetron.evaluate import baselines, sharing
 from budgetron.evaluate.comparison import Comparison, Run
 from budgetron.evaluate.metrics import Metrics
-from budgetron.evaluate.protocol import prequential
 from budgetron.evaluate.records import Record
+from budgetron.evaluate.session import Session
+from budgetron.features._remembered import RememberedMaps
 from budgetron.learners import Learner
 from budgetron.progress import Progress
-from budgetron.streams import from_arrays
+from budgetron.streams import Block, from_arrays
 
 POINTS = 25
 """The default number of records of a run ..."""
 FEWEST = 100
 """... but at least this count rows lie between two records, since each takes half a millisecond."""
+ALONE, IN_TURN = 1000, 400
+"""The number of rows of a block: with fewer, the features that learners share stay in the cache."""
 LABELS = 100
 """If y has more different whole numbers than this, the caller must say what they are."""
 
@@ -50,6 +56,9 @@ def compare(
     """Run each learner over the same random orders of the rows: predict each row, then learn it.
 
     Permutation i comes from ``numpy.random.default_rng(seed + i)``. Its estimators have ``random_state=i``.
+
+    On dense rows, learners with equal feature maps share the features, for example a grid over the ``eta``
+    of `fogd`. The results are the same, and ``seconds`` are those that each learner would take alone.
 
     Parameters
     ----------
@@ -113,25 +122,48 @@ def compare(
         if orders.weights.shape != (len(orders.y),):
             raise ValueError(f"compare: sample_weight must have {len(orders.y)} weights, as y has labels.")
     permutations = _check.count("compare", "permutations", permutations)
-    pairs = [(name, i) for i in range(permutations) for name in by_name]
     pool = executors.checked("compare", executor)
-    with Progress(len(orders.y) * len(pairs), "comparing") as progress:
+    groups = [{name: learner} for name, learner in by_name.items()]
+    if pool is None:
+        shared = sharing.groups(by_name, orders.X)
+        if len(shared) * permutations >= _check.threads("compare", n_jobs):
+            groups = shared  # or else threads would have nothing to do
+    tasks = [(group, i) for i in range(permutations) for group in groups]
+    with Progress(len(orders.y) * len(by_name) * permutations, "comparing") as progress:
         if pool is None:
-            jobs = [partial(orders.run, name, by_name[name], i, progress.advance) for name, i in pairs]
+            jobs = [partial(orders.run, group, i, progress.advance) for group, i in tasks]
             results = _jobs.results("compare", jobs, n_jobs, orders.stop)
         else:
-            tasks = [(name, by_name[name], i) for name, i in pairs]
-            results = executors.results(
-                pool, Orders.run, orders, tasks, lambda _, run: progress.advance(run[-1].rows)
-            )
-    runs = dict(zip(pairs, results, strict=True))
+
+            def finished(_: int, runs: dict[str, Run]) -> None:
+                progress.advance(sum(run[-1].rows for run in runs.values()))
+
+            results = executors.results(pool, Orders.run, orders, tasks, finished)
+    runs = {
+        (name, i): run for (_, i), each in zip(tasks, results, strict=True) for name, run in each.items()
+    }
     records = {name: tuple(runs[name, i] for i in range(permutations)) for name in by_name}
     return Comparison(orders.task, {name: repr(by_name[name]) for name in by_name}, records, orders.seed)
 
 
+@dataclass(frozen=True)
+class Ordered:
+    """All rows in one order."""
+
+    X: Matrix
+    y: Any
+    weights: Any
+    at_once: int
+
+    def blocks(self) -> Iterator[Block]:
+        for block in from_arrays(self.X, self.y, rows=self.at_once):
+            weights = None if self.weights is None else self.weights[block.start : block.stop]
+            yield replace(block, weights=weights)
+
+
 @dataclass
 class Orders:
-    """Random orders of the same rows; runs a learner over one of them."""
+    """Random orders of the same rows; runs learners over one of them."""
 
     X: Matrix
     y: Any
@@ -157,16 +189,35 @@ class Orders:
         interval = max(FEWEST, -(-len(y) // POINTS)) if every is None else every
         return cls(X, y, task_of(y, task), seed, _check.count("compare", "every", interval))
 
-    def run(self, name: str, learner: Any, i: int, advance: Callable[[int], None] = lambda _: None) -> Run:
-        """Run a learner over the i-th order and return the records."""
+    def run(
+        self, learners: Mapping[str, Any], i: int, advance: Callable[[int], None] = lambda _: None
+    ) -> dict[str, Run]:
+        """Run learners over the i-th order, block by block in turn, and return the records of each.
+
+        Learners with equal feature maps share the work of the map. Its time is counted for each of them.
+        """
         order = np.random.default_rng(self.seed + i).permutation(len(self.y))
-        records: list[Record] = []
-        try:
-            for record in self._records(learner, i, order):
+        weights = None if self.weights is None else self.weights[order]
+        rows = Ordered(self.X[order], self.y[order], weights, ALONE if len(learners) == 1 else IN_TURN)
+        maps, found = RememberedMaps(), {name: list[Record]() for name in learners}
+        turns = [self._named(name, learner, i, rows, maps) for name, learner in learners.items()]
+        with maps.in_use() if len(learners) > 1 else nullcontext():
+            for parts in zip(*turns, strict=True):
+                for records, part in zip(found.values(), parts, strict=True):
+                    before = records[-1].rows if records else 0
+                    records.extend(part)
+                    advance((records[-1].rows if records else 0) - before)
+                maps.forget()
                 if self.stopped:
                     break
-                advance(record.rows - (records[-1].rows if records else 0))
-                records.append(record)
+        return {name: tuple(records) for name, records in found.items()}
+
+    def _named(
+        self, name: str, learner: Any, i: int, rows: Ordered, maps: RememberedMaps
+    ) -> Iterator[list[Record]]:
+        """The turns of a learner, whose errors say its name."""
+        try:
+            yield from self._turns(learner, i, rows, maps)
         except ValueError as error:
             raise ValueError(f"compare, {name} on permutation {i}: {error}") from error
         except Exception as error:
@@ -174,26 +225,31 @@ class Orders:
                 raise
             what = f"{type(error).__name__}: {error}"  # other libraries raise what they like
             raise ValueError(f"compare, {name} on permutation {i}: {what}") from error
-        return tuple(records)
 
-    def _records(self, learner: Any, i: int, order: Any) -> Iterator[Record]:
-        X, y = self.X[order], self.y[order]
-        weights = None if self.weights is None else self.weights[order]
+    def _turns(self, learner: Any, i: int, rows: Ordered, maps: RememberedMaps) -> Iterator[list[Record]]:
+        """The records of each block of rows."""
+        targets = self.task == "regression"
         options: dict[str, Any] = {"every": self.every, "metrics": self.metrics, "window": self.window}
         options["delay"] = self.delay
         if not isinstance(learner, Learner):
-            targets = self.task == "regression"
-            return baselines.records(learner, X, y, targets=targets, weights=weights, **options)
+            found = baselines.records(
+                learner, rows.X, rows.y, targets=targets, weights=rows.weights, **options
+            )
+            yield from ([record] for record in found)
+            return
+        classes = None if targets else rows.y if self.classes is None else self.classes
         estimator = ESTIMATORS[self.task](learner, random_state=i)
-        classes = None if self.task == "regression" else y if self.classes is None else self.classes
-        blocks = (
-            replace(block, weights=None if weights is None else weights[block.start : block.stop])
-            for block in from_arrays(X, y)
-        )
-        return prequential(estimator, blocks, classes=classes, **options)
+        session = Session(estimator, classes=classes, name="prequential", **options)
+        own = 0.0  # of the time of the maps, what this learner has spent
+        turns: list[Callable[[], list[Record]]] = [partial(session.feed, block) for block in rows.blocks()]
+        for turn in (*turns, session.finish):
+            before = maps.seconds
+            records = turn()
+            own += maps.seconds - before
+            yield [replace(record, seconds=record.seconds + maps.seconds - own) for record in records]
 
     def stop(self) -> None:
-        """End all runs at their next record."""
+        """End all runs after their next block of rows."""
         self.stopped = True
 
 
