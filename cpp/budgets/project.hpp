@@ -75,6 +75,9 @@ class Project : public Budget {
     }
   }
 
+  // Whether the span is final: a full budget appends nothing.
+  bool is_full() const { return span_.size() >= budget_; }
+
   Span span_;
 
  private:
@@ -90,7 +93,7 @@ class ProjectPlus final : public Project {
       : Project(budget, std::move(threshold)), U_(U) {}
 
   void insert(Expansion& f, const Term& term) override {
-    span_.look(term.row.k, term.row.kxx);
+    look(f, term.row);
     if (term.round.mistake)
       project_or_append(f, term);
     else if (term.round.y * term.round.fx > 0)
@@ -101,8 +104,43 @@ class ProjectPlus final : public Project {
     io.scratch(sizeof U_);
     Project::fields(io);
   }
+  bool support_is_final() const override { return is_full(); }
 
  private:
+  // Projects k(x,.) onto the span. When the span is final, rows to come are projected with it, if they would make a
+  // step now, y f(x) < 1: most of them will when it is their turn.
+  void look(const Expansion& f, const KernelRow& row) {
+    if (row.block == nullptr || f.outputs() > 1) return span_.look(row.k, row.kxx);
+    KernelBlock& block = *row.block;
+    if (block.places.empty() || block.places.back() < row.place) solve_ahead(f, row);
+    const auto at = std::ranges::find(block.places, row.place);
+    if (at == block.places.end()) return span_.look(row.k, row.kxx);
+    const std::size_t n = span_.size(), m = static_cast<std::size_t>(at - block.places.begin());
+    span_.take(Vector(block.Z).subspan(2 * m * n, n), Vector(block.Z).subspan((2 * m + 1) * n, n), row.kxx);
+  }
+
+  void solve_ahead(const Expansion& f, const KernelRow& row) {
+    KernelBlock& block = *row.block;
+    const std::size_t n = span_.size();
+    block.places.assign(1, row.place);
+    for (std::size_t place = row.place + 1; place < block.y.size() && block.places.size() < solved_together; ++place) {
+      double fx = 0;
+      f.scores(block.row(place, n), {&fx, 1});
+      if (block.y[place] * fx < 1) block.places.push_back(place);
+    }
+    if (block.places.size() < worthwhile) return block.places.clear();
+    block.Z.resize(2 * solved_together * n);
+    SolvedTogether v{}, d{};
+    for (std::size_t m = 0; m < solved_together; ++m) {
+      v[m] = block.Z.data() + 2 * m * n;
+      d[m] = v[m] + n;
+      std::ranges::copy(block.row(block.places[std::min(m, block.places.size() - 1)], n), v[m]);
+    }
+    span_.solve_together(v, d);
+  }
+
+  static constexpr std::size_t worthwhile = 3;  // rows: solving for four together takes about as long as for two
+
   void project_margin_error(Expansion& f, const Term& term) {
     const double l = 1 - term.round.y * term.round.fx, P = span_.P(), delta = span_.delta();
     const double tau = P > l ? l / P : 1;

@@ -14,8 +14,8 @@ namespace budgetron {
 
 class KernelRows {
  public:
-  KernelRows(const Rows& rows, const Expansion& f, std::size_t look_ahead)
-      : rows_(rows), f_(f), look_ahead_(look_ahead) {}
+  KernelRows(const Rows& rows, const Expansion& f, std::size_t look_ahead, Vector y = {})
+      : rows_(rows), f_(f), look_ahead_(look_ahead), y_(y) {}
 
   // The kernel row of row i with the current support vectors, valid until the next call.
   KernelRow at(std::size_t i) {
@@ -30,7 +30,7 @@ class KernelRows {
     if (i < block_begin_ || i >= block_begin_ + block_.rows) begin_block(i);
     const std::size_t place = i - block_begin_;
     const double norm = norms_[place];
-    return {Vector(block_.K).subspan(place * block_.stride, f_.size()), f_.kernel().self(norm), norm, &block_, place};
+    return {block_.row(place, f_.size()), f_.kernel().self(norm), norm, &block_, place};
   }
 
  private:
@@ -40,6 +40,8 @@ class KernelRows {
     block_.rows = std::min(KernelBlock::most_rows, rows_.size() - i);
     block_.stride = support_->padded();
     block_.first = block_.last = 0;
+    block_.places.clear();
+    if (!y_.empty()) block_.y = y_.subspan(i, block_.rows);
     block_.K.resize(block_.rows * block_.stride);
     norms_.resize(block_.rows);
     for (std::size_t a = 0; a < block_.rows; ++a)
@@ -55,6 +57,7 @@ class KernelRows {
   const Rows& rows_;
   const Expansion& f_;
   std::size_t look_ahead_;
+  Vector y_;
   const SupportSet* support_ = nullptr;
   std::unique_ptr<Ahead> ahead_;
   std::vector<double> k_;

@@ -100,7 +100,7 @@ class ExpansionLearner : public Learner {
   std::size_t look_ahead = 64;
 
   std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) final {
-    KernelRows kernel_rows(rows, f_, look_ahead);
+    KernelRows kernel_rows(rows, f_, look_ahead, y);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const KernelRow row = support_is_final() ? kernel_rows.in_block(i) : kernel_rows.at(i);
       const auto f = scores.subspan(i * outputs(), outputs());

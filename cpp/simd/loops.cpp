@@ -310,6 +310,8 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     add_to_rows,
     solve_lower,
     solve_upper,
+    solve_lower_together,
+    solve_upper_together,
     symmetric_multiply,
     symmetric_update_multiply,
     add_pending,

@@ -3,12 +3,17 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
 
 namespace budgetron {
+
+// Right-hand sides that are solved together.
+inline constexpr std::size_t solved_together = 4;
+using SolvedTogether = std::array<double*, solved_together>;
 
 // One nonzero of a column: the slot of its support vector, and its value.
 template <class T>
@@ -142,6 +147,9 @@ struct Loops {
   // the reciprocals of its diagonal.
   void (*solve_lower)(const double* L, const double* inverse, const double* k, std::size_t n, double* v);
   void (*solve_upper)(const double* L, const double* inverse, std::size_t n, double* d);
+  // The same in place for four right-hand sides, with the same bits as one by one.
+  void (*solve_lower_together)(const double* L, const double* inverse, std::size_t n, const SolvedTogether& v);
+  void (*solve_upper_together)(const double* L, const double* inverse, std::size_t n, const SolvedTogether& d);
   // P is symmetric, stored as in symmetric.hpp; all rows have n numbers. multiply: out_r = P z_r for `rows` rows of Z.
   // update_multiply: first P -= U'U, for `count` rows of U. The bits of a row do not depend on the others.
   void (*symmetric_multiply)(const double* P, std::size_t n, const double* Z, std::size_t rows, double* out);

@@ -1,10 +1,12 @@
 // Solves with a lower triangle L that is stored row after row, row i with i + 1 numbers. Eight unknowns are solved at a
-// time to shorten the dependency chain; their effect on the other unknowns is one vectorised pass.
+// time to shorten the dependency chain; their effect on the other unknowns is one vectorised pass. Four right-hand
+// sides are solved together in one pass over L, each with the same operations as alone, so with the same bits.
 #pragma once
 
 #include <cstddef>
 
 #include "simd/coefficients.hpp"
+#include "simd/loops.hpp"
 #include "simd/registers.hpp"
 
 namespace budgetron {
@@ -98,6 +100,73 @@ void solve_upper(const double* L, const double* inverse, std::size_t n, double* 
     x.put(d + i, at_once);
     subtract_rows(x, i, d);
   }
+}
+
+// The same for four right-hand sides. The rows of L are those of x[0].
+#if defined(__AVX512F__)
+constexpr std::size_t rows_together = 4;  // times four sums must fit in the registers
+#else
+constexpr std::size_t rows_together = 2;
+#endif
+
+BUDGETRON_INLINE void subtract_products(Eight (&x)[solved_together], const SolvedTogether& v, std::size_t columns) {
+  for (std::size_t from = 0; from < at_once; from += rows_together) {
+    Doubles sums[rows_together][solved_together] = {};
+    for (std::size_t j = 0; j < columns; j += width) {
+      Doubles v_j[solved_together];
+      for (std::size_t m = 0; m < solved_together; ++m) v_j[m] = load(v[m] + j);
+      for (std::size_t a = 0; a < rows_together; ++a) {
+        const Doubles row = load(x[0].rows[from + a] + j);
+        for (std::size_t m = 0; m < solved_together; ++m) sums[a][m] = fused(row, v_j[m], sums[a][m]);
+      }
+    }
+    for (std::size_t a = 0; a < rows_together; ++a)
+      for (std::size_t m = 0; m < solved_together; ++m) x[m].r[from + a] -= sum_of(sums[a][m]);
+  }
+}
+
+BUDGETRON_INLINE void lower_step(const double* L, const double* inverse, std::size_t i, std::size_t count,
+                                 const SolvedTogether& v) {
+  Eight x[solved_together] = {{L, v[0], i, count}, {L, v[1], i, count}, {L, v[2], i, count}, {L, v[3], i, count}};
+  subtract_products(x, v, i);
+  for (std::size_t m = 0; m < solved_together; ++m) {
+    small_lower(x[m].rows, i, count, inverse, x[m].r);
+    x[m].put(v[m] + i, count);
+  }
+}
+
+void solve_lower_together(const double* L, const double* inverse, std::size_t n, const SolvedTogether& v) {
+  std::size_t i = 0;
+  for (; i + at_once <= n; i += at_once) lower_step(L, inverse, i, at_once, v);
+  if (i < n) lower_step(L, inverse, i, n - i, v);
+}
+
+BUDGETRON_INLINE void subtract_rows(const Eight (&x)[solved_together], std::size_t i, const SolvedTogether& d) {
+  for (std::size_t j = 0; j < i; j += width) {
+    Doubles rows[at_once];
+    for (std::size_t a = 0; a < at_once; ++a) rows[a] = load(x[0].rows[a] + j);
+    for (std::size_t m = 0; m < solved_together; ++m) {
+      Doubles sum = load(d[m] + j);
+      for (std::size_t a = 0; a < at_once; ++a) sum = fused(all(-x[m].r[a]), rows[a], sum);
+      store(d[m] + j, sum);
+    }
+  }
+}
+
+BUDGETRON_INLINE void upper_step(const double* L, const double* inverse, std::size_t i, std::size_t count,
+                                 const SolvedTogether& d) {
+  Eight x[solved_together] = {{L, d[0], i, count}, {L, d[1], i, count}, {L, d[2], i, count}, {L, d[3], i, count}};
+  for (std::size_t m = 0; m < solved_together; ++m) {
+    small_upper(x[m].rows, i, count, inverse, x[m].r);
+    x[m].put(d[m] + i, count);
+  }
+  subtract_rows(x, i, d);
+}
+
+void solve_upper_together(const double* L, const double* inverse, std::size_t n, const SolvedTogether& d) {
+  std::size_t i = n / at_once * at_once;
+  if (i < n) upper_step(L, inverse, i, n - i, d);
+  while (i > 0) upper_step(L, inverse, i -= at_once, at_once, d);
 }
 
 }  // namespace

@@ -52,6 +52,26 @@ def test_holds_however_the_stream_is_cut(name):
     assert all(same_state(models[0], model) for model in models[1:])
 
 
+@each("task", ["binary", "multiclass"])
+@each("budget", [5, 16, 27])
+@each("dtype", [np.float32, np.float64])
+@each("margin", [False, True])
+def test_holds_where_rows_to_come_are_projected_together(task, budget, dtype, margin):
+    """A full span is final: projections of four rows that would make a step are solved together."""
+    X, y = data(task, 700, features=3)
+    X, weights = X.astype(dtype), np.where(np.arange(700) < 400, 1, np.arange(700) % 5 * 0.5)
+    learner = of_budget("projectron_pp" if margin else "projectron", Gaussian(0.5), budget)
+    models = []
+    for chunk in (1, 3, 25, 1000):
+        model = start(estimator(task, learner), task, X[:100], y[:100])
+        for i in range(100, 700, chunk):
+            rows = slice(i, i + chunk)
+            model.partial_fit(X[rows], y[rows], sample_weight=weights[rows])
+        models.append(model)
+    assert models[0].n_support_ == budget
+    assert all(same_state(models[0], model) for model in models[1:])
+
+
 def test_holds_where_support_vectors_merge():
     X, y = data("binary", 600)
     learner = make("bsgd", budget=70, maintenance=Merge)
