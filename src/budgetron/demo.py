@@ -26,7 +26,7 @@ BARS, STEP = "▁▂▃▄▅▆▇█", 0.04  # a step of a bar is 4 % of mista
 SHADES = " ░▒▓█"
 NEXT = """Try next:
   {bin}budgetron run FILE.csv --target COLUMN    # the default on a table of yours, as it is
-  {bin}budgetron compare rbp,bpa_nn,fogd synthetic --budget 50 --sigma 1
+  {bin}budgetron compare synthetic --learners rbp,bpa_nn,fogd --budget 50 --sigma 1
   {bin}python -c 'from budgetron import OnlineClassifier; help(OnlineClassifier)'
   README.md has ten lines of Python to start with, docs/tutorial.md goes from a file to a served model."""
 

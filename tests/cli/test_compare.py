@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from budgetron import Gaussian, datasets, evaluate, nogd, rbp
+from budgetron import Gaussian, datasets, demo, evaluate, nogd, rbp
 from tests.helpers.command import called, ran, rows, spawned, written
 from tests.helpers.data_sets import FOLDER
 
@@ -178,6 +178,12 @@ def test_demo_as_a_process_of_its_own(capsys):
     assert ended.out.count("█") > 20
     assert "Try next:" in ended.out
     assert called(capsys, "demo", "--orders", "none").code == 2
+
+
+def test_what_demo_suggests_works(capsys):
+    [command] = [line for line in demo.NEXT.splitlines() if "budgetron compare" in line]
+    ended = called(capsys, *command.format(bin="").split()[1:], "--permutations", "2", "--no-figure")
+    assert (ended.code, ended.err) == (0, "")
 
 
 def test_bad_usage_of_data_and_demo(capsys):

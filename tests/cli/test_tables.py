@@ -261,7 +261,18 @@ def test_bad_usage(flags, code, message, file, capsys):
 def test_blanks_are_fine_with_standardise(file, capsys):
     flags = ["--target", "label", "--budget", "20", "--standardise"]
     assert called(capsys, "run", "rbp", file, *flags).code == 0
-    ended = called(capsys, "compare", file, "--learners", "auto,rbp", *flags, "--permutations", 2, *SMALL)
+    ended = called(
+        capsys,
+        "compare",
+        file,
+        "--learners",
+        "auto,rbp",
+        *flags,
+        "--permutations",
+        2,
+        *SMALL,
+        "--no-figure",
+    )
     assert ended.code == 0
     assert [line.split()[0] for line in ended.out.splitlines()[2:4]] == ["auto", "rbp"]
 
