@@ -66,8 +66,7 @@ class Project : public Budget {
 
  protected:
   void project_or_append(Expansion& f, const Term& term) {
-    const bool full = f.size() >= budget_;
-    if (full || span_.inside() || span_.delta() <= threshold_->eta(term.round, span_.P())) {
+    if (is_full() || span_.inside() || span_.delta() <= threshold_->eta(term.round, span_.P())) {
       f.spread(term, 1, span_.d());
     } else {
       span_.append();
@@ -129,7 +128,7 @@ class ProjectPlus final : public Project {
       if (block.y[place] * fx < 1) block.places.push_back(place);
     }
     if (block.places.size() < worthwhile) return block.places.clear();
-    block.Z.resize(2 * solved_together * n);
+    block.Z.resize(2 * solved_together * n);  // v and d of each
     SolvedTogether v{}, d{};
     for (std::size_t m = 0; m < solved_together; ++m) {
       v[m] = block.Z.data() + 2 * m * n;

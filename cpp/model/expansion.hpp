@@ -29,11 +29,11 @@ namespace budgetron {
 struct KernelBlock {
   static constexpr std::size_t most_rows = 24;
   std::size_t rows = 0, stride = 0;
-  std::vector<double> K;  // rows x stride
-  Vector y;               // labels or targets, if the rows are to be learned
-  std::vector<double> Z;  // (last - first) x coordinates, of the rows first .. last
-  std::size_t first = 0, last = 0;
-  std::vector<std::size_t> places;  // of the rows that Z belongs to, if they do not follow each other
+  std::vector<double> K;            // rows x stride
+  Vector y;                         // labels or targets, if the rows are to be learned
+  std::vector<double> Z;            // what the budget has computed, row after row
+  std::size_t first = 0, last = 0;  // the rows that Z belongs to, if they follow each other
+  std::vector<std::size_t> places;  // and if they do not
 
   Vector row(std::size_t place, std::size_t n) const { return Vector(K).subspan(place * stride, n); }
 };

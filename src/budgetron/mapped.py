@@ -12,7 +12,7 @@ import numpy.typing as npt
 from budgetron import _check, _core
 from budgetron._tasks import Task
 from budgetron.features._map import FeatureMap
-from budgetron.features._remembered import remembered_maps
+from budgetron.features._remembered import shared_features
 from budgetron.learners import Learner
 from budgetron.rules import Rule, probabilistic
 from budgetron.vector_rules import Kalman, VectorRule
@@ -64,10 +64,10 @@ class Mapped(Learner):
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
-        maps = remembered_maps()
-        if maps is None:
+        shared = shared_features()
+        if shared is None:
             return self.build_on(self.build_map(n_features, dtype, seed), task)
-        return self.build_on(maps.build(self._features(), n_features, dtype, seed), task)
+        return self.build_on(shared.build(self._features(), n_features, dtype, seed), task)
 
     def build_map(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
         """The native map."""

@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from budgetron.evaluate.comparison import Comparison, Run
 from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.records import Record
 from budgetron.evaluate.session import Session
-from budgetron.features._remembered import RememberedMaps
+from budgetron.features._remembered import SharedFeatures
 from budgetron.learners import Learner
 from budgetron.progress import Progress
 from budgetron.streams import Block, from_arrays
@@ -29,8 +30,10 @@ POINTS = 25
 """The default number of records of a run ..."""
 FEWEST = 100
 """... but at least this count rows lie between two records, since each takes half a millisecond."""
-ALONE, IN_TURN = 1000, 400
-"""The number of rows of a block: with fewer, the features that learners share stay in the cache."""
+ALONE = 1000
+"""The number of rows of a block, for a learner that runs alone ..."""
+IN_TURN = 400
+"""... and for learners that take turns, so that the features they share stay in the cache."""
 LABELS = 100
 """If y has more different whole numbers than this, the caller must say what they are."""
 
@@ -194,30 +197,30 @@ class Orders:
     ) -> dict[str, Run]:
         """Run learners over the i-th order, block by block in turn, and return the records of each.
 
-        Learners with equal feature maps share the work of the map. Its time is counted for each of them.
+        Learners with equal feature maps share the features. Their time is counted for each of them.
         """
         order = np.random.default_rng(self.seed + i).permutation(len(self.y))
         weights = None if self.weights is None else self.weights[order]
         rows = Ordered(self.X[order], self.y[order], weights, ALONE if len(learners) == 1 else IN_TURN)
-        maps, found = RememberedMaps(), {name: list[Record]() for name in learners}
-        turns = [self._named(name, learner, i, rows, maps) for name, learner in learners.items()]
-        with maps.in_use() if len(learners) > 1 else nullcontext():
+        shared, found = SharedFeatures(), {name: list[Record]() for name in learners}
+        turns = [self._named(name, learner, i, rows, shared) for name, learner in learners.items()]
+        with shared.in_use() if len(learners) > 1 else nullcontext():
             for parts in zip(*turns, strict=True):
                 for records, part in zip(found.values(), parts, strict=True):
                     before = records[-1].rows if records else 0
                     records.extend(part)
                     advance((records[-1].rows if records else 0) - before)
-                maps.forget()
+                shared.forget()
                 if self.stopped:
                     break
         return {name: tuple(records) for name, records in found.items()}
 
     def _named(
-        self, name: str, learner: Any, i: int, rows: Ordered, maps: RememberedMaps
+        self, name: str, learner: Any, i: int, rows: Ordered, shared: SharedFeatures
     ) -> Iterator[list[Record]]:
         """The turns of a learner, whose errors say its name."""
         try:
-            yield from self._turns(learner, i, rows, maps)
+            yield from self._turns(learner, i, rows, shared)
         except ValueError as error:
             raise ValueError(f"compare, {name} on permutation {i}: {error}") from error
         except Exception as error:
@@ -226,7 +229,7 @@ class Orders:
             what = f"{type(error).__name__}: {error}"  # other libraries raise what they like
             raise ValueError(f"compare, {name} on permutation {i}: {what}") from error
 
-    def _turns(self, learner: Any, i: int, rows: Ordered, maps: RememberedMaps) -> Iterator[list[Record]]:
+    def _turns(self, learner: Any, i: int, rows: Ordered, shared: SharedFeatures) -> Iterator[list[Record]]:
         """The records of each block of rows."""
         targets = self.task == "regression"
         options: dict[str, Any] = {"every": self.every, "metrics": self.metrics, "window": self.window}
@@ -240,16 +243,18 @@ class Orders:
         classes = None if targets else rows.y if self.classes is None else self.classes
         estimator = ESTIMATORS[self.task](learner, random_state=i)
         session = Session(estimator, classes=classes, name="prequential", **options)
-        own = 0.0  # of the time of the maps, what this learner has spent
-        turns: list[Callable[[], list[Record]]] = [partial(session.feed, block) for block in rows.blocks()]
-        for turn in (*turns, session.finish):
-            before = maps.seconds
+        saved = 0.0  # by this learner
+        feeds: Iterator[Callable[[], list[Record]]] = (
+            partial(session.feed, block) for block in rows.blocks()
+        )
+        for turn in chain(feeds, [session.finish]):
+            before = shared.seconds_saved
             records = turn()
-            own += maps.seconds - before
-            yield [replace(record, seconds=record.seconds + maps.seconds - own) for record in records]
+            saved += shared.seconds_saved - before
+            yield [replace(record, seconds=record.seconds + saved) for record in records]
 
     def stop(self) -> None:
-        """End all runs after their next block of rows."""
+        """End all runs soon: after the next block of rows, or the next record of a baseline."""
         self.stopped = True
 
 

@@ -19,12 +19,19 @@ def groups(learners: Mapping[str, Any], X: Any) -> list[dict[str, Any]]:
     found: list[tuple[Any, dict[str, Any]]] = []
     for name, learner in learners.items():
         own = _space(learner) if isinstance(X, np.ndarray) else None
-        group = next((group for space, group in found if own is not None and space == own), None)
+        group = next((group for space, group in found if _are_equal(space, own)), None)
         if group is None:
             found.append((own, {name: learner}))
         else:
             group[name] = learner
     return [group for _, group in found]
+
+
+def _are_equal(a: Any, b: Any) -> bool:
+    try:
+        return a is not None and bool(a == b)
+    except ValueError:  # descriptions with arrays have no one answer
+        return False
 
 
 def _space(learner: Any) -> tuple[Any, ...] | None:

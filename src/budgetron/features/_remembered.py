@@ -1,4 +1,4 @@
-"""Maps that remember features, for models that learn the same rows in turn."""
+"""Features that models share while they learn the same rows in turn."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from budgetron import _core
 from budgetron.features._map import FeatureMap
 
 
-class RememberedMaps:
-    """Native maps by their descriptions. While they are `in_use`, models of equal maps are built on one.
+class SharedFeatures:
+    """The features of the last rows, for models with equal maps that are built while this is `in_use`.
 
-    The models must be used by one thread, and must not get more columns. What they learn does not change by
-    a bit. A map that learns is not shared.
+    The models must be used by one thread. They learn as if they were alone, bit for bit. A map that learns
+    shares nothing.
     """
 
     def __init__(self) -> None:
-        self._known: list[tuple[object, _core.RememberedMap]] = []
+        self._known: list[tuple[object, _core.RememberedFeatures]] = []
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Build models on these maps, in this thread."""
+        """Let the models that this thread builds share their features."""
         token = _in_use.set(self)
         try:
             yield
@@ -33,34 +33,35 @@ class RememberedMaps:
             _in_use.reset(token)
 
     @property
-    def seconds(self) -> float:
-        """The processor time that the maps have taken."""
-        return sum(native.seconds for _, native in self._known)
+    def seconds_saved(self) -> float:
+        """The processor time that the models would have taken beyond what they took, each alone."""
+        return sum(remembered.seconds_saved for _, remembered in self._known)
 
     def forget(self) -> None:
         """Forget the rows so far, which will not come again."""
-        for _, native in self._known:
-            native.forget()
+        for _, remembered in self._known:
+            remembered.forget()
 
     def build(
         self, features: FeatureMap, n_features: int, dtype: npt.DTypeLike, seed: int
     ) -> _core.FeatureMap:
-        """The native map of a description: one that is there, or a new one."""
-        key = (features, n_features, np.dtype(dtype), seed)
-        for known, native in self._known:
-            if known == key:
-                return native
+        """The native map of a model."""
         own = features.build(n_features, dtype, seed)
         if own.learns:
             return own
-        remembered = _core.RememberedMap(own)
-        self._known.append((key, remembered))
-        return remembered
+        return _core.RememberingMap(own, self._remembered((features, n_features, np.dtype(dtype), seed)))
+
+    def _remembered(self, key: object) -> _core.RememberedFeatures:
+        for known, remembered in self._known:
+            if known == key:
+                return remembered
+        self._known.append((key, _core.RememberedFeatures()))
+        return self._known[-1][1]
 
 
-_in_use: ContextVar[RememberedMaps | None] = ContextVar("remembered maps", default=None)
+_in_use: ContextVar[SharedFeatures | None] = ContextVar("shared features", default=None)
 
 
-def remembered_maps() -> RememberedMaps | None:
+def shared_features() -> SharedFeatures | None:
     """Those in use, if any."""
     return _in_use.get()
