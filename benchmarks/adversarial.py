@@ -95,6 +95,14 @@ def _duplicates(n, r):
     return dense(r.standard_normal((20, D))[r.integers(20, size=n)], coins(n, r))
 
 
+@maker("some duplicates")
+def _some_duplicates(n, r):
+    X = r.standard_normal((n, D))
+    again = 1 + np.flatnonzero(r.random(n - 1) < 0.05)
+    X[again] = X[again - 1]
+    return dense(X, coins(n, r))
+
+
 @maker("near duplicates")
 def _near(n, r):
     return dense(r.standard_normal(D) + 1e-7 * r.standard_normal((n, D)), coins(n, r))

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "dual/dual_maintenance.hpp"
@@ -57,6 +59,9 @@ class ExactShares {
     return b_;
   }
 
+  // The number of multiplications so far.
+  std::size_t work() const { return qp_.work(); }
+
   // Factors K, for calls with several j and the same K. Without it, every call finds its own factor. Returns null if K
   // has no inverse.
   const PartFactor* prepare(const Gram& K) {
@@ -88,6 +93,9 @@ class ExactShares {
   BoxQP qp_;
   std::vector<double> q_, lo_, hi_, free_, b_;
 };
+
+// Below this number of support vectors a choice may take as long as with this number.
+inline constexpr std::size_t quick = 170;
 
 // DA of every j by the inverse Q of K. With only c_j held at 0, and the box ignored, c is alpha_j e_j. If the variables
 // A are held at their bounds, c = alpha_j e_j + Q_A mu, where Q_AA mu is the change of c_A; mu is the slope there, and
@@ -127,7 +135,7 @@ class AscentsByInverse {
   // every descent takes many steps. Never if it must be exact, and late if n is small, where all are quick.
   bool tired() const {
     const std::size_t n = slope_.size();
-    return !exact_ && work_ > most_work * n * n * std::max<std::size_t>(n, 100);
+    return !exact_ && work_ > most_work * n * n * std::max(n, quick);
   }
 
   // DA of j, or nothing if neither the rounds nor the descent end.
@@ -152,7 +160,7 @@ class AscentsByInverse {
   }
 
  private:
-  static constexpr std::size_t most_work = 12;  // in units of n^3: about twice what an ordinary choice takes
+  static constexpr std::size_t most_work = 7;  // in units of n^3: about four times what an ordinary choice takes
 
   bool well_conditioned() const { return condition_ < 1e6; }
 
@@ -297,7 +305,7 @@ class AscentsByInverse {
 // plain removal costs least.
 class DualProjection final : public RowsOfGram {
  public:
-  DualProjection(std::size_t budget, bool exact) : RowsOfGram(budget), ascents_(exact) {}
+  DualProjection(std::size_t budget, bool exact) : RowsOfGram(budget), exact_(exact), ascents_(exact) {}
   void fields(Fields& io) override {
     io.scratch(sizeof *this + shares_.bytes() + ascents_.bytes() + bytes_of(estimates_) + bytes_of(removal_) +
                bytes_of(c_) + bytes_of(order_));
@@ -313,25 +321,39 @@ class DualProjection final : public RowsOfGram {
   }
 
  private:
-  // Estimates by the inverse of K come first. If they are in doubt, only those near the largest are solved with K.
+  // Estimates by the inverse of K come first. If they are in doubt, those near the largest are solved with K; if there
+  // is no inverse, all are.
   std::size_t most_ascending(const DualVariables& dual) {
-    const auto exact = [&](std::size_t j) { return ascent_of(dual, K_, j, shares_(dual, K_, j), c_); };
     const PartFactor* factor = shares_.prepare(K_);
-    if (!factor || !ascents_.prepare(dual, K_, *factor)) return dual.best(exact);
-    estimates_.assign(dual.size(), -std::numeric_limits<double>::infinity());
     sort_by_removal(dual);
+    estimates_.assign(dual.size(), -std::numeric_limits<double>::infinity());
+    if (!factor || !ascents_.prepare(dual, K_, *factor)) return most_ascending_of(dual, order_.size());
     for (const std::size_t j : order_) {
       if (ascents_.tired()) break;
       const std::optional<double> found = ascents_(dual, K_, j);
       if (!found && ascents_.tired() && j != order_[0]) break;  // given up half-way
-      estimates_[j] = found ? *found : exact(j);
+      estimates_[j] = found ? *found : solved(dual, j);
     }
     const double doubt = ascents_.doubt(dual);
     if (doubt == 0) return dual.best([&](std::size_t j) { return estimates_[j]; });
-    const double least = *std::max_element(estimates_.begin(), estimates_.end()) - doubt;
-    return dual.best(
-        [&](std::size_t j) { return estimates_[j] >= least ? exact(j) : -std::numeric_limits<double>::infinity(); });
+    std::ranges::stable_sort(order_, std::greater{}, [&](std::size_t j) { return estimates_[j]; });
+    const double least = estimates_[order_[0]] - doubt;
+    const auto near = std::ranges::find_if(order_, [&](std::size_t j) { return estimates_[j] < least; });
+    return most_ascending_of(dual, static_cast<std::size_t>(near - order_.begin()));
   }
+
+  // Solves for the first j of the order, until that has taken too long.
+  std::size_t most_ascending_of(const DualVariables& dual, std::size_t first) {
+    const std::size_t n = dual.size(), before = shares_.work(), most = most_work * n * n * std::max(n, quick);
+    estimates_.assign(n, -std::numeric_limits<double>::infinity());
+    for (const std::size_t j : std::span(order_).first(first)) {
+      estimates_[j] = solved(dual, j);
+      if (!exact_ && shares_.work() - before > most) break;
+    }
+    return dual.best([&](std::size_t j) { return estimates_[j]; });
+  }
+
+  double solved(const DualVariables& dual, std::size_t j) { return ascent_of(dual, K_, j, shares_(dual, K_, j), c_); }
 
   // Those whose plain removal (Eq. 7) costs least come first.
   void sort_by_removal(const DualVariables& dual) {
@@ -343,6 +365,9 @@ class DualProjection final : public RowsOfGram {
                      [&](std::size_t a, std::size_t b) { return removal_[a] > removal_[b]; });
   }
 
+  static constexpr std::size_t most_work = 5;  // in units of n^3: each takes longer than in the estimates
+
+  bool exact_;
   ExactShares shares_;
   AscentsByInverse ascents_;
   std::vector<double> estimates_, removal_, c_;

@@ -37,6 +37,7 @@ class PartFactor {
     k_.resize(n);
     v_.resize(n);
     for (std::size_t p = 0; p < n; ++p) k_[p] = Q[i][places_[p]];
+    work_ += n * n / 2;
     loops->solve_lower(L_.data(), inverse_.data(), k_.data(), n, v_.data());
     const double delta2 = Q[i][i] - dot(v_, v_);
     if (!(delta2 > in_the_span * Q[i][i])) return false;  // also if delta2 is NaN
@@ -66,6 +67,7 @@ class PartFactor {
   void remove(std::size_t place) {
     const std::size_t n = places_.size();
     std::vector<double>& L = L_;
+    work_ += 2 * (n - place) * (n - place);
     const auto at = [](std::size_t i, std::size_t j) { return i * (i + 1) / 2 + j; };
     for (std::size_t k = place; k + 1 < n; ++k) {
       double &a = L[at(k + 1, k)], &b = L[at(k + 1, k + 1)];
@@ -103,6 +105,9 @@ class PartFactor {
     loops->solve_upper(L_.data(), inverse_.data(), out.size(), out.data());
   }
 
+  // The number of multiplications that offers and removals have taken so far.
+  std::size_t work() const { return work_; }
+
   Bytes bytes() const {
     return bytes_of(places_) + bytes_of(L_) + bytes_of(inverse_) + bytes_of(w_) + bytes_of(k_) + bytes_of(v_);
   }
@@ -113,6 +118,7 @@ class PartFactor {
   std::vector<double> inverse_;  // reciprocals of the diagonal of L
   std::vector<double> w_;        // L^-1 r, if a right-hand side is kept
   std::vector<double> k_, v_;
+  std::size_t work_ = 0;
 };
 
 class BoxQP {
@@ -143,6 +149,9 @@ class BoxQP {
     descend(Q, q, lo, hi);
     return finish(lo, hi);
   }
+
+  // The number of multiplications so far.
+  std::size_t work() const { return work_ + factor_.work(); }
 
   Bytes bytes() const {
     return factor_.bytes() + bytes_of(side_) + bytes_of(x_) + bytes_of(held_) + bytes_of(z_) + bytes_of(slope_);
@@ -215,11 +224,13 @@ class BoxQP {
     z_.clear();
     for (const std::size_t i : factor_.places()) z_.push_back(q[i] - dot(Q[i], held_));
     factor_.solve(z_);
+    work_ += z_.size() * (z_.size() + x_.size());
   }
 
   // slope = Qx - q; returns the threshold below which a slope counts as rounding error.
   double find_slope(const Gram& Q, Vector q) {
     Q.multiply(x_, slope_);
+    work_ += x_.size() * x_.size();
     double scale = 0;
     for (std::size_t i = 0; i < x_.size(); ++i) {
       scale = std::max(scale, std::fabs(slope_[i]) + std::fabs(q[i]));
@@ -268,6 +279,7 @@ class BoxQP {
       z_.clear();
       for (const std::size_t i : factor_.places()) z_.push_back(-slope_[i]);
       factor_.solve(z_);
+      work_ += z_.size() * (z_.size() + x_.size());
       if (const std::size_t hit = move(Q, lo, hi); hit < z_.size()) {
         factor_.remove(hit);
         fresh = false;
@@ -336,6 +348,7 @@ class BoxQP {
   bool all_taken_ = false;  // whether the factor has all variables that were free when it was made
   std::vector<Side> side_;
   std::vector<double> x_, held_, z_, slope_;
+  std::size_t work_ = 0;
 };
 
 }  // namespace budgetron
