@@ -66,6 +66,7 @@ def test_the_nearest_are_the_nearest(name, make):
     [
         ("bpa_nn", 500, ["all kernels 0", "growing hubs"]),
         ("bsgd, 3 neighbours", 500, ["near duplicates", "constant"]),
+        ("bsgd, Merge", 500, ["nearly near", "near duplicates"]),
         ("bduol, DualProjection", 100, ["some duplicates", "clusters"]),
         ("fogd", 500, ["scale 1e100"]),
     ],
