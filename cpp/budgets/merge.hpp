@@ -119,8 +119,8 @@ class Merge final : public Maintained {
 
  private:
   // Upper bounds on the error of a cost from the table, in units of |alpha_i|^2, for all partners and for near ones.
-  // Found were at most 9e-5, and 2.3e-5 L^2. With several outputs the coefficients need not be parallel. The cost is
-  // then not stationary at h, so an error in h has a larger effect.
+  // Found were at most 9e-5, and 2.3e-5 L^2 beyond rounding. With several outputs the coefficients need not be
+  // parallel. The cost is then not stationary at h, so an error in h has a larger effect: 1e-2, and 0.05 L^2.
   static double coarse(const Expansion& f) { return f.outputs() == 1 ? 1e-3 : 2e-2; }
   static double coarse(const Expansion& f, double L) {
     return std::min(coarse(f), (f.outputs() == 1 ? 5e-4 : 0.2) * L * L);
