@@ -95,7 +95,7 @@ class ExactShares {
 };
 
 // Below this number of support vectors a choice may take as long as with this number.
-inline constexpr std::size_t quick = 170;
+inline constexpr std::size_t quick = 130;
 
 // DA of every j by the inverse Q of K. With only c_j held at 0, and the box ignored, c is alpha_j e_j. If the variables
 // A are held at their bounds, c = alpha_j e_j + Q_A mu, where Q_AA mu is the change of c_A; mu is the slope there, and
