@@ -94,8 +94,11 @@ class ExactShares {
   std::vector<double> q_, lo_, hi_, free_, b_;
 };
 
-// Below this number of support vectors a choice may take as long as with this number.
-inline constexpr std::size_t quick = 130;
+// Whether a choice among n support vectors has taken too many multiplications, in units of n^3. With few support
+// vectors it is quick in any case, and may take more units.
+inline bool too_long(std::size_t work, std::size_t units, std::size_t n) {
+  return work > units * n * n * std::max<std::size_t>(n, 130);
+}
 
 // DA of every j by the inverse Q of K. With only c_j held at 0, and the box ignored, c is alpha_j e_j. If the variables
 // A are held at their bounds, c = alpha_j e_j + Q_A mu, where Q_AA mu is the change of c_A; mu is the slope there, and
@@ -133,10 +136,7 @@ class AscentsByInverse {
 
   // Whether the descents since `prepare` have taken so long that no more j should be tried: where K is ill-conditioned,
   // every descent takes many steps. Never if it must be exact, and late if n is small, where all are quick.
-  bool tired() const {
-    const std::size_t n = slope_.size();
-    return !exact_ && work_ > most_work * n * n * std::max(n, quick);
-  }
+  bool tired() const { return !exact_ && too_long(work_, most_work, slope_.size()); }
 
   // DA of j, or nothing if neither the rounds nor the descent end.
   std::optional<double> operator()(const DualVariables& dual, const Gram& K, std::size_t j) {
@@ -344,11 +344,11 @@ class DualProjection final : public RowsOfGram {
 
   // Solves for the first j of the order, until that has taken too long.
   std::size_t most_ascending_of(const DualVariables& dual, std::size_t first) {
-    const std::size_t n = dual.size(), before = shares_.work(), most = most_work * n * n * std::max(n, quick);
-    estimates_.assign(n, -std::numeric_limits<double>::infinity());
+    const std::size_t before = shares_.work();
+    estimates_.assign(dual.size(), -std::numeric_limits<double>::infinity());
     for (const std::size_t j : std::span(order_).first(first)) {
       estimates_[j] = solved(dual, j);
-      if (!exact_ && shares_.work() - before > most) break;
+      if (!exact_ && too_long(shares_.work() - before, most_work, dual.size())) break;
     }
     return dual.best([&](std::size_t j) { return estimates_[j]; });
   }
