@@ -12,6 +12,7 @@
 #include "linalg/eigen.hpp"
 #include "model/budget.hpp"
 #include "model/expansion.hpp"
+#include "simd/aligned.hpp"
 #include "simd/vectors.hpp"
 
 namespace budgetron {
@@ -154,8 +155,8 @@ class ProjectPlus final : public Project {
 // eigenvectors of K = V D V': alpha <- V V' alpha, and from then on d = V D^-1 V' k.
 //
 // While steps are frequent, f is kept as alpha = V w: with z = V'k, f(x) = w'z and a step adds beta D^-1 z to w. So a
-// row needs one product with V, and alpha is computed when it is read. After a few rows without a step, f(x) = alpha'k
-// needs none. Which form is used is part of the state, because f(x) differs in its last bits.
+// row needs one product with V, and alpha is computed when it is read. After a few rows without a step (`patience`),
+// f(x) = alpha'k needs none. Which form is used is part of the state, because f(x) differs in its last bits.
 class ProjectLowRank final : public Budget {
  public:
   ProjectLowRank(std::size_t budget, std::size_t rank) : budget_(budget), rank_(rank) {}
@@ -182,7 +183,7 @@ class ProjectLowRank final : public Budget {
   }
 
   void rest(Expansion& f) override {
-    if (in_coordinates() && ++rested_ == seldom) settle(f);
+    if (rested_ < seldom && ++rested_ == patience()) settle(f);
     settle_if_read(f);
   }
 
@@ -197,13 +198,14 @@ class ProjectLowRank final : public Budget {
   void settle(Expansion& f) override {
     if (std::find(stale_.begin(), stale_.end(), true) == stale_.end()) return;
     follow(f);
-    for (std::size_t c = 0; c < w_.size(); ++c)
-      if (stale_[c]) std::ranges::fill(f.alpha(c), 0.0);
-    for (std::size_t r = 0; r < D_.size(); r += at_once)
-      for (std::size_t c = 0; c < w_.size(); ++c)
-        if (stale_[c])
-          loops->add_rows(w_[c].data() + r, V_.data() + r * budget_, budget_, std::min(at_once, D_.size() - r), budget_,
-                          f.alpha(c).data());
+    for (std::size_t c = 0; c < w_.size(); ++c) {
+      if (!stale_[c]) continue;
+      q_.assign(stride(), 0.0);
+      std::ranges::copy(w_[c], q_.begin());
+      for (std::size_t i = 0; i < budget_; i += lanes)
+        loops->multiply_rows(&V_[i * stride()], stride(), std::min(lanes, budget_ - i), stride(), q_.data(),
+                             &f.alpha(c)[i]);
+    }
     stale_.assign(w_.size(), false);
   }
 
@@ -220,12 +222,17 @@ class ProjectLowRank final : public Budget {
 
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(w_) + bytes_of(z_) + bytes_of(q_));
-    io.field("low_rank.cut", cut_);
-    io.field("low_rank.V", V_);
-    io.field("low_rank.D", D_);
-    if (io.measuring())
+    if (io.measuring()) {
+      io.scratch(bytes_of(V_) + bytes_of(D_));
       for (const auto& row : w_) io.scratch(bytes_of(row));
-    if (io.measuring() || !io.has("low_rank.weights")) return;
+      return;
+    }
+    io.field("low_rank.cut", cut_);
+    std::vector<double> vectors = eigenvectors();
+    io.field("low_rank.V", vectors);
+    io.field("low_rank.D", D_);
+    if (io.restoring()) set_eigenvectors(vectors);
+    if (!io.has("low_rank.weights")) return;
     std::vector<double> all;
     for (const auto& row : w_) all.insert(all.end(), row.begin(), row.end());
     io.field("low_rank.weights", all);
@@ -235,18 +242,22 @@ class ProjectLowRank final : public Budget {
   bool is_consistent(std::size_t n) const override {
     if (!whole_ || rested_ > seldom || (in_coordinates() && w_.empty() && !D_.empty())) return false;
     if (cut_ == 0) return n <= budget_ && V_.empty() && D_.empty() && rested_ == seldom;
-    return cut_ == 1 && n == budget_ && D_.size() <= rank_ && V_.size() == n * D_.size();
+    return cut_ == 1 && n == budget_ && D_.size() <= rank_;
   }
   bool has_outputs(std::size_t outputs) const override { return w_.empty() || w_.size() == outputs; }
   bool solves() const override { return true; }
   bool support_is_final() const override { return cut_ == 1; }
 
  private:
-  static constexpr std::size_t seldom = 4;   // a product for one row takes about as long as one for this many together
-  static constexpr std::size_t at_once = 8;  // vectors of V that stay in the cache for all outputs
+  static constexpr Counter seldom = 4;
+  static constexpr std::size_t small = 1 << 18;  // bytes of V that stay in the second-level cache
 
-  bool in_coordinates() const { return rested_ < seldom; }
-  Vector vector(std::size_t r) const { return {V_.data() + r * budget_, budget_}; }
+  // Rounds without a step, after which f(x) = alpha'k. If V is large, a product for one row takes about as long as one
+  // for this many together; if it is small, no longer than its share.
+  Counter patience() const { return is_small() ? 1 : seldom; }
+  bool is_small() const { return V_.size() * sizeof(double) <= small; }
+  bool in_coordinates() const { return rested_ < patience(); }
+  std::size_t stride() const { return (D_.size() + lanes - 1) / lanes * lanes; }
 
   void settle_if_read(Expansion& f) {
     if (f.reads_coefficients()) settle(f);
@@ -256,34 +267,71 @@ class ProjectLowRank final : public Budget {
   void follow(const Expansion& f) {
     if (w_.size() == f.outputs()) return;
     w_.assign(f.outputs(), std::vector<double>(D_.size()));
-    for (std::size_t c = 0; c < w_.size(); ++c)
-      for (std::size_t r = 0; r < D_.size(); ++r) w_[c][r] = dot(vector(r), f.alpha(c));
+    for (std::size_t c = 0; c < w_.size(); ++c) {
+      w_[c].resize(stride());
+      multiply(f.alpha(c).data(), 1, 1, w_[c].data());
+      w_[c].resize(D_.size());
+    }
     stale_.assign(w_.size(), in_coordinates());
   }
 
   // z = V'k, in the block of the row or in `alone`; rows to come are multiplied too, with the same bits as one by one.
   Vector coordinates(const KernelRow& row, std::vector<double>& alone) const {
-    const std::size_t rank = D_.size();
     if (row.block == nullptr) {
-      alone.resize(rank);
-      loops->products(V_.data(), rank, row.k.data(), budget_, 1, budget_, alone.data(), rank);
-      return alone;
+      alone.resize(stride());
+      multiply(row.k.data(), 1, 1, alone.data());
+      return Vector(alone).first(D_.size());
     }
     KernelBlock& block = *row.block;
     if (row.place >= block.last) {
-      const std::size_t rows = std::min(block.rows - row.place, in_coordinates() ? block.rows : seldom);
+      const std::size_t rows = ahead(block);
       block.first = row.place;
-      block.last = row.place + rows;
-      block.Z.resize(rows * rank);
-      loops->products(V_.data(), rank, block.K.data() + row.place * block.stride, block.stride, rows, budget_,
-                      block.Z.data(), rank);
+      block.last = std::min(block.rows, row.place + rows);
+      multiply_block(block);
     }
-    return Vector(block.Z).subspan((row.place - block.first) * rank, rank);
+    return Vector(block.Z).subspan((row.place - block.first) * stride(), D_.size());
+  }
+
+  // How many rows to multiply at once. If V is small: twice as many as before, as long as all of them are used.
+  std::size_t ahead(const KernelBlock& block) const {
+    if (!is_small()) return in_coordinates() ? block.rows : lanes;
+    return in_coordinates() ? std::max<std::size_t>(1, 2 * (block.last - block.first)) : 1;
+  }
+
+  // Eight rows at a time are transposed, so that V is read once for all of them; the rest is multiplied row by row.
+  void multiply_block(KernelBlock& block) const {
+    const std::size_t rows = block.last - block.first, together = rows / lanes * lanes;
+    const double* const K = block.K.data() + block.first * block.stride;
+    block.Z.resize(rows * stride());
+    block.transposed.resize(block.stride * together);
+    for (std::size_t a = 0; a < together; a += lanes)
+      loops->transpose(K + a * block.stride, block.stride, block.transposed.data() + a, together);
+    if (together > 0) multiply(block.transposed.data(), together, together, block.Z.data());
+    for (std::size_t a = together; a < rows; ++a) multiply(K + a * block.stride, 1, 1, block.Z.data() + a * stride());
+  }
+
+  // Z = V'K for `rows` kernel rows; number i of row a is K[i k_stride + a].
+  void multiply(const double* K, std::size_t k_stride, std::size_t rows, double* Z) const {
+    dot_product<double>().block(K, k_stride, rows, budget_, V_.data(), stride(), stride(), Z, stride());
+  }
+
+  // The eigenvectors, one after the other, as model files have them.
+  std::vector<double> eigenvectors() const {
+    std::vector<double> vectors(D_.size() * budget_);
+    for (std::size_t r = 0; r < D_.size(); ++r)
+      for (std::size_t i = 0; i < budget_; ++i) vectors[r * budget_ + i] = V_[i * stride() + r];
+    return vectors;
+  }
+  void set_eigenvectors(const std::vector<double>& vectors) {
+    whole_ = vectors.size() == D_.size() * budget_;
+    V_.assign(whole_ ? budget_ * stride() : 0, 0.0);
+    for (std::size_t r = 0; whole_ && r < D_.size(); ++r)
+      for (std::size_t i = 0; i < budget_; ++i) V_[i * stride() + r] = vectors[r * budget_ + i];
   }
 
   void cut(Expansion& f) {
     const std::size_t n = f.size();
-    std::vector<double> K, k, eigenvalues(n), V, D;
+    std::vector<double> K, k, eigenvalues(n), vectors, D;
     for (std::size_t i = 0; i < n; ++i) {
       f.kernel_row(i, k);
       K.insert(K.end(), k.begin(), k.end());
@@ -291,11 +339,11 @@ class ProjectLowRank final : public Budget {
     if (!symmetric_eigen(K, eigenvalues)) return;
     for (std::size_t r = n; r-- > n - rank_ && eigenvalues[r] > in_the_span * eigenvalues[n - 1];) {
       D.push_back(eigenvalues[r]);
-      V.insert(V.end(), K.begin() + static_cast<std::ptrdiff_t>(r * n),
-               K.begin() + static_cast<std::ptrdiff_t>((r + 1) * n));
+      vectors.insert(vectors.end(), K.begin() + static_cast<std::ptrdiff_t>(r * n),
+                     K.begin() + static_cast<std::ptrdiff_t>((r + 1) * n));
     }
-    V_ = std::move(V);
     D_ = std::move(D);
+    set_eigenvectors(vectors);
     follow(f);
     stale_.assign(w_.size(), true);
     settle(f);
@@ -305,7 +353,7 @@ class ProjectLowRank final : public Budget {
 
   void restore(const std::vector<double>& all) {
     const std::size_t r = D_.size();
-    whole_ = r == 0 ? all.empty() : all.size() % r == 0;
+    whole_ = whole_ && (r == 0 ? all.empty() : all.size() % r == 0);
     w_.clear();
     for (auto row = all.begin(); whole_ && row != all.end(); row += static_cast<std::ptrdiff_t>(r))
       w_.emplace_back(row, row + static_cast<std::ptrdiff_t>(r));
@@ -314,11 +362,12 @@ class ProjectLowRank final : public Budget {
 
   std::size_t budget_, rank_;
   Counter cut_ = 0;                     // 1 once the span is reduced
-  std::vector<double> V_, D_;           // leading eigenvectors, concatenated, and their eigenvalues
+  std::vector<double> D_;               // the leading eigenvalues
+  AlignedVector V_;                     // and eigenvectors: number i of all, then i + 1; rows of stride() numbers
   std::vector<std::vector<double>> w_;  // outputs x r; empty before the cut
   std::vector<bool> stale_;             // outputs whose coefficients are not V w
-  Counter rested_ = seldom;             // rounds since the last step, up to `seldom`; f(x) is then alpha'k
-  bool whole_ = true;                   // false: a model file has weights of another rank
+  Counter rested_ = seldom;             // rounds since the last step, up to `seldom`
+  bool whole_ = true;                   // false: a model file has eigenvectors or weights of another size
   std::vector<double> z_, q_;
 };
 

@@ -27,10 +27,11 @@ namespace budgetron {
 // The kernel rows of several examples, if the support vectors do not change any more. A budget keeps here what it has
 // computed from them ahead of time.
 struct KernelBlock {
-  static constexpr std::size_t most_rows = 24;
+  static constexpr std::size_t most_rows = 32;
   std::size_t rows = 0, stride = 0;
   std::vector<double> K;            // rows x stride
   Vector y;                         // labels or targets, if the rows are to be learned
+  std::vector<double> transposed;   // rows of K, if the budget needs them so
   std::vector<double> Z;            // what the budget has computed, row after row
   std::size_t first = 0, last = 0;  // the rows that Z belongs to, if they follow each other
   std::vector<std::size_t> places;  // and if they do not

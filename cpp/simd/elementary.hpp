@@ -105,6 +105,15 @@ struct SingleDecay {
 // sin and cos: x = n pi/2 + r with |r| <= pi/4, then polynomials in r. pi/2 is split into pieces, so that x - n piece_1
 // is exact. Without fused multiply-add the pieces are short enough that every product is exact, and rounding errors of
 // the differences are carried along. Accurate for |x| up to largest_angle.
+//
+// With AVX-512, doubles are turned back to the nearest multiple of pi/8 instead: a table of 16 sines fits in two
+// registers, and its look-up costs less than the longer polynomials.
+#if defined(__AVX512F__)
+constexpr double angle_step = 0.25;  // of a Turned<Doubles>, in quarters of a turn
+#else
+constexpr double angle_step = 1;
+#endif
+
 template <class Register>
 struct Turned {
   Register shifted;  // the low bits hold n
@@ -112,10 +121,10 @@ struct Turned {
 };
 
 BUDGETRON_INLINE Turned<Doubles> turn_back(Doubles x) {
-  const Doubles shifted = fused(x, all(0x1.45f306dc9c883p-1), all(0x1.8p52)), n = shifted - 0x1.8p52;
+  const Doubles shifted = fused(x, all(0x1.45f306dc9c883p-1 / angle_step), all(0x1.8p52)), n = shifted - 0x1.8p52;
 #if defined(__FMA__) || defined(__aarch64__)
-  const Doubles t = fused(n, all(-0x1.1a62633145c07p-54), fused(n, all(-0x1.921fb54442d18p+0), x));
-  return {shifted, fused(n, all(0x1.f1976b7ed8fbcp-110), t)};
+  const Doubles t = fused(n, all(-0x1.1a62633145c07p-54 * angle_step), fused(n, all(-0x1.921fb54442d18p+0 * angle_step), x));
+  return {shifted, fused(n, all(0x1.f1976b7ed8fbcp-110 * angle_step), t)};
 #else
   const Doubles first = x - n * 0x1.921fb54400000p+0, second = n * 0x1.0b4611a600000p-34;
   const Doubles t = first - second;
@@ -174,15 +183,16 @@ inline OneTurned turn_far_back(double x) {
   const auto [high_word, low_word] = wide_product(m, window[1]);
   const std::uint64_t rest = low_word + wide_product(m, window[2]).high;
   const std::uint64_t turns = m * window[0] + high_word + (rest < low_word ? 1 : 0);
-  const std::uint64_t n = (turns + (std::uint64_t{1} << 61)) >> 62;  // quarters, rounded to nearest
-  const auto top = static_cast<std::int64_t>(turns - (n << 62));
+  constexpr int one = angle_step == 1 ? 62 : 60;                                   // a step is 2^one of 2^64
+  const std::uint64_t n = (turns + (std::uint64_t{1} << (one - 1))) >> one;  // steps, rounded to nearest
+  const auto top = static_cast<std::int64_t>(turns - (n << one));
   const double high = static_cast<double>(top);
   const double low = static_cast<double>(top - static_cast<std::int64_t>(high)) +
                      0x1p-63 * static_cast<double>(static_cast<std::int64_t>(rest >> 1));
   const double r =
       0x1p-62 * __builtin_fma(high, 0x1.921fb54442d18p+0, high * 0x1.1a62633145c07p-54 + low * 0x1.921fb54442d18p+0);
-  const double quarters = static_cast<double>(n);
-  return x < 0 ? OneTurned{0x1.8p52 - quarters, -r} : OneTurned{0x1.8p52 + quarters, r};
+  const double steps = static_cast<double>(n);
+  return x < 0 ? OneTurned{0x1.8p52 - steps, -r} : OneTurned{0x1.8p52 + steps, r};
 }
 
 BUDGETRON_INLINE Turned<Doubles> turn_far_back(const double* x) {
@@ -197,6 +207,26 @@ BUDGETRON_INLINE Turned<Doubles> turn_far_back(const double* x) {
 }
 
 // sine = scale sin(x), cosine = scale cos(x)
+#if defined(__AVX512F__)
+// sin(a + r) = sin a + cos a sin r + sin a (cos r - 1), with a a multiple of pi/8, and likewise the cosine.
+BUDGETRON_INLINE void sine_cosine(Turned<Doubles> x, Doubles scale, Doubles& sine, Doubles& cosine) {
+  constexpr double a = 0x1.87de2a6aea963p-2, b = 0x1.6a09e667f3bcdp-1, c = 0x1.d906bcf328d46p-1;
+  const Doubles first = scale * Doubles{0, a, b, c, 1, c, b, a}, second = -first;  // of half a turn each
+  const auto [shifted, r] = x;
+  const auto sine_of = [&](Words n) { return _mm512_permutex2var_pd(first, reinterpret_cast<__m512i>(n), second); };
+  const Doubles sin_a = sine_of(reinterpret_cast<Words>(shifted)), cos_a = sine_of(reinterpret_cast<Words>(shifted) + 4);
+  const Doubles r2 = r * r;
+  const auto times = [r2 = r2](Doubles p, double next) { return fused(r2, p, all(next)); };
+  const Doubles s = times(times(times(all(0x1.719be0e183ad0p-19), -0x1.a019fb3b29fa9p-13), 0x1.11111110de94dp-7),
+                          -0x1.5555555555546p-3);
+  const Doubles c2 = times(times(times(times(all(-0x1.27adb0fc467d0p-22), 0x1.a019fa2a5bbf2p-16), -0x1.6c16c16bad946p-10),
+                                 0x1.5555555555514p-5),
+                           -0.5);
+  const Doubles sin_r = fused(r * r2, s, r), less = r2 * c2;
+  sine = sin_a + fused(cos_a, sin_r, sin_a * less);
+  cosine = cos_a + fused(-sin_a, sin_r, cos_a * less);
+}
+#else
 BUDGETRON_INLINE void sine_cosine(Turned<Doubles> x, Doubles scale, Doubles& sine, Doubles& cosine) {
   const auto [shifted, r] = x;
   const Doubles r2 = r * r, r4 = r2 * r2, scaled = scale * r;
@@ -216,6 +246,7 @@ BUDGETRON_INLINE void sine_cosine(Turned<Doubles> x, Doubles scale, Doubles& sin
   sine = reinterpret_cast<Doubles>(reinterpret_cast<Words>(odd ? cos_r : sin_r) ^ ((quadrant << 62) & sign));
   cosine = reinterpret_cast<Doubles>(reinterpret_cast<Words>(odd ? sin_r : cos_r) ^ (((quadrant + 1) << 62) & sign));
 }
+#endif
 
 BUDGETRON_INLINE void sine_cosine(Doubles x, Doubles scale, Doubles& sine, Doubles& cosine) {
   sine_cosine(turn_back(x), scale, sine, cosine);

@@ -94,9 +94,6 @@ struct Loops {
   void (*transpose)(const double* x, std::size_t columns, double* out, std::size_t out_stride);
   void (*transpose_single)(const float* x, std::size_t columns, float* out, std::size_t out_stride);
   double (*dot)(const double* a, const double* b, std::size_t n);
-  // out_ar = <V_r, K_a> for vectors of n numbers, those of V without gaps between them.
-  void (*products)(const double* V, std::size_t rank, const double* K, std::size_t K_stride, std::size_t rows,
-                   std::size_t n, double* out, std::size_t out_stride);
   // add: y += c x. add_squares: y += x^2. scale: y *= c.
   void (*add)(double c, const double* x, double* y, std::size_t n);
   void (*add_single)(float c, const float* x, float* y, std::size_t n);
@@ -137,8 +134,9 @@ struct Loops {
   void (*project_costs)(double* out, const double* q, const double* d, double delta2, std::size_t n);
   // y += c x^2
   void (*add_scaled_squares)(double c, const double* x, double* y, std::size_t n);
-  // Up to eight rows W_a of a matrix, n numbers each. project_rows: v_a = <W_a, k>, then d += sum_a v_a W_a. add_rows:
-  // y += sum_a c_a W_a. add_to_rows: W_a += c_a v.
+  // Up to eight rows W_a of a matrix, n numbers each. multiply_rows: v_a = <W_a, k>. project_rows: the same, then d +=
+  // sum_a v_a W_a. add_rows: y += sum_a c_a W_a. add_to_rows: W_a += c_a v.
+  void (*multiply_rows)(const double* W, std::size_t stride, std::size_t rows, std::size_t n, const double* k, double* v);
   void (*project_rows)(const double* W, std::size_t stride, std::size_t rows, std::size_t n, const double* k, double* v,
                        double* d);
   void (*add_rows)(const double* c, const double* W, std::size_t stride, std::size_t rows, std::size_t n, double* y);

@@ -116,12 +116,12 @@ void strip(const T* x, std::size_t x_stride, std::size_t rows, std::size_t colum
 }
 
 // Covers n support vectors: use.template operator()<groups>(b) handles the `groups` registers that start at b. The
-// remainder is covered by halving `groups`, because few registers mean long dependency chains.
+// remainder is covered at once, because few registers mean long dependency chains.
 template <std::size_t groups, class T, class Use>
 BUDGETRON_INLINE void cover(std::size_t n, Use use, std::size_t b = 0) {
   constexpr std::size_t step = groups * Lanes<T>::width;
   for (; b + step <= n; b += step) use.template operator()<groups>(b);
-  if constexpr (groups > 1) cover<groups / 2, T>(n, use, b);
+  if constexpr (groups > 1) cover<groups - 1, T>(n, use, b);
 }
 
 // r_ab = reduction of (x_a, s_b). Both sides are feature-major, so a single row is a block of stride 1.

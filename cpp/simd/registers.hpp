@@ -226,6 +226,22 @@ BUDGETRON_INLINE Singles larger(Singles a, Singles b) {
 #endif
 }
 
+// max(|a|, b) per lane for b >= 0; if a is NaN, b.
+BUDGETRON_INLINE Doubles larger_size(Doubles a, Doubles b) {
+#if defined(__AVX512DQ__)
+  return _mm512_maskz_range_pd(0xff, a, b, 0xb);
+#else
+  return larger(absolute(a), b);
+#endif
+}
+BUDGETRON_INLINE Singles larger_size(Singles a, Singles b) {
+#if defined(__AVX512DQ__)
+  return _mm512_maskz_range_ps(0xffff, a, b, 0xb);
+#else
+  return larger(absolute(a), b);
+#endif
+}
+
 // min(a, b) per lane; if a is NaN, b.
 BUDGETRON_INLINE Doubles smaller(Doubles a, Doubles b) {
 #if defined(__AVX512F__)

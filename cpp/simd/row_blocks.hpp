@@ -5,6 +5,7 @@
 
 #include "simd/coefficients.hpp"
 #include "simd/registers.hpp"
+#include "simd/squares.hpp"
 
 namespace budgetron {
 namespace {
@@ -44,7 +45,11 @@ BUDGETRON_INLINE void multiply_some_rows(const double* W, std::size_t stride, st
       [&](std::size_t j) {
         for (std::size_t a = 0; a < rows; ++a) rest[a] = fused(W[a * stride + j], k[j], rest[a]);
       });
-  for (std::size_t a = 0; a < rows; ++a) v[a] = sum_of(sums[a]) + rest[a];
+  if constexpr (rows == 8)
+    sums_of_eight(sums, v);
+  else
+    for (std::size_t a = 0; a < rows; ++a) v[a] = sum_of(sums[a]);
+  for (std::size_t a = 0; a < rows; ++a) v[a] += rest[a];
 }
 
 // W_a += c_a v
@@ -66,6 +71,11 @@ BUDGETRON_INLINE void add_to_some_rows(const double* c, const double* v, double*
       [&](std::size_t j) {
         for (std::size_t a = 0; a < rows; ++a) W[a * stride + j] = fused(c[a], v[j], W[a * stride + j]);
       });
+}
+
+void multiply_rows(const double* W, std::size_t stride, std::size_t rows, std::size_t n, const double* k, double* v) {
+  if (rows == 8) return multiply_some_rows<8>(W, stride, n, k, v);
+  for (std::size_t a = 0; a < rows; ++a) multiply_some_rows<1>(W + a * stride, stride, n, k, v + a);
 }
 
 void project_rows(const double* W, std::size_t stride, std::size_t rows, std::size_t n, const double* k, double* v,

@@ -8,6 +8,7 @@
 #include "simd/coefficients.hpp"
 #include "simd/loops.hpp"
 #include "simd/registers.hpp"
+#include "simd/squares.hpp"
 
 namespace budgetron {
 namespace {
@@ -21,7 +22,9 @@ BUDGETRON_INLINE void subtract_products(const double* const* rows, const double*
   Doubles sums[at_once] = {};
   for (std::size_t j = 0; j < columns; j += width)
     for (std::size_t a = 0; a < at_once; ++a) sums[a] = fused(load(rows[a] + j), load(v + j), sums[a]);
-  for (std::size_t a = 0; a < at_once; ++a) r[a] -= sum_of(sums[a]);
+  double products[at_once];
+  sums_of_eight(sums, products);
+  for (std::size_t a = 0; a < at_once; ++a) r[a] -= products[a];
 }
 
 // Solves the small triangle of unknowns i .. i + count. If count is eight, it is a compile-time constant.

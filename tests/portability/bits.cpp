@@ -125,10 +125,10 @@ void vectors() {
   const bool any = loops->partner_distances(a.data(), b.data(), n, out.data());
   out.push_back(any ? 1 : 0);
   print("partners", out);
-  constexpr std::size_t rank = 7, rows = 5, m = 144;
-  std::vector<double> products(rank * rows);
-  loops->products(a.data(), rank, b.data(), m, rows, m, products.data(), rows);
-  print("by width: products", products);
+  constexpr std::size_t m = 125;
+  std::vector<double> products(8);
+  loops->multiply_rows(a.data(), m, 8, m, b.data(), products.data());
+  print("by width: multiply rows", products);
   auto transformed = numbers<double>(1024, -1, 1, 9);
   loops->hadamard(transformed.data(), 1024);
   print("hadamard", transformed);
