@@ -23,7 +23,8 @@ class BlockAhead final : public Ahead {
       : rows_(rows), support_(support), length_(length) {}
 
   double kernel_row(std::size_t i, const Finish& kernel, std::span<double> k) override {
-    if (i < begin_ || i >= end_ || support_.padded() > stride_) begin(i);
+    const bool too_many = support_.changes() - seen_ > support_.remembered;
+    if (i < begin_ || i >= end_ || support_.padded() > stride_ || too_many) begin(i);
     if (end_ == begin_) return support_.kernel_row(rows_[i], kernel, k);
     if (seen_ != support_.changes()) follow(i - begin_);
     const std::size_t n = support_.padded();
@@ -63,14 +64,14 @@ class BlockAhead final : public Ahead {
     a = a / lanes_of<T> * lanes_of<T>;
     column_.resize(x_.stride());
     s_.resize(rows_.columns);
-    for (std::size_t p = 0; p < support_.size(); ++p) {
-      if (support_.changed(p) <= seen_) continue;
+    while (seen_ < support_.changes()) {
+      const std::size_t p = support_.changed(++seen_);
+      if (p >= support_.size()) continue;  // removed since
       support_.take(p, s_.data());
       support_.reduction().block(s_.data(), 1, 1, rows_.columns, x_.from(a), x_.stride(), x_.stride() - a,
                                  column_.data(), 0);
       for (std::size_t b = a; b < x_.stride(); ++b) r_[b * stride_ + p] = column_[b - a];
     }
-    seen_ = support_.changes();
   }
 
   static constexpr std::size_t second_cache = 1 << 20;

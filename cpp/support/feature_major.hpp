@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <cstdint>
@@ -52,9 +53,10 @@ class FeatureMajor final : public SupportSet {
     reduction_.block(x, x_stride, rows, features_, values_.data(), stride_, padded(), r, r_stride);
   }
 
-  // The number of changes so far, and the number of the last change of slot i.
+  // The number of changes so far, and the slot of change number c, which is one of the last `remembered`.
+  static constexpr std::size_t remembered = 16;
   Counter changes() const { return changes_; }
-  Counter changed(std::size_t i) const { return changed_[i]; }
+  std::size_t changed(Counter c) const { return changed_[c % remembered]; }
 
   // Support vector i as a row.
   void take(std::size_t i, T* out) const {
@@ -76,7 +78,7 @@ class FeatureMajor final : public SupportSet {
     for (std::size_t j = 0; j < features_; ++j) values_[j * stride_ + i] = values_[j * stride_ + last];
     clear(last);
     norms_[i] = norms_[last];
-    changed_[i] = ++changes_;
+    note_change(i);
     --n_;
   }
 
@@ -90,13 +92,11 @@ class FeatureMajor final : public SupportSet {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(changed_));
+    io.scratch(sizeof *this);
     io.field("support.n", n_);
     io.field("support.values", values_);
     io.field("support.norms", norms_);
-    if (!io.restoring()) return;
-    stride_ = norms_.size();
-    changed_.assign(stride_, 0);
+    if (io.restoring()) stride_ = norms_.size();
   }
 
   bool is_consistent(std::size_t n) const override {
@@ -160,13 +160,15 @@ class FeatureMajor final : public SupportSet {
 
   void write(std::size_t i, const Row& x, double norm) {
     norms_[i] = static_cast<T>(norm);
-    changed_[i] = ++changes_;
+    note_change(i);
     std::visit(
         [&](const auto& row) {
           row.each([&](std::size_t j, auto v) { values_[j * stride_ + i] = static_cast<T>(v); });
         },
         x);
   }
+
+  void note_change(std::size_t i) { changed_[++changes_ % remembered] = i; }
 
   void clear(std::size_t i) {
     for (std::size_t j = 0; j < features_; ++j) values_[j * stride_ + i] = 0;
@@ -187,7 +189,6 @@ class FeatureMajor final : public SupportSet {
                   wider.begin() + static_cast<std::ptrdiff_t>(j * stride));
     values_ = std::move(wider);
     norms_.resize(stride);
-    changed_.resize(stride);
     stride_ = stride;
   }
 
@@ -198,7 +199,7 @@ class FeatureMajor final : public SupportSet {
   std::vector<T> values_;  // features x stride
   std::vector<T> norms_;   // length stride_
   Counter changes_ = 0;
-  std::vector<Counter> changed_;  // length stride_
+  std::array<std::size_t, remembered> changed_{};  // slots, by the number of the change
 };
 
 }  // namespace budgetron
