@@ -42,12 +42,7 @@ class Maintained : public Budget {
   std::size_t smallest(const Expansion& f) {
     f.squares(sizes_);
     loops->multiply(f.selves().data(), sizes_.data(), sizes_.size());
-    const double least = loops->least(sizes_.data(), sizes_.size());
-    std::size_t best = 0;
-    Counter earliest = std::numeric_limits<Counter>::max();
-    for (std::size_t i = 0; i < f.size(); ++i)  // ties are common: the coefficients of a step shrink together
-      if (sizes_[i] == least && f.births()[i] < earliest) best = i, earliest = f.births()[i];
-    return best;
+    return f.slot_of_least(sizes_);
   }
 
   Bytes scratch_bytes() const { return bytes_of(sizes_); }

@@ -49,8 +49,9 @@ class DualMaintenance : public Part {
       b_.assign(dual.size(), 0.0);
       gone.ascent = ascent_of_removal(dual, gone.j);
     }
-    for (std::size_t i = 0; i < dual.size(); ++i) {
-      if (b_[i] == 0) continue;
+    const auto heir = [](double b) { return b != 0; };
+    for (auto at = std::ranges::find_if(b_, heir); at != b_.end(); at = std::find_if(at + 1, b_.end(), heir)) {
+      const auto i = static_cast<std::size_t>(at - b_.begin());
       dual.hand_over_average(gone.j, i, b_[i]);
       dual.change(i, b_[i], row(dual, i));
     }
@@ -160,7 +161,7 @@ class DualNearest final : public RowsOfGram {
   }
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(low_) + bytes_of(high_) + bytes_of(slope_) + bytes_of(removal_) +
-               bytes_of(ascents_));
+               bytes_of(costs_));
     RowsOfGram::fields(io);
     neighbours_.fields(io);
   }
@@ -173,9 +174,9 @@ class DualNearest final : public RowsOfGram {
     if (dual.size() == 1) return {0, ascent_of_removal(dual, 0)};
     prepare(dual);
     const Vector alpha = dual.f().alpha(0);
-    ascents_.resize(dual.size());  // computed first, in a loop without branches
-    for (std::size_t i = 0; i < dual.size(); ++i) ascents_[i] = take_over(alpha, i).ascent;
-    const std::size_t j = dual.best([&](std::size_t i) { return ascents_[i]; });
+    costs_.resize(dual.size());  // computed first, in a loop without branches
+    for (std::size_t i = 0; i < dual.size(); ++i) costs_[i] = -take_over(alpha, i).ascent;
+    const std::size_t j = dual.f().slot_of_least(costs_);
     const TakeOver best = take_over(alpha, j);
     const std::size_t n = neighbours_.nearest(j);
     b[n] = best.c * dual.y(n);
@@ -193,8 +194,8 @@ class DualNearest final : public RowsOfGram {
     for (auto* values : {&low_, &high_, &slope_, &removal_}) values->resize(dual.size());
     for (std::size_t i = 0; i < dual.size(); ++i) {
       const double alpha = dual.f().alpha(0)[i], top = dual.y(i) * dual.C(i);
-      low_[i] = std::min(0.0, top) - alpha;
-      high_[i] = std::max(0.0, top) - alpha;
+      low_[i] = (top < 0 ? top : 0) - alpha;
+      high_[i] = (top < 0 ? 0 : top) - alpha;
       slope_[i] = dual.y(i) * (1 - dual.m(i));
       removal_[i] = -alpha * slope_[i] - alpha * alpha * K_.diagonal()[i] / 2;
     }
@@ -205,12 +206,13 @@ class DualNearest final : public RowsOfGram {
     const std::size_t n = neighbours_.nearest(j);
     const double knn = K_.diagonal()[n], on_n = alpha[j] * neighbours_.kernel(j);
     const double share = knn == 1 ? on_n : on_n / knn;  // the division would take half of the time
-    const double c = knn > 0 ? std::max(low_[n], std::min(high_[n], share)) : 0;
+    const double low = low_[n], high = high_[n], most = share < high ? share : high;
+    const double c = knn > 0 ? (most > low ? most : low) : 0;
     return {c, removal_[j] + c * (slope_[n] + on_n - c * knn / 2)};
   }
 
   Neighbours neighbours_;
-  std::vector<double> low_, high_, slope_, removal_, ascents_;
+  std::vector<double> low_, high_, slope_, removal_, costs_;
 };
 
 }  // namespace budgetron

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -259,6 +260,18 @@ class Expansion final : public Part {
 
   std::size_t oldest() const {
     return static_cast<std::size_t>(std::min_element(births_.begin(), births_.end()) - births_.begin());
+  }
+
+  // The slot with the least of n values, the oldest on ties.
+  std::size_t slot_of_least(Vector values) const {
+    const std::size_t first = loops->place_of_least(values.data(), size());
+    if (first == size()) return 0;
+    const double least = values[first];
+    std::size_t best = first;
+    Counter earliest = births_[first];
+    for (std::size_t i = first + 1; i < size(); ++i)  // ties are common: coefficients of equal steps shrink together
+      if (values[i] == least && births_[i] < earliest) best = i, earliest = births_[i];
+    return best;
   }
 
   // k(s_i, s_i)
