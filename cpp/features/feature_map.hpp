@@ -76,6 +76,10 @@ class FeatureMap : public Part {
   virtual std::size_t inputs() const { return 0; }
   // z(x) of every row, concatenated.
   virtual void transform(const Stretch& rows, std::span<double> Z) const = 0;
+  // The same in two steps, for rows that are used one after the other: what is best done for all rows at once, then the
+  // rest of each row, whose features are still in the first-level cache when they are used.
+  virtual void begin_transform(const Stretch& rows, std::span<double> Z) const { transform(rows, Z); }
+  virtual void finish_transform(std::span<double> /*z*/) const {}
   // |z|^2, or k(x,x) while learning a row adds it to the space.
   virtual double squared_norm(const Row&, Vector z) const { return dot(z, z); }
 

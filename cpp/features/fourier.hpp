@@ -65,20 +65,30 @@ class Fourier final : public FeatureMap {
   }
 
   void transform(const Stretch& rows, std::span<double> Z) const override {
+    begin_transform(rows, Z);
+    for (std::size_t i = 0; i < rows.size(); ++i) finish_transform(Z.subspan(i * size(), size()));
+  }
+  // Writes the angles where the cosines will be, if they fit there; otherwise they are turned at once.
+  void begin_transform(const Stretch& rows, std::span<double> Z) const override {
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (!std::visit([&](const auto& row) { return drawn_for(row) && known(row); }, rows[i])) {
         Fourier aside(features_, frequencies_, std::numeric_limits<std::size_t>::max());
         aside.known_ = this;
         aside.prepare(rows);
-        return aside.transform(rows, Z);
+        return aside.begin_transform(rows, Z);
       }
     const auto fill = [&](T* angles, std::size_t stride) {
       std::visit([&](const auto& view) { multiply(view, rows, angles, stride); }, rows.rows.view());
-      for (std::size_t i = 0; i < rows.size(); ++i) turn(angles + i * stride, Z.data() + i * size());
     };
     if constexpr (std::is_same_v<T, double>)
-      if (stride_ == D_) return fill(Z.data() + D_, size());  // each cosine overwrites its angle
-    fill(std::make_unique_for_overwrite<T[]>(rows.size() * stride_).get(), stride_);
+      if (angles_fit()) return fill(Z.data() + D_, size());
+    const auto angles = std::make_unique_for_overwrite<T[]>(rows.size() * stride_);
+    fill(angles.get(), stride_);
+    for (std::size_t i = 0; i < rows.size(); ++i) turn(angles.get() + i * stride_, Z.data() + i * size());
+  }
+  void finish_transform(std::span<double> z) const override {
+    if constexpr (std::is_same_v<T, double>)
+      if (angles_fit()) turn(z.data() + D_, z.data());
   }
 
   std::vector<double> frequencies(std::size_t columns) const override {
@@ -126,6 +136,8 @@ class Fourier final : public FeatureMap {
     U_.clear();
   }
 
+  // Whether the angles of a row, which are padded, fit where its cosines will be.
+  bool angles_fit() const { return std::is_same_v<T, double> && stride_ == D_; }
   // The number of columns seen.
   std::size_t columns() const { return all_ ? features_ : places_.size(); }
   bool all_columns() const { return columns() == features_; }

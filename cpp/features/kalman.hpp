@@ -39,6 +39,7 @@ class Kalman : public VectorRule {
     looked_ = true;
     moderate_scores(gain_.S, f);
   }
+  bool looks_ahead() const final { return true; }
   void put_out(Vector Z, std::size_t rows, std::span<double> F) const final {
     const std::size_t outputs = F.size() / rows;
     posterior_.each_look(

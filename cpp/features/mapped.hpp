@@ -103,10 +103,15 @@ class Mapped final : public Learner {
       map_->begin_preparing();
       prepare(rows, weights, first, last);
       Z.resize((last - first) * w_.size());
-      map_->transform({rows, first, last}, Z);
+      const bool in_turn = !rule_->looks_ahead();
+      if (in_turn)
+        map_->begin_transform({rows, first, last}, Z);
+      else
+        map_->transform({rows, first, last}, Z);
       for (std::size_t i = first; i < last; ++i) {
         const auto f = scores.subspan(i * outputs(), outputs());
-        const Vector from_i = Vector(Z).subspan((i - first) * w_.size());
+        const auto from_i = std::span(Z).subspan((i - first) * w_.size());
+        if (in_turn) map_->finish_transform(from_i.first(w_.size()));
         w_.scores(from_i.first(w_.size()), f);
         const double weight = weights.empty() ? 1 : weights[i];
         if (!moderate(f) || !learn({rows, i, i + 1}, from_i, f, y[i], weight)) {

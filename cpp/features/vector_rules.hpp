@@ -31,6 +31,8 @@ class VectorRule : public Part {
   // all rows of Z.
   virtual void put_out(Vector /*Z*/, std::span<double> /*f*/) {}
   virtual void put_out(Vector /*Z*/, std::size_t /*rows*/, std::span<double> /*F*/) const {}
+  // Whether the first form reads the rows that come next.
+  virtual bool looks_ahead() const { return false; }
   // The variances of predictions for the rows of Z, if the rule has them.
   virtual bool has_variance() const { return false; }
   virtual void variances(Vector /*Z*/, std::span<double> /*out*/) const {}

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "simd/coefficients.hpp"
 #include "simd/elementary.hpp"
@@ -122,8 +123,25 @@ void sine_cosine_singles(const float* r, float scale, std::size_t n, double* sin
   std::memcpy(cosine + i, rest + 2 * width, (n - i) * sizeof(double));
 }
 
+// a + b and a - b for numbers a and b of a register that are h lanes apart.
+template <std::size_t h, std::size_t... lane>
+BUDGETRON_INLINE Doubles butterflies(Doubles v, std::index_sequence<lane...>) {
+  const Doubles signs{(lane & h ? -1.0 : 1.0)...};
+  return fused(v, signs, __builtin_shufflevector(v, v, static_cast<int>(lane ^ h)...));
+}
+
+// The steps within a register.
+template <std::size_t h = 1>
+BUDGETRON_INLINE Doubles small_hadamard(Doubles v) {
+  if constexpr (h < width)
+    return small_hadamard<2 * h>(butterflies<h>(v, std::make_index_sequence<width>{}));
+  else
+    return v;
+}
+
 void hadamard(double* v, std::size_t n) {
-  for (std::size_t h = 1; h < n; h *= 2)
+  for (std::size_t i = 0; i + width <= n; i += width) store(v + i, small_hadamard(load(v + i)));
+  for (std::size_t h = n < width ? 1 : width; h < n; h *= 2)
     for (std::size_t i = 0; i < n; i += 2 * h)
       for (std::size_t j = i; j < i + h; ++j) {
         const double a = v[j], b = v[j + h];
