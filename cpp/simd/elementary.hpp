@@ -123,7 +123,8 @@ struct Turned {
 BUDGETRON_INLINE Turned<Doubles> turn_back(Doubles x) {
   const Doubles shifted = fused(x, all(0x1.45f306dc9c883p-1 / angle_step), all(0x1.8p52)), n = shifted - 0x1.8p52;
 #if defined(__FMA__) || defined(__aarch64__)
-  const Doubles t = fused(n, all(-0x1.1a62633145c07p-54 * angle_step), fused(n, all(-0x1.921fb54442d18p+0 * angle_step), x));
+  const Doubles t =
+      fused(n, all(-0x1.1a62633145c07p-54 * angle_step), fused(n, all(-0x1.921fb54442d18p+0 * angle_step), x));
   return {shifted, fused(n, all(0x1.f1976b7ed8fbcp-110 * angle_step), t)};
 #else
   const Doubles first = x - n * 0x1.921fb54400000p+0, second = n * 0x1.0b4611a600000p-34;
@@ -183,7 +184,7 @@ inline OneTurned turn_far_back(double x) {
   const auto [high_word, low_word] = wide_product(m, window[1]);
   const std::uint64_t rest = low_word + wide_product(m, window[2]).high;
   const std::uint64_t turns = m * window[0] + high_word + (rest < low_word ? 1 : 0);
-  constexpr int one = angle_step == 1 ? 62 : 60;                                   // a step is 2^one of 2^64
+  constexpr int one = angle_step == 1 ? 62 : 60;                             // a step is 2^one, a whole turn 2^64
   const std::uint64_t n = (turns + (std::uint64_t{1} << (one - 1))) >> one;  // steps, rounded to nearest
   const auto top = static_cast<std::int64_t>(turns - (n << one));
   const double high = static_cast<double>(top);
@@ -208,21 +209,24 @@ BUDGETRON_INLINE Turned<Doubles> turn_far_back(const double* x) {
 
 // sine = scale sin(x), cosine = scale cos(x)
 #if defined(__AVX512F__)
-// sin(a + r) = sin a + cos a sin r + sin a (cos r - 1), with a a multiple of pi/8, and likewise the cosine.
+// sin(a + r) = sin a + (cos a sin r + sin a (cos r - 1)), where a is a multiple of pi/8, and likewise the cosine.
 BUDGETRON_INLINE void sine_cosine(Turned<Doubles> x, Doubles scale, Doubles& sine, Doubles& cosine) {
-  constexpr double a = 0x1.87de2a6aea963p-2, b = 0x1.6a09e667f3bcdp-1, c = 0x1.d906bcf328d46p-1;
-  const Doubles first = scale * Doubles{0, a, b, c, 1, c, b, a}, second = -first;  // of half a turn each
-  const auto [shifted, r] = x;
-  const auto sine_of = [&](Words n) { return _mm512_permutex2var_pd(first, reinterpret_cast<__m512i>(n), second); };
-  const Doubles sin_a = sine_of(reinterpret_cast<Words>(shifted)), cos_a = sine_of(reinterpret_cast<Words>(shifted) + 4);
-  const Doubles r2 = r * r;
-  const auto times = [r2 = r2](Doubles p, double next) { return fused(r2, p, all(next)); };
-  const Doubles s = times(times(times(all(0x1.719be0e183ad0p-19), -0x1.a019fb3b29fa9p-13), 0x1.11111110de94dp-7),
-                          -0x1.5555555555546p-3);
-  const Doubles c2 = times(times(times(times(all(-0x1.27adb0fc467d0p-22), 0x1.a019fa2a5bbf2p-16), -0x1.6c16c16bad946p-10),
-                                 0x1.5555555555514p-5),
-                           -0.5);
-  const Doubles sin_r = fused(r * r2, s, r), less = r2 * c2;
+  constexpr double s1 = 0x1.87de2a6aea963p-2, s2 = 0x1.6a09e667f3bcdp-1, s3 = 0x1.d906bcf328d46p-1;  // sin(k pi/8)
+  const Doubles half = scale * Doubles{0, s1, s2, s3, 1, s3, s2, s1}, other_half = -half;            // of a turn
+  const auto sine_of = [&](Words n) { return _mm512_permutex2var_pd(half, reinterpret_cast<__m512i>(n), other_half); };
+  const Words n = reinterpret_cast<Words>(x.shifted);
+  const Doubles sin_a = sine_of(n), cos_a = sine_of(n + 4);
+  const Doubles r = x.r, r2 = r * r;
+  Doubles s = all(0x1.719be0e183ad0p-19);  // sin r = r + r^3 s
+  s = fused(s, r2, all(-0x1.a019fb3b29fa9p-13));
+  s = fused(s, r2, all(0x1.11111110de94dp-7));
+  s = fused(s, r2, all(-0x1.5555555555546p-3));
+  Doubles c = all(-0x1.27adb0fc467d0p-22);  // cos r = 1 + r^2 c
+  c = fused(c, r2, all(0x1.a019fa2a5bbf2p-16));
+  c = fused(c, r2, all(-0x1.6c16c16bad946p-10));
+  c = fused(c, r2, all(0x1.5555555555514p-5));
+  c = fused(c, r2, all(-0.5));
+  const Doubles sin_r = fused(r * r2, s, r), less = r2 * c;
   sine = sin_a + fused(cos_a, sin_r, sin_a * less);
   cosine = cos_a + fused(-sin_a, sin_r, cos_a * less);
 }

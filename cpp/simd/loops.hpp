@@ -136,7 +136,8 @@ struct Loops {
   void (*add_scaled_squares)(double c, const double* x, double* y, std::size_t n);
   // Up to eight rows W_a of a matrix, n numbers each. multiply_rows: v_a = <W_a, k>. project_rows: the same, then d +=
   // sum_a v_a W_a. add_rows: y += sum_a c_a W_a. add_to_rows: W_a += c_a v.
-  void (*multiply_rows)(const double* W, std::size_t stride, std::size_t rows, std::size_t n, const double* k, double* v);
+  void (*multiply_rows)(const double* W, std::size_t stride, std::size_t rows, std::size_t n, const double* k,
+                        double* v);
   void (*project_rows)(const double* W, std::size_t stride, std::size_t rows, std::size_t n, const double* k, double* v,
                        double* d);
   void (*add_rows)(const double* c, const double* W, std::size_t stride, std::size_t rows, std::size_t n, double* y);

@@ -1,12 +1,13 @@
 """The parts of the benchmarks that can be wrong without anyone noticing."""
 
+import sys
 from itertools import count
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from benchmarks import against, limits, rows, vowpal
+from benchmarks import against, limits, rows, two_builds, vowpal
 from benchmarks.clock import take_turns
 from benchmarks.growth import Growth
 
@@ -133,3 +134,24 @@ def test_a_peer_that_says_nothing(monkeypatch, tmp_path):
     assert n == 0
     assert np.isnan([seconds, mistakes]).all()
     assert "No module named" in note
+
+
+@pytest.mark.parametrize("how", ["", " CSR"])
+def test_two_builds(how, tmp_path):
+    """Workers of both versions get the same rows, and answer with times of the same case."""
+    name = {"": "bpa_nn, 200: noise 22 columns", " CSR": "rbp, 1000: noise 500 columns CSR"}[how]
+    case = two_builds.cases()[name]
+    X, y = two_builds.rows(case.rows)
+    assert sparse.issparse(X) == bool(how)
+    assert len(y) >= case.fill + case.timed
+    two_builds.keep(X, y, tmp_path / "rows.npz")
+    found = two_builds.compare(name, (sys.executable, sys.executable), tmp_path / "rows.npz", 1, 2)
+    assert len(found) == 1
+    assert 0.2 < found[0][0] / found[0][1] < 5
+
+
+def test_two_builds_without_data_sets(monkeypatch, tmp_path):
+    """One sentence says what is missing."""
+    monkeypatch.setenv("BUDGETRON_DATA", str(tmp_path))
+    with pytest.raises(SystemExit, match=r"There is no ijcnn1 in .*: BUDGETRON_DATA names the folder"):
+        two_builds.rows("ijcnn1")

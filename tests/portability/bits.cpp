@@ -1,6 +1,7 @@
 // Prints a hash of the bits that each loop computes, and of random and decimal numbers. On processors with fused
 // multiply-add the lines must be those of AVX2, on others those of the x86-64 baseline. `make cross` compares them.
-// Sums named "by width" run over the lanes of a register: their order, and so their bits, follow its width.
+// Sums named "by width" run over the lanes of a register: their order, and so their bits, follow its width. What is
+// named "by table" has other bits with AVX-512, which has its sines in a table.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -83,8 +84,8 @@ void angles() {
   for (const double most : {4.0, 6e3, 1.5e6, 1e9, 1e300}) {
     const auto r = numbers<double>(n, -most, most, 6);
     loops->sine_cosine(r.data(), 0.7, n, sine.data(), cosine.data());
-    print(("sine up to " + std::to_string(static_cast<long long>(most < 1e18 ? most : 1e18))).c_str(), sine);
-    print("  cosine", cosine);
+    print(("by table: sine up to " + std::to_string(static_cast<long long>(most < 1e18 ? most : 1e18))).c_str(), sine);
+    print("by table: cosine", cosine);
   }
   for (const float most : {4.0f, 6e3f, 1e30f}) {
     const auto r = numbers<float>(n, -most, most, 6);
