@@ -206,7 +206,10 @@ def cases() -> dict[str, Case]:
 def work(path: str) -> None:
     """In a process with one of the versions: answers every name of a case with its microseconds a row."""
     known, saved = cases(), np.load(path)
-    X = saved["X"] if "X" in saved else sparse.csr_matrix([saved[p] for p in PARTS], tuple(saved["shape"]))
+    if "X" in saved:
+        X = saved["X"]
+    else:
+        X = sparse.csr_matrix(tuple(saved[part] for part in PARTS), tuple(saved["shape"]))
     for line in sys.stdin:
         print(known[line.strip()].run(X, saved["y"]), flush=True)
 
@@ -251,10 +254,12 @@ def compare(
     found = []
     for _ in range(pairs):
         workers = [Worker(python, path) for python in pythons]
-        times = [[worker.time(name) for worker in workers] for _ in range(turns)]
+        try:
+            times = [[worker.time(name) for worker in workers] for _ in range(turns)]
+        finally:
+            for worker in workers:
+                worker.close()
         found.append(tuple(min(column) for column in zip(*times, strict=True)))
-        for worker in workers:
-            worker.close()
     return found
 
 
