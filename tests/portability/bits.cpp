@@ -1,7 +1,7 @@
 // Prints a hash of the bits that each loop computes, and of random and decimal numbers. On processors with fused
 // multiply-add the lines must be those of AVX2, on others those of the x86-64 baseline. `make cross` compares them.
 // Sums named "by width" run over the lanes of a register: their order, and so their bits, follow its width. What is
-// named "by table" has other bits with AVX-512, which has its sines in a table.
+// named "by table" has other bits with AVX-512, which has sines and powers of 2 in tables.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -63,11 +63,11 @@ void kernels() {
   const auto r_single = numbers<float>(n, -1, 40, 3), norms_single = numbers<float>(n, 0, 60, 4);
   std::vector<double> k(n);
   loops->gaussian(r.data(), norms.data(), 31.5, Rate<double>(0.3), n, k.data());
-  print("gaussian", k);
+  print("by table: gaussian", k);
   loops->gaussian_single(r_single.data(), norms_single.data(), 31.5f, Rate<float>(0.3f), n, k.data());
   print("gaussian single", k);
   loops->laplacian(r.data(), Rate<double>(0.3), n, k.data());
-  print("laplacian", k);
+  print("by table: laplacian", k);
   loops->laplacian_single(r_single.data(), Rate<float>(0.3f), n, k.data());
   print("laplacian single", k);
   auto exponents = numbers<double>(n, -750, 709, 5);
