@@ -98,7 +98,7 @@ pictures: $(VENV)/.developed  ## the pictures of the README and the documentatio
 NATIVE := tests/files/test_round_trips.py tests/streams $(addprefix tests/features/test_, mapped.py mapped_nystrom.py \
   mapped_contract.py kalman.py kalman_accuracy.py kalman_contract.py hashed.py sparse_fourier.py) \
   $(addprefix tests/model/test_, native.py kernels.py losses.py look_ahead.py wide_rows.py neighbours.py one_by_one.py \
-  extremes.py averaged.py stacked.py stacked_maps.py stacked_contract.py standardised.py auto.py double_updating.py) \
+  extremes.py averaged.py low_rank.py stacked.py stacked_maps.py stacked_contract.py standardised.py auto.py double_updating.py) \
   $(addprefix tests/estimators/test_, refused_rows.py threads.py arrays_from_outside.py)
 NATIVELY = HYPOTHESIS_PROFILE=few build/$(1)/bin/python -m pytest -n auto -p no:cacheprovider -m "not timing and not slow"
 define natively_built

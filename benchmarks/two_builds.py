@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -58,6 +59,7 @@ class Case:
         return 1e6 * (process_time() - began) / len(y)
 
 
+@lru_cache(maxsize=1)  # most cases have the rows of the case before
 def rows(name: str) -> Rows:
     """Rows by name: a data set or noise, then how, as ``noise 22 columns`` or ``covtype 7 classes``."""
     source, *words = name.split()
@@ -94,10 +96,10 @@ def data_set(name: str, CSR: bool, classes: int) -> Rows:
 def noise(d: int, CSR: bool, n: int = 40_000) -> Rows:
     """Random rows with random labels: most rows update. CSR has 15 nonzeros a row."""
     r = np.random.default_rng(0)
+    n = n // 2 if CSR else min(n, 4_000_000 // d)
     y = r.integers(2, size=n)
     if not CSR:
-        return r.standard_normal((n if d < 1000 else n // 10, d)), y
-    n //= 2
+        return r.standard_normal((n, d)), y
     columns = np.sort(np.argpartition(r.random((n, d)), 15, axis=1)[:, :15], axis=1).ravel()
     return sparse.csr_matrix((r.standard_normal(15 * n), columns, np.arange(0, 15 * n + 1, 15)), (n, d)), y[
         :n

@@ -168,8 +168,8 @@ class ProjectLowRank final : public Budget {
     follow(f);
     settle_if_read(f);
     const Vector z = coordinates(term.row, z_);
-    q_.resize(z.size());
-    for (std::size_t r = 0; r < z.size(); ++r) q_[r] = z[r] / D_[r];
+    q_.assign(z.size(), 0.0);
+    for (std::size_t r = 0; r < D_.size(); ++r) q_[r] = z[r] / D_[r];
     if (!moderate(term.beta * largest_of(q_))) return;
     f.add_to_norm(1, term, dot(z, q_));
     for (std::size_t c = 0; c < w_.size(); ++c) {
@@ -198,14 +198,11 @@ class ProjectLowRank final : public Budget {
   void settle(Expansion& f) override {
     if (std::find(stale_.begin(), stale_.end(), true) == stale_.end()) return;
     follow(f);
-    for (std::size_t c = 0; c < w_.size(); ++c) {
-      if (!stale_[c]) continue;
-      q_.assign(stride(), 0.0);
-      std::ranges::copy(w_[c], q_.begin());
-      for (std::size_t i = 0; i < budget_; i += lanes)
-        loops->multiply_rows(&V_[i * stride()], stride(), std::min(lanes, budget_ - i), stride(), q_.data(),
-                             &f.alpha(c)[i]);
-    }
+    for (std::size_t i = 0; i < budget_; i += lanes)
+      for (std::size_t c = 0; c < w_.size(); ++c)
+        if (stale_[c])
+          loops->multiply_rows(V_.data() + i * stride(), stride(), std::min(lanes, budget_ - i), stride(), w_[c].data(),
+                               &f.alpha(c)[i]);
     stale_.assign(w_.size(), false);
   }
 
@@ -228,13 +225,16 @@ class ProjectLowRank final : public Budget {
       return;
     }
     io.field("low_rank.cut", cut_);
-    std::vector<double> vectors = eigenvectors();
+    std::vector<double> vectors, all;
+    if (!io.restoring()) {
+      vectors = eigenvectors();
+      for (const auto& row : w_)
+        all.insert(all.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(D_.size()));
+    }
     io.field("low_rank.V", vectors);
     io.field("low_rank.D", D_);
     if (io.restoring()) set_eigenvectors(vectors);
     if (!io.has("low_rank.weights")) return;
-    std::vector<double> all;
-    for (const auto& row : w_) all.insert(all.end(), row.begin(), row.end());
     io.field("low_rank.weights", all);
     io.field("low_rank.rested", rested_);
     if (io.restoring()) restore(all);
@@ -249,15 +249,16 @@ class ProjectLowRank final : public Budget {
   bool support_is_final() const override { return cut_ == 1; }
 
  private:
-  static constexpr Counter seldom = 4;
+  static constexpr Counter seldom = 4;           // rounds without a step, at most, until f(x) = alpha'k again
   static constexpr std::size_t small = 1 << 18;  // bytes of V that stay in the second-level cache
 
-  // Rounds without a step, after which f(x) = alpha'k. If V is large, a product for one row takes about as long as one
-  // for this many together; if it is small, no longer than its share.
+  // If V is large, a product for one row takes about as long as one for `seldom` rows together. If it is small, a row
+  // alone takes little longer than with others.
   Counter patience() const { return is_small() ? 1 : seldom; }
   bool is_small() const { return V_.size() * sizeof(double) <= small; }
   bool in_coordinates() const { return rested_ < patience(); }
-  std::size_t stride() const { return (D_.size() + lanes - 1) / lanes * lanes; }
+  // The length of rows of V, weights and coordinates, padded with zeros.
+  std::size_t stride() const { return whole_lanes<double>(D_.size()); }
 
   void settle_if_read(Expansion& f) {
     if (f.reads_coefficients()) settle(f);
@@ -266,12 +267,8 @@ class ProjectLowRank final : public Budget {
   // w = V'alpha, at the cut, and for a model file that has no weights.
   void follow(const Expansion& f) {
     if (w_.size() == f.outputs()) return;
-    w_.assign(f.outputs(), std::vector<double>(D_.size()));
-    for (std::size_t c = 0; c < w_.size(); ++c) {
-      w_[c].resize(stride());
-      multiply(f.alpha(c).data(), 1, 1, w_[c].data());
-      w_[c].resize(D_.size());
-    }
+    w_.assign(f.outputs(), std::vector<double>(stride()));
+    for (std::size_t c = 0; c < w_.size(); ++c) multiply(f.alpha(c).data(), 1, 1, w_[c].data());
     stale_.assign(w_.size(), in_coordinates());
   }
 
@@ -280,34 +277,30 @@ class ProjectLowRank final : public Budget {
     if (row.block == nullptr) {
       alone.resize(stride());
       multiply(row.k.data(), 1, 1, alone.data());
-      return Vector(alone).first(D_.size());
+      return alone;
     }
     KernelBlock& block = *row.block;
     if (row.place >= block.last) {
-      const std::size_t rows = ahead(block);
+      const std::size_t rows = std::min(ahead(block), block.rows - row.place);
       block.first = row.place;
-      block.last = std::min(block.rows, row.place + rows);
-      multiply_block(block);
+      block.last = row.place + rows;
+      block.Z.resize(rows * stride());
+      if (rows < lanes) {
+        for (std::size_t a = 0; a < rows; ++a)
+          multiply(block.row(row.place + a, budget_).data(), 1, 1, block.Z.data() + a * stride());
+      } else {
+        block.transposed.take(DenseRows<double>{block.K.data(), block.rows, block.stride}, row.place, rows);
+        multiply(block.transposed.from(0), block.transposed.stride(), rows, block.Z.data());
+      }
     }
-    return Vector(block.Z).subspan((row.place - block.first) * stride(), D_.size());
+    return Vector(block.Z).subspan((row.place - block.first) * stride(), stride());
   }
 
-  // How many rows to multiply at once. If V is small: twice as many as before, as long as all of them are used.
+  // How many rows to multiply at once. A small V starts with one row and doubles while steps go on; a large V is read
+  // for as many as the loop takes at once, even if steps are rare.
   std::size_t ahead(const KernelBlock& block) const {
     if (!is_small()) return in_coordinates() ? block.rows : lanes;
     return in_coordinates() ? std::max<std::size_t>(1, 2 * (block.last - block.first)) : 1;
-  }
-
-  // Eight rows at a time are transposed, so that V is read once for all of them; the rest is multiplied row by row.
-  void multiply_block(KernelBlock& block) const {
-    const std::size_t rows = block.last - block.first, together = rows / lanes * lanes;
-    const double* const K = block.K.data() + block.first * block.stride;
-    block.Z.resize(rows * stride());
-    block.transposed.resize(block.stride * together);
-    for (std::size_t a = 0; a < together; a += lanes)
-      loops->transpose(K + a * block.stride, block.stride, block.transposed.data() + a, together);
-    if (together > 0) multiply(block.transposed.data(), together, together, block.Z.data());
-    for (std::size_t a = together; a < rows; ++a) multiply(K + a * block.stride, 1, 1, block.Z.data() + a * stride());
   }
 
   // Z = V'K for `rows` kernel rows; number i of row a is K[i k_stride + a].
@@ -324,8 +317,9 @@ class ProjectLowRank final : public Budget {
   }
   void set_eigenvectors(const std::vector<double>& vectors) {
     whole_ = vectors.size() == D_.size() * budget_;
-    V_.assign(whole_ ? budget_ * stride() : 0, 0.0);
-    for (std::size_t r = 0; whole_ && r < D_.size(); ++r)
+    if (!whole_) D_.clear();
+    V_.assign(budget_ * stride(), 0.0);
+    for (std::size_t r = 0; r < D_.size(); ++r)
       for (std::size_t i = 0; i < budget_; ++i) V_[i * stride() + r] = vectors[r * budget_ + i];
   }
 
@@ -356,7 +350,7 @@ class ProjectLowRank final : public Budget {
     whole_ = whole_ && (r == 0 ? all.empty() : all.size() % r == 0);
     w_.clear();
     for (auto row = all.begin(); whole_ && row != all.end(); row += static_cast<std::ptrdiff_t>(r))
-      w_.emplace_back(row, row + static_cast<std::ptrdiff_t>(r));
+      w_.emplace_back(row, row + static_cast<std::ptrdiff_t>(r)).resize(stride());
     stale_.assign(w_.size(), false);
   }
 
@@ -364,7 +358,7 @@ class ProjectLowRank final : public Budget {
   Counter cut_ = 0;                     // 1 once the span is reduced
   std::vector<double> D_;               // the leading eigenvalues
   AlignedVector V_;                     // and eigenvectors: number i of all, then i + 1; rows of stride() numbers
-  std::vector<std::vector<double>> w_;  // outputs x r; empty before the cut
+  std::vector<std::vector<double>> w_;  // outputs x stride(); empty before the cut
   std::vector<bool> stale_;             // outputs whose coefficients are not V w
   Counter rested_ = seldom;             // rounds since the last step, up to `seldom`
   bool whole_ = true;                   // false: a model file has eigenvectors or weights of another size

@@ -49,9 +49,7 @@ class DualMaintenance : public Part {
       b_.assign(dual.size(), 0.0);
       gone.ascent = ascent_of_removal(dual, gone.j);
     }
-    const auto heir = [](double b) { return b != 0; };
-    for (auto at = std::ranges::find_if(b_, heir); at != b_.end(); at = std::find_if(at + 1, b_.end(), heir)) {
-      const auto i = static_cast<std::size_t>(at - b_.begin());
+    for (std::size_t i = heir(0); i < b_.size(); i = heir(i + 1)) {
       dual.hand_over_average(gone.j, i, b_[i]);
       dual.change(i, b_[i], row(dual, i));
     }
@@ -76,6 +74,12 @@ class DualMaintenance : public Part {
   }
 
  private:
+  // The first slot from i on that absorbs weight, or size().
+  std::size_t heir(std::size_t i) const {
+    const auto from = b_.begin() + static_cast<std::ptrdiff_t>(i);
+    return static_cast<std::size_t>(std::find_if(from, b_.end(), [](double b) { return b != 0; }) - b_.begin());
+  }
+
   std::size_t budget_;
   std::vector<double> b_;
 };

@@ -137,7 +137,7 @@ class Fourier final : public FeatureMap {
   }
 
   // Whether the angles of a row, which are padded, fit where its cosines will be.
-  bool angles_fit() const { return std::is_same_v<T, double> && stride_ == D_; }
+  bool angles_fit() const { return stride_ == D_; }
   // The number of columns seen.
   std::size_t columns() const { return all_ ? features_ : places_.size(); }
   bool all_columns() const { return columns() == features_; }

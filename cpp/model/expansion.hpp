@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +20,7 @@
 #include "simd/vectors.hpp"
 #include "state/fields.hpp"
 #include "support/backend.hpp"
+#include "support/row_block.hpp"
 #include "support/support_set.hpp"
 
 namespace budgetron {
@@ -32,7 +32,7 @@ struct KernelBlock {
   std::size_t rows = 0, stride = 0;
   std::vector<double> K;            // rows x stride
   Vector y;                         // labels or targets, if the rows are to be learned
-  std::vector<double> transposed;   // rows of K, if the budget needs them so
+  RowBlock<double> transposed;      // rows of K, if the budget needs them so
   std::vector<double> Z;            // what the budget has computed, row after row
   std::size_t first = 0, last = 0;  // the rows that Z belongs to, if they follow each other
   std::vector<std::size_t> places;  // and if they do not
@@ -262,7 +262,7 @@ class Expansion final : public Part {
     return static_cast<std::size_t>(std::min_element(births_.begin(), births_.end()) - births_.begin());
   }
 
-  // The slot with the least of n values, the oldest on ties.
+  // The slot with the least value, the oldest on ties; there is a value for each slot.
   std::size_t slot_of_least(Vector values) const {
     const std::size_t first = loops->place_of_least(values.data(), size());
     if (first == size()) return 0;

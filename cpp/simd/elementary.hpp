@@ -1,5 +1,5 @@
-// exp, sin and cos of a register to 2 ulp, in single and double precision. Each reduces its argument to a short
-// interval and evaluates a polynomial there.
+// exp, sin and cos of a register to 2 ulp, in single and double precision; to 3.5 ulp if sin and cos are multiplied by
+// a scale. Each reduces its argument to a short interval and evaluates a polynomial there.
 #pragma once
 
 #include <array>

@@ -12,8 +12,8 @@
 #include "simd/reductions.hpp"
 #include "simd/registers.hpp"
 #include "simd/row_blocks.hpp"
-#include "simd/squares.hpp"
 #include "simd/symmetric.hpp"
+#include "simd/transposing.hpp"
 #include "simd/triangular.hpp"
 #include "simd/unit_upper.hpp"
 

@@ -85,7 +85,7 @@ struct Loops {
   void (*laplacian_single)(const float* r, Rate<float> gamma, std::size_t n, double* k);
   void (*exponential)(double* r, std::size_t n);
   void (*exponential_single)(float* r, std::size_t n);  // n: multiple of single_lanes; arguments up to 88
-  // scale sin(r) and scale cos(r), to 2 ulp. r is padded to a multiple of the lane count (single_lanes for floats).
+  // scale sin(r) and scale cos(r), to 3.5 ulp. r is padded to a multiple of the lane count (single_lanes for floats).
   void (*sine_cosine)(const double* r, double scale, std::size_t n, double* sine, double* cosine);
   void (*sine_cosine_single)(const float* r, float scale, std::size_t n, double* sine, double* cosine);
   // In-place Walsh-Hadamard transform; n is a power of 2.

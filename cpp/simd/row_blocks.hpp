@@ -5,7 +5,7 @@
 
 #include "simd/coefficients.hpp"
 #include "simd/registers.hpp"
-#include "simd/squares.hpp"
+#include "simd/transposing.hpp"
 
 namespace budgetron {
 namespace {

@@ -136,6 +136,7 @@ def test_a_peer_that_says_nothing(monkeypatch, tmp_path):
     assert "No module named" in note
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("how", ["", " CSR"])
 def test_two_builds(how, tmp_path):
     """Workers of both versions get the same rows, and answer with times of the same case."""

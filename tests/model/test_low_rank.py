@@ -13,11 +13,11 @@ from budgetron.learners import Model
 
 D = 4
 RULES = {"plain": OGD(0.3), "shrinking": OGD(0.3, 0.1), "ball": SGD(0.5, Squared())}
-SELDOM = 4  # rounds without a step, after which f is read from its coefficients again
+SELDOM = 4  # rounds without a step are counted up to this
 
 
-def learner(rule="plain", rank=5):
-    return Kernelized(Gaussian(0.3), RULES[rule], Project(15, rank=rank))
+def learner(rule="plain", rank=5, budget=15):
+    return Kernelized(Gaussian(0.3), RULES[rule], Project(budget, rank=rank))
 
 
 def model_of(learner, classes):
@@ -122,3 +122,32 @@ def test_a_span_of_rank_0_keeps_f_at_0():
     model.learn(np.zeros((40, D)), np.ones(40))
     assert model.state()["low_rank.cut"] == 1
     assert not model.scores(np.ones((3, D))).any()
+
+
+@pytest.mark.parametrize("labels", ["easy", "random"])
+def test_batches_do_not_matter_if_the_span_is_large(labels):
+    """Above 256 KB of eigenvectors, more rows are multiplied at once, and f stays in coordinates longer.
+
+    Easy labels give runs of rows with and without steps, random ones mostly steps.
+    """
+    r = np.random.default_rng(0)
+    X = r.standard_normal((1500, D))
+    y = np.sign(X[:, 0] if labels == "easy" else r.standard_normal(len(X)))
+    large = learner(rank=181, budget=185)
+    whole, parts = (model_of(large, 2) for _ in range(2))
+    scores = whole.learn(X, y)
+    assert len(whole.state()["low_rank.V"]) * 8 > 2**18
+    seen, at = [], 0
+    for size in [1, 3, 8, 31, 64] * 15:
+        if at >= len(X):
+            break
+        seen.append(parts.learn(X[at : at + size], y[at : at + size]))
+        at += size
+        if size == 8:
+            restored = model_of(large, 2)
+            restored.restore(parts.state())
+            parts = restored
+    np.testing.assert_array_equal(np.concatenate(seen), scores)
+    assert bits(whole) == bits(parts)
+    K = rbf_kernel(whole.support_vectors(), X[:50], gamma=0.3)
+    np.testing.assert_allclose(whole.scores(X[:50]).ravel(), (whole.dual_coef() @ K).ravel(), atol=1e-9)

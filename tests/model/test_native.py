@@ -62,6 +62,16 @@ def test_sine_and_cosine_are_within_2_ulp(kind):
     assert ulps(cosine, np.cos(x.astype(np.longdouble))).max() < ALLOWED
 
 
+@each("scale", [3**-0.5, 48**-0.5, 111**-0.5, 0.05])
+def test_scaled_sine_and_cosine(scale):
+    """Near odd multiples of pi/16 the table of AVX-512 is used at the ends of its intervals."""
+    r = np.random.default_rng(0)
+    x = np.pi / 16 * (2 * r.integers(-50, 50, 100_000) + 1) + 0.03 * r.standard_normal(100_000)
+    sine, cosine = _core.sines_cosines(x, scale)
+    assert ulps(sine, scale * np.sin(x.astype(np.longdouble))).max() < 3.5
+    assert ulps(cosine, scale * np.cos(x.astype(np.longdouble))).max() < 3.5
+
+
 @pytest.mark.parametrize("function", ["sin", "cos"])
 def test_sine_and_cosine_near_their_zeros(function):
     mpmath = pytest.importorskip("mpmath")

@@ -90,8 +90,9 @@ void angles() {
   for (const float most : {4.0f, 6e3f, 1e30f}) {
     const auto r = numbers<float>(n, -most, most, 6);
     loops->sine_cosine_single(r.data(), 0.7f, n, sine.data(), cosine.data());
-    print("sine single", sine);
-    print("  cosine", cosine);
+    const std::string far = most > 1e9f ? "by table: " : "";  // angles that are turned in double precision
+    print((far + "sine single").c_str(), sine);
+    print((far + "cosine single").c_str(), cosine);
   }
 }
 
