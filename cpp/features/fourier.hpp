@@ -18,6 +18,7 @@
 
 #include "features/feature_map.hpp"
 #include "features/frequencies.hpp"
+#include "simd/aligned.hpp"
 #include "simd/loops.hpp"
 #include "support/row_block.hpp"
 
@@ -125,6 +126,8 @@ class Fourier final : public FeatureMap {
   bool is_consistent(std::size_t) const override { return sound_; }
 
  private:
+  using Matrix = std::vector<T, AlignedAllocator<T>>;
+
   void restore(Counter all, const std::vector<Counter>& columns) {
     sound_ = all == 0 || (all == 1 && columns.empty());
     all_ = all != 0;
@@ -149,7 +152,7 @@ class Fourier final : public FeatureMap {
   template <class V>
   void see(const DenseRow<V>&) {
     if (all_) return;
-    std::vector<T> U(features_ * stride_);
+    Matrix U(features_ * stride_);
     for (std::size_t j = 0; j < features_; ++j) draw(j, U.data() + j * stride_);
     U_ = std::move(U);
     set_places_aside();
@@ -208,7 +211,7 @@ class Fourier final : public FeatureMap {
     constexpr std::size_t most = std::size_t{1} << 25;
     if (drawn()) return true;
     if (AnyRow::sparse && columns() > most / stride_) return false;
-    std::vector<T> U(columns() * stride_);
+    Matrix U(columns() * stride_);
     for (const auto& [j, place] : places_) draw(j, U.data() + place * stride_);
     if (all_)
       for (std::size_t j = 0; j < features_; ++j) draw(j, U.data() + j * stride_);
@@ -287,7 +290,7 @@ class Fourier final : public FeatureMap {
   bool sound_ = true;                                    // the restored columns are valid
   mutable std::mutex guard_;
   mutable std::atomic<bool> drawn_ = true;
-  mutable std::vector<T> U_;      // columns() x stride_, if drawn
+  mutable Matrix U_;              // columns() x stride_, if drawn
   std::size_t known_before_ = 0;  // number of columns at begin_preparing
   // places_ as they were since begin_preparing, before they were first replaced.
   std::optional<std::unordered_map<std::size_t, std::size_t>> places_before_;

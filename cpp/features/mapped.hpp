@@ -17,6 +17,7 @@
 #include "linalg/limits.hpp"
 #include "model/learner.hpp"
 #include "model/tasks.hpp"
+#include "simd/aligned.hpp"
 
 namespace budgetron {
 
@@ -97,7 +98,7 @@ class Mapped final : public Learner {
 
  private:
   std::size_t run_blocks(const Rows& rows, Vector y, Vector weights, std::span<double> scores) {
-    std::vector<double> Z;
+    AlignedVector Z;
     for (std::size_t first = 0, last; first < rows.size(); first = last) {
       last = std::min(first + (map_->learns() ? 1 : ahead()), rows.size());
       map_->begin_preparing();
@@ -128,7 +129,7 @@ class Mapped final : public Learner {
   template <class Use>
   void each_block(const Rows& rows, Use use) const {
     require_weights();
-    std::vector<double> Z;
+    AlignedVector Z;
     for (std::size_t first = 0, last; first < rows.size(); first = last) {
       last = std::min(first + ahead(), rows.size());
       Z.resize((last - first) * w_.size());
