@@ -143,8 +143,9 @@ class Mapped final : public Learner {
   }
 
   void prepare(const Rows& rows, Vector weights, std::size_t first, std::size_t last) {
+    if (weights.empty() && first < last) return map_->prepare({rows, first, last});
     for (std::size_t i = first; i < last; ++i)
-      if (weights.empty() || weights[i] != 0) map_->prepare({rows, i, i + 1});
+      if (weights[i] != 0) map_->prepare({rows, i, i + 1});
   }
 
   // The number of rows whose features fit in the cache. Sixteen share one look at the frequencies even if they do not.

@@ -49,7 +49,7 @@ class Nystrom final : public FeatureMap {
       const auto z = Z.subspan(i * size(), size());
       kernel_rows->kernel_row(rows.first + i, *kernel_, padded);
       if (settled_)
-        for (std::size_t r = 0; r < size(); ++r) z[r] = dot(Vector(A_).subspan(r * k.size(), k.size()), k);
+        multiply(k, z);
       else
         span_.solve(k, z);
     }
@@ -149,6 +149,13 @@ class Nystrom final : public FeatureMap {
   }
 
  private:
+  // z = A k
+  void multiply(Vector k, std::span<double> z) const {
+    const std::size_t n = k.size();
+    for (std::size_t r = 0; r < z.size(); r += lanes)
+      loops->multiply_rows(A_.data() + r * n, n, std::min(lanes, z.size() - r), n, k.data(), z.data() + r);
+  }
+
   // Kernels are always computed in double precision, because systems of K are solved.
   std::unique_ptr<SupportSet> points_like_the_first() const {
     return backend->support_set(layout_, kernel_->reduction(), Precision::Double, features_);
