@@ -101,9 +101,8 @@ def noise(d: int, CSR: bool, n: int = 40_000) -> Rows:
     if not CSR:
         return r.standard_normal((n, d)), y
     columns = np.sort(np.argpartition(r.random((n, d)), 15, axis=1)[:, :15], axis=1).ravel()
-    return sparse.csr_matrix((r.standard_normal(15 * n), columns, np.arange(0, 15 * n + 1, 15)), (n, d)), y[
-        :n
-    ]
+    starts = np.arange(0, 15 * n + 1, 15)
+    return sparse.csr_matrix((r.standard_normal(15 * n), columns, starts), (n, d)), y
 
 
 def named(name: str, **settings: Any) -> Callable[[], Any]:
