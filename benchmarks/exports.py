@@ -141,7 +141,9 @@ def learning(folder: Path) -> None:
         runs = Runs(folder, dtype, [learner for learner, _ in LEARNERS.values()], first=0)
         for case, (task, model, X, y) in runs.cases.items():
             name = next(name for name, (learner, _) in LEARNERS.items() if learner is model.learner)
-            wanted = copy(model._model).learn(X, 2.0 * y - 1 if task == "binary" else y.astype(float))
+            wanted = copy(model.fitted_.model).learn(
+                X, 2.0 * y - 1 if task == "binary" else y.astype(float)
+            )
             own = y.astype(dtype if task == "regression" else np.int32)
             label, scores, _ = learned(runs.library, case, X.astype(dtype), own, wanted.shape[1])
             results.setdefault(name, {}).setdefault(dtype, []).append(difference(scores, wanted))

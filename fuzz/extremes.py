@@ -291,7 +291,7 @@ def said(refusal: Exception) -> str:
 
 def finite(model: Any) -> None:
     """Check that every number of the model is finite."""
-    for name, array in model._model.state().items():
+    for name, array in model.fitted_.model.state().items():
         array = np.asarray(array)
         if name.endswith("neighbours.distance") and array.size == 1:
             continue  # infinite for a single support vector, which has no neighbour
@@ -337,7 +337,7 @@ class Run:
 
     def widen(self, columns: int, classes: int | None) -> None:
         """Widen the model. Check that the scores of old rows stay, and that a refusal changes nothing."""
-        model, before = self.model._model, members.bits(self.model)
+        model, before = self.model.fitted_.model, members.bits(self.model)
         X = np.random.default_rng(1).normal(size=(3, model.n_features)).astype(model.dtype)
         old = model.scores(X)
         try:
@@ -400,7 +400,7 @@ class Run:
     def score(self) -> None:
         """Check that ordinary rows have finite scores or are refused."""
         features = self.model.n_features_in_
-        X = np.random.default_rng(0).normal(size=(3, features)).astype(self.model._model.dtype)
+        X = np.random.default_rng(0).normal(size=(3, features)).astype(self.model.fitted_.model.dtype)
         try:
             scores = members.scores(self.model, X)
         except ValueError as refusal:

@@ -20,15 +20,20 @@
 namespace budgetron {
 namespace {
 
-nb::dict state(Learner& learner) {
+// The fields, and the number of rows done at the same moment.
+nb::tuple state_and_rows(Learner& learner) {
   Save save;
+  Counter rows;
   {
     nb::gil_scoped_release free;
     std::shared_lock lock(learner.guard());
     learner.fields(save);
+    rows = learner.rows_done;
   }
-  return arrays(std::move(save.state));
+  return nb::make_tuple(arrays(std::move(save.state)), rows);
 }
+
+nb::dict state(Learner& learner) { return nb::cast<nb::dict>(state_and_rows(learner)[0]); }
 
 void begin(Learner& learner) {
   nb::gil_scoped_release free;
@@ -270,6 +275,7 @@ void bind_learners(nb::module_& m) {
       .def("learn_record", &learn_record, "names"_a, "record"_a.none(), "y"_a, "scores"_a.noconvert(), "weight"_a = 1.0)
       .def("score_record", &score_record, "names"_a, "record"_a.none(), "scores"_a.noconvert())
       .def("state", &state, nb::sig("def state(self) -> dict[str, object]"))
+      .def("state_and_rows", &state_and_rows, nb::sig("def state_and_rows(self) -> tuple[dict[str, object], int]"))
       .def("restore", &restore, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"))
       .def("keep_average", &Learner::keep_average, "suffix"_a)
       .def_prop_ro("outputs", &Learner::outputs)

@@ -7,8 +7,11 @@ from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+import numpy as np
+
 from budgetron._names import classes, unknown
 from budgetron._text import shown
+from budgetron.errors import RefusedRow
 
 T = TypeVar("T")
 
@@ -124,9 +127,39 @@ def one_kind(name: str, labels: Any) -> None:
     if type(None) in kinds or (texts and texts != kinds):
         for row, label in enumerate(labels):
             if is_missing(label):
-                raise ValueError(f"{name} must hold a label for every row, got {label} in row {row}.")
+                raise no_label(name, label, row)
         got = ", ".join(sorted({kind.__name__ for kind in kinds}))
         raise ValueError(f"{name} must hold labels that are all texts or all numbers, got {got}.")
+
+
+def label_column(name: str, labels: Any) -> Any:
+    """Labels as they were given, also those that NumPy would change.
+
+    A list of numbers of several kinds becomes an array of objects: NumPy would make [True, 1] two integers.
+    A text that ends with a NUL is refused: NumPy would drop the NUL, and merge the label with another.
+    """
+    if getattr(getattr(labels, "dtype", None), "kind", "O") != "O":
+        return labels
+    try:
+        kinds = set(map(type, labels))
+    except TypeError:  # not a sequence; later checks refuse it
+        return labels
+    if str in kinds:
+        for row, label in enumerate(labels):
+            if isinstance(label, str) and label.endswith("\0"):
+                raise RefusedRow(f"{name} has a label that ends with a null character in row {row}.", row)
+    if len(kinds) < 2 or not isinstance(labels, list | tuple):
+        return labels
+    if not all(issubclass(kind, (bool, int, float, np.number, np.bool_)) for kind in kinds):
+        return labels
+    column = np.empty(len(labels), dtype=object)
+    column[:] = labels
+    return column
+
+
+def no_label(name: str, label: Any, row: int) -> RefusedRow:
+    """The refusal of a row without a label."""
+    return RefusedRow(f"{name} must hold a label for every row, got {label} in row {row}.", row)
 
 
 def is_missing(label: Any) -> bool:

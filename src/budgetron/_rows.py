@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetron import _core
+from budgetron.errors import RefusedRow
 
 Matrix = Any
 """A dense C-ordered array of float32 or float64, or a CSR matrix of the same with sorted columns."""
@@ -124,4 +125,4 @@ def first_too_large(X: Matrix, dtype: npt.DTypeLike, missing: bool = False) -> i
 def refuse_too_large(X: Matrix, row: int) -> None:
     """Raise an error if ``row``, a result of `first_too_large`, is a row of X."""
     if row < X.shape[0]:
-        raise ValueError(f"Row {row} of X is too large: its squared norm overflows.")
+        raise RefusedRow(f"Row {row} of X is too large: its squared norm overflows.", row)

@@ -1,6 +1,8 @@
 """Errors that a caller may want to catch separately. They print under the name to import them by."""
 
-__all__ = ["DataError", "DivergedError", "ModelFileError", "SaveError"]
+__all__ = ["DataError", "DivergedError", "ModelFileError", "RefusedRow", "SaveError"]
+
+from typing import Any
 
 from budgetron._text import printable
 
@@ -67,7 +69,35 @@ class SaveError(OSError):
     __module__ = "budgetron"
 
 
-class DivergedError(ValueError):
+class RefusedRow(ValueError):
+    """A row that cannot be learned.
+
+    ``row`` is its number in the call, from 0. ``rows_learned`` is the number of rows that the call learned
+    before it stopped: 0 if the row was found by the checks, which come before the first row is learned.
+
+    Examples
+    --------
+    >>> from budgetron import OnlineRegressor, RefusedRow
+    >>> try:
+    ...     OnlineRegressor().partial_fit([[1.0], [2.0]], [0.5, None])
+    ... except RefusedRow as error:
+    ...     print(error.row, error.rows_learned)
+    1 0
+    """
+
+    __module__ = "budgetron"
+
+    def __init__(self, message: str, row: int, rows_learned: int = 0) -> None:
+        super().__init__(message)
+        self.row = row
+        self.rows_learned = rows_learned
+        self.scored: list[Any] = []  # the scores of the rows learned, as `estimators` keeps them
+
+    def __reduce__(self) -> tuple[type, tuple[str, int, int]]:
+        return type(self), (str(self), self.row, self.rows_learned)
+
+
+class DivergedError(RefusedRow):
     """Learning stopped at a row whose score or step is not finite.
 
     That row is not learned; the rows before it are. The model is the same as if the call had been given
@@ -86,12 +116,16 @@ class DivergedError(ValueError):
 
     __module__ = "budgetron"
 
-    def __init__(self, message: str, rows_learned: int) -> None:
-        super().__init__(message)
-        self.rows_learned = rows_learned
-
-    def __reduce__(self) -> tuple[type, tuple[str, int]]:
-        return type(self), (str(self), self.rows_learned)
+    def __init__(self, message: str, row: int, rows_learned: int | None = None) -> None:
+        super().__init__(message, row, row if rows_learned is None else rows_learned)
 
 
-__test__ = {"DivergedError": DivergedError.__doc__}  # doctest skips classes of another __module__
+def note_rows(error: BaseException, rows: int) -> None:
+    """Tell the caller how many rows were learned, also on an interrupt or an error from elsewhere."""
+    vars(error)["rows_learned"] = rows
+
+
+__test__ = {  # doctest skips classes of another __module__
+    "DivergedError": DivergedError.__doc__,
+    "RefusedRow": RefusedRow.__doc__,
+}

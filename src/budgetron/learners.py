@@ -8,7 +8,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -185,6 +185,19 @@ class Averaged(Learner):
         return native  # type: ignore[no-any-return]
 
 
+class Learned(NamedTuple):
+    """The scores of the rows that were learned, each from before its update, and what ended it early."""
+
+    scores: Floats
+    error: BaseException | None = None
+
+    def checked(self) -> Floats:
+        """The scores of all rows; raises what ended it early."""
+        if self.error is not None:
+            raise self.error
+        return self.scores
+
+
 class Model:
     """The native model, and a copy of the description it was built from.
 
@@ -205,14 +218,12 @@ class Model:
         self._native.begin()
         watch(self)
 
-    def learn(self, X: Matrix, y: Floats, weights: Floats | None = None, first: int = 0) -> Floats:
-        """Learn the rows of X one after the other; the scores made before each update.
+    def learn(self, X: Matrix, y: Floats, weights: Floats | None = None) -> Floats:
+        """Learn the rows of X one after the other; the scores made before each update."""
+        return self.run(X, y, weights).checked()
 
-        Errors number the rows from ``first``.
-
-        An exception that ends this early, also an interrupt, has the attribute ``rows_learned``, and
-        ``scores``, those of the rows learned.
-        """
+    def run(self, X: Matrix, y: Floats, weights: Floats | None = None, first: int = 0) -> Learned:
+        """The same, as far as the rows can be learned; errors number the rows from ``first``."""
         scores = np.empty((X.shape[0], self._native.outputs))
         before = self._native.rows_done
         try:
@@ -222,10 +233,8 @@ class Model:
                 if done < cut.stop - cut.start:
                     raise _diverged(first + cut.start + done)
         except BaseException as error:
-            learned = self._native.rows_done - before
-            error.rows_learned, error.scores = learned, scores[:learned]  # type: ignore[attr-defined]
-            raise
-        return scores
+            return Learned(scores[: self._native.rows_done - before], error)
+        return Learned(scores)
 
     def scores(self, X: Matrix) -> Floats:
         """f(x) for every row, one column per output."""
@@ -234,21 +243,15 @@ class Model:
             scores[cut] = self._native.scores(rows)
         return scores
 
-    def learn_row(self, x: Floats, y: float) -> Floats | None:
-        """Learn one row with little overhead; the scores before, as an array of one row.
-
-        Returns None, with nothing changed, if the row is refused. An interrupt has the attributes that
-        `learn` gives it.
-        """
+    def learn_row(self, x: Floats, y: float) -> Learned | None:
+        """Learn one row with little overhead. Returns None, with nothing changed, if the row is refused."""
         native, row = self._native, self._as_row(x)
         scores = np.empty((1, native.outputs))
         before = native.rows_done
         try:
-            return scores if native.learn_one(row, y, scores[0]) else None
+            return Learned(scores) if native.learn_one(row, y, scores[0]) else None
         except BaseException as error:
-            learned = native.rows_done - before
-            error.rows_learned, error.scores = learned, scores[:learned]  # type: ignore[attr-defined]
-            raise
+            return Learned(scores[: native.rows_done - before], error)
 
     def scores_of_row(self, x: Floats) -> Floats | None:
         """The scores of one row, with little overhead; None if one is not finite or x too large."""
@@ -267,8 +270,9 @@ class Model:
 
         New columns were 0 in all rows so far, or missing if the learner accepts missing values. A new class
         has the score 0. The one score f of two classes becomes the scores -f/2 and f/2. What was computed
-        from the number of columns when the model was built stays as it is. If this fails, the model is as
-        it was.
+        from the number of columns when the model was built stays as it is.
+
+        If memory runs out, the model cannot be used any more. So a model that others read is copied first.
         """
         task = self._wider_task(n_classes)
         if not isinstance(n_features, (int, np.integer)) or n_features < self.n_features:
@@ -279,13 +283,9 @@ class Model:
         if (n_features, task) == (self.n_features, self.task):
             return
         first = self._first or (self.n_features, self.task)
-        self.learner.build(task, first[0], self.dtype, self.seed)  # raises if the learner has no such task
-        before = self.state()
-        try:
-            self._native.widen(int(n_features), task.outputs)
-        except BaseException:
-            self.restore(before)
-            raise
+        if task.outputs > self.task.outputs == 1:
+            self.learner.build(Labels(3), first[0], self.dtype, self.seed)  # raises if it takes two classes
+        self._native.widen(int(n_features), task.outputs)
         self._first, self.n_features, self.task = first, int(n_features), task
 
     def _wider_task(self, n_classes: int | None) -> Task:
@@ -372,11 +372,24 @@ class Model:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything that learning changed, as named arrays."""
-        state: dict[str, npt.NDArray[Any]] = self._native.state()
+        return self.state_and_rows()[0]
+
+    def state_and_rows(self) -> tuple[dict[str, npt.NDArray[Any]], int]:
+        """The state, and what `rows_done` was at that moment."""
+        state, rows = self._native.state_and_rows()
         if self._first is not None:
             features, task = self._first
             state[_FIRST] = np.array([features, getattr(task, "n_classes", 0)], dtype=np.uint64)
-        return dict(sorted(state.items()))
+        return dict(sorted(state.items())), rows
+
+    @property
+    def rows_done(self) -> int:
+        """The number of rows learned, or scored at weight 0, since this object was made."""
+        return int(self._native.rows_done)
+
+    def in_state(self, state: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """A model of the same description, in another state."""
+        return self.restored(self.learner, self.task, self.n_features, self.dtype, self.seed, state)
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take up a state of a model of the same description."""

@@ -1,6 +1,5 @@
 """Model files: everything that a fitted estimator holds, as data. :func:`read` shows what is in a file."""
 
-from budgetron.serialization.model_files import ATTRIBUTES as ATTRIBUTES
 from budgetron.serialization.model_files import FORMAT as FORMAT
 from budgetron.serialization.model_files import FORMAT_VERSION as FORMAT_VERSION
 from budgetron.serialization.model_files import ModelFile as ModelFile

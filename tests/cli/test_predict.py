@@ -88,7 +88,7 @@ def test_rows_are_scaled_as_those_learned(folder, capsys):
     """The scaling is part of the model: `load` gives what the command line gives, on raw rows."""
     X, _ = rows(N)
     model = budgetron.load(folder / "scaled")
-    assert model._model.state()["scaled.rows"] == N
+    assert model.fitted_.model.state()["scaled.rows"] == N
     ended = called(capsys, "predict", folder / "scaled", folder / "rows.svm", "--scores")
     scores = np.array([line.split("\t") for line in ended.out.splitlines()], dtype=float)
     np.testing.assert_array_equal(scores, model.decision_function(X))

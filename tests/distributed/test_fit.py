@@ -217,7 +217,7 @@ def test_the_start_is_the_same_if_dask_makes_it_again(monkeypatch):
 
     def twice(*arguments):
         models = [started(*arguments) for _ in range(2)]
-        seeds.extend(model._model.seed for model in models)
+        seeds.extend(model.fitted_.model.seed for model in models)
         return models[0]
 
     monkeypatch.setattr(distributed.fitting.work, "started", twice)

@@ -115,7 +115,7 @@ def test_a_refused_row_is_not_counted():
     with pytest.raises(DivergedError) as refused:
         wild.partial_fit(rows, labels)
     learned = refused.value.rows_learned
-    assert wild._class_counts.sum() == 1 + learned
+    assert wild.fitted_.state()[1].sum() == 1 + learned
 
 
 def test_a_rare_class_is_found_more_often():

@@ -61,7 +61,7 @@ def test_gamma_is_of_the_model():
 
 def draws(task, name):
     """Whether the algorithm makes random choices."""
-    return "random.drawn" in estimator(task, name).fit(*data(task))._model.state()
+    return "random.drawn" in estimator(task, name).fit(*data(task)).fitted_.model.state()
 
 
 @each(("task", "name"), [case for case in cases() if draws(*case)])

@@ -35,7 +35,7 @@ def test_memory(task, name):
     held = model.support_vectors_.nbytes + model.dual_coef_.nbytes
     assert model.n_support_ > 0
     assert held <= model.memory_bytes_ < held + 100_000
-    assert sys.getsizeof(model._model) >= model.memory_bytes_
+    assert sys.getsizeof(model.fitted_.model) >= model.memory_bytes_
     loaded = pickle.loads(pickle.dumps(model))
     assert held <= loaded.memory_bytes_ <= model.memory_bytes_
 

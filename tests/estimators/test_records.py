@@ -62,8 +62,8 @@ def in_batches(model, size, X=X, y=Y):
 
 
 def bits(model):
-    state = {name: array.tobytes() for name, array in model._model.state().items()}
-    return state, model.classes_.tolist(), model.encoding_.state(), pickle.dumps(model._labels)
+    state = {name: array.tobytes() for name, array in model.fitted_.model.state().items()}
+    return state, model.classes_.tolist(), model.encoding_.state(), pickle.dumps(model.fitted_.labels)
 
 
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)

@@ -86,7 +86,7 @@ def test_a_refused_fit_changes_nothing(task, before):
     with pytest.raises(DivergedError) as caught:
         model.fit(X, y * 1e5 if task == "regression" else y, sample_weight=explosive(60, 20))
     assert caught.value.rows_learned == 0
-    assert hasattr(model, "_model") == before
+    assert hasattr(model, "fitted_") == before
     if before:
         assert bits(model) == was
 

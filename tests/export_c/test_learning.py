@@ -139,7 +139,7 @@ class Runs:
                 continue
             checked += 1
             codes = 2.0 * y - 1 if task == "binary" else y.astype(float)
-            wanted = copy(model._model).learn(X, codes)
+            wanted = copy(model.fitted_.model).learn(X, codes)
             labels, scores, done = self.run(name, task, X, y, wanted.shape[1])
             assert done == len(X)
             error = abs(scores - wanted).max() / max(1, abs(wanted).max())
@@ -194,7 +194,7 @@ def test_a_row_that_is_refused_changes_nothing(tmp_path):
     for name, (task, model, X, y) in runs.cases.items():
         bad = np.repeat(X, 2, axis=0)
         bad[::2, 1] = np.where(np.arange(len(X)) % 2, np.inf, 1e200)
-        labels, scores, done = runs.run(name, task, bad, np.repeat(y, 2), model._model.task.outputs)
+        labels, scores, done = runs.run(name, task, bad, np.repeat(y, 2), model.fitted_.model.task.outputs)
         plain_labels, plain, _ = runs.run(name, task, X, y, scores.shape[1])
         assert done == len(X)
         assert (scores[1::2] == plain).all()
@@ -209,7 +209,7 @@ def test_missing_values_and_labels_in_the_order_of_their_appearance(tmp_path):
     X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
     names = np.array(["z", "a", "m"])[(y - y[0]) % 3]
     model = OnlineClassifier(LEARNERS["scaled"][0], random_state=0).partial_fit(X[:100], names[:100])
-    assert not model._labels.is_sorted
+    assert not model.fitted_.labels.is_sorted
     places, header = (
         np.searchsorted(model.classes_, names),
         to_c(model, name="one", dtype="float64", learn=True),
@@ -219,7 +219,7 @@ def test_missing_values_and_labels_in_the_order_of_their_appearance(tmp_path):
     assert done == 200
     predictions, pieces = model._progressive(X[100:], names[100:])
     assert (model.classes_[labels] == predictions).all()
-    wanted = np.concatenate([model._labels.decisions(piece.scores) for piece in pieces])
+    wanted = np.concatenate([model.fitted_.labels.decisions(piece.scores) for piece in pieces])
     assert abs(scores - wanted).max() <= 1e-12
 
 

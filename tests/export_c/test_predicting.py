@@ -52,7 +52,7 @@ def test_labels_in_the_order_of_their_appearance(tmp_path):
     X, y = members.data("multiclass", 60)
     names = np.array(['z"\\?/é', "a", "m"])[(y - y[0]) % 3]
     model = OnlineClassifier(auto(size=5), random_state=0).partial_fit(X, names)
-    assert not model._labels.is_sorted
+    assert not model.fitted_.labels.is_sorted
     labels, scores, shares = one(model, X, tmp_path)
     assert (labels == model.predict(X)).all()
     assert abs(scores - model.decision_function(X)).max() <= 1e-12
@@ -64,7 +64,7 @@ def test_labels_in_the_order_of_their_appearance(tmp_path):
 def test_two_labels_in_the_order_of_their_appearance(tmp_path):
     X, y = members.data("binary", 60)
     model = OnlineClassifier(auto(size=5), random_state=0).partial_fit(X, np.where(y == y[0], 5, -5))
-    assert not model._labels.is_sorted
+    assert not model.fitted_.labels.is_sorted
     labels, scores, shares = one(model, X, tmp_path)
     assert (labels == model.predict(X)).all()
     assert abs(scores - model.decision_function(X)).max() <= 1e-12

@@ -190,7 +190,7 @@ def test_the_map_is_the_same_whatever_order_columns_arrive_in(dtype):
     forward.partial_fit(X, y, classes=[0, 1])
     backward.partial_fit(X[::-1], y[::-1], classes=[0, 1])
     maps = [
-        m._model.learner.features.set_params(random_state=0).fit(rows)
+        m.fitted_.model.learner.features.set_params(random_state=0).fit(rows)
         for m, rows in ((forward, X), (backward, X[::-1]))
     ]
     np.testing.assert_array_equal(maps[0].transform(probe), maps[1].transform(probe))
@@ -243,9 +243,9 @@ def test_a_refused_row_leaves_the_cache_as_it_was(monkeypatch):
     with pytest.raises(DivergedError):
         one.set_params(random_state=0).partial_fit(X, y)
     other.set_params(random_state=0).partial_fit(X[:25], y[:25])
-    assert one._model.state().keys() == other._model.state().keys()
-    for name, value in one._model.state().items():
-        np.testing.assert_array_equal(value, other._model.state()[name], err_msg=name)
+    assert one.fitted_.model.state().keys() == other.fitted_.model.state().keys()
+    for name, value in one.fitted_.model.state().items():
+        np.testing.assert_array_equal(value, other.fitted_.model.state()[name], err_msg=name)
 
 
 def test_predictions_on_columns_never_seen_are_those_of_a_model_that_saw_them():

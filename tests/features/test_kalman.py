@@ -51,7 +51,7 @@ def trajectory(oracle, X, y, weights=None):
 
 def covariance(model, part=""):
     """P, from the packed triangle, what is pending outside of its diagonal, and the other variances."""
-    state = model._model.state()
+    state = model.fitted_.model.state()
     packed, variance, pending = (state[f"{part}posterior.{name}"] for name in ("P", "variance", "pending"))
     full = int((np.sqrt(8 * len(packed) + 1) - 1) / 2 + 0.5)
     P = np.zeros((full + len(variance), full + len(variance)))
@@ -71,7 +71,7 @@ def compare(task, rule, full, X, y, weights=None, gamma=0.2):
     assert_close(model.coef_, oracle.W)
     assert_close(covariance(model), oracle.P)
     probes = np.vstack([X[:5], X[:5] + 0.1])
-    assert_close(model._model.scores(probes), [oracle.score(x) for x in probes])
+    assert_close(model.fitted_.model.scores(probes), [oracle.score(x) for x in probes])
     if task == "regression":
         predictions, deviations = model.predict(probes, return_std=True)
         assert_close(predictions, [oracle.score(x)[0] for x in probes])
@@ -112,14 +112,14 @@ def test_beyond_a_thousand_features_the_inputs_have_a_diagonal(task, drift, kind
     weights = np.random.default_rng(4).choice([0.0, 0.5, 1.0, 2.0], len(X))
     model = compare(task, Kalman(10.0, drift, kind), full, X, y, weights, gamma=0.0002)
     outside = 0 if full is None else 2 * D + 1001 - full
-    assert len(model._model.state()["posterior.variance"]) == outside
+    assert len(model.fitted_.model.state()["posterior.variance"]) == outside
 
 
 @pytest.mark.parametrize(("components", "columns", "outside"), [(5, 999, 0), (5, 1000, 1001), (600, 3, 0)])
 def test_auto_changes_above_a_thousand_inputs(components, columns, outside):
     features = Stack(RandomFourier(Gaussian(0.5), components), Identity())
     model = OnlineRegressor(Mapped(features, Kalman())).partial_fit(np.ones((1, columns)), [1.0])
-    assert len(model._model.state()["posterior.variance"]) == outside
+    assert len(model.fitted_.model.state()["posterior.variance"]) == outside
 
 
 @each("size", range(1, 20))
@@ -201,7 +201,7 @@ for task in ("binary", "multiclass", "regression"):
         learner = Mapped(Stack(RandomFourier(Gaussian(0.2), 9), Identity()), Kalman(10.0, 0.001, kind))
         scores, model = native_scores(task, learner, X, y)
         found[task + kind] = scores.tolist() + model.coef_.tolist()
-        found[task + kind + "P"] = model._model.state()["posterior.P"].tolist()
+        found[task + kind + "P"] = model.fitted_.model.state()["posterior.P"].tolist()
 print(json.dumps([_core.instruction_set(), found]))
 """
 

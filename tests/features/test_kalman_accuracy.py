@@ -143,6 +143,6 @@ def test_a_prior_beyond_precision_does_not_grow_the_covariance(prior):
     X = random.normal(size=(300, 3)) * 10.0 ** random.integers(-6, 6, (300, 1))
     y = random.choice([0, 1], 300)
     model = OnlineClassifier(Mapped(Identity(), Kalman(prior=prior, drift=prior * 1e-9))).fit(X, y)
-    P = model._model.state()["posterior.P"]
+    P = model.fitted_.model.state()["posterior.P"]
     assert np.abs(P).max() <= 2 * prior
     assert np.isfinite(pickle.loads(pickle.dumps(model)).predict_proba(X)).all()

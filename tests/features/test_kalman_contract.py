@@ -152,7 +152,7 @@ def test_a_prediction_has_the_bits_of_the_score_before_learning(name, task):
     expected, whole = native_scores(task, LEARNERS[name], X, y)
     _, one = native_scores(task, LEARNERS[name], X[:1], y[:1])
     for i in range(1, 40):
-        np.testing.assert_array_equal(one._model.scores(X[i : i + 1])[0], expected[i])
+        np.testing.assert_array_equal(one.fitted_.model.scores(X[i : i + 1])[0], expected[i])
         one.partial_fit(X[i : i + 1], y[i : i + 1])
     assert members.same_state(one, whole)
 
@@ -218,6 +218,6 @@ def forged_states(state):
 def test_forged_states_are_refused():
     X, y = members.data("regression", 30)
     model = OnlineRegressor(Mapped(Identity(), Kalman())).fit(X, y)
-    for forged in forged_states(model._model.state()):
+    for forged in forged_states(model.fitted_.model.state()):
         with pytest.raises(ValueError, match="do not fit together"):
-            pickle.loads(pickle.dumps(model))._model.restore(forged)
+            pickle.loads(pickle.dumps(model)).fitted_.model.restore(forged)

@@ -198,14 +198,14 @@ def test_a_full_covariance_stays_positive_where_a_column_is_far_too_large(scale)
     X[:, 2] = scale * (1.7 + 0.01 * np.arange(3000) / 3000)
     learner = Mapped(Stack(RandomFourier(Gaussian(0.1), 20), Identity()), OnlineNewton())
     model = OnlineClassifier(learner, random_state=0).fit(X, y)
-    assert (model._model.state()["covariance.D.0"] > 0).all()
+    assert (model.fitted_.model.state()["covariance.D.0"] > 0).all()
     assert np.isfinite(model.coef_).all()
 
 
 def test_a_full_covariance_is_the_inverse_of_what_was_observed():
     X, y = members.data("regression", 200)
     model = OnlineRegressor(Mapped(Identity(), AROW(r=0.5))).fit(X, y)
-    state, m = model._model.state(), 4
+    state, m = model.fitted_.model.state(), 4
     U = np.eye(m)
     for j in range(m):
         U[:j, j] = state["covariance.U.0"][j * (j - 1) // 2 : j * (j - 1) // 2 + j]

@@ -61,7 +61,9 @@ def test_nogd_is_the_same_algorithm_as_a_projection_and_as_a_feature_map(task, s
     one, first = native_scores(task, projected, X, y)
     other, second = native_scores(task, mapped, X, y)
     np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-7)
-    np.testing.assert_allclose(first._model.scores(X), second._model.scores(X), rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(
+        first.fitted_.model.scores(X), second.fitted_.model.scores(X), rtol=1e-7, atol=1e-7
+    )
     np.testing.assert_allclose(second.support_vectors_, first.support_vectors_)
     np.testing.assert_allclose(second.dual_coef_, first.dual_coef_, rtol=1e-6, atol=1e-7)
 
@@ -153,7 +155,7 @@ def test_forged_states_of_a_map_are_refused():
         )
         for n, w in ((10, 1.0), (1, 0.0))
     )
-    state, nothing = full._model.state(), empty._model.state()
+    state, nothing = full.fitted_.model.state(), empty.fitted_.model.state()
     forged = {k: nothing[k] if "candidates" in k else v for k, v in state.items()}
     for bad in (
         forged,
@@ -164,7 +166,7 @@ def test_forged_states_of_a_map_are_refused():
         forged | {"nystrom.settled": np.array([1], np.uint64)},
     ):
         with pytest.raises(ValueError, match="do not fit together"):
-            pickle.loads(pickle.dumps(empty))._model.restore(bad)
+            pickle.loads(pickle.dumps(empty)).fitted_.model.restore(bad)
 
 
 def test_a_map_is_used_while_it_is_fitted_anew():

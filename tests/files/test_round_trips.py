@@ -66,7 +66,7 @@ def test_a_model_goes_on_bit_for_bit(task, learner, layout, dtype, path, long):
         if learned:
             whole.partial_fit(X[:learned], y[:learned])
         stopped = [way(whole, path) for way in (through_a_file, through_pickle)]
-        assert whole._model.dtype == dtype
+        assert whole.fitted_.model.dtype == dtype
         assert all(bits(model) == bits(whole) for model in stopped)
         whole.partial_fit(X[learned:], y[learned:])
         for model in stopped:
@@ -93,7 +93,7 @@ def test_the_wide_layout_is_another_one():
     for layout in LAYOUTS:
         X, y = stream("binary", layout)
         model = start(estimator("binary", "rbp"), "binary", X, y)
-        layouts[layout] = int(model._model.state()["support.layout"][0])
+        layouts[layout] = int(model.fitted_.model.state()["support.layout"][0])
     assert layouts == {"dense": 0, "csr": 0, "wide": 1}
 
 

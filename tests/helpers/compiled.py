@@ -92,7 +92,7 @@ def pointer(values):
 def predicted(functions, name, model, X, dtype):
     """Labels (None in regression), scores and probabilities of the rows, computed in C."""
     x = np.ascontiguousarray(X, dtype=dtype)
-    outputs = model._model.task.outputs
+    outputs = model.fitted_.model.task.outputs
     scores = np.zeros((len(x), outputs), dtype)
     if not hasattr(model, "classes_"):
         getattr(functions, f"{name}_all")(pointer(x), ctypes.c_long(len(x)), pointer(scores))

@@ -263,4 +263,4 @@ def same_state(one: Any, other: Any) -> bool:
 
 def bits(model: Any) -> dict[str, tuple[str, bytes]]:
     """The state of a fitted estimator's model as bytes, to compare later."""
-    return {name: (a.dtype.str, a.tobytes()) for name, a in model._model.state().items()}
+    return {name: (a.dtype.str, a.tobytes()) for name, a in model.fitted_.model.state().items()}

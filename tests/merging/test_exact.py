@@ -37,7 +37,7 @@ def rows():
 
 
 def state(model):
-    return model._model.state()
+    return model.fitted_.model.state()
 
 
 def learned(learner, X, y, cuts=CUTS):

@@ -57,10 +57,10 @@ def test_outputs_move_with_their_labels(learner, target):
     X, y = rows(len(target))
     own = "".join(sorted(target))
     model = OnlineClassifier(learner, random_state=0).partial_fit(X, y, classes=list(own))
-    moved = in_order(model._model, model._labels, KnownLabels(np.array(list(target))))
+    moved = in_order(model.fitted_.model, model.fitted_.labels, KnownLabels(np.array(list(target))))
 
     def same():
-        one, other = model._model.scores(X), moved.scores(X)
+        one, other = model.fitted_.model.scores(X), moved.scores(X)
         if len(target) == 2:
             return np.abs(one + other).max() < 1e-9
         return max(np.abs(one[:, own.index(c)] - other[:, target.index(c)]).max() for c in own) < 1e-9
@@ -107,7 +107,7 @@ def test_rows_of_each_class_are_counted():
         for i in range(2)
     ]
     model = merge(parts)
-    counts = dict(zip(model._labels.labels.tolist(), model._class_counts.tolist(), strict=True))
+    counts = dict(zip(model.fitted_.labels.labels.tolist(), model.fitted_.state()[1].tolist(), strict=True))
     assert counts == {label: (y == label).sum() for label in "abc"}
 
 

@@ -124,9 +124,9 @@ def test_merged_models_predict_learn_and_are_saved(learner, classes, tmp_path):
     if classes > 2 and "DoubleUpdating" in repr(learner):
         pytest.skip("DoubleUpdating is defined for two classes")
     parts = learned(learner, X, y)
-    before = [pickle.dumps(part._model.state()) for part in parts]
+    before = [pickle.dumps(part.fitted_.model.state()) for part in parts]
     model = merge(parts)
-    assert [pickle.dumps(part._model.state()) for part in parts] == before
+    assert [pickle.dumps(part.fitted_.model.state()) for part in parts] == before
     more = 0.15 if "RemoveRandom" in repr(learner) else 0.1  # which removes large terms too
     assert error(model, X, y) < max(error(part, X, y) for part in parts) + more
     most = budget_of(learner)
@@ -221,7 +221,7 @@ def test_of_budgeted_experts_the_best_stays():
     parts = learned(learner, X, y)
     best = parts[int(np.argmin([part.expert_losses_[0] for part in parts]))]
     assert merge(parts).n_support_ == best.n_support_
-    kept, own = (model._model.state()["expert.0.support.values"] for model in (merge(parts), best))
+    kept, own = (model.fitted_.model.state()["expert.0.support.values"] for model in (merge(parts), best))
     assert np.array_equal(kept, own)
     assert "the expert with the lowest loss" in merge_promise(learner)[repr(learner.learners[0])]
 

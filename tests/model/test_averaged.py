@@ -105,7 +105,7 @@ def test_every_learner_can_be_averaged(task, name):
     np.testing.assert_array_equal(averaged.progressive_predict(X, y), plain.progressive_predict(X, y))
     assert averaged.n_support_ == plain.n_support_
     if name in members.scaling():
-        assert np.isfinite(averaged._model.scores(X)).all()
+        assert np.isfinite(averaged.fitted_.model.scores(X)).all()
         return
     if isinstance(averaged.learner_.learner, Mapped):
         z = averaged.learner_.learner.features.set_params(random_state=0).fit_transform(X)
@@ -113,7 +113,7 @@ def test_every_learner_can_be_averaged(task, name):
     else:
         f = Gaussian(0.5)(X, averaged.support_vectors_) @ averaged.dual_coef_.T
         size = np.abs(averaged.dual_coef_).max()
-    np.testing.assert_allclose(f, averaged._model.scores(X), rtol=1e-9, atol=1e-9 * size)
+    np.testing.assert_allclose(f, averaged.fitted_.model.scores(X), rtol=1e-9, atol=1e-9 * size)
 
 
 def test_the_average_is_steadier_than_the_last_perceptron():

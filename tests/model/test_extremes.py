@@ -44,7 +44,7 @@ from tests.helpers.cases import each
 
 def finite(model):
     """Whether every number of the model is one."""
-    arrays = [np.asarray(a) for a in model._model.state().values()]
+    arrays = [np.asarray(a) for a in model.fitted_.model.state().values()]
     return all(np.isfinite(a).all() for a in arrays if a.dtype.kind == "f")
 
 

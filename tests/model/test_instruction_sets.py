@@ -30,7 +30,7 @@ row, csr = scores(X), scores(sparse.csr_matrix(X))
 
 def ahead(X, length):
     model = OnlineClassifier(bpa_nn(Gaussian(0.1), budget=67)).partial_fit(X[:9], y[:9], range(3))
-    model._model._native.look_ahead = length
+    model.fitted_.model._native.look_ahead = length
     return model.partial_fit(X[9:], y[9:]).decision_function(X).tolist()
 
 def itself(X):

@@ -108,6 +108,6 @@ def test_a_full_budget_has_little_spare_room(name, dtype):
     model = OnlineClassifier(make(name, budget=B), random_state=0).fit(X, y)
     assert model.n_support_ == B
     matrices, vectors = BESIDE[name]
-    stored = model._model.state()["support.values"].itemsize
+    stored = model.fitted_.model.state()["support.values"].itemsize
     needed = stored * B * D + 8 * B * (matrices * B + vectors)
     assert model.memory_bytes_ <= 1.15 * needed

@@ -47,7 +47,7 @@ def test_the_model_is_the_estimators(task, name, dtype):
     made = [one.learn_one(x, label) for x, label in zip(X, labels(task, y), strict=True)]
     assert np.array_equal(np.reshape(made, expected.shape), expected)
     model = start(estimator(task, name), task, X, y)
-    assert state(one) == state(model._model)
+    assert state(one) == state(model.fitted_.model)
     assert np.array_equal(one.score_one(X[3]), np.squeeze(scores(model, X[3:4])))
 
 

@@ -128,7 +128,9 @@ def agree(name, task, kernel, settings, X, y, weights=None, tolerance=1e-9):
     assert estimator.n_support_ == len(plain.S)
     probes = np.vstack([X[:5], X[:5] + 0.1])
     final = np.array([np.atleast_1d(plain.score(x)) for x in probes])
-    np.testing.assert_allclose(estimator._model.scores(probes), final, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(
+        estimator.fitted_.model.scores(probes), final, rtol=tolerance, atol=tolerance
+    )
 
 
 CASES = [

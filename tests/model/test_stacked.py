@@ -87,7 +87,7 @@ def weights_of(n):
 def assert_same_filter(model, oracle):
     assert_close(model.expert_weights_, oracle.w)
     assert_close(model.expert_losses_, oracle.losses)
-    state = model._model.state()
+    state = model.fitted_.model.state()
     n = len(oracle.members)
     P = oracle.filter.P if oracle.task[0] == "targets" else oracle.P
     assert_close(covariance(model, "stacked."), P)
@@ -110,7 +110,7 @@ def test_trajectories(task, names, weighted, long):
     assert_close(scores, trajectory(oracle, X, y, weights))
     assert_same_filter(model, oracle)
     probes = np.vstack([X[:40], X[:40] + 0.1])  # more than a block of rows
-    assert_close(model._model.scores(probes), [oracle.score(x) for x in probes])
+    assert_close(model.fitted_.model.scores(probes), [oracle.score(x) for x in probes])
     if task == "regression":
         assert_close(model.predict(probes, return_std=True)[1], [oracle.deviation(x) for x in probes])
 
@@ -156,7 +156,7 @@ def test_a_label_of_probability_zero_leaves_numbers():
     saturated = OnlineClassifier(Stacked(Mapped(FEATURES, OGD(300.0, 0.0, Logistic()))), random_state=0)
     saturated.partial_fit(X, y, classes=range(4))
     for model in (certain, saturated):
-        assert np.isfinite(model._model.state()["stacked.posterior.P"]).all()
+        assert np.isfinite(model.fitted_.model.state()["stacked.posterior.P"]).all()
         pickle.loads(pickle.dumps(model))
 
 
@@ -177,7 +177,7 @@ def test_experts_learn_as_if_alone(task):
     weights = weights_of(len(X))
     learner, _ = both(task, SETS[-1])
     _, model = native_scores(task, learner, X, y, weights)
-    state = model._model.state()
+    state = model.fitted_.model.state()
     kind = Targets() if task == "regression" else Labels(2 if task == "binary" else 4)
     for i, expert in enumerate(learner.learners):
         alone = Model(expert, kind, X.shape[1], X.dtype, seed_of_part(SEED, i))

@@ -151,6 +151,6 @@ FORGED = {
 def test_forged_states_are_refused(name):
     X, y = members.data("binary", 30)
     model = OnlineClassifier(LEARNERS["experts"], random_state=0).fit(X, y)
-    state = model._model.state()
+    state = model.fitted_.model.state()
     with pytest.raises(ValueError, match="do not fit together"):
-        model._model.restore(state | {name: FORGED[name](state[name])})
+        model.fitted_.model.restore(state | {name: FORGED[name](state[name])})

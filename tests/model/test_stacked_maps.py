@@ -67,7 +67,7 @@ def test_equal_maps_are_one_map():
     fourier = RandomFourier(Gaussian(0.5), 6)
     experts = [Mapped(fourier, Kalman()), Mapped(RandomFourier(Gaussian(0.5), 6), Kalman())]
     other = Mapped(RandomFourier(Gaussian(0.5), 6, random_state=1), Kalman())
-    state = OnlineClassifier(Stacked(*experts, other), random_state=0).fit(X, y)._model.state()
+    state = OnlineClassifier(Stacked(*experts, other), random_state=0).fit(X, y).fitted_.model.state()
     np.testing.assert_array_equal(state["expert.0.weights.0"], state["expert.1.weights.0"])
     assert (state["expert.0.weights.0"] != state["expert.2.weights.0"]).any()
 
@@ -76,7 +76,7 @@ def test_maps_that_learn_are_not_shared():
     X, y = members.data("binary", 80)
     nystrom = Nystrom(Gaussian(0.5), 8, selection="uniform")
     learner = Stacked(Mapped(nystrom, Kalman()), Mapped(nystrom, Kalman()))
-    state = OnlineClassifier(learner, random_state=0).fit(X, y)._model.state()
+    state = OnlineClassifier(learner, random_state=0).fit(X, y).fitted_.model.state()
     assert (state["expert.0.weights.0"] != state["expert.1.weights.0"]).any()
 
 

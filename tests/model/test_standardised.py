@@ -70,7 +70,7 @@ def compare(task, X, y, weights=None, clip=10.0, container=np.asarray, tolerance
     assert_close(model.coef_, inner.W, tolerance)
     probes = np.vstack([X[:9], X[-9:]])
     expected = np.array([oracle.score(x) for x in probes])
-    assert_close(model._model.scores(container(probes)) / unit, expected / unit, tolerance)
+    assert_close(model.fitted_.model.scores(container(probes)) / unit, expected / unit, tolerance)
     if task == "regression":
         deviations = model.predict(container(probes), return_std=True)[1]
         assert_close(deviations / unit, [oracle.deviation(x) / unit for x in probes], tolerance)
@@ -143,7 +143,7 @@ def test_before_the_first_row_all_is_zero():
         np.testing.assert_array_equal(model.predict(rows), 0)
         model.partial_fit(rows, np.ones(20), sample_weight=0.0)
         np.testing.assert_array_equal(model.predict(rows), 0)
-        assert model._model.state()["scaled.kind"] == 0
+        assert model.fitted_.model.state()["scaled.kind"] == 0
 
 
 def test_a_column_without_values_is_zero():
@@ -173,8 +173,8 @@ def test_scales_as_the_transform_of_streams(container):
             [(own, _)] = inside._learn_labels(X, targets, [0, 1], None)
             [(theirs, _)] = outside._learn_labels(scaled, targets, [0, 1], None)
             np.testing.assert_array_equal(own, theirs)
-            state = inside._model.state()
-            for name, array in outside._model.state().items():
+            state = inside.fitted_.model.state()
+            for name, array in outside.fitted_.model.state().items():
                 np.testing.assert_array_equal(state["learner." + name], array)
 
 
@@ -202,14 +202,16 @@ def test_rows_of_the_other_kind_are_scaled_alike(first, task):
     _, one = native_scores(task, STANDARDISED, first(X[:100]), y[:100])
     other = pickle.loads(pickle.dumps(one))
     np.testing.assert_allclose(
-        one._model.scores(second(X)), one._model.scores(first(X)), rtol=1e-12, atol=1e-12
+        one.fitted_.model.scores(second(X)), one.fitted_.model.scores(first(X)), rtol=1e-12, atol=1e-12
     )
     one.partial_fit(first(X[100:]), y[100:])
     other.partial_fit(second(X[100:]), y[100:])
-    np.testing.assert_allclose(one._model.scores(X), other._model.scores(X), rtol=1e-9, atol=1e-9)
-    for name, array in one._model.state().items():
+    np.testing.assert_allclose(
+        one.fitted_.model.scores(X), other.fitted_.model.scores(X), rtol=1e-9, atol=1e-9
+    )
+    for name, array in one.fitted_.model.state().items():
         if name.startswith("standardised"):
-            np.testing.assert_array_equal(other._model.state()[name], array)
+            np.testing.assert_array_equal(other.fitted_.model.state()[name], array)
 
 
 @pytest.mark.parametrize("first", [np.asarray, sparse.csr_array])
@@ -220,7 +222,9 @@ def test_missing_values_in_rows_of_the_other_kind(first):
     _, one = native_scores("binary", STANDARDISED, first(X), y)
     _, other = native_scores("binary", STANDARDISED, first(X[:100]), y[:100])
     other.partial_fit(second(X[100:]), y[100:])
-    np.testing.assert_allclose(one._model.scores(X), other._model.scores(X), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        one.fitted_.model.scores(X), other.fitted_.model.scores(X), rtol=1e-9, atol=1e-9
+    )
 
 
 def test_the_first_learned_row_decides():
@@ -439,10 +443,10 @@ FORGED_NUMBERS = {
 def test_forged_states_are_refused(name, forge):
     X, y = raw("regression", 30)
     model = OnlineRegressor(STANDARDISED).fit(X, y)
-    state = model._model.state()
+    state = model.fitted_.model.state()
     name = f"scaled.{name}"
     with pytest.raises(ValueError, match=r"do not fit together|is unknown"):
-        model._model.restore(state | {name: forge(state[name])})
+        model.fitted_.model.restore(state | {name: forge(state[name])})
 
 
 def test_a_huge_target_leaves_numbers():

@@ -26,7 +26,7 @@ def stream(task, n=200, columns=WIDE, dtype=float):
 
 
 def layout(model):
-    return int(model._model.state()["support.layout"][0])
+    return int(model.fitted_.model.state()["support.layout"][0])
 
 
 def pair(task, learner, X, y):
@@ -78,7 +78,7 @@ def test_saved_and_loaded_it_goes_on_as_if_never_stopped(dtype):
 
 def test_state_that_does_not_fit_is_refused():
     X, y = stream("binary", 40)
-    model = start(estimator("binary", "rbp"), "binary", sparse.csr_array(X), y)._model
+    model = start(estimator("binary", "rbp"), "binary", sparse.csr_array(X), y).fitted_.model
     for name, spoil in {"support.columns": lambda a: a + WIDE, "support.sizes": lambda a: a + 1}.items():
         state = model.state()
         native = model.learner.build(model.task, WIDE, model.dtype, 0)
@@ -90,7 +90,7 @@ def test_state_that_does_not_fit_is_refused():
 def test_an_unknown_layout_is_refused(learner):
     """A file of a later version, say: its support vectors are not read as if they lay in a known way."""
     X, y = stream("binary", 40)
-    model = start(estimator("binary", learner), "binary", X, y)._model
+    model = start(estimator("binary", learner), "binary", X, y).fitted_.model
     state = model.state()
     [name] = [name for name in state if name.endswith(".layout")]
     native = model.learner.build(model.task, WIDE, model.dtype, 0)

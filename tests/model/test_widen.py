@@ -29,6 +29,7 @@ from budgetron import (
     Mapped,
     Nystrom,
     OnlineNewton,
+    OnlineRegressor,
     OrthogonalFourier,
     RandomFourier,
     Ranged,
@@ -233,8 +234,7 @@ def test_twice_is_once_and_nothing_is_nothing(task: str, learner: Learner) -> No
 @pytest.mark.parametrize("task", members.TASKS)
 def test_a_model_file(task: str, tmp_path: Any) -> None:
     estimator = members.fitted(task, Standardised(Stacked(*MORE[:2], algorithms.rbp(KERNEL, budget=10))))
-    estimator._model.widen(7)
-    estimator.n_features_in_ = 7
+    estimator.fitted_.model.widen(7)
     estimator.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
     X, y = members.data(task, 30, seed=5, features=7)
@@ -292,7 +292,9 @@ def test_what_is_refused_changes_nothing() -> None:
         learned("regression", members.make("rbp"), *rows("regression")).widen(4, 3)
 
 
-def test_a_failure_on_the_way_leaves_the_model_as_it_was() -> None:
+def test_a_failure_on_the_way_leaves_the_estimator_as_it_was() -> None:
+    """Rows that bring a column are learned by a copy: nobody sees the model that could not be widened."""
+
     class Coordinate:
         fails = False
 
@@ -301,20 +303,18 @@ def test_a_failure_on_the_way_leaves_the_model_as_it_was() -> None:
                 raise RuntimeError("no more")
             return p
 
-    coordinate = Coordinate()
-    X, y = rows("binary")
-    features = Stack(Identity(), RandomFourier(Spectrum(coordinate), 4))
-    model = learned("binary", Mapped(features, OGD()), X, y)
-    model.learner.features.maps[1].kernel.coordinate = coordinate  # type: ignore[attr-defined]
-    before, scores = bits(model), model.scores(X)
+    records = [{"a": float(i)} for i in range(9)]
+    model = OnlineRegressor(Mapped(Stack(Identity(), RandomFourier(Spectrum(Coordinate()), 4)), OGD()))
+    model.partial_fit(records, range(9))
+    before, scores, columns = bits(model.fitted_.model), model.predict(records), model.encoding_.columns
     Coordinate.fails = True
-    with pytest.raises(RuntimeError, match="no more"):
-        model.widen(5)
+    with pytest.raises(RuntimeError, match="no more") as caught:
+        model.partial_fit([{"a": 1.0, "b": 1.0}], [1.0])
     Coordinate.fails = False
-    assert bits(model) == before
-    assert_array_equal(model.scores(X), scores)
-    model.widen(5)
-    assert_array_equal(model.scores(padded(X, 5)), scores)
+    assert caught.value.rows_learned == 0  # type: ignore[attr-defined]
+    assert (bits(model.fitted_.model), model.encoding_.columns) == (before, columns)
+    assert_array_equal(model.predict(records), scores)
+    assert model.partial_fit([{"a": 1.0, "b": 1.0}], [1.0]).n_features_in_ == 2
 
 
 def test_rows_of_the_old_width_are_refused() -> None:

@@ -152,7 +152,7 @@ def test_labels_in_the_order_of_their_appearance():
     for labels in ((y - y[0]) % 3, np.array(["z", "a", "m"])[(y - y[0]) % 3], 5.0 - (y == y[0]), y != y[0]):
         model = OnlineClassifier(auto(size=5), random_state=0).partial_fit(X, labels)
         compare(model, answers(to_onnx(model), {"X": X}), X, 1e-12)
-    assert not OnlineClassifier(random_state=0).partial_fit(X, 5.0 - (y != y[0]))._labels.is_sorted
+    assert not OnlineClassifier(random_state=0).partial_fit(X, 5.0 - (y != y[0])).fitted_.labels.is_sorted
 
 
 def test_models_that_know_little():

@@ -45,7 +45,7 @@ def classifier(name: str = "rbp", **more: Any) -> BudgetClassifier:
 
 
 def bits(model: Any) -> dict[str, bytes]:
-    return {name: a.tobytes() for name, a in model._kept.online._model.state().items()}
+    return {name: a.tobytes() for name, a in model._kept.online.fitted_.model.state().items()}
 
 
 def learned(model: Any, X: Any, y: Any, w: Any = None) -> Any:
@@ -66,7 +66,7 @@ def test_the_model_is_the_estimators(name: str) -> None:
     for i in range(50):
         same.partial_fit(X[i : i + 1], y[i : i + 1])
     assert bits(model) == members.bits(same) or bits(model) == {
-        name: a.tobytes() for name, a in same._model.state().items()
+        name: a.tobytes() for name, a in same.fitted_.model.state().items()
     }
     assert [model.predict_one(dict(enumerate(row))) for row in X.tolist()] == same.predict(X).tolist()
 
@@ -206,7 +206,7 @@ def test_memory_is_that_of_the_native_model() -> None:
     model = classifier()
     empty = model._raw_memory_usage
     learned(model, *rows())
-    native = model._kept.online._model.memory_bytes
+    native = model._kept.online.fitted_.model.memory_bytes
     assert native < model._raw_memory_usage < empty + native + 4000
     assert model._memory_usage.endswith("KiB")
 
@@ -254,7 +254,7 @@ def test_a_learner_of_two_classes() -> None:
     assert model.predict_proba_one({"a": 1.0}) == {False: 0.0, True: 1.0}
     model.learn_one({"a": -1.0}, False)
     before = bits(model)
-    with pytest.raises(ValueError, match="defined for two classes"):
+    with pytest.raises(ValueError, match="the labels are True and False"):
         model.learn_one({"a": -1.0}, 7)
     assert bits(model) == before
     texts = classifier("bduol")
@@ -274,7 +274,7 @@ def test_weights_are_sample_weights(name: str) -> None:
     encoder = one._kept.online.encoder
     same = OnlineClassifier(members.make(name), random_state=0, encoder=encoder)
     same.partial_fit([dict(sorted(x.items())) for x in X], y, sample_weight=w)
-    assert bits(one) == {name: a.tobytes() for name, a in same._model.state().items()}
+    assert bits(one) == {name: a.tobytes() for name, a in same.fitted_.model.state().items()}
     many = classifier(name)
     frame = pd.DataFrame(X).fillna(0.0).sort_index(axis=1)
     full = learned(classifier(name), frame.to_dict("records"), y, w)

@@ -2,14 +2,46 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from budgetron import _check
 from budgetron._text import shown
+from budgetron._threads import learning_lock
 from budgetron.estimators._labels import Codes, KnownLabels
 from budgetron.learners import Floats
+
+_NO_CODES: Codes = np.empty(0, dtype=np.intp)
+
+
+class ClassCounts:
+    """The rows of each class that a model has learned, by code; known also while it learns a batch.
+
+    Whoever needs the counts together with the state of the model holds ``learning_lock(counts)``, so that
+    no other batch begins meanwhile.
+    """
+
+    def __init__(self, counts: Floats, rows_done: int = 0) -> None:
+        self._before = counts  # when the model had done ``_start`` rows
+        self._start = rows_done
+        self._codes, self._weights = _NO_CODES, cast(Floats | None, None)
+
+    def at(self, rows_done: int) -> Floats:
+        """The counts when the model had done this many rows, of which the last are of the present batch."""
+        return counted(self._codes[: rows_done - self._start], self._weights, self._before)
+
+    def begin(self, rows_done: int, codes: Codes = _NO_CODES, weights: Floats | None = None) -> Floats:
+        """The model begins a batch, or has ended one; returns the counts before it."""
+        with learning_lock(self):
+            self._before, self._start = self.at(rows_done), rows_done
+            self._codes, self._weights = codes, weights
+        return self._before
+
+    def wider(self, rows_done: int, labels: int) -> "ClassCounts":
+        """Counts that go on from here, for more labels."""
+        counts = self.at(rows_done)
+        return ClassCounts(np.append(counts, np.zeros(labels - len(counts))), rows_done)
 
 
 def online(
@@ -57,12 +89,6 @@ def _is_balanced(class_weight: Any) -> bool:
     if not isinstance(class_weight, Mapping):
         raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {shown(class_weight)}.")
     return False
-
-
-def wider(counts: Floats | None, labels: int) -> Floats:
-    """The counts with a 0 for every label that is new."""
-    counts = np.zeros(0) if counts is None else counts
-    return np.append(counts, np.zeros(labels - len(counts)))
 
 
 def _of_labels(class_weight: Mapping[Any, Any], labels: KnownLabels) -> Floats:

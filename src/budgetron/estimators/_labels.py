@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
 from budgetron import _check
+from budgetron.estimators._label_kinds import joined, kind_of, of_kind
 from budgetron.learners import Floats
 
 Codes = npt.NDArray[np.intp]
@@ -111,7 +112,15 @@ class KnownLabels:
         if not rows:
             return self, codes, rows
         new = y[rows]
-        return replace(self, labels=np.concatenate([self.labels, new]) if len(self) else new), codes, rows
+        return replace(self, labels=joined(self.labels, new) if len(self) else new), codes, rows
+
+    def alike(self, y: npt.NDArray[Any], row: int = 0) -> npt.NDArray[Any]:
+        """Labels of the kind of the known ones; if none is known, of the kind of that in ``row``.
+
+        The first label that is learned decides whether labels are bools, integers or floats. True, 1 and
+        1.0 are one label. So types do not depend on how rows are cut into batches.
+        """
+        return of_kind(kind_of(self.labels if len(self) else y[row:]), y)
 
     def _refuse_other_kind(self, y: npt.NDArray[Any]) -> None:
         if not len(self) or not len(y):
@@ -231,7 +240,9 @@ def given_classes(classes: Any) -> KnownLabels:
     if np.size(classes) == 0:
         raise ValueError("classes is empty: expected all labels of the stream.")
     _check.one_kind("classes", classes)
-    return KnownLabels(unique(checked_labels(np.asarray(classes), "classes")))
+    labels = np.asarray(_check.label_column("classes", classes))
+    labels = of_kind(kind_of(labels), labels)
+    return KnownLabels(unique(checked_labels(labels, "classes")))
 
 
 def checked_labels(y: npt.NDArray[Any], name: str = "y") -> npt.NDArray[Any]:
@@ -262,7 +273,7 @@ def _sortable(y: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         return numbers if numbers.dtype != object else y
     for row, label in enumerate(y):
         if _check.is_missing(label):
-            raise ValueError(f"{name} must hold a label for every row, got {label} in row {row}.")
+            raise _check.no_label(name, label, row)
     try:
         sorted(y)
         set(y)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from copy import copy
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
@@ -28,8 +27,11 @@ from budgetron._rows import (
 from budgetron._tasks import Task
 from budgetron._text import shown
 from budgetron._threads import learning_lock
-from budgetron.estimators._batch import Batch, Encoded, Growth, not_empty
-from budgetron.estimators._labels import KnownLabels, Scored, as_known_before
+from budgetron.errors import RefusedRow, note_rows
+from budgetron.estimators._batch import Batch, Encoded, not_empty
+from budgetron.estimators._class_weights import ClassCounts
+from budgetron.estimators._fitted import Fitted, Outcome
+from budgetron.estimators._labels import KnownLabels, Scored
 from budgetron.learners import Floats, Learner, Model
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
@@ -37,23 +39,51 @@ from budgetron.records.reading import is_frame, is_records, is_series, refuse_ne
 from budgetron.records.table import Table
 
 
+class FittedAttribute:
+    """An attribute of a fitted estimator, read from ``fitted_``.
+
+    It can be set on an object of its own: scikit-learn's checks of a first batch set two of them.
+    """
+
+    def __init__(self, read: Callable[[Fitted], Any]) -> None:
+        self.read = read
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
+        if estimator is None:
+            return self
+        fitted = estimator.__dict__.get("fitted_")
+        value = None if fitted is None else self.read(fitted)
+        if value is None:
+            raise AttributeError(f"{type(estimator).__name__!r} object has no attribute {self.name!r}")
+        return value
+
+
 class Online(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators.
 
     Threads: ``start``, ``fit``, ``partial_fit`` and ``progressive_predict`` run one at a time. All other
     methods may run at the same time as one of these. Each call sees the model, the labels and the column
-    names of one fit, never a mixture of two.
+    names of one moment, never a mixture of two.
 
-    How: ``fit`` works on an unfitted copy, and `_install` replaces this estimator's ``__dict__`` in one
-    assignment. Methods that read several attributes read them from a `_snapshot`.
+    How: all that was learned is one value, ``fitted_``, replaced in one assignment. Methods that read it
+    more than once read it from a `_snapshot`.
     """
+
+    fitted_: Fitted
 
     learner: Learner | None
     epochs: int
     shuffle: bool
     random_state: Any
     encoder: Encoder | None
-    encoding_: Encoding | None = None  # how records become rows; None for a model of arrays
+
+    learner_ = FittedAttribute(lambda fitted: fitted.model.learner)
+    gamma_ = FittedAttribute(lambda fitted: fitted.gamma)
+    n_features_in_ = FittedAttribute(lambda fitted: fitted.model.n_features)
+    feature_names_in_ = FittedAttribute(lambda fitted: fitted.names)
 
     def __init__(
         self,
@@ -93,10 +123,15 @@ class Online(BaseEstimator):  # type: ignore[misc]
             try:
                 fresh._run_epochs(fresh._whole_batch(X, y, sample_weight))
             except BaseException as error:
-                error.rows_learned = 0  # type: ignore[attr-defined]
+                note_rows(error, 0)
                 raise
-            self._install(fresh)
+            self.fitted_ = fresh.fitted_
         return self
+
+    @property
+    def encoding_(self) -> Encoding | None:
+        """How records become rows; None for a model of arrays."""
+        return self.fitted_.encoding if self.__sklearn_is_fitted__() else None
 
     @property
     def n_support_(self) -> int:
@@ -162,14 +197,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
         """Check the rows. The first batch sets the columns and the labels."""
         raise NotImplementedError
 
-    def _n_labels(self) -> int:
-        """The number of known labels."""
-        return 0
-
-    def _know(self, labels: KnownLabels | None) -> None:
-        """Take up the known labels."""
-
-    def _task(self) -> Task:
+    def _task(self, labels: KnownLabels | None) -> Task:
         raise NotImplementedError
 
     def _labels_without_checks(self, y: Any, rows: int) -> npt.NDArray[Any] | None:
@@ -181,18 +209,17 @@ class Online(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_model" in vars(self)
+        return "fitted_" in self.__dict__
 
     def _fitted_model(self) -> Model:
-        if not self.__sklearn_is_fitted__():
+        if "fitted_" not in self.__dict__:
             check_is_fitted(self)  # raises
-        model: Model = self._model
-        return model
+        return self.fitted_.model
 
     def _snapshot(self) -> Self:
-        """The estimator with its present attributes, which a ``fit`` in another thread does not replace."""
+        """The estimator as it is now: what another thread learns that is new does not replace its parts."""
         snapshot = object.__new__(type(self))
-        snapshot.__dict__ = self.__dict__
+        snapshot.__dict__ = self.__dict__.copy()
         return snapshot
 
     def _unfitted_copy(self) -> Self:
@@ -201,10 +228,28 @@ class Online(BaseEstimator):  # type: ignore[misc]
         fresh.__dict__ = self.get_params(deep=False)
         return fresh
 
-    def _install(self, fresh: Self) -> None:
-        """Replace all fitted attributes by those of ``fresh``."""
-        kept = {name: value for name, value in vars(self).items() if name not in model_files.ATTRIBUTES}
-        self.__dict__ = vars(fresh) | kept
+    def _built(
+        self, X: Matrix, labels: KnownLabels | None, weights: Floats | None, encoding: Encoding | None
+    ) -> Fitted:
+        """A model for the columns of X that has learned nothing; scikit-learn's checks left the names."""
+        model = self._new_model(X, self._task(labels), weights)
+        return Fitted(model, labels, encoding, self.__dict__.get("feature_names_in_"))
+
+    def _take_up(
+        self,
+        model: Model,
+        names: npt.NDArray[Any] | None,
+        encoding: Encoding | None,
+        labels: tuple[npt.NDArray[Any], list[int], bool] | None,
+        counts: Floats | None,
+    ) -> None:
+        """Go on from a model file; labels are sorted, with their codes, and whether others are refused."""
+        known = None
+        if labels is not None:
+            classes, codes, fixed = labels
+            known = KnownLabels(classes[np.argsort(np.array(codes, dtype=np.intp))], fixed)
+        kept = None if counts is None else ClassCounts(counts)
+        self.fitted_ = Fitted(model, known, encoding, names, kept)
 
     def _start(self, X: Any, labels: KnownLabels | None = None) -> Self:
         """Replace the model by a new one that has learned nothing; X sets its columns and ``gamma``."""
@@ -212,10 +257,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
             fresh = self._unfitted_copy()
             encoded = fresh._encoded(fresh._table(X), None, True) if fresh._takes_records(X, True) else None
             X = fresh._rows(X, reset=True) if encoded is None else encoded.X
-            fresh._know(labels)
-            fresh._keep_encoding(encoded)
-            fresh._adopt(fresh._new_model(X, fresh._task(), None))
-            self._install(fresh)
+            self.fitted_ = fresh._built(X, labels, None, None if encoded is None else encoded.encoding)
         return self
 
     def _begin(self, X: Any, y: Any) -> None:  # noqa: ARG002
@@ -228,20 +270,16 @@ class Online(BaseEstimator):  # type: ignore[misc]
         batch = self._batch(X, y, sample_weight, first=True)
         if batch.encoded is not None:
             self._refuse_encoded(batch.X, batch.encoded.encoding, True)
-        self._know(batch.labels)
-        self._adopt(self._new_model(batch.X, self._task(), batch.weights))
-        self._keep_encoding(batch.encoded)
+        self.fitted_ = self._built(batch.X, batch.labels, batch.weights, batch.encoding)
         return Batch(batch.X, batch.y, batch.weights)
 
-    def _first_batch(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Batch:
+    def _first_batch(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> tuple[Fitted, Batch]:
         """Check the first batch and build the model for the columns and labels of its first row."""
         batch = self._part_by_part(X, y, sample_weight, first=True, **more)
         start, *later = batch.growth
-        self._know(None if batch.labels is None else batch.labels.first(start.n_labels))
+        labels = None if batch.labels is None else batch.labels.first(start.n_labels)
         rows = batch.rows(slice(0, batch.X.shape[0]), start.n_features)
-        self._adopt(self._new_model(rows, self._task(), batch.weights))
-        self._keep_encoding(batch.encoded)
-        return replace(batch, growth=later)
+        return self._built(rows, labels, batch.weights, None), replace(batch, growth=later)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> list[Scored]:
         """Learn the rows in order and return the scores of each before its update.
@@ -254,16 +292,20 @@ class Online(BaseEstimator):  # type: ignore[misc]
             if scores is not None:
                 return scores
             return self._learn_batch(self._part_by_part(X, y, sample_weight, first=False, **more))
-        fresh = self._unfitted_copy()
-        batch = fresh._first_batch(X, y, sample_weight, **more)
-        try:
-            scores = fresh._learn_batch(batch)
-        except BaseException as error:
-            if getattr(error, "rows_learned", 0) > 0:
-                self._install(fresh)
-            raise
-        self._install(fresh)
-        return scores
+        built, batch = self._unfitted_copy()._first_batch(X, y, sample_weight, **more)
+        outcome = self._counted(built).learn(batch, self._class_weight)
+        if outcome.rows:
+            self.fitted_ = outcome.fitted
+        return outcome.checked()
+
+    @property
+    def _class_weight(self) -> Any:
+        """The weights of classes, for a classifier that has some."""
+        return None
+
+    def _counted(self, fitted: Fitted) -> Fitted:
+        """With class counts, if class weights need them."""
+        return fitted if self._class_weight is None else fitted.counting()
 
     def _learn_plain(self, X: Any, y: Any) -> list[Scored] | None:
         """Learn rows that would pass every check unchanged. For others: None, with nothing changed."""
@@ -273,15 +315,11 @@ class Online(BaseEstimator):  # type: ignore[misc]
         row = self._plain_row(rows, named)
         number = None if row is None else self._core_number(y)
         if row is not None and number is not None:
-            known = self._n_labels()
-            try:
-                scores = self._model.learn_row(row, number)
-            except BaseException as error:
-                scored: Any = getattr(error, "scores", ())
-                error.pieces = [Scored(scored, known)] if len(scored) else []  # type: ignore[attr-defined]
-                raise
-            if scores is not None:
-                return [Scored(scores, known)]
+            fitted = self.fitted_
+            learned = fitted.model.learn_row(row, number)
+            if learned is not None:
+                pieces = [Scored(learned.scores, fitted.n_labels)]
+                return Outcome(fitted, pieces, len(learned.scores), learned.error).checked()
         if not self._needs_no_checks(rows, named=named):
             return None
         labels = self._labels_without_checks(y, rows.shape[0])
@@ -295,65 +333,15 @@ class Online(BaseEstimator):  # type: ignore[misc]
         return batch
 
     def _learn_batch(self, batch: Batch) -> list[Scored]:
-        """Learn the parts of a batch; each has the columns and labels known at its first row."""
-        pieces: list[Scored] = []
-        for cut, growth in batch.parts():
-            before, known = self.__dict__, self._n_labels()
-            if growth is not None:
-                self._grow(growth, batch)
-            try:
-                rows, weights = batch.rows(cut, self._model.n_features), batch.weights
-                weights = None if weights is None else weights[cut]
-                scores = self._learn_rows(rows, batch.y[cut], weights, cut.start)
-            except BaseException as error:
-                learned = getattr(error, "rows_learned", 0)
-                if learned:
-                    pieces += self._pieces(error.scores, known)  # type: ignore[attr-defined]
-                elif growth is not None:
-                    self.__dict__ = before
-                error.rows_learned, error.pieces = cut.start + learned, pieces  # type: ignore[attr-defined]
-                if batch.encoded is not None:
-                    self.encoding_ = batch.encoded.first(cut.start + learned)
-                raise
-            pieces += self._pieces(scores, known)
-        self._keep_encoding(batch.encoded)
-        return pieces
-
-    def _pieces(self, scores: Floats, known: int) -> list[Scored]:
-        """The scores of a part, before which this many labels were known.
-
-        If its first row has brought a label, the prediction of that row must not know it.
-        """
-        now = self._n_labels()
-        if known == now:
-            return [Scored(scores, now)]
-        return [as_known_before(scores[:1], known, now), Scored(scores[1:], now)]
+        """Learn a batch; what is new in it becomes known at its end."""
+        self.fitted_ = self._counted(self.fitted_)
+        outcome = self.fitted_.learn(batch, self._class_weight)
+        self.fitted_ = outcome.fitted
+        return outcome.checked()
 
     def _predicted(self, pieces: list[Scored]) -> npt.NDArray[Any]:
         """The predictions that were made from these scores."""
         raise NotImplementedError
-
-    def _learn_rows(self, X: Matrix, y: npt.NDArray[Any], weights: Floats | None, first: int) -> Floats:
-        """Learn checked rows and return the score of each before its update; ``first`` is their number."""
-        return self._model.learn(X, y, weights, first)
-
-    def _grow(self, growth: Growth, batch: Batch) -> None:
-        """Continue with a wider copy of the model. Those who read the old one are not disturbed.
-
-        Encodings only add columns, so the encoding of the whole batch can be used with both.
-        """
-        model = copy(self._model)
-        model.widen(growth.n_features, max(2, growth.n_labels) if growth.n_labels else None)
-        grown = self._snapshot()
-        grown.__dict__ = dict(self.__dict__)
-        grown._model, grown.n_features_in_ = model, model.n_features
-        grown._know(None if batch.labels is None else batch.labels.first(growth.n_labels))
-        grown._keep_encoding(batch.encoded)
-        self.__dict__ = grown.__dict__
-
-    def _keep_encoding(self, encoded: Encoded | None) -> None:
-        if encoded is not None:
-            self.encoding_ = encoded.encoding
 
     def _seed(self) -> int:
         random = check_random_state(self.random_state)
@@ -430,17 +418,14 @@ class Online(BaseEstimator):  # type: ignore[misc]
         if first or encoding is None:
             encoder = Encoder() if self.encoder is None else self.encoder
             encoding = _check.instance(self, "encoder", encoder, Encoder).build()
-        encoded = Encoded.of(table, encoding, weights, self._accepts_missing(first))
-        if first:
-            self.n_features_in_ = encoded.X.shape[1]
-        return encoded
+        return Encoded.of(table, encoding, weights, self._accepts_missing(first), first)
 
     def _records_to_predict(self, X: Any) -> Floats:
         """The rows of records, with the columns that the model has; other columns are ignored."""
         assert self.encoding_ is not None
         rows, _ = self.encoding_.encode(self._table(X), grow=False)
         rows = not_empty(rows, self._accepts_missing(False))
-        rows = np.ascontiguousarray(rows[:, : self._model.n_features])
+        rows = np.ascontiguousarray(rows[:, : self.fitted_.model.n_features])
         self._refuse_encoded(rows, self.encoding_, False)
         return rows
 
@@ -451,21 +436,22 @@ class Online(BaseEstimator):  # type: ignore[misc]
             return
         if not missing and np.isnan(X[row]).any():
             name = encoding.columns[int(np.argmax(np.isnan(X[row])))]
-            raise ValueError(
+            raise RefusedRow(
                 f"Record {row} has no value for {name!r}, and the learner needs all values: "
-                "Standardised(learner), or --standardise, takes the mean for those that are missing."
+                "Standardised(learner), or --standardise, takes the mean for those that are missing.",
+                row,
             )
         refuse_too_large(X, row)
 
     def _first_too_large(self, X: Matrix, reset: bool) -> int:
         """The first row whose squared norm overflows in the model's precision; else the number of rows."""
-        single = X.dtype == np.float32 or (not reset and self._model.dtype == np.float32)
+        single = X.dtype == np.float32 or (not reset and self.fitted_.model.dtype == np.float32)
         return first_too_large(X, np.float32 if single else np.float64, self._accepts_missing(reset))
 
     def _accepts_missing(self, reset: bool = True) -> bool:
         """Whether NaN is a missing value for the learner in use, or for the one to come."""
         if not reset:
-            return self._model.learner.accepts_missing
+            return self.fitted_.model.learner.accepts_missing
         learner = self._default_learner() if self.learner is None else self.learner
         return isinstance(learner, Learner) and learner.accepts_missing
 
@@ -482,7 +468,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
         if pandas is None or type(X) is not getattr(pandas, "DataFrame", None):
             rows = compressed(X)
             return X if rows is None else rows, False
-        names = getattr(self, "feature_names_in_", None)
+        names = self.fitted_.names if self.__sklearn_is_fitted__() else None
         if names is None or _names_of(X.columns) != names.tolist():
             return X, False
         if not all(isinstance(dtype, np.dtype) and dtype.kind in "if" for dtype in _dtypes(X)):
@@ -494,15 +480,15 @@ class Online(BaseEstimator):  # type: ignore[misc]
 
         The core checks the numbers, in a fraction of the time that `_needs_no_checks` takes.
         """
-        model = self._model
+        model = self.fitted_.model
         plain = (
             type(X) is np.ndarray
             and X.shape == (1, model.n_features)
             and X.dtype == model.dtype
             and X.flags.c_contiguous
             and X.flags.aligned
-            and self.encoding_ is None
-            and ("feature_names_in_" in self.__dict__) == named
+            and self.fitted_.encoding is None
+            and (self.fitted_.names is not None) == named
         )
         return X[0] if plain else None
 
@@ -515,9 +501,9 @@ class Online(BaseEstimator):  # type: ignore[misc]
         return (
             (type(X) is Compressed or _is_plain_array(X))
             and self.__sklearn_is_fitted__()
-            and X.shape[1] == self._model.n_features == self.n_features_in_
-            and self.encoding_ is None
-            and hasattr(self, "feature_names_in_") == named
+            and X.shape[1] == self.fitted_.model.n_features
+            and self.fitted_.encoding is None
+            and (self.fitted_.names is not None) == named
             and 0 < X.shape[0] == self._first_too_large(X, reset=False)
         )
 
@@ -542,14 +528,6 @@ class Online(BaseEstimator):  # type: ignore[misc]
         learner = _check.instance(self, "learner", learner, Learner).resolved(weighted)
         return Model(learner, task, X.shape[1], X.dtype, self._seed())
 
-    def _adopt(self, model: Model) -> None:
-        self._model = model
-        self.learner_ = model.learner
-        self.__dict__.pop("gamma_", None)
-        gamma = getattr(getattr(model.learner, "kernel", None), "gamma", None)
-        if gamma is not None:
-            self.gamma_ = gamma
-
     def _run_epochs(self, batch: Batch) -> None:
         """Learn the rows ``epochs`` times, each time in a new random order if ``shuffle``."""
         X, y, weights = batch.X, batch.y, batch.weights
@@ -559,33 +537,15 @@ class Online(BaseEstimator):  # type: ignore[misc]
         for _ in range(_check.count(self, "epochs", self.epochs)):
             if self.shuffle:
                 order = random.permutation(X.shape[0])
-                self._model.learn(X[order], y[order], None if weights is None else weights[order])
+                self.fitted_.model.learn(X[order], y[order], None if weights is None else weights[order])
             else:
-                self._model.learn(X, y, weights)
+                self.fitted_.model.learn(X, y, weights)
 
     # ---- one row
 
-    def _known_row(self, x: Any) -> Floats | None:
-        """The row of x if nothing in it is new, else None."""
-        if "_model" not in self.__dict__:
-            return None
-        if type(x) is dict or isinstance(x, Mapping):
-            row = None if self.encoding_ is None else self.encoding_.known_one(x)
-        else:
-            row = self._row_of_numbers(x)
-        return None if row is None or len(row) != self._model.n_features else row
-
-    def _row_of_numbers(self, x: Any) -> Floats | None:
-        if self.encoding_ is not None or hasattr(self, "feature_names_in_"):
-            return None
-        try:
-            row: Floats = np.asarray(x, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            return None
-        return np.ascontiguousarray(row) if row.ndim == 1 else None
-
     def _scores_of_one(self, x: Any) -> list[float]:
-        model, row = self._fitted_model(), self._known_row(x)
+        model = self._fitted_model()
+        row = self.fitted_.row_of(x)
         scores = None if row is None else model.scores_of_row(row)
         if scores is None:
             scores = self._finite_scores([self._one(x)])
@@ -608,7 +568,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
     def _finite(self, scores: Floats) -> Floats:
         if not np.isfinite(scores).all():
             row = int(np.argmin(np.isfinite(scores).all(axis=1)))
-            raise ValueError(f"Row {row} of X gives a score that is not finite: scale the features.")
+            raise RefusedRow(f"Row {row} of X gives a score that is not finite: scale the features.", row)
         return scores
 
     def _deviations(self, X: Any) -> Floats:
@@ -620,8 +580,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
 
     def __sizeof__(self) -> int:
         own: int = object.__sizeof__(self)
-        model = vars(self).get("_model")
-        return own + (0 if model is None else model.memory_bytes)
+        return own + (self.fitted_.model.memory_bytes if self.__sklearn_is_fitted__() else 0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

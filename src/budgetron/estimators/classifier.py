@@ -28,7 +28,7 @@ from budgetron.estimators._labels import (
     given_classes,
     unique,
 )
-from budgetron.estimators._online import Online
+from budgetron.estimators._online import FittedAttribute, Online
 from budgetron.learners import Floats, Learner
 from budgetron.records.encoder import Encoder
 
@@ -126,6 +126,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         )
         self.class_weight = class_weight
 
+    classes_ = FittedAttribute(lambda fitted: None if fitted.labels is None else fitted.labels.classes)
+
     def start(self, X: Any, classes: Any = None) -> Self:
         """Discard the model and prepare a new one from sample rows, without learning them.
 
@@ -184,14 +186,21 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
     def _learn_known(self, x: Any, y: Any) -> bool:
         """Learn a row without anything new in it. Returns False, with nothing changed, for any other."""
-        row = self._known_row(x) if self.class_weight is None else None
+        if self.class_weight is not None or "fitted_" not in self.__dict__:
+            return False
+        fitted = self.fitted_
+        row = fitted.row_of(x)
         if row is None:
             return False
         try:
             number = self._labels.core_numbers.get(y)
         except TypeError:  # it cannot be a label
             return False
-        return number is not None and self._model.learn_row(row, number) is not None
+        learned = None if number is None else fitted.model.learn_row(row, number)
+        if learned is None:
+            return False
+        learned.checked()
+        return True
 
     def predict_one(self, x: Any) -> Any:
         """The label of one row: a dict, or a sequence of numbers."""
@@ -247,14 +256,25 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         scored = snapshot._scored(X)
         return snapshot._labels.log_probabilities(scored)
 
+    @property
+    def _labels(self) -> KnownLabels:
+        labels = self.fitted_.labels
+        assert labels is not None
+        return labels
+
+    @property
+    def _class_weight(self) -> Any:
+        return self.class_weight
+
     def _begin(self, X: Any, y: Any) -> None:
         """Also know the label of the first row, which is predicted until another is learned."""
         if self.__sklearn_is_fitted__() and len(self._labels):
             return
         _check.one_kind("y", y)
-        first = KnownLabels(checked_labels(np.asarray(y)), fixed=False)
+        labels = np.asarray(_check.label_column("y", y))
+        first = KnownLabels(checked_labels(labels), fixed=False)
         if self.__sklearn_is_fitted__():
-            self._know(first)
+            self.fitted_ = replace(self.fitted_, labels=first)
         else:
             self._start(X, labels=first)
 
@@ -284,19 +304,18 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any, *, first: bool, classes: Any = "of y", **_: Any
     ) -> Batch:
         _check.one_kind("y", y)
-        X, y, weights, encoded = self._checked(X, y, sample_weight, first)
-        y = checked_labels(y)
-        known = self._known_before(y, classes) if first else self._unchanged_classes(classes)
+        X, y, weights, encoded = self._checked(X, _check.label_column("y", y), sample_weight, first)
         learned = learned_rows(weights)
+        start = 0 if learned is None or not len(learned) else int(learned[0])
+        known = self._known_before(y, start, classes) if first else self._unchanged_classes(classes)
+        y = checked_labels(known.alike(y, start))
         labels, codes, rows = known.extended(y if learned is None or known.fixed else y[learned])
         if learned is not None and not known.fixed:
             codes, rows = _at(learned, codes, len(y)), learned[rows].tolist()
         columns = [] if encoded is None else list(encoded.growth)
-        now = Growth(0, X.shape[1] if first or encoded is None else self._model.n_features, len(known))
+        now = Growth(0, X.shape[1] if first or encoded is None else self.n_features_in_, len(known))
         if first:
-            if not len(labels):
-                raise ValueError("y has no label that is learned: at least one weight must be above 0.")
-            if not len(known):
+            if rows[:1] == [0]:
                 now, rows = replace(now, n_labels=1), rows[1:]
             if encoded is not None:
                 width, columns = encoded.at_first()
@@ -306,44 +325,22 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             growth = growths(now, columns, rows)
         return Batch(X, codes, weights, growth, labels, encoded)
 
-    def _learn_rows(self, X: Any, y: Codes, weights: Floats | None, first: int) -> Floats:
-        labels, coded = self._labels, core_codes(y, len(self._labels))
-        if self.class_weight is None:
-            return super()._learn_rows(X, coded, weights, first)
-        counts = class_weights.wider(vars(self).get("_class_counts"), len(labels))
-        by_class = class_weights.online(self.class_weight, labels, y, weights, counts)
-        learned = len(y)
-        try:
-            return super()._learn_rows(X, coded, by_class, first)
-        except BaseException as error:
-            learned = getattr(error, "rows_learned", 0)
-            raise
-        finally:
-            self._class_counts = class_weights.counted(y[:learned], weights, counts)
-
     def _run_epochs(self, batch: Batch) -> None:
         weights, labels = batch.weights, self._labels
         if self.class_weight is not None:
             weights = class_weights.of_all(self.class_weight, labels, batch.y, batch.weights)
-            self._class_counts = class_weights.counted(batch.y, batch.weights, np.zeros(len(labels)))
         super()._run_epochs(replace(batch, y=core_codes(batch.y, len(labels)), weights=weights))
+        if self.class_weight is not None:
+            counts = class_weights.counted(batch.y, batch.weights, np.zeros(len(labels)))
+            rows = self.fitted_.model.rows_done
+            self.fitted_ = replace(self.fitted_, counts=class_weights.ClassCounts(counts, rows))
 
-    def _n_labels(self) -> int:
-        return len(self._labels)
-
-    def _know(self, labels: KnownLabels | None) -> None:
+    def _task(self, labels: KnownLabels | None) -> Labels:
         assert labels is not None
-        self._labels, self.classes_ = labels, labels.classes
-
-    def _know_codes(self, classes: npt.NDArray[Any], codes: list[int], fixed: bool) -> None:
-        """Take up labels from a file: sorted, with their codes."""
-        self._know(KnownLabels(classes[np.argsort(np.array(codes, dtype=np.intp))], fixed))
-
-    def _task(self) -> Labels:
-        if self._labels.fixed and len(self._labels) < 2:
-            [label] = self.classes_.tolist()
+        if labels.fixed and len(labels) < 2:
+            [label] = labels.classes.tolist()
             raise ValueError(f"{type(self).__name__} needs at least two classes, got one class: {label!r}.")
-        return Labels(max(2, len(self._labels)))
+        return Labels(max(2, len(labels)))
 
     def _whole_batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
         batch = super()._whole_batch(X, y, sample_weight)
@@ -352,12 +349,13 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__} needs at least two classes, got one class: {label!r}.")
         return batch
 
-    def _known_before(self, y: npt.NDArray[Any], classes: Any) -> KnownLabels:
-        """The labels that are known before the first row is learned."""
+    def _known_before(self, y: npt.NDArray[Any], start: int, classes: Any) -> KnownLabels:
+        """The labels that are known before row ``start``, the first that is learned."""
+        none = KnownLabels(np.empty(0), fixed=False)
         if classes is None:
-            return KnownLabels(y[:0], fixed=False)
+            return none
         if isinstance(classes, str) and classes == "of y":
-            return KnownLabels(unique(y), fixed=False)
+            return KnownLabels(unique(checked_labels(none.alike(y, start))), fixed=False)
         return given_classes(classes)
 
     def _unchanged_classes(self, classes: Any) -> KnownLabels:

@@ -15,8 +15,9 @@ from budgetron._rows import aligned
 from budgetron._tasks import Targets
 from budgetron._threads import learning_lock
 from budgetron.automatic import Auto
+from budgetron.errors import RefusedRow
 from budgetron.estimators._batch import Batch, Growth, growths
-from budgetron.estimators._labels import Scored
+from budgetron.estimators._labels import KnownLabels, Scored
 from budgetron.estimators._online import Online
 from budgetron.learners import Floats, Learner
 
@@ -72,10 +73,20 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
     def learn_one(self, x: Any, y: float) -> Self:
         """Learn one row: a dict, or a sequence of numbers."""
         with learning_lock(self):
-            row = self._known_row(x) if _check.finite(y) else None
-            if row is None or self._model.learn_row(row, float(y)) is None:
+            if not self._learn_known(x, y):
                 self._learn([self._one(x)], [y], None)
         return self
+
+    def _learn_known(self, x: Any, y: Any) -> bool:
+        """Learn a row without anything new in it. Returns False, with nothing changed, for any other."""
+        if "fitted_" not in self.__dict__ or not _check.finite(y):
+            return False
+        row = self.fitted_.row_of(x)
+        learned = None if row is None else self.fitted_.model.learn_row(row, float(y))
+        if learned is None:
+            return False
+        learned.checked()
+        return True
 
     def predict_one(self, x: Any) -> float:
         """The predicted target of one row: a dict, or a sequence of numbers."""
@@ -117,9 +128,11 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
             raise ValueError(f"y must hold numbers: {error}.") from error
         if not np.isfinite(targets).all():  # scikit-learn's checks accept None
             row = int(np.argmin(np.isfinite(targets)))
-            raise ValueError(f"y must have a finite number in every row, got {targets[row]} in row {row}.")
+            raise RefusedRow(
+                f"y must have a finite number in every row, got {targets[row]} in row {row}.", row
+            )
         columns = [] if encoded is None else list(encoded.growth)
-        now = Growth(0, X.shape[1] if first else self._model.n_features)
+        now = Growth(0, X.shape[1] if first else self.n_features_in_)
         if first and encoded is not None:
             width, columns = encoded.at_first()
             now = Growth(0, width)
@@ -127,7 +140,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         growth = (now, *growth) if first else growth
         return Batch(X, targets, weights, growth, None, encoded)
 
-    def _task(self) -> Targets:
+    def _task(self, labels: KnownLabels | None) -> Targets:  # noqa: ARG002
         return Targets()
 
     def _labels_without_checks(self, y: Any, rows: int) -> Floats | None:

@@ -389,7 +389,7 @@ class Session:
 
     def _count_before(self, error: Any, piece: Block) -> None:
         """Count the rows of a piece that were learned before one made the learner diverge."""
-        if pieces := getattr(error, "pieces", []):
+        if pieces := getattr(error, "scored", []):
             predicted = self.estimator._predicted(pieces)
             self._take(predicted, pieces, piece.part(0, len(predicted)))
 
@@ -428,7 +428,7 @@ class Session:
 
     def _note(self, predicted: Labels, pieces: list[Scored], y: Labels) -> None:
         """Keep the predictions of a block for `_measure`, which is slow for single rows."""
-        known = getattr(self.estimator, "_labels", None)
+        known = self.estimator.fitted_.labels
         if self._uncounted and self._uncounted[0].known is not known:
             self._measure()
         kept = pieces if self.metrics.needs_scores else []

@@ -64,10 +64,9 @@ def freeze(estimator: Any) -> Frozen:
         )
     now = estimator._snapshot()
     model = copy(now._fitted_model())  # other threads may go on learning
-    labels = getattr(now, "_labels", None)
+    labels, names = now.fitted_.labels, now.fitted_.names
     if labels is not None and not len(labels):
         raise ValueError("The model knows no label yet, so there is nothing to export: learn a row first.")
-    names = getattr(now, "feature_names_in_", None)
     return Frozen(
         _Freezing(model).formula(model.learner, model._native),
         model.n_features,

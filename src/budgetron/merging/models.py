@@ -6,12 +6,16 @@ __all__ = ["merge"]
 
 from collections.abc import Iterable, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from budgetron._text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.estimators._class_weights import ClassCounts
+from budgetron.estimators._fitted import Fitted
+from budgetron.estimators._labels import KnownLabels
 from budgetron.features._map import FeatureMap
 from budgetron.features.nystrom import Nystrom
 from budgetron.features.stack import Identity, Stack
@@ -170,20 +174,17 @@ def _estimators(models: list[Any]) -> Any:
         if not model.__sklearn_is_fitted__():
             raise ValueError(f"merge: models[{i}] is not fitted: fit every model before merging.")
     _refuse_other_columns(snapshots)
-    natives = [model._model for model in snapshots]
-    fresh = snapshots[0]._unfitted_copy()
-    first = snapshots[0]
-    if isinstance(first, OnlineClassifier):
-        known = labels.union([model._labels for model in snapshots])
-        natives = [labels.in_order(model._model, model._labels, known) for model in snapshots]
-        fresh._know(known)
-        _count_classes(fresh, snapshots)
-    for name in ("feature_names_in_", "encoding_"):
-        if getattr(first, name, None) is not None:
-            setattr(fresh, name, getattr(first, name))
-    model = _models(natives)
-    fresh._adopt(model)
-    fresh.n_features_in_ = model.n_features
+    fresh, parts, known = (
+        snapshots[0]._unfitted_copy(),
+        [model.fitted_.still() for model in snapshots],
+        None,
+    )
+    natives = [part.model for part in parts]
+    if isinstance(fresh, OnlineClassifier):
+        known = labels.union([part.labels for part in parts])
+        natives = [labels.in_order(part.model, part.labels, known) for part in parts]
+    counts = None if known is None else _counted(known, parts)
+    fresh.fitted_ = replace(parts[0], model=_models(natives), labels=known, counts=counts)
     return fresh
 
 
@@ -215,14 +216,13 @@ def _same_encoding(one: Any, other: Any) -> bool:
     return one is other or (one is not None and other is not None and one.columns == other.columns)
 
 
-def _count_classes(fresh: Any, models: Sequence[Any]) -> None:
+def _counted(known: KnownLabels, parts: Sequence[Fitted]) -> ClassCounts | None:
     """The rows of each class so far, if the models count them."""
-    if not any(hasattr(model, "_class_counts") for model in models):
-        return
-    counts = np.zeros(len(fresh._labels))
-    for model in models:
-        own = getattr(model, "_class_counts", None)
-        if own is not None:
-            places = [fresh._labels.codes[label] for label in model._labels.codes]
-            np.add.at(counts, places[: len(own)], own[: len(places)])
-    fresh._class_counts = counts
+    if all(part.counts is None for part in parts):
+        return None
+    counts = np.zeros(len(known))
+    for part in parts:
+        own = part.state()[1]
+        if own is not None and part.labels is not None:
+            np.add.at(counts, [known.codes[label] for label in part.labels.codes], own)
+    return ClassCounts(counts)

@@ -99,5 +99,5 @@ class BudgetClassifier(Streaming, base.MiniBatchClassifier):  # type: ignore[mis
         online, table = self._fitted(X)
         if table is None:
             return frame_like(X, {})
-        probabilities = np.exp(online._labels.log_probabilities(online._scored(table)))
+        probabilities = np.exp(online.fitted_.labels.log_probabilities(online._scored(table)))
         return frame_like(X, dict(zip(online.classes_.tolist(), probabilities.T, strict=True)))

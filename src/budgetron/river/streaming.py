@@ -47,12 +47,13 @@ class Now(NamedTuple):
     @classmethod
     def of(cls, online: Online) -> Self:
         """The parts of a fitted estimator."""
-        model, labels = online._model, getattr(online, "_labels", None)
-        assert online.encoding_ is not None
+        fitted = online.fitted_
+        model, labels = fitted.model, fitted.labels
+        assert fitted.encoding is not None
         numbers = {} if labels is None else labels.core_numbers
         outputs = model.task.outputs
         return cls(
-            online.encoding_, model._native, model.n_features, outputs, labels, numbers, np.empty(outputs)
+            fitted.encoding, model._native, model.n_features, outputs, labels, numbers, np.empty(outputs)
         )
 
     def known_row(self, x: Any) -> Floats | None:
@@ -221,9 +222,7 @@ class Streaming:
     def _raw_memory_usage(self) -> int:
         """The bytes of the native model and of the names of columns."""
         own, now = sys.getsizeof(self) + sys.getsizeof(vars(self)), self._kept.now
-        return (
-            own if now is None else own + self._kept.online._model.memory_bytes + now.encoding.memory_bytes
-        )
+        return own if now is None else own + self._kept.online.memory_bytes_ + now.encoding.memory_bytes
 
 
 def labels_of(y: list[Any]) -> Any:

@@ -37,11 +37,7 @@ FORMAT_VERSION = 1
 _STATE, _CLASSES, _COUNTS = "state/", "classes", "class_counts"
 _FITTED = {"learner", "dtype", "seed", "n_features_in", "feature_names_in", "classes"}
 _SOMETIMES = {"labels", "encoding"}
-ATTRIBUTES = {
-    *("_model", "learner_", "gamma_", "classes_", "_labels", "_class_counts", "n_features_in_"),
-    *("feature_names_in_", "encoding_"),
-}
-"""The attributes of a fitted estimator that are not parameters."""
+_LEARNED = "fitted_"  # the one attribute of an estimator that is no parameter
 _LABELS = (bool, int, float, str)
 _MOST_FEATURES = 2**31 - 1  # columns of sparse rows are counted in 32 bits
 
@@ -81,7 +77,9 @@ def save(estimator: Any, path: Path, extra: Mapping[str, Any] | None = None) -> 
 def encoded(estimator: Any, extra: Mapping[str, Any] | None = None) -> list[bytes | memoryview]:
     """The bytes of the model file that `save` writes, in pieces."""
     arrays: dict[str, npt.NDArray[Any]] = {}
-    model: Model = estimator._model
+    fitted = estimator.fitted_
+    model: Model = fitted.model
+    state, counts = fitted.state()
     description = {
         "estimator": _describe_estimator(estimator),
         "fitted": {
@@ -89,17 +87,16 @@ def encoded(estimator: Any, extra: Mapping[str, Any] | None = None) -> list[byte
             "dtype": model.dtype.name,
             "seed": model.seed,
             "n_features_in": model.n_features,
-            "feature_names_in": _names(getattr(estimator, "feature_names_in_", None)),
-            "classes": _describe_classes(getattr(estimator, "classes_", None), arrays),
+            "feature_names_in": _names(fitted.names),
+            "classes": _describe_classes(fitted.labels, arrays),
         }
-        | _describe_labels(estimator)
-        | ({} if estimator.encoding_ is None else {"encoding": _describe_encoding(estimator.encoding_)}),
+        | _describe_labels(fitted.labels)
+        | ({} if fitted.encoding is None else {"encoding": _describe_encoding(fitted.encoding)}),
         "extra": describe_extra({} if extra is None else extra, "extra", arrays),
     }
-    counts = getattr(estimator, "_class_counts", None)
     if counts is not None:
         arrays[_COUNTS] = counts
-    arrays |= {_STATE + name: values for name, values in model.state().items()}
+    arrays |= {_STATE + name: values for name, values in state.items()}
     texts = {
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
@@ -198,7 +195,7 @@ def _describe_estimator(estimator: Any) -> dict[str, Any]:
         raise TypeError(f"{kind.__name__} is not one of budgetron's estimators: no model file can name it.")
     params = estimator.get_params(deep=False)
     for name in vars(estimator):
-        if name not in ATTRIBUTES and name not in params:
+        if name != _LEARNED and name not in params:
             raise TypeError(
                 f"{kind.__name__}: attribute {name!r} has no place in a model file; "
                 "delete it, or pass it in extra."
@@ -234,16 +231,12 @@ def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> An
     if is_classifier(estimator) != (classes is not None):
         raise ValueError(f"{name} has the wrong kind of labels")
     state = {key.removeprefix(_STATE): a for key, a in arrays.items() if key.startswith(_STATE)}
-    estimator._adopt(_revive_model(fitted, classes, n_features, state))
-    estimator.n_features_in_ = n_features
-    if names is not None:
-        estimator.feature_names_in_ = names
-    if classes is not None:
-        estimator._know_codes(classes, *_revive_codes(len(classes), fitted.get("labels")))
-        if _COUNTS in arrays:
-            estimator._class_counts = _revive_counts(arrays[_COUNTS], len(classes))
-    if "encoding" in fitted:
-        estimator.encoding_ = _revive_encoding(fitted["encoding"], n_features)
+    model = _revive_model(fitted, classes, n_features, state)
+    labels = None if classes is None else (classes, *_revive_codes(len(classes), fitted.get("labels")))
+    counted = classes is not None and _COUNTS in arrays
+    counts = _revive_counts(arrays[_COUNTS], len(classes)) if counted else None  # type: ignore[arg-type]
+    encoding = _revive_encoding(fitted["encoding"], n_features) if "encoding" in fitted else None
+    estimator._take_up(model, names, encoding, labels, counts)
     return estimator
 
 
@@ -287,9 +280,8 @@ def _revive_encoding(said: Any, n_features: int) -> Encoding:
     return encoding
 
 
-def _describe_labels(estimator: Any) -> dict[str, Any]:
+def _describe_labels(labels: Any) -> dict[str, Any]:
     """Nothing for labels that are fixed and have codes in their order."""
-    labels = getattr(estimator, "_labels", None)
     if labels is None or (labels.fixed and labels.is_sorted):
         return {}
     return {"labels": {"fixed": labels.fixed, "codes": labels.order.tolist()}}
@@ -350,10 +342,11 @@ def _revive_names(said: Any, n_features: int) -> npt.NDArray[Any] | None:
     return np.array(said, dtype=object)
 
 
-def _describe_classes(classes: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
+def _describe_classes(labels: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
     """Numbers are stored as an array, texts of one width as code points, other texts as a list."""
-    if classes is None:
+    if labels is None:
         return None
+    classes = labels.classes
     if classes.dtype == object and _texts(classes.tolist()):
         return classes.tolist()
     text = classes.dtype.kind == "U"

@@ -1,13 +1,12 @@
 """A group of requests, learned on a copy of the model. A refused request leaves no trace in the copy."""
 
-import re
 from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from budgetron.errors import RefusedRow
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.estimators._labels import Scored
 from budgetron.serve.limits import Limits
@@ -16,7 +15,6 @@ from budgetron.serve.rows import Rows, joined
 
 Estimator = OnlineClassifier | OnlineRegressor
 REFUSALS = (ValueError, TypeError)  # what estimators raise for rows that they do not take
-_ROW = re.compile(r"\b(?:[Rr]ow|[Rr]ecord) (\d+)")
 
 
 @dataclass(frozen=True)
@@ -29,11 +27,10 @@ class Learned:
 
 
 def copied(estimator: Estimator) -> Estimator:
-    """A copy that learns by itself. Encodings and labels are shared: they are replaced, never changed."""
+    """A copy that learns by itself."""
     made = estimator._snapshot()
-    made.__dict__ = dict(estimator.__dict__)
-    if estimator.__sklearn_is_fitted__():
-        made._model = copy(estimator._model)
+    if made.__sklearn_is_fitted__():
+        made.fitted_ = made.fitted_.copy()
     return made
 
 
@@ -59,12 +56,8 @@ def learn_group(
 
 def refusal(error: Exception) -> Problem:
     """The problem of a request that an estimator refuses."""
-    text = " ".join(str(error).split())
-    found = _ROW.search(text)
-    row = getattr(error, "row", None)
-    row = int(found[1]) if row is None and found else row
-    members: dict[str, Any] = {} if row is None else {"row": row}
-    return Problem("bad-row", text[:500], **members)
+    members: dict[str, Any] = {"row": error.row} if isinstance(error, RefusedRow) else {}
+    return Problem("bad-row", " ".join(str(error).split())[:500], **members)
 
 
 def _runs(requests: Sequence[Rows]) -> Iterator[list[Rows]]:
@@ -100,9 +93,9 @@ def _known(work: Estimator, rows: Rows) -> tuple[Any, list[Scored]] | None:
     """As ``_progressive``, several times faster for a few dicts; None if a name, text or label is new."""
     if not isinstance(rows.X, list) or len(rows) > 64 or not work.__sklearn_is_fitted__():
         return None
-    made = list[Any]()
+    made, fitted = list[Any](), work.fitted_
     for record in rows.X:
-        made.append(work._known_row(record))
+        made.append(fitted.row_of(record))
         if made[-1] is None:
             return None
     targets = isinstance(work, OnlineRegressor)
@@ -113,7 +106,7 @@ def _known(work: Estimator, rows: Rows) -> tuple[Any, list[Scored]] | None:
     X = np.stack(made)
     if work._first_too_large(X, reset=False) < len(X):
         return None
-    pieces = [Scored(work._learn_rows(X, codes, None, 0), work._n_labels())]
+    pieces = [Scored(fitted.learn_rows(X, codes).checked(), fitted.n_labels)]
     return work._predicted(pieces), pieces
 
 
@@ -135,8 +128,11 @@ def _refuse_classes(work: Estimator, y: Sequence[Any], limits: Limits) -> None:
     """A label that is an id by mistake would widen the model without end."""
     if isinstance(work, OnlineRegressor):
         return
-    known = work._labels.codes if work.__sklearn_is_fitted__() else {}
+    labels = work.fitted_.labels if work.__sklearn_is_fitted__() else None
+    known = {} if labels is None else labels.codes
     new = {label for label in y if label not in known}
     if len(known) + len(new) > limits.classes:
         row = next(i for i, label in enumerate(y) if label in new)
-        raise ValueError(f"Row {row} has a new label, and there may be {limits.classes} classes at most.")
+        raise RefusedRow(
+            f"Row {row} has a new label, and there may be {limits.classes} classes at most.", row
+        )

@@ -23,18 +23,20 @@ def _of_one(published: Published, rows: Rows) -> dict[str, Any] | None:
     """One row whose names and texts are known, without the checks of many; else None."""
     estimator = published.estimator
     x = rows.X[0] if isinstance(rows.X, list | np.ndarray) else None
-    row = None if x is None else estimator._known_row(x)
+    fitted = estimator.fitted_
+    row = None if x is None else fitted.row_of(x)
     if row is None:
         return None
-    scored = estimator._model.scores_of_row(row)
+    scored = fitted.model.scores_of_row(row)
     if scored is None:
         return None
     scores = scored[0].tolist()
     if isinstance(estimator, OnlineRegressor):
         return {"predictions": scores}
-    found: dict[str, Any] = {"predictions": [estimator._labels.prediction(scores)]}
-    if estimator._model.learner.probabilistic:
-        shares = estimator._labels.probabilities(scores)
+    assert fitted.labels is not None
+    found: dict[str, Any] = {"predictions": [fitted.labels.prediction(scores)]}
+    if fitted.model.learner.probabilistic:
+        shares = fitted.labels.probabilities(scores)
         found |= {"classes": list(shares), "probabilities": [list(shares.values())]}
     return found
 
@@ -45,7 +47,9 @@ def _of_many(published: Published, rows: Rows) -> dict[str, Any]:
         return {"predictions": estimator.predict(rows.X).tolist()}
     pieces = estimator._scored(rows.X)
     found: dict[str, Any] = {"predictions": estimator._predicted(pieces).tolist()}
-    if estimator._model.learner.probabilistic:
-        shares = np.exp(estimator._labels.log_probabilities(pieces))
+    fitted = estimator.fitted_
+    assert fitted.labels is not None
+    if fitted.model.learner.probabilistic:
+        shares = np.exp(fitted.labels.log_probabilities(pieces))
         found |= {"classes": estimator.classes_.tolist(), "probabilities": shares.tolist()}
     return found

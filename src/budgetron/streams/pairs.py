@@ -54,11 +54,11 @@ def _block(batch: list[Any], start: int) -> Block:
     rows, y = [x for x, _ in batch], [label for _, label in batch]
     _check.one_kind("from_pairs: y", y)
     if isinstance(rows[0], Mapping):
-        return Block(to_table(rows), np.array(y), start)
+        return Block(to_table(rows), np.asarray(_check.label_column("y", y)), start)
     try:
         X = np.array(rows, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(
             f"from_pairs: rows {start} to {start + len(rows) - 1} are not numbers: {error}."
         ) from error
-    return Block(X, np.array(y), start)
+    return Block(X, np.asarray(_check.label_column("y", y)), start)
