@@ -41,7 +41,7 @@ FOUND = {
     "1 and 1.0": rows(({"a": 1.0}, np.int64(1)), ({"a": 2.0}, 1.0), ({"a": 3.0}, 0)),
     "true and 1": rows(({"a": 1.0}, True), ({"a": 2.0}, 1), ({"a": 3.0}, False)),
     "the label of a row of weight 0": rows(({"a": 1.0}, 1), ({"a": 2.0}, 3.0, 0.0), ({"a": 2.0}, 2)),
-    "a long name, then a long text": rows(({LONG: 1.0}, "a"), ({"d": LONG}, "b"), ({"d": "p"}, "a")),
+    "a long name, then a long text": rows(({LONG: 1.0}, "a"), ({"d": LONG}, "a"), ({"d": "p"}, "b")),
     "a label of another kind": rows(({"a": 1.0}, 1), ({"a": 2.0}, "x"), ({"a": 2.0}, 2)),
 }
 NEEDS_ALL = ("an empty record before a number", "weight 0 first", "an empty record before a hashed number")
