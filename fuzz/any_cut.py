@@ -95,7 +95,9 @@ def shorter(stream: Stream) -> Any:
     for j, cut in enumerate(stream.cuts):
         for i, step in enumerate(cut):
             if not step.rows:
-                yield replace(stream, cuts=[*stream.cuts[:j], cut[:i] + cut[i + 1 :], *stream.cuts[j + 1 :]])
+                yield replace(
+                    stream, cuts=[*stream.cuts[:j], cut[:i] + cut[i + 1 :], *stream.cuts[j + 1 :]]
+                )
             elif step.way not in ("one", "batch"):
                 new = [*cut[:i], step._replace(way="batch"), *cut[i + 1 :]]
                 yield replace(stream, cuts=[*stream.cuts[:j], new, *stream.cuts[j + 1 :]])
@@ -144,7 +146,11 @@ def shown(stream: Stream) -> str:
     used = sorted({i for cut in stream.cuts for step in cut for i in step.rows})
     task = "regressor" if stream.regression else "classifier"
     lines = [f"  {task}, {stream.learner}, balanced={stream.balanced}, {stream.encoder}"]
-    lines += [f"  row {i}: {row.x!r} -> {row.y!r} weight {row.weight}" for i, row in enumerate(stream.rows) if i in used]
+    lines += [
+        f"  row {i}: {row.x!r} -> {row.y!r} weight {row.weight}"
+        for i, row in enumerate(stream.rows)
+        if i in used
+    ]
     lines += [f"  cut: {[(step.way, *step.rows) for step in cut]}" for cut in stream.cuts]
     return "\n".join(lines)
 

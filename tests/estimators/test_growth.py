@@ -29,7 +29,9 @@ def cost(case):
 
 
 def _peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << (20 if sys.platform == "darwin" else 10))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
+        1 << (20 if sys.platform == "darwin" else 10)
+    )
 
 
 def classes_come(step):

@@ -52,7 +52,7 @@ def _integers(y: Array) -> Array:
     if y.dtype.kind == "f":
         return y.astype(np.int64) if ((np.rint(y) == y) & (abs(y) < 2**53)).all() else y
     values = y.tolist()
-    exact = all(isinstance(v, int) or (v.is_integer() and abs(v) < 2**53) for v in values)
+    exact = all(isinstance(v, int | np.bool_) or (v == np.rint(v) and abs(v) < 2**53) for v in values)
     return np.array([int(v) for v in values]) if exact else np.array(values)
 
 
