@@ -13,6 +13,7 @@ class Limits:
     json: int = MIB  # one JSON document is parsed at once, and nothing else is answered meanwhile
     rows: int = 50_000
     columns: int = 4096
+    values: int = 5_000_000  # of a table: Arrow writes many equal ones as one
     text: int = 4096  # characters of a name, a text or a label
     classes: int = 1000
     probabilities: int = 1_000_000  # rows times classes of one answer

@@ -15,16 +15,18 @@ from budgetron.serve.problems import Problem
 from budgetron.serve.rows import Rows
 from budgetron.serve.writer import Published
 
-FEW = 512
-"""Rows times classes that are predicted in the event loop; more are predicted in another thread."""
+FEW, FEW_VALUES = 512, 10_000
+"""Scores and values of rows that are predicted in the event loop; more are predicted in another thread."""
 PIECE_ROWS, PIECE_VALUES, PIECE_SCORES = 1000, 100_000, 50_000
 """A piece that is predicted and encoded at once has about so many rows, values and scores at most."""
 _ROW = re.compile(r"\b([Rr]ow|[Rr]ecord) (\d+)")
 
 
-def size(published: Published, rows: Rows) -> int:
-    """The number of scores that the rows need."""
-    return len(rows) * max(_classes(published), 2)
+def are_few(published: Published, rows: Rows) -> bool:
+    """Whether predicting the rows takes no longer than other requests may wait."""
+    if len(rows) * max(_classes(published), 2) > FEW:
+        return False
+    return not isinstance(rows.X, list) or sum(map(len, rows.X)) <= FEW_VALUES
 
 
 def refuse_large(published: Published, rows: Rows, limits: Limits) -> None:

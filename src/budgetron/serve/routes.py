@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from budgetron.serve.log import Kept
 from budgetron.serve.metrics import MEDIA as PROMETHEUS
 from budgetron.serve.metrics import text
-from budgetron.serve.predicting import FEW, predict, refuse_large, size
+from budgetron.serve.predicting import are_few, predict, refuse_large
 from budgetron.serve.problems import Problem
 from budgetron.serve.requests import (
     Request,
@@ -63,7 +63,7 @@ async def predict_rows(service: Service, model: Any, request: Request) -> Respon
     rows = await rows_of(media_of(request), body, service.limits, labelled=False)
     published = model.fitted()
     refuse_large(published, rows, service.limits)
-    if size(published, rows) <= FEW:
+    if are_few(published, rows):
         found, kept, answer = _predicted(published, rows, keep)
     else:
         found, kept, answer = await asyncio.to_thread(_predicted, published, rows, keep)
