@@ -18,7 +18,7 @@ SPARE = 64
 """Files that connections leave to the logs, the snapshots and new models."""
 
 
-class Connection(HttpToolsProtocol):  # type: ignore[misc]
+class Connection(HttpToolsProtocol):
     """One connection. If there are too many, the one that has been idle longest is closed."""
 
     limits: Limits
