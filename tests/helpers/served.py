@@ -48,7 +48,7 @@ def forks():
     return context
 
 
-def _serve(argv, messages, faults, file_bytes):
+def _serve(argv, messages, faults, file_bytes, files):
     """What the forked process does."""
     os.dup2(os.open(messages, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
     sys.stderr = os.fdopen(2, "w", buffering=1)
@@ -56,6 +56,8 @@ def _serve(argv, messages, faults, file_bytes):
         os.environ["FAULTS"] = str(faults)
     if file_bytes is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+    if files is not None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     code = main(["serve", "--port", "0", *argv])
     sys.stderr.flush()
     os._exit(code)
@@ -64,15 +66,17 @@ def _serve(argv, messages, faults, file_bytes):
 class Server:
     """A running service; ``url`` is its address. ``faults`` is a folder, see faulty_disk.c."""
 
-    def __init__(self, *argv, faults=None, file_bytes=None):
+    def __init__(self, *argv, faults=None, file_bytes=None, files=None):
         self.messages = Path(tempfile.mkdtemp()) / "messages"
         self.process = forks().Process(
-            target=_serve, args=([*map(str, argv)], str(self.messages), faults, file_bytes), daemon=True
+            target=_serve,
+            args=([*map(str, argv)], str(self.messages), faults, file_bytes, files),
+            daemon=True,
         )
         self.process.start()
         self.url, until = None, time.monotonic() + PATIENCE
         while self.url is None and time.monotonic() < until:
-            found = re.search(r" at (https?://\S+)$", self.said, re.MULTILINE)
+            found = re.search(r' at (https?://[^\s"]+)"?[\n}]', self.said)
             self.url = found and found[1]
             if not self.url and not self.process.is_alive():
                 raise RuntimeError(self.said)

@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 import timeit
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -372,3 +373,33 @@ def test_absent_numbers_may_be_zero():
         for _ in range(2):
             assert same(encoding.encode_one(row), x)
     assert same(encoding.copy().encode_one({}), np.zeros(4))
+
+
+def test_names_that_are_seen_once_need_the_memory_of_the_records():
+    """4,000 rows with a column each: as 4,000 columns of 4,000 rows they would take 128 MB."""
+    rows = [{f"c{i}": i, f"t{i}": "text"} for i in range(4000)]
+    small, large = Encoder().build(), Encoder(most_columns=300).build()
+    small.encode(from_dicts([{"a": 1}]))
+    tracemalloc.start()
+    try:
+        assert small.encode(from_dicts(rows), grow=False)[0].shape == (4000, 1)
+        X, growth = large.encode(from_dicts(rows))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 50e6
+    assert (X.shape, len(growth)) == ((4000, 300), 135)
+    single = Encoder(most_columns=300).build()
+    assert all(same(x := single.encode_one(row), X[i, : len(x)]) for i, row in enumerate(rows[:200]))
+
+
+@given(encoders, records, st.data())
+def test_rows_that_are_not_learned_do_not_change_the_order_of_columns(encoder, rows, data):
+    """As those of weight 0."""
+    learned = np.array(data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))), bool)
+    whole, single = encoder.build(), encoder.build()
+    whole.encode(from_dicts(rows)[np.flatnonzero(learned)])
+    for row, is_learned in zip(rows, learned, strict=True):
+        if is_learned:
+            single.encode_one(row)
+    assert whole.state() == single.state()

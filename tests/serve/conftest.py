@@ -17,7 +17,7 @@ import uvicorn
 
 from budgetron import algorithms
 from budgetron.kernels import Gaussian
-from budgetron.serve.app import application
+from budgetron.serve.app import configured
 from budgetron.serve.limits import Limits
 from budgetron.serve.models import Models
 from budgetron.serve.service import Service
@@ -40,7 +40,7 @@ class Server(uvicorn.Server):
 def running(service):
     """A client of the service; ``base_url`` is its address."""
     listening = socket.create_server(("127.0.0.1", 0))
-    server = Server(uvicorn.Config(application(service), log_config=None, lifespan="on"))
+    server = Server(configured(service, service.limits.connections))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:

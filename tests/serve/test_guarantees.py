@@ -394,6 +394,10 @@ def test_there_are_no_workers_and_messages_may_be_json(tmp_path):
     with served(tmp_path / "d", *SMALL, "--json-logs") as server:
         post(server, "/v1/learn", row(0)).raise_for_status()
         assert server.stop() == 0
-    said = [json.loads(line) for line in server.said.splitlines() if line.startswith("{")]
-    assert [each["message"] for each in said] == ["new class"]
-    assert said[0]["model"] == "default"
+    said = [json.loads(line) for line in server.said.splitlines()]
+    assert [each["message"] for each in said][1:] == ["new class"]
+    assert said[0]["message"] == f"serving {tmp_path / 'd'} at {server.url}"
+    assert said[1]["model"] == "default"
+    with pytest.raises(RuntimeError) as refused:
+        served(tmp_path / "e", "--from", tmp_path / "none", "--json-logs").__enter__()
+    assert all("none" in json.loads(line)["message"] for line in str(refused.value).splitlines())

@@ -177,7 +177,7 @@ class RecordReader:
             times = np.array(
                 [row.time[0] if isinstance(row.time, tuple) else row.time for row in read], float
             )
-            X = Table(len(X), {**X.columns, **places_in_time(self.time, Column(times, dates))})
+            X = X.with_columns(places_in_time(self.time, Column(times, dates)))
         return Block(X, labels, start, weights, times, ids)
 
 

@@ -23,6 +23,7 @@ Matrix = npt.NDArray[np.float64]
 
 BLOCK = 32  # slots of the hashed block
 LONGEST = 256  # characters; a longer name or value is hashed, so that memory is bounded
+PIECE = 1 << 16  # cells of rare columns that are encoded at once
 DAY = 86400.0
 PERIODS = {"day": (DAY, 0.0), "week": (7 * DAY, 3 * DAY), "year": (365.2425 * DAY, 0.0)}
 """Length of each period, and the place of 1970-01-01 in it: a Thursday, where weeks begin on Monday."""
@@ -211,19 +212,62 @@ class Encoding:
     def _rows(self, table: Table) -> Matrix:
         X = np.empty((len(table), self.width))
         X[:] = self._template
-        for name in sorted(table.columns):  # sums of hashed numbers depend on the order
-            column, known = table.columns[name], self._known.get(name)
-            if column.numbers is not None:
-                self._put_numbers(X, name, known, column.numbers)
-                if known is not None and known.times is not None and column.dates is not None:
-                    rows = np.flatnonzero(column.dates)
-                    times = slice(known.times, known.times + self._waves)
-                    X[rows, times] = self._place_in_periods(column.numbers[rows])
-            if len(column.texts) > len(table):
-                column = column.compact()
-            if column.codes is not None:
-                self._put_texts(X, name, known, column.codes, column.texts)
+        if table.rare is None:
+            self._put(X, table)
+        else:
+            for rows in table.pieces(PIECE):
+                self._put(X[rows], table[rows])
         return X
+
+    def _put(self, X: Matrix, table: Table) -> None:
+        """Write all values. Sums of hashed numbers depend on the order, so it is that of the names."""
+        others: list[
+            tuple[str, int]
+        ] = []  # neighbours that are not known and are cells, with their numbers
+        for name in sorted(table.places):
+            place = table.places[name]
+            if isinstance(place, int) and name not in self._known:
+                others.append((name, place))
+                continue
+            self._put_others(X, table, others)
+            self._put_column(X, name, table.columns[name])
+            others = []
+        self._put_others(X, table, others)
+
+    def _put_column(self, X: Matrix, name: str, column: Column) -> None:
+        known = self._known.get(name)
+        if column.numbers is not None:
+            self._put_numbers(X, name, known, column.numbers)
+            if known is not None and known.times is not None and column.dates is not None:
+                rows = np.flatnonzero(column.dates)
+                times = slice(known.times, known.times + self._waves)
+                X[rows, times] = self._place_in_periods(column.numbers[rows])
+        if len(column.texts) > len(X):
+            column = column.compact()
+        if column.codes is not None:
+            self._put_texts(X, name, known, column.codes, column.texts)
+
+    def _put_others(self, X: Matrix, table: Table, others: Sequence[tuple[str, int]]) -> None:
+        """Add what is hashed of these columns, in their order."""
+        if self._block is None or not others:
+            return
+        cells = table.cells_of([number for _, number in others])
+        each = zip(cells.columns.tolist(), cells.values.values(), strict=True)
+        names = {number: (_checksum(name), self._is_shut(name)) for name, number in others}
+        kept, codes, values = list[int](), list[int](), list[float]()
+        for i, (number, value) in enumerate(each):
+            code, shut = names[number]
+            if isinstance(value, str):
+                if not shut and len(value) <= LONGEST:
+                    continue
+                code, value = _checksum(f"={value}", code), 1.0
+            elif not shut:
+                continue
+            kept.append(i)
+            codes.append(code)
+            values.append(value or 0.0)
+        places, signs = _places_of(codes)
+        np.add.at(X, (cells.rows[kept], self._block + places), signs * np.array(values))
 
     def _put_numbers(self, X: Matrix, name: str, known: Known | None, numbers: Array) -> None:
         if known is not None and known.number is not None:
@@ -308,17 +352,21 @@ class Encoding:
 
     def _arrivals(self, table: Table) -> list[Arrival]:
         ranks = {name: rank for rank, name in enumerate(self._known)}
-        new = {name: first for name, column in table.columns.items()
-               if name not in ranks and (first := column.first()) is not None}  # fmt: skip
-        for name in sorted(new, key=new.__getitem__):  # stable: the order of the columns decides ties
+        firsts = table.firsts(name for name in table.places if name not in ranks)
+        new = sorted(firsts, key=firsts.__getitem__)  # stable: the order of the columns decides ties
+        found: list[Arrival] = []
+        for name in new:
             if not self._is_shut(name):
                 self._known[name] = Known(name)
-            ranks[name] = len(ranks)
-        return [
-            Arrival(row, ranks[name], kind, text, name)
-            for name, column in table.columns.items()
-            for row, kind, text in self._new_in(name, column)
-        ]
+                ranks[name] = len(ranks)
+            elif not found and not self._others_hashed:  # later ones change nothing
+                found.append(Arrival(firsts[name], len(ranks), NUMBER, None, name))
+                ranks[name] = len(ranks)
+        for name in self._known:
+            if name in table.places:
+                arrived = self._new_in(name, table.columns[name])
+                found += [Arrival(row, ranks[name], kind, text, name) for row, kind, text in arrived]
+        return found
 
     def _new_in(self, name: str, column: Column) -> Iterator[tuple[int, int, str | None]]:
         """What is new in a column: its first row, its kind, and the text if it is one."""
@@ -490,10 +538,14 @@ def _is_slot(value: Any) -> bool:
 
 def _hashed(name: str, texts: Sequence[str | None]) -> tuple[Array, Array]:
     """The places in the block of ``name=text``, or of ``name`` alone, and their signs."""
-    start = zlib.crc32(name.encode("utf-8", "surrogatepass"))
-    codes = [
-        start if text is None else zlib.crc32(b"=" + text.encode("utf-8", "surrogatepass"), start)
-        for text in texts
-    ]
+    start = _checksum(name)
+    return _places_of([start if text is None else _checksum(f"={text}", start) for text in texts])
+
+
+def _checksum(text: str, start: int = 0) -> int:
+    return zlib.crc32(text.encode("utf-8", "surrogatepass"), start)
+
+
+def _places_of(codes: Sequence[int]) -> tuple[Array, Array]:
     mixed = np.array(codes, np.uint32) * np.uint32(0x9E3779B1)  # the low bits of a CRC alone are no hash
     return (mixed >> 27).astype(np.intp), 1.0 - 2.0 * ((mixed >> 26) & 1)

@@ -1,8 +1,10 @@
 """Tables from lists of dicts, from frames of pandas, polars and pyarrow, and from cells of CSV files."""
 
 import sys
+from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,16 @@ import numpy as np
 from budgetron._text import shown
 from budgetron.records.arrow import column_of_arrow
 from budgetron.records.cells import column_of_cells
-from budgetron.records.table import Column, Table
-from budgetron.records.values import NUMBERS, categories, coded, column_of, placed, seconds_of
+from budgetron.records.table import RARE, Cells, Column, Layouts, Table, assembled
+from budgetron.records.values import (
+    NUMBERS,
+    RefusedValueError,
+    categories,
+    coded,
+    column_of,
+    placed,
+    seconds_of,
+)
 
 
 def to_table(X: Any) -> Table:
@@ -90,15 +100,71 @@ def holds_only_numbers(frame: Any) -> bool:
 
 
 def from_dicts(records: Sequence[Any]) -> Table:
-    """The table of a list of dicts."""
+    """The table of a list of dicts. Columns come in the order of their first values, row by row."""
     for i, record in enumerate(records):
         if not isinstance(record, Mapping):
             raise TypeError(f"record {i} must be a dict, got {shown(record)}.")
-    columns, n = dict[str, Column](), len(records)
-    for name, (rows, values) in _by_name(records).items():
-        column = column_of(values, name, rows)
-        columns[name] = column if rows is None else column.spread(_places(rows, n))
-    return _in_order(n, columns, records)
+    layouts: dict[tuple[str, ...], int] = {}
+    of_row = [layouts.setdefault(names, len(layouts)) for names in _names_of_each(records)]
+    orders = Layouts(list(layouts) or [()], np.array(of_row, np.int32))
+    try:
+        return _uniform(records, orders.names[0]) if len(layouts) == 1 else _ragged(records, orders)
+    except RefusedValueError:
+        for row, record in enumerate(records):  # the first bad value, row by row
+            for name, value in record.items():
+                placed(value, str(name), row)
+        raise
+
+
+def _names_of_each(records: Sequence[Any]) -> Iterator[tuple[str, ...]]:
+    """The names in each record, as texts."""
+    texts = set(map(type, chain.from_iterable(records))) <= {str}
+    return map(tuple, records) if texts else (tuple(_names(record)) for record in records)
+
+
+def _uniform(records: Sequence[Any], names: tuple[str, ...]) -> Table:
+    """The table of records that all have these names, in this order."""
+    each = zip(*(record.values() for record in records), strict=True)
+    columns = {name: column_of(values, name) for name, values in zip(names, each, strict=True)}
+    return assembled(len(records), columns, [], None, Layouts([names]))
+
+
+def _ragged(records: Sequence[Any], orders: Layouts) -> Table:
+    """The table of any records. What few of them have becomes cells, in the memory of the values."""
+    n, each = len(records), [orders.names[layout] for layout in orders.numbers(len(records)).tolist()]
+    counts = Counter(chain.from_iterable(each)).items()
+    often: dict[str, tuple[list[int], list[Any]]] = {
+        name: ([], []) for name, count in counts if count * RARE >= n
+    }
+    del counts  # it may hold a million names
+    rare, numbers, rows, values = dict[str, int](), array("q"), array("q"), list[Any]()
+    for row, (names, record) in enumerate(zip(each, records, strict=True)):
+        for name, value in zip(names, record.values(), strict=False):
+            if (own := often.get(name)) is not None:
+                own[0].append(row)
+                own[1].append(value)
+            else:
+                numbers.append(rare.setdefault(name, len(rare)))
+                rows.append(row)
+                values.append(value)
+    columns = {name: _spread(column_of(own, name), at, n) for name, (at, own) in often.items()}
+    return assembled(n, columns, list(rare), _cells(numbers, rows, values), orders)
+
+
+def _spread(column: Column, rows: list[int], n: int) -> Column:
+    places = np.full(n, -1)
+    places[rows] = np.arange(len(rows))
+    return column.spread(places)
+
+
+def _cells(numbers: Sequence[int], rows: Sequence[int], values: list[Any]) -> Cells | None:
+    """The cells that have a value."""
+    column = column_of(values, "")
+    if column.first() is None:
+        return None
+    cells = Cells(np.array(rows, np.intp), np.array(numbers, np.intp), column)
+    there = column.present()
+    return cells if there.all() else cells.at(np.flatnonzero(there))
 
 
 def normal_record(record: Mapping[Any, Any]) -> dict[str, float | tuple[float] | str]:
@@ -174,49 +240,6 @@ def _names(names: Iterable[Any]) -> list[str]:
             raise ValueError(f"There is more than one column {name!r}; rename all but one.")
         seen.add(name)
     return texts
-
-
-def _by_name(records: Sequence[Any]) -> dict[str, tuple[list[int] | None, Sequence[Any]]]:
-    """For each name the rows that have it, or None for all of them, and the values."""
-    if records and all(map(records[0].keys().__eq__, map(_keys, records))):
-        keys = list(records[0])
-        names = _names(keys)
-        return {
-            name: (None, [*map(itemgetter(key), records)]) for name, key in zip(names, keys, strict=True)
-        }
-    found: dict[str, tuple[list[int], list[Any]]] = {}
-    for i, record in enumerate(records):
-        if not all(type(key) is str for key in record):
-            _names(record)
-        for key, value in record.items():
-            rows, values = found.setdefault(key if type(key) is str else str(key), ([], []))
-            rows.append(i)
-            values.append(value)
-    return dict(found)
-
-
-def _keys(record: Mapping[Any, Any]) -> Any:
-    return record.keys()
-
-
-def _places(rows: list[int], n: int) -> Any:
-    places = np.full(n, -1)
-    places[rows] = np.arange(len(rows))
-    return places
-
-
-def _in_order(n: int, columns: dict[str, Column], records: Sequence[Any]) -> Table:
-    """The table with columns in the order of their first values: by row, then by place in the record."""
-    table = Table(n, columns).normal()
-    place: dict[int, dict[str, int]] = {}
-
-    def when(name: str) -> tuple[int, int]:
-        row = table.columns[name].first() or 0
-        if row not in place:
-            place[row] = {str(key): j for j, key in enumerate(records[row])}
-        return row, place[row][name]
-
-    return Table(n, {name: table.columns[name] for name in sorted(table.columns, key=when)})
 
 
 def _pandas_numbers(series: Any) -> bool:

@@ -55,7 +55,10 @@ def column_of(values: Sequence[Any], name: str, rows: Sequence[int] | None = Non
     numbers, dates = np.full(len(values), np.nan), np.zeros(len(values), np.bool_)
     texts: list[str] = [""] * len(values)
     for i, value in enumerate(values):
-        normal = placed(value, name, i if rows is None else rows[i])
+        kind = type(value)
+        normal = (
+            value if kind is str or kind is float else placed(value, name, i if rows is None else rows[i])
+        )
         if isinstance(normal, str):
             texts[i] = normal
         elif isinstance(normal, tuple):

@@ -2,6 +2,7 @@
 
 ==============  ======================================================================
 ``rows``        bodies of requests to rows
+``ipc``         whether an Arrow stream is compressed
 ``learning``    a group of requests learned on a copy of a model
 ``log``         what is on disk: requests, idempotency keys, kept rows (SQLite)
 ``snapshot``    saved models, from which a restart replays the log
@@ -12,6 +13,7 @@
 ``replica``     a model that follows the log of another service
 ``input``       messages of a broker, learned by the writer
 ``routes``      endpoints of /v1; ``oip`` those of /v2; ``openapi`` describes them
+``connections`` limits on connections and headers, before anyone is known
 ``app``         the application and its process
 ==============  ======================================================================
 """

@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -16,11 +17,12 @@ from starlette.requests import Request as StarletteRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from budgetron.serve import oip, openapi, routes
+from budgetron.serve import connections, oip, openapi, routes
 from budgetron.serve.models import DEFAULT
 from budgetron.serve.problems import Problem
 from budgetron.serve.requests import Request, as_json, as_problem
 from budgetron.serve.service import Service
+from budgetron.serve.tokens import refuse_foreign_origin
 
 report = logging.getLogger("budgetron.serve")
 Handler = Callable[..., Awaitable[Response]]
@@ -120,8 +122,10 @@ class _Endpoint:
                 raise Problem(
                     "method", f"expected {self.method}, got {request.method[:20]}.", allow=self.method
                 )
+            if self.method != "GET":
+                refuse_foreign_origin(request.headers)
             if self.role:
-                service.tokens.check(request.headers, self.role)
+                service.tokens.check(request, self.role)
             if not self.of_a_model:
                 return await self.handler(service, request)
             model = service.models.get(self.model or request.path_params["model"])
@@ -148,7 +152,7 @@ def _page(service: Service, name: str, media: str) -> Any:
     async def page(request: StarletteRequest) -> Response:
         if service.tokens.known is None:
             try:
-                service.tokens.check(request.headers, "read")
+                service.tokens.check(request, "read")
             except Problem as problem:
                 return as_problem(problem)
         return Response(content, 200, SAFE, media)
@@ -212,22 +216,36 @@ async def _draw(service: Service) -> None:
                 report.exception("metrics failed", extra={"model": model.name})
 
 
+def configured(service: Service, most: int, **more: Any) -> Any:
+    """How uvicorn serves, with at most so many connections."""
+    import uvicorn
+
+    return uvicorn.Config(
+        application(service),
+        http=connections.protocol(service.limits, most),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_keep_alive=service.limits.idle_seconds,
+        ws="none",
+        **more,
+    )
+
+
 def run(service: Service, listening: socket.socket, tls: dict[str, str], ready: Callable[[], None]) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code."""
     import uvicorn
 
     sys.setswitchinterval(0.0005)  # the writer must not keep the event loop waiting
-    config = uvicorn.Config(
-        application(service),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=30,
-        ws="none",
-        **tls,  # type: ignore[arg-type]
-    )
+    most = connections.allowed(service.limits.connections)
+    if most < service.limits.connections:
+        report.warning(
+            "the limit on open files leaves %d connections, not %d: raise it (ulimit -n, LimitNOFILE=).",
+            most,
+            service.limits.connections,
+        )
+    config = configured(service, most, timeout_graceful_shutdown=30, **tls)
 
     class Server(uvicorn.Server):
         @contextmanager
@@ -245,6 +263,10 @@ def run(service: Service, listening: socket.socket, tls: dict[str, str], ready: 
                 model.events.close()
 
         async def startup(self, sockets: Any = None) -> None:
+            if tls:  # uvicorn does not pass this on; without it a handshake may take a minute
+                loop: Any = asyncio.get_running_loop()
+                seconds = service.limits.header_seconds
+                loop.create_server = partial(loop.create_server, ssl_handshake_timeout=seconds)
             await super().startup(sockets)
             if self.started:
                 ready()

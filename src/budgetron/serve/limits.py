@@ -13,9 +13,17 @@ class Limits:
     json: int = MIB  # one JSON document is parsed at once, and nothing else is answered meanwhile
     rows: int = 50_000
     columns: int = 4096
+    values: int = 5_000_000  # of a table: Arrow writes many equal ones as one
     text: int = 4096  # characters of a name, a text or a label
     classes: int = 1000
+    probabilities: int = 1_000_000  # rows times classes of one answer
     body_seconds: float = 30.0
+    connections: int = 1000
+    header_bytes: int = 16 * 1024
+    header_lines: int = 100
+    header_seconds: float = 10.0
+    send_seconds: float = 30.0  # without a byte of the answer being read
+    idle_seconds: int = 75  # between two requests of a connection
     queue_rows: int = 100_000
     queue_bytes: int = 64 * MIB
     group_rows: int = 5000

@@ -1,5 +1,6 @@
 """Messages of the service: one line each, as text or as JSON."""
 
+import io
 import json
 import logging
 import sys
@@ -41,18 +42,53 @@ class Stderr(logging.StreamHandler):  # type: ignore[type-arg]
     @property
     def stream(self) -> TextIO:
         """The present stderr."""
-        return sys.stderr
+        return sys.stderr.own if isinstance(sys.stderr, Wrapped) else sys.stderr
 
     @stream.setter
     def stream(self, _: TextIO) -> None:
         pass
 
 
+class Wrapped(io.TextIOBase):
+    """A stderr on which every line is a message: also tracebacks, and what libraries print."""
+
+    def __init__(self, own: TextIO, formatter: logging.Formatter) -> None:
+        self.own, self._formatter, self._rest = own, formatter, ""
+
+    def write(self, text: str) -> int:
+        """Write the lines that are whole."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            if line.strip():
+                said = {"levelname": "ERROR", "msg": line.removeprefix("budgetron: ")}
+                self.own.write(self._formatter.format(logging.makeLogRecord(said)) + "\n")
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what has come so far."""
+        self.own.flush()
+
+    def fileno(self) -> int:
+        """That of stderr."""
+        return self.own.fileno()
+
+
+LEVELS = {
+    "budgetron.serve": logging.INFO,
+    "uvicorn": logging.WARNING,
+    "asyncio": logging.WARNING,
+    "py.warnings": logging.WARNING,
+}
+
+
 def configure(as_json: bool) -> None:
-    """Send the messages of the service and of uvicorn to stderr."""
-    handler = Stderr()
-    handler.setFormatter(Lines(as_json))
-    for name, level in (("budgetron.serve", logging.INFO), ("uvicorn", logging.WARNING)):
+    """Send the messages of the service, of uvicorn and asyncio, and warnings, to stderr."""
+    handler, lines = Stderr(), Lines(as_json)
+    handler.setFormatter(lines)
+    logging.captureWarnings(True)
+    for name, level in LEVELS.items():
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)
+    if as_json and not isinstance(sys.stderr, Wrapped):
+        sys.stderr = Wrapped(sys.stderr, lines)

@@ -5,16 +5,18 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Raw, Struct
+from msgspec.json import encode
 from starlette.responses import Response
 
 from budgetron.records.table import Table
 from budgetron.records.values import column_of
-from budgetron.serve.predicting import predict
+from budgetron.serve.predicting import predict, refuse_large
 from budgetron.serve.problems import Problem
 from budgetron.serve.requests import Request, as_json, body_of, document_of, query, refuse_media
-from budgetron.serve.rows import Rows
+from budgetron.serve.rows import JSON, Rows
 from budgetron.serve.service import Service
+from budgetron.serve.writer import Published
 
 NUMBERS = (
     *("FP16", "FP32", "FP64", "BOOL"),
@@ -109,11 +111,18 @@ async def infer(service: Service, model: Any, request: Request) -> Response:
     )
     published = model.fitted()
     rows = _rows(said.inputs, service)
-    found = await asyncio.to_thread(predict, published, rows)
+    refuse_large(published, rows, service.limits)
+    answer = await asyncio.to_thread(_inferred, model.name, published, rows, said)
     service.counters.predictions[model.name] += len(rows)
+    return Response(answer, media_type=JSON)
+
+
+def _inferred(name: str, published: Published, rows: Rows, said: Inference) -> bytes:
+    """The answer to a request."""
+    found = predict(published, rows)
     outputs = [_output("predict", found["predictions"], [len(rows)])]
     if "probabilities" in found:
-        flat = [share for shares in found["probabilities"] for share in shares]
+        flat = Raw(bytes(found["probabilities"]).replace(b"],[", b",")[1:-1])  # one list of numbers
         outputs.append(
             {
                 "name": "predict_proba",
@@ -128,8 +137,8 @@ async def infer(service: Service, model: Any, request: Request) -> Response:
         if unknown := wanted - {output["name"] for output in outputs}:
             raise Problem("malformed", f"there is no output {min(unknown)[:100]!r}.")
         outputs = [output for output in outputs if output["name"] in wanted]
-    answer: dict[str, Any] = {"model_name": model.name, "model_version": str(published.version)}
-    return as_json(answer | ({} if said.id is None else {"id": said.id}) | {"outputs": outputs})
+    answer: dict[str, Any] = {"model_name": name, "model_version": str(published.version)}
+    return encode(answer | ({} if said.id is None else {"id": said.id}) | {"outputs": outputs})
 
 
 def _rows(inputs: list[Tensor], service: Service) -> Rows:

@@ -21,6 +21,8 @@ TITLES = {
     "log-removed": (410, "The log no longer has these rows"),
     "too-large": (413, "The request is beyond a limit"),
     "media-type": (415, "The content type is not supported"),
+    "foreign-origin": (403, "The request comes from another site"),
+    "headers-too-large": (431, "The headers are too long"),
     "host": (421, "The host name is not served"),
     "bad-row": (422, "A row is refused"),
     "key-reused": (422, "The key was used for another request"),

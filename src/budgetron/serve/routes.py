@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from budgetron.serve.log import Kept
 from budgetron.serve.metrics import MEDIA as PROMETHEUS
 from budgetron.serve.metrics import text
-from budgetron.serve.predicting import predict
+from budgetron.serve.predicting import are_few, predict, refuse_large
 from budgetron.serve.problems import Problem
 from budgetron.serve.requests import (
     Request,
@@ -31,10 +31,8 @@ from budgetron.serve.rows import JSON, LARGEST_WHOLE, Rows
 from budgetron.serve.rows import Label as LabelValue
 from budgetron.serve.service import Service
 from budgetron.serve.settings import Settings, named
-from budgetron.serve.writer import OWN, Job, Keep, Label, Learn, Snapshot
+from budgetron.serve.writer import OWN, Job, Keep, Label, Learn, Published, Snapshot
 
-FEW = 256
-"""Rows that are predicted at once; more are predicted in another thread."""
 LONGEST_WAIT = 30
 STREAM = "application/octet-stream"
 
@@ -59,20 +57,21 @@ async def predict_rows(service: Service, model: Any, request: Request) -> Respon
     asked = query(request, "keep")
     keep = choice(asked.get("keep", "0"), "keep", "0", "1") == "1"
     if keep:
-        service.tokens.check(request.headers, "learn")
+        service.tokens.check(request, "learn")
     body = await body_of(request, service.limits, service.patience)
     began = time.perf_counter()
     rows = await rows_of(media_of(request), body, service.limits, labelled=False)
     published = model.fitted()
-    if len(rows) <= FEW:
-        found = predict(published, rows)
+    refuse_large(published, rows, service.limits)
+    if are_few(published, rows):
+        found, kept, answer = _predicted(published, rows, keep)
     else:
-        found = await asyncio.to_thread(predict, published, rows)
+        found, kept, answer = await asyncio.to_thread(_predicted, published, rows, keep)
     service.counters.predictions[model.name] += len(rows)
     service.counters.predict_seconds.add(time.perf_counter() - began)
     if not keep:
-        return as_json(found)
-    job = Keep(None, body, kept=_kept(rows, found["predictions"]), answer=found)
+        return Response(answer, media_type=JSON)
+    job = Keep(None, body, kept=kept, answer=found)
     return Response(await _answer(model, job), media_type=JSON)
 
 
@@ -202,6 +201,13 @@ async def _answer(model: Any, job: Job) -> bytes:
     job.future = asyncio.get_running_loop().create_future()
     model.submit(job)
     return await job.future
+
+
+def _predicted(published: Published, rows: Rows, keep: bool) -> tuple[dict[str, Any], list[Kept], bytes]:
+    """The predictions; what is to be kept, or else the answer."""
+    found = predict(published, rows)
+    kept = _kept(rows, found["predictions"]) if keep else []
+    return found, kept, b"" if keep else msgspec.json.encode(found)
 
 
 def _kept(rows: Rows, predictions: list[Any]) -> list[Kept]:

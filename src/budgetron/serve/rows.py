@@ -14,6 +14,7 @@ from budgetron._text import shown
 from budgetron.records.reading import from_arrow
 from budgetron.records.table import Table
 from budgetron.records.values import RefusedValueError, column_of
+from budgetron.serve.ipc import is_compressed
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import Problem
 
@@ -184,6 +185,8 @@ def _of_arrow(body: bytes, label: str, limits: Limits, labelled: bool) -> Rows:
     except ImportError:
         raise Problem("media-type", "Arrow needs pyarrow on the server: pip install pyarrow.") from None
     try:
+        if is_compressed(body):
+            raise Problem("media-type", "the buffers of an Arrow stream must not be compressed.")
         with pa.ipc.open_stream(body) as reader:
             batches, count = [], 0
             for batch in reader:
@@ -195,6 +198,7 @@ def _of_arrow(body: bytes, label: str, limits: Limits, labelled: bool) -> Rows:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise Problem("malformed", f"the body is no Arrow stream: {_sentence(error)}") from None
     _refuse_wide(table.num_columns, 0, limits)
+    _refuse_products(table, limits)
     if table.schema.names.count(label) > 1:
         raise Problem("malformed", f"there is more than one column {label!r}.")
     y = None
@@ -209,6 +213,29 @@ def _of_arrow(body: bytes, label: str, limits: Limits, labelled: bool) -> Rows:
         raise _bad(error.row, f"has a bad value in column {error.column!r}: {error.reason}") from None
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise Problem("malformed", f"a column cannot be read: {_sentence(error)}") from None
+
+
+def _refuse_products(table: Any, limits: Limits) -> None:
+    """Refuse what is far larger than its body: runs of equal values, and texts that share their bytes."""
+    values = sum(table.num_rows for column in table.columns if column.null_count < table.num_rows)
+    if values > limits.values:
+        raise Problem(
+            "too-large", f"a request may have {limits.values} values, got {values}: send several."
+        )
+    for column in table.columns:
+        if "view" in str(column.type) and _bytes_of_views(column) > limits.body:
+            raise Problem("too-large", f"the texts of a column may have {limits.body} bytes.")
+
+
+def _bytes_of_views(column: Any) -> int:
+    """The bytes of texts or binary values, of which several may be the same bytes of the body."""
+    found = 0
+    for chunk in column.chunks:
+        views = chunk.buffers()[1]
+        if views is not None:
+            lengths = np.frombuffer(views, np.int32).reshape(-1, 4)[:, 0]
+            found += int(lengths[chunk.offset : chunk.offset + len(chunk)].sum(dtype=np.int64))
+    return found
 
 
 def _matrix(rows: Sequence[Any], limits: Limits) -> npt.NDArray[np.float64]:

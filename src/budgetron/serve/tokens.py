@@ -6,13 +6,14 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from budgetron.errors import DataError
 from budgetron.serve.problems import Problem
 
 ROLES = ("read", "learn", "admin")
 """Each role includes those before it."""
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 SHORTEST = 16
 
 
@@ -47,12 +48,12 @@ class Tokens:
             raise DataError(f"{path}: has no tokens, expected lines of ROLE TOKEN.")
         return cls(known)
 
-    def check(self, headers: Mapping[str, str], role: str) -> None:
+    def check(self, request: Any, role: str) -> None:
         """Raise a `Problem` unless the request may do what needs the role."""
         if self.known is None:
-            _refuse_foreign_host(headers.get("host", ""))
+            _refuse_foreign_host(request.headers.get("host", ""), request.scope.get("server"))
             return
-        scheme, _, token = headers.get("authorization", "").partition(" ")
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise Problem("token-needed", "send a token: Authorization: Bearer TOKEN.")
         own = self.role(token.strip())
@@ -74,10 +75,18 @@ def _digest(token: bytes) -> bytes:
     return hashlib.sha256(token).digest()
 
 
-def _refuse_foreign_host(host: str) -> None:
+def refuse_foreign_origin(headers: Mapping[str, str]) -> None:
+    """Refuse what a browser sends for a page of another site. Other clients have no Origin."""
+    origin, host = headers.get("origin"), headers.get("host", "")
+    if origin is not None and origin.partition("://")[2].lower() != host.lower():
+        raise Problem("foreign-origin", f"a page of {origin[:100]!r} may not send this to {host[:100]!r}.")
+
+
+def _refuse_foreign_host(host: str, server: tuple[str, int | None] | None) -> None:
     """Without tokens, a page in a browser must not reach the service under a name of its own."""
-    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-    if name.lower() not in LOOPBACK:
+    ports = ("",) if server is None else ("", f":{server[1]}")
+    if host.lower() not in [name + port for name in LOOPBACK for port in ports]:
         raise Problem(
-            "host", "without tokens only localhost is served: start the service with --tokens FILE."
+            "host",
+            f"without tokens only localhost{ports[-1]} is served: start the service with --tokens FILE.",
         )

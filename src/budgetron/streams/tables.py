@@ -159,7 +159,7 @@ class Reading:
         y, weights = column(read.target, self._labels), column(read.weight, self._weights)
         times, ids = column(read.time, self._times), column(read.id, self._ids)
         if read.time is not None:
-            X = Table(len(X), {**X.columns, **places_in_time(read.time, times)})
+            X = X.with_columns(places_in_time(read.time, times))
             times = times.numbers if times.numbers is not None else np.full(len(X), np.nan)
         good = np.ones(len(X), bool)
         good[list(reasons)] = False

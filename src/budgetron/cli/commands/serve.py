@@ -76,9 +76,12 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> int:
     args = parser().parse_args(argv)
+    from budgetron.serve import logs
+
+    logs.configure(args.json_logs)
     _check(args)
     try:
-        from budgetron.serve import app, logs
+        from budgetron.serve import app
     except ImportError as error:
         raise ImportError(
             f"serve needs more packages ({error.name}): pip install 'budgetron[serve]'."
@@ -86,7 +89,6 @@ def main(argv: list[str]) -> int:
     from budgetron.serve.service import Service
     from budgetron.serve.tokens import Tokens
 
-    logs.configure(args.json_logs)
     limits = _limits(args)
     tokens = Tokens() if args.tokens is None else Tokens.read(Path(args.tokens))
     models = _followed(args, limits) if args.follow else _opened(args, limits)
@@ -103,7 +105,8 @@ def main(argv: list[str]) -> int:
 
     def ready() -> None:
         what = f"following {args.follow}" if args.follow else f"serving {args.folder}"
-        say(f"{what} at {scheme}://{host}:{port}")
+        where = f"{what} at {scheme}://{host}:{port}"
+        app.report.info(where) if args.json_logs else say(where)
         sys.stderr.flush()
 
     return app.run(Service(models, tokens, limits, inputs=inputs), listening, tls, ready)
