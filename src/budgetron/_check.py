@@ -136,7 +136,8 @@ def label_column(name: str, labels: Any) -> Any:
     """Labels as they were given, also those that NumPy would change.
 
     A list of numbers of several kinds becomes an array of objects: NumPy would make [True, 1] two integers.
-    A text that ends with a NUL is refused: NumPy would drop the NUL, and merge the label with another.
+    Scalars of NumPy in a list count as Python's numbers, so that their widths do not matter. A text that
+    ends with a NUL is refused: NumPy would drop the NUL, and merge the label with another.
     """
     if getattr(getattr(labels, "dtype", None), "kind", "O") != "O":
         return labels
@@ -147,13 +148,13 @@ def label_column(name: str, labels: Any) -> Any:
     if str in kinds:
         for row, label in enumerate(labels):
             if isinstance(label, str) and label.endswith("\0"):
-                raise RefusedRow(f"{name} has a label that ends with a null character in row {row}.", row)
-    if len(kinds) < 2 or not isinstance(labels, list | tuple):
+                raise RefusedRow(f"{name} has a label that ends with a NUL character in row {row}: NumPy would drop it.", row)
+    if not isinstance(labels, list | tuple) or kinds in ({int}, {float}, {bool}):
         return labels
     if not all(issubclass(kind, (bool, int, float, np.number, np.bool_)) for kind in kinds):
         return labels
     column = np.empty(len(labels), dtype=object)
-    column[:] = labels
+    column[:] = [label.item() if isinstance(label, np.generic) else label for label in labels]
     return column
 
 

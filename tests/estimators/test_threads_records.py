@@ -87,7 +87,7 @@ def forked(model, _):
 
 def learned(model):
     """The number of rows that the model has learned."""
-    return int(model._model.state()["learner.expert.0.t"][0])
+    return int(model.fitted_.model.state()["learner.expert.0.t"][0])
 
 
 def fresh(balanced, n):
@@ -129,8 +129,8 @@ def troubles(balanced, n, found, folder):
 
 
 def trouble(model, control, balanced, n, rows, end, folder):
-    if len(model.encoding_.columns) != model._model.n_features:
-        return [f"{len(model.encoding_.columns)} columns of {model._model.n_features} after {rows} rows"]
+    if len(model.encoding_.columns) != model.fitted_.model.n_features:
+        return [f"{len(model.encoding_.columns)} columns of {model.fitted_.model.n_features} after {rows} rows"]
     if balanced and file_bytes(model) != file_bytes(control):
         return [f"not the model of {rows} rows"]
     learn(model, n, rows, end)

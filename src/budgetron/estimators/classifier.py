@@ -303,14 +303,17 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     def _batch(
         self, X: Any, y: Any, sample_weight: Any, *, first: bool, classes: Any = "of y", **_: Any
     ) -> Batch:
+        y = _without_unlearned(y, sample_weight)
         _check.one_kind("y", y)
         X, y, weights, encoded = self._checked(X, _check.label_column("y", y), sample_weight, first)
         learned = learned_rows(weights)
         start = 0 if learned is None or not len(learned) else int(learned[0])
+        if first and learned is not None and not len(learned) and _are_of_y(classes):
+            classes = None
         known = self._known_before(y, start, classes) if first else self._unchanged_classes(classes)
         y = checked_labels(known.alike(y, start))
-        labels, codes, rows = known.extended(y if learned is None or known.fixed else y[learned])
-        if learned is not None and not known.fixed:
+        labels, codes, rows = known.extended(y if learned is None else y[learned])
+        if learned is not None:
             codes, rows = _at(learned, codes, len(y)), learned[rows].tolist()
         columns = [] if encoded is None else list(encoded.growth)
         now = Growth(0, X.shape[1] if first or encoded is None else self.n_features_in_, len(known))
@@ -354,14 +357,14 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         none = KnownLabels(np.empty(0), fixed=False)
         if classes is None:
             return none
-        if isinstance(classes, str) and classes == "of y":
+        if _are_of_y(classes):
             return KnownLabels(unique(checked_labels(none.alike(y, start))), fixed=False)
         return given_classes(classes)
 
     def _unchanged_classes(self, classes: Any) -> KnownLabels:
         """Later calls may repeat the classes of the first, but not change them."""
         known: KnownLabels = self._labels
-        if classes is not None and not (isinstance(classes, str) and classes == "of y"):
+        if classes is not None and not _are_of_y(classes):
             given = given_classes(classes).classes
             if not np.array_equal(given, known.classes):
                 raise ValueError(
@@ -394,6 +397,25 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             return None
         same_kind = y.dtype.kind == labels.labels.dtype.kind in "iufbU"
         return labels.core_numbers.get(y.item()) if same_kind else None
+
+
+def _are_of_y(classes: Any) -> bool:
+    """Whether the classes are those that y has."""
+    return isinstance(classes, str) and classes == "of y"
+
+
+def _without_unlearned(y: Any, weights: Any) -> Any:
+    """A list of labels in which those of rows of weight 0, which may be of any kind, are another label."""
+    if weights is None or not (isinstance(y, list | tuple) or getattr(y, "dtype", None) == object):
+        return y
+    try:
+        learned = np.asarray(weights, dtype=np.float64) != 0
+    except (TypeError, ValueError, OverflowError):  # refused later
+        return y
+    if learned.shape != (len(y),) or learned.all():
+        return y
+    some = y[int(np.argmax(learned))] if learned.any() else 0
+    return [label if is_learned else some for label, is_learned in zip(y, learned, strict=True)]
 
 
 def _at(rows: Codes, codes: Codes, n: int) -> Codes:
