@@ -29,7 +29,9 @@ def cost(case):
 
 
 def _peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << (20 if sys.platform == "darwin" else 10))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
+        1 << (20 if sys.platform == "darwin" else 10)
+    )
 
 
 def classes_come(step):
@@ -57,7 +59,7 @@ CASES = {
 @pytest.mark.timing
 @pytest.mark.parametrize("case", CASES)
 def test_growing_takes_seconds_and_little_memory(case):
-    """At most 5 s, and 8 times the 12 MiB of the model with 1,000 classes: no copy for each class is kept."""
+    """At most 5 s, and 8 times the 12 MiB of a model of 1,000 classes: no copy for each class is kept."""
     words = [sys.executable, "-c", COSTS, case]
     ended = forked.run(words, capture_output=True, text=True, timeout=300)
     assert ended.returncode == 0, ended.stderr

@@ -126,7 +126,9 @@ def long_text(draw):
 
 
 def date(draw):
-    moment = dt.datetime(2024, 1, 1) + dt.timedelta(hours=draw.randrange(5000), microseconds=draw.choice([0, 7]))
+    moment = dt.datetime(2024, 1, 1) + dt.timedelta(
+        hours=draw.randrange(5000), microseconds=draw.choice([0, 7])
+    )
     zone = dt.timezone(dt.timedelta(hours=2))
     kinds = [moment, moment.date(), moment.replace(tzinfo=zone), np.datetime64(moment)]
     return draw.choice(kinds)
@@ -215,7 +217,9 @@ def drawn_labels(draw, rows, regression):
     known = LABELS[draw.choice([*["texts"] * 5, *["kinds of numbers"] * 3, *LABELS])]
     pool = draw.sample(known, draw.randrange(2, len(known) + 1))
     firsts = [0] + [0 if draw.random() < 0.5 else draw.randrange(rows) for _ in pool[1:]]
-    return [draw.choice([y for y, first in zip(pool, firsts, strict=True) if first <= i]) for i in range(rows)]
+    return [
+        draw.choice([y for y, first in zip(pool, firsts, strict=True) if first <= i]) for i in range(rows)
+    ]
 
 
 def drawn_weights(draw, rows):
@@ -321,7 +325,11 @@ def exact(value):
     if isinstance(value, dict):
         return [(exact(key), exact(each)) for key, each in value.items()]
     if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, exact(value.tolist()) if value.dtype == object else value.tobytes()
+        return (
+            value.dtype.str,
+            value.shape,
+            exact(value.tolist()) if value.dtype == object else value.tobytes(),
+        )
     if isinstance(value, list):
         return [exact(each) for each in value]
     if isinstance(value, float | np.floating):
@@ -336,8 +344,14 @@ def file_bytes(model):
 def frame_of(stream, records, typed):
     import pandas as pd
 
-    frame = pd.DataFrame(records, columns=pd.Index(stream.order, dtype=object), dtype=None if typed else object)
-    return frame if len(frame) == len(records) else pd.DataFrame(index=range(len(records)), columns=stream.order)
+    frame = pd.DataFrame(
+        records, columns=pd.Index(stream.order, dtype=object), dtype=None if typed else object
+    )
+    return (
+        frame
+        if len(frame) == len(records)
+        else pd.DataFrame(index=range(len(records)), columns=stream.order)
+    )
 
 
 class Learning:
@@ -432,7 +446,9 @@ def asked(model, probes):
 
 
 def _has(model, name):
-    return hasattr(model, name) and not (name == "predict_proba_one" and not hasattr(model, "predict_proba"))
+    return hasattr(model, name) and not (
+        name == "predict_proba_one" and not hasattr(model, "predict_proba")
+    )
 
 
 def outcome(stream, cut):
@@ -480,4 +496,4 @@ def predicted_otherwise(outcomes, one):
 def merged(stream, found):
     """Whether two labels that differ have become one class."""
     learned = [stream.rows[i] for step in stream.cuts[0] for i in step.rows if i not in found.refused]
-    return len({row.y for row in learned if row.weight > 0}) != found.classes[1][0]
+    return len({row.y for row in learned if row.weight > 0}) > found.classes[1][0]
