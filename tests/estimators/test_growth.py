@@ -1,7 +1,6 @@
 """What it costs that classes and columns come one by one."""
 
 import json
-import resource
 import sys
 import time
 
@@ -9,6 +8,8 @@ import pytest
 
 from budgetron import OnlineClassifier, OnlineRegressor
 from tests.helpers import forked
+
+resource = pytest.importorskip("resource")
 
 CLASSES = 1000
 MOST = 224  # columns before others are hashed
