@@ -14,7 +14,7 @@ ifneq ($(wildcard ../shared/data),)
 export BUDGETRON_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test slow browser search fuzz lint format bench growth adversarial report which pictures sanitize sanitize-threads coverage stub surroundings docs clean
+.PHONY: demo test slow browser search fuzz any-cut lint format bench growth adversarial report which pictures sanitize sanitize-threads coverage stub surroundings docs clean
 
 demo: $(VENV)/.installed  ## the default and other learners over handwritten digits, with pictures
 	@$(BIN)/python -m budgetron.demo
@@ -32,6 +32,11 @@ fuzz: $(VENV)/.developed  ## the svmlight reader on broken text, forged model fi
 	$(BIN)/python -m fuzz.svmlight --minutes 10
 	$(BIN)/python -m fuzz.model_file --minutes 10
 	$(BIN)/python -m fuzz.extremes --minutes 10
+
+any-cut: $(VENV)/.developed  ## random streams, cut in random ways: estimators, run --resume, service with kills, replica
+	$(BIN)/python -m fuzz.any_cut --streams 10000
+	$(BIN)/python -m fuzz.any_cut_run --streams 1000
+	$(BIN)/python -m fuzz.any_cut_serve --streams 200
 
 browser: $(VENV)/.developed  ## Chromium without root rights (Debian or Ubuntu), then the tests of the live page in it
 	$(BIN)/pip install --quiet 'selenium>=4.20'

@@ -1,4 +1,4 @@
-"""Fuzz ``budgetron run``: a run that stops and resumes at any row ends with the file of one that never stops.
+"""Fuzz ``budgetron run``: a run that stops and resumes at any row ends with the file of one that does not.
 
 Tables are drawn with blanks, rows without any value, texts, dates, truth values, weights of 0, columns and
 classes that come late, and cells that cannot be learned. The bytes of model and predictions are compared.

@@ -1,7 +1,6 @@
 """What it costs that classes and columns come one by one."""
 
 import json
-import resource
 import sys
 import time
 
@@ -9,6 +8,8 @@ import pytest
 
 from budgetron import OnlineClassifier, OnlineRegressor
 from tests.helpers import forked
+
+resource = pytest.importorskip("resource")
 
 CLASSES = 1000
 MOST = 224  # columns before others are hashed
@@ -59,7 +60,7 @@ CASES = {
 @pytest.mark.timing
 @pytest.mark.parametrize("case", CASES)
 def test_growing_takes_seconds_and_little_memory(case):
-    """At most 5 s, and 8 times the 12 MiB of the model with 1,000 classes: no copy for each class is kept."""
+    """At most 5 s, and 8 times the 12 MiB of a model of 1,000 classes: no copy for each class is kept."""
     words = [sys.executable, "-c", COSTS, case]
     ended = forked.run(words, capture_output=True, text=True, timeout=300)
     assert ended.returncode == 0, ended.stderr

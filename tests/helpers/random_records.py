@@ -501,4 +501,4 @@ def predicted_otherwise(outcomes, one):
 def merged(stream, found):
     """Whether two labels that differ have become one class."""
     learned = [stream.rows[i] for step in stream.cuts[0] for i in step.rows if i not in found.refused]
-    return len({row.y for row in learned if row.weight > 0}) != found.classes[1][0]
+    return len({row.y for row in learned if row.weight > 0}) > found.classes[1][0]

@@ -1,0 +1,42 @@
+"""Random streams through the service, killed and followed, and the shortest streams that have failed.
+
+The campaign has 200 each: ``python -m fuzz.any_cut_serve``.
+"""
+
+import pytest
+
+from fuzz.any_cut_serve import OFTEN, WAYS, Case, compared, file_of, post
+from tests.helpers.served import served
+
+FLAGS = ["--algorithm", "auto", "--size", "3", *OFTEN, "1"]
+FOUND = {
+    "an empty record first": [
+        {"x": {}, "y": "a"},
+        {"x": {"t": "g"}, "y": "b"},
+        {"x": {"t": "h"}, "y": "a"},
+    ],
+    "a null first": [{"x": {"t": None}, "y": "a"}, {"x": {"t": "g"}, "y": "b"}],
+    "1 and 1.0": [{"x": {"a": 1.0}, "y": 1}, {"x": {"a": 2.0}, "y": 1.0}, {"x": {"a": 3.0}, "y": 0}],
+    "true and 1": [{"x": {"a": 1.0}, "y": True}, {"x": {"a": 2.0}, "y": 1}, {"x": {"a": 3.0}, "y": False}],
+}
+
+
+@pytest.mark.parametrize("number", [7, 9])
+@pytest.mark.parametrize("way", WAYS)
+def test_random_streams(way, number, tmp_path):
+    assert WAYS[way](number, tmp_path) == []
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_row_by_row_with_a_restart_after_the_first(name, tmp_path):
+    case, (first, *later) = Case(0), FOUND[name]
+    with served(tmp_path / "d", *FLAGS) as server:
+        case.take([first], post(server, [first], "first"))
+        assert server.stop() == 0  # which saves a snapshot
+    with served(tmp_path / "d", *OFTEN, "1") as server:
+        for i, row in enumerate(later):
+            case.take([row], post(server, [row], str(i)))
+        got = file_of(server)
+        assert server.stop() == 0
+    assert not case.refused
+    assert compared(case, tmp_path / "d/default", got) == []
