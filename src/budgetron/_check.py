@@ -148,7 +148,9 @@ def label_column(name: str, labels: Any) -> Any:
     if str in kinds:
         for row, label in enumerate(labels):
             if isinstance(label, str) and label.endswith("\0"):
-                raise RefusedRow(f"{name} has a label that ends with a NUL character in row {row}: NumPy would drop it.", row)
+                raise RefusedRow(
+                    f"{name} must hold no label that ends with a NUL, got one in row {row}.", row
+                )
     if not isinstance(labels, list | tuple) or kinds in ({int}, {float}, {bool}):
         return labels
     if not all(issubclass(kind, (bool, int, float, np.number, np.bool_)) for kind in kinds):

@@ -130,7 +130,9 @@ def troubles(balanced, n, found, folder):
 
 def trouble(model, control, balanced, n, rows, end, folder):
     if len(model.encoding_.columns) != model.fitted_.model.n_features:
-        return [f"{len(model.encoding_.columns)} columns of {model.fitted_.model.n_features} after {rows} rows"]
+        return [
+            f"{len(model.encoding_.columns)} columns of {model.fitted_.model.n_features} after {rows} rows"
+        ]
     if balanced and file_bytes(model) != file_bytes(control):
         return [f"not the model of {rows} rows"]
     learn(model, n, rows, end)

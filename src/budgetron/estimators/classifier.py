@@ -405,8 +405,12 @@ def _are_of_y(classes: Any) -> bool:
 
 
 def _without_unlearned(y: Any, weights: Any) -> Any:
-    """A list of labels in which those of rows of weight 0, which may be of any kind, are another label."""
-    if weights is None or not (isinstance(y, list | tuple) or getattr(y, "dtype", None) == object):
+    """The labels with another one in rows of weight 0, where a list may have anything."""
+    if (
+        weights is None
+        or getattr(getattr(y, "dtype", None), "kind", "O") != "O"
+        or not hasattr(y, "__len__")
+    ):
         return y
     try:
         learned = np.asarray(weights, dtype=np.float64) != 0
@@ -414,8 +418,9 @@ def _without_unlearned(y: Any, weights: Any) -> Any:
         return y
     if learned.shape != (len(y),) or learned.all():
         return y
-    some = y[int(np.argmax(learned))] if learned.any() else 0
-    return [label if is_learned else some for label, is_learned in zip(y, learned, strict=True)]
+    labels = list(y)
+    some = labels[int(np.argmax(learned))] if learned.any() else 0
+    return [label if is_learned else some for label, is_learned in zip(labels, learned, strict=True)]
 
 
 def _at(rows: Codes, codes: Codes, n: int) -> Codes:
