@@ -117,12 +117,9 @@ def threads(owner: object, n_jobs: int) -> int:
 
 def one_kind(name: str, labels: Any) -> None:
     """Labels that are all texts or all numbers. NumPy would turn ``["a", 1]`` into two texts."""
-    if getattr(getattr(labels, "dtype", None), "kind", "O") != "O":
+    if not may_be_of_many_kinds(labels):
         return
-    try:
-        kinds = set(map(type, labels))
-    except TypeError:  # not a sequence; later checks refuse it
-        return
+    kinds = set(map(type, labels))
     texts = {kind for kind in kinds if issubclass(kind, str)}
     if type(None) in kinds or (texts and texts != kinds):
         for row, label in enumerate(labels):
@@ -132,6 +129,12 @@ def one_kind(name: str, labels: Any) -> None:
         raise ValueError(f"{name} must hold labels that are all texts or all numbers, got {got}.")
 
 
+def may_be_of_many_kinds(labels: Any) -> bool:
+    """Whether labels are a sequence of Python objects. What is no sequence, later checks refuse."""
+    is_sequence = hasattr(labels, "__len__") and hasattr(labels, "__iter__")
+    return is_sequence and getattr(getattr(labels, "dtype", None), "kind", "O") == "O"
+
+
 def label_column(name: str, labels: Any) -> Any:
     """Labels as they were given, also those that NumPy would change.
 
@@ -139,12 +142,9 @@ def label_column(name: str, labels: Any) -> Any:
     Scalars of NumPy in a list count as Python's numbers, so that their widths do not matter. A text that
     ends with a NUL is refused: NumPy would drop the NUL, and merge the label with another.
     """
-    if getattr(getattr(labels, "dtype", None), "kind", "O") != "O":
+    if not may_be_of_many_kinds(labels):
         return labels
-    try:
-        kinds = set(map(type, labels))
-    except TypeError:  # not a sequence; later checks refuse it
-        return labels
+    kinds = set(map(type, labels))
     if str in kinds:
         for row, label in enumerate(labels):
             if isinstance(label, str) and label.endswith("\0"):

@@ -268,6 +268,8 @@ class Online(BaseEstimator):  # type: ignore[misc]
     def _whole_batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
         """Check the rows of a ``fit`` and build the model for all their columns and labels."""
         batch = self._batch(X, y, sample_weight, first=True)
+        if batch.weights is not None and not batch.weights.any():
+            raise ValueError("All sample weights are zero: at least one must be above 0.")
         if batch.encoded is not None:
             self._refuse_encoded(batch.X, batch.encoded.encoding, True)
         self.fitted_ = self._built(batch.X, batch.labels, batch.weights, batch.encoding)
@@ -531,8 +533,6 @@ class Online(BaseEstimator):  # type: ignore[misc]
     def _run_epochs(self, batch: Batch) -> None:
         """Learn the rows ``epochs`` times, each time in a new random order if ``shuffle``."""
         X, y, weights = batch.X, batch.y, batch.weights
-        if weights is not None and not np.any(weights):
-            raise ValueError("All sample weights are zero: at least one must be above 0.")
         random = check_random_state(self.random_state)
         for _ in range(_check.count(self, "epochs", self.epochs)):
             if self.shuffle:

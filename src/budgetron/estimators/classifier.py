@@ -303,13 +303,11 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     def _batch(
         self, X: Any, y: Any, sample_weight: Any, *, first: bool, classes: Any = "of y", **_: Any
     ) -> Batch:
-        y = _without_unlearned(y, sample_weight)
+        y = y if _are_of_y(classes) else _without_unlearned(y, sample_weight)
         _check.one_kind("y", y)
         X, y, weights, encoded = self._checked(X, _check.label_column("y", y), sample_weight, first)
         learned = learned_rows(weights)
         start = 0 if learned is None or not len(learned) else int(learned[0])
-        if first and learned is not None and not len(learned) and _are_of_y(classes):
-            classes = None
         known = self._known_before(y, start, classes) if first else self._unchanged_classes(classes)
         y = checked_labels(known.alike(y, start))
         labels, codes, rows = known.extended(y if learned is None else y[learned])
@@ -406,11 +404,7 @@ def _are_of_y(classes: Any) -> bool:
 
 def _without_unlearned(y: Any, weights: Any) -> Any:
     """The labels with another one in rows of weight 0, where a list may have anything."""
-    if (
-        weights is None
-        or getattr(getattr(y, "dtype", None), "kind", "O") != "O"
-        or not hasattr(y, "__len__")
-    ):
+    if weights is None or not _check.may_be_of_many_kinds(y):
         return y
     try:
         learned = np.asarray(weights, dtype=np.float64) != 0
