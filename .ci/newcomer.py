@@ -1,4 +1,4 @@
-"""Do what the README and the tutorials say, word by word, in a copy of this checkout.
+"""Do what the README and the tutorials say, word by word, in a copy of the files that git tracks.
 
     python3 .ci/newcomer.py
 
@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -20,6 +19,8 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+
+import checkout
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ["README.md", "docs/tutorial.md", "docs/service_tutorial.md"]
@@ -37,20 +38,6 @@ def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
-
-
-def copy_of_checkout(folder):
-    """What a clone would have, with changes that are not committed."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    for name in filter(None, listed.stdout.decode().split("\0")):
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
 
 
 class Shell:
@@ -168,7 +155,7 @@ def main():
     began, tried = time.monotonic(), set()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "budgetron"
-        copy_of_checkout(folder)
+        checkout.copy_tracked(ROOT, folder)
         shell = Shell(folder)
         try:
             for page in PAGES:

@@ -162,7 +162,7 @@ def test_records_with_hashed_values_predict(tmp_path):
     assert abs(scores - model.decision_function(records)).max() <= 1e-12
 
 
-@pytest.mark.parametrize("language", [[], ["-trigraphs"], ["-std=gnu99"]], ids=["c99", "trigraphs", "gnu99"])
+@pytest.mark.parametrize("language", [[], ["-trigraphs"], ["-std=gnu99"]], ids=["c99", "tri", "gnu99"])
 def test_names_and_labels_with_the_signs_of_c(language, tmp_path):
     """Trigraphs, comments, quotes and line ends in names and labels are only text."""
     names = ["a??/", "???/", "*??/", "/**/", "*//*", "b\\", '"', "??=?", "new\nline"]
