@@ -14,7 +14,7 @@ ifneq ($(wildcard ../shared/data),)
 export BUDGETRON_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test slow browser search fuzz any-cut lint format bench growth adversarial report which pictures sanitize sanitize-threads coverage stub surroundings docs clean
+.PHONY: demo test newcomer slow browser search fuzz any-cut lint format bench growth adversarial report which pictures sanitize sanitize-threads coverage stub surroundings docs clean
 
 demo: $(VENV)/.installed  ## the default and other learners over handwritten digits, with pictures
 	@$(BIN)/python -m budgetron.demo
@@ -24,6 +24,9 @@ test: $(VENV)/.developed  ## all tests, and every example in the docs
 
 slow: $(VENV)/.developed  ## what takes minutes: runs that are killed a hundred times, whole products of parameters
 	$(BIN)/python -m pytest -n auto --dist worksteal -m slow tests reproduction/tests
+
+newcomer: $(VENV)/.developed  ## README and tutorials word by word, after `make demo` with the wheel that is built already
+	BUDGETRON_WHEEL="$$(ls $(CURDIR)/build/install/*.whl)" $(PYTHON) .ci/newcomer.py
 
 search: $(VENV)/.developed  ## the tests again, on examples that hypothesis draws anew
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto --dist worksteal tests
@@ -143,8 +146,9 @@ define INSTALL
 @$(PYTHON) .ci/install.py --venv $(VENV)
 endef
 
+# With what the demonstration, the README and the tutorials show next: tables, pictures, the service and its client.
 $(VENV)/.installed: $(SOURCES)
-	$(INSTALL)
+	$(INSTALL) --extras arrow,client,plot,serve --uncompiled
 	@touch $@
 
 $(VENV)/.developed: $(SOURCES) $(REPRODUCTION)

@@ -1,4 +1,8 @@
-"""What tests and the examples in the pages need.
+"""What tests and the examples in the pages need, and what they must leave: nothing.
+
+All temporary files of a run go to a folder of its own, in memory where that has room: disks are slow at
+many small files. At the end nothing may be in it but the folders of ``tmp_path``. If all tests passed it is
+removed; if not, it stays and is named.
 
 The data sets are read from the folder that BUDGETRON_DATA names, or from ../shared/data if that is there.
 Without either, the tests that need data say so and are skipped.
@@ -6,10 +10,17 @@ Without either, the tests that need data say so and are skipped.
 
 import contextlib
 import os
+import shutil
 import tempfile
+import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
+
+MEMORY = Path("/dev/shm")
+OWNED = "BUDGETRON_TEST_FOLDER"  # names the folder to workers and to tests that run tests
+PATIENCE = 5  # seconds in which processes that were told to stop may remove their files
 
 SHARED = Path(__file__).parent.parent / "shared" / "data"
 if SHARED.is_dir():
@@ -33,10 +44,15 @@ def pytest_runtest_setup(item):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """The README saves a model beside itself; here it does so in a folder that goes away."""
-    if item.path.name != "README.md":
+    """Examples write to the current or to a temporary folder; here both are one that goes away."""
+    if not isinstance(item, pytest.DoctestItem):
         return (yield)
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.chdir(folder),
+        mock.patch("tempfile.tempdir", folder),
+        mock.patch.dict(os.environ, TMPDIR=folder),
+    ):
         return (yield)
 
 
@@ -46,3 +62,52 @@ def pytest_xdist_auto_num_workers():
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ or not hasattr(os, "sched_getaffinity"):
         return None  # as pytest-xdist has it
     return len(os.sched_getaffinity(0)) + 1
+
+
+# ---- nothing is left behind
+
+
+def _place():
+    """Where the folder goes: memory if it has room, unless TMPDIR names another place."""
+    roomy = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 << 30
+    return MEMORY if roomy and "TMPDIR" not in os.environ else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart():
+    """Make the folder of this run, before workers start."""
+    if OWNED in os.environ:
+        return
+    folder = tempfile.mkdtemp(prefix="budgetron-", dir=_place())
+    os.chmod(folder, 0o711)  # a test becomes another user
+    os.environ |= {OWNED: folder, "TMPDIR": folder, "PYTEST_DEBUG_TEMPROOT": folder}
+    tempfile.tempdir = None  # asked again
+    pytest_sessionstart.folder = Path(folder)
+
+
+def _left(folder):
+    """What stays in the folder, apart from the folders of ``tmp_path``."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        found = sorted(path.name for path in folder.iterdir() if not path.name.startswith("pytest-of-"))
+        if not found or time.monotonic() > end:
+            return found
+        time.sleep(0.1)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session):
+    """The last act: fail if anything is left, else remove the folder."""
+    result = yield
+    folder = getattr(pytest_sessionstart, "folder", None)
+    if folder is None:
+        return result
+    say = session.config.get_terminal_writer().line
+    if left := _left(folder):
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
+        say(f"{len(left)} left in the temporary folder by the tests: {', '.join(left[:20])}", red=True)
+    if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        shutil.rmtree(folder)
+    else:
+        say(f"The files of this run are in {folder}")
+    return result

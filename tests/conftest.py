@@ -1,6 +1,5 @@
 """One BLAS thread per test worker, since matrices here are small; the same hypothesis examples every time.
 
-Temporary files are kept in memory where a folder for that has room: disks are slow at many small files.
 A test marked `pairs` is run for a part of the product of its parameters in which every pair of values
 occurs; the rest of the product is `slow`.
 
@@ -10,14 +9,10 @@ a few, for the slow builds of `make sanitize` and its kin.
 
 import gc
 import os
-import shutil
 from collections import defaultdict
 
 gc.disable()  # until everything is collected: modules and items are not garbage
 
-MEMORY = "/dev/shm"
-if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 << 30:
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
 for library in ("OPENBLAS", "MKL", "OMP"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 

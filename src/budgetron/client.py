@@ -14,6 +14,7 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
+from budgetron._extras import pip_install
 from budgetron._text import shown
 
 PASSING = (408, 425, 429, 500, 502, 503, 504)
@@ -94,7 +95,7 @@ class Client:
         try:
             import httpx
         except ImportError:
-            raise ImportError("the client needs httpx: pip install 'budgetron[client]'.") from None
+            raise ImportError(f"the client needs httpx: {pip_install('client')}.") from None
         self.url, self.model, self.retries, self.backoff = url.rstrip("/"), model, retries, backoff
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._passing = (httpx.TransportError,)

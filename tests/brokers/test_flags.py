@@ -44,17 +44,17 @@ def test_rows_end_a_run_over_a_file(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("url", "package", "extra"),
+    ("url", "package", "needed"),
     [
-        ("redis://localhost/s", "redis", "redis"),
-        ("nats://localhost/s", "nats", "nats"),
-        ("kafka://localhost/s", "confluent_kafka", "kafka"),
+        ("redis://localhost/s", "redis", "redis>=5"),
+        ("nats://localhost/s", "nats", "nats-py>=2.7"),
+        ("kafka://localhost/s", "confluent_kafka", "confluent-kafka>=2.4"),
     ],
 )
-def test_a_client_that_is_not_installed(url, package, extra, monkeypatch, capsys):
+def test_a_client_that_is_not_installed(url, package, needed, monkeypatch, capsys):
     for name in ("redis_streams", "nats_jetstream", "kafka"):
         monkeypatch.delitem(sys.modules, f"budgetron.brokers.{name}", raising=False)
     monkeypatch.setitem(sys.modules, package, None)
     ended = called(capsys, "run", url, "--target", "y")
     assert ended.code == 1
-    assert f"pip install 'budgetron[{extra}]'" in ended.err
+    assert f"pip install '{needed}'." in ended.err

@@ -117,6 +117,17 @@ def test_the_count_of_lines_is_right():
     assert int(said) == sum(line not in ("", "...") for line in lines)
 
 
+def test_every_file_of_the_example_is_named():
+    """Those that name the algorithm or its budget, where each algorithm must be."""
+    text = WALKS[1].read_text()
+    places = ["cpp/budgets", "cpp/python", "src/budgetron/algorithms", "src/budgetron/budgets"]
+    places += ["tests/references", "docs/mathematics"]
+    files = [path for place in places for path in (ROOT / place).glob("*.*")]
+    found = [path for path in files if re.search(r"\bavm\b|\bApproximate\b", path.read_text())]
+    assert len(found) == 7
+    assert [path for path in found if f"`{path.relative_to(ROOT).as_posix()}`" not in text] == []
+
+
 # ---- every member has its place
 
 

@@ -1,11 +1,15 @@
 """The documentation site: every public name has an entry with an example, links are followed and checked.
 
-The whole site is built by ``make docs``, and here by a slow test. The quick tests build two pages.
+The whole site is built by ``make docs``, and here by a slow test. The quick tests read the sources of all
+pages as Sphinx does, but run no example of the gallery and write no page.
 """
 
 import importlib
 import inspect
+import os
+import pickle
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +20,7 @@ from tests.helpers.cases import each
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "docs" / "site"
+LONGEST = 25  # lines of C++ that a page shows at once; more is a block that does not end where it should
 pytestmark = pytest.mark.skipif(not SITE.exists(), reason="needs a checkout")
 
 
@@ -184,8 +189,8 @@ def test_a_formula_that_stretches_without_end_is_refused(part):
         formulas.formula(r"\left| \sum_{i \ne j} b_i \right|^2", inline=False)
 
 
-def built(source, folder):
-    """Run Sphinx with the configuration of the site, warnings as errors."""
+def needs_sphinx():
+    """Skip a test where the extra docs is not installed."""
     for name in (
         "sphinx",
         "myst_parser",
@@ -195,6 +200,61 @@ def built(source, folder):
         "ziamath",
     ):
         pytest.importorskip(name)
+
+
+def read_by_sphinx(source, trees):
+    """What Sphinx says to the sources when it only reads them; no example of the gallery is run."""
+    flags = ["-q", "-W", "--keep-going", "-b", "dummy", "-D", "plot_gallery=0"]
+    words = [*flags, "-c", SITE, "-d", trees, source, trees.parent / "nothing"]
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", *map(str, words)],
+        env={**os.environ, "MPLBACKEND": "agg", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stderr if done.returncode else ""
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
+def test_the_sources_of_all_pages(part, tmp_path):
+    """Sphinx reads them without a warning, code that is cut out is short, and formulas can be drawn."""
+    needs_sphinx()
+    from docutils import nodes
+
+    reference, sources, formulas = part("reference"), part("sources"), part("formulas")
+    sources.collect(tmp_path / "source", reference.reference)
+    assert read_by_sphinx(tmp_path / "source", tmp_path / "trees") == ""
+    pages = {path.stem: pickle.loads(path.read_bytes()) for path in tmp_path.glob("trees/**/*.doctree")}
+    assert {"projectron", "orabona2008", "budgetron.OnlineClassifier"} <= set(pages)
+    cut = [
+        (len(block.astext().splitlines()), name, block["source"])
+        for name, page in pages.items()
+        for block in page.findall(nodes.literal_block)
+        if block.get("source", "").endswith(".hpp")
+    ]
+    assert len(cut) > 10
+    assert [block for block in cut if block[0] > LONGEST] == []
+    for inline, kind in ((True, nodes.math), (False, nodes.math_block)):
+        for text in {node.astext() for page in pages.values() for node in page.findall(kind)}:
+            assert formulas.formula(text, inline=inline).startswith("<svg")
+
+
+def test_a_block_without_its_end_is_noticed(tmp_path):
+    """As the header of the Projectron was, when its last line had moved behind `private:`."""
+    needs_sphinx()
+    text = "class A {\n public:\n  void first();\n private:\n  void last();\n};\n"
+    (tmp_path / "code.hpp").write_text(text)
+    source = tmp_path / "source"
+    source.mkdir()
+    flags = ':start-at: "void first"\n:end-at: "void last"\n:dedent: 2\n'
+    (source / "index.md").write_text(f"# Title\n\n```{{literalinclude}} ../code.hpp\n{flags}```\n")
+    assert "non-whitespace stripped by dedent" in read_by_sphinx(source, tmp_path / "trees")
+
+
+def built(source, folder):
+    """Run Sphinx with the configuration of the site, warnings as errors."""
+    needs_sphinx()
     from sphinx.application import Sphinx
 
     app = Sphinx(source, SITE, folder, folder / ".doctrees", "html", warningiserror=True, status=None)

@@ -160,3 +160,21 @@ def test_records_with_hashed_values_predict(tmp_path):
     labels, scores, _ = one(model, X, tmp_path)
     assert (labels == model.predict(records)).all()
     assert abs(scores - model.decision_function(records)).max() <= 1e-12
+
+
+@pytest.mark.parametrize("language", [[], ["-trigraphs"], ["-std=gnu99"]], ids=["c99", "tri", "gnu99"])
+def test_names_and_labels_with_the_signs_of_c(language, tmp_path):
+    """Trigraphs, comments, quotes and line ends in names and labels are only text."""
+    names = ["a??/", "???/", "*??/", "/**/", "*//*", "b\\", '"', "??=?", "new\nline"]
+    labels = ["yes??/", "??='\\n\""]
+    records = [dict.fromkeys(names, float(i)) for i in range(6)]
+    model = OnlineClassifier(rbp(Gaussian(1.0), budget=3)).partial_fit(records, labels * 3)
+    (tmp_path / "one.h").write_text(to_c(model, name="one"))
+    source = tmp_path / "main.c"
+    source.write_text(
+        '#include <stdio.h>\n#include "one.h"\n'
+        'int main(void) { return printf("%s\\n%s", one_labels[0], one_labels[1]) < 0; }\n'
+    )
+    compiled(source, tmp_path / "main", *language, "-lm")
+    printed = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout
+    assert printed.split("\n", 1) == model.classes_.tolist()

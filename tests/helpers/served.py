@@ -1,5 +1,6 @@
 """Run ``budgetron serve`` in a process of its own, and check what it leaves on disk."""
 
+import atexit
 import functools
 import multiprocessing
 import os
@@ -48,6 +49,14 @@ def forks():
     return context
 
 
+@functools.cache
+def own_folder():
+    """A folder of this process, which is removed when it ends."""
+    made = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, made)
+    return Path(made)
+
+
 def _serve(argv, messages, faults, file_bytes, files):
     """What the forked process does."""
     os.dup2(os.open(messages, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
@@ -67,7 +76,7 @@ class Server:
     """A running service; ``url`` is its address. ``faults`` is a folder, see faulty_disk.c."""
 
     def __init__(self, *argv, faults=None, file_bytes=None, files=None):
-        self.messages = Path(tempfile.mkdtemp()) / "messages"
+        self.messages = Path(tempfile.mkdtemp(dir=own_folder())) / "messages"
         self.process = forks().Process(
             target=_serve,
             args=([*map(str, argv)], str(self.messages), faults, file_bytes, files),
@@ -122,7 +131,7 @@ def faulty_disk():
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None or sys.platform != "linux":
         return None
-    made = Path(tempfile.mkdtemp()) / "faulty_disk.so"
+    made = own_folder() / "faulty_disk.so"
     source = Path(__file__).with_name("faulty_disk.c")
     subprocess.run([compiler, "-shared", "-fPIC", "-o", made, source, "-ldl"], check=True)
     return str(made)

@@ -177,7 +177,7 @@ def test_a_missing_matplotlib_is_said(monkeypatch):
         return real(name, *more, **named)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ImportError, match=r"Drawing needs matplotlib: pip install 'budgetron\[plot\]'"):
+    with pytest.raises(ImportError, match=r"Drawing needs matplotlib: pip install 'matplotlib>=3\.8'\."):
         plots.error_against_rows(comparison("a"))
 
 

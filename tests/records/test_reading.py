@@ -377,7 +377,7 @@ class Other:
 try:
     to_table(Other())
 except ImportError as error:
-    assert "pip install 'budgetron[arrow]'" in str(error)
+    assert "pip install 'pyarrow>=15'" in str(error)
 else:
     raise AssertionError
 """

@@ -492,7 +492,7 @@ def test_without_river_there_is_a_sentence() -> None:
         "import sys; sys.modules['river'] = None; import budgetron; dir(budgetron); import budgetron.river"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "ImportError: budgetron.river needs river: pip install 'budgetron[river]'." in done.stderr
+    assert "ImportError: budgetron.river needs river: pip install 'river>=0.24'." in done.stderr
 
 
 def test_budgetron_does_not_import_river() -> None:

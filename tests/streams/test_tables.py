@@ -144,7 +144,7 @@ def test_parquet_types(tmp_path):
 
 def test_tables_need_pyarrow(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"table needs pyarrow: pip install 'budgetron\[arrow\]'"):
+    with pytest.raises(ImportError, match=r"table needs pyarrow: pip install 'pyarrow>=15'\."):
         streams.table(tmp_path / "t")
 
 

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
+from budgetron._extras import pip_install
 from budgetron.brokers.address import Address
 from budgetron.errors import DataError
 
@@ -100,6 +101,6 @@ def connect(address: Address) -> Broker:
         made: Broker = getattr(import_module(f"budgetron.brokers.{module}"), kind)(address)
     except ImportError as error:
         raise ImportError(
-            f"{address.scheme}:// needs the package {error.name}: pip install 'budgetron[{extra}]'."
+            f"{address.scheme}:// needs the package {error.name}: {pip_install(extra)}."
         ) from None
     return made

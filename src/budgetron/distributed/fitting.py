@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from budgetron import _check
+from budgetron._extras import pip_install
 from budgetron._text import shown
 from budgetron.distributed import work
 from budgetron.distributed.parts import parts_of
@@ -68,7 +69,7 @@ def fit(
         from dask.base import compute
         from dask.delayed import delayed
     except ImportError as error:
-        raise ImportError("distributed.fit needs Dask: pip install 'budgetron[dask]'.") from error
+        raise ImportError(f"distributed.fit needs Dask: {pip_install('dask')}.") from error
     parts = parts_of(X, y)
     if not parts:
         raise ValueError("distributed.fit: X has no parts.")

@@ -156,8 +156,9 @@ def _columns(model: Frozen) -> str:
 
 
 def _comment(text: str) -> str:
-    """The text without what would end a comment, in ASCII."""
-    return ascii(text)[1:-1].replace("*/", "* /").replace("/*", "/ *")
+    """The text without what would end a comment, and without trigraphs, in ASCII."""
+    apart = re.sub(r"\?(?=\?)", "? ", ascii(text)[1:-1])
+    return apart.replace("*/", "* /").replace("/*", "/ *")
 
 
 def _labels(source: Source, classes: npt.NDArray[Any]) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from budgetron._extras import pip_install
+
 OPSET = 19  # the first in which Equal compares texts
 IR_VERSION = 9
 
@@ -17,7 +19,7 @@ def packages() -> Any:
         import onnx
     except ImportError as error:
         raise ImportError(
-            f"The ONNX export needs more packages ({error.name}): pip install 'budgetron[onnx]'."
+            f"The ONNX export needs more packages ({error.name}): {pip_install('onnx')}."
         ) from None
     return onnx
 

@@ -1,8 +1,7 @@
 """Plots of runs and comparisons, and of classifiers of two features.
 
 Every function takes an optional ``ax`` and returns the axes it drew on, with three exceptions: `overview`
-and `experts` return a figure, and `learning` an animation. All need matplotlib: ``pip install
-'budgetron[plot]'``.
+and `experts` return a figure, and `learning` an animation. All need matplotlib, the extra ``plot``.
 
 >>> from sklearn.datasets import load_breast_cancer
 >>> from budgetron import Gaussian, evaluate, forgetron, plots, rbp

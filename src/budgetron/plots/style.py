@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from budgetron._extras import pip_install
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333")
 """The colours of Okabe and Ito, which colour-blind readers can distinguish."""
 DASHES = ((0, ()), (0, (5, 2)), (0, (1.5, 1.5)))
@@ -18,7 +20,7 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot
     except ImportError:
-        raise ImportError("Drawing needs matplotlib: pip install 'budgetron[plot]'.") from None
+        raise ImportError(f"Drawing needs matplotlib: {pip_install('plot')}.") from None
     return matplotlib.pyplot
 
 

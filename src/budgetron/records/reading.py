@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from budgetron._extras import pip_install
 from budgetron._text import shown
 from budgetron.records.arrow import column_of_arrow
 from budgetron.records.cells import column_of_cells
@@ -187,7 +188,7 @@ def from_frame(frame: Any) -> Table:
         import pyarrow as pa
     except ImportError:
         if not _is("polars", "DataFrame", frame):
-            raise ImportError("Arrow tables need pyarrow: pip install 'budgetron[arrow]'.") from None
+            raise ImportError(f"Arrow tables need pyarrow: {pip_install('arrow')}.") from None
         series = dict(zip(_names(frame.columns), frame.get_columns(), strict=True))
         return Table(
             len(frame), {name: column_of(s.to_list(), name) for name, s in series.items()}

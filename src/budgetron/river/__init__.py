@@ -9,13 +9,15 @@
 ``frames``      answers in the library of the frame that was asked about
 ==============  ======================================================================
 
-It needs river: ``pip install 'budgetron[river]'``. docs/river.md has the page.
+It needs river, the extra ``river``. docs/river.md has the page.
 """
 
 try:
     import river as _river  # noqa: F401
 except ImportError as error:
-    raise ImportError("budgetron.river needs river: pip install 'budgetron[river]'.") from error
+    from budgetron._extras import pip_install
+
+    raise ImportError(f"budgetron.river needs river: {pip_install('river')}.") from error
 
 from budgetron.river.classifier import BudgetClassifier
 from budgetron.river.fourier import FourierFeatures

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from budgetron._extras import pip_install
 from budgetron._text import printable
 from budgetron.errors import DataError
 
@@ -160,7 +161,7 @@ def _import_zstandard() -> Any:
         import zstandard
     except ImportError:
         raise ImportError(
-            "Reading zstandard files needs the package zstandard: pip install 'budgetron[zstd]'."
+            f"Reading zstandard files needs the package zstandard: {pip_install('zstd')}."
         ) from None
     return zstandard
 

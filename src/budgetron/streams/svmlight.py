@@ -189,7 +189,7 @@ def from_svmlight(
     r"""A stream of the rows (CSR) and labels of an svmlight or LIBSVM file, in blocks of ``rows`` rows.
 
     ``source`` is a path, a binary file object, or ``"-"`` for the standard input. Files compressed with
-    gzip, bzip2, xz or zstandard (before Python 3.14: ``budgetron[zstd]``) are recognised by their first
+    gzip, bzip2, xz or zstandard (before Python 3.14: the extra ``zstd``) are recognised by their first
     bytes.
 
     ``n_features`` is the number of columns. If it is not given, the file is read twice, the first time to

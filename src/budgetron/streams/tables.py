@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from budgetron import _check
+from budgetron._extras import pip_install
 from budgetron._formats import FORMATS
 from budgetron._text import nearest, shown
 from budgetron.errors import DataError
@@ -409,7 +410,7 @@ def table(
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        raise ImportError("table needs pyarrow: pip install 'budgetron[arrow]'.") from None
+        raise ImportError(f"table needs pyarrow: {pip_install('arrow')}.") from None
     source = Source(source)
     form = format_of(source.name, "csv") if format is None else format
     if form not in FORMATS.values():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from budgetron import datasets
+from budgetron._extras import pip_install
 from budgetron._tasks import Labels, Targets
 from budgetron.cli import input, learners, output
 from budgetron.cli.arguments import (
@@ -148,7 +149,7 @@ def _check(args: Namespace) -> None:
             )
         output.check_place(Path(args.figure))
         if find_spec("matplotlib") is None:
-            raise UsageError("--figure needs matplotlib: pip install 'budgetron[plot]'.")
+            raise UsageError(f"--figure needs matplotlib: {pip_install('plot')}.")
 
 
 def _regression(args: Namespace, y: Any) -> bool:

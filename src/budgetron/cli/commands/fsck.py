@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from budgetron._extras import pip_install
 from budgetron.cli.arguments import Parser
 from budgetron.cli.process import FAILED
 
@@ -24,9 +25,7 @@ def main(argv: list[str]) -> int:
     try:
         from budgetron.serve.fsck import check
     except ImportError as error:
-        raise ImportError(
-            f"fsck needs more packages ({error.name}): pip install 'budgetron[serve]'."
-        ) from None
+        raise ImportError(f"fsck needs more packages ({error.name}): {pip_install('serve')}.") from None
     bad = False
     for name, sentence, good in check(Path(args.folder), args.cut):
         print(f"{name}: {'' if good else 'BAD: '}{sentence}")

@@ -9,6 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from budgetron._extras import pip_install
 from budgetron.cli import learners
 from budgetron.cli.arguments import Parser, names, seed, whole
 from budgetron.cli.process import UsageError, say
@@ -83,9 +84,7 @@ def main(argv: list[str]) -> int:
     try:
         from budgetron.serve import app
     except ImportError as error:
-        raise ImportError(
-            f"serve needs more packages ({error.name}): pip install 'budgetron[serve]'."
-        ) from None
+        raise ImportError(f"serve needs more packages ({error.name}): {pip_install('serve')}.") from None
     from budgetron.serve.service import Service
     from budgetron.serve.tokens import Tokens
 
