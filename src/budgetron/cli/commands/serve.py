@@ -86,6 +86,7 @@ def main(argv: list[str]) -> int:
     from budgetron.serve.service import Service
     from budgetron.serve.tokens import Tokens
 
+    os.umask(0o077)  # rows are nobody else's business
     logs.configure(args.json_logs)
     limits = _limits(args)
     tokens = Tokens() if args.tokens is None else Tokens.read(Path(args.tokens))
