@@ -41,14 +41,28 @@ def reading(folder: Path) -> Iterator[Run]:
         what = "is empty" if path.exists() else "is missing"
         raise DataError(f"{path}: {what}, so acknowledged requests are lost: put it back, or {RESTORE}.")
     try:
-        address = f"{path.resolve().as_uri()}?mode=ro"
-        with closing(sqlite3.connect(address, uri=True, isolation_level=None, timeout=0)) as db:
+        with closing(_reader(path)) as db:
             yield db.execute
     except sqlite3.Error as error:
         raise refusal(path, error) from error
     finally:
         with suppress(OSError):
             os.unlink(f"{path}-shm")  # of no use to the next one
+
+
+def _reader(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write. On a full disk it gets no shared memory; then one that does not."""
+    address = path.resolve().as_uri()
+    db = sqlite3.connect(f"{address}?mode=ro", uri=True, isolation_level=None, timeout=0)
+    try:
+        db.execute("select count(*) from sqlite_master")
+    except sqlite3.Error as error:
+        db.close()
+        if not str(getattr(error, "sqlite_errorname", "")).startswith("SQLITE_IOERR_SHM"):
+            raise
+        db = sqlite3.connect(address, uri=True, isolation_level=None, timeout=0)
+        db.execute("pragma locking_mode=exclusive")
+    return db
 
 
 def check(folder: Path, said: Acknowledged) -> State:

@@ -241,7 +241,8 @@ class Models:
         self.folder.mkdir(parents=True, exist_ok=True)
         names = folders(self.folder)
         for path in self.folder.iterdir():
-            if path.name not in names and any((path / name).exists() for name in (LOG, END)):
+            hidden = path.name.startswith(".")  # a model that was not made to the end
+            if not hidden and path.name not in names and any((path / name).exists() for name in (LOG, END)):
                 raise DataError(f"{path}: has a log, but no {all_settings.FILE}: restore a backup.")
         if not names and any(not path.name.startswith(".") for path in self.folder.iterdir()):
             raise DataError(f"{self.folder}: holds no models, and is not empty: give an empty folder.")
