@@ -152,7 +152,15 @@ def counted(run: Any, table: str, where: str = "", values: Iterable[Any] = ()) -
 RESTORE = "restore a backup, or see budgetron fsck"
 
 
-def refusal(path: Path, error: sqlite3.Error) -> DataError:
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)  # the latter for a damaged table in SQLite's own message
+
+
+def readable_text(content: bytes) -> str:
+    """A text of an entry; one that is damaged gets another checksum, and does not fail before."""
+    return content.decode(errors="replace")
+
+
+def refusal(path: Path, error: Exception) -> DataError:
     """An error of SQLite as a sentence that says what to do."""
     name = getattr(error, "sqlite_errorname", None) or ""
     for prefix, sentence in _SENTENCES.items():

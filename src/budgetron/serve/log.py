@@ -34,6 +34,7 @@ from budgetron.serve.entries import (
     crc_of,
     damaged,
     digest_of,
+    readable_text,
     refusal,
 )
 from budgetron.serve.limits import Limits
@@ -67,6 +68,7 @@ def create(folder: Path, end: int = 0) -> bytes:
 
 def _connected(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
+    db.text_factory = readable_text
     try:
         db.execute("pragma locking_mode=exclusive")
         db.execute("pragma journal_mode=wal")

@@ -21,12 +21,14 @@ from budgetron.serve.entries import (
     FORMAT,
     RESTORE,
     TABLES,
+    UNREADABLE,
     Record,
     State,
     counted,
     crc_of,
     damaged,
     digest_of,
+    readable_text,
     refusal,
 )
 
@@ -42,8 +44,9 @@ def reading(folder: Path) -> Iterator[Run]:
         raise DataError(f"{path}: {what}, so acknowledged requests are lost: put it back, or {RESTORE}.")
     try:
         with closing(_reader(path)) as db:
+            db.text_factory = readable_text
             yield db.execute
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         raise refusal(path, error) from error
     finally:
         with suppress(OSError):
@@ -56,7 +59,7 @@ def _reader(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(f"{address}?mode=ro", uri=True, isolation_level=None, timeout=0)
     try:
         db.execute("select count(*) from sqlite_master")
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         db.close()
         if not str(getattr(error, "sqlite_errorname", "")).startswith("SQLITE_IOERR_SHM"):
             raise

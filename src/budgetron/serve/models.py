@@ -327,12 +327,15 @@ def folders(folder: Path) -> list[str]:
 
 
 def make_private(folder: Path, names: list[str]) -> None:
-    """Rows are nobody else's business: folders get the mode 0700, files 0600."""
-    for path in (folder, *(folder / name for name in names)):
-        for each in (path, *(each for each in path.iterdir() if each.is_file())):
-            with suppress(PermissionError):  # of another owner, who has decided
-                if each.stat().st_mode & 0o077:
-                    os.chmod(each, 0o700 if each.is_dir() else 0o600)
+    """Rows are nobody else's business: the folders get the mode 0700, the files of models 0600."""
+    models = [folder / name for name in names]
+    files = [
+        path for model in models for path in model.iterdir() if path.is_file() and not path.is_symlink()
+    ]
+    for path in (folder, *models, *files):
+        if path.stat().st_mode & 0o077:
+            with suppress(OSError):  # of another owner, or on a read-only disk
+                os.chmod(path, 0o700 if path.is_dir() else 0o600)
 
 
 def begin_with(folder: Path, start: Path, settings: Settings) -> None:

@@ -200,6 +200,8 @@ class Replica(Model):
                     f"/v1/models/{self.name}/model/file", path, self.limits.model_file
                 )
                 estimator = model_files.load(path)
+            if not chain:
+                raise Refused("its model file came without the running digest of the log")
             version = int(tag.strip('"'))
         self.settings, self._id, self._chain = settings, said["log_id"], bytes.fromhex(chain)
         self.tally, self.state = Tally(estimator), Published(estimator, version)

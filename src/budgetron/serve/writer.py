@@ -198,7 +198,7 @@ class Writer(threading.Thread):
                 if any(isinstance(job, Flush) for job in others):
                     self.log.sync()
             except (sqlite3.Error, DataError, OSError) as error:
-                self.stop(f"the log could not be read or written: {error}")
+                self.stop(f"the log could not be read or written: {str(error).rstrip('.')}")
                 done = [(job, Problem("learning-stopped", str(self.stopped))) for job in others]
             except Exception:
                 report.exception("a group of requests failed", extra={"model": self.model})
