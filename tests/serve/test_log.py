@@ -221,6 +221,17 @@ def test_fsck_cuts_what_cannot_be_saved_and_a_retry_learns_it_again(left, tmp_pa
         assert server.http.get("/v1/model/file").content == left.file
 
 
+def test_fsck_does_not_cut_what_it_cannot_read(left, tmp_path, capsys):
+    folder = copied(left, tmp_path / "d")
+    (folder / "log.sqlite").write_bytes(b"")
+    assert main(["fsck", str(tmp_path / "d"), "--cut"]) == 1
+    shutil.copytree(left.folder / "default", tmp_path / "d/other")
+    (tmp_path / "d/other/model.json").unlink()
+    shutil.copytree(left.folder / "default", folder, dirs_exist_ok=True)
+    assert main(["fsck", str(tmp_path / "d")]) == 1
+    assert "other: has a log, but no model.json" in capsys.readouterr().out
+
+
 def test_damage_before_the_newest_snapshot_costs_nothing(left, tmp_path, capsys):
     folder = copied(left, tmp_path / "d")
     Log(folder).close()

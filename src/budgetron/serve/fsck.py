@@ -6,7 +6,7 @@ from pathlib import Path
 from budgetron.errors import DataError, ModelFileError
 from budgetron.serve import log_check, settings, snapshot
 from budgetron.serve.log import Log, Record
-from budgetron.serve.models import ANY, folders, restored
+from budgetron.serve.models import ANY, folders, restored, strays
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import parse
 
@@ -16,6 +16,8 @@ Said = Iterator[tuple[str, bool]]
 def check(folder: Path, cut: bool = False) -> Iterator[tuple[str, str, bool]]:
     """For each model, sentences about it, and whether each is good news. ``cut`` removes what is bad."""
     names = folders(folder)
+    for sentence in strays(folder) if folder.is_dir() else ():
+        yield folder.name, sentence, False
     if not names:
         raise DataError(f"{folder}: holds no models.")
     for name in names:

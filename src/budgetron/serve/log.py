@@ -324,9 +324,11 @@ class Log:
         found = self._entry("kept", "id", number)
         return None if found is None else Kept(*found[-2:])
 
-    def _entry(self, table: str, column: str, key: int | str) -> tuple[object, ...] | None:
+    def _entry(self, table: str, column: str, key: int | str) -> tuple[Any, ...] | None:
         with self._lock:
-            found = self._db.execute(f"select * from {table} where {column} = ?", (key,)).fetchone()
+            found: tuple[Any, ...] | None = self._db.execute(
+                f"select * from {table} where {column} = ?", (key,)
+            ).fetchone()
         if found is not None and damaged(found):
             raise DataError(f"{self.path}: an entry of the table {table} is damaged: {RESTORE}.")
         return found

@@ -240,10 +240,8 @@ class Models:
         """Open every model; an empty folder gets the model ``default``."""
         self.folder.mkdir(parents=True, exist_ok=True)
         names = folders(self.folder)
-        for path in self.folder.iterdir():
-            hidden = path.name.startswith(".")  # a model that was not made to the end
-            if not hidden and path.name not in names and any((path / name).exists() for name in (LOG, END)):
-                raise DataError(f"{path}: has a log, but no {all_settings.FILE}: restore a backup.")
+        for sentence in strays(self.folder):
+            raise DataError(sentence)
         if not names and any(not path.name.startswith(".") for path in self.folder.iterdir()):
             raise DataError(f"{self.folder}: holds no models, and is not empty: give an empty folder.")
         make_private(self.folder, names)
@@ -324,6 +322,14 @@ def folders(folder: Path) -> list[str]:
     """The names of the models in a folder."""
     found = (path.parent.name for path in folder.glob(f"*/{all_settings.FILE}"))
     return sorted(name for name in found if not name.startswith("."))
+
+
+def strays(folder: Path) -> Iterator[str]:
+    """Folders that have lost what makes them models. Hidden ones were never made to the end."""
+    for path in folder.iterdir():
+        known = path.name.startswith(".") or (path / all_settings.FILE).exists()
+        if not known and any((path / name).exists() for name in (LOG, END)):
+            yield f"{path}: has a log, but no {all_settings.FILE}: restore a backup."
 
 
 def make_private(folder: Path, names: list[str]) -> None:

@@ -27,8 +27,8 @@ def main(argv: list[str]) -> int:
         raise ImportError(
             f"fsck needs more packages ({error.name}): pip install 'budgetron[serve]'."
         ) from None
-    bad = False
+    well = dict[str, bool]()
     for name, sentence, good in check(Path(args.folder), args.cut):
         print(f"{name}: {'' if good else 'BAD: '}{sentence}")
-        bad |= not good
-    return FAILED if bad and not args.cut else 0
+        well[name] = good and (args.cut or well.get(name, True))  # what was cut is no longer bad
+    return 0 if all(well.values()) else FAILED
