@@ -179,7 +179,7 @@ class Replica(Model):
     def _failed(self, why: str) -> None:
         if self._ended.is_set():  # nobody follows any more
             return
-        sentence = printable(f"the leader {self.leader.url} cannot be followed: {why.rstrip('.')[:500]}.")
+        sentence = _sentence(self.leader, why)
         if sentence != self.why:
             report.warning(sentence, extra={"model": self.name})
         self.why = sentence
@@ -247,6 +247,10 @@ OTHER = (
 )
 
 
+def _sentence(leader: Leader, why: str) -> str:
+    return printable(f"the leader {leader.url} cannot be followed: {why.rstrip('.')[:500]}.")
+
+
 def _said(error: urllib.error.HTTPError) -> str:
     """What the leader answered, as a sentence."""
     try:
@@ -266,6 +270,7 @@ class Replicas:
     def __init__(self, leader: Leader, limits: Limits) -> None:
         self.leader, self.limits = leader, limits
         self.by_name: dict[str, Replica] = {}
+        self.why: str | None = None  # the models of the leader are not known
         self._ended = threading.Event()
         self._starting = threading.Lock()  # after `close`, no replica is started
 
@@ -281,10 +286,16 @@ class Replicas:
                 for name in (each["name"] for each in found if NAME.fullmatch(each["name"])):
                     if name not in self.by_name and len(self.by_name) < self.limits.models:
                         self._begin(name, loop)
+                self.why = None
             except Exception as error:  # whatever it is: the thread goes on
-                if not self._ended.is_set():
-                    report.warning("the leader cannot be followed: %s", str(error) or repr(error))
+                self._failed(str(error) or repr(error))
             self._ended.wait(10.0 if self.by_name else 1.0)
+
+    def _failed(self, why: str) -> None:
+        sentence = _sentence(self.leader, why)
+        if sentence != self.why and not self._ended.is_set():
+            report.warning(sentence)
+        self.why = sentence
 
     def _begin(self, name: str, loop: asyncio.AbstractEventLoop) -> None:
         replica = Replica(name, self.leader, self.limits)

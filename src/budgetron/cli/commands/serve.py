@@ -75,6 +75,14 @@ def parser() -> Parser:
 
 
 def main(argv: list[str]) -> int:
+    before = os.umask(0o077)  # rows are nobody else's business
+    try:
+        return _serve(argv)
+    finally:
+        os.umask(before)
+
+
+def _serve(argv: list[str]) -> int:
     args = parser().parse_args(argv)
     _check(args)
     try:
@@ -86,7 +94,6 @@ def main(argv: list[str]) -> int:
     from budgetron.serve.service import Service
     from budgetron.serve.tokens import Tokens
 
-    os.umask(0o077)  # rows are nobody else's business
     logs.configure(args.json_logs)
     limits = _limits(args)
     tokens = Tokens() if args.tokens is None else Tokens.read(Path(args.tokens))
