@@ -3,6 +3,8 @@
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 import time
 from collections import namedtuple
 from contextlib import closing
@@ -354,6 +356,27 @@ def test_a_creation_that_was_interrupted_is_done_again(inside, monkeypatch):
     (client.folder / "model.json").unlink()
     with pytest.raises(DataError, match=r"has a log, but no model\.json"), inside():
         pass
+
+
+@pytest.mark.parametrize(
+    ("mount", "words"),
+    [
+        ("mount --bind . . && mount -o remount,ro,bind . && cd .", "make the disk and the file writable"),
+        ("mount -t tmpfs -o size=40k none new && cd new && mkdir d", ": make room, then start again"),
+    ],
+)
+def test_a_disk_that_is_read_only_or_full_is_not_called_damaged(left, tmp_path, mount, words):
+    """In a name space of its own, where the machine allows that."""
+    shutil.copytree(left.folder, tmp_path / "d")
+    (tmp_path / "new").mkdir()
+    apart = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    if shutil.which("unshare") is None or subprocess.run([*apart, "true"], check=False).returncode:
+        pytest.skip("needs unshare")
+    serve = f"cd {tmp_path} && {mount} && timeout 60 {sys.executable} -m budgetron serve d --port 0"
+    ended = subprocess.run([*apart, serve], capture_output=True, text=True, check=False)
+    assert words in ended.stderr
+    assert "backup" not in ended.stderr
+    assert ended.returncode == 3
 
 
 def test_errors_of_sqlite_are_sentences(tmp_path):

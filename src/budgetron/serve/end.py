@@ -7,6 +7,7 @@ file is flushed once a second, not each time, which would double the time of a c
 process loses nothing of it, and after a power failure it is about a second behind the log at most.
 """
 
+import errno
 import fcntl
 import os
 import struct
@@ -75,17 +76,22 @@ class End:
         record = _RECORD.pack(_MAGIC, *said)
         record += zlib.crc32(record).to_bytes(4, "little")
         if os.pwrite(self._file, record, said.commits % 2 * _APART) != len(record):
-            raise OSError(f"{self.path}: could not be written.")
+            raise OSError(errno.EIO, "a part was written only", str(self.path))
         self.behind = True
         if time.monotonic() - self._synced >= _SYNC_SECONDS:
             self.sync()
 
     def begin(self, said: Acknowledged) -> None:
         """Replace whatever is there by one record."""
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, bytes(2 * _APART), 0)
-        self.write(said)
-        self.sync()
+        try:
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, bytes(2 * _APART), 0)
+            self.write(said)
+            self.sync()
+        except OSError as error:
+            raise DataError(
+                f"{self.path}: could not be written ({error.strerror}): make room, then start again."
+            ) from None
 
     def sync(self) -> None:
         """Wait until the record is on disk."""
