@@ -11,7 +11,7 @@ import time
 import zlib
 from pathlib import Path
 
-from budgetron.serve.log import Group, Log, Record
+from budgetron.serve.log import Group, Log, Record, create
 
 ROW = b'{"x":{' + b",".join(b'"feature%02d":%0.9f' % (i, i / 7) for i in range(20)) + b'},"y":1}'
 
@@ -31,6 +31,7 @@ def own(folder: Path, requests: int, body: bytes, seconds: float) -> tuple[int, 
 
 def sqlite(folder: Path, requests: int, body: bytes, seconds: float) -> tuple[int, float]:
     """The log of the service."""
+    create(folder)
     log = Log(folder)
     done, cpu, end = 0, time.process_time(), time.perf_counter() + seconds
     while time.perf_counter() < end:

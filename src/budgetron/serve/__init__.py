@@ -5,6 +5,8 @@
 ``ipc``         whether an Arrow stream is compressed
 ``learning``    a group of requests learned on a copy of a model
 ``log``         what is on disk: requests, idempotency keys, kept rows (SQLite)
+``entries``     the tables of the log, with checksums; ``end`` where it ends
+``log_check``   what is wrong with a log, and what of it can be kept; ``fsck``
 ``snapshot``    saved models, from which a restart replays the log
 ``settings``    what a model is, chosen when its folder is created
 ``tally``       how well the rows were predicted before they were learned

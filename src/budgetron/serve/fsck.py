@@ -4,15 +4,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from budgetron.errors import DataError, ModelFileError
-from budgetron.serve import settings, snapshot
-from budgetron.serve.log import FILE, Log
-from budgetron.serve.models import ANY, folders, restored
+from budgetron.serve import log_check, settings, snapshot
+from budgetron.serve.log import Log, Record
+from budgetron.serve.models import ANY, folders, restored, strays
+from budgetron.serve.problems import Problem
 from budgetron.serve.rows import parse
+
+Said = Iterator[tuple[str, bool]]
 
 
 def check(folder: Path, cut: bool = False) -> Iterator[tuple[str, str, bool]]:
-    """For each model, sentences about it, and whether each is good news. ``cut`` removes a bad tail."""
+    """For each model, sentences about it, and whether each is good news. ``cut`` removes what is bad."""
     names = folders(folder)
+    for sentence in strays(folder) if folder.is_dir() else ():
+        yield folder.name, sentence, False
     if not names:
         raise DataError(f"{folder}: holds no models.")
     for name in names:
@@ -23,47 +28,47 @@ def check(folder: Path, cut: bool = False) -> Iterator[tuple[str, str, bool]]:
             yield name, str(error), False
 
 
-def _check_model(folder: Path, cut: bool) -> Iterator[tuple[str, bool]]:
-    said = settings.read(folder)
+def _check_model(folder: Path, cut: bool) -> Said:
+    said, newest = settings.read(folder), None
     for version in snapshot.versions(folder):
         try:
-            snapshot.read(folder, version)
+            newest = version, snapshot.read(folder, version).chain
             yield f"snapshot of {version} rows: good.", True
         except ModelFileError as error:
             yield str(error), False
-    if not (folder / FILE).exists():
-        raise DataError(
-            f"{folder}: has no {FILE}: rows since the last snapshot are lost. Restore a backup."
-        )
+    try:
+        yield from _check_log(folder, said)
+    except DataError as error:
+        yield str(error), False
+        if not cut:
+            return
+        end = log_check.mend(folder, newest, _readable)
+        yield f"the log is cut: it ends at row {end} now, and what came after is lost.", True
+        yield from _check_log(folder, said)
+
+
+def _check_log(folder: Path, said: settings.Settings) -> Said:
     log = Log(folder)
     try:
-        for sentence in log.problems():
-            yield f"{FILE}: {sentence}.", False
-        end, bad = _good_rows(log)
-        if bad is not None:
-            yield bad, False
-            if cut:
-                log.cut(end)
-                yield f"the log is cut: it ends at row {end} now, and what came after is lost.", True
         begin = log.begin
-        yield f"log of rows {begin} to {end - 1}: good." if begin is not None else "the log is empty.", True
-        if bad is None or cut:
-            state, _, replayed = restored(folder, said, log)
-            yield f"the model loads: {state.version} rows, of which {replayed} are replayed.", True
+        for record in log.replay(log.end if begin is None else begin):
+            if not _readable(record):
+                raise DataError(f"{log.path}: the request of row {record.first} cannot be read.")
+        yield "the log is empty." if begin is None else f"log of rows {begin} to {log.end - 1}: good.", True
+        state, _, replayed = restored(folder, said, log)
+        yield f"the model loads: {state.version} rows, of which {replayed} are replayed.", True
     finally:
         log.close()
 
 
-def _good_rows(log: Log) -> tuple[int, str | None]:
-    """The row after the last good request, and what is wrong with the next."""
-    begin = log.begin
-    end = 0 if begin is None else begin
+def _readable(record: Record) -> bool:
     try:
-        for record in log.replay(end):
-            rows = parse(record.media, record.body, ANY, labelled=True, label=record.label)
-            if len(rows) != record.rows:
-                return end, f"{log.path}: the request of row {end} has {len(rows)} rows, not {record.rows}."
-            end = record.first + record.rows
-    except Exception as error:  # whatever a damaged body leads to
-        return end, str(error)
-    return end, None
+        rows = parse(record.media, record.body, ANY, labelled=True, label=record.label)
+    except Problem as problem:
+        if problem.name == "media-type":  # pyarrow is missing: the request is good
+            sentence = f"the request of row {record.first} cannot be checked: {problem.detail}"
+            raise DataError(sentence) from None
+        return False
+    except Exception:  # whatever a damaged body leads to
+        return False
+    return len(rows) == record.rows

@@ -38,5 +38,6 @@ class Limits:
     snapshot_seconds: float = 60.0
     keep_log: bool = False
     models: int = 100
+    model_file: int = 2**30  # of a leader, for a replica
     event_readers: int = 64
     events_behind: int = 256

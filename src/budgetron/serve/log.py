@@ -1,197 +1,254 @@
 """The log of a model: requests, idempotency keys with their answers, and kept rows, in one SQLite file.
 
 One transaction for each group of requests, on disk when `commit` returns (``synchronous=FULL``). The file
-is locked by the process that has it open. Every record has a CRC-32: SQLite checks its write-ahead log, not
-the pages of the file.
+is locked by the process that has it open. Where it ends is also in the end record, see `end`: a log that
+does not reach it, or has a damaged entry, is refused.
 """
 
 import os
+import secrets
 import sqlite3
 import threading
 import time
-import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from budgetron.errors import DataError
+from budgetron.serve.end import Acknowledged, End
+from budgetron.serve.entries import (
+    APPLICATION,
+    FILE,
+    FORMAT,
+    RESTORE,
+    TABLES,
+    Answer,
+    Count,
+    Group,
+    Kept,
+    Place,
+    Record,
+    State,
+    counted,
+    crc_of,
+    damaged,
+    digest_of,
+    readable_text,
+    refusal,
+)
+from budgetron.serve.limits import Limits
+from budgetron.serve.log_check import check, record_of, write_state
 
-FILE = "log.sqlite"
-FORMAT = 1
-APPLICATION = 0x62756467  # "budg"
-TABLES = """
-create table log(first integer primary key, rows integer not null, media text not null,
-                 label text not null, body blob not null, at real not null, crc integer not null);
-create table answers(number integer primary key, key text not null unique, digest blob not null,
-                     answer blob not null, at real not null);
-create table kept(id integer primary key autoincrement, body blob not null, predicted blob not null,
-                  at real not null);
-"""
+__all__ = ["FILE", "Answer", "Group", "Kept", "Log", "Place", "Record", "create"]
 
-POSITIONS = """
-create table if not exists positions(stream text primary key, state text not null, version integer not null)
-"""
-
-
-class Place(NamedTuple):
-    """How far a stream of messages is learned: a state, and the number of rows of the model then."""
-
-    stream: str
-    state: str
-    version: int
-
-
-class Record(NamedTuple):
-    """One request that was learned: the number of its first row, its rows, and its body as received."""
-
-    first: int
-    rows: int
-    media: str
-    label: str  # the name of the column of labels
-    body: bytes
-
-    @property
-    def crc(self) -> int:
-        """The checksum of the record."""
-        return zlib.crc32(
-            self.body, zlib.crc32(f"{self.first} {self.rows} {self.media} {self.label}".encode())
-        )
+AGE_SECONDS = 60.0  # between looks for entries that are too old
 
 
-class Answer(NamedTuple):
-    """The answer to a request with an idempotency key, and a digest of that request."""
+def create(folder: Path, end: int = 0) -> bytes:
+    """Create the log of a new model, whose first row will have that number; returns its id."""
+    path, name = folder / FILE, secrets.token_bytes(16)
+    state = State(name, 0, end, name)
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # SQLite takes its mode for all
+    try:
+        with closing(_connected(path)) as db:
+            db.execute("begin immediate")
+            for statement in TABLES.values():
+                db.execute(statement)
+            db.execute(f"pragma user_version={FORMAT}")
+            db.execute(f"pragma application_id={APPLICATION}")
+            encoded = write_state(db.execute, state)
+            db.execute("commit")
+    except sqlite3.Error as error:
+        raise refusal(path, error) from error
+    with closing(End(folder, create=True)) as record:
+        record.begin(Acknowledged(name, 0, digest_of(encoded)))
+    return name
 
-    key: str
-    digest: bytes
-    answer: bytes
 
-
-class Kept(NamedTuple):
-    """A row that waits for its label, and what was predicted for it."""
-
-    body: bytes
-    predicted: bytes
-
-
-@dataclass
-class Group:
-    """What one transaction writes."""
-
-    records: list[Record] = field(default_factory=list)
-    answers: list[Answer] = field(default_factory=list)
-    kept: list[tuple[int, Kept]] = field(default_factory=list)  # with their ids
-    labelled: list[int] = field(default_factory=list)  # ids of kept rows that are learned
-    places: list[Place] = field(default_factory=list)
+def _connected(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
+    db.text_factory = readable_text
+    try:
+        db.execute("pragma locking_mode=exclusive")
+        db.execute("pragma journal_mode=wal")
+        db.execute("pragma synchronous=full")
+        db.execute("pragma journal_size_limit=16777216")
+        db.execute("begin exclusive")  # the lock
+        db.execute("commit")
+    except BaseException:
+        db.close()
+        raise
+    return db
 
 
 class Log:
     """The log of the model in a folder. Threads may share it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, limits: Limits | None = None) -> None:
         self.path = folder / FILE
         self._lock = threading.Lock()
-        created = not self.path.exists()
-        self._db = sqlite3.connect(self.path, isolation_level=None, timeout=0, check_same_thread=False)
+        self._end = End(folder)
         try:
-            self._open(created)
+            self._state = check(folder, self._end.read())
+            self._db = _connected(self.path)
         except sqlite3.Error as error:
-            self._db.close()
-            raise _unreadable(self.path, error) from error
+            self._end.close()
+            raise refusal(self.path, error) from error
         except BaseException:
-            self._db.close()
+            self._end.close()
             raise
-        if created:
-            _sync(folder)
-        self.next_id = 1 + self._number(
-            "select coalesce(max(seq), 0) from sqlite_sequence where name = 'kept'"
-        )
-        self.end = self._number("select coalesce(max(first + rows), 0) from log")
-        self.bytes = self._number("select coalesce(sum(length(body)), 0) from log")
-
-    def _open(self, created: bool) -> None:
-        run = self._db.execute
-        run("pragma locking_mode=exclusive")
-        run("pragma journal_mode=wal")
-        run("pragma synchronous=full")
-        run("pragma journal_size_limit=16777216")
-        run("begin exclusive")
-        if created or not run("select count(*) from sqlite_master").fetchone()[0]:
-            for statement in TABLES.split(";"):
-                run(statement)
-            run(f"pragma user_version={FORMAT}")
-            run(f"pragma application_id={APPLICATION}")
-        found = run("pragma user_version").fetchone()[0]
-        own = run("pragma application_id").fetchone()[0] == APPLICATION
-        if own and found == FORMAT:
-            run(POSITIONS)
-        run("commit")
-        if not own:
-            raise DataError(f"{self.path}: is no log of budgetron serve.")
-        if found != FORMAT:
-            raise DataError(
-                f"{self.path}: has log format {found}, this version reads {FORMAT}: "
-                "stop the service with the version that wrote it, then update."
-            )
+        self._opened, self._ran = time.monotonic(), self._state.ran
+        limits = limits or Limits()
+        self._limits = {
+            "answers": ("number", limits.keys, limits.key_bytes, limits.key_seconds),
+            "kept": ("id", limits.kept_rows, limits.kept_bytes, limits.kept_seconds),
+        }
+        self._looked = self._opened
 
     def close(self) -> None:
-        """Close the file, which also ends the lock."""
+        """Close the files, which also ends the lock."""
         with self._lock:
             self._db.close()
+            with suppress(OSError):  # a disk that failed
+                self._end.sync()
+            self._end.close()
+
+    @property
+    def id(self) -> bytes:
+        """What tells this log from all others."""
+        return self._state.id
+
+    @property
+    def end(self) -> int:
+        """The number of the next row."""
+        return self._state.end
+
+    @property
+    def next_id(self) -> int:
+        """The id of the next kept row."""
+        return self._state.next_id
+
+    @property
+    def body_bytes(self) -> int:
+        """The bytes of all bodies."""
+        return self._state.counts["log"].bytes
 
     # ---- writing
 
+    @contextmanager
+    def _transaction(self) -> Iterator[State]:
+        """A transaction, with the state that it leaves; then the end record."""
+        run = self._db.execute
+        with self._lock:
+            state = self._state.copied()
+            state.commits += 1
+            state.ran = self._ran + time.monotonic() - self._opened
+            run("begin immediate")
+            try:
+                yield state
+                self._trim(state)
+                encoded = write_state(run, state)
+                run("commit")
+            except BaseException:
+                with suppress(sqlite3.Error):  # SQLite may have done so already
+                    run("rollback")
+                raise
+            self._end.write(Acknowledged(state.id, state.commits, digest_of(encoded)))
+            self._state = state
+
     def commit(self, group: Group) -> None:
         """Write a group: all of it is on disk when this returns, nothing of it if this raises."""
-        now = time.time()
-        with self._lock:
-            run, many = self._db.execute, self._db.executemany
-            run("begin immediate")
-            try:
-                many(
-                    "insert into log values(?, ?, ?, ?, ?, ?, ?)",
-                    [(*record, now, record.crc) for record in group.records],
-                )
-                many(
-                    "insert into answers(key, digest, answer, at) values(?, ?, ?, ?)",
-                    [(*answer, now) for answer in group.answers],
-                )
-                many("insert into kept values(?, ?, ?, ?)", [(i, *kept, now) for i, kept in group.kept])
-                many("delete from kept where id = ?", [(i,) for i in group.labelled])
-                many("insert or replace into positions values(?, ?, ?)", group.places)
-                run("commit")
-            except BaseException:
-                self._undo()
-                raise
-            self.end = max([self.end, *(record.first + record.rows for record in group.records)])
-            self.bytes += sum(len(record.body) for record in group.records)
-            self.next_id = max([self.next_id, *(i + 1 for i, _ in group.kept)])
+        at = time.time()
+        with self._transaction() as state:
+            records = list[tuple[Any, ...]]()
+            for first, rows, media, label, body, _ in group.records:
+                record = Record(first, rows, media, label, body, state.chain)
+                records.append((first, len(body), at, rows, media, label, state.chain, body))
+                state.end, state.chain = record.end, record.next_chain
+            self._insert(state, "log", records)
+            self._insert(state, "answers", self._answers(state, group.answers))
+            kept = [(i, len(b) + len(p), state.ran, b, p) for i, (b, p) in group.kept]
+            self._insert(state, "kept", kept)
+            state.next_id = max([state.next_id, *(entry[0] + 1 for entry in kept)])
+            for i in group.labelled:
+                self._delete(state, "kept", "where id = ?", i)
+            for stream, said, version in group.places:
+                self._delete(state, "positions", "where stream = ?", stream)
+                self._insert(state, "positions", [(stream, len(said), said, version)])
 
-    def remove(self, before: int, keys: tuple[int, int, float], kept: tuple[int, int, float]) -> None:
-        """Remove requests before a row, and keys and kept rows beyond a count, bytes or seconds."""
-        with self._lock:
-            run = self._db.execute
-            run("begin immediate")
-            try:
-                run("delete from log where first + rows <= ?", (before,))
-                _trim(run, "answers", "number", "length(answer) + length(key)", keys)
-                _trim(run, "kept", "id", "length(body) + length(predicted)", kept)
-                run("commit")
-            except BaseException:
-                self._undo()
-                raise
-        self.bytes = self._number("select coalesce(sum(length(body)), 0) from log")
+    def _answers(self, state: State, answers: list[Answer]) -> list[tuple[Any, ...]]:
+        if not answers:
+            return []
+        last = self._db.execute("select coalesce(max(number), 0) from answers").fetchone()[0]
+        sizes = (len(key) + len(answer) for key, _, answer in answers)
+        return [
+            (last + 1 + i, size, state.ran, *each)
+            for i, (each, size) in enumerate(zip(answers, sizes, strict=True))
+        ]
 
-    def cut(self, first: int) -> None:
-        """Remove the requests from that row on."""
-        with self._lock:
-            self._db.execute("delete from log where first >= ?", (first,))
-        self.end = self._number("select coalesce(max(first + rows), 0) from log")
+    def _insert(self, state: State, table: str, entries: list[tuple[Any, ...]]) -> None:
+        """Insert entries, each with its key, its size and its values."""
+        if not entries:
+            return
+        made = [(key, crc_of(key, *rest), *rest) for key, *rest in entries]
+        places = ", ".join("?" * len(made[0]))
+        self._db.executemany(f"insert into {table} values({places})", made)
+        more = Count(len(made), sum(entry[1] for entry in made), sum(entry[2] for entry in made))
+        state.counts[table] = state.counts[table].plus(more)
 
-    def _undo(self) -> None:
-        with suppress(sqlite3.Error):  # SQLite may have done so already
-            self._db.execute("rollback")
+    def _delete(self, state: State, table: str, where: str, *values: object) -> None:
+        gone, there = counted(self._db.execute, table, where, values), state.counts[table]
+        if gone.entries:
+            self._db.execute(f"delete from {table} {where}", values)
+            state.counts[table] = there.plus(gone, -1)
+
+    def remove(self, before: int) -> None:
+        """Remove the requests before a row, and keys and kept rows that are too old."""
+        self._looked = 0.0
+        with self._transaction() as state:
+            self._delete(state, "log", "where first < ? and first + rows <= ?", before, before)
+        self.sync()
+
+    def sync(self) -> None:
+        """Flush the end record, if the disk does not have it yet."""
+        if self._end.behind:
+            self._end.sync()
+
+    @property
+    def behind(self) -> bool:
+        """Whether the disk may not have the end record yet."""
+        return self._end.behind
+
+    def _trim(self, state: State) -> None:
+        """Remove the oldest keys and kept rows beyond a count, bytes, or seconds of running time.
+
+        A hundredth more goes at once, so that not every request pays for it.
+        """
+        look = time.monotonic() - self._looked >= AGE_SECONDS
+        self._looked = time.monotonic() if look else self._looked
+        for table, (number, most, most_bytes, seconds) in self._limits.items():
+            count = state.counts[table]
+            if count.entries > most or count.bytes > most_bytes:
+                most, most_bytes = most - most // 100, most_bytes - most_bytes // 100
+            elif not look:
+                continue
+            last = self._last_beyond(table, number, (most, most_bytes, state.ran - seconds), count)
+            if last is not None:
+                self._delete(state, table, f"where {number} <= ?", last)
+
+    def _last_beyond(
+        self, table: str, number: str, bounds: tuple[int, int, float], count: Count
+    ) -> int | None:
+        """The newest of the entries that are to go."""
+        last = None
+        for found, crc, size, at in self._db.execute(
+            f"select {number}, crc, size, at from {table} order by {number}"
+        ):
+            if count.entries <= bounds[0] and count.bytes <= bounds[1] and at >= bounds[2]:
+                break
+            last, count = int(found), count.plus(Count(1, crc, size), -1)
+        return last
 
     # ---- reading
 
@@ -202,105 +259,87 @@ class Log:
             found = self._db.execute("select min(first) from log").fetchone()[0]
         return None if found is None else int(found)
 
+    def chain(self, version: int) -> bytes | None:
+        """The running digest of all requests before a row; None if the log does not know it."""
+        with self._lock:
+            if version == self._state.end:
+                return self._state.chain
+            found = self._db.execute("select chain from log where first = ?", (version,)).fetchone()
+        return None if found is None else bytes(found[0])
+
     def records(self, after: int, most: int = 1000, most_bytes: int = 8 * 2**20) -> Iterator[Record]:
         """The requests whose first row is ``after`` or later, in order; each is checked."""
         end, left, size = after, most, 0
         while left and size < most_bytes:
             with self._lock:
                 found = self._db.execute(
-                    "select first, rows, media, label, cast(body as blob), crc from log where first >= ? "
-                    "order by first limit ?",
-                    (end, min(left, 64)),
+                    "select * from log where first >= ? order by first limit ?", (end, min(left, 64))
                 ).fetchall()
             if not found:
                 return
-            for *parts, crc in found:
-                record = Record(*parts)
-                if record.crc != crc:
-                    raise DataError(
-                        f"{self.path}: the request of row {record.first} is damaged: "
-                        "restore a backup, or see budgetron fsck --cut."
-                    )
+            for entry in found:
+                if damaged(entry):
+                    raise DataError(f"{self.path}: the request of row {entry[0]} is damaged: {RESTORE}.")
+                record = record_of(entry)
                 yield record
-                end, left, size = record.first + record.rows, left - 1, size + len(record.body)
+                end, left, size = record.end, left - 1, size + len(record.body)
                 if not left or size >= most_bytes:
                     return
 
-    def replay(self, after: int) -> Iterator[Record]:
-        """All requests from row ``after`` on, which must follow each other without a gap."""
-        end = after
-        while True:
+    def replay(self, after: int, chain: bytes | None = None) -> Iterator[Record]:
+        """All requests from row ``after`` on, without a gap up to the end of the log.
+
+        ``chain`` is the running digest of those before, as the snapshot has it.
+        """
+        end, last = after, -1
+        while end != last:
             last = end
             for record in self.records(end):
                 if record.first != end:
-                    raise DataError(
-                        f"{self.path}: rows {end} to {record.first - 1} are missing: restore a backup."
-                    )
+                    raise self._gap(end, record.first)
+                if chain is not None and record.chain != chain:
+                    raise DataError(f"{self.path}: row {end} has another history: {RESTORE}.")
                 yield record
-                end = record.first + record.rows
-            if end == last:
-                return
+                end, chain = record.end, record.next_chain
+        if end != self.end:
+            raise self._gap(end, self.end)
+        if chain is not None and chain != self._state.chain:
+            raise DataError(f"{self.path}: row {end} has another history: {RESTORE}.")
+
+    def _gap(self, begin: int, end: int) -> DataError:
+        return DataError(f"{self.path}: rows {begin} to {end - 1} are missing: {RESTORE}.")
 
     def answer(self, key: str) -> Answer | None:
         """The stored answer of a key."""
-        with self._lock:
-            found = self._db.execute(
-                "select key, digest, answer from answers where key = ?", (key,)
-            ).fetchone()
-        return None if found is None else Answer(*found)
+        found = self._entry("answers", "key", key)
+        return None if found is None else Answer(*found[-3:])
 
     def place(self, stream: str) -> Place | None:
         """How far a stream of messages is learned."""
-        with self._lock:
-            found = self._db.execute("select * from positions where stream = ?", (stream,)).fetchone()
-        return None if found is None else Place(*found)
+        found = self._entry("positions", "stream", stream)
+        return None if found is None else Place(stream, *found[-2:])
 
     def kept(self, number: int) -> Kept | None:
         """The kept row of an id."""
-        with self._lock:
-            found = self._db.execute("select body, predicted from kept where id = ?", (number,)).fetchone()
-        return None if found is None else Kept(*found)
+        found = self._entry("kept", "id", number)
+        return None if found is None else Kept(*found[-2:])
 
-    def problems(self) -> Iterable[str]:
-        """What SQLite's own check finds."""
+    def _entry(self, table: str, column: str, key: int | str) -> tuple[Any, ...] | None:
         with self._lock:
-            found = [row[0] for row in self._db.execute("pragma integrity_check")]
-        return [] if found == ["ok"] else found
+            found: tuple[Any, ...] | None = self._db.execute(
+                f"select * from {table} where {column} = ?", (key,)
+            ).fetchone()
+        if found is not None and damaged(found):
+            raise DataError(f"{self.path}: an entry of the table {table} is damaged: {RESTORE}.")
+        return found
 
     def file_bytes(self) -> int:
         """The size of the files."""
         paths = [self.path, self.path.with_name(FILE + "-wal")]
         return sum(path.stat().st_size for path in paths if path.exists())
 
-    def _number(self, query: str) -> int:
-        with self._lock:
-            found = self._db.execute(query).fetchone()
-        return int(found[0]) if found else 0
 
-
-def _trim(
-    run: Callable[..., sqlite3.Cursor], table: str, number: str, size: str, limits: tuple[int, int, float]
-) -> None:
-    """Remove the oldest entries beyond a count, a number of bytes, or an age in seconds."""
-    count, most_bytes, seconds = limits
-    run(f"delete from {table} where at < ?", (time.time() - seconds,))
-    run(f"delete from {table} where {number} <= (select max({number}) from {table}) - ?", (count,))
-    total = run(f"select coalesce(sum({size}), 0) from {table}").fetchone()[0]
-    if total > most_bytes:
-        run(
-            f"delete from {table} where {number} in (select {number} from (select {number}, sum({size}) "
-            f"over (order by {number} desc) as used from {table}) where used > ?)",
-            (most_bytes,),
-        )
-
-
-def _unreadable(path: Path, error: sqlite3.Error) -> DataError:
-    if "locked" in str(error):
-        return DataError(f"{path}: is in use by another process: stop it first.")
-    return DataError(f"{path}: cannot be opened: {error}. Restore a backup, or see budgetron fsck.")
-
-
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable."""
     directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

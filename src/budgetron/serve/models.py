@@ -2,9 +2,12 @@
 
 import asyncio
 import logging
+import os
+import shutil
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,8 +18,10 @@ from budgetron import model_files
 from budgetron.errors import DataError
 from budgetron.estimators import OnlineRegressor
 from budgetron.serialization.described import describe
+from budgetron.serve import log as logs
 from budgetron.serve import settings as all_settings
 from budgetron.serve import snapshot
+from budgetron.serve.end import FILE as END
 from budgetron.serve.events import Events
 from budgetron.serve.learning import Estimator, learn_group
 from budgetron.serve.limits import Limits
@@ -40,9 +45,7 @@ class Model:
     def __init__(self, name: str, folder: Path, limits: Limits) -> None:
         self.name, self.folder, self.limits = name, folder, limits
         self.settings = all_settings.read(folder)
-        if not (folder / LOG).exists() and any(snapshot.versions(folder)):
-            raise DataError(f"{folder}: has snapshots, but no {LOG}: rows are lost. Restore a backup.")
-        self.log = Log(folder)
+        self.log = Log(folder, limits)
         try:
             state, self.tally, self.replayed = restored(folder, self.settings, self.log)
         except BaseException:
@@ -79,9 +82,13 @@ class Model:
         """Queue a job for the writer, or raise a `Problem`."""
         self.writer.submit(job)
 
-    def records(self, after: int) -> list[Record]:
-        """The requests that were learned after a version."""
+    def records(self, after: int, chain: bytes | None = None) -> list[Record]:
+        """The requests that were learned after a version; ``chain`` is the running digest there."""
         begin, end = self.log.begin, self.published.version
+        own = self.log.chain(after)
+        removed = own is None and after < (end if begin is None else begin)
+        if chain is not None and chain != own and not removed:
+            raise Problem("other-history", f"the log has other rows before row {after} than you have.")
         if after > end or (after < end and (begin is None or after < begin)):
             raise Problem("log-removed", f"the log has no rows after {after}: fetch the model file.")
         return list(self.log.records(after))
@@ -101,10 +108,15 @@ class Model:
             raise Problem("nothing-learned", "the model has learned nothing yet: POST rows to learn first.")
         return published
 
-    def file(self) -> tuple[bytes, int]:
-        """The bytes of the model file, and the version."""
+    def chain(self, version: int) -> bytes | None:
+        """The running digest of the log up to a version."""
+        return self.log.chain(version)
+
+    def file(self) -> tuple[bytes, int, bytes | None]:
+        """The bytes of the model file, the version, and the running digest of the log there."""
         estimator, version = self.fitted()
-        return b"".join(model_files.encoded(estimator)), version
+        chain = self.chain(version)
+        return b"".join(model_files.encoded(estimator)), version, chain
 
     # ---- what is known about it
 
@@ -115,6 +127,7 @@ class Model:
         found |= {"learning": self.trouble is None, "replica": False}
         found |= {"trouble": self.trouble, "queue_rows": self.writer.queued_rows}
         found |= {"snapshot_version": self.writer.snapshot_version, "log_bytes": self.log.file_bytes()}
+        found |= {"log_id": self.log.id.hex()}
         return found | _fitted(estimator, version) | {"metrics": self.tally.values()}
 
     def numbers(self) -> dict[str, Any]:
@@ -131,7 +144,7 @@ class Model:
             "queue_rows": writer.queued_rows,
             "queue_bytes": writer.queued_bytes,
             "log_bytes": self.log.file_bytes(),
-            "snapshot_age_seconds": round(time.time() - writer.snapshot_time, 3),
+            "snapshot_age_seconds": round(time.monotonic() - writer.snapshot_time, 3),
             "learning": int(self.trouble is None),
             "commits": writer.commits,
         }
@@ -171,16 +184,16 @@ def restored(folder: Path, settings: Settings, log: Log) -> tuple[Published, Tal
     found, damaged = snapshot.newest(folder)
     for why in damaged:
         report.warning("a snapshot is damaged, an older one is used: %s", why)
-    estimator, version = settings.estimator(), 0
+    estimator, version, chain = settings.estimator(), 0, log.id
     tally = Tally(estimator)
     if found is not None:
         if type(found.estimator) is not type(estimator):
             raise DataError(f"{folder}: the snapshot is of another task than model.json says.")
-        estimator, version = found.estimator, found.version
+        estimator, version, chain = found.estimator, found.version, found.chain
         if found.tally:
             tally = Tally(estimator)
             tally.restore(found.tally)
-    if version > log.end and (log.end or log.begin is not None):
+    if version > log.end:
         raise DataError(f"{folder}: the log ends at row {log.end}, before the snapshot of {version} rows.")
     before = version
     begin = log.begin
@@ -189,7 +202,7 @@ def restored(folder: Path, settings: Settings, log: Log) -> tuple[Published, Tal
             f"{folder}: the log begins at row {begin}, and no snapshot of {begin} or more rows can be read:"
             " restore a backup."
         )
-    for batch, first in _batches(log, version):
+    for batch, first in _batches(log, version, chain):
         estimator, outcomes = learn_group(estimator, batch, ANY)
         for rows, outcome in zip(batch, outcomes, strict=True):
             if isinstance(outcome, Problem):
@@ -199,10 +212,10 @@ def restored(folder: Path, settings: Settings, log: Log) -> tuple[Published, Tal
     return Published(estimator, version), tally, version - before
 
 
-def _batches(log: Log, after: int) -> Iterator[tuple[list[Rows], int]]:
+def _batches(log: Log, after: int, chain: bytes) -> Iterator[tuple[list[Rows], int]]:
     """The requests of the log, some thousand rows at a time."""
     batch, rows, first = list[Rows](), 0, after
-    for record in log.replay(after):
+    for record in log.replay(after, chain):
         batch.append(parse(record.media, record.body, ANY, labelled=True, label=record.label))
         if len(batch[-1]) != record.rows:
             raise DataError(f"{log.path}: the request of row {record.first} has another number of rows.")
@@ -227,8 +240,11 @@ class Models:
         """Open every model; an empty folder gets the model ``default``."""
         self.folder.mkdir(parents=True, exist_ok=True)
         names = folders(self.folder)
+        for sentence in strays(self.folder):
+            raise DataError(sentence)
         if not names and any(not path.name.startswith(".") for path in self.folder.iterdir()):
             raise DataError(f"{self.folder}: holds no models, and is not empty: give an empty folder.")
+        make_private(self.folder, names)
         try:
             for name in names:
                 self.by_name[name] = Model(name, self.folder / name, self.limits)
@@ -255,15 +271,29 @@ class Models:
                 raise Problem(
                     "too-large", f"there are {self.limits.models} models already, the most allowed."
                 )
-            folder = self.folder / name
-            folder.mkdir(exist_ok=True)
-            if start is not None:
-                begin_with(folder, start, settings)
-            settings.write(folder)  # last: a folder without it is no model
+            folder = self._created(name, settings, start)
             model = self.by_name[name] = Model(name, folder, self.limits)
             if self._loop is not None:
                 model.start(self._loop)
             return model
+
+    def _created(self, name: str, settings: Settings, start: Path | None) -> Path:
+        """A new folder, which gets its name when it is complete."""
+        new, folder = self.folder / f".{name}.new", self.folder / name
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(mode=0o700)
+        if start is None:
+            logs.create(new)
+        else:
+            begin_with(new, start, settings)
+        settings.write(new)
+        logs.sync_folder(new)
+        try:
+            new.rename(folder)
+        except OSError:
+            raise DataError(f"{folder}: is in the way of a new model: move it away.") from None
+        logs.sync_folder(self.folder)
+        return folder
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to learn."""
@@ -290,7 +320,28 @@ class Models:
 
 def folders(folder: Path) -> list[str]:
     """The names of the models in a folder."""
-    return sorted(path.parent.name for path in folder.glob(f"*/{all_settings.FILE}"))
+    found = (path.parent.name for path in folder.glob(f"*/{all_settings.FILE}"))
+    return sorted(name for name in found if not name.startswith("."))
+
+
+def strays(folder: Path) -> Iterator[str]:
+    """Folders that have lost what makes them models. Hidden ones were never made to the end."""
+    for path in folder.iterdir():
+        known = path.name.startswith(".") or (path / all_settings.FILE).exists()
+        if not known and any((path / name).exists() for name in (LOG, END)):
+            yield f"{path}: has a log, but no {all_settings.FILE}: restore a backup."
+
+
+def make_private(folder: Path, names: list[str]) -> None:
+    """Rows are nobody else's business: the folders get the mode 0700, the files of models 0600."""
+    models = [folder / name for name in names]
+    files = [
+        path for model in models for path in model.iterdir() if path.is_file() and not path.is_symlink()
+    ]
+    for path in (folder, *models, *files):
+        if path.stat().st_mode & 0o077:
+            with suppress(OSError):  # of another owner, or on a read-only disk
+                os.chmod(path, 0o700 if path.is_dir() else 0o600)
 
 
 def begin_with(folder: Path, start: Path, settings: Settings) -> None:
@@ -298,5 +349,5 @@ def begin_with(folder: Path, start: Path, settings: Settings) -> None:
     estimator = model_files.load(start)
     if type(estimator) is not type(settings.estimator()):
         raise DataError(f"{start}: is a model of another task than {settings.task}.")
-    Log(folder).close()
-    snapshot.write(folder, 1, estimator, {})
+    chain = logs.create(folder, 1)
+    snapshot.write(folder, 1, estimator, {}, chain)

@@ -129,7 +129,7 @@ def _of_a_model() -> dict[str, tuple[str, Said]]:
             _said(
                 "The requests learned after a version, for replicas",
                 None,
-                [_query("after", WHOLE), _query("wait", WHOLE)],
+                [_query("after", WHOLE), _query("wait", WHOLE), _query("chain", {"type": "string"})],
                 media="application/msgpack",
             ),
         ),

@@ -18,6 +18,7 @@ TITLES = {
     "key-in-use": (409, "A request with this key is running"),
     "exists": (409, "The model exists"),
     "read-only": (409, "This service is a replica"),
+    "other-history": (409, "The log has other rows"),
     "log-removed": (410, "The log no longer has these rows"),
     "too-large": (413, "The request is beyond a limit"),
     "media-type": (415, "The content type is not supported"),

@@ -8,12 +8,14 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from budgetron import model_files
+from budgetron._text import printable
 from budgetron.automatic import Auto
 from budgetron.serve.events import Events
 from budgetron.serve.learning import learn_group
@@ -22,14 +24,27 @@ from budgetron.serve.log import Record
 from budgetron.serve.metrics import Histogram
 from budgetron.serve.models import ANY, Model
 from budgetron.serve.problems import Problem
-from budgetron.serve.rows import parse
-from budgetron.serve.settings import Settings
+from budgetron.serve.routes import CHAIN
+from budgetron.serve.rows import Rows, parse
+from budgetron.serve.settings import NAME, Settings
 from budgetron.serve.tally import Tally
 from budgetron.serve.writer import Job, Published
 
 report = logging.getLogger("budgetron.serve")
-FAILURES = (OSError, http.client.HTTPException, ValueError, KeyError, msgspec.DecodeError)
 WAIT = 10
+SECONDS = 120.0  # for the answer to a request; the model file has ten times as long
+LONGEST_PAUSE = 10.0
+
+
+class Refused(Exception):
+    """The leader cannot be followed, or must not be: the sentence says why."""
+
+
+class Answered(msgspec.Struct):
+    """An answer of the log: how many rows the leader has learned, and the next requests."""
+
+    end: int
+    records: list[Record]
 
 
 class Leader:
@@ -39,11 +54,36 @@ class Leader:
         self.url = url.rstrip("/")
         self.headers = {} if token is None else {"Authorization": f"Bearer {token}"}
 
-    def get(self, path: str) -> tuple[bytes, str]:
-        """The body and the ETag of an answer."""
+    def open(self, path: str) -> http.client.HTTPResponse:
+        """The answer to a request, of which nothing is read yet."""
         request = urllib.request.Request(self.url + path, headers=self.headers)
-        with urllib.request.urlopen(request, timeout=WAIT + 20) as answer:
-            return answer.read(), answer.headers.get("ETag", "")
+        found: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=WAIT + 20)
+        return found
+
+    def get(self, path: str, most: int = 64 * 2**20) -> bytes:
+        """The body of an answer, of at most that many bytes."""
+        with self.open(path) as answer:
+            return b"".join(pieces(answer, most, SECONDS))
+
+    def save(self, path: str, file: Path, most: int) -> tuple[str, str]:
+        """Write the body of an answer to a file; returns its ETag and its running digest."""
+        with self.open(path) as answer, file.open("wb") as target:
+            target.writelines(pieces(answer, most, 10 * SECONDS))
+            return answer.headers.get("ETag", ""), answer.headers.get(CHAIN, "")
+
+
+def pieces(answer: http.client.HTTPResponse, most: int, seconds: float) -> Iterator[bytes]:
+    """The body of an answer, which must end within bytes and seconds."""
+    size, until = 0, time.monotonic() + seconds
+    while piece := answer.read1(2**16):
+        size += len(piece)
+        if size > most:
+            raise Refused(f"its answer has more than {most} bytes")
+        if time.monotonic() > until:
+            raise Refused(f"its answer took more than {seconds:g} seconds")
+        yield piece
+    if answer.length:  # None if the length was not said
+        raise Refused("its answer ended too early")
 
 
 class _Idle:
@@ -51,11 +91,13 @@ class _Idle:
 
     def __init__(self) -> None:
         self.queued_rows = self.queued_bytes = self.groups = self.snapshot_version = 0
-        self.snapshot_time, self.failed_snapshot = time.time(), None
+        self.snapshot_time, self.failed_snapshot = time.monotonic(), None
         self.commits = Histogram()
 
 
 class _NoLog:
+    id = b""
+
     def file_bytes(self) -> int:
         """A replica writes nothing."""
         return 0
@@ -73,6 +115,8 @@ class Replica(Model):
         self.tally = Tally(self.state.estimator)
         self.why: str | None = "the model was not read from the leader yet."
         self._drawn = -1
+        self._begun, self._failures = False, 0
+        self._id, self._chain = "", b""  # of the leader's log, and its running digest up to here
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._follow, name=f"replica-{name}", daemon=True)
 
@@ -99,7 +143,7 @@ class Replica(Model):
         """Refuse: a replica does not learn from clients."""
         raise Problem("read-only", f"this is a replica: send it to {self.leader.url}.")
 
-    def records(self, _: int) -> list[Record]:
+    def records(self, _: int, __: bytes | None = None) -> list[Record]:
         """Refuse: a replica has no log."""
         raise Problem("read-only", f"this is a replica: ask {self.leader.url}.")
 
@@ -107,57 +151,117 @@ class Replica(Model):
         """As that of the leader."""
         return super().description() | {"replica": True, "leader": self.leader.url}
 
+    def chain(self, _: int) -> None:
+        """Unknown: a replica is not followed."""
+        return
+
     def _follow(self) -> None:
-        begun = False
         while not self._ended.is_set():
             try:
-                if not begun:
-                    self._begin()
-                    begun, self.why = True, None
-                self._advance()
-                self.why = None
+                self._step()
+                self._failures = 0
             except urllib.error.HTTPError as error:
-                begun = begun and error.code != 410  # the log no longer has what is missing here
-                self._failed(f"the leader answered {error.code}")
-            except FAILURES as error:
-                self._failed(str(error))
+                self._begun = self._begun and error.code != 410  # the log no longer has the next rows
+                self._failed(_said(error))
+            except Exception as error:  # whatever it is: the thread goes on, and says that it cannot
+                self._failed(str(error) or repr(error))
+
+    def _step(self) -> None:
+        if not self._begun:
+            self._begin()
+            self._begun = True
+        end = self._advance()
+        if self.state.version >= end:
+            self.why = None
+        elif self.why is not None:  # once it has caught up, being some rows behind is no trouble
+            self.why = f"the replica has learned {self.state.version} of {end} rows of the leader so far."
 
     def _failed(self, why: str) -> None:
         if self._ended.is_set():  # nobody follows any more
             return
-        self.why = f"the leader {self.leader.url} cannot be followed: {why}."
-        report.warning(self.why, extra={"model": self.name})
-        self._ended.wait(1.0)
+        sentence = _sentence(self.leader, why)
+        if sentence != self.why:
+            report.warning(sentence, extra={"model": self.name})
+        self.why = sentence
+        self._failures += 1
+        self._ended.wait(min(LONGEST_PAUSE, 2.0 ** min(self._failures - 1, 10)))
 
     def _begin(self) -> None:
         """Take the model as it is now."""
-        said = msgspec.json.decode(self.leader.get(f"/v1/models/{self.name}/model")[0])
-        self.settings = Settings(said["task"], said["learner"], said["seed"])
-        estimator, version = self.settings.estimator(), 0
+        said = msgspec.json.decode(self.leader.get(f"/v1/models/{self.name}/model"))
+        if self._id not in ("", said["log_id"]):
+            raise Refused(OTHER)
+        settings = Settings(said["task"], said["learner"], said["seed"])
+        estimator, version, chain = settings.estimator(), 0, said["log_id"]
         if said["version"]:
-            content, tag = self.leader.get(f"/v1/models/{self.name}/model/file")
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "model.safetensors"
-                path.write_bytes(content)
+                tag, chain = self.leader.save(
+                    f"/v1/models/{self.name}/model/file", path, self.limits.model_file
+                )
                 estimator = model_files.load(path)
+            if not chain:
+                raise Refused("its model file came without the running digest of the log")
             version = int(tag.strip('"'))
+        self.settings, self._id, self._chain = settings, said["log_id"], bytes.fromhex(chain)
         self.tally, self.state = Tally(estimator), Published(estimator, version)
 
-    def _advance(self) -> None:
-        """Learn what the leader has learned since."""
-        content, _ = self.leader.get(f"/v1/models/{self.name}/log?after={self.state.version}&wait={WAIT}")
+    def _advance(self) -> int:
+        """Learn what the leader has learned since; returns how many rows it has."""
         estimator, version = self.state
-        records = [Record(*parts) for parts in msgspec.msgpack.decode(content)]
-        if not records:
-            return
-        batch = [parse(each.media, each.body, ANY, labelled=True, label=each.label) for each in records]
+        wait = WAIT if self.why is None else 0
+        asked = f"after={version}&wait={wait}&chain={self._chain.hex()}"
+        most = 64 * 2**20 + self.limits.body
+        content = self.leader.get(f"/v1/models/{self.name}/log?{asked}", most)
+        said = msgspec.msgpack.decode(content, type=Answered)
+        batch, chain = self._parsed(said.records)
+        if not batch:
+            return said.end
         estimator, outcomes = learn_group(estimator, batch, ANY)
-        for record, outcome in zip(records, outcomes, strict=True):
-            if isinstance(outcome, Problem) or record.first != version:
-                raise ValueError("its log does not continue the model here")
+        for outcome in outcomes:
+            if isinstance(outcome, Problem):
+                raise Refused(f"a request after row {version} is refused here: {outcome.detail}")
             self.tally.add(outcome, estimator)
-            version += record.rows
-        self.state = Published(estimator, version)
+        self._chain, self.state = chain, Published(estimator, said.records[-1].end)
+        return said.end
+
+    def _parsed(self, records: list[Record]) -> tuple[list[Rows], bytes]:
+        """The rows of requests, which must follow on what is learned here; and the running digest then."""
+        end, chain, found = self.state.version, self._chain, list[Rows]()
+        for record in records:
+            if record.first != end or record.chain != chain:
+                raise Refused(OTHER)
+            try:
+                found.append(parse(record.media, record.body, ANY, labelled=True, label=record.label))
+            except Problem as problem:
+                raise Refused(f"the request of row {end} cannot be read here: {problem.detail}") from None
+            if len(found[-1]) != record.rows:
+                raise Refused(f"the request of row {end} has {len(found[-1])} rows, not {record.rows}")
+            end, chain = record.end, record.next_chain
+        return found, chain
+
+
+OTHER = (
+    "its log has another history than the rows learned here (it was restored or replaced): "
+    "restart the replica to take the model of the leader as it is now"
+)
+
+
+def _sentence(leader: Leader, why: str) -> str:
+    return printable(f"the leader {leader.url} cannot be followed: {why.rstrip('.')[:500]}.")
+
+
+def _said(error: urllib.error.HTTPError) -> str:
+    """What the leader answered, as a sentence."""
+    try:
+        said = msgspec.json.decode(error.read(2**16))
+        if said["type"].endswith(":other-history"):
+            return OTHER
+        return f"it answered {error.code}: {said['detail']}"
+    except Exception:  # not an answer of this service
+        return f"it answered {error.code}"
+    finally:
+        error.close()
 
 
 class Replicas:
@@ -166,6 +270,7 @@ class Replicas:
     def __init__(self, leader: Leader, limits: Limits) -> None:
         self.leader, self.limits = leader, limits
         self.by_name: dict[str, Replica] = {}
+        self.why: str | None = None  # the models of the leader are not known
         self._ended = threading.Event()
         self._starting = threading.Lock()  # after `close`, no replica is started
 
@@ -177,14 +282,20 @@ class Replicas:
         """Ask now and then which models there are."""
         while not self._ended.is_set():
             try:
-                found = msgspec.json.decode(self.leader.get("/v1/models")[0])["models"]
-                for name in (each["name"] for each in found):
+                found = msgspec.json.decode(self.leader.get("/v1/models"))["models"]
+                for name in (each["name"] for each in found if NAME.fullmatch(each["name"])):
                     if name not in self.by_name and len(self.by_name) < self.limits.models:
                         self._begin(name, loop)
-            except FAILURES as error:
-                if not self._ended.is_set():
-                    report.warning("the leader cannot be followed: %s", error)
+                self.why = None
+            except Exception as error:  # whatever it is: the thread goes on
+                self._failed(str(error) or repr(error))
             self._ended.wait(10.0 if self.by_name else 1.0)
+
+    def _failed(self, why: str) -> None:
+        sentence = _sentence(self.leader, why)
+        if sentence != self.why and not self._ended.is_set():
+            report.warning(sentence)
+        self.why = sentence
 
     def _begin(self, name: str, loop: asyncio.AbstractEventLoop) -> None:
         replica = Replica(name, self.leader, self.limits)

@@ -35,6 +35,9 @@ from budgetron.serve.writer import OWN, Job, Keep, Label, Learn, Published, Snap
 
 LONGEST_WAIT = 30
 STREAM = "application/octet-stream"
+MSGPACK = "application/msgpack"
+CHAIN = "Budgetron-Chain"
+"""The header of a model file with the running digest of the log, for replicas."""
 
 
 async def learn(service: Service, model: Any, request: Request) -> Response:
@@ -113,20 +116,27 @@ async def file(_: Service, model: Any, request: Request) -> Response:
     known = request.headers.get("if-none-match", "")
     if f'"{version}"' in [tag.strip().removeprefix("W/") for tag in known.split(",")]:
         return Response(status_code=304, headers={"ETag": f'"{version}"'})
-    content, version = await asyncio.to_thread(model.file)
+    content, version, chain = await asyncio.to_thread(model.file)
     name = f'attachment; filename="{model.name}.safetensors"'
-    return Response(content, 200, {"ETag": f'"{version}"', "Content-Disposition": name}, STREAM)
+    headers = {"ETag": f'"{version}"', "Content-Disposition": name}
+    headers |= {} if chain is None else {CHAIN: chain.hex()}
+    return Response(content, 200, headers, STREAM)
 
 
 async def log(_: Service, model: Any, request: Request) -> Response:
     """The requests learned after a version; waits for some if there are none."""
-    asked = query(request, "after", "wait")
+    asked = query(request, "after", "wait", "chain")
     after, wait = whole(asked.get("after", "0"), "after"), whole(asked.get("wait", "0"), "wait")
     until = time.monotonic() + min(wait, LONGEST_WAIT)
     while model.published.version == after and time.monotonic() < until and not model.events.ended:
         await asyncio.sleep(0.05)
-    records = await asyncio.to_thread(model.records, after)
-    return Response(msgspec.msgpack.encode(records), media_type="application/msgpack")
+    try:
+        chain = bytes.fromhex(asked["chain"]) if "chain" in asked else None
+    except ValueError:
+        raise Problem("malformed", "chain: expected hexadecimal digits.") from None
+    end = model.published.version
+    records = await asyncio.to_thread(model.records, after, chain)
+    return Response(msgspec.msgpack.encode({"end": end, "records": records}), media_type=MSGPACK)
 
 
 async def snapshot(_: Service, model: Any, request: Request) -> Response:

@@ -24,5 +24,5 @@ class Service:
         """Why the service is not ready."""
         troubles = (each.trouble for each in (*self.models.by_name.values(), *self.inputs))
         if not self.models.by_name:
-            return "there are no models yet."
+            return getattr(self.models, "why", None) or "there are no models yet."
         return next((why for why in troubles if why is not None), None)

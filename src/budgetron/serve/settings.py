@@ -2,6 +2,7 @@
 
 import json
 import re
+import zlib
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from inspect import signature
@@ -59,9 +60,15 @@ class Settings:
         learner.resolved(np.zeros((1, 1))).build(task, 1, np.float64, self.seed)  # refuses bad parameters
         return (OnlineRegressor if regression else OnlineClassifier)(learner, random_state=self.seed)
 
+    @property
+    def crc(self) -> int:
+        """A checksum: another learner or seed would replay the log to another model."""
+        return zlib.crc32(json.dumps(asdict(self), sort_keys=True).encode())
+
     def write(self, folder: Path) -> None:
         """Write them to the folder of the model."""
         said = {"format": FORMAT, "budgetron_version": version("budgetron")} | asdict(self)
+        said |= {"crc32": self.crc}
         durable.write(str(folder / FILE), [json.dumps(said, indent=1).encode() + b"\n"])
 
 
@@ -100,6 +107,8 @@ def read(folder: Path) -> Settings:
     try:
         settings = Settings(**{name: said[name] for name in names})
         settings.estimator()
+        if said.get("crc32") != settings.crc:
+            raise ValueError("it was changed or damaged since it was written")
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{path}: does not describe a model: {error}.") from None
     return settings

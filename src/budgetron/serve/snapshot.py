@@ -21,15 +21,16 @@ class Snapshot(NamedTuple):
     version: int
     estimator: Estimator
     tally: dict[str, Any]
+    chain: bytes  # the running digest of the log up to there
 
 
-def write(folder: Path, version: int, estimator: Estimator, tally: dict[str, Any]) -> int:
+def write(folder: Path, version: int, estimator: Estimator, tally: dict[str, Any], chain: bytes) -> int:
     """Save a snapshot, on disk when this returns, and remove old ones.
 
     Returns the version of the oldest that stays, from which the log must go on; 0 if it is the only one.
     """
     path = folder / f"snapshot-{version:020d}.safetensors"
-    estimator.save(path, extra={"serve": {"version": version, "tally": tally}})
+    estimator.save(path, extra={"serve": {"version": version, "tally": tally, "chain": chain.hex()}})
     *old, oldest, _ = [0, *versions(folder)]
     for each in old[1:]:
         (folder / f"snapshot-{each:020d}.safetensors").unlink(missing_ok=True)
@@ -46,10 +47,14 @@ def read(folder: Path, version: int) -> Snapshot:
     """The snapshot of that version; ModelFileError if it is damaged."""
     path = folder / f"snapshot-{version:020d}.safetensors"
     file = model_files.read(path)
-    extra = file.extra.get("serve")
-    if not isinstance(extra, dict) or extra.get("version") != version or "tally" not in extra:
-        raise ModelFileError(f"{path}: is no snapshot of {version} rows.")
-    return Snapshot(version, file.estimator(), extra["tally"])
+    extra: Any = file.extra.get("serve")
+    try:
+        if extra["version"] != version:
+            raise ValueError
+        tally, chain = extra["tally"], bytes.fromhex(extra["chain"])
+    except (KeyError, TypeError, ValueError):
+        raise ModelFileError(f"{path}: is no snapshot of {version} rows.") from None
+    return Snapshot(version, file.estimator(), tally, chain)
 
 
 def newest(folder: Path) -> tuple[Snapshot | None, list[str]]:

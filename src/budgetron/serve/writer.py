@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from budgetron.errors import SaveError
+from budgetron.errors import DataError, SaveError
 from budgetron.serve import snapshot
 from budgetron.serve.learning import Estimator, Learned, learn_group
 from budgetron.serve.limits import Limits
@@ -112,6 +112,15 @@ class Snapshot(Job):
         return 0
 
 
+@dataclass
+class Flush(Job):
+    """Flush the end record of the log."""
+
+    @property
+    def rows(self) -> int:
+        return 0
+
+
 Done = tuple[Job, bytes | Problem]
 
 
@@ -134,8 +143,8 @@ class Writer(threading.Thread):
         self.loop: AbstractEventLoop | None = None
         self.stopped: str | None = None  # why nothing is learned any more
         self.failed_snapshot: str | None = None
-        self.snapshot_version, self.snapshot_time = state.version, time.time()
-        self._snapshot_log = log.bytes
+        self.snapshot_version, self.snapshot_time = state.version, time.monotonic()
+        self._snapshot_log = log.body_bytes
         self.commits = Histogram()
         self.groups = 0
         self.queued_rows = self.queued_bytes = 0
@@ -186,8 +195,10 @@ class Writer(threading.Thread):
             others = [job for job in jobs if not isinstance(job, Snapshot)]
             try:
                 done = self._treat(others)
-            except sqlite3.Error as error:
-                self.stop(f"the log could not be read: {error}")
+                if any(isinstance(job, Flush) for job in others):
+                    self.log.sync()
+            except (sqlite3.Error, DataError, OSError) as error:
+                self.stop(f"the log could not be read or written: {str(error).rstrip('.')}")
                 done = [(job, Problem("learning-stopped", str(self.stopped))) for job in others]
             except Exception:
                 report.exception("a group of requests failed", extra={"model": self.model})
@@ -201,19 +212,22 @@ class Writer(threading.Thread):
             self._save()
 
     def _take(self) -> list[Job]:
-        """The next group; empty at the end. An idle model is saved when a snapshot is due."""
+        """The next group; empty at the end. An idle model is flushed, and saved when a snapshot is due."""
         with self._changed:
             while not self._queue and not self._closing:
                 self._changed.wait(timeout=1.0)
-                if not self._queue and self._due():
+                if not self._queue and (self._due() or self._behind()):
                     break
             jobs, rows = list[Job](), 0
             while self._queue and (not jobs or rows + self._queue[0].rows <= self.limits.group_rows):
                 jobs.append(self._queue.popleft())
                 rows += jobs[-1].rows
             if not jobs and not self._closing:
-                return [Snapshot()]
+                return [Snapshot() if self._due() else Flush()]
             return jobs
+
+    def _behind(self) -> bool:
+        return self.stopped is None and self.log.behind
 
     def _finish(self, jobs: list[Job], done: list[Done]) -> None:
         with self._changed:
@@ -343,12 +357,13 @@ class Writer(threading.Thread):
 
     def _due(self) -> bool:
         rows = self.published.version - self.snapshot_version
-        if not rows or self.stopped is not None or (self.failed_snapshot and time.time() < self._retry):
+        now = time.monotonic()
+        if not rows or self.stopped is not None or (self.failed_snapshot and now < self._retry):
             return False
         return (
             rows >= self.limits.snapshot_rows
-            or self.log.bytes - self._snapshot_log >= self.limits.snapshot_bytes
-            or time.time() - self.snapshot_time >= self.limits.snapshot_seconds
+            or self.log.body_bytes - self._snapshot_log >= self.limits.snapshot_bytes
+            or now - self.snapshot_time >= self.limits.snapshot_seconds
         )
 
     _retry = 0.0
@@ -364,10 +379,12 @@ class Writer(threading.Thread):
             return Problem("learning-stopped", self.stopped)
         try:
             if version > self.snapshot_version:
-                oldest = snapshot.write(self.folder, version, estimator, self.tally.state())
-                self._remove(0 if self.limits.keep_log else oldest)
+                chain = self.log.chain(version)
+                assert chain is not None
+                oldest = snapshot.write(self.folder, version, estimator, self.tally.state(), chain)
+                self.log.remove(0 if self.limits.keep_log else oldest)
         except (SaveError, OSError, MemoryError) as error:
-            self.failed_snapshot, self._retry = str(error), time.time() + 10
+            self.failed_snapshot, self._retry = str(error), time.monotonic() + 10
             report.error("no snapshot: %s", error, extra={"model": self.model})
             self.notify("snapshot failed", {"why": str(error)})
             return Problem("learning-stopped", f"the snapshot could not be saved: {error}")
@@ -375,21 +392,14 @@ class Writer(threading.Thread):
             self.stop(f"the log could not be written: {error}")
             return Problem("learning-stopped", str(self.stopped))
         except Exception as error:  # the writer goes on, and the log has everything
-            self.failed_snapshot, self._retry = repr(error), time.time() + 60
+            self.failed_snapshot, self._retry = repr(error), time.monotonic() + 60
             report.exception("a snapshot failed", extra={"model": self.model})
             return Problem("internal", "the snapshot failed; nothing is lost.")
-        self.snapshot_version, self.snapshot_time, self._snapshot_log = version, time.time(), self.log.bytes
+        self.snapshot_version, self.snapshot_time = version, time.monotonic()
+        self._snapshot_log = self.log.body_bytes
         self.failed_snapshot = None
         self.notify("snapshot", {"version": version})
         return encode({"version": version})
-
-    def _remove(self, before: int) -> None:
-        limits = self.limits
-        self.log.remove(
-            before,
-            (limits.keys, limits.key_bytes, limits.key_seconds),
-            (limits.kept_rows, limits.kept_bytes, limits.kept_seconds),
-        )
 
 
 def _answer(first: int, rows: int, learned: Learned) -> bytes:

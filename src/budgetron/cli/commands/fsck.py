@@ -26,8 +26,8 @@ def main(argv: list[str]) -> int:
         from budgetron.serve.fsck import check
     except ImportError as error:
         raise ImportError(f"fsck needs more packages ({error.name}): {pip_install('serve')}.") from None
-    bad = False
+    well = dict[str, bool]()
     for name, sentence, good in check(Path(args.folder), args.cut):
         print(f"{name}: {'' if good else 'BAD: '}{sentence}")
-        bad |= not good
-    return FAILED if bad and not args.cut else 0
+        well[name] = good and (args.cut or well.get(name, True))  # what was cut is no longer bad
+    return 0 if all(well.values()) else FAILED

@@ -76,6 +76,14 @@ def parser() -> Parser:
 
 
 def main(argv: list[str]) -> int:
+    before = os.umask(0o077)  # rows are nobody else's business
+    try:
+        return _serve(argv)
+    finally:
+        os.umask(before)
+
+
+def _serve(argv: list[str]) -> int:
     args = parser().parse_args(argv)
     from budgetron.serve import logs
 
