@@ -9,7 +9,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -68,6 +68,7 @@ def test_any_batches_give_the_same_slots_growth_and_numbers(data):
     assert same(whole.encode(from_dicts(rows), grow=False)[0], X)
 
 
+@example(Encoder(), [{"n" * 300: "DE"}, {"amount": "t" * 300}])  # hashed, but a column to remember
 @given(encoders, records)
 def test_one_by_one_is_the_same(encoder, rows):
     whole, single = encoder.build(), encoder.build()

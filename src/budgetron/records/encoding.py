@@ -331,11 +331,11 @@ class Encoding:
         self, name: str, known: Known | None, text: str | None, slot: int | None, is_date: bool
     ) -> bool:
         """Whether the state has to change for a value."""
+        if known is None:
+            return not (self._others_hashed and self._is_shut(name))
         if slot is None:
-            if known is None:
-                return not (self._others_hashed and self._is_shut(name))
             return not (known.hashed and self._is_hashed(name, known, text))
-        return is_date and known is not None and known.times is None and 0 < self._waves <= self._free
+        return is_date and known.times is None and 0 < self._waves <= self._free
 
     def _grow(self, table: Table) -> list[tuple[int, int]]:
         """Give slots to what is new in the table; the rows at which the width grows, and the new widths."""
