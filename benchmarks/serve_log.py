@@ -11,7 +11,8 @@ import time
 import zlib
 from pathlib import Path
 
-from budgetron.serve.log import Group, Log, Record, create
+from budgetron.serve.entries import Group, Record
+from budgetron.serve.log import Log, create
 
 ROW = b'{"x":{' + b",".join(b'"feature%02d":%0.9f' % (i, i / 7) for i in range(20)) + b'},"y":1}'
 

@@ -353,6 +353,10 @@ def test_a_creation_that_was_interrupted_is_done_again(inside, monkeypatch):
             pass
     with inside() as client:
         client.post("/v1/learn", json=ROWS).raise_for_status()
+        (client.folder.with_name("thesis")).mkdir()
+        (client.folder.with_name("thesis") / "thesis.tex").touch()
+        said = client.put("/v1/models/thesis", json={})
+        assert (said.status_code, "is in the way" in said.json()["detail"]) == (503, True)
     (client.folder / "model.json").unlink()
     with pytest.raises(DataError, match=r"has a log, but no model\.json"), inside():
         pass

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from budgetron.errors import DataError, ModelFileError
 from budgetron.serve import log_check, settings, snapshot
-from budgetron.serve.log import Log, Record
+from budgetron.serve.entries import Record
+from budgetron.serve.log import Log
 from budgetron.serve.models import ANY, folders, restored, strays
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import parse

@@ -17,7 +17,7 @@ from budgetron.brokers.broker import ConnectionLostError, Message, Position, con
 from budgetron.brokers.following import Following
 from budgetron.brokers.messages import bad_message
 from budgetron.errors import DataError
-from budgetron.serve.log import Place
+from budgetron.serve.entries import Place
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import LINES, UNREADABLE, Row, parse
 from budgetron.serve.writer import Advance, Job, Learn

@@ -40,8 +40,6 @@ from budgetron.serve.entries import (
 from budgetron.serve.limits import Limits
 from budgetron.serve.log_check import check, record_of, write_state
 
-__all__ = ["FILE", "Answer", "Group", "Kept", "Log", "Place", "Record", "create"]
-
 AGE_SECONDS = 60.0  # between looks for entries that are too old
 
 

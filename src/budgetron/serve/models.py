@@ -22,11 +22,12 @@ from budgetron.serve import log as logs
 from budgetron.serve import settings as all_settings
 from budgetron.serve import snapshot
 from budgetron.serve.end import FILE as END
+from budgetron.serve.entries import FILE as LOG
+from budgetron.serve.entries import Record
 from budgetron.serve.events import Events
 from budgetron.serve.learning import Estimator, learn_group
 from budgetron.serve.limits import Limits
-from budgetron.serve.log import FILE as LOG
-from budgetron.serve.log import Log, Record
+from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import Rows, parse
 from budgetron.serve.settings import Settings

@@ -17,10 +17,10 @@ import msgspec
 from budgetron import model_files
 from budgetron._text import printable
 from budgetron.automatic import Auto
+from budgetron.serve.entries import Record
 from budgetron.serve.events import Events
 from budgetron.serve.learning import learn_group
 from budgetron.serve.limits import Limits
-from budgetron.serve.log import Record
 from budgetron.serve.metrics import Histogram
 from budgetron.serve.models import ANY, Model
 from budgetron.serve.problems import Problem

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response, StreamingResponse
 
-from budgetron.serve.log import Kept
+from budgetron.errors import DataError
+from budgetron.serve.entries import Kept
 from budgetron.serve.metrics import MEDIA as PROMETHEUS
 from budgetron.serve.metrics import text
 from budgetron.serve.predicting import are_few, predict, refuse_large
@@ -193,7 +194,7 @@ async def create(service: Service, request: Request) -> Response:
     said = document_of(await body_of(request, service.limits, service.patience), Wanted, service.limits)
     try:
         model = await asyncio.to_thread(service.models.create, name, said.settings())
-    except OSError as error:
+    except (OSError, DataError) as error:
         raise Problem("learning-stopped", f"the model could not be created: {error}") from None
     return as_json(await asyncio.to_thread(model.description), 201)
 

@@ -16,9 +16,10 @@ import msgspec
 
 from budgetron.errors import DataError, SaveError
 from budgetron.serve import snapshot
+from budgetron.serve.entries import Answer, Group, Kept, Place, Record
 from budgetron.serve.learning import Estimator, Learned, learn_group
 from budgetron.serve.limits import Limits
-from budgetron.serve.log import Answer, Group, Kept, Log, Place, Record
+from budgetron.serve.log import Log
 from budgetron.serve.metrics import Histogram
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import LINES, Rows, parse
