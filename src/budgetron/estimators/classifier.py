@@ -303,7 +303,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     def _batch(
         self, X: Any, y: Any, sample_weight: Any, *, first: bool, classes: Any = "of y", **_: Any
     ) -> Batch:
-        y = y if _are_of_y(classes) else _without_unlearned(y, sample_weight)
+        y = y if first and _are_of_y(classes) else _without_unlearned(y, sample_weight)
         _check.one_kind("y", y)
         X, y, weights, encoded = self._checked(X, _check.label_column("y", y), sample_weight, first)
         learned = learned_rows(weights)
