@@ -19,7 +19,7 @@ from budgetron._spec import Spec
 from budgetron._tasks import Labels, Task
 from budgetron._threads import watch
 from budgetron.budgets._budget import Budget, BuildContext
-from budgetron.errors import DivergedError
+from budgetron.errors import DivergedError, note_rows
 from budgetron.kernels import Kernel
 from budgetron.rules import Rule, probabilistic
 
@@ -243,15 +243,19 @@ class Model:
             scores[cut] = self._native.scores(rows)
         return scores
 
-    def learn_row(self, x: Floats, y: float) -> Learned | None:
-        """Learn one row with little overhead. Returns None, with nothing changed, if the row is refused."""
+    def learn_row(self, x: Floats, y: float) -> Floats | None:
+        """Learn one row with little overhead; the scores before, as an array of one row.
+
+        Returns None, with nothing changed, if the row is refused. An interrupt has ``rows_learned``.
+        """
         native, row = self._native, self._as_row(x)
         scores = np.empty((1, native.outputs))
         before = native.rows_done
         try:
-            return Learned(scores) if native.learn_one(row, y, scores[0]) else None
+            return scores if native.learn_one(row, y, scores[0]) else None
         except BaseException as error:
-            return Learned(scores[: native.rows_done - before], error)
+            note_rows(error, native.rows_done - before)
+            raise
 
     def scores_of_row(self, x: Floats) -> Floats | None:
         """The scores of one row, with little overhead; None if one is not finite or x too large."""

@@ -30,7 +30,7 @@ from budgetron._threads import learning_lock
 from budgetron.errors import RefusedRow, note_rows
 from budgetron.estimators._batch import Batch, Encoded, not_empty
 from budgetron.estimators._class_weights import ClassCounts
-from budgetron.estimators._fitted import Fitted, Outcome
+from budgetron.estimators._fitted import Fitted
 from budgetron.estimators._labels import KnownLabels, Scored
 from budgetron.learners import Floats, Learner, Model
 from budgetron.records.encoder import Encoder
@@ -318,10 +318,9 @@ class Online(BaseEstimator):  # type: ignore[misc]
         number = None if row is None else self._core_number(y)
         if row is not None and number is not None:
             fitted = self.fitted_
-            learned = fitted.model.learn_row(row, number)
-            if learned is not None:
-                pieces = [Scored(learned.scores, fitted.n_labels)]
-                return Outcome(fitted, pieces, len(learned.scores), learned.error).checked()
+            scores = fitted.model.learn_row(row, number)
+            if scores is not None:
+                return [Scored(scores, fitted.n_labels)]
         if not self._needs_no_checks(rows, named=named):
             return None
         labels = self._labels_without_checks(y, rows.shape[0])

@@ -196,11 +196,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             number = self._labels.core_numbers.get(y)
         except TypeError:  # it cannot be a label
             return False
-        learned = None if number is None else fitted.model.learn_row(row, number)
-        if learned is None:
-            return False
-        learned.checked()
-        return True
+        return number is not None and fitted.model.learn_row(row, number) is not None
 
     def predict_one(self, x: Any) -> Any:
         """The label of one row: a dict, or a sequence of numbers."""

@@ -82,11 +82,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         if "fitted_" not in self.__dict__ or not _check.finite(y):
             return False
         row = self.fitted_.row_of(x)
-        learned = None if row is None else self.fitted_.model.learn_row(row, float(y))
-        if learned is None:
-            return False
-        learned.checked()
-        return True
+        return row is not None and self.fitted_.model.learn_row(row, float(y)) is not None
 
     def predict_one(self, x: Any) -> float:
         """The predicted target of one row: a dict, or a sequence of numbers."""
