@@ -9,11 +9,13 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "input/rows.hpp"
 #include "input/scaling.hpp"
+#include "input/spread.hpp"
 #include "linalg/limits.hpp"
 #include "model/learner.hpp"
 
@@ -59,7 +61,7 @@ class Scaled final : public Learner {
       const auto f = out.subspan(first * outputs(), block.size() * outputs());
       learner_->scores(block, f);
       if (target_)
-        for (double& v : f) v = target_->mean + target_->deviation() * v;
+        for (double& v : f) v = target_->unscaled(v);
     });
   }
 
@@ -96,7 +98,7 @@ class Scaled final : public Learner {
     learner_->fields(inner);
   }
   bool consistent() const override {
-    return sound_ && learner_->consistent() && (!target_ || target_->is_consistent()) &&
+    return sound_ && learner_->consistent() && (!target_ || target_->spread.is_consistent()) &&
            std::visit(
                [&](const auto& scaling) {
                  if constexpr (std::is_same_v<std::decay_t<decltype(scaling)>, std::monostate>)
@@ -112,24 +114,24 @@ class Scaled final : public Learner {
 
   // The running mean and deviation of the targets.
   struct Target {
-    double rows = 0, mean = 0, squares = 0;
+    Spread spread;
 
+    double mean() const { return spread.mean; }
     // 1 while all targets are equal.
-    double deviation() const { return squares > 0 ? std::sqrt(squares / rows) : 1; }
-    // Counts a target, and scales it.
-    double learned(double y) {
-      const double d = y - mean;
-      mean += d / ++rows;
-      squares = added(squares, d * (y - mean));
-      return (y - mean) / deviation();
-    }
-    bool is_consistent() const {
-      return rows >= 0 && squares >= 0 && std::isfinite(rows) && std::isfinite(mean) && std::isfinite(squares);
+    double deviation() const { return spread.squares > 0 ? spread.deviation() : 1; }
+    double unscaled(double f) const { return mean() + deviation() * f; }
+    // Counts a target, and scales it. A far one is left out if it is the first among the last ones, or one of a run.
+    std::optional<double> learned(double y) {
+      const bool far = spread.is_far(y), known = spread.is_known(y);
+      if (!spread.judge(y)) {
+        if (far && (!known || spread.evidence > 1)) return std::nullopt;
+        spread.add_in_full(y);
+      }
+      return (y - mean()) / deviation();
     }
     void fields(Fields& io) {
-      io.field("scaled.target.rows", rows);
-      io.field("scaled.target.mean", mean);
-      io.field("scaled.target.squares", squares);
+      Prefixed target(io, "scaled.target.");
+      for (const auto& [name, part] : Spread::parts) target.field(name, spread.*part);
     }
   };
 
@@ -182,17 +184,22 @@ class Scaled final : public Learner {
     if (n > 1) before = scaling_;
     const std::optional<Target> target_before = target_;
     std::vector<double> labels(y.begin(), y.end());
-    std::vector<Target> targets;  // before each row
+    std::vector<std::pair<double, double>> units;  // mean and deviation of the targets before each row
+    std::vector<double> kept;                      // the weights, if a target is left out
     block.begin(rows, centred());
     for (std::size_t i = 0; i < n; ++i) {
       scale_row(rows[i], block);
-      if (target_) targets.push_back(*target_);
+      if (target_) units.emplace_back(target_->mean(), target_->deviation());
       if (!learned(i)) continue;
       if (before) count_row(rows[i]);
-      if (target_) labels[i] = target_->learned(y[i]);
+      if (!target_) continue;
+      const std::optional<double> scaled = target_->learned(y[i]);
+      if (!scaled && kept.empty()) kept = all_weights(weights, n);
+      if (!scaled) kept[i] = 0;
+      labels[i] = scaled.value_or(0);
     }
-    const std::size_t done = learner_->run(block.rows(), labels, weights, f);
-    for (std::size_t i = 0; i < targets.size(); ++i) f[i] = targets[i].mean + targets[i].deviation() * f[i];
+    const std::size_t done = learner_->run(block.rows(), labels, kept.empty() ? weights : Vector(kept), f);
+    for (std::size_t i = 0; i < units.size(); ++i) f[i] = units[i].first + units[i].second * f[i];
     if (done < n) {
       if (before) scaling_ = *std::move(before);
       target_ = target_before;
@@ -203,6 +210,9 @@ class Scaled final : public Learner {
       for (std::size_t i = 0; i < done; ++i)
         if (learned(i)) count_row(rows[i]);
     return done;
+  }
+  static std::vector<double> all_weights(Vector weights, std::size_t n) {
+    return weights.empty() ? std::vector<double>(n, 1) : std::vector<double>(weights.begin(), weights.end());
   }
 
   bool centred() const { return std::holds_alternative<Dense>(scaling_); }

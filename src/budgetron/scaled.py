@@ -38,6 +38,10 @@ class Standardised(_Scaled):
     columns are divided by their root mean square and not centred, so that 0 stays 0. In regression the
     targets are scaled as well: predictions come back in the unit of the targets, whatever it is.
 
+    One absurd value changes the statistics little, and a unit that grows is followed within tens of rows:
+    the page on learners says what is counted. A target beyond 10 deviations is not learned if it is the
+    first such in a thousand rows.
+
     The statistics are part of the model: they are saved with it, and ``predict`` uses them.
 
     Parameters
@@ -84,7 +88,8 @@ class Ranged(_Scaled):
     A row is scaled with the smallest and largest value of each column in the rows learned before it; a new
     extreme is outside 0 .. 1. If the first row is sparse, columns are divided by their largest absolute
     value, so that 0 stays 0. The ranges are part of the model, as for :class:`Standardised`. Targets are
-    not scaled.
+    not scaled. One absurd value makes the range of its column huge for ever, and the column nearly
+    constant: take :class:`Standardised` where this can happen.
 
     Parameters
     ----------

@@ -103,6 +103,18 @@ def stream(task, rows=500):
     return X, r if task == "regression" else np.digitize(r, [0] if task == "binary" else [-0.5, 0.5])
 
 
+def troubled(task, rows=500):
+    """The same, with absurd values and targets, and units that change."""
+    X, y = stream(task, rows)
+    X[5::97, 0], X[7::31, 1] = 1e5, -9999.0
+    X[60::9, 2] *= 1000
+    X[200:, 3] *= 1e4
+    if task == "regression":
+        y[[3, 150, 152, 300]] = 1e4, 1e6, 1e6, -1e8
+        y[400:] *= 1e4
+    return X, y
+
+
 def defined(task, learner):
     try:
         return members.start(members.estimator(task, learner), task, *stream(task, 5))
@@ -113,7 +125,7 @@ def defined(task, learner):
 class Runs:
     """Streams that are learned in C and in Python, after the first rows were learned in Python."""
 
-    def __init__(self, folder, dtype, learners, first):
+    def __init__(self, folder, dtype, learners, first, stream=stream):
         self.dtype, self.cases = np.dtype(dtype), {}
         for learner in learners:
             for task in members.TASKS:
@@ -181,6 +193,14 @@ def test_whole_streams(name, runs):
 def test_every_part_goes_on_where_python_stopped(tmp_path):
     learners = [*(learner for learner, _ in LEARNERS.values()), *OTHERS.values()]
     Runs(tmp_path, "float64", learners, first=100).check(1e-12)
+
+
+@needs_compiler
+@pytest.mark.parametrize("first", [0, 110, 215, 415])
+def test_absurd_values_and_new_units(first, tmp_path):
+    """Beside 1e5 among the first values, the others of the column keep five digits less."""
+    learners = [LEARNERS[name][0] for name in ("scaled", "scaled kalman")]
+    Runs(tmp_path, "float64", learners, first, troubled).check(1e-12 if first else 1e-9)
 
 
 @needs_compiler

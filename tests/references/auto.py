@@ -105,24 +105,99 @@ class Kalman:
         self.P = np.where(kept, observed(self.P, z, weight * h, self.drift, self.prior), 0.0)
 
 
-class Moments:
-    """Mean and population standard deviation of each column (Welford). NaN is not counted."""
+class Running:
+    """Mean and population standard deviation (Welford); if not centred, 0 and the root mean square."""
 
-    def __init__(self, columns: int) -> None:
-        self.count, self.mean, self.M2 = np.zeros((3, columns))
+    def __init__(self, centred: bool) -> None:
+        self.centred, self.count, self.mean, self.M2 = centred, 0, 0.0, 0.0
 
     @property
-    def sd(self) -> Array:
+    def sd(self) -> float:
         """0 while the values are equal, and before the first value."""
-        return np.asarray(np.sqrt(self.M2 / np.maximum(self.count, 1)))
+        return sqrt(self.M2 / max(self.count, 1))
 
-    def add(self, x: Array) -> None:
-        """Count a row."""
-        seen = ~np.isnan(x)
-        delta = x[seen] - self.mean[seen]
-        self.count[seen] += 1
-        self.mean[seen] += delta / self.count[seen]
-        self.M2[seen] += delta * (x[seen] - self.mean[seen])
+    def add(self, x: float) -> None:
+        """Count a value."""
+        d = x - self.mean
+        self.count += 1
+        self.mean += d / self.count if self.centred else 0.0
+        self.M2 += d * (x - self.mean)
+
+
+class Spread:
+    """The scale of a column. No value ruins it, a new unit is followed. A sparse 0 says nothing."""
+
+    def __init__(self, centred: bool = True, limited: bool = True) -> None:
+        self.centred, self.limited, self.starts = centred, limited, True
+        self.all, self.later = Running(centred), Running(centred)
+        self.evidence, self.last, self.until, self.reach = 0, 0.0, 0, 0.0
+
+    def far(self, x: float) -> bool:
+        """Beyond 10 deviations of at least 16 values."""
+        return self.all.count >= 16 and self.all.sd > 0 and abs(x - self.all.mean) > 10 * self.all.sd
+
+    def known(self, x: float) -> bool:
+        """Far, and another far value was one of the last 1000."""
+        return self.all.count <= self.until and self.far(x)
+
+    def add(self, x: float) -> None:
+        """Count a value within its limit, which a far value before it may raise."""
+        if not self.centred and x != 0:
+            self.end_start()
+        before, d = self.last - self.all.mean, x - self.all.mean
+        alike = self.known(x) and before * d > 0 and x != self.last
+        if not self.begins_a_unit(x):
+            self.count(x, abs(before) if alike and self.evidence <= 1 else 0.0)
+
+    def begins_a_unit(self, x: float) -> bool:
+        """Whether 32 more values speak for a new unit than against it. A repeated one says nothing."""
+        if self.starts:
+            return False
+        if self.far(x):
+            self.later = self.later if self.evidence else Running(self.centred)
+            self.evidence += x != self.last
+            self.last, self.until = x, self.all.count + 1000
+        elif self.evidence and (x != 0 or self.centred):
+            self.evidence -= 1
+        self.later.add(x)
+        if self.evidence == 32:
+            self.forget()
+            return True
+        return False
+
+    def count(self, x: float, before: float = 0.0) -> None:
+        """The first 16 values, and the first that differs, have no limit; nor has what is no farther.
+
+        ``before`` is the deviation of a far value before x.
+        """
+        n, d, sd = self.all.count, x - self.all.mean, self.all.sd
+        most = max(self.reach, before, min(10, sqrt(n)) * sd) if self.limited else np.inf
+        if n < 16 or sd == 0:
+            self.reach = max(self.reach, abs(d) if n or not self.centred else 0.0)
+            most = np.inf
+        self.all.add(x if abs(d) <= most else self.all.mean + np.copysign(most, d))
+        if self.starts and n >= 16:
+            self.later.add(x)
+            if self.centred:
+                self.end_start()
+
+    def end_start(self) -> None:
+        """Forget the first 16 of 32 values if the others have less than a tenth of the deviation of all.
+
+        A sparse column waits for its next value that is not 0.
+        """
+        if not self.starts or self.all.count < 32:
+            return
+        self.starts = False
+        if 0 < self.later.M2 / 16 < self.all.M2 / 32 / 100:
+            self.forget()
+            self.starts = self.centred
+        self.later = Running(self.centred)
+
+    def forget(self) -> None:
+        """All values but the later ones."""
+        self.all, self.later = self.later, Running(self.centred)
+        self.evidence, self.until, self.reach = 0, 0, 0.0
 
 
 class Standardised:
@@ -130,16 +205,14 @@ class Standardised:
 
     def __init__(self, inner: Learner, clip: float, task: Task, sparse: bool = False) -> None:
         self.inner, self.clip, self.task, self.sparse = inner, clip, task, sparse
-        self.columns, self.target = Moments(0), Moments(1)
+        self.columns: list[Spread] = []
+        self.target = Spread(limited=False)
 
     def scaled(self, x: Array) -> Array:
         """The row in units of the rows counted so far, centred unless sparse."""
         x = np.asarray(x, float)
-        if self.columns.count.size == 0:
-            self.columns = Moments(len(x))
-        mean, scale = self.columns.mean, self.columns.sd
-        if self.sparse:
-            mean, scale = np.zeros(len(x)), np.hypot(mean, scale)  # mean of x^2 = mean^2 + sd^2
+        self.columns = self.columns or [Spread(centred=not self.sparse) for _ in x]
+        mean, scale = (np.array([getattr(c.all, name) for c in self.columns]) for name in ("mean", "sd"))
         known = (scale > 0) & ~np.isnan(x)
         z = np.zeros(len(x))
         z[known] = (x[known] - mean[known]) / scale[known]
@@ -148,7 +221,7 @@ class Standardised:
     @property
     def unit(self) -> tuple[float, float]:
         """Mean and sd of the targets, the sd 1 while it is 0. With labels 0 and 1."""
-        return float(self.target.mean[0]), float(self.target.sd[0]) or 1.0
+        return self.target.all.mean, self.target.all.sd or 1.0
 
     def score(self, x: Array) -> Array:
         """The inner score in the units of the target."""
@@ -163,11 +236,23 @@ class Standardised:
         """Count y, learn the row scaled by the rows before it, count the row."""
         if weight == 0:
             return
-        if self.task[0] == "targets":
-            self.target.add(np.array([y], float))
-        mean, sd = self.unit
-        self.inner.learn(self.scaled(x), (y - mean) / sd, weight)
-        self.columns.add(np.asarray(x, float))
+        if self.task[0] == "labels" or self.takes(y):
+            mean, sd = self.unit
+            self.inner.learn(self.scaled(x), (y - mean) / sd, weight)
+        self.scaled(x)  # the first row has columns, learned or not
+        for column, value in zip(self.columns, np.asarray(x, float), strict=True):
+            if not np.isnan(value):
+                column.add(value)
+
+    def takes(self, y: float) -> bool:
+        """Count y, unless it is far and the first among the last targets, or one of a run."""
+        far, known = self.target.far(y), self.target.known(y)
+        if self.target.begins_a_unit(y):
+            return True
+        if far and (not known or self.target.evidence > 1):
+            return False
+        self.target.count(y)
+        return True
 
 
 class Stacked:

@@ -134,27 +134,101 @@ TARGET_ERROR = """\
   f[0] = y - f[0]; /* from here on f is the error */
   if (!${p}_within(f[0])) return 0;
 """
+SPREAD = """
+/* Mean and deviation of a column. A value is far beyond 10 deviations; see the page on learners. */
+typedef struct {
+  uint32_t count, later_count, evidence, until;
+  ${p}_real mean, squares, later_mean, later_squares, last, reach;
+} ${p}_spread;
+"""
+COUNT = """
+static inline ${p}_real ${p}_deviation(const ${p}_spread *s) {
+  return s->squares > 0 ? $sqrt(s->squares / (${p}_real)s->count) : 1;
+}
+
+static inline int ${p}_far(const ${p}_spread *s, ${p}_real x) {
+  const ${p}_real d = x - s->mean;
+  return s->count >= 16 && s->squares > 0 && (${p}_real)s->count * (d * d) > 100 * s->squares;
+}
+
+static inline void ${p}_add_to(uint32_t *count, ${p}_real *mean, ${p}_real *squares, ${p}_real x) {
+  const ${p}_real d = x - *mean;
+  *mean += d / (${p}_real)++*count;
+  *squares += d * (x - *mean);
+}
+
+static inline void ${p}_take_later(${p}_spread *s) {
+  const ${p}_spread later = {s->later_count, 0, 0, 0, s->later_mean, s->later_squares, 0, 0, s->last, 0};
+  *s = later;
+}
+
+/* Whether x completes the evidence of a new unit: the statistics are then those of the last values. */
+static inline int ${p}_judge(${p}_spread *s, ${p}_real x) {
+  if (s->count < 32) return 0;
+  if (${p}_far(s, x)) {
+    if (s->evidence == 0) {
+      s->later_count = 0;
+      s->later_mean = s->later_squares = 0;
+    }
+    s->evidence += x != s->last;
+    s->last = x;
+    s->until = s->count + 1000;
+  } else if (s->evidence > 0) {
+    --s->evidence;
+  } else {
+    return 0;
+  }
+  ${p}_add_to(&s->later_count, &s->later_mean, &s->later_squares, x);
+  if (s->evidence < 32) return 0;
+  ${p}_take_later(s);
+  return 1;
+}
+
+/* Counts value, for x. */
+static inline void ${p}_add_in_full(${p}_spread *s, ${p}_real value, ${p}_real x) {
+  ${p}_add_to(&s->count, &s->mean, &s->squares, value);
+  if (s->count <= 16 || s->count > 32) return;
+  ${p}_add_to(&s->later_count, &s->later_mean, &s->later_squares, x);
+  if (s->count < 32) return;
+  if (s->later_count >= 16 && s->later_squares > 0 &&
+      100 * s->later_squares / (${p}_real)s->later_count < s->squares / (${p}_real)s->count) {
+    ${p}_take_later(s);
+  } else {
+    s->later_count = 0;
+    s->later_mean = s->later_squares = 0;
+  }
+}
+
+static inline void ${p}_add(${p}_spread *s, ${p}_real x) {
+  const ${p}_real before = s->last - s->mean, d = x - s->mean;
+  const int alike = ${p}_far(s, x) && s->count <= s->until && d * before > 0 && x != s->last;
+  if (${p}_judge(s, x)) return;
+  ${p}_real full = s->reach;
+  if (s->count < 16 || s->squares == 0) {
+    if (s->count > 0 && $fabs(d) > full) s->reach = $fabs(d);
+    ${p}_add_in_full(s, x, x);
+    return;
+  }
+  if (alike && s->evidence <= 1 && $fabs(before) > full) full = $fabs(before);
+  ${p}_real most = s->squares * (s->count > 100 ? 100 / (${p}_real)s->count : 1);
+  most = full * full > most ? full * full : most;
+  ${p}_add_in_full(s, d * d > most ? s->mean + (d < 0 ? -$sqrt(most) : $sqrt(most)) : x, x);
+}
+"""
 SCALE = """
 static inline void ${p}_scale(const ${p}_state *m, const ${p}_real *x, ${p}_real *z) {
   for (int j = 0; j < $d; ++j) {
+    const ${p}_spread *s = m->columns + j;
     z[j] = 0;
-    if (x[j] != x[j] || !(m->squares[j] > 0)) continue; /* missing, or constant so far */
-    const ${p}_real v = (x[j] - m->mean[j]) / $sqrt(m->squares[j] / (${p}_real)(m->rows - m->missing[j]));
+    if (x[j] != x[j] || !(s->squares > 0)) continue; /* missing, or constant so far */
+    const ${p}_real v = (x[j] - s->mean) / ${p}_deviation(s);
     z[j] = v < -$clip ? -$clip : v > $clip ? $clip : v;
   }
 }
 
 static inline void ${p}_count(${p}_state *m, const ${p}_real *x) {
-  ++m->rows;
-  for (int j = 0; j < $d; ++j) {
-    if (x[j] != x[j]) {
-      ++m->missing[j];
-      continue;
-    }
-    const ${p}_real v = x[j] - m->mean[j];
-    m->mean[j] += v / (${p}_real)(m->rows - m->missing[j]);
-    m->squares[j] += v * (x[j] - m->mean[j]);
-  }
+  for (int j = 0; j < $d; ++j)
+    if (x[j] == x[j]) ${p}_add(m->columns + j, x[j]);
 }
 
 static inline void ${p}_scaled_scores(const ${p}_state *m, const ${p}_real *x, ${p}_real *f) {
@@ -167,15 +241,17 @@ FINITE = """\
   for (int j = 0; j < $d; ++j)
     if ($fabs(x[j]) > $largest) return 0;
 """
-DEVIATION = "(m->target_squares > 0 ? $sqrt(m->target_squares / (${p}_real)m->target_rows) : 1)"
 TARGET = """\
-  const ${p}_real v = y - m->target_mean, mean = m->target_mean + v / (${p}_real)(m->target_rows + 1);
-  const ${p}_real squares = m->target_squares + v * (y - mean);
-  const ${p}_real deviation = squares > 0 ? $sqrt(squares / (${p}_real)(m->target_rows + 1)) : 1;
-  if (!${p}_within(y) || !${p}_step(m, z, (y - mean) / deviation)) return 0;
-  ++m->target_rows;
-  m->target_mean = mean;
-  m->target_squares = squares;
+  if (!${p}_within(y)) return 0;
+  ${p}_spread t = m->target;
+  const int far = ${p}_far(&t, y), known = t.count <= t.until;
+  int taken = ${p}_judge(&t, y);
+  if (!taken && (!far || (known && t.evidence <= 1))) {
+    ${p}_add_in_full(&t, y, y);
+    taken = 1;
+  }
+  if (taken && !${p}_step(m, z, (y - t.mean) / ${p}_deviation(&t))) return 0;
+  m->target = t;
 """
 LEARN = """
 /* Learns the row x; $what. Returns 1, or 0 with nothing changed if a number is too large or not finite. */
@@ -222,6 +298,8 @@ class _Writer:
                 f"The learner {type(learner).__name__} cannot learn in C: take a kernel learner or one on "
                 "explicit features, alone or in Standardised."
             )
+        if self.standardised:
+            self.source.add(SPREAD)
         self._struct(own + fields)
         self.source.add(COMMON + code, **self.words)
         if self.standardised:
@@ -311,31 +389,30 @@ class _Writer:
         [kind] = state["scaled.kind"]
         if kind == 2:
             raise ValueError("A model of sparse rows cannot learn in C.")
-        s, d = self.source, self.frozen.n_features
-        [rows] = state.get("scaled.rows", [0])
-        missing = state.get("scaled.missing", np.zeros(d))
-        counts = ", ".join(str(int(count)) for count in missing)
-        fields = [
-            ("uint32_t rows", str(int(rows))),
-            (f"uint32_t missing[{d}]", f"{{{counts}}}"),
-            (f"${{p}}_real mean[{d}]", s.braces(state.get("scaled.mean", np.zeros(d)))),
-            (f"${{p}}_real squares[{d}]", s.braces(state.get("scaled.squares", np.zeros(d)))),
-        ]
+        d, fields = self.frozen.n_features, []
+        columns = [self._spread(state, "scaled.", j) for j in range(d)]
+        fields.append((f"${{p}}_spread columns[{d}]", "{" + ",\n".join(columns) + "}"))
         if not isinstance(self.task, Labels):
-            [rows], [mean] = state["scaled.target.rows"], state["scaled.target.mean"]
-            [squares] = state["scaled.target.squares"]
-            fields += [
-                ("uint32_t target_rows", str(int(rows))),
-                ("${p}_real target_mean", s.number(mean)),
-                ("${p}_real target_squares", s.number(squares)),
-            ]
+            fields.append(("${p}_spread target", self._spread(state, "scaled.target.", 0)))
         return fields
+
+    def _spread(self, state: dict[str, Any], prefix: str, j: int) -> str:
+        if prefix + "count" not in state:  # no row was learned
+            return "{0}"
+        counts, numbers = (
+            [state[prefix + name][j] for name in names]
+            for names in (
+                ("count", "later.count", "evidence", "until"),
+                ("mean", "squares", "later.mean", "later.squares", "last", "reach"),
+            )
+        )
+        return f"{{{', '.join([*(str(int(n)) for n in counts), *map(self.source.number, numbers)])}}}"
 
     def _write_scaling(self) -> None:
         back = ""
         if not isinstance(self.task, Labels):
-            back = self.source.text(f"  f[0] = m->target_mean + {DEVIATION} * f[0];\n")
-        self.source.add(SCALE, back=back, **self.words)
+            back = self.source.text("  f[0] = m->target.mean + ${p}_deviation(&m->target) * f[0];\n")
+        self.source.add(COUNT + SCALE, back=back, **self.words)
 
     def _write_learn(self) -> None:
         s, labels, body = self.source, isinstance(self.task, Labels), ""

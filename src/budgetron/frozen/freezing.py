@@ -133,10 +133,10 @@ class _Freezing:
         shift, factor = _scales(state, self.model.n_features)
         clip, missing = getattr(learner, "clip", LARGEST), isinstance(learner, Standardised)
         inner = self.formula(learner.learner, native.inner)
-        if "target.rows" not in state:
+        if "target.count" not in state:
             return Scaled(inner, shift, factor, clip, missing)
-        [mean], [squares], [rows] = state["target.mean"], state["target.squares"], state["target.rows"]
-        deviation = float(np.sqrt(squares / rows)) if squares > 0 else 1.0
+        [mean], [squares], [count] = (state[f"target.{name}"] for name in ("mean", "squares", "count"))
+        deviation = float(np.sqrt(squares / count)) if squares > 0 else 1.0
         return Scaled(inner, shift, factor, clip, missing, float(mean), deviation)
 
     def _mixture(self, learner: Stacked, native: Any) -> Mixture:
@@ -233,7 +233,7 @@ def _scales(state: dict[str, Any], n_features: int) -> tuple[Floats, Floats]:
     if "rows" not in state:  # no row was learned
         return np.zeros(n_features), np.zeros(n_features)
     if "squares" in state:
-        counted = state["rows"] - state["missing"]
+        counted = state["count"] if "count" in state else state["rows"] - state["missing"]
         shift, width = state.get("mean", 0.0), np.sqrt(state["squares"] / np.maximum(counted, 1))
     elif "least" in state:
         shift, width = state["least"], np.maximum(state["largest"] - state["least"], 0)

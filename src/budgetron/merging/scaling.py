@@ -1,4 +1,4 @@
-"""Merge the statistics of columns and targets. All of it is exact."""
+"""Merge the statistics of columns and targets: those of all values, each as its own model counted it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,8 @@ def statistics(parts: Parts) -> State:
     """The merged fields of `Standardised` or `Ranged`, without those of the learner inside."""
     begun = [state for state in parts.states if state["scaled.kind"][0] != 0]
     state: State = _columns(begun) if begun else {"scaled.kind": parts.states[0]["scaled.kind"]}
-    if "scaled.target.rows" in parts.states[0]:
-        names = ("rows", "mean", "squares")
-        rows, mean, squares = (np.array(parts.get(f"scaled.target.{name}")) for name in names)
-        merged = moments(rows, mean, squares)
-        state |= {f"scaled.target.{name}": value for name, value in zip(names, merged, strict=True)}
+    if "scaled.target.count" in parts.states[0]:
+        state |= _spreads([*parts.states], "scaled.target.")
     return state
 
 
@@ -33,15 +30,27 @@ def _columns(states: list[State]) -> State:
         state["scaled.least"] = np.min([each["scaled.least"] for each in states], axis=0)
     if "scaled.largest" in states[0]:
         state["scaled.largest"] = np.max([each["scaled.largest"] for each in states], axis=0)
-    if "scaled.missing" in states[0]:
-        state["scaled.missing"] = _sum(states, "scaled.missing")
-    if "scaled.mean" in states[0]:
-        counted = np.array([each["scaled.rows"] - each["scaled.missing"] for each in states])
-        means, squares = (np.array([each[f"scaled.{n}"] for each in states]) for n in ("mean", "squares"))
-        _, state["scaled.mean"], state["scaled.squares"] = moments(counted, means, squares)
-    elif "scaled.squares" in states[0]:
-        state["scaled.squares"] = _sum(states, "scaled.squares")
+    if "scaled.count" in states[0]:
+        state |= _spreads(states, "scaled.")
+    elif "scaled.missing" in states[0]:
+        state |= {f"scaled.{name}": _sum(states, f"scaled.{name}") for name in ("missing", "squares")}
+        state |= _unsuspected(states, "scaled.", ("later.squares", "evidence", "last", "until"))
+        state["scaled.later.before"] = np.ones_like(state["scaled.squares"])  # the start is over
     return state
+
+
+def _spreads(states: list[State], prefix: str) -> State:
+    names = ("count", "mean", "squares")
+    parts = (np.array([state[prefix + name] for state in states]) for name in names)
+    state: State = {prefix + name: v for name, v in zip(names, moments(*parts), strict=True)}
+    later = ("later.count", "later.mean", "later.squares", "evidence", "last", "until")
+    return state | _unsuspected(states, prefix, later)
+
+
+def _unsuspected(states: list[State], prefix: str, zero: tuple[str, ...]) -> State:
+    """No evidence of a new unit: the last values of one model are not the last ones of all."""
+    state: State = {prefix + name: np.zeros_like(states[0][prefix + name]) for name in zero}
+    return state | {prefix + "reach": np.max([each[prefix + "reach"] for each in states], axis=0)}
 
 
 def _sum(states: list[State], name: str) -> Array:

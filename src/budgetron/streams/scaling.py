@@ -101,8 +101,9 @@ class Scaling(Transform):
 class Standardise(Scaling):
     """Scales columns to mean 0 and variance 1, with the running mean and variance of each column.
 
-    NaN is a missing value: it becomes 0, the mean. :class:`~budgetron.Standardised` has the same scaling
-    inside a model, where it is saved and used to predict.
+    Values are clipped at 10 deviations, and one absurd value changes the statistics little. NaN is a
+    missing value: it becomes 0, the mean. :class:`~budgetron.Standardised` has the same scaling inside a
+    model, where it is saved and used to predict.
 
     Sparse rows are divided by the running root mean square and not centred, so that 0 stays 0.
 
