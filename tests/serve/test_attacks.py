@@ -443,6 +443,15 @@ def test_full_names_of_their_own(large, rows, names):
 
 
 @pytest.mark.slow
+def test_full_names_that_are_learned(tmp_path):
+    body = as_lines([{"x": {f"name{i}": 1}, "y": "pq"[i % 2]} for i in range(20_000)])
+    with served(tmp_path / "d") as server, Watch(server.url, server.process.pid) as watch:
+        answer = server.http.post("/v1/learn", content=body, headers=LINES, timeout=600)
+    assert answer.json()["rows"] == 20_000
+    bounded(watch)
+
+
+@pytest.mark.slow
 def test_full_empty_rows_against_a_thousand_classes(large):
     for start in range(1, 1000, 50):
         rows = [{"x": {"a": i % 7}, "y": f"class {i}"} for i in range(start, min(start + 50, 1000))]
