@@ -418,18 +418,23 @@ def test_full_headers_without_end(large, start, more, mib):
 
 @pytest.mark.slow
 def test_full_silent_connections(tmp_path):
+    """A thousand a second, with 256 files. Several thousand a second overflow the queue of the kernel."""
+    silent = []
     with served(tmp_path / "d", *SMALL, files=256) as server:
-        with Watch(server.url, server.process.pid) as watch:
-            until, silent = time.monotonic() + 30, []
-            while time.monotonic() < until:
-                silent.append(connected(server.url))
-                with contextlib.suppress(ConnectionError):
-                    silent[-1].sendall(START[: len(silent) % 60])
-                if len(silent) > 400:
-                    silent.pop(0).close()
+        try:
+            with Watch(server.url, server.process.pid) as watch:
+                until = time.monotonic() + 30
+                while time.monotonic() < until:
+                    silent.append(connected(server.url))
+                    with contextlib.suppress(ConnectionError):
+                        silent[-1].sendall(START[: len(silent) % 60])
+                    if len(silent) > 400:
+                        silent.pop(0).close()
+                    time.sleep(0.001)
+        finally:
+            for connection in silent:
+                connection.close()
         bounded(watch)
-        for connection in silent:
-            connection.close()
 
 
 @pytest.mark.slow

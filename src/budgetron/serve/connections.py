@@ -44,9 +44,8 @@ class Connection(HttpToolsProtocol):
         self.open[self] = None
         self._wait()
         if len(self.open) > self.most:
-            others = [each for each in self.open if each is not self]
-            idle = next(filter(Connection._is_idle, others), None)
-            (idle or next(filter(Connection._is_sending, others), self))._drop()
+            idle = next((each for each in self.open if each is not self and each._is_idle()), None)
+            (idle or next(filter(Connection._is_sending, self.open), self))._drop()
 
     def connection_lost(self, error: Exception | None) -> None:
         """Forget a connection."""
