@@ -418,18 +418,23 @@ def test_full_headers_without_end(large, start, more, mib):
 
 @pytest.mark.slow
 def test_full_silent_connections(tmp_path):
+    """A thousand a second, with 256 files. Several thousand a second overflow the queue of the kernel."""
+    silent = []
     with served(tmp_path / "d", *SMALL, files=256) as server:
-        with Watch(server.url, server.process.pid) as watch:
-            until, silent = time.monotonic() + 30, []
-            while time.monotonic() < until:
-                silent.append(connected(server.url))
-                with contextlib.suppress(ConnectionError):
-                    silent[-1].sendall(START[: len(silent) % 60])
-                if len(silent) > 400:
-                    silent.pop(0).close()
+        try:
+            with Watch(server.url, server.process.pid) as watch:
+                until = time.monotonic() + 30
+                while time.monotonic() < until:
+                    silent.append(connected(server.url))
+                    with contextlib.suppress(ConnectionError):
+                        silent[-1].sendall(START[: len(silent) % 60])
+                    if len(silent) > 400:
+                        silent.pop(0).close()
+                    time.sleep(0.001)
+        finally:
+            for connection in silent:
+                connection.close()
         bounded(watch)
-        for connection in silent:
-            connection.close()
 
 
 @pytest.mark.slow
@@ -439,6 +444,15 @@ def test_full_names_of_their_own(large, rows, names):
     with Watch(large.url, large.process.pid) as watch:
         answer = large.http.post("/v1/predict", content=body, headers=LINES)
     assert len(answer.json()["predictions"]) == rows
+    bounded(watch)
+
+
+@pytest.mark.slow
+def test_full_names_that_are_learned(tmp_path):
+    body = as_lines([{"x": {f"name{i}": 1}, "y": "pq"[i % 2]} for i in range(20_000)])
+    with served(tmp_path / "d") as server, Watch(server.url, server.process.pid) as watch:
+        answer = server.http.post("/v1/learn", content=body, headers=LINES, timeout=600)
+    assert answer.json()["rows"] == 20_000
     bounded(watch)
 
 

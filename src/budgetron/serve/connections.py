@@ -28,7 +28,7 @@ class Connection(HttpToolsProtocol):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self._unparsed = 0  # bytes since the last step forward: the end of headers, or a part of a body
-        self._header_bytes = 0
+        self._fed = 0  # bytes of the piece that is parsed
         self._moved = False
         self._in_body = False
         self._refusal: Problem | None = None
@@ -44,9 +44,8 @@ class Connection(HttpToolsProtocol):
         self.open[self] = None
         self._wait()
         if len(self.open) > self.most:
-            others = [each for each in self.open if each is not self]
-            idle = next(filter(Connection._is_idle, others), None)
-            (idle or next(filter(Connection._is_sending, others), self))._drop()
+            idle = next((each for each in self.open if each is not self and each._is_idle()), None)
+            (idle or next(filter(Connection._is_sending, self.open), self))._drop()
 
     def connection_lost(self, error: Exception | None) -> None:
         """Forget a connection."""
@@ -71,31 +70,24 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what has come; refuse what does not come to an end."""
-        self._moved = False
+        self._moved, self._fed = False, len(data)
         super().data_received(data)
         if self.transport.is_closing():
             return
         self._unparsed = 0 if self._moved else self._unparsed + len(data)
-        if self._unparsed > self.limits.header_bytes:
+        lines = 0 if self.headers is None else len(self.headers)  # also those after a chunked body
+        if self._unparsed > self.limits.header_bytes or lines > self.limits.header_lines:
             self._refuse(self._too_long())
         elif self._is_idle() and self._due is None and (self._unparsed or self._in_body):
             self._wait()  # for the end of headers, or of a body that was answered before it came
 
-    def on_message_begin(self) -> None:
-        """Begin to count."""
-        self._header_bytes = 0
-        super().on_message_begin()
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header; also those after a chunked body come here."""
-        self._header_bytes += len(name) + len(value)
-        if len(self.headers) >= self.limits.header_lines or self._header_bytes > self.limits.header_bytes:
+    def on_headers_complete(self) -> None:
+        """Answer the request, unless its headers are too long."""
+        most, lines = self.limits.header_bytes, self.limits.header_lines
+        long = self._unparsed + self._fed > most and most < sum(len(n) + len(v) for n, v in self.headers)
+        if long or len(self.headers) > lines:
             self._refusal = self._too_long()
             raise ValueError(self._refusal.detail)  # ends the parser; then send_400_response is called
-        super().on_header(name, value)
-
-    def on_headers_complete(self) -> None:
-        """Answer the request."""
         self._stop_waiting()
         self._moved = self._in_body = True
         super().on_headers_complete()

@@ -122,7 +122,7 @@ def _inferred(name: str, published: Published, rows: Rows, said: Inference) -> b
     found = predict(published, rows)
     outputs = [_output("predict", found["predictions"], [len(rows)])]
     if "probabilities" in found:
-        flat = Raw(bytes(found["probabilities"]).replace(b"],[", b",")[1:-1])  # one list of numbers
+        flat = Raw(encode(found["probabilities"]).replace(b"],[", b",")[1:-1])  # one list of numbers
         outputs.append(
             {
                 "name": "predict_proba",

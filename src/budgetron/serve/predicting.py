@@ -31,7 +31,7 @@ def are_few(published: Published, rows: Rows) -> bool:
 
 def refuse_large(published: Published, rows: Rows, limits: Limits) -> None:
     """Refuse rows that need too many scores: rows times classes may be far more than the body."""
-    classes = _classes(published)
+    classes = _classes(published)  # 0 for regression
     if len(rows) * classes > limits.probabilities:
         most = max(1, limits.probabilities // classes)
         raise Problem(
@@ -42,17 +42,19 @@ def refuse_large(published: Published, rows: Rows, limits: Limits) -> None:
 def predict(published: Published, rows: Rows) -> dict[str, Any]:
     """The version, the predictions and, if the model has them, the probabilities by class.
 
-    The probabilities are in JSON already, so that those of all rows need not exist as Python numbers.
+    The probabilities of many rows are in JSON already, so that they need not exist as Python numbers.
     """
     predictions, shares, found = list[Any](), list[bytes](), dict[str, Any]()
-    for start, piece in _pieces(rows, _classes(published)):
-        try:
-            found = (_of_one(published, piece) if len(rows) == 1 else None) or _of_many(published, piece)
-        except REFUSALS as error:
-            raise _moved(refusal(error), start) from None
-        predictions += found["predictions"]
-        if "probabilities" in found:
-            shares.append(encode(found["probabilities"])[1:-1])
+    try:
+        if len(rows) == 1 and (one := _of_one(published, rows)) is not None:
+            return {"version": published.version} | one
+        for piece in _pieces(rows, _classes(published)):
+            found = _of_many(published, piece)
+            predictions += found["predictions"]
+            if "probabilities" in found:
+                shares.append(encode(found["probabilities"])[1:-1])
+    except REFUSALS as error:
+        raise _moved(refusal(error), len(predictions)) from None
     found |= {"predictions": predictions}
     if shares:
         found |= {"probabilities": Raw(b"[" + b",".join(shares) + b"]")}
@@ -60,17 +62,17 @@ def predict(published: Published, rows: Rows) -> dict[str, Any]:
 
 
 def _classes(published: Published) -> int:
-    return len(getattr(published.estimator, "classes_", ()))
+    return published.estimator._n_labels()
 
 
-def _pieces(rows: Rows, classes: int) -> Iterator[tuple[int, Rows]]:
-    """The rows in pieces of bounded memory, each with the number of its first row."""
+def _pieces(rows: Rows, classes: int) -> Iterator[Rows]:
+    """The rows in pieces of bounded memory."""
     X, most = rows.X, max(1, min(PIECE_ROWS, PIECE_SCORES // max(classes, 1)))
     start = values = 0
     for i in range(len(rows)):
         values += len(X[i]) if isinstance(X, list) else 0
         if i + 1 - start == most or values >= PIECE_VALUES or i + 1 == len(rows):
-            yield start, rows if i + 1 - start == len(rows) else Rows(X[start : i + 1], None)
+            yield rows if i + 1 - start == len(rows) else Rows(X[start : i + 1], None)
             start, values = i + 1, 0
 
 

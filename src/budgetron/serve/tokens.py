@@ -5,6 +5,7 @@ import hmac
 import os
 import stat
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +85,14 @@ def refuse_foreign_origin(headers: Mapping[str, str]) -> None:
 
 def _refuse_foreign_host(host: str, server: tuple[str, int | None] | None) -> None:
     """Without tokens, a page in a browser must not reach the service under a name of its own."""
-    ports = ("",) if server is None else ("", f":{server[1]}")
-    if host.lower() not in [name + port for name in LOOPBACK for port in ports]:
+    port = None if server is None else server[1]
+    if host.lower() not in _loopback(port):
         raise Problem(
-            "host",
-            f"without tokens only localhost{ports[-1]} is served: start the service with --tokens FILE.",
+            "host", f"without tokens only localhost:{port} is served: start the service with --tokens FILE."
         )
+
+
+@cache
+def _loopback(port: int | None) -> frozenset[str]:
+    """The hosts of a service on a port."""
+    return frozenset(name + more for name in LOOPBACK for more in ("", f":{port}"))
