@@ -125,4 +125,9 @@ def first_too_large(X: Matrix, dtype: npt.DTypeLike, missing: bool = False) -> i
 def refuse_too_large(X: Matrix, row: int) -> None:
     """Raise an error if ``row``, a result of `first_too_large`, is a row of X."""
     if row < X.shape[0]:
-        raise RefusedRow(f"Row {row} of X is too large: its squared norm overflows.", row)
+        raise too_large(row)
+
+
+def too_large(row: int) -> RefusedRow:
+    """The refusal of a row whose squared norm overflows."""
+    return RefusedRow(f"Row {row} of X is too large: its squared norm overflows.", row)

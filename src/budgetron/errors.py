@@ -93,7 +93,7 @@ class RefusedRow(ValueError):
         self.rows_learned = rows_learned
         self.scored: list[Any] = []  # the scores of the rows learned, as `estimators` keeps them
 
-    def __reduce__(self) -> tuple[type, tuple[str, int, int]]:
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return type(self), (str(self), self.row, self.rows_learned)
 
 

@@ -69,15 +69,13 @@ class Encoded:
             return self.growth[0][1], list(self.growth[1:])
         return 1, list(self.growth)
 
-    def without_later_columns(self) -> Floats:
-        """The rows with 0 in the columns that come later."""
-        if not self.growth:
-            return self.X
-        X, known = self.X.copy(), self.before.width
-        for row, width in self.growth:
-            X[:row, known:width] = 0
-            known = width
-        return X
+    def known_parts(self) -> Iterator[tuple[int, Floats]]:
+        """The rows between two growths, with the columns known to them, and the number of the first."""
+        at, known = 0, max(self.before.width, 1)
+        for row, width in [*self.growth, (len(self.X), 0)]:
+            if at < row:
+                yield at, np.ascontiguousarray(self.X[at:row, :known])
+            at, known = row, width
 
     def first(self, rows: int) -> Encoding:
         """The encoding as it is after these rows."""

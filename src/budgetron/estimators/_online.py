@@ -23,6 +23,7 @@ from budgetron._rows import (
     compressed,
     first_too_large,
     refuse_too_large,
+    too_large,
 )
 from budgetron._tasks import Task
 from budgetron._text import shown
@@ -330,7 +331,8 @@ class Online(BaseEstimator):  # type: ignore[misc]
         """Check a batch that is learned in parts; a column that comes later is not missing before."""
         batch = self._batch(X, y, sample_weight, first=first, **more)
         if batch.encoded is not None:
-            self._refuse_encoded(batch.encoded.without_later_columns(), batch.encoded.encoding, first)
+            for row, X in batch.encoded.known_parts():
+                self._refuse_encoded(X, batch.encoded.encoding, first, row)
         return batch
 
     def _learn_batch(self, batch: Batch) -> list[Scored]:
@@ -430,19 +432,21 @@ class Online(BaseEstimator):  # type: ignore[misc]
         self._refuse_encoded(rows, self.encoding_, False)
         return rows
 
-    def _refuse_encoded(self, X: Floats, encoding: Encoding, first: bool) -> None:
+    def _refuse_encoded(self, X: Floats, encoding: Encoding, first: bool, start: int = 0) -> None:
+        """Refuse rows that the learner cannot take; the first of them is number ``start``."""
         missing = self._accepts_missing(first)
-        row = first_too_large(X, np.float64, missing)
-        if row == len(X):
+        bad = first_too_large(X, np.float64, missing)
+        if bad == len(X):
             return
-        if not missing and np.isnan(X[row]).any():
-            name = encoding.columns[int(np.argmax(np.isnan(X[row])))]
+        row = start + bad
+        if not missing and np.isnan(X[bad]).any():
+            name = encoding.columns[int(np.argmax(np.isnan(X[bad])))]
             raise RefusedRow(
                 f"Record {row} has no value for {name!r}, and the learner needs all values: "
                 "Standardised(learner), or --standardise, takes the mean for those that are missing.",
                 row,
             )
-        refuse_too_large(X, row)
+        raise too_large(row)
 
     def _first_too_large(self, X: Matrix, reset: bool) -> int:
         """The first row whose squared norm overflows in the model's precision; else the number of rows."""

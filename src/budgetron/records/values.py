@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from budgetron._text import printable, shown
+from budgetron.errors import RefusedRow
 from budgetron.records.table import Array, Column
 
 BLANKS = " \t\n\v\f\r"
@@ -18,17 +19,14 @@ _LONG_UNITS = {"m": 60.0, "h": 3600.0, "D": 86400.0, "W": 604800.0}
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
-class RefusedValueError(ValueError):
-    """A value that is not a number, a text or a date.
-
-    It has the ``column``, the ``row`` (the first is 0) and the ``reason``.
-    """
+class RefusedValueError(RefusedRow):
+    """A value that is not a number, a text or a date. It has the ``column`` and the ``reason``."""
 
     def __init__(self, column: str, row: int, reason: str) -> None:
-        super().__init__(printable(f"column {column!r}, row {row}: {reason}."))
-        self.column, self.row, self.reason = column, row, reason
+        super().__init__(printable(f"column {column!r}, row {row}: {reason}."), row)
+        self.column, self.reason = column, reason
 
-    def __reduce__(self) -> tuple[type, tuple[str, int, str]]:
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return type(self), (self.column, self.row, self.reason)
 
 

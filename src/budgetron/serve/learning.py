@@ -136,3 +136,7 @@ def _refuse_classes(work: Estimator, y: Sequence[Any], limits: Limits) -> None:
         raise RefusedRow(
             f"Row {row} has a new label, and there may be {limits.classes} classes at most.", row
         )
+    classes = len(known) + len(new)
+    if len(y) > limits.group_rows and len(y) * classes > limits.probabilities:
+        most = max(limits.group_rows, limits.probabilities // classes)
+        raise ValueError(f"There are {classes} classes, so send at most {most} rows a request.")

@@ -36,7 +36,16 @@ from budgetron.serve.writer import Job, Published, Writer
 
 report = logging.getLogger("budgetron.serve")
 DEFAULT = "default"
-ANY = Limits(body=2**60, json=2**60, values=2**60, rows=2**60, columns=2**60, text=2**60, classes=2**60)
+ANY = Limits(
+    body=2**60,
+    json=2**60,
+    values=2**60,
+    rows=2**60,
+    columns=2**60,
+    text=2**60,
+    classes=2**60,
+    probabilities=2**60,
+)
 """For what was learned under limits of its own time."""
 
 

@@ -62,7 +62,7 @@ def predict(published: Published, rows: Rows) -> dict[str, Any]:
 
 
 def _classes(published: Published) -> int:
-    return published.estimator._n_labels()
+    return published.estimator.fitted_.n_labels
 
 
 def _pieces(rows: Rows, classes: int) -> Iterator[Rows]:

@@ -50,7 +50,7 @@ class Tally:
     def add(self, learned: Learned, estimator: Estimator) -> None:
         """Count rows that are learned."""
         with self._lock:
-            self._add(learned, getattr(estimator, "_labels", None))
+            self._add(learned, estimator.fitted_.labels)
 
     def _add(self, learned: Learned, known: Any) -> None:
         y = learned.y.tolist()
