@@ -109,11 +109,10 @@ class ProjectNearest final : public Maintained {
 
   void maintain(Expansion& f) override {
     const std::size_t p = smallest(f);
-    Span span;
-    span_neighbours(f, p, span);
+    span_neighbours(f, p);
     row_of(p);
-    span.look(k_, K_.diagonal()[p]);
-    for (std::size_t m = 0; m < members_.size(); ++m) f.lend(p, members_[m], span.d()[m]);
+    span_.look(k_, K_.diagonal()[p]);
+    for (std::size_t m = 0; m < members_.size(); ++m) f.lend(p, members_[m], span_.d()[m]);
     f.remove(p);
     K_.remove(p);
   }
@@ -121,7 +120,7 @@ class ProjectNearest final : public Maintained {
   bool solves() const override { return true; }
   void fields(Fields& io) override {
     io.scratch(sizeof *this + scratch_bytes() + bytes_of(members_) + bytes_of(coordinates_) + bytes_of(left_) +
-               bytes_of(k_));
+               bytes_of(distances_) + bytes_of(ties_) + bytes_of(k_));
     K_.fields(io);
   }
   bool is_consistent(std::size_t n) const override { return K_.is_consistent(n); }
@@ -130,37 +129,41 @@ class ProjectNearest final : public Maintained {
   // Builds the span of the nearest neighbours of p, skipping those that are already in it. left_ holds the part of
   // every support vector outside the span (from a partial Cholesky factor of K), so the cost does not depend on the
   // rows.
-  void span_neighbours(const Expansion& f, std::size_t p, Span& span) {
+  void span_neighbours(const Expansion& f, std::size_t p) {
+    span_.clear();
     members_.clear();
     coordinates_.clear();
     left_.assign(K_.diagonal().begin(), K_.diagonal().end());
-    left_[p] = 0;
-    for (std::size_t j; members_.size() < neighbours_ && (j = nearest_outside(f, p)) != none;) {
+    distances_.resize(K_.size());
+    loops->distances(K_.diagonal()[p], K_.diagonal().data(), K_[p].data(), K_.size(), distances_.data());
+    for (std::size_t i = 0; i < K_.size(); ++i)
+      if (!(left_[i] > 0)) distances_[i] = infinity;  // k(s_i,s_i) = 0
+    distances_[p] = infinity;
+    for (std::size_t j; members_.size() < neighbours_ && (j = nearest_outside(f)) != none;) {
       row_of(j);
-      span.measure(k_, K_.diagonal()[j]);
-      if (!span.inside()) {
-        span.append();
+      span_.measure(k_, K_.diagonal()[j]);
+      if (!span_.inside()) {
+        span_.append();
         take_away(j);
         members_.push_back(j);
       }
-      left_[j] = 0;
+      distances_[j] = infinity;
     }
   }
 
   // The nearest to p outside the span, oldest on ties.
-  std::size_t nearest_outside(const Expansion& f, std::size_t p) const {
-    const Vector k = K_[p], kjj = K_.diagonal();
-    std::size_t best = none;
-    double least = std::numeric_limits<double>::infinity();
-    for (std::size_t j = 0; j < f.size(); ++j) {
-      const double distance2 = (kjj[p] + kjj[j]) - 2 * k[j];
-      if (!(distance2 <= least && left_[j] > in_the_span * kjj[j])) continue;
-      if (distance2 < least || best == none || f.births()[j] < f.births()[best]) least = distance2, best = j;
-    }
-    return best;
+  std::size_t nearest_outside(const Expansion& f) {
+    const std::size_t n = distances_.size(), first = loops->place_of_least(distances_.data(), n);
+    if (first == n || !(distances_[first] < infinity)) return none;
+    const double least = distances_[first];
+    ties_.resize(n);
+    const std::size_t ties = loops->near(distances_.data(), least, n, ties_.data());
+    const auto older = [&](std::size_t i, std::size_t j) { return f.births()[i] < f.births()[j]; };
+    return *std::min_element(ties_.data(), ties_.data() + ties, older);
   }
 
-  // Adds j to the span: every support vector gets one more coordinate, and left_ shrinks accordingly.
+  // Adds j to the span: every support vector gets one more coordinate, and left_ shrinks accordingly. Those that lie in
+  // the span now are infinitely far.
   void take_away(std::size_t j) {
     if (members_.size() + 1 == neighbours_) return;  // left_ is not used again
     const std::size_t n = K_.size(), first = coordinates_.size();
@@ -168,7 +171,7 @@ class ProjectNearest final : public Maintained {
     const auto row = std::span(coordinates_).subspan(first);
     for (std::size_t at = 0; at < first; at += n) add(-coordinates_[at + j], {coordinates_.data() + at, n}, row);
     scale(1 / std::sqrt(left_[j]), row);
-    for (std::size_t i = 0; i < n; ++i) left_[i] -= row[i] * row[i];
+    loops->leave(row.data(), K_.diagonal().data(), in_the_span, n, left_.data(), distances_.data());
   }
 
   // The kernel values of i with the members.
@@ -178,12 +181,16 @@ class ProjectNearest final : public Maintained {
   }
 
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
 
   std::size_t neighbours_;
   Gram K_;
+  Span span_;
   std::vector<std::size_t> members_;
   std::vector<double> coordinates_;  // members x n: the coordinate of every support vector along each member
   std::vector<double> left_;         // the part of k(s_i,s_i) outside the span of the members
+  std::vector<double> distances_;    // from p, squared; infinite for members and what lies in their span
+  std::vector<std::size_t> ties_;
   std::vector<double> k_;
 };
 

@@ -18,6 +18,10 @@ inline constexpr double in_the_span = 1e-10;
 
 class Span {
  public:
+  void clear() {
+    L_.clear();
+    inverse_.clear();
+  }
   std::size_t size() const { return inverse_.size(); }
 
   // Projects k(x,.) onto the span: computes d = K^-1 k, P = k'd = |P k(x,.)|^2 and delta2 = kxx - P.

@@ -238,6 +238,22 @@ void distances(double a, const double* b, const double* k, std::size_t n, double
       [&](std::size_t i) { out[i] = distance(b[i], k[i], infinity); });
 }
 
+// left -= row^2; distance = infinity where left is no more than the share of the whole.
+void leave(const double* row, const double* whole, double share, std::size_t n, double* left, double* distance) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  each(
+      n,
+      [&](std::size_t i) {
+        const Doubles r = load(row + i), rest = load(left + i) - r * r;
+        store(left + i, rest);
+        store(distance + i, rest > share * load(whole + i) ? load(distance + i) : all(infinity));
+      },
+      [&](std::size_t i) {
+        left[i] -= row[i] * row[i];
+        if (!(left[i] > share * whole[i])) distance[i] = infinity;
+      });
+}
+
 // The smallest number of v, ignoring NaN; infinity if v is empty or all NaN.
 double least(const double* v, std::size_t n) {
   const Doubles infinite = all(std::numeric_limits<double>::infinity());

@@ -253,6 +253,7 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     least,
     place_of_least,
     distances,
+    leave,
     near,
     affected,
     add_margins,

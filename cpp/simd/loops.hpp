@@ -112,6 +112,8 @@ struct Loops {
   // NaN.
   std::size_t (*place_of_least)(const double* v, std::size_t n);
   void (*distances)(double a, const double* b, const double* k, std::size_t n, double* out);
+  // left -= row^2; distance = infinity where left <= share whole
+  void (*leave)(const double* row, const double* whole, double share, std::size_t n, double* left, double* distance);
   // The slots for which something holds, in order, and how many. near: !(distance > reach). affected: place = t or
   // !(distance < now).
   std::size_t (*near)(const double* distance, double reach, std::size_t n, std::size_t* slots);
