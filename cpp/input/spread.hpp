@@ -59,7 +59,7 @@ struct Spread {
   // Counts x within its limit.
   void add(double x) {
     if (is_usual(x - mean)) return add_to(count, mean, squares, x);
-    const double known = is_known(x) && (x - mean) * (last - mean) > 0 && x != last ? std::fabs(last - mean) : 0;
+    const double known = is_known(x) ? std::fabs(last - mean) : 0;
     if (judge(x)) return;
     const double d = x - mean;
     if (count < first_values || squares == 0) {
@@ -70,8 +70,8 @@ struct Spread {
     const double most = std::max(full * full, square_limit(squares, count));
     add_in_full(d * d > most ? mean + std::copysign(std::sqrt(most), d) : x, x);
   }
-  // Whether x is far, and another far value came among the last ones.
-  bool is_known(double x) const { return count <= until && is_far(x); }
+  // Whether x is far, and another far value came among the last ones, on the same side.
+  bool is_known(double x) const { return count <= until && is_far(x) && x != last && (x - mean) * (last - mean) > 0; }
   // Counts `value`, for x.
   void add_in_full(double value, double x) {
     add_to(count, mean, squares, value);

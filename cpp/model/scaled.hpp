@@ -120,7 +120,7 @@ class Scaled final : public Learner {
     // 1 while all targets are equal.
     double deviation() const { return spread.squares > 0 ? spread.deviation() : 1; }
     double unscaled(double f) const { return mean() + deviation() * f; }
-    // Counts a target, and scales it. A far one is left out if it is the first among the last ones, or one of a run.
+    // Counts a target, and scales it. A far one is left out if no other like it is among the last ones, or in a run.
     std::optional<double> learned(double y) {
       const bool far = spread.is_far(y), known = spread.is_known(y);
       if (!spread.judge(y)) {

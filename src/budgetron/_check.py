@@ -145,7 +145,7 @@ def label_column(name: str, labels: Any) -> Any:
     if not may_be_of_many_kinds(labels):
         return labels
     kinds = set(map(type, labels))
-    if str in kinds:
+    if any(issubclass(kind, str) for kind in kinds):
         for row, label in enumerate(labels):
             if isinstance(label, str) and label.endswith("\0"):
                 raise RefusedRow(

@@ -150,3 +150,10 @@ def test_bad_class_weights(weight, message):
     with pytest.raises((ValueError, TypeError), match=message):
         fitted.set_params(class_weight=weight).partial_fit(X, TWO)
     assert bits(fitted) == before
+
+
+@pytest.mark.parametrize("weights", [{"a": 2.0}, "balanced"])
+def test_a_first_row_of_weight_0(weights):
+    model = OnlineClassifier(ogd(Linear(), eta=1.0), class_weight=weights)
+    model.partial_fit([[1.0], [2.0]], ["a", "b"], sample_weight=[0, 1])
+    assert model.classes_.tolist() == ["b"]

@@ -97,6 +97,14 @@ def test_one_absurd_target(at):
     assert others <= 1.01 * deviations
 
 
+def test_an_absurd_target_that_comes_again():
+    plain, deviations = unspoiled_regression()
+    errors, others = regression(lambda y: y.__setitem__([3000, 3300, 3900], -9999.0))
+    kept = np.delete(np.arange(N), [3000, 3300, 3900])
+    assert errors[kept].sum() <= 1.01 * plain[kept].sum()
+    assert others <= 1.01 * deviations
+
+
 def test_a_new_unit_of_the_targets_is_followed():
     X, signal, rng = rows_and_signal(0)
     y, unit = signal + 0.1 * rng.normal(size=N), np.where(np.arange(N) < 8000, 1.0, 100.0)

@@ -137,15 +137,15 @@ class Spread:
         return self.all.count >= 16 and self.all.sd > 0 and abs(x - self.all.mean) > 10 * self.all.sd
 
     def known(self, x: float) -> bool:
-        """Far, and another far value was one of the last 1000."""
-        return self.all.count <= self.until and self.far(x)
+        """Far, and another far value, on the same side, was one of the last 1000."""
+        before, d = self.last - self.all.mean, x - self.all.mean
+        return self.all.count <= self.until and self.far(x) and x != self.last and before * d > 0
 
     def add(self, x: float) -> None:
         """Count a value within its limit, which a far value before it may raise."""
         if not self.centred and x != 0:
             self.end_start()
-        before, d = self.last - self.all.mean, x - self.all.mean
-        alike = self.known(x) and before * d > 0 and x != self.last
+        before, alike = self.last - self.all.mean, self.known(x)
         if not self.begins_a_unit(x):
             self.count(x, abs(before) if alike and self.evidence <= 1 else 0.0)
 

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -467,3 +468,12 @@ def test_full_empty_rows_against_a_thousand_classes(large):
         answer = large.http.post("/v1/predict", content=b'{"x":{"a":1}}\n' * 1000, headers=LINES)
         assert len(answer.json()["predictions"]) == 1000
     bounded(watch)
+
+
+def test_a_field_beyond_the_body_is_refused():
+    metadata = bytearray(64)
+    struct.pack_into("<I", metadata, 0, 32)  # the table
+    struct.pack_into("<i", metadata, 32, 16)  # 16 bytes after its list of fields
+    struct.pack_into("<6H", metadata, 16, 12, 8, 0, 60000, 4, 0)
+    with pytest.raises(Problem, match="Arrow"):
+        parse(ARROW, struct.pack("<i", 64) + bytes(metadata), Limits(), labelled=False)

@@ -14,8 +14,11 @@ import pytest
 from budgetron import model_files
 from budgetron.cli import main
 from budgetron.errors import DataError, ModelFileError
+from budgetron.serve.end import End
+from budgetron.serve.entries import Answer, Group, Record
 from budgetron.serve.limits import Limits
-from budgetron.serve.log import Log
+from budgetron.serve.log import Log, create
+from budgetron.serve.log_check import mend
 from budgetron.serve.models import Models
 from budgetron.serve.settings import Settings
 from tests.helpers.served import SMALL, served
@@ -232,6 +235,40 @@ def test_fsck_does_not_cut_what_it_cannot_read(left, tmp_path, capsys):
     shutil.copytree(left.folder / "default", folder, dirs_exist_ok=True)
     assert main(["fsck", str(tmp_path / "d")]) == 1
     assert "other: has a log, but no model.json" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("text", "left"), [(b"key3aaaa", 5), (b"application/x-ndjson", 4)])
+def test_texts_that_are_damaged_can_be_cut(tmp_path, text, left):
+    create(tmp_path)
+    with closing(Log(tmp_path)) as log:
+        for i in range(5):
+            answer = Answer(f"key{i}aaaa", b"d", b"{}")
+            log.commit(Group(records=[Record(i, 1, "application/x-ndjson", "y", b"{}")], answers=[answer]))
+    content = bytearray((tmp_path / "log.sqlite").read_bytes())
+    content[content.index(text) + 2] = 0xFF  # in the last row, and in the index of keys
+    (tmp_path / "log.sqlite").write_bytes(content)
+    assert mend(tmp_path, None, lambda _: True) == left
+    with closing(Log(tmp_path)) as log:
+        assert log.end == left
+
+
+def test_an_end_record_that_cannot_be_written_leaves_a_log_that_opens(tmp_path, monkeypatch):
+    create(tmp_path)
+    rows = [Record(i, 1, "application/x-ndjson", "y", b"{}") for i in range(6)]
+    with closing(Log(tmp_path)) as log:
+        for row in rows[:5]:
+            log.commit(Group(records=[row]))
+        with monkeypatch.context() as patched:
+            patched.setattr(End, "write", failing)
+            with pytest.raises(OSError, match="no more"):
+                log.remove(3)
+        log.commit(Group(records=[rows[5]]))
+    with closing(Log(tmp_path)) as log:
+        assert log.end == 6
+
+
+def failing(*_):
+    raise OSError("no more")
 
 
 def test_damage_before_the_newest_snapshot_costs_nothing(left, tmp_path, capsys):

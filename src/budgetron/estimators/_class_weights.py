@@ -48,7 +48,10 @@ def online(
     class_weight: Any, labels: KnownLabels, codes: Codes, weights: Floats | None, counts: Floats
 ) -> Floats:
     """The weight of each row. "balanced" counts the rows up to it; ``counts`` are those before."""
-    if not _is_balanced(class_weight):
+    balanced = _is_balanced(class_weight)
+    if not len(labels):  # rows of weight 0 before the first label
+        return _weighted(np.ones(len(codes)), weights)
+    if not balanced:
         return _weighted(_of_labels(class_weight, labels)[codes], weights)
     counting = np.ones(len(codes), dtype=bool) if weights is None else weights > 0
     learned = codes[counting]

@@ -86,7 +86,7 @@ class Fitted:
             if learned.error is not None:
                 rows = cut.start + len(learned.scores)
                 if growth is not None and not len(learned.scores):
-                    now = self._learned_again(batch, cut.start, class_weight)
+                    now, rows = self._learned_again(batch, cut.start, class_weight)
                 return Outcome(now._encoding_after(batch, rows), pieces, rows, learned.error)
         return Outcome(now._encoding_after(batch, batch.X.shape[0]), pieces, batch.X.shape[0])
 
@@ -102,14 +102,18 @@ class Fitted:
         counts = None if self.counts is None else self.counts.wider(self.model.rows_done, growth.n_labels)
         return replace(self, labels=batch.labels.first(growth.n_labels), counts=counts)
 
-    def _learned_again(self, batch: Batch, stop: int, class_weight: Any) -> Fitted:
-        """The model before it was widened for a row that was then refused.
+    def _learned_again(self, batch: Batch, stop: int, class_weight: Any) -> tuple[Fitted, int]:
+        """The model before it was widened for a row that was then refused, and the rows it has learned.
 
         A model cannot be narrowed. This is rare, so the rows before are learned again, with the same bits,
-        from the first growth of the batch on; those before that were learned in place.
+        from the first growth of the batch on; those before that were learned in place. An interrupt may end
+        this early too.
         """
         start = batch.growth[0].row
-        return self if start == stop else self.learn(batch.part(start, stop), class_weight).fitted
+        if start == stop:
+            return self, stop
+        again = self.learn(batch.part(start, stop), class_weight)
+        return again.fitted, start + again.rows
 
     def _learn_part(self, batch: Batch, cut: slice, class_weight: Any) -> Learned:
         weights = None if batch.weights is None else batch.weights[cut]

@@ -199,9 +199,13 @@ static inline void ${p}_add_in_full(${p}_spread *s, ${p}_real value, ${p}_real x
   }
 }
 
+static inline int ${p}_known(const ${p}_spread *s, ${p}_real x) {
+  return s->count <= s->until && ${p}_far(s, x) && x != s->last && (x - s->mean) * (s->last - s->mean) > 0;
+}
+
 static inline void ${p}_add(${p}_spread *s, ${p}_real x) {
   const ${p}_real before = s->last - s->mean, d = x - s->mean;
-  const int alike = ${p}_far(s, x) && s->count <= s->until && d * before > 0 && x != s->last;
+  const int alike = ${p}_known(s, x);
   if (${p}_judge(s, x)) return;
   ${p}_real full = s->reach;
   if (s->count < 16 || s->squares == 0) {
@@ -244,7 +248,7 @@ FINITE = """\
 TARGET = """\
   if (!${p}_within(y)) return 0;
   ${p}_spread t = m->target;
-  const int far = ${p}_far(&t, y), known = t.count <= t.until;
+  const int far = ${p}_far(&t, y), known = ${p}_known(&t, y);
   int taken = ${p}_judge(&t, y);
   if (!taken && (!far || (known && t.evidence <= 1))) {
     ${p}_add_in_full(&t, y, y);

@@ -27,7 +27,7 @@ def is_compressed(body: bytes) -> bool:
                 return True
             place = start + size + _body_bytes(body, start)
         return False
-    except error:
+    except (error, IndexError):
         raise ValueError("a message has no valid metadata") from None
 
 

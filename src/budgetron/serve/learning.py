@@ -98,9 +98,7 @@ def _known(work: Estimator, rows: Rows) -> tuple[Any, list[Scored]] | None:
         made.append(fitted.row_of(record))
         if made[-1] is None:
             return None
-    targets = isinstance(work, OnlineRegressor)
-    y = np.asarray(rows.y, dtype=np.float64 if targets else None)
-    codes: Any = work._labels_without_checks(y, len(rows))
+    codes = _known_codes(work, rows.y)
     if codes is None:
         return None
     X = np.stack(made)
@@ -108,6 +106,18 @@ def _known(work: Estimator, rows: Rows) -> tuple[Any, list[Scored]] | None:
         return None
     pieces = [Scored(fitted.learn_rows(X, codes).checked(), fitted.n_labels)]
     return work._predicted(pieces), pieces
+
+
+def _known_codes(work: Estimator, y: Any) -> Any:
+    """The targets, or the codes of labels that are all known; else None. NumPy takes ["a", 1] for texts."""
+    labels = work.fitted_.labels
+    if labels is None:
+        return work._labels_without_checks(np.asarray(y, dtype=np.float64), len(y))
+    try:
+        codes = [labels.codes[label] for label in y]
+    except (KeyError, TypeError):
+        return None
+    return np.array(codes, dtype=np.intp)
 
 
 def _divided(pieces: list[Scored], lengths: list[int]) -> Iterator[list[Scored]]:

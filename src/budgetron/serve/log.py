@@ -152,8 +152,8 @@ class Log:
                 with suppress(sqlite3.Error):  # SQLite may have done so already
                     run("rollback")
                 raise
+            self._state = state  # before the end record: it is what SQLite has now
             self._end.write(Acknowledged(state.id, state.commits, digest_of(encoded)))
-            self._state = state
 
     def commit(self, group: Group) -> None:
         """Write a group: all of it is on disk when this returns, nothing of it if this raises."""

@@ -164,8 +164,10 @@ def mend(folder: Path, snapshot: tuple[int, bytes] | None, readable: Readable) -
         except DataError:
             said = 0
         with closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as db:
+            db.text_factory = readable_text
             db.execute("pragma synchronous=full")
             db.execute("begin immediate")
+            db.execute("reindex")  # an index may be damaged where its table is not
             _keep_good(db.execute, state, snapshot or (0, state.id), readable)
             state.commits = max(state.commits, said) + 1
             write_state(db.execute, state)

@@ -196,7 +196,7 @@ class Writer(threading.Thread):
             others = [job for job in jobs if not isinstance(job, Snapshot)]
             try:
                 done = self._treat(others)
-                if any(isinstance(job, Flush) for job in others):
+                if any(isinstance(job, Flush) for job in others):  # then it is alone
                     self.log.sync()
             except (sqlite3.Error, DataError, OSError) as error:
                 self.stop(f"the log could not be read or written: {str(error).rstrip('.')}")
