@@ -179,7 +179,7 @@ serve-cost: $(VENV)/.developed  ## processor time of a request beside bare Starl
 serve-soak: $(VENV)/.developed  ## ten minutes of predictions and learning: errors, latency, memory
 	$(BIN)/python -m benchmarks.serve_load soak 600
 
-serve-kills: $(VENV)/.developed  ## 200 kills with -9 under load
+serve-kills: $(VENV)/.developed  ## 200 kills with -9 under load, 200 flipped bits and 50 shortened files, attacks from outside
 	$(BIN)/python -m pytest -m slow tests/serve
 
 serve-fuzz: $(VENV)/.developed  ## 100,000 broken requests

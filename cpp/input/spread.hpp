@@ -1,4 +1,5 @@
-// Running mean and deviation of one column. No single value ruins them, and they follow a change of unit.
+// Running mean and deviation of one column. No single value ruins them, unless the column was constant before it, and
+// they follow a change of unit.
 //
 // Let a be the mean of the m values counted so far, Q their sum of squares about it, s = sqrt(Q / m) the deviation. A
 // value x is far if m >= 16 and |x - a| > 10 s > 0.

@@ -428,7 +428,6 @@ class Online(BaseEstimator):  # type: ignore[misc]
         assert self.encoding_ is not None
         rows, _ = self.encoding_.encode(self._table(X), grow=False)
         rows = not_empty(rows, self._accepts_missing(False))
-        rows = np.ascontiguousarray(rows[:, : self.fitted_.model.n_features])
         self._refuse_encoded(rows, self.encoding_, False)
         return rows
 
