@@ -17,7 +17,7 @@ endif
 .PHONY: demo test newcomer slow browser search fuzz any-cut lint format bench growth adversarial report which pictures sanitize sanitize-threads coverage stub surroundings docs clean
 
 demo: $(VENV)/.installed  ## the default and other learners over handwritten digits, with pictures
-	@$(BIN)/python -m budgetron.demo
+	@$(BIN)/python -m budgetron.cli.demo
 
 test: $(VENV)/.developed  ## all tests, and every example in the docs
 	$(BIN)/python -m pytest -n auto --dist worksteal tests reproduction/tests README.md docs --pyargs budgetron budgetron_reproduction
@@ -137,7 +137,7 @@ coverage:  ## which native lines the tests reach
 
 # The type stubs, generated beside the sources: mypy and editors look for them there.
 stub: $(VENV)/.developed
-	$(BIN)/python src/budgetron/_exports.py src/budgetron
+	$(BIN)/python src/budgetron/_util/exports.py src/budgetron
 	$(BIN)/python -m nanobind.stubgen -q -m budgetron._core -o src/budgetron/_core.pyi
 
 # Builds the core and installs the package, saying what it does.

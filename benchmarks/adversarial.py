@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 import budgetron as bt
 from budgetron import Gaussian, Kernel, Linear, OneByOne, algorithms
-from budgetron.learners import Learner
+from budgetron.learners.learner import Learner
 
 D = 16  # features, or nonzeros of sparse rows
 WIDE = 4096  # columns of sparse rows

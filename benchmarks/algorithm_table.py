@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 
 from budgetron import AROW, Gaussian, Identity, Mapped, Merge, RandomFourier, Stack, algorithms, datasets
 from budgetron.evaluate import Comparison, compare
-from budgetron.learners import Learner
+from budgetron.learners.learner import Learner
 
 README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- make which writes from here -->", "<!-- to here -->"

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from io import StringIO
 
-from budgetron.brokers.address import parse
-from budgetron.brokers.broker import Broker, connect
-from budgetron.brokers.records import RecordReader
 from budgetron.cli import main as command
 from budgetron.cli import running  # noqa: F401  # imported before anything is timed
+from budgetron.streams.brokers.address import parse
+from budgetron.streams.brokers.broker import Broker, connect
+from budgetron.streams.brokers.records import RecordReader
 from tests.helpers.brokers import KINDS, broker, missing
 
 LEARNERS = {"fogd": ["--components", "100", "--gamma", "0.05"], "auto": []}

@@ -26,7 +26,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from benchmarks.clock import take_turns
 from budgetron import OGD, Encoder, Identity, Mapped, OnlineClassifier, streams
-from budgetron._text import aligned
+from budgetron._util.text import aligned
 from budgetron.records.reading import from_arrow
 
 CATEGORIES = {"country": 12, "device": 4, "plan": 3, "city": 200}

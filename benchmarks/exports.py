@@ -36,7 +36,7 @@ from budgetron import (
     projectron,
     rbp,
 )
-from budgetron.export_c import to_c
+from budgetron.export.c import to_c
 from tests.export_c.test_learning import LEARNERS, Runs, learned
 from tests.helpers import members
 from tests.helpers.compiled import library, predicted, predicting
@@ -78,7 +78,7 @@ def onnx() -> None:
     import onnxruntime
     from onnx.reference import ReferenceEvaluator
 
-    from budgetron.onnx import to_onnx
+    from budgetron.export.onnx import to_onnx
 
     lines = []
     for name, tasks in models().items():

@@ -17,7 +17,7 @@ from benchmarks.clock import take_turns
 from benchmarks.library import learner
 from benchmarks.rows import noise
 from budgetron import OneByOne
-from budgetron.learners import Learner
+from budgetron.learners.learner import Learner
 
 NAMES = ("rbp", "bogd", "forgetron")
 

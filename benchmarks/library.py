@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from budgetron import Gaussian, OneByOne, OnlineClassifier, algorithms
-from budgetron.learners import Learner
+from budgetron.learners.learner import Learner
 
 GAMMA = 1 / 128  # sigma = 8
 D = 400  # Fourier frequencies

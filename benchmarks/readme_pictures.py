@@ -24,7 +24,7 @@ from budgetron import (
     evaluate,
     plots,
 )
-from budgetron.learners import Learner
+from budgetron.learners.learner import Learner
 from budgetron.plots.style import COLOURS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"

@@ -14,7 +14,7 @@ from river import forest, linear_model, tree
 
 from benchmarks.clock import take_turns
 from budgetron import Gaussian, OneByOne, auto, bpa_p, fogd, rbp
-from budgetron._text import aligned
+from budgetron._util.text import aligned
 from budgetron.river import BudgetClassifier
 
 KERNEL = Gaussian(0.05)

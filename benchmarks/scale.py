@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from budgetron import OnlineClassifier, datasets, merge
-from budgetron._text import aligned
+from budgetron._util.text import aligned
 from budgetron.plots import style
 
 DATASETS = ("ijcnn1", "cod-rna", "covtype")

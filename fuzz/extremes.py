@@ -33,14 +33,14 @@ from scipy import sparse
 
 import budgetron
 from budgetron import algorithms, load
-from budgetron.budgets import Budget
-from budgetron.double_updating import DualMaintenance
-from budgetron.features import FeatureMap
-from budgetron.kernels import Kernel
-from budgetron.learners import Learner
-from budgetron.losses import Loss
-from budgetron.rules import Rule
-from budgetron.vector_rules import VectorRule
+from budgetron.learners.double_updating import DualMaintenance
+from budgetron.learners.learner import Learner
+from budgetron.parts.budgets import Budget
+from budgetron.parts.features import FeatureMap
+from budgetron.parts.kernels import Kernel
+from budgetron.parts.losses import Loss
+from budgetron.parts.rules import Rule
+from budgetron.parts.vector_rules import VectorRule
 from tests.helpers import members
 
 SECONDS = 60  # limit for one input

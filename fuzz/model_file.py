@@ -57,8 +57,8 @@ from budgetron import (
     algorithms,
     model_files,
 )
-from budgetron import double_updating as dual
-from budgetron.serialization import tensors
+from budgetron.learners import double_updating as dual
+from budgetron.model.files import tensors
 from tests.helpers import members
 
 SECONDS = 20  # limit for loading and using one file

@@ -14,8 +14,9 @@ from scipy.special import softmax
 from benchmarks.streams.data import Stream
 from benchmarks.streams.results import Run
 from budgetron import DivergedError, Gaussian, Merge, Standardised, algorithms, auto
-from budgetron._tasks import Labels, Targets
-from budgetron.learners import Learner, Model
+from budgetron.learners.learner import Learner
+from budgetron.model.model import Model
+from budgetron.parts.tasks import Labels, Targets
 
 SEED = 0
 SIZES = (50, 100, 400)

@@ -11,18 +11,18 @@ from importlib import import_module
 from pathlib import Path
 
 import budgetron
-from budgetron import _exports
+from budgetron._util import exports
 
-HIDDEN = {"cli", "demo", "serve", "__main__"}  # commands, not for import
-KINDS = {  # titles of the index, and the modules whose names stand there
-    "Estimators": ("estimators", "one_by_one", "parallel", "merging"),
-    "Algorithms": ("algorithms",),
-    "Learners": ("learners", "mapped", "double_updating", "scaled", "stacked", "automatic"),
-    "Kernels": ("kernels",),
-    "Losses": ("losses",),
-    "Rules": ("rules", "vector_rules"),
-    "Budgets": ("budgets",),
-    "Feature maps": ("features",),
+HIDDEN = {"cli", "serve", "__main__"}  # commands, not for import
+KINDS = {  # titles of the index, and the modules whose names stand there; the first that fits counts
+    "Algorithms": ("learners.algorithms",),
+    "Estimators": ("estimators", "model.one_by_one", "evaluate.parallel", "merging"),
+    "Learners": ("learners",),
+    "Kernels": ("parts.kernels",),
+    "Losses": ("parts.losses",),
+    "Rules": ("parts.rules", "parts.vector_rules"),
+    "Budgets": ("parts.budgets",),
+    "Feature maps": ("parts.features",),
 }
 SECTION = "Departs from the paper"
 OTHER = "Records, files and errors"
@@ -34,18 +34,25 @@ BASES = (
 
 def top_level() -> dict[str, str]:
     """The names of ``budgetron``, each with the title it stands under."""
-    homes = _exports._homes("budgetron")
-    titles = {module: title for title, modules in KINDS.items() for module in modules}
-    return {name: titles.get(home.split(".")[1], OTHER) for name, home in sorted(homes.items())}
+    homes = exports._homes("budgetron")
+    return {name: _title(home.removeprefix("budgetron.")) for name, home in sorted(homes.items())}
+
+
+def _title(home: str) -> str:
+    titles = ((title, module) for title, modules in KINDS.items() for module in modules)
+    return next((title for title, module in titles if f"{home}.".startswith(f"{module}.")), OTHER)
 
 
 def of_modules() -> dict[str, list[str]]:
     """The modules that are imported by name, each with its public names."""
-    exported = {home.split(".")[1] for home in _exports._homes("budgetron").values()} - {"streams"}
+    exported = {home.split(".")[1] for home in exports._homes("budgetron").values()} - {
+        "evaluate",
+        "streams",
+    }
     found = {}
     for module in pkgutil.iter_modules(budgetron.__path__):
         name = module.name
-        if not name.startswith("_") and name not in HIDDEN | exported | {"model_files", "serialization"}:
+        if not name.startswith("_") and name not in HIDDEN | exported | {"model_files"}:
             found[name] = _public(import_module(f"budgetron.{name}"))
     return {name: names for name, names in sorted(found.items()) if names}
 

@@ -10,9 +10,9 @@ wrong predictions among 200 rows.
 import numpy as np
 
 from budgetron import Gaussian, Kalman, Kernelized, Mapped, OnlineClassifier, RandomFourier, auto, stoptron
-from budgetron.budgets import RemoveOldest
+from budgetron.parts.budgets import RemoveOldest
+from budgetron.parts.rules import PA
 from budgetron.plots import Line, curves
-from budgetron.rules import PA
 
 n, change, every = 6000, 3000, 200
 rng = np.random.default_rng(0)

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from budgetron import OGD, PA, Gaussian, HadamardFourier, Kernelized, Mapped, Merge, OnlineClassifier
-from budgetron.algorithms import bpa_nn, fogd, rbp
+from budgetron.learners.algorithms import bpa_nn, fogd, rbp
 from budgetron.plots import Line, curves
 
 X, y = load_digits(return_X_y=True)

@@ -7,7 +7,7 @@ import pytest
 
 import budgetron_reproduction as papers
 from budgetron import datasets
-from budgetron.learners import Learner
+from budgetron.learners.learner import Learner
 from budgetron.streams import DataError
 from budgetron_reproduction import reproduction, settings
 from budgetron_reproduction.cases import Case

@@ -50,7 +50,7 @@ def test_nothing_private_of_budgetron_is_used(path):
     "line",
     [
         "from budgetron import _check",
-        "from budgetron._rows import whole",
+        "from budgetron._util.rows import whole",
         "from budgetron.estimators import _online",
         "import budgetron._core",
         "import budgetron as b; b._core",
@@ -63,5 +63,5 @@ def test_what_is_private_is_found(line):
 
 def test_the_library_ships_none_of_it():
     shipped = [str(file) for file in files("budgetron")]
-    assert any(name.endswith("budgetron/kernels.py") for name in shipped)
+    assert any(name.endswith("budgetron/parts/kernels.py") for name in shipped)
     assert not [name for name in shipped if "papers" in name or "reproduc" in name or "lu2016" in name]

@@ -14,8 +14,8 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
-from budgetron._extras import pip_install
-from budgetron._text import shown
+from budgetron._util.extras import pip_install
+from budgetron._util.text import shown
 
 PASSING = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may succeed."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from budgetron.brokers.address import is_address, parse
+from budgetron.streams.brokers.address import is_address, parse
 from tests.helpers.cases import each
 
 

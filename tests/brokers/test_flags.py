@@ -53,7 +53,7 @@ def test_rows_end_a_run_over_a_file(tmp_path, capsys):
 )
 def test_a_client_that_is_not_installed(url, package, needed, monkeypatch, capsys):
     for name in ("redis_streams", "nats_jetstream", "kafka"):
-        monkeypatch.delitem(sys.modules, f"budgetron.brokers.{name}", raising=False)
+        monkeypatch.delitem(sys.modules, f"budgetron.streams.brokers.{name}", raising=False)
     monkeypatch.setitem(sys.modules, package, None)
     ended = called(capsys, "run", url, "--target", "y")
     assert ended.code == 1

@@ -2,10 +2,10 @@
 
 import pytest
 
-from budgetron.brokers.address import parse
-from budgetron.brokers.broker import Broker, ConnectionLostError, Message
-from budgetron.brokers.following import LONGEST, Following
-from budgetron.errors import DataError
+from budgetron._util.errors import DataError
+from budgetron.streams.brokers.address import parse
+from budgetron.streams.brokers.broker import Broker, ConnectionLostError, Message
+from budgetron.streams.brokers.following import LONGEST, Following
 
 
 class Flaky(Broker):

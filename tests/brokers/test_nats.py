@@ -2,10 +2,10 @@
 
 import pytest
 
-from budgetron.brokers.address import parse
-from budgetron.brokers.broker import connect
-from budgetron.brokers.following import Following
-from budgetron.errors import DataError
+from budgetron._util.errors import DataError
+from budgetron.streams.brokers.address import parse
+from budgetron.streams.brokers.broker import connect
+from budgetron.streams.brokers.following import Following
 from tests.brokers.conftest import rows, running
 from tests.brokers.test_run import learned, run, started, wait_for
 from tests.helpers.command import PATIENCE, called

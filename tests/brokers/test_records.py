@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 
-from budgetron.brokers.broker import Message
-from budgetron.brokers.records import RecordReader
+from budgetron.streams.brokers.broker import Message
+from budgetron.streams.brokers.records import RecordReader
 from tests.helpers.cases import each
 
 

@@ -152,9 +152,9 @@ def test_a_stream_that_was_trimmed_is_refused(server, stream, tmp_path, capsys):
 def test_a_stream_that_is_trimmed_while_it_is_read_is_refused(server, stream):
     if isinstance(server, Kafka):
         pytest.skip("the mock cluster cannot delete records; see test_kafka.py")
-    from budgetron.brokers.address import parse
-    from budgetron.brokers.broker import connect
-    from budgetron.errors import DataError
+    from budgetron._util.errors import DataError
+    from budgetron.streams.brokers.address import parse
+    from budgetron.streams.brokers.broker import connect
 
     server.publish(stream, rows(50))
     broker = connect(parse(server.url(stream)))

@@ -22,7 +22,8 @@ def test_help_is_quick_and_loads_nothing_heavy():
     assert {"numpy", "scipy", "sklearn", "argparse"}.isdisjoint(loaded)
     assert {name for name in loaded if name.startswith("budgetron")} == {
         "budgetron",
-        "budgetron._exports",
+        "budgetron._util",
+        "budgetron._util.exports",
         "budgetron.cli",
     }
 
@@ -149,5 +150,9 @@ def test_any_module_can_be_the_first():
     words = [sys.executable, "-c", FIRST]  # forked from libraries, since they know nothing of us
     done = forked.run(words, capture_output=True, text=True, check=True, libraries=True)
     found = dict(line.split() for line in done.stdout.splitlines())
-    assert set(found) >= {"budgetron.kernels", "budgetron.cli.commands.run", "budgetron.datasets.loading"}
+    assert set(found) >= {
+        "budgetron.parts.kernels",
+        "budgetron.cli.commands.run",
+        "budgetron.datasets.loading",
+    }
     assert set(found.values()) == {"0"}, done.stderr

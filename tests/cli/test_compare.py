@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from budgetron import Gaussian, datasets, demo, evaluate, nogd, rbp
+from budgetron import Gaussian, datasets, evaluate, nogd, rbp
+from budgetron.cli import demo
 from tests.helpers.command import called, ran, rows, spawned, written
 from tests.helpers.data_sets import FOLDER
 

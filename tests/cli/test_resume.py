@@ -261,7 +261,7 @@ def test_a_failing_disk_leaves_the_last_checkpoint(name, error, rows, tmp_path, 
         raise OSError(error, os.strerror(error))
 
     with monkeypatch.context() as patched:
-        patched.setattr(f"budgetron.serialization.durable.os.{name}", fail)
+        patched.setattr(f"budgetron.model.files.durable.os.{name}", fail)
         ended = run(capsys, rows, model, *OFTEN)
     assert ended.code == 1
     assert ended.err == f"budgetron: {model}: could not be saved: {os.strerror(error)}.\n"

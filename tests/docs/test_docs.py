@@ -120,7 +120,12 @@ def test_the_count_of_lines_is_right():
 def test_every_file_of_the_example_is_named():
     """Those that name the algorithm or its budget, where each algorithm must be."""
     text = WALKS[1].read_text()
-    places = ["cpp/budgets", "cpp/python", "src/budgetron/algorithms", "src/budgetron/budgets"]
+    places = [
+        "cpp/budgets",
+        "cpp/python",
+        "src/budgetron/learners/algorithms",
+        "src/budgetron/parts/budgets",
+    ]
     places += ["tests/references", "docs/mathematics"]
     files = [path for place in places for path in (ROOT / place).glob("*.*") if path.suffix != ".pyi"]
     found = [path for path in files if re.search(r"\bavm\b|\bApproximate\b", path.read_text())]

@@ -19,7 +19,7 @@ from budgetron import (
     rbp,
     streams,
 )
-from budgetron._rows import canonical
+from budgetron._util.rows import canonical
 
 K = Gaussian(0.5)
 X = np.random.default_rng(0).standard_normal((40, 3))

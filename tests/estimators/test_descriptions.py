@@ -14,7 +14,7 @@ from budgetron import (
     algorithms,
     nogd,
 )
-from budgetron._spec import Spec
+from budgetron._util.spec import Spec
 from tests.helpers.cases import each
 from tests.helpers.members import (
     OF_PARTS,

@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import SGDClassifier
 
 from budgetron import Gaussian, auto, evaluate, executors, forgetron, rbp
-from budgetron.progress import Progress
+from budgetron._util.progress import Progress
 from tests.helpers.cases import each
 
 DATA = load_breast_cancer(return_X_y=True)

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from budgetron.progress import Progress
+from budgetron._util.progress import Progress
 
 
 class Terminal(io.StringIO):

@@ -23,7 +23,7 @@ from budgetron import (
 from budgetron.evaluate import Session, compare, prequential
 from budgetron.records.reading import to_table
 from budgetron.streams import Block
-from budgetron.streams._stream import cut
+from budgetron.streams.stream import cut
 from tests.helpers.cases import each
 
 VALUES = st.one_of(

@@ -27,7 +27,7 @@ from budgetron import (
     rbp,
 )
 from budgetron.evaluate import Comparison, compare, sharing
-from budgetron.features._remembered import SharedFeatures
+from budgetron.parts.features.remembered import SharedFeatures
 from tests.helpers.cases import each
 
 FOURIER = RandomFourier(Gaussian(0.1), 20)
@@ -131,8 +131,8 @@ def model_of(name: str) -> OnlineClassifier:
     return OnlineClassifier(GRID[name], random_state=3)
 
 
-def test_features_are_computed_once():
-    X, y = data(columns=100)
+def seconds_saved(X, y):
+    """What four calls save: by two models with equal maps, one with another, the second again, one after all."""
     shared = SharedFeatures()
     first, second, third = map(model_of, ("AROW", "Kalman", "averaged"))
     saved = [0.0]
@@ -140,13 +140,19 @@ def test_features_are_computed_once():
         for model in (first, second, third, second):
             model.partial_fit(X, y, classes=[0, 1])
             saved.append(shared.seconds_saved)
-    by_first, by_second, by_third, again = np.diff(saved)
-    assert by_first < 0 < by_second  # the first had to remember them
-    assert by_third < 0 < again  # the third has another map
     shared.forget()
-    before = shared.seconds_saved
     second.partial_fit(X, y)
-    assert shared.seconds_saved < before
+    return np.diff([*saved, shared.seconds_saved])
+
+
+def test_features_are_computed_once():
+    X, y = data(columns=100)
+    for _ in range(5):  # a busy machine may need several looks
+        by_first, by_second, by_third, again, forgotten = seconds_saved(X, y)
+        # the first had to remember them; the third has another map
+        if by_first < 0 < by_second and by_third < 0 < again and forgotten < 0:
+            return
+    raise AssertionError((by_first, by_second, by_third, again, forgotten))
 
 
 def test_features_are_shared_inside_the_block_only():

@@ -51,7 +51,7 @@ from budgetron import (
     sgd,
     stoptron,
 )
-from budgetron.export_c import to_c
+from budgetron.export.c import to_c
 from tests.helpers import members
 from tests.helpers.cases import each
 from tests.helpers.compiled import learning, library, needs_compiler, pointer

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from budgetron import Gaussian, OnlineClassifier, rbp
-from budgetron.export_c import to_c
+from budgetron.export.c import to_c
 from tests.helpers.compiled import COMPILER, STRICT, needs_compiler
 
 PAGE = Path(__file__).parents[2] / "docs" / "c.md"

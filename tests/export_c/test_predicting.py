@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from budgetron import Encoder, Gaussian, OnlineClassifier, OnlineRegressor, Standardised, auto, ogd, rbp
-from budgetron.export_c import to_c
+from budgetron.export.c import to_c
 from tests.helpers import members
 from tests.helpers.compiled import compiled, library, needs_compiler, predicted, predicting
 

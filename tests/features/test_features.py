@@ -30,7 +30,7 @@ from budgetron import (
     Stack,
     fogd,
 )
-from budgetron.features import fourier
+from budgetron.parts.features import fourier
 from tests.helpers.cases import each
 from tests.helpers.checks import checked
 from tests.references import maps as reference_maps

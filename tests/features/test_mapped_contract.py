@@ -31,8 +31,8 @@ from budgetron import (
     load,
     ogd,
 )
-from budgetron._tasks import Labels
-from budgetron.learners import Model
+from budgetron.model.model import Model
+from budgetron.parts.tasks import Labels
 from tests.features.test_mapped import FOURIER, GAMMA, SEEDED, D
 from tests.helpers import members
 from tests.helpers.cases import each

@@ -22,7 +22,7 @@ from budgetron import (
     load,
     model_files,
 )
-from budgetron.budgets import Budget
+from budgetron.parts.budgets import Budget
 from tests.helpers.cases import each
 from tests.helpers.members import bits, cases, data, estimator, fitted, make, same_state, scores, start
 

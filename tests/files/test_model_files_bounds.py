@@ -29,7 +29,7 @@ from budgetron import (
     model_files,
     perceptron,
 )
-from budgetron.serialization import tensors
+from budgetron.model.files import tensors
 from tests.helpers.cases import each
 from tests.helpers.members import estimator, fitted
 
@@ -39,7 +39,7 @@ LOADING = """
 import os, sys, time
 from pathlib import Path
 from budgetron import ModelFileError, load
-import budgetron.mapped
+import budgetron.learners.mapped
 
 def resident(what):
     with open("/proc/self/status") as status:

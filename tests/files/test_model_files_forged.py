@@ -26,7 +26,7 @@ from budgetron import (
     model_files,
     rbp,
 )
-from budgetron.serialization import tensors
+from budgetron.model.files import tensors
 from tests.helpers import forked
 from tests.helpers.cases import each
 from tests.helpers.members import cases, data, fitted, make

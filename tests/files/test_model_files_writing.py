@@ -70,7 +70,7 @@ def layer_reached(model, path, layer):
 
 @pytest.mark.parametrize("name", ["fsync", "replace"])
 def test_windows_keeps_what_was_there_too(name, path, monkeypatch):
-    monkeypatch.setattr("budgetron.serialization.durable._POSIX", False)
+    monkeypatch.setattr("budgetron.model.files.durable._POSIX", False)
     old, new = fitted(), fitted(n=80)
     old.save(path)
     with monkeypatch.context() as patched:

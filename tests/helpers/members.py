@@ -40,10 +40,10 @@ from budgetron import (
     VectorRule,
     algorithms,
 )
-from budgetron._exports import exported
-from budgetron._tasks import Labels
-from budgetron.kernels import Kernel
-from budgetron.learners import Learner
+from budgetron._util.exports import exported
+from budgetron.learners.learner import Learner
+from budgetron.parts.kernels import Kernel
+from budgetron.parts.tasks import Labels
 
 FILLED = {
     "beta": 60.0,

@@ -4,7 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from budgetron._extras import pip_install
+from budgetron._util.extras import pip_install
 from tests.helpers.cases import each
 
 ROOT = Path(__file__).parents[2]

@@ -22,8 +22,8 @@ from budgetron import (
     nogd,
     rbp,
 )
-from budgetron.estimators._labels import KnownLabels
 from budgetron.merging.labels import in_order
+from budgetron.model.labels import KnownLabels
 from tests.helpers.cases import each
 
 K = Gaussian(0.5)

@@ -26,8 +26,8 @@ from budgetron import (
     projectron,
     sgd,
 )
-from budgetron._tasks import Labels, Targets
-from budgetron.learners import Model
+from budgetron.model.model import Model
+from budgetron.parts.tasks import Labels, Targets
 from tests.helpers import members
 from tests.helpers.cases import each
 from tests.model.test_reference import stream

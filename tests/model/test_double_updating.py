@@ -24,8 +24,8 @@ from budgetron import (
     duol,
     pa,
 )
-from budgetron._tasks import Labels
-from budgetron.learners import Model
+from budgetron.model.model import Model
+from budgetron.parts.tasks import Labels
 from tests.helpers.cases import each
 from tests.references import double_updating as reference_double_updating
 from tests.references import step

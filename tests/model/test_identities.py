@@ -16,8 +16,8 @@ from budgetron import (
     projectron,
     projectron_pp,
 )
-from budgetron._tasks import Labels
-from budgetron.learners import Model
+from budgetron.model.model import Model
+from budgetron.parts.tasks import Labels
 from tests.helpers.cases import each
 from tests.helpers.members import cases, make, parameters, unbounded
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from budgetron import OGD, SGD, Gaussian, Kernelized, Perceptron, RemoveRedundant, Squared
-from budgetron._tasks import Labels
-from budgetron.learners import Model
+from budgetron.model.model import Model
+from budgetron.parts.tasks import Labels
 from tests.helpers.cases import each
 from tests.references.step import gaussian, gram
 

@@ -12,8 +12,8 @@ from sklearn.metrics.pairwise import (
 )
 
 from budgetron import Gaussian, Laplacian, Linear, Polynomial, Sigmoid, perceptron
-from budgetron._tasks import Labels
-from budgetron.learners import Model
+from budgetron.model.model import Model
+from budgetron.parts.tasks import Labels
 from tests.helpers.cases import each
 
 PAIRWISE = [

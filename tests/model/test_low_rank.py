@@ -8,8 +8,8 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 from budgetron import OGD, SGD, Averaged, Gaussian, Kernelized, Linear, Project, Squared
-from budgetron._tasks import Labels
-from budgetron.learners import Model
+from budgetron.model.model import Model
+from budgetron.parts.tasks import Labels
 
 D = 4
 RULES = {"plain": OGD(0.3), "shrinking": OGD(0.3, 0.1), "ball": SGD(0.5, Squared())}

@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from budgetron import Averaged, Gaussian, OneByOne, OnlineClassifier, Polynomial, fogd, nogd, ogd, rbp
-from budgetron._rows import Compressed
+from budgetron._util.rows import Compressed
 from tests.helpers.cases import each
 from tests.helpers.members import bits, cases, data, estimator, fitted, make, scores, start
 

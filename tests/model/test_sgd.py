@@ -37,8 +37,8 @@ from budgetron import (
     nbsgd,
     sgd,
 )
-from budgetron._tasks import Labels, Targets
-from budgetron.learners import Model
+from budgetron.model.model import Model
+from budgetron.parts.tasks import Labels, Targets
 from tests.helpers.cases import each, pairs
 from tests.helpers.members import filled
 from tests.model.test_reference import (

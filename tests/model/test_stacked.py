@@ -25,9 +25,9 @@ from budgetron import (
     bpa_p,
     rbp,
 )
-from budgetron._spec import seed_of_part
-from budgetron._tasks import Labels, Targets
-from budgetron.learners import Model
+from budgetron._util.spec import seed_of_part
+from budgetron.model.model import Model
+from budgetron.parts.tasks import Labels, Targets
 from tests.features.test_kalman import TASKS, assert_close, covariance, fourier_and_inputs, trajectory
 from tests.helpers import members
 from tests.helpers.cases import each

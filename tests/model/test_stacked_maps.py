@@ -16,8 +16,8 @@ from budgetron import (
     Stack,
     Stacked,
     rbp,
-    stacked,
 )
+from budgetron.learners import stacked
 from tests.helpers import members
 from tests.model.test_reference import native_scores
 

@@ -44,8 +44,9 @@ from budgetron import (
     algorithms,
     load,
 )
-from budgetron._tasks import Labels, Targets, Task
-from budgetron.learners import Learner, Model
+from budgetron.learners.learner import Learner
+from budgetron.model.model import Model
+from budgetron.parts.tasks import Labels, Targets, Task
 from tests.helpers import members
 from tests.helpers.cases import each
 

@@ -40,7 +40,7 @@ pytest.importorskip("onnx", reason="needs onnx")
 
 from onnx.reference import ReferenceEvaluator
 
-from budgetron.onnx import to_onnx
+from budgetron.export.onnx import to_onnx
 
 ALL = [*members.cases(), *members.combinations()]
 PLAIN = (

@@ -13,7 +13,7 @@ skl2onnx = pytest.importorskip("skl2onnx", reason="needs skl2onnx")
 
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
-from budgetron.onnx import register_converters  # noqa: E402
+from budgetron.export.onnx import register_converters  # noqa: E402
 
 WITHOUT_ZIPMAP = {"zipmap": False}
 

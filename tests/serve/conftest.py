@@ -16,7 +16,7 @@ import httpx
 import uvicorn
 
 from budgetron import algorithms
-from budgetron.kernels import Gaussian
+from budgetron.parts.kernels import Gaussian
 from budgetron.serve.app import configured
 from budgetron.serve.limits import Limits
 from budgetron.serve.models import Models

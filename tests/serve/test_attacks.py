@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from budgetron.automatic import Auto
+from budgetron.learners.automatic import Auto
 from budgetron.serve.limits import MIB, Limits
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import ARROW, parse

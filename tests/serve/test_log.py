@@ -12,8 +12,8 @@ from contextlib import closing
 import pytest
 
 from budgetron import model_files
+from budgetron._util.errors import DataError, ModelFileError
 from budgetron.cli import main
-from budgetron.errors import DataError, ModelFileError
 from budgetron.serve.end import End
 from budgetron.serve.entries import Answer, Group, Record
 from budgetron.serve.limits import Limits

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from budgetron import Linear, OnlineClassifier, OnlineRegressor, algorithms, load, model_files
-from budgetron.automatic import Auto
+from budgetron.learners.automatic import Auto
 
 JSON, LINES = {"Content-Type": "application/json"}, {"Content-Type": "application/x-ndjson"}
 ARROW = {"Content-Type": "application/vnd.apache.arrow.stream"}

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from budgetron import Auto, OnlineClassifier, load
+from budgetron._util.errors import DataError
 from budgetron.cli import main
 from budgetron.client import Client, ServiceError
-from budgetron.errors import DataError
 from budgetron.serve import app, openapi, snapshot
 from budgetron.serve.limits import Limits
 from budgetron.serve.metrics import Counters

@@ -11,7 +11,7 @@ import pytest
 
 import budgetron
 from budgetron import streams
-from budgetron._text import printable, shown
+from budgetron._util.text import printable, shown
 from budgetron.streams import DataError
 from tests.helpers import forked
 from tests.helpers.cases import each
@@ -120,7 +120,7 @@ def test_packed_files_may_be_joined_and_padded(pack):
 @pytest.mark.parametrize("compress", [bz2.compress, gzip.compress, lzma.compress])
 def test_what_is_packed_tightly_is_unpacked_in_pieces(compress):
     """A megabyte compressed to a few bytes is decompressed in pieces."""
-    source = streams._bytes.Source(io.BytesIO(compress(b"\n" * 3_000_000)))
+    source = streams.sources.Source(io.BytesIO(compress(b"\n" * 3_000_000)))
     sizes = list(map(len, source.pieces()))
     assert sum(sizes) == 3_000_000
     assert max(sizes) <= 1 << 18

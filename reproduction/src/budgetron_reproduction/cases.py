@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
-from budgetron.learners import Learner
+from budgetron.learners.learner import Learner
 from budgetron_reproduction.preparation import Rows
 from budgetron_reproduction.printed import Cell, Table
 

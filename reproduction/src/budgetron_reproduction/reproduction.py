@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from budgetron import executors
-from budgetron.learners import Learner
+from budgetron.learners.learner import Learner
 from budgetron.streams import DataError
 from budgetron_reproduction import settings
 from budgetron_reproduction.cases import Case, MakeLearner, Outcome, batch, online

@@ -14,8 +14,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from budgetron import executors
-from budgetron.progress import Progress
+from budgetron import Progress, executors
 from budgetron_reproduction.cases import Outcome
 from budgetron_reproduction.files import write
 

@@ -77,7 +77,7 @@ def _command(arguments: list[str]) -> int:
     elif name in COMMANDS:
         return int(import_module(f"budgetron.cli.commands.{name}").main(rest) or 0)
     else:
-        from budgetron._text import nearest
+        from budgetron._util.text import nearest
         from budgetron.cli.process import UsageError
 
         raise UsageError(f"there is no command {name!r}; {nearest(name, COMMANDS)}")

@@ -4,9 +4,9 @@ import argparse
 import shutil
 from typing import Any, NoReturn
 
-from budgetron._formats import FORMATS
-from budgetron._metric_names import LABELS, TARGETS
-from budgetron._text import nearest
+from budgetron._util.formats import FORMATS
+from budgetron._util.metric_names import LABELS, TARGETS
+from budgetron._util.text import nearest
 from budgetron.cli.process import UsageError
 
 FORMS = ("svmlight", *dict.fromkeys(FORMATS.values()))

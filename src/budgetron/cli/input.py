@@ -10,15 +10,15 @@ from typing import Any
 from scipy import sparse
 
 from budgetron import datasets, streams
-from budgetron._text import nearest
-from budgetron.brokers.address import is_address
+from budgetron._util.text import nearest
 from budgetron.cli.arguments import classes_of, names
 from budgetron.cli.process import UsageError, say
-from budgetron.learners import Learner
-from budgetron.scaled import Ranged, Standardised
+from budgetron.learners.learner import Learner
+from budgetron.learners.scaled import Ranged, Standardised
 from budgetron.streams import Block, Stream, Transform
-from budgetron.streams._stream import joined, too_few_rows
 from budgetron.streams.bad_rows import BadRows
+from budgetron.streams.brokers.address import is_address
+from budgetron.streams.stream import joined, too_few_rows
 from budgetron.streams.tables import TableStream, listed
 from budgetron.streams.tables import format_of as format_of_name
 

@@ -10,17 +10,19 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from budgetron import _check, algorithms
-from budgetron._names import classes, find, kebab, unknown
-from budgetron._spec import Spec
-from budgetron._tasks import Task
-from budgetron._text import nearest
-from budgetron.budgets._budget import Budget
-from budgetron.budgets.maintenance import Maintained
+from budgetron._util import check
+from budgetron._util.names import classes, find, kebab, unknown
+from budgetron._util.spec import Spec
+from budgetron._util.text import nearest
 from budgetron.cli.arguments import Parser
 from budgetron.cli.process import UsageError
-from budgetron.kernels import Gaussian, Kernel, Laplacian
-from budgetron.learners import Learner, Model
+from budgetron.learners import algorithms
+from budgetron.learners.learner import Learner
+from budgetron.model.model import Model
+from budgetron.parts.budgets.budget import Budget
+from budgetron.parts.budgets.maintenance import Maintained
+from budgetron.parts.kernels import Gaussian, Kernel, Laplacian
+from budgetron.parts.tasks import Task
 
 PREFIX = "flag "  # distinguishes these flags from the other arguments of a command
 WIDTHS: dict[str, Callable[[float], Kernel]] = {
@@ -107,7 +109,7 @@ def arguments(name: str, flags: Mapping[str, str]) -> tuple[Kernel, dict[str, An
     )
 
 
-def check(learner: Learner, task: Task, columns: int, seed: int) -> None:
+def check_buildable(learner: Learner, task: Task, columns: int, seed: int) -> None:
     """Check that the learner can be built, before any row is read."""
     from scipy import sparse  # not above: it is not needed for --help
 
@@ -183,7 +185,7 @@ def _kernel(flags: Mapping[str, str]) -> Kernel:
     numbers = {key: read(key, takes[key], text) for key, text in values.items()}
     try:
         sigma = numbers.pop("sigma", None)
-        width = None if sigma is None else _check.positive(name, "sigma", sigma)
+        width = None if sigma is None else check.positive(name, "sigma", sigma)
         kernel: Kernel = kind(**numbers) if width is None else WIDTHS[name](width)
         kernel.resolved(np.zeros((1, 1))).build()
     except ValueError as error:

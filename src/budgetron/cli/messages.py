@@ -3,15 +3,15 @@
 from argparse import Namespace
 from typing import Any
 
-from budgetron.brokers.address import Address, is_address, parse
-from budgetron.brokers.broker import Position, connect
-from budgetron.brokers.following import Following
-from budgetron.brokers.messages import MessageStream
-from budgetron.brokers.records import RecordReader
 from budgetron.cli import input
 from budgetron.cli.arguments import classes_of
 from budgetron.cli.process import UsageError, say
 from budgetron.streams.bad_rows import BadRows
+from budgetron.streams.brokers.address import Address, is_address, parse
+from budgetron.streams.brokers.broker import Position, connect
+from budgetron.streams.brokers.following import Following
+from budgetron.streams.brokers.messages import MessageStream
+from budgetron.streams.brokers.records import RecordReader
 
 
 def address_of(text: str) -> Address | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from budgetron import SaveError
-from budgetron._text import aligned, printable
+from budgetron._util.text import aligned, printable
 from budgetron.cli.arguments import metrics
 from budgetron.evaluate import Record, Session
 from budgetron.evaluate.comparison import in_words

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any, Self, TypeVar
 
-from budgetron._text import printable
+from budgetron._util.text import printable
 from budgetron.cli import COMMANDS
 
 T = TypeVar("T")

@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 
 from budgetron import SaveError
+from budgetron._util.progress import Progress
 from budgetron.cli import checkpoint, input, messages, output
 from budgetron.cli.output import Document, Predictions, Table
 from budgetron.cli.process import Interrupted, Signals, UsageError, say
 from budgetron.cli.session import Run, plan
 from budgetron.evaluate import Session
-from budgetron.progress import Progress
-from budgetron.serialization.durable import obstacle
+from budgetron.model.files.durable import obstacle
 from budgetron.streams import DataError
 
 

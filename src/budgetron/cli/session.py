@@ -9,18 +9,19 @@ from unicodedata import category
 
 import numpy as np
 
-from budgetron import OnlineClassifier, OnlineRegressor, datasets, model_files
-from budgetron._tasks import Labels, Targets
-from budgetron.brokers.messages import MessageStream
+from budgetron import OnlineClassifier, OnlineRegressor, datasets
 from budgetron.cli import checkpoint, input, learners
 from budgetron.cli.arguments import classes_of, metrics
 from budgetron.cli.checkpoint import Origin
 from budgetron.cli.messages import open_messages
 from budgetron.cli.process import Signals, UsageError, say
 from budgetron.evaluate import Record, Session
-from budgetron.learners import Learner
+from budgetron.learners.learner import Learner
+from budgetron.model.files import model_files
+from budgetron.parts.tasks import Labels, Targets
 from budgetron.streams import Block, DataError, Stream
 from budgetron.streams.bad_rows import BadRows
+from budgetron.streams.brokers.messages import MessageStream
 
 UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line and paragraph separators
 
@@ -204,7 +205,7 @@ def refuse_unprintable(file: str, classes: Iterable[Any]) -> None:
 def _check_buildable(args: Namespace, learner: Learner, classes: Any, columns: int) -> None:
     """Check that the learner can be built, before any row is learned."""
     task = Targets() if args.regression else Labels(2 if classes is None else len(classes))
-    learners.check(learner, task, max(columns, 1), args.seed)
+    learners.check_buildable(learner, task, max(columns, 1), args.seed)
 
 
 class Labelled:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
-from budgetron._text import nearest
+from budgetron._util.text import nearest
 from budgetron.datasets.folders import Folder, found
 from budgetron.streams import DataError
 

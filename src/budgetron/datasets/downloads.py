@@ -5,10 +5,10 @@ import urllib.request
 from http.client import HTTPException
 from pathlib import Path, PurePosixPath
 
+from budgetron._util.progress import Progress
 from budgetron.datasets.catalogue import LIBSVM, DataSet, describe
 from budgetron.datasets.folders import Folder, data_folder, found
 from budgetron.datasets.loading import digest, how_to_get, read
-from budgetron.progress import Progress
 from budgetron.streams import DataError
 
 PIECE = 1 << 16

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from budgetron._rows import Matrix
+from budgetron._util.rows import Matrix
 from budgetron.datasets import folders
 from budgetron.datasets.catalogue import DataSet, describe
 from budgetron.streams import Block, DataError, from_svmlight
-from budgetron.streams._stream import joined
+from budgetron.streams.stream import joined
 
 Rows = tuple[Matrix, npt.NDArray[np.float64]]
 

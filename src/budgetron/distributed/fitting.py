@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from budgetron import _check
-from budgetron._extras import pip_install
-from budgetron._text import shown
+from budgetron._util import check
+from budgetron._util.extras import pip_install
+from budgetron._util.text import shown
 from budgetron.distributed import work
 from budgetron.distributed.parts import parts_of
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
-from budgetron.learners import Learner
+from budgetron.learners.learner import Learner
 
 
 def fit(
@@ -62,7 +62,7 @@ def fit(
     5
     """
     estimator = _estimator(model)
-    fan_in = _check.count("distributed.fit", "fan_in", fan_in)
+    fan_in = check.count("distributed.fit", "fan_in", fan_in)
     if fan_in < 2:
         raise ValueError("distributed.fit: fan_in must be at least 2, got 1.")
     try:

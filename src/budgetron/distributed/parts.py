@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetron._text import shown
+from budgetron._util.text import shown
 
 Part = tuple[Any, Any]
 """The rows of a part and their labels, or a frame or records and the name of the label among them."""

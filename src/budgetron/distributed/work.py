@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from budgetron import _check
-from budgetron._text import shown
+from budgetron._util import check
+from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier
-from budgetron.estimators._labels import KnownLabels, checked_labels, given_classes, unique
 from budgetron.merging.models import merge
+from budgetron.model.labels import KnownLabels, checked_labels, given_classes, unique
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import LONGEST, Encoding
 from budgetron.records.reading import is_frame, to_table
@@ -59,7 +59,7 @@ def survey_all(surveys: Sequence[Survey]) -> Survey:
     """The labels and columns of several parts."""
     first = min((each.first for each in surveys if each.first is not None), default=None)
     labels = [each.labels for each in surveys if each.labels is not None]
-    _check.one_kind("distributed.fit: y", [label for each in labels for label in each[:1].tolist()])
+    check.one_kind("distributed.fit: y", [label for each in labels for label in each[:1].tolist()])
     known = unique(np.concatenate(labels)) if labels else None
     encodings = [each.encoding for each in surveys if each.encoding is not None]
     if not encodings:
@@ -142,7 +142,7 @@ def _rows(X: Any, y: Any, number: int) -> tuple[Any, Any]:
         pairs = [_pair(record, y, number) for record in X]
         given = [label for _, label in pairs]
         with _named(number):
-            _check.one_kind("y", given)
+            check.one_kind("y", given)
         return [record for record, _ in pairs], np.array(given)
     labels = np.asarray(y)
     rows = X if hasattr(X, "shape") else np.asarray(X)

@@ -13,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
-from budgetron import _check
-from budgetron._tasks import Labels
-from budgetron._threads import learning_lock
-from budgetron.automatic import Auto
-from budgetron.estimators import _class_weights as class_weights
-from budgetron.estimators._batch import Batch, Growth, growths, learned_rows
-from budgetron.estimators._labels import (
+from budgetron._util import check
+from budgetron._util.threads import learning_lock
+from budgetron.estimators.online import FittedAttribute, Online
+from budgetron.learners.automatic import Auto
+from budgetron.learners.learner import Floats, Learner
+from budgetron.model import class_weights
+from budgetron.model.batch import Batch, Growth, growths, learned_rows
+from budgetron.model.labels import (
     Codes,
     KnownLabels,
     Scored,
@@ -28,8 +29,7 @@ from budgetron.estimators._labels import (
     given_classes,
     unique,
 )
-from budgetron.estimators._online import FittedAttribute, Online
-from budgetron.learners import Floats, Learner
+from budgetron.parts.tasks import Labels
 from budgetron.records.encoder import Encoder
 
 
@@ -266,8 +266,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """Also know the label of the first row, which is predicted until another is learned."""
         if self.__sklearn_is_fitted__() and len(self._labels):
             return
-        _check.one_kind("y", y)
-        labels = np.asarray(_check.label_column("y", y))
+        check.one_kind("y", y)
+        labels = np.asarray(check.label_column("y", y))
         first = KnownLabels(checked_labels(labels), fixed=False)
         if self.__sklearn_is_fitted__():
             self.fitted_ = replace(self.fitted_, labels=first)
@@ -300,8 +300,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any, *, first: bool, classes: Any = "of y", **_: Any
     ) -> Batch:
         y = y if first and _are_of_y(classes) else _without_unlearned(y, sample_weight)
-        _check.one_kind("y", y)
-        X, y, weights, encoded = self._checked(X, _check.label_column("y", y), sample_weight, first)
+        check.one_kind("y", y)
+        X, y, weights, encoded = self._checked(X, check.label_column("y", y), sample_weight, first)
         learned = learned_rows(weights)
         start = 0 if learned is None or not len(learned) else int(learned[0])
         known = self._known_before(y, start, classes) if first else self._unchanged_classes(classes)
@@ -400,7 +400,7 @@ def _are_of_y(classes: Any) -> bool:
 
 def _without_unlearned(y: Any, weights: Any) -> Any:
     """The labels with another one in rows of weight 0, where a list may have anything."""
-    if weights is None or not _check.may_be_of_many_kinds(y):
+    if weights is None or not check.may_be_of_many_kinds(y):
         return y
     try:
         learned = np.asarray(weights, dtype=np.float64) != 0

@@ -10,16 +10,16 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from budgetron import _check
-from budgetron._rows import aligned
-from budgetron._tasks import Targets
-from budgetron._threads import learning_lock
-from budgetron.automatic import Auto
-from budgetron.errors import RefusedRow
-from budgetron.estimators._batch import Batch, Growth, growths
-from budgetron.estimators._labels import KnownLabels, Scored
-from budgetron.estimators._online import Online
-from budgetron.learners import Floats, Learner
+from budgetron._util import check
+from budgetron._util.errors import RefusedRow
+from budgetron._util.rows import aligned
+from budgetron._util.threads import learning_lock
+from budgetron.estimators.online import Online
+from budgetron.learners.automatic import Auto
+from budgetron.learners.learner import Floats, Learner
+from budgetron.model.batch import Batch, Growth, growths
+from budgetron.model.labels import KnownLabels, Scored
+from budgetron.parts.tasks import Targets
 
 
 class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
@@ -79,7 +79,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
 
     def _learn_known(self, x: Any, y: Any) -> bool:
         """Learn a row without anything new in it. Returns False, with nothing changed, for any other."""
-        if "fitted_" not in self.__dict__ or not _check.finite(y):
+        if "fitted_" not in self.__dict__ or not check.finite(y):
             return False
         row = self.fitted_.row_of(x)
         return row is not None and self.fitted_.model.learn_row(row, float(y)) is not None

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
-from budgetron._text import shown
+from budgetron._util.text import shown
 from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.records import Record
 from budgetron.records.encoder import Encoder

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from budgetron import _check, algorithms
-from budgetron._names import classes, find, kebab
-from budgetron._rows import Matrix
-from budgetron._spec import Parts, Spec
-from budgetron._text import nearest, shown
-from budgetron.kernels import Gaussian, Kernel
-from budgetron.learners import Learner
-from budgetron.scaled import Ranged, Standardised
+from budgetron._util import check
+from budgetron._util.names import classes, find, kebab
+from budgetron._util.rows import Matrix
+from budgetron._util.spec import Parts, Spec
+from budgetron._util.text import nearest, shown
+from budgetron.learners import algorithms
+from budgetron.learners.learner import Learner
+from budgetron.learners.scaled import Ranged, Standardised
+from budgetron.parts.kernels import Gaussian, Kernel
 
 Range = tuple[float, float]
 Values = Mapping[str, float]
@@ -129,13 +130,13 @@ def template(learner: Any, kernel: Any, scaling: str | None, given: Mapping[str,
         raise TypeError(f"tune: learner must be a name, a function or a Learner, got {shown(learner)}.")
     if isinstance(kernel, str) and (named := find(kernel, classes(Kernel))) is not None:
         kernel = named()
-    kernel = _check.instance("tune", "kernel", kernel, Kernel)
+    kernel = check.instance("tune", "kernel", kernel, Kernel)
     own = kernel if "kernel" in inspect.signature(learner).parameters else None
     try:
         made = learner(*([] if own is None else [own]), **given)
     except TypeError as error:
         raise TypeError(f"tune: {error}.") from error
-    return Called(_check.instance("tune", learner.__name__, made, Learner), scaling, learner, own, given)
+    return Called(check.instance("tune", learner.__name__, made, Learner), scaling, learner, own, given)
 
 
 class Searched:

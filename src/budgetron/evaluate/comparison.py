@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import ttest_rel
 
-from budgetron._text import aligned
+from budgetron._util.text import aligned
 from budgetron.evaluate.records import Record
 
 LEVEL = 0.05

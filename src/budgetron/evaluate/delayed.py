@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from budgetron.errors import DivergedError
+from budgetron._util.errors import DivergedError
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
-from budgetron.estimators._labels import Scored, selected
+from budgetron.model.labels import Scored, selected
 from budgetron.streams import Block
-from budgetron.streams._stream import joined
+from budgetron.streams.stream import joined
 
 Estimator = OnlineClassifier | OnlineRegressor
 Labels = npt.NDArray[Any]

@@ -12,18 +12,19 @@ from typing import Any, Self
 
 import numpy as np
 
-from budgetron import _check, _jobs, executors
-from budgetron._rows import Matrix
-from budgetron._text import shown
+from budgetron._util import check, executors
+from budgetron._util.jobs import run_jobs
+from budgetron._util.progress import Progress
+from budgetron._util.rows import Matrix
+from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.evaluate import baselines, sharing
 from budgetron.evaluate.comparison import Comparison, Run
 from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.records import Record
 from budgetron.evaluate.session import Session
-from budgetron.features._remembered import SharedFeatures
-from budgetron.learners import Learner
-from budgetron.progress import Progress
+from budgetron.learners.learner import Learner
+from budgetron.parts.features.remembered import SharedFeatures
 from budgetron.streams import Block, from_arrays
 
 POINTS = 25
@@ -116,26 +117,26 @@ def compare(
     * the best, and those not significantly worse (paired t-test, p >= 0.05).
     """
     by_name = _by_name(learners)
-    orders = Orders.of(data, _check.whole("compare", "seed", seed), task, every)
+    orders = Orders.of(data, check.whole("compare", "seed", seed), task, every)
     measured = Metrics(metrics, targets=orders.task == "regression", window=window)  # checks the names
     orders.metrics, orders.window = measured.names, measured.window
-    orders.delay, orders.classes = _check.whole("compare", "delay", delay), classes
+    orders.delay, orders.classes = check.whole("compare", "delay", delay), classes
     if sample_weight is not None:
         orders.weights = np.asarray(sample_weight, dtype=np.float64)
         if orders.weights.shape != (len(orders.y),):
             raise ValueError(f"compare: sample_weight must have {len(orders.y)} weights, as y has labels.")
-    permutations = _check.count("compare", "permutations", permutations)
+    permutations = check.count("compare", "permutations", permutations)
     pool = executors.checked("compare", executor)
     groups = [{name: learner} for name, learner in by_name.items()]
     if pool is None:
         shared = sharing.groups(by_name, orders.X)
-        if len(shared) * permutations >= _check.threads("compare", n_jobs):
+        if len(shared) * permutations >= check.threads("compare", n_jobs):
             groups = shared  # or else threads would have nothing to do
     tasks = [(group, i) for i in range(permutations) for group in groups]
     with Progress(len(orders.y) * len(by_name) * permutations, "comparing") as progress:
         if pool is None:
             jobs = [partial(orders.run, group, i, progress.advance) for group, i in tasks]
-            results = _jobs.results("compare", jobs, n_jobs, orders.stop)
+            results = run_jobs("compare", jobs, n_jobs, orders.stop)
         else:
 
             def finished(_: int, runs: dict[str, Run]) -> None:
@@ -190,7 +191,7 @@ class Orders:
         if y is None or not len(y):
             raise ValueError("compare: data must have rows and labels, got none.")
         interval = max(FEWEST, -(-len(y) // POINTS)) if every is None else every
-        return cls(X, y, task_of(y, task), seed, _check.count("compare", "every", interval))
+        return cls(X, y, task_of(y, task), seed, check.count("compare", "every", interval))
 
     def run(
         self, learners: Mapping[str, Any], i: int, advance: Callable[[int], None] = lambda _: None

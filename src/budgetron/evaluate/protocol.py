@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from budgetron._text import shown
+from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier
 from budgetron.evaluate.delayed import Estimator
 from budgetron.evaluate.records import Record

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from budgetron import _check
-from budgetron._text import shown
-from budgetron.errors import DivergedError
+from budgetron._util import check
+from budgetron._util.errors import DivergedError
+from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
-from budgetron.estimators._labels import Scored
 from budgetron.evaluate.delayed import Delayed, Estimator, Labels
 from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.records import Record
-from budgetron.learners import Learner
+from budgetron.learners.learner import Learner
+from budgetron.model.labels import Scored
 from budgetron.records.table import Table
 from budgetron.streams import Block, DataError, Transform, described
-from budgetron.streams._stream import as_arrays, from_arrays, joined, transformed
+from budgetron.streams.stream import as_arrays, from_arrays, joined, transformed
 
 HEAD = 1000
 """The number of rows from which parameters such as gamma="scale" are computed."""
@@ -125,8 +125,8 @@ class Session:
         self.estimator = estimator
         self.transforms = list(transforms)
         self.classes = _labels(estimator, classes, name)
-        self.delay = _check.whole(name, "delay", delay)
-        self.every = None if every is None else _check.count(name, "every", every)
+        self.delay = check.whole(name, "delay", delay)
+        self.every = None if every is None else check.count(name, "every", every)
         self.predictions = predictions
         self.name = name
         self.entered = 0
@@ -137,7 +137,7 @@ class Session:
         self.seconds = 0.0
         self.time: float | None = None  # of the last row
         targets = isinstance(estimator, OnlineRegressor)
-        self.metrics = Metrics(metrics, targets=targets, window=_check.count(name, "window", window))
+        self.metrics = Metrics(metrics, targets=targets, window=check.count(name, "window", window))
         self._named = metrics is not None
         self._uncounted: list[Predicted] = []  # small blocks, until there are enough for `metrics`
         self._head: list[Block] = []  # the first rows, until there are enough to start the model

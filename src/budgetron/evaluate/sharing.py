@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from budgetron.features import FeatureMap, Identity
-from budgetron.learners import Averaged
-from budgetron.mapped import Mapped
-from budgetron.scaled import Ranged, Standardised
+from budgetron.learners.averaged import Averaged
+from budgetron.learners.mapped import Mapped
+from budgetron.learners.scaled import Ranged, Standardised
+from budgetron.parts.features import FeatureMap, Identity
 
 
 def groups(learners: Mapping[str, Any], X: Any) -> list[dict[str, Any]]:

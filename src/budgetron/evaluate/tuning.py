@@ -10,20 +10,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from budgetron import _check, _jobs, executors
-from budgetron._rows import Matrix
-from budgetron._text import aligned, shown
+from budgetron._util import check, executors
+from budgetron._util.jobs import run_jobs
+from budgetron._util.progress import Progress
+from budgetron._util.rows import Matrix
+from budgetron._util.text import aligned, shown
 from budgetron.evaluate.candidates import Searched, drawn, template
 from budgetron.evaluate.permutations import ESTIMATORS, task_of
 from budgetron.evaluate.protocol import blocks_of, is_whole
 from budgetron.evaluate.session import HEAD, parameters_from_rows
-from budgetron.kernels import Kernel
-from budgetron.learners import Learner
-from budgetron.progress import Progress
+from budgetron.learners.learner import Learner
+from budgetron.parts.kernels import Kernel
 from budgetron.records.encoder import Encoder
 from budgetron.records.table import Table
 from budgetron.streams import Block, DataError, Stream, from_arrays
-from budgetron.streams._stream import joined
+from budgetron.streams.stream import joined
 
 Floats = npt.NDArray[np.float64]
 FEWEST = 100
@@ -180,8 +181,8 @@ def tune(
     >>> [(each.rows, round(each.error, 3)) for each in found.candidates[:3]]
     [(1797, 0.041), (1797, 0.048), (898, 0.135)]
     """
-    rows, count = _check.count("tune", "rows", rows), _check.count("tune", "candidates", candidates)
-    seed = _check.natural("tune", "seed", seed)
+    rows, count = check.count("tune", "rows", rows), check.count("tune", "candidates", candidates)
+    seed = check.natural("tune", "seed", seed)
     first = template(learner, kernel, scaling, given)
     read = _first_rows(data, rows)
     X, y = read.X, np.asarray(read.y)
@@ -320,7 +321,7 @@ def _halved(runs: list[Run], rows: int, n_jobs: int, executor: Executor | None =
                 _learn_on(executor, runs, alive, end, progress.advance)
             else:
                 jobs = [partial(runs[i].learn, end, progress.advance) for i in alive]
-                _jobs.results("tune", jobs, n_jobs)
+                run_jobs("tune", jobs, n_jobs)
             ranked = sorted((i for i in alive if runs[i].refused is None), key=lambda i: runs[i].error)
             if not ranked:
                 refused = runs[alive[0]].refused

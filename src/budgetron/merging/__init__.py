@@ -7,6 +7,6 @@ among them and says what each promises; ``labels`` brings outputs into the same 
 of them take.
 """
 
-from budgetron._exports import lazy
+from budgetron._util.exports import lazy
 
 __getattr__, __dir__ = lazy(__name__)

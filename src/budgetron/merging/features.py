@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from budgetron._tasks import Targets
-from budgetron.features._map import FeatureMap
-from budgetron.features.nystrom import Nystrom
-from budgetron.features.stack import Stack
-from budgetron.learners import Averaged, Floats
-from budgetron.mapped import Mapped
+from budgetron.learners.averaged import Averaged
+from budgetron.learners.learner import Floats
+from budgetron.learners.mapped import Mapped
 from budgetron.merging import gaussian
 from budgetron.merging.parts import NotMergeable, Parts, State
-from budgetron.vector_rules import AROW, AdaGrad, CoinBetting, Kalman, OnlineNewton
+from budgetron.parts.features.feature_map import FeatureMap
+from budgetron.parts.features.nystrom import Nystrom
+from budgetron.parts.features.stack import Stack
+from budgetron.parts.tasks import Targets
+from budgetron.parts.vector_rules import AROW, AdaGrad, CoinBetting, Kalman, OnlineNewton
 
 
 def merged(parts: Parts) -> State:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from budgetron.learners import Floats
+from budgetron.learners.learner import Floats
 
 _LEAST = 1e-300  # variances below this count as this
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from budgetron._tasks import Labels
-from budgetron.estimators._labels import KnownLabels
-from budgetron.learners import Model
 from budgetron.merging import gaussian
 from budgetron.merging.parts import State
+from budgetron.model.labels import KnownLabels
+from budgetron.model.model import Model
+from budgetron.parts.tasks import Labels
 
 _OF_OUTPUT = re.compile(
     r"(.*(?:weights|older|younger|alpha|covariance(?:\.[UD])?|adagrad\.G|coin\.\w+))\.(\d+)$"

@@ -11,20 +11,22 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from budgetron._text import shown
+from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
-from budgetron.estimators._class_weights import ClassCounts
-from budgetron.estimators._fitted import Fitted
-from budgetron.estimators._labels import KnownLabels
-from budgetron.features._map import FeatureMap
-from budgetron.features.nystrom import Nystrom
-from budgetron.features.stack import Identity, Stack
-from budgetron.learners import Averaged, Learner, Model
-from budgetron.mapped import Mapped
+from budgetron.learners.averaged import Averaged
+from budgetron.learners.learner import Learner
+from budgetron.learners.mapped import Mapped
+from budgetron.learners.scaled import Ranged, Standardised
+from budgetron.learners.stacked import Stacked
 from budgetron.merging import labels, stacks, ways
 from budgetron.merging.parts import first_of, parts_of
-from budgetron.scaled import Ranged, Standardised
-from budgetron.stacked import Stacked
+from budgetron.model.class_weights import ClassCounts
+from budgetron.model.fitted import Fitted
+from budgetron.model.labels import KnownLabels
+from budgetron.model.model import Model
+from budgetron.parts.features.feature_map import FeatureMap
+from budgetron.parts.features.nystrom import Nystrom
+from budgetron.parts.features.stack import Identity, Stack
 
 T = TypeVar("T")
 

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetron import _core
-from budgetron._tasks import Task
-from budgetron.learners import Floats, Learner, Model
+from budgetron.learners.learner import Floats, Learner
+from budgetron.model.model import Model
+from budgetron.parts.tasks import Task
 
 State = dict[str, npt.NDArray[Any]]
 

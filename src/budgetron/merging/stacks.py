@@ -8,14 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from budgetron._spec import seed_of_part
-from budgetron._tasks import Labels
-from budgetron.budgets.approximation import Approximate
-from budgetron.budgets.removal import Unbounded
-from budgetron.learners import Floats, Kernelized, Learner, Model
+from budgetron._util.spec import seed_of_part
+from budgetron.learners.kernelized import Kernelized
+from budgetron.learners.learner import Floats, Learner
+from budgetron.learners.stacked import Stacked
 from budgetron.merging import gaussian
 from budgetron.merging.parts import Merger, Parts, State, below, first_of, parts_of, under, without_first
-from budgetron.stacked import Stacked
+from budgetron.model.model import Model
+from budgetron.parts.budgets.approximation import Approximate
+from budgetron.parts.budgets.removal import Unbounded
+from budgetron.parts.tasks import Labels
 
 
 def merged(parts: Parts, expert: Merger) -> State:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from budgetron._rows import Matrix, views
-from budgetron.budgets.projection import Project, ProjectPlus
-from budgetron.budgets.removal import Stop
-from budgetron.learners import Averaged, Floats, Kernelized
+from budgetron._util.rows import Matrix, views
+from budgetron.learners.averaged import Averaged
+from budgetron.learners.kernelized import Kernelized
+from budgetron.learners.learner import Floats
 from budgetron.merging.features import common_divisor, rule_numbers
 from budgetron.merging.parts import NotMergeable, Parts, State
+from budgetron.parts.budgets.projection import Project, ProjectPlus
+from budgetron.parts.budgets.removal import Stop
 
 _KEEP_THE_FIRST = (Stop, Project, ProjectPlus)
 """Budgets that, once full, take no further support vectors."""

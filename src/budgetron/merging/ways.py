@@ -6,15 +6,17 @@ __all__ = ["merge_promise"]
 
 from collections.abc import Iterator
 
-from budgetron import _check
-from budgetron.automatic import Auto
-from budgetron.learners import Averaged, Kernelized, Learner
-from budgetron.mapped import Mapped
+from budgetron._util import check
+from budgetron.learners.automatic import Auto
+from budgetron.learners.averaged import Averaged
+from budgetron.learners.kernelized import Kernelized
+from budgetron.learners.learner import Learner
+from budgetron.learners.mapped import Mapped
+from budgetron.learners.scaled import Ranged, Standardised
+from budgetron.learners.stacked import Stacked
 from budgetron.merging import features, scaling, stacks, support
 from budgetron.merging.parts import NotMergeable, Parts, State, under
-from budgetron.scaled import Ranged, Standardised
-from budgetron.stacked import Stacked
-from budgetron.vector_rules import AROW, Kalman, OnlineNewton
+from budgetron.parts.vector_rules import AROW, Kalman, OnlineNewton
 
 EXACT = "exact: the model of a single pass over all rows, up to rounding"
 PRECISION = "precision-weighted: precisions add up, and each weight counts as far as a model knows it"
@@ -67,7 +69,7 @@ def merge_promise(learner: Learner, *, targets: bool = False) -> dict[str, str]:
     >>> list(merge_promise(bpa_nn(Gaussian(1.0), budget=100)).values())
     ['union of the support vectors, passed through the budget']
     """
-    _check.instance("merge_promise", "learner", learner, Learner)
+    check.instance("merge_promise", "learner", learner, Learner)
     promises = dict(_promises(learner, targets))
     if STACK in promises.values():
         return {repr(learner): STACK}

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy.typing as npt
 
-from budgetron import _check
+from budgetron._util import check
 from budgetron.estimators import OnlineClassifier
 from budgetron.evaluate import Record, prequential
-from budgetron.learners import Floats
+from budgetron.learners.learner import Floats
 from budgetron.plots import style
 from budgetron.plots.boundary import Shot, View, draw, points, rows, set_up_axes
 
@@ -52,9 +52,9 @@ def learning(
     from matplotlib.animation import FuncAnimation
 
     X, y = rows("plots.learning", X, y)
-    _check.instance("plots.learning", "model", model, OnlineClassifier)
-    view = View.around(X, _check.count("plots.learning", "resolution", resolution))
-    records = prequential(model, (X, y), every=_check.count("plots.learning", "every", every))
+    check.instance("plots.learning", "model", model, OnlineClassifier)
+    view = View.around(X, check.count("plots.learning", "resolution", resolution))
+    records = prequential(model, (X, y), every=check.count("plots.learning", "every", every))
     frames = [(record, Shot.of("plots.learning", model, view)) for record in records]
     if ax is None:
         ax = pyplot.subplots(figsize=(4.8, 3.6), layout="constrained")[1]

@@ -8,9 +8,9 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from budgetron import _check
+from budgetron._util import check
 from budgetron.estimators import OnlineClassifier
-from budgetron.learners import Floats
+from budgetron.learners.learner import Floats
 from budgetron.plots import style
 
 FAINT, FULL = 0.10, 0.42
@@ -48,7 +48,7 @@ def decision_boundary(
     """
     caller = "plots.decision_boundary"
     X, y = rows(caller, X, y)
-    view = View.around(X, _check.count(caller, "resolution", resolution))
+    view = View.around(X, check.count(caller, "resolution", resolution))
     shot = Shot.of(caller, model, view)
     if (unknown := ~np.isin(y, shot.classes)).any():
         label = y[unknown][0].tolist()
@@ -191,7 +191,7 @@ def _draw_support_vectors(ax: Any, shot: Shot) -> Any:
 
 def fitted(caller: str, model: Any) -> OnlineClassifier:
     """The model, if it is a fitted classifier of two features."""
-    classifier: OnlineClassifier = _check.instance(caller, "model", model, OnlineClassifier)
+    classifier: OnlineClassifier = check.instance(caller, "model", model, OnlineClassifier)
     if not hasattr(classifier, "classes_"):
         raise NotFittedError(f"{caller}: the model is not fitted yet; call fit or partial_fit first.")
     if classifier.n_features_in_ != 2:

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from budgetron._spec import Spec
+from budgetron._util.spec import Spec
 from budgetron.evaluate import prequential
-from budgetron.learners import Learner
+from budgetron.learners.learner import Learner
+from budgetron.learners.stacked import Stacked
 from budgetron.plots import style
 from budgetron.plots.curves import Line, curves
-from budgetron.stacked import Stacked
 
 
 def experts(model: Any, stream: Any, *, classes: Any = None, every: int = 200) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetron._extras import pip_install
+from budgetron._util.extras import pip_install
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#333333")
 """The colours of Okabe and Ito, which colour-blind readers can distinguish."""

@@ -5,9 +5,9 @@ __all__ = ["Encoder"]
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from budgetron import _check
-from budgetron._spec import Spec
-from budgetron._text import shown
+from budgetron._util import check
+from budgetron._util.spec import Spec
+from budgetron._util.text import shown
 from budgetron.records.encoding import BLOCK, PERIODS, Encoding
 
 
@@ -50,10 +50,10 @@ class Encoder(Spec):
 
     def build(self) -> Encoding:
         """An encoding that has seen no records."""
-        most_columns = _check.count(self, "most_columns", self.most_columns)
+        most_columns = check.count(self, "most_columns", self.most_columns)
         if most_columns <= BLOCK:
             raise ValueError(f"Encoder: most_columns must be above {BLOCK}, got {most_columns}.")
-        most_values = _check.count(self, "most_values", self.most_values)
+        most_values = check.count(self, "most_values", self.most_values)
         parts = self.time_parts
         is_sequence = isinstance(parts, Sequence) and not isinstance(parts, str)
         if not is_sequence or not all(part in list(PERIODS) for part in parts):

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from budgetron._extras import pip_install
-from budgetron._text import shown
+from budgetron._util.extras import pip_install
+from budgetron._util.text import shown
 from budgetron.records.arrow import column_of_arrow
 from budgetron.records.cells import column_of_cells
 from budgetron.records.table import RARE, Cells, Column, Layouts, Table, assembled

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from budgetron._text import printable, shown
-from budgetron.errors import RefusedRow
+from budgetron._util.errors import RefusedRow
+from budgetron._util.text import printable, shown
 from budgetron.records.table import Array, Column
 
 BLANKS = " \t\n\v\f\r"

@@ -15,7 +15,7 @@ It needs river, the extra ``river``. docs/river.md has the page.
 try:
     import river as _river  # noqa: F401
 except ImportError as error:
-    from budgetron._extras import pip_install
+    from budgetron._util.extras import pip_install
 
     raise ImportError(f"budgetron.river needs river: {pip_install('river')}.") from error
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from river import base
 
-from budgetron._tasks import Labels
-from budgetron._threads import learning_lock
+from budgetron._util.threads import learning_lock
 from budgetron.estimators.classifier import OnlineClassifier
-from budgetron.learners import Learner
+from budgetron.learners.learner import Learner
+from budgetron.parts.tasks import Labels
 from budgetron.records.encoder import Encoder
 from budgetron.river.frames import frame_like, series_like
 from budgetron.river.streaming import Streaming, unknown_label

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from river import base
 
-from budgetron import _check
-from budgetron._rows import whole
-from budgetron._threads import learning_lock
-from budgetron.features.fourier import RandomFourier
-from budgetron.features.spectrum import Spectrum
-from budgetron.kernels import Gaussian, Kernel
-from budgetron.learners import Floats
+from budgetron._util import check
+from budgetron._util.rows import whole
+from budgetron._util.threads import learning_lock
+from budgetron.learners.learner import Floats
+from budgetron.parts.features.fourier import RandomFourier
+from budgetron.parts.features.spectrum import Spectrum
+from budgetron.parts.kernels import Gaussian, Kernel
 from budgetron.records.encoding import Encoding
 from budgetron.records.table import Table
 from budgetron.river.frames import checked_frame, frame_like
@@ -140,7 +140,7 @@ class FourierFeatures(base.MiniBatchTransformer):  # type: ignore[misc]
 
     def _of_nothing(self, rows: int) -> Floats:
         """The features of rows without a feature: sines of 0 and cosines of 0."""
-        components = _check.count(self, "components", self.components)
+        components = check.count(self, "components", self.components)
         return np.repeat([[0.0, 1 / sqrt(components)]], components, axis=1).repeat(rows, axis=0)
 
     def _frame(self, X: Any, features: Floats) -> Any:
@@ -160,7 +160,7 @@ class FourierFeatures(base.MiniBatchTransformer):  # type: ignore[misc]
             no_rows = np.empty((0, max(1, encoding.width)))
             described = RandomFourier(kernel, self.components).resolved(no_rows)
             new = self.seed is None
-            seed = secrets.randbelow(2**31) if new else _check.natural(self, "seed", self.seed)
+            seed = secrets.randbelow(2**31) if new else check.natural(self, "seed", self.seed)
         else:
             described, seed = built.description, built.seed
         self._built = _Built(encoding, described, seed)

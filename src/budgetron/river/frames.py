@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from budgetron._text import shown
+from budgetron._util.text import shown
 
 
 def values_of(y: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetron._text import shown
+from budgetron._util.text import shown
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
 from budgetron.records.reading import to_table

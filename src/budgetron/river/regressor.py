@@ -6,10 +6,10 @@ from typing import Any
 
 from river import base
 
-from budgetron import _check
-from budgetron._threads import learning_lock
+from budgetron._util import check
+from budgetron._util.threads import learning_lock
 from budgetron.estimators.regressor import OnlineRegressor
-from budgetron.learners import Learner
+from budgetron.learners.learner import Learner
 from budgetron.records.encoder import Encoder
 from budgetron.river.frames import series_like
 from budgetron.river.streaming import Streaming
@@ -40,7 +40,7 @@ class BudgetRegressor(Streaming, base.MiniBatchRegressor):  # type: ignore[misc]
         if w != 1.0 and (w := self._weight(w)) == 0:
             return
         with learning_lock(self):
-            if not self._learn_known(x, float(y) if _check.finite(y) else None, w):
+            if not self._learn_known(x, float(y) if check.finite(y) else None, w):
                 self._learn_new(x, y, w)
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> float:

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from budgetron import _check
-from budgetron._text import shown
-from budgetron._threads import learning_lock
-from budgetron.automatic import Auto
-from budgetron.estimators._batch import not_empty
-from budgetron.estimators._labels import KnownLabels
-from budgetron.estimators._online import Online
-from budgetron.learners import Floats, Learner
+from budgetron._util import check
+from budgetron._util.text import shown
+from budgetron._util.threads import learning_lock
+from budgetron.estimators.online import Online
+from budgetron.learners.automatic import Auto
+from budgetron.learners.learner import Floats, Learner
+from budgetron.model.batch import not_empty
+from budgetron.model.labels import KnownLabels
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
 from budgetron.records.table import Table
@@ -130,19 +130,19 @@ class Streaming:
             learner = self._checked_learner()
             learner.resolved(np.empty((0, 1)))  # raises for gamma="scale", which needs a batch
             encoder = Encoder() if self.encoder is None else self.encoder
-            _check.instance(self, "encoder", encoder, Encoder)
+            check.instance(self, "encoder", encoder, Encoder)
             if not learner.accepts_missing:
                 encoder = AbsentIsZero(**encoder.get_params(deep=False))
             self._kept.online = self._estimator(learner, encoder)
         return self._kept.online
 
     def _checked_learner(self) -> Learner:
-        return Auto() if self.learner is None else _check.instance(self, "learner", self.learner, Learner)
+        return Auto() if self.learner is None else check.instance(self, "learner", self.learner, Learner)
 
     def _weight(self, w: Any) -> float:
         if type(w) is float and 0 <= w < inf:
             return w
-        return _check.non_negative(self, "w", w)
+        return check.non_negative(self, "w", w)
 
     def _learn_known(self, x: Any, number: float | None, w: float) -> bool:
         """Learn a row without anything new in it. Returns False, with nothing changed, for any other."""

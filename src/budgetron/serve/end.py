@@ -16,7 +16,7 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-from budgetron.errors import DataError
+from budgetron._util.errors import DataError
 
 FILE = "log.end"
 _RECORD = struct.Struct("<8s16sQ16s")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from budgetron.errors import DataError
+from budgetron._util.errors import DataError
 
 FILE = "log.sqlite"
 FORMAT = 2

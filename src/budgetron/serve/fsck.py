@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from budgetron.errors import DataError, ModelFileError
+from budgetron._util.errors import DataError, ModelFileError
 from budgetron.serve import log_check, settings, snapshot
 from budgetron.serve.entries import Record
 from budgetron.serve.log import Log

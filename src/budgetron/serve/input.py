@@ -12,16 +12,16 @@ from typing import Any
 
 import msgspec
 
-from budgetron.brokers.address import Address
-from budgetron.brokers.broker import ConnectionLostError, Message, Position, connect
-from budgetron.brokers.following import Following
-from budgetron.brokers.messages import bad_message
-from budgetron.errors import DataError
+from budgetron._util.errors import DataError
 from budgetron.serve.entries import Place
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import LINES, UNREADABLE, Row, parse
 from budgetron.serve.writer import Advance, Job, Learn
 from budgetron.streams.bad_rows import BadRows, refused
+from budgetron.streams.brokers.address import Address
+from budgetron.streams.brokers.broker import ConnectionLostError, Message, Position, connect
+from budgetron.streams.brokers.following import Following
+from budgetron.streams.brokers.messages import bad_message
 
 report = logging.getLogger("budgetron.serve")
 MOST = 1000  # messages of a batch

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from budgetron.errors import RefusedRow
+from budgetron._util.errors import RefusedRow
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
-from budgetron.estimators._labels import Scored
+from budgetron.model.labels import Scored
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import Rows, joined

@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from budgetron.errors import DataError
+from budgetron._util.errors import DataError
 from budgetron.serve.end import Acknowledged, End
 from budgetron.serve.entries import (
     APPLICATION,

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from budgetron.errors import DataError
+from budgetron._util.errors import DataError
 from budgetron.serve.end import Acknowledged, End
 from budgetron.serve.entries import (
     APPLICATION,

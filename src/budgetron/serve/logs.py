@@ -7,7 +7,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from budgetron._text import printable
+from budgetron._util.text import printable
 
 STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 

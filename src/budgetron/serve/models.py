@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from budgetron import model_files
-from budgetron.errors import DataError
+from budgetron._util.errors import DataError
 from budgetron.estimators import OnlineRegressor
-from budgetron.serialization.described import describe
+from budgetron.model.files import model_files
+from budgetron.model.files.described import describe
 from budgetron.serve import log as logs
 from budgetron.serve import settings as all_settings
 from budgetron.serve import snapshot

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from budgetron._text import printable
+from budgetron._util.text import printable
 
 MEDIA = "application/problem+json"
 PREFIX = "urn:budgetron:"

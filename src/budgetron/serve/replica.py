@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from budgetron import model_files
-from budgetron._text import printable
-from budgetron.automatic import Auto
+from budgetron._util.text import printable
+from budgetron.learners.automatic import Auto
+from budgetron.model.files import model_files
 from budgetron.serve.entries import Record
 from budgetron.serve.events import Events
 from budgetron.serve.learning import learn_group

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.responses import Response
 
-from budgetron._text import shown
+from budgetron._util.text import shown
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import MEDIA as PROBLEM
 from budgetron.serve.problems import Problem

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response, StreamingResponse
 
-from budgetron.errors import DataError
+from budgetron._util.errors import DataError
 from budgetron.serve.entries import Kept
 from budgetron.serve.metrics import MEDIA as PROMETHEUS
 from budgetron.serve.metrics import text

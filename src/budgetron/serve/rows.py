@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import UNSET, Struct, UnsetType
 
-from budgetron._text import shown
+from budgetron._util.text import shown
 from budgetron.records.reading import from_arrow
 from budgetron.records.table import Table
 from budgetron.records.values import RefusedValueError, column_of

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from budgetron import algorithms
-from budgetron._tasks import Labels, Targets, Task
-from budgetron._text import nearest, shown
-from budgetron.errors import DataError
+from budgetron._util.errors import DataError
+from budgetron._util.text import nearest, shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.evaluate.session import parameters_from_rows
-from budgetron.learners import Learner
-from budgetron.serialization import durable
-from budgetron.serialization.described import describe, revive
+from budgetron.learners import algorithms
+from budgetron.learners.learner import Learner
+from budgetron.model.files import durable
+from budgetron.model.files.described import describe, revive
+from budgetron.parts.tasks import Labels, Targets, Task
 from budgetron.serve.learning import Estimator
 
 FILE = "model.json"

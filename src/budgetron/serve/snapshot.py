@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from budgetron import model_files
-from budgetron.errors import ModelFileError
+from budgetron._util.errors import ModelFileError
+from budgetron.model.files import model_files
 from budgetron.serve.learning import Estimator
 
 _NAME = re.compile(r"snapshot-(\d{20})\.safetensors")

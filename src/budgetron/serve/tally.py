@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from budgetron.estimators import OnlineRegressor
-from budgetron.estimators._labels import Scored
 from budgetron.evaluate.metrics import Metrics
+from budgetron.model.labels import Scored
 from budgetron.serve.learning import Estimator, Learned
 
 WINDOW = 1000

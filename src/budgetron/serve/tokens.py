@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from budgetron.errors import DataError
+from budgetron._util.errors import DataError
 from budgetron.serve.problems import Problem
 
 ROLES = ("read", "learn", "admin")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from budgetron.errors import DataError, SaveError
+from budgetron._util.errors import DataError, SaveError
 from budgetron.serve import snapshot
 from budgetron.serve.entries import Answer, Group, Kept, Place, Record
 from budgetron.serve.learning import Estimator, Learned, learn_group

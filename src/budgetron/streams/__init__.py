@@ -10,8 +10,7 @@ from a pipe cannot. ``stream.skip(n)`` is the same stream without its first n ro
 ...     model = model.partial_fit(block.X, block.y, classes=[0, 1])
 """
 
-from budgetron.errors import DataError
-from budgetron.streams._stream import Block, Stream, Transform
+from budgetron._util.errors import DataError
 from budgetron.streams.arrays import from_arrays
 from budgetron.streams.dense import Dense
 from budgetron.streams.described import described, revived
@@ -19,6 +18,7 @@ from budgetron.streams.labels import EncodeLabels
 from budgetron.streams.pairs import from_pairs
 from budgetron.streams.scaling import MinMax, Standardise
 from budgetron.streams.shuffling import ShuffleBuffer
+from budgetron.streams.stream import Block, Stream, Transform
 from budgetron.streams.svmlight import from_svmlight
 from budgetron.streams.tables import table
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from budgetron import _check
-from budgetron._rows import Matrix
+from budgetron._util import check
+from budgetron._util.rows import Matrix
 from budgetron.records.reading import is_records, refuse_near_records, to_table
-from budgetron.streams._stream import Block, Stream, too_few_rows
+from budgetron.streams.stream import Block, Stream, too_few_rows
 
 
 class ArrayStream(Stream):
@@ -45,10 +45,10 @@ def from_arrays(X: Any, y: Any = None, rows: int = 1000) -> ArrayStream:
     if len(X.shape) != 2:
         raise ValueError(f"from_arrays: X must have two dimensions, got {X.ndim}.")
     if y is not None:
-        _check.one_kind("from_arrays: y", y)
+        check.one_kind("from_arrays: y", y)
         y = np.asarray(y)
         if y.ndim == 0 or len(y) != X.shape[0]:
             raise ValueError(
                 f"from_arrays: y must have {X.shape[0]} labels, as X has rows, got shape {y.shape}."
             )
-    return ArrayStream(X, y, _check.count("from_arrays", "rows", rows))
+    return ArrayStream(X, y, check.count("from_arrays", "rows", rows))

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from budgetron._text import shown
-from budgetron.errors import DataError
+from budgetron._util.errors import DataError
+from budgetron._util.text import shown
 
 FILE = "bad_rows.jsonl"
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from budgetron.errors import DataError
+from budgetron._util.errors import DataError
 from budgetron.records.cells import all_numbers
-from budgetron.streams._bytes import LINE_END, Source
 from budgetron.streams.bad_rows import BadRow
+from budgetron.streams.sources import LINE_END, Source
 
 LEAST = 1 << 20  # bytes of a file that are read at a time
 LONGEST_QUOTE = 1 << 20  # bytes; a quote that does not end within them is a stray one

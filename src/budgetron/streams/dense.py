@@ -5,8 +5,8 @@ from typing import Any
 
 from scipy import sparse
 
-from budgetron._rows import Matrix
-from budgetron.streams._stream import Block, Transform
+from budgetron._util.rows import Matrix
+from budgetron.streams.stream import Block, Transform
 
 
 class Dense(Transform):

@@ -3,11 +3,11 @@
 import inspect
 from typing import Any
 
-from budgetron.streams._stream import Transform
 from budgetron.streams.dense import Dense
 from budgetron.streams.labels import EncodeLabels
 from budgetron.streams.scaling import MinMax, Standardise
 from budgetron.streams.shuffling import ShuffleBuffer
+from budgetron.streams.stream import Transform
 
 KINDS: dict[str, type[Transform]] = {
     kind.__name__: kind for kind in (ShuffleBuffer, Dense, Standardise, MinMax, EncodeLabels)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from budgetron import _check
-from budgetron.errors import DataError
-from budgetron.streams._stream import Block, Transform
+from budgetron._util import check
+from budgetron._util.errors import DataError
+from budgetron.streams.stream import Block, Transform
 
 MIXED = "EncodeLabels: labels must be all strings or all numbers, got both."
 
@@ -39,8 +39,8 @@ class EncodeLabels(Transform):
         if block.y is None:
             raise ValueError("EncodeLabels: the stream has no labels.")
         try:
-            _check.one_kind("EncodeLabels: y", block.y)
-            _check.told_apart("EncodeLabels: y", np.asarray(block.y))
+            check.one_kind("EncodeLabels: y", block.y)
+            check.told_apart("EncodeLabels: y", np.asarray(block.y))
         except ValueError as error:
             raise DataError(f"{error} The block starts at row {block.start}.") from error
         try:
@@ -75,7 +75,7 @@ class EncodeLabels(Transform):
 
 
 def _codes(labels: Any) -> dict[Any, int]:
-    _check.one_kind("EncodeLabels: classes", labels)
+    check.one_kind("EncodeLabels: classes", labels)
     labels = np.asarray(labels).tolist()
     codes = {label: code for code, label in enumerate(labels)}
     if len(codes) < len(labels):

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from budgetron import _check
-from budgetron._text import shown
-from budgetron.errors import DataError
+from budgetron._util import check
+from budgetron._util.errors import DataError
+from budgetron._util.text import shown
 from budgetron.records.reading import to_table
-from budgetron.streams._stream import Block, Stream, too_few_rows
+from budgetron.streams.stream import Block, Stream, too_few_rows
 
 
 class PairStream(Stream):
@@ -44,7 +44,7 @@ def from_pairs(pairs: Iterable[tuple[Any, Any]], rows: int = 1000) -> PairStream
     """
     if not isinstance(pairs, Iterable):
         raise TypeError(f"from_pairs: expected an iterable of pairs (x, y), got {shown(pairs)}.")
-    return PairStream(pairs, _check.count("from_pairs", "rows", rows))
+    return PairStream(pairs, check.count("from_pairs", "rows", rows))
 
 
 def _block(batch: list[Any], start: int) -> Block:
@@ -52,13 +52,13 @@ def _block(batch: list[Any], start: int) -> Block:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise DataError(f"from_pairs: item {start + i} must be a pair (x, y), got {shown(pair)}.")
     rows, y = [x for x, _ in batch], [label for _, label in batch]
-    _check.one_kind("from_pairs: y", y)
+    check.one_kind("from_pairs: y", y)
     if isinstance(rows[0], Mapping):
-        return Block(to_table(rows), np.asarray(_check.label_column("y", y)), start)
+        return Block(to_table(rows), np.asarray(check.label_column("y", y)), start)
     try:
         X = np.array(rows, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(
             f"from_pairs: rows {start} to {start + len(rows) - 1} are not numbers: {error}."
         ) from error
-    return Block(X, np.asarray(_check.label_column("y", y)), start)
+    return Block(X, np.asarray(check.label_column("y", y)), start)

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from budgetron import _check, _core
-from budgetron._rows import Matrix, canonical, whole
-from budgetron.errors import DataError
+from budgetron import _core
+from budgetron._util import check
+from budgetron._util.errors import DataError
+from budgetron._util.rows import Matrix, canonical, whole
 from budgetron.records.table import Table
-from budgetron.streams._stream import Block, Transform
+from budgetron.streams.stream import Block, Transform
 
 
 class Scaling(Transform):
@@ -76,7 +77,7 @@ class Scaling(Transform):
             )
         kind = self._sparse if sparse.issparse(X) else self._dense
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-        with _check.in_range(f"{name}: X"):
+        with check.in_range(f"{name}: X"):
             X = canonical(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
         row = _core.first_too_large(whole(X), _core.Precision.Double, self._missing)
         if row < X.shape[0]:

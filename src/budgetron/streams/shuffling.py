@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from budgetron import _check
+from budgetron._util import check
 from budgetron.records.table import Table
-from budgetron.streams._stream import Block, Transform, as_arrays, from_arrays, joined
+from budgetron.streams.stream import Block, Transform, as_arrays, from_arrays, joined
 
 
 class ShuffleBuffer(Transform):
@@ -28,8 +28,8 @@ class ShuffleBuffer(Transform):
     """
 
     def __init__(self, size: int, seed: int = 0) -> None:
-        self.size = _check.count(self, "size", size)
-        self.seed = _check.natural(self, "seed", seed)
+        self.size = check.count(self, "size", size)
+        self.seed = check.natural(self, "seed", seed)
         self.entered = 0
         self._drawn = 0
         self._left = 0

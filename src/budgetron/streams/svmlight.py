@@ -6,11 +6,12 @@ from typing import Any, Self
 
 from scipy import sparse
 
-from budgetron import _check, _core
-from budgetron.errors import DataError
-from budgetron.streams._bytes import Source, whole_lines
-from budgetron.streams._stream import Block, Stream, cut, too_few_rows
+from budgetron import _core
+from budgetron._util import check
+from budgetron._util.errors import DataError
 from budgetron.streams.bad_rows import BadRow, BadRows
+from budgetron.streams.sources import Source, whole_lines
+from budgetron.streams.stream import Block, Stream, cut, too_few_rows
 
 LARGEST = 2**31 - 2
 """The largest index allowed in a file."""
@@ -211,8 +212,8 @@ def from_svmlight(
     """
     source = Source(source)
     if n_features is not None:
-        n_features = _check.count("from_svmlight", "n_features", n_features)
+        n_features = check.count("from_svmlight", "n_features", n_features)
     elif not source.rereadable:
         raise ValueError(f"from_svmlight: {source.name} is a pipe, which needs n_features.")
-    rows = _check.count("from_svmlight", "rows", rows)
+    rows = check.count("from_svmlight", "rows", rows)
     return SvmlightStream(source, n_features, rows, bool(zero_based), BadRows(on_error))

@@ -14,21 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from budgetron import _check
-from budgetron._extras import pip_install
-from budgetron._formats import FORMATS
-from budgetron._text import nearest, shown
-from budgetron.errors import DataError
+from budgetron._util import check
+from budgetron._util.errors import DataError
+from budgetron._util.extras import pip_install
+from budgetron._util.formats import FORMATS
+from budgetron._util.text import nearest, shown
 from budgetron.records.arrow import column_of_arrow
 from budgetron.records.cells import NUMBER, column_of_cells
 from budgetron.records.encoding import names_of_places, place_in_periods
 from budgetron.records.reading import from_arrow
 from budgetron.records.table import Column, Table
 from budgetron.records.values import BLANKS, RefusedValueError
-from budgetron.streams._bytes import Source
-from budgetron.streams._stream import Block, Stream, cut, too_few_rows
 from budgetron.streams.bad_rows import BadRow, BadRows
 from budgetron.streams.csv_text import CsvText, Rows, first_line
+from budgetron.streams.sources import Source
+from budgetron.streams.stream import Block, Stream, cut, too_few_rows
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 PERIODS = ("day", "week")  # of which the time of a row gives its place
@@ -415,7 +415,7 @@ def table(
     form = format_of(source.name, "csv") if format is None else format
     if form not in FORMATS.values():
         raise ValueError(f"table: format must be 'csv', 'tsv' or 'parquet', got {shown(format)}.")
-    rows, bad_rows = _check.count("table", "rows", rows), BadRows(on_error)
+    rows, bad_rows = check.count("table", "rows", rows), BadRows(on_error)
     if form == "parquet":
         if delimiter is not None:
             raise ValueError(f"table: delimiter is for CSV files, but {source.name} is Parquet.")

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from budgetron.algorithms import bsgd, nbsgd, sgd
-from budgetron.kernels import Gaussian
+from budgetron.learners.algorithms import bsgd, nbsgd, sgd
+from budgetron.parts.kernels import Gaussian
 from budgetron.plots import Line
 from budgetron_reproduction.preparation import Rows, prepared
 from budgetron_reproduction.printed import table

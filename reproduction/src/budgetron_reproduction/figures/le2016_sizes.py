@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from budgetron import plots
-from budgetron.algorithms import nbsgd
 from budgetron.estimators import OnlineClassifier
-from budgetron.learners import Learner
+from budgetron.learners.algorithms import nbsgd
+from budgetron.learners.learner import Learner
 from budgetron.plots import style
 from budgetron_reproduction.claims import Claim
 from budgetron_reproduction.figures.figure import Figure

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from budgetron.algorithms import fogd, nogd
 from budgetron.evaluate import Comparison
-from budgetron.learners import Learner
+from budgetron.learners.algorithms import fogd, nogd
+from budgetron.learners.learner import Learner
 from budgetron_reproduction.claims import Claim
 from budgetron_reproduction.figures.figure import Figure
 from budgetron_reproduction.figures.panels import grid, legend, logarithmic, panel

@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from budgetron.evaluate import Comparison, compare
-from budgetron.learners import Learner
+from budgetron.learners.learner import Learner
 from budgetron.plots import Line
 from budgetron_reproduction import settings
 from budgetron_reproduction.cases import Case

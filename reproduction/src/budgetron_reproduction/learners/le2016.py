@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from budgetron.algorithms import bogd, bpa_s, bsgd, forgetron, nbsgd, projectron_pp, rbp, sgd
-from budgetron.budgets import Budget, ProjectSmallest, RemoveSmallest
-from budgetron.kernels import Gaussian
-from budgetron.losses import Absolute, EpsilonInsensitive, Hinge, Logistic, Loss, Squared
+from budgetron.learners.algorithms import bogd, bpa_s, bsgd, forgetron, nbsgd, projectron_pp, rbp, sgd
+from budgetron.parts.budgets import Budget, ProjectSmallest, RemoveSmallest
+from budgetron.parts.kernels import Gaussian
+from budgetron.parts.losses import Absolute, EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from budgetron_reproduction.cases import Case, MakeLearner
 
 LOSSES: dict[str | None, Loss] = {

@@ -14,7 +14,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
-from budgetron.algorithms import (
+from budgetron.learners.algorithms import (
     bogd,
     bpa_s,
     bsgd,
@@ -28,11 +28,11 @@ from budgetron.algorithms import (
     projectron_pp,
     rbp,
 )
-from budgetron.budgets import Merge, RemoveOldest, RemoveRandom
-from budgetron.kernels import Gaussian
-from budgetron.learners import Kernelized
-from budgetron.losses import Squared
-from budgetron.rules import OGD, SGD
+from budgetron.learners.kernelized import Kernelized
+from budgetron.parts.budgets import Merge, RemoveOldest, RemoveRandom
+from budgetron.parts.kernels import Gaussian
+from budgetron.parts.losses import Squared
+from budgetron.parts.rules import OGD, SGD
 from budgetron_reproduction.cases import MakeLearner
 
 K = Gaussian.of_width(8)

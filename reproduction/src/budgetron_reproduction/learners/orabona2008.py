@@ -9,8 +9,16 @@ from __future__ import annotations
 
 from math import log, sqrt
 
-from budgetron.algorithms import forgetron, pa, perceptron, projectron, projectron_pp, rbp, stoptron
-from budgetron.kernels import Gaussian
+from budgetron.learners.algorithms import (
+    forgetron,
+    pa,
+    perceptron,
+    projectron,
+    projectron_pp,
+    rbp,
+    stoptron,
+)
+from budgetron.parts.kernels import Gaussian
 from budgetron_reproduction.cases import Case, MakeLearner
 
 

@@ -5,7 +5,7 @@ lam in the grid is in units of 1/T^2, where T is the number of rows.
 
 from __future__ import annotations
 
-from budgetron.algorithms import (
+from budgetron.learners.algorithms import (
     bogd,
     bogd_pp,
     forgetron,
@@ -15,7 +15,7 @@ from budgetron.algorithms import (
     projectron_pp,
     rbp,
 )
-from budgetron.kernels import Gaussian
+from budgetron.parts.kernels import Gaussian
 from budgetron_reproduction.cases import MakeLearner
 
 K = Gaussian.of_width(8)

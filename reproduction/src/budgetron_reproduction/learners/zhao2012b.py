@@ -7,15 +7,15 @@ that some of the authors published later (Lu et al. 2016): that reading is run.
 
 from __future__ import annotations
 
-from budgetron.algorithms import bduol, duol, forgetron, perceptron, projectron, projectron_pp, rbp
-from budgetron.double_updating import (
+from budgetron.learners.algorithms import bduol, duol, forgetron, perceptron, projectron, projectron_pp, rbp
+from budgetron.learners.double_updating import (
     DoubleUpdating,
     DualNearest,
     DualProjection,
     DualProjectionClipped,
     DualRemoval,
 )
-from budgetron.kernels import Gaussian
+from budgetron.parts.kernels import Gaussian
 from budgetron_reproduction.cases import MakeLearner
 
 K = Gaussian.of_width(8)

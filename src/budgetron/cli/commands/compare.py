@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from budgetron import datasets
-from budgetron._extras import pip_install
-from budgetron._tasks import Labels, Targets
+from budgetron._util.extras import pip_install
 from budgetron.cli import input, learners, output
 from budgetron.cli.arguments import (
     Parser,
@@ -25,6 +24,7 @@ from budgetron.cli.arguments import (
 from budgetron.cli.arguments import names as names_of
 from budgetron.cli.process import UsageError, say
 from budgetron.evaluate import Comparison, compare
+from budgetron.parts.tasks import Labels, Targets
 
 EXAMPLES = """\
   budgetron compare german --learners rbp,forgetron,bpa_nn --budget 50 --sigma 8
@@ -98,7 +98,7 @@ def main(argv: list[str]) -> None:
     task = Targets() if regression else Labels(max(2, len(np.unique(y if classes is None else classes))))
     names = metrics(args.metrics, regression)
     for learner in competing.values():
-        learners.check(learner, task, max(source.n_features, 1), args.seed)
+        learners.check_buildable(learner, task, max(source.n_features, 1), args.seed)
     found = compare(
         competing,
         (rows.X, y),

@@ -1,7 +1,7 @@
 """``budgetron data``: list, describe and download data sets."""
 
 from budgetron import datasets
-from budgetron._text import aligned, nearest
+from budgetron._util.text import aligned, nearest
 from budgetron.cli.arguments import Parser
 from budgetron.cli.input import exists
 from budgetron.cli.process import UsageError

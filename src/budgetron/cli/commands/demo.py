@@ -14,6 +14,6 @@ def main(argv: list[str]) -> None:
         "--orders", type=whole(1), default=5, metavar="N", help="the number of random orders; default 5"
     )
     args = made.parse_args(argv)
-    from budgetron.demo import main as demo
+    from budgetron.cli.demo import main as demo
 
     demo(args.orders)

@@ -3,11 +3,10 @@
 import os
 import re
 
-from budgetron import model_files
 from budgetron.cli import checkpoint
 from budgetron.cli.arguments import Parser
 from budgetron.cli.process import UsageError, say
-from budgetron.serialization import durable
+from budgetron.model.files import durable, model_files
 
 EXAMPLES = """\
   budgetron export model --format c -o model.h
@@ -43,12 +42,12 @@ def main(argv: list[str]) -> None:
     checkpoint.refuse_scaling_outside(file)
     model, dtype = file.estimator(), args.dtype or NUMBERS[args.format]
     if args.format == "c":
-        from budgetron.export_c import to_c
+        from budgetron.export.c import to_c
 
         name = _name_of(args.output) if args.name is None else args.name
         content = to_c(model, name=name, dtype=dtype, learn=args.learn).encode("ascii")
     else:
-        from budgetron.onnx import to_onnx
+        from budgetron.export.onnx import to_onnx
 
         content = to_onnx(model, dtype).SerializeToString()
     durable.write(args.output, [content])

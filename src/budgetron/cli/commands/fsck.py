@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from budgetron._extras import pip_install
+from budgetron._util.extras import pip_install
 from budgetron.cli.arguments import Parser
 from budgetron.cli.process import FAILED
 

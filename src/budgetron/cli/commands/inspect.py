@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from budgetron import Encoder, model_files
+from budgetron import Encoder
 from budgetron.cli import output
 from budgetron.cli.arguments import Parser
+from budgetron.model.files import model_files
 from budgetron.model_files import ModelFile
 
 LONGEST = 100

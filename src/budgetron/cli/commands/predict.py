@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from budgetron import model_files
 from budgetron.cli import checkpoint, input, output
 from budgetron.cli.arguments import Parser, add_rows, whole
 from budgetron.cli.process import UsageError, say
 from budgetron.cli.session import refuse_unprintable
+from budgetron.model.files import model_files
 from budgetron.records.encoding import Encoding, names_of_places
 from budgetron.records.table import Column, Table
 from budgetron.streams import Block, DataError, Stream

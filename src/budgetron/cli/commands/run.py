@@ -2,10 +2,10 @@
 
 import os
 
-from budgetron import algorithms
 from budgetron.cli import learners
 from budgetron.cli.arguments import Parser, add_metrics, add_rows, add_transforms, seed, whole
 from budgetron.cli.process import UsageError
+from budgetron.learners import algorithms
 
 EXAMPLES = """\
   budgetron run rbp train.svm.xz --budget 100 --sigma 8

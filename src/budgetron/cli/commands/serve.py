@@ -9,7 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from budgetron._extras import pip_install
+from budgetron._util.extras import pip_install
 from budgetron.cli import learners
 from budgetron.cli.arguments import Parser, names, seed, whole
 from budgetron.cli.process import UsageError, say

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetron import _check
+from budgetron._util import check
 from budgetron.evaluate.metrics._sums import Array
 
 EMPTY = (("proba", 0.0), ("scores", -np.inf))
@@ -16,7 +16,7 @@ EMPTY = (("proba", 0.0), ("scores", -np.inf))
 def labels(given: Array) -> Array:
     """Labels as an array of strings or of numbers."""
     if given.dtype.kind == "O":
-        _check.one_kind("Metrics: y", given)
+        check.one_kind("Metrics: y", given)
         given = np.array(given.tolist())
     if given.dtype.kind not in "biufU" or (given.dtype.kind == "f" and np.isnan(given).any()):
         raise ValueError("Metrics: every row must have a label that is a number or a string.")

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from budgetron import _check
-from budgetron._metric_names import CALIBRATED, RANKED
+from budgetron._util import check
+from budgetron._util.metric_names import CALIBRATED, RANKED
 from budgetron.evaluate.metrics import _inputs as inputs
 from budgetron.evaluate.metrics import calibration, ranking
 from budgetron.evaluate.metrics._sums import Array, Rows, Sums, Values
@@ -78,7 +78,7 @@ class Metrics:
     ) -> None:
         self.names = checked(names, targets)
         self.targets = targets
-        self.window = _check.count("Metrics", "window", window)
+        self.window = check.count("Metrics", "window", window)
         self.rows = 0
         self._classes: list[Any] = []  # sorted
         self._last = -1  # the class of the last row
@@ -297,7 +297,7 @@ class Metrics:
         return inputs.places(self._classes, y), inputs.places(self._classes, predicted)
 
     def _add_classes(self, labels: list[Any]) -> None:
-        _check.one_kind("Metrics: y", [*self._classes, *labels])
+        check.one_kind("Metrics: y", [*self._classes, *labels])
         merged = sorted({*self._classes, *labels})
         places = inputs.places(merged, self._classes)
         for sums in self._sums.values():

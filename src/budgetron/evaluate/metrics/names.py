@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from budgetron._metric_names import LABELS, TARGETS
-from budgetron._text import nearest, shown
+from budgetron._util.metric_names import LABELS, TARGETS
+from budgetron._util.text import nearest, shown
 from budgetron.evaluate.metrics.residuals import name_of
 
 DEFAULT_LABELS = ("accuracy", "balanced_accuracy", "f1", "kappa", "kappa_temporal", "auc", "log_loss")

@@ -1,0 +1,162 @@
+"""Descriptions: dataclasses that a user writes, compares, prints, copies and searches over."""
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from functools import cache
+from typing import Any, ClassVar, Self, get_args, get_type_hints
+
+import numpy as np
+
+from budgetron._util.names import classes, find
+from budgetron._util.text import shown
+
+Ranges = Mapping[str, tuple[float, float]]
+
+
+class Spec:
+    """A dataclass whose parameters can be read and set by name, nested ones as ``outer__inner``.
+
+    The names and rules are scikit-learn's, so ``clone`` and ``GridSearchCV`` reach every part of a
+    description. Parameters are checked when a model is built, not when a description is written.
+
+    The name of a kernel or a loss stands for the description: ``kernel="gaussian"`` is ``Gaussian()``.
+    """
+
+    ranges: ClassVar[Ranges] = {}
+    """The parameters that `evaluate.tune` searches: the least and the largest value of each."""
+    by_name: ClassVar[bool] = False
+    """Whether a name may stand for a description of this kind."""
+    also: ClassVar[tuple[str, ...]] = ()
+    """Names that other libraries use; an unknown name is compared with them."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, self._named(name, value))
+
+    def _named(self, name: str, value: Any) -> Any:
+        """The value of a parameter; the description, if it is the name of one."""
+        own: Any = type(self)
+        kind = _kinds_by_name(own).get(name) if isinstance(value, str) else None
+        found = None if kind is None else find(value, classes(kind))
+        return value if found is None else found()
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; with ``deep`` also those of nested descriptions."""
+        own = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        if not deep:
+            return own
+        nested = {
+            f"{name}__{inner}": value
+            for name, part in own.items()
+            if isinstance(part, Spec)
+            for inner, value in part.get_params().items()
+        }
+        return own | nested
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; whole parts before the parameters inside them."""
+        own = {name: self._named(name, value) for name, value in params.items() if "__" not in name}
+        nested = {name: value for name, value in params.items() if "__" in name}
+        parts = self.get_params(deep=False) | own
+        for name in params:
+            first, _, rest = name.partition("__")
+            if first not in self.get_params(deep=False) or (rest and not isinstance(parts[first], Spec)):
+                what, names = type(self).__name__, ", ".join(self.get_params(deep=False))
+                raise ValueError(f"{what} has no parameter {name!r}; it has: {names}.")
+        for name, value in own.items():
+            setattr(self, name, value)
+        parts_of: dict[str, dict[str, Any]] = {}
+        for name, value in nested.items():
+            first, _, rest = name.partition("__")
+            parts_of.setdefault(first, {})[rest] = value
+        for first, values in parts_of.items():  # one call, so that a part is set before its parameters
+            getattr(self, first).set_params(**values)
+        return self
+
+
+@cache
+def _kinds_by_name(spec: Any) -> dict[str, type]:
+    """The parameters that may be given as a name, with the kind of each."""
+    try:
+        hints = get_type_hints(spec)
+    except NameError:  # a type that is known only where the class was written
+        return {}
+    pairs = [(name, kind) for name, hint in hints.items() for kind in (hint, *get_args(hint))]
+    return {name: kind for name, kind in pairs if getattr(kind, "by_name", False)}
+
+
+class Parts(Spec):
+    """A description of several parts of one kind, in its first field.
+
+    The constructor takes the parts one after the other, or as a sequence under the name of the field. To
+    ``get_params`` and ``set_params`` they are known by their numbers: ``0__components``.
+    """
+
+    _kind: ClassVar[type]
+
+    def __repr__(self) -> str:
+        (what, parts), *rest = self.get_params(deep=False).items()
+        defaults = inspect.signature(type(self)).parameters
+        own = [f"{name}={value!r}" for name, value in rest if value != defaults[name].default]
+        each = [*map(repr, parts)] if isinstance(parts, (list, tuple)) else [f"{what}={parts!r}"]
+        return f"{type(self).__name__}({', '.join([*each, *own])})"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; with ``deep`` also those of every part, under its number."""
+        own = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        parts = own[self._field]
+        for i, part in enumerate(parts if deep and isinstance(parts, (list, tuple)) else ()):
+            if isinstance(part, Spec):
+                own |= {f"{i}__{name}": value for name, value in part.get_params().items()}
+        return own
+
+    def set_params(self, **params: Any) -> Self:
+        """Set the parts, or parameters of one: ``0__components=50``."""
+        names = [f.name for f in fields(self)]  # type: ignore[arg-type]
+        own = {name: params.pop(name, getattr(self, name)) for name in names}
+        parts, inner = own[self._field], dict[int, dict[str, Any]]()
+        for name, value in params.items():
+            number, _, rest = name.partition("__")
+            if not (number.isdecimal() and int(number) < len(parts) and rest):
+                known = ", ".join([*names, "0__...", "1__..."])
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has: {known}.")
+            inner.setdefault(int(number), {})[rest] = value
+        for name, value in own.items():
+            setattr(self, name, value)
+        for i, values in inner.items():
+            parts[i].set_params(**values)
+        return self
+
+    @property
+    def _field(self) -> str:
+        return fields(self)[0].name  # type: ignore[arg-type]
+
+    def _given(self, each: tuple[Any, ...], parts: Sequence[Any]) -> Sequence[Any]:
+        if each and parts:
+            what = self._field
+            raise TypeError(
+                f"{type(self).__name__}: give the {what} one after the other, or as {what}=, not both."
+            )
+        return each or parts
+
+    def _parts(self) -> tuple[Any, ...]:
+        """The parts, checked."""
+        name, what, parts = type(self).__name__, self._field, getattr(self, self._field)
+        if not isinstance(parts, (list, tuple)):
+            raise TypeError(f"{name}: {what} must be a sequence of {what}, got {shown(parts)}.")
+        if not parts:
+            raise ValueError(f"{name}: {what} must hold at least one, got none.")
+        for i, part in enumerate(parts):
+            if not isinstance(part, self._kind):
+                raise TypeError(f"{name}: {what}[{i}] must be a {self._kind.__name__}, got {shown(part)}.")
+        return tuple(parts)
+
+    def _with(self, parts: Iterable[Any], **changed: Any) -> Self:
+        """The same with other parts."""
+        own = {f.name: getattr(self, f.name) for f in fields(self)[1:]}  # type: ignore[arg-type]
+        return type(self)(*parts, **(own | changed))
+
+
+def seed_of_part(seed: int, i: int) -> int:
+    """The seed of part i of a description with this seed."""
+    return int(np.random.SeedSequence([seed, i]).generate_state(1, np.uint64)[0] >> 1)

@@ -1,5 +1,0 @@
-"""The named algorithms: one function each, which returns a learner. The package is the registry."""
-
-from budgetron._exports import lazy
-
-__getattr__, __dir__ = lazy(__name__)

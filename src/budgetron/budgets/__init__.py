@@ -1,5 +1,0 @@
-"""Budgets: how a new term joins f, and which support vector is removed when there are more than B."""
-
-from budgetron._exports import lazy
-
-__getattr__, __dir__ = lazy(__name__)

@@ -1,0 +1,1 @@
+"""A fitted model as a formula, and the formula in ONNX and in C."""

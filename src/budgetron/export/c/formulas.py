@@ -1,0 +1,286 @@
+"""The formulas of a frozen model as C functions."""
+
+from __future__ import annotations
+
+from functools import singledispatchmethod
+from typing import Any
+
+import numpy as np
+
+from budgetron.export.c.source import Source
+from budgetron.export.formulas.parts import (
+    Constant,
+    Expansion,
+    Features,
+    Floats,
+    Fourier,
+    FromKernel,
+    HashedInputs,
+    Inputs,
+    Mixture,
+    Scaled,
+    Weighted,
+)
+from budgetron.parts.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Sigmoid
+
+KERNEL = """
+static inline ${p}_real $name(const ${p}_real *x, const ${p}_real *s) {
+  ${p}_real r = 0;
+  for (int j = 0; j < $columns; ++j) $reduce;
+  return $finish;
+}
+"""
+POWER = """
+static inline ${p}_real $name(${p}_real base) {
+  ${p}_real power = 1;
+  for (int i = 0; i < $degree; ++i) power *= base;
+  return power;
+}
+"""
+EXPANSION = """
+static inline void $name(const ${p}_real *x, ${p}_real *f) {
+  for (int c = 0; c < $outputs; ++c) f[c] = 0;
+  for (int i = 0; i < $n; ++i) {
+    const ${p}_real k = $kernel(x, $vectors + (size_t)i * $columns);
+    for (int c = 0; c < $outputs; ++c) f[c] += $coef[(size_t)i * $outputs + c] * k;
+  }
+}
+"""
+WEIGHTED = """
+static inline void $name(const ${p}_real *x, ${p}_real *f) {
+  ${p}_real z[$m];
+  $features(x, z);
+  for (int c = 0; c < $outputs; ++c) {
+    f[c] = 0;
+    for (int i = 0; i < $m; ++i) f[c] += $coef[(size_t)c * $m + i] * z[i];
+  }
+$moderate}
+"""
+MODERATE = """\
+  ${p}_real S = 0;
+$terms  S = $sqrt(1 + $share * S);
+  for (int c = 0; c < $outputs; ++c) f[c] /= S;
+"""
+FULL = """\
+  const ${p}_real *P = $full;
+  for (int i = 0; i < $n; ++i) {
+    ${p}_real g = 0;
+    for (int j = 0; j <= i; ++j) g += *P++ * z[j];
+    S += g * z[i];
+  }
+"""
+DIAGONAL = "  for (int i = 0; i < $n; ++i) S += $variances[i] * z[$first + i] * z[$first + i];\n"
+SCALED = """
+static inline void $name(const ${p}_real *x, ${p}_real *f) {
+  ${p}_real z[$columns];
+  for (int j = 0; j < $columns; ++j) {
+    const ${p}_real v = (x[j] - $shift[j]) * $factor[j];
+    z[j] = $clipped;
+  }
+  $learner(z, f);
+$back}
+"""
+MIXTURE = """
+static inline void $name(const ${p}_real *x, ${p}_real *f) {
+  ${p}_real l[$outputs];
+  for (int c = 0; c < $outputs; ++c) f[c] = $start;
+$experts}
+"""
+CLIPPED = "v < -$clip ? -$clip : v > $clip ? $clip : v"
+
+
+class Formulas:
+    """Writes formulas into a source. ``columns`` is the number of columns of the rows."""
+
+    def __init__(self, source: Source, outputs: int, columns: int) -> None:
+        self.source, self.outputs, self.columns = source, outputs, columns
+        self._features: dict[int, str] = {}  # experts may share a map
+
+    # ---- functions void f(const real *x, real *f)
+
+    @singledispatchmethod
+    def scores(self, formula: Any) -> str:
+        """Write the function of the scores; its name."""
+        raise ValueError(f"{type(formula).__name__} cannot be exported to C.")
+
+    @scores.register
+    def _(self, formula: Expansion) -> str:
+        s, kernel = self.source, self.kernel(formula.kernel)
+        vectors, coef = s.array(formula.vectors), s.array(formula.coef.T)
+        words = {"n": len(formula.vectors), "outputs": self.outputs, "columns": self.columns}
+        return s.function("f", EXPANSION, kernel=kernel, vectors=vectors, coef=coef, **words)
+
+    @scores.register
+    def _(self, formula: Weighted) -> str:
+        s, features, m = self.source, self.features(formula.features), formula.features.size
+        coef, moderate = s.array(formula.coef), ""
+        if formula.full is not None and formula.variances is not None:
+            terms = self._quadratic(formula.full, formula.variances)
+            share = s.number(np.pi / 8)
+            moderate = s.text(MODERATE, terms=terms, share=share, outputs=self.outputs)
+        words = {"m": m, "outputs": self.outputs}
+        return s.function("f", WEIGHTED, features=features, coef=coef, moderate=moderate, **words)
+
+    def _quadratic(self, full: Floats, variances: Floats) -> str:
+        """S += z'P z. Of the full block the lower triangle is stored, with the sum of two equal entries."""
+        s, n, text = self.source, len(full), ""
+        if n:
+            lower = np.where(np.eye(n, dtype=bool), full, full + full.T)[np.tril_indices(n)]
+            text += s.text(FULL, full=s.array(lower), n=n)
+        if len(variances):
+            text += s.text(DIAGONAL, variances=s.array(variances), n=len(variances), first=n)
+        return text
+
+    @scores.register
+    def _(self, formula: Scaled) -> str:
+        s, learner = self.source, self.scores(formula.learner)
+        shift, factor = s.array(formula.shift), s.array(formula.factor)
+        clipped = "v"
+        if formula.clip < 1e38:  # a learner that does not clip has 1e150
+            clipped = s.text(CLIPPED, clip=s.number(formula.clip))
+        if formula.missing:
+            clipped = f"x[j] != x[j] ? 0 : {clipped}"
+        back = ""
+        if (formula.mean, formula.deviation) != (0, 1):
+            back = f"  f[0] = {s.number(formula.mean)} + {s.number(formula.deviation)} * f[0];\n"
+        words = {"learner": learner, "clipped": clipped, "back": back, "columns": self.columns}
+        return s.function("f", SCALED, shift=shift, factor=factor, **words)
+
+    @scores.register
+    def _(self, formula: Mixture) -> str:
+        s, start = self.source, "0"
+        experts = "".join(self._expert(formula, i) for i in range(len(formula.experts)))
+        if formula.biases is not None:
+            start = f"{s.array(formula.biases)}[c]"
+        return s.function("f", MIXTURE, outputs=self.outputs, start=start, experts=experts)
+
+    def _expert(self, formula: Mixture, i: int) -> str:
+        s = self.source
+        loop, weight = f"  for (int c = 0; c < {self.outputs}; ++c)", s.number(formula.weights[i])
+        text = f"  {self.scores(formula.experts[i])}(x, l);\n"
+        if formula.factors is None:
+            return f"{text}{loop} f[c] += {weight} * l[c];\n"
+        logit = "l[c]"
+        if self.outputs > 1:
+            first = " + ".join(f"l[{c}]" for c in range(formula.centred))
+            text += f"  const {s.prefix}_real mean{i} = ({first}) / {formula.centred};\n"
+            logit = f"(l[c] - mean{i})"
+        clipped = s.text(CLIPPED, clip=s.number(formula.clip))
+        text += f"{loop} {{\n    const {s.prefix}_real v = {logit} * {s.number(formula.factors[i])};\n"
+        return f"{text}    f[c] += {weight} * ({clipped});\n  }}\n"
+
+    # ---- functions void z(const real *x, real *z)
+
+    def features(self, features: Features) -> str:
+        """Write the function of the features; its name."""
+        if id(features) not in self._features:
+            at, body = 0, ""
+            for piece in features.pieces:
+                body += self.piece(piece, at)
+                at += piece.size
+            if not any(not isinstance(piece, Constant) for piece in features.pieces):
+                body += "  (void)x;\n"
+            head = "static inline void $name(const ${p}_real *x, ${p}_real *z) {\n"
+            self._features[id(features)] = self.source.function("z", f"\n{head}{body}}}\n")
+        return self._features[id(features)]
+
+    @singledispatchmethod
+    def piece(self, piece: Any, at: int) -> str:  # noqa: ARG002
+        """The statements that write a piece to z + at."""
+        raise ValueError(f"{type(piece).__name__} cannot be exported to C.")
+
+    @piece.register
+    def _(self, piece: Inputs, at: int) -> str:
+        scale = "" if piece.scale == 1 else f"{self.source.number(piece.scale)} * "
+        return f"  for (int j = 0; j < {piece.size}; ++j) z[{at} + j] = {scale}x[{piece.start} + j];\n"
+
+    @piece.register
+    def _(self, piece: Constant, at: int) -> str:  # noqa: ARG002
+        return f"  z[{at}] = 1;\n"
+
+    @piece.register
+    def _(self, piece: Fourier, at: int) -> str:
+        s, (d, D) = self.source, piece.frequencies.shape
+        return s.text(
+            """\
+  for (int i = 0; i < $D; ++i) {
+    ${p}_real angle = 0;
+    for (int j = 0; j < $d; ++j) angle += $U[(size_t)i * $d + j] * x[j];
+    z[$at + i] = $scale * $sin(angle);
+    z[$at + $D + i] = $scale * $cos(angle);
+  }
+""",
+            U=s.array(piece.frequencies.T),
+            d=d,
+            D=D,
+            at=at,
+            scale=s.number(D**-0.5),
+        )
+
+    @piece.register
+    def _(self, piece: FromKernel, at: int) -> str:
+        s, kernel = self.source, self.kernel(piece.kernel)
+        return s.text(
+            """\
+  for (int r = 0; r < $m; ++r) z[$at + r] = 0;
+  for (int i = 0; i < $n; ++i) {
+    const ${p}_real k = $kernel(x, $points + (size_t)i * $d);
+    for (int r = 0; r < $m; ++r) z[$at + r] += $A[(size_t)i * $m + r] * k;
+  }
+""",
+            kernel=kernel,
+            points=s.array(piece.points),
+            A=s.array(piece.matrix.T),
+            m=piece.size,
+            n=len(piece.points),
+            d=self.columns,
+            at=at,
+        )
+
+    @piece.register
+    def _(self, piece: HashedInputs, at: int) -> str:
+        s = self.source
+        inner = Formulas(s, self.outputs, piece.columns).features(piece.features)
+        places, name = ", ".join(map(str, piece.places.tolist())), f"places{at}"
+        return s.text(
+            """\
+  static const int $name[$d] = {$places};
+  ${p}_real h$at[$columns] = {0};
+  for (int j = 0; j < $d; ++j) h$at[$name[j]] += $signs[j] * x[j];
+  $inner(h$at, z + $at);
+""",
+            name=name,
+            places=places,
+            signs=s.array(piece.signs),
+            columns=piece.columns,
+            d=self.columns,
+            inner=inner,
+            at=at,
+        )
+
+    # ---- kernels
+
+    def kernel(self, kernel: Kernel) -> str:
+        """Write the function of a kernel; its name."""
+        s = self.source
+        if isinstance(kernel, Gaussian):
+            reduce = "r += (x[j] - s[j]) * (x[j] - s[j])"
+            finish = f"$exp(-{s.number(kernel.gaussian_gamma())} * r)"
+        elif isinstance(kernel, Laplacian):
+            reduce, finish = "r += $fabs(x[j] - s[j])", f"$exp(-{s.number(float(kernel.gamma))} * r)"
+        else:
+            reduce, finish = "r += x[j] * s[j]", self._of_product(kernel)
+        words = {"reduce": s.text(reduce), "finish": s.text(finish)}
+        return s.function("kernel", KERNEL, columns=self.columns, **words)
+
+    def _of_product(self, kernel: Kernel) -> str:
+        s = self.source
+        if isinstance(kernel, Linear):
+            return "r"
+        assert isinstance(kernel, Polynomial | Sigmoid)
+        shifted = f"{s.number(float(kernel.gamma))} * r + {s.number(kernel.coef0)}"
+        if isinstance(kernel, Sigmoid):
+            return f"$tanh({shifted})"
+        if kernel.degree > 100:
+            return f"$pow({shifted}, {s.number(kernel.degree)})"
+        return f"{s.function('power', POWER, degree=kernel.degree)}({shifted})"

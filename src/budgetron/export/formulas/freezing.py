@@ -1,0 +1,247 @@
+"""From a fitted estimator to its formula."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from budgetron import _core
+from budgetron._util.text import shown
+from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.export.formulas.parts import (
+    Constant,
+    Expansion,
+    Features,
+    Floats,
+    Formula,
+    Fourier,
+    FromKernel,
+    Frozen,
+    HashedInputs,
+    Inputs,
+    Mixture,
+    Piece,
+    Scaled,
+    Weighted,
+)
+from budgetron.learners.averaged import Averaged
+from budgetron.learners.double_updating import DoubleUpdating
+from budgetron.learners.kernelized import Kernelized
+from budgetron.learners.learner import Learner
+from budgetron.learners.mapped import Mapped
+from budgetron.learners.scaled import Ranged, Standardised
+from budgetron.learners.stacked import Stacked
+from budgetron.model.model import Model
+from budgetron.parts.features.feature_map import FeatureMap
+from budgetron.parts.features.hashing import Hashed
+from budgetron.parts.features.nystrom import Nystrom
+from budgetron.parts.features.stack import Identity, Stack
+from budgetron.parts.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Sigmoid
+from budgetron.parts.vector_rules import Kalman
+
+KERNELS = (Gaussian, Laplacian, Linear, Polynomial, Sigmoid)
+LARGEST = 1e150  # the clip of a learner that does not clip
+LARGEST_LOGIT = 8.0  # of a mixture; half of it after two classes became several
+
+
+def checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """The type, float64 or float32."""
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if found not in (np.float64, np.float32):
+        raise ValueError(f"dtype must be float64 or float32, got {shown(dtype)}.")
+    return found
+
+
+def freeze(estimator: Any) -> Frozen:
+    """The formula of a fitted estimator, as it is now."""
+    if not isinstance(estimator, OnlineClassifier | OnlineRegressor):
+        raise TypeError(
+            f"Expected a fitted OnlineClassifier or OnlineRegressor to export, got {shown(estimator)}."
+        )
+    now = estimator._snapshot()
+    model = copy(now._fitted_model())  # other threads may go on learning
+    labels, names = now.fitted_.labels, now.fitted_.names
+    if labels is not None and not len(labels):
+        raise ValueError("The model knows no label yet, so there is nothing to export: learn a row first.")
+    return Frozen(
+        _Freezing(model).formula(model.learner, model._native),
+        model.n_features,
+        model.task.outputs,
+        labels,
+        labels is not None and model.learner.probabilistic,
+        now.encoding_,
+        None if names is None else [str(name) for name in names],
+        model,
+    )
+
+
+def freeze_map(features: FeatureMap) -> Features:
+    """The formula of a fitted feature map."""
+    if not hasattr(features, "map_"):
+        raise ValueError(f"Expected a fitted feature map to export, got {shown(features)}: call fit first.")
+    return _FreezingMap(features.n_features_in_).features(features.map_, features._native)
+
+
+class _Freezing:
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._maps: dict[int, tuple[Any, Features]] = {}  # learners may share a map
+
+    def formula(self, learner: Learner, native: Any) -> Formula:
+        if isinstance(learner, Averaged):
+            return self.formula(learner.learner, native)
+        if isinstance(learner, Kernelized | DoubleUpdating):
+            return self._expansion(learner.kernel, native)
+        if isinstance(learner, Mapped):
+            return self._weighted(learner, native)
+        if isinstance(learner, Standardised | Ranged):
+            return self._scaled(learner, native)
+        if isinstance(learner, Stacked):
+            return self._mixture(learner, native)
+        raise ValueError(f"The learner {type(learner).__name__} cannot be exported.")
+
+    def _expansion(self, kernel: Kernel, native: Any) -> Expansion:
+        vectors, coef = native.support_vectors(self.model.n_features), native.dual_coef()
+        if not len(vectors):
+            vectors, coef = np.zeros((1, self.model.n_features)), np.zeros((len(coef), 1))
+        return Expansion(known_kernel(kernel), vectors, coef)
+
+    def _weighted(self, learner: Mapped, native: Any) -> Weighted:
+        features, coef = self._features(learner.features, native.map), native.coef()
+        if not features.size:  # a Nystrom map before its first landmark
+            return Weighted(Features((Constant(),)), np.zeros((len(coef), 1)))
+        if not isinstance(learner.rule, Kalman) or not hasattr(self.model.task, "n_classes"):
+            return Weighted(features, coef)
+        return Weighted(features, coef, *native.covariance())
+
+    def _features(self, description: FeatureMap, native: Any) -> Features:
+        if id(native) not in self._maps:
+            found = _FreezingMap(self.model.n_features).features(description, native)
+            self._maps[id(native)] = native, found
+        return self._maps[id(native)][1]
+
+    def _scaled(self, learner: Standardised | Ranged, native: Any) -> Scaled:
+        state = {
+            name.removeprefix("scaled."): v
+            for name, v in native.state().items()
+            if name.startswith("scaled.")
+        }
+        shift, factor = _scales(state, self.model.n_features)
+        clip, missing = getattr(learner, "clip", LARGEST), isinstance(learner, Standardised)
+        inner = self.formula(learner.learner, native.inner)
+        if "target.count" not in state:
+            return Scaled(inner, shift, factor, clip, missing)
+        [mean], [squares], [count] = (state[f"target.{name}"] for name in ("mean", "squares", "count"))
+        deviation = float(np.sqrt(squares / count)) if squares > 0 else 1.0
+        return Scaled(inner, shift, factor, clip, missing, float(mean), deviation)
+
+    def _mixture(self, learner: Stacked, native: Any) -> Mixture:
+        parts = zip(learner.learners, native.experts, strict=True)
+        experts = tuple(self.formula(part, expert) for part, expert in parts)
+        state, task = native.state(), self.model.task
+        weights, biases = np.split(state["stacked.weights"], [len(experts)])
+        if not hasattr(task, "n_classes"):
+            return Mixture(experts, weights)
+        first = task if self.model._first is None else self.model._first[1]
+        halved = first.n_classes == 2 < task.n_classes
+        [rows] = state["stacked.rows"]
+        roots = np.sqrt(state["stacked.squares"] / max(rows, 1))
+        factors = np.divide(1, roots, out=np.zeros(len(experts)), where=roots > 0)
+        factors[[part.probabilistic for part in learner.learners]] = 1
+        clip = LARGEST_LOGIT / 2 if halved else LARGEST_LOGIT
+        return Mixture(experts, weights, biases, factors, first.n_classes, clip)
+
+
+class _FreezingMap:
+    """The pieces of a map. Those of columns that came later are behind those of the first columns."""
+
+    def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
+
+    def features(self, description: FeatureMap, native: Any) -> Features:
+        later: list[Inputs] = []
+        first = [piece for piece in self._pieces(description, native, later) if piece.size]
+        if not later:
+            return Features(tuple(first))
+        columns = range(later[0].start, later[0].stop)
+        tail = [Inputs(j, j + 1, piece.scale) for j in columns for piece in later]
+        return Features((*first, *tail))
+
+    def _pieces(self, description: FeatureMap, native: Any, later: list[Inputs]) -> Iterator[Piece]:
+        if isinstance(native, _core.SharedMap):
+            native = native.inner
+        if isinstance(description, Hashed):
+            if isinstance(native, _core.HashedMap):
+                yield self._hashed(description, native)
+            else:
+                yield from self._pieces(description.features, native, later)
+        elif isinstance(description, Stack):
+            for part, own in zip(description.maps, native.maps, strict=True):
+                yield from self._pieces(part, own, later)
+        elif isinstance(description, Identity):
+            yield from self._inputs(description, native, later)
+        elif isinstance(description, Nystrom):
+            points = native.landmarks(self.n_features)
+            yield FromKernel(known_kernel(description.kernel_), points, native.from_kernel_row())
+        else:
+            frequencies = native.frequencies(self.n_features)
+            if not frequencies.size:
+                raise ValueError(f"The feature map {type(description).__name__} cannot be exported.")
+            yield Fourier(frequencies)
+
+    def _inputs(self, description: Identity, native: Any, later: list[Inputs]) -> Iterator[Piece]:
+        first = self.n_features - native.tail
+        scale = first**-0.5 if description.scale == "1/sqrt(d)" else float(description.scale)
+        yield Inputs(0, first, scale)
+        if description.constant:
+            yield Constant()
+        if native.tail:
+            later.append(Inputs(first, self.n_features, scale))
+
+    def _hashed(self, description: Hashed, native: Any) -> HashedInputs:
+        places, signs = native.places(self.n_features)
+        inner = _FreezingMap(native.columns).features(description.features, native.inner)
+        return HashedInputs(places.astype(np.intp), signs, native.columns, inner)
+
+
+def known_kernel(kernel: Any) -> Kernel:
+    """The kernel, if its formula is known."""
+    if type(kernel) not in KERNELS:
+        raise ValueError(f"The kernel {type(kernel).__name__} cannot be exported.")
+    return kernel  # type: ignore[no-any-return]
+
+
+def plain_labels(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The labels as int64, truth values, float64, or Python texts."""
+    kind = labels.dtype.kind
+    if kind == "U" or (kind == "O" and all(type(label) is str for label in labels)):
+        return labels.astype(object)
+    if kind in "iu" and labels.max() < 2**63:
+        return labels.astype(np.int64)
+    if kind in "bf":
+        return labels.astype(np.bool_ if kind == "b" else np.float64)
+    what = "beyond 2^63" if kind == "u" else f"of type {type(labels.tolist()[0]).__name__}"
+    raise ValueError(f"Labels {what} cannot be exported: use texts, or numbers of 64 bits.")
+
+
+def _scales(state: dict[str, Any], n_features: int) -> tuple[Floats, Floats]:
+    """Shift and factor of every column; 0 and 0 for a column that has no scale."""
+    if "rows" not in state:  # no row was learned
+        return np.zeros(n_features), np.zeros(n_features)
+    if "squares" in state:
+        counted = state["count"] if "count" in state else state["rows"] - state["missing"]
+        shift, width = state.get("mean", 0.0), np.sqrt(state["squares"] / np.maximum(counted, 1))
+    elif "least" in state:
+        shift, width = state["least"], np.maximum(state["largest"] - state["least"], 0)
+    else:
+        shift, width = 0.0, state["largest"]
+    scaled = width > 0
+    factor = np.divide(1, width, out=np.zeros(n_features), where=scaled)
+    return np.where(scaled, shift, 0.0), factor

@@ -1,0 +1,5 @@
+"""Fitted models as ONNX graphs of plain operators. Needs the extra ``onnx``."""
+
+from budgetron._util.exports import lazy
+
+__getattr__, __dir__ = lazy(__name__)

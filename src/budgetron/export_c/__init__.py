@@ -1,5 +1,0 @@
-"""Fitted models as C99 headers, which predict and learn without allocation or dependency."""
-
-from budgetron._exports import lazy
-
-__getattr__, __dir__ = lazy(__name__)

@@ -1,5 +1,0 @@
-"""Feature maps: an explicit z(x) in place of a kernel, for learners and as scikit-learn transformers."""
-
-from budgetron._exports import lazy
-
-__getattr__, __dir__ = lazy(__name__)

@@ -1,0 +1,5 @@
+"""The named algorithms: one function each, which returns a learner. The package is the registry."""
+
+from budgetron._util.exports import lazy
+
+__getattr__, __dir__ = lazy(__name__)

@@ -1,0 +1,30 @@
+"""The learner that needs no tuning."""
+
+__all__ = ["auto"]
+
+from budgetron.learners.learner import Learner
+
+
+def auto(size: int = 100, drift: bool = True) -> Learner:
+    """The default learner: raw rows in, calibrated probabilities out, nothing to tune.
+
+    Parameters
+    ----------
+    size, drift
+        See :class:`~budgetron.Auto`.
+
+    Departs from the paper
+    ----------------------
+    Not in the five papers.
+
+    Examples
+    --------
+    >>> from budgetron import OnlineClassifier, auto
+    >>> auto(size=50)
+    Auto(size=50, drift=True)
+    >>> OnlineClassifier(auto(size=50)).fit([[0.0], [1.0]] * 9, [0, 1] * 9).predict([[0.1]])
+    array([0])
+    """
+    from budgetron.learners.automatic import Auto  # not above: it imports scikit-learn
+
+    return Auto(size, drift)

@@ -1,0 +1,119 @@
+"""The learner that needs no tuning, as a description."""
+
+__all__ = ["Auto"]
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from budgetron import _core
+from budgetron._util import check
+from budgetron.learners.kernelized import Kernelized
+from budgetron.learners.learner import Learner
+from budgetron.learners.mapped import Mapped
+from budgetron.learners.scaled import Standardised
+from budgetron.learners.stacked import Stacked
+from budgetron.parts.budgets.swapping import SwapNearest
+from budgetron.parts.features.feature_map import FeatureMap
+from budgetron.parts.features.fourier import RandomFourier, SparseFourier
+from budgetron.parts.features.hashing import Hashed
+from budgetron.parts.features.stack import Identity, Stack
+from budgetron.parts.kernels import Gaussian
+from budgetron.parts.rules import PA
+from budgetron.parts.tasks import Task
+from budgetron.parts.vector_rules import Kalman
+
+
+@dataclass
+class Auto(Learner):
+    """The default learner: raw rows in, calibrated probabilities out, nothing to tune.
+
+    Six experts learn side by side from rows that are standardised along the stream. A filter on top learns
+    how far to trust each (:class:`~budgetron.Stacked`). What would be tuned, the width of a kernel and the
+    speed of forgetting, is covered by experts that differ in it:
+
+    * the inputs alone, with a :class:`~budgetron.Kalman` filter that never forgets, and one that forgets
+      fast;
+    * Fourier features of three widths, never forgetting;
+    * Fourier features of one width, forgetting slowly;
+    * :class:`~budgetron.SparseFourier` features, for rules over few of many columns;
+    * :func:`~budgetron.bpa_nn`, a kernel machine on a budget, which moves at once.
+
+    Widths need no data: standardised rows are sqrt(2 d) apart on average, d the number of columns. In
+    regression the targets are standardised as well. Rows may have NaN for missing values.
+
+    Parameters
+    ----------
+    size : int
+        The one knob for memory and time against error: the number of Fourier components of each map, and
+        half the number of support vectors, at most 5000. The page "The default" has figures.
+    drift : bool
+        Whether the world may change. False takes the experts that never forget only, and a filter that does
+        not forget either: a little better where nothing changes.
+
+    Departs from the paper
+    ----------------------
+    Not in the five papers.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from budgetron import Auto, OnlineClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = OnlineClassifier(Auto(size=50), random_state=0)  # OnlineClassifier() has size=100
+    >>> int((clf.progressive_predict(X, y) != y).sum())
+    26
+    """
+
+    size: int = 100
+    drift: bool = True
+
+    @property
+    def probabilistic(self) -> bool:
+        """Scores are logits."""
+        return True
+
+    @property
+    def accepts_missing(self) -> bool:
+        """NaN is a missing value."""
+        return True
+
+    def composition(self) -> Standardised:
+        """The learner in parts, to look at or to change; checks the parameters."""
+        size = check.count(self, "size", self.size)
+        if size > 5000:
+            raise ValueError(f"Auto: size must be at most 5000, got {size}: memory grows with its square.")
+        third = max(1, size // 3)
+        widths = {"4/d": third + size % 3, "1/d": third, "0.25/d": third}
+        three_widths = [RandomFourier(Gaussian(gamma), components) for gamma, components in widths.items()]
+        steady = [
+            Mapped(_inputs(), Kalman(prior=1)),
+            Mapped(_beside_inputs(*three_widths), Kalman(prior=10)),
+            Mapped(_beside_inputs(SparseFourier(size)), Kalman(prior=3)),
+            Kernelized(Gaussian("1/d"), PA(C=0.1), SwapNearest(2 * size)),
+        ]
+        if not check.instance(self, "drift", self.drift, bool):
+            return Standardised(Stacked(*steady, drift=0.0))
+        moving = [
+            Mapped(_inputs(), Kalman(prior=10, drift=0.02)),
+            Mapped(_beside_inputs(RandomFourier(Gaussian("1/d"), size)), Kalman(prior=10, drift=0.001)),
+        ]
+        return Standardised(Stacked(*steady, *moving))
+
+    def resolved(self, X: Any) -> Any:
+        """The learner in parts, with a number for every parameter."""
+        return self.composition().resolved(X)
+
+    def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
+        """The native learner; checks the description."""
+        return self.composition().build(task, n_features, dtype, seed)
+
+
+def _inputs() -> Identity:
+    """The inputs, of length about 1, and a constant."""
+    return Identity(scale="1/sqrt(d)")
+
+
+def _beside_inputs(*maps: FeatureMap) -> Stack:
+    return Stack(*map(Hashed, maps), _inputs())

@@ -1,0 +1,85 @@
+"""The average of f over the rounds."""
+
+from __future__ import annotations
+
+__all__ = ["Averaged"]
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy.typing as npt
+
+from budgetron import _core
+from budgetron._util import check
+from budgetron.learners.learner import Learner
+from budgetron.parts.kernels import Kernel
+from budgetron.parts.tasks import Task
+
+
+@dataclass
+class Averaged(Learner):
+    """Predict with the average of f over the rounds, or over the last share of them.
+
+    The inner learner learns as without it, and :meth:`~budgetron.OnlineClassifier.progressive_predict`
+    gives its own predictions; ``predict`` and ``decision_function`` use the average. Averaging all rounds
+    is the classical online-to-batch conversion, which Orabona et al. 2008 recommend; averaging the last
+    share is the output of Le et al. 2016, Algorithm 3.
+
+    A round costs one addition per support vector; with ``nogd``, a step also costs O(rank * budget). The
+    average is exact if no support vector is ever removed (unbounded learners, :class:`~budgetron.Project`,
+    :class:`~budgetron.Stop`). If a budget removes one, its coefficient in the average is treated as the one
+    in f: added to others, projected, merged or dropped. So the average stays within the budget as well.
+
+    Parameters
+    ----------
+    learner : Learner
+        The learner whose f is averaged.
+    suffix : float
+        The share of the rounds to average over, counted from the last; 1 is all.
+
+    Departs from the paper
+    ----------------------
+    A stream does not know its length: for a suffix below 1 the average covers at least that share of the
+    rounds and at most 1 - (1 - suffix)^2 of them. The paper averages f before each update, here it is f
+    after it.
+
+    Examples
+    --------
+    >>> from budgetron import Averaged, Gaussian, OnlineClassifier, sgd
+    >>> model = OnlineClassifier(Averaged(sgd(Gaussian(1.0), lam=0.1), suffix=0.5))
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).predict([[0.0], [1.0]])
+    array([0, 1])
+    """
+
+    learner: Learner
+    suffix: float = 1.0
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The kernel of the inner learner, where it has one."""
+        return getattr(self.learner, "kernel", None)
+
+    @property
+    def probabilistic(self) -> bool:
+        """As the inner learner."""
+        return self.learner.probabilistic
+
+    @property
+    def accepts_missing(self) -> bool:
+        return self.learner.accepts_missing
+
+    def resolved(self, X: Any) -> Self:
+        """The learner with a number for every parameter; open ones are computed from the rows X."""
+        return replace(self, learner=check.instance(self, "learner", self.learner, Learner).resolved(X))
+
+    def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
+        """The native learner; checks the description."""
+        learner = check.instance(self, "learner", self.learner, Learner)
+        if isinstance(learner, Averaged):
+            raise TypeError("Averaged: learner must not itself be Averaged.")
+        suffix = check.share(self, "suffix", self.suffix)
+        if suffix == 0:
+            raise ValueError("Averaged: suffix must be above 0, got 0.")
+        native: Any = learner.build(task, n_features, dtype, seed)
+        native.keep_average(suffix)
+        return native  # type: ignore[no-any-return]

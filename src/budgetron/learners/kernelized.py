@@ -1,0 +1,78 @@
+"""The step that support-vector algorithms share."""
+
+from __future__ import annotations
+
+__all__ = ["Kernelized"]
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy.typing as npt
+
+from budgetron import _core
+from budgetron._util import check
+from budgetron._util.rows import precision
+from budgetron.learners.learner import Learner
+from budgetron.parts.budgets.budget import Budget, BuildContext
+from budgetron.parts.kernels import Kernel
+from budgetron.parts.rules import Rule, probabilistic
+from budgetron.parts.tasks import Task
+
+
+@dataclass
+class Kernelized(Learner):
+    """The one step that every support-vector algorithm of the papers shares.
+
+    (shrink, beta) = rule(f(x), y, k(x,x));  f <- shrink * f;  beta * k(x,.) enters f through the budget.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space.
+    rule : Rule
+        How far to step.
+    budget : Budget
+        How the new term joins f.
+
+    Departs from the paper
+    ----------------------
+    Nowhere: it is the form the algorithms have in common.
+
+    Examples
+    --------
+    A combination that no paper tried is written like any other:
+
+    >>> from budgetron import Gaussian, Kernelized, Logistic, OGD, OnlineClassifier, Swap
+    >>> learner = Kernelized(Gaussian(0.5), OGD(eta=0.2, loss=Logistic()), Swap(budget=50))
+    >>> OnlineClassifier(learner).fit([[0.0], [1.0]], [0, 1]).predict([[0.9]])
+    array([1])
+    """
+
+    kernel: Kernel
+    rule: Rule
+    budget: Budget
+
+    @property
+    def probabilistic(self) -> bool:
+        """Whether the rule's loss makes a score a probability."""
+        return probabilistic(self.rule)
+
+    def resolved(self, X: Any) -> Self:
+        """The learner with a number for every parameter; open ones are computed from the rows X."""
+        return replace(self, kernel=check.instance(self, "kernel", self.kernel, Kernel).resolved(X))
+
+    def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
+        """The native learner; checks the description."""
+        kernel = check.instance(self, "kernel", self.kernel, Kernel)
+        rule = check.instance(self, "rule", self.rule, Rule)
+        budget = check.instance(self, "budget", self.budget, Budget)
+        context = BuildContext(kernel, rule, task, seed)
+        budget.check(context)
+        return _core.Kernelized(
+            kernel=kernel.build(),
+            rule=task.rule(rule),
+            budget=budget.build(context),
+            task=task.build(),
+            features=n_features,
+            precision=precision(dtype),
+        )

@@ -1,0 +1,112 @@
+"""A rule on explicit features."""
+
+from __future__ import annotations
+
+__all__ = ["Mapped"]
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy.typing as npt
+
+from budgetron import _core
+from budgetron._util import check
+from budgetron.learners.learner import Learner
+from budgetron.parts.features.feature_map import FeatureMap
+from budgetron.parts.features.remembered import shared_features
+from budgetron.parts.rules import Rule, probabilistic
+from budgetron.parts.tasks import Task
+from budgetron.parts.vector_rules import Kalman, VectorRule
+
+
+@dataclass
+class Mapped(Learner):
+    """The rules of the papers on f(x) = w'z(x), z an explicit feature map (Lu et al. 2016, Algorithm 1).
+
+    ``(shrink, beta) = rule(f(x), y, |z|^2);  w <- shrink * w + beta z(x)``: time and memory do
+    not grow with the stream. A :class:`VectorRule` steps in a direction of its own instead.
+
+    Parameters
+    ----------
+    features : FeatureMap
+        The space.
+    rule : Rule or VectorRule
+        How far to step, and for a VectorRule also in which direction.
+
+    Departs from the paper
+    ----------------------
+    Nowhere with :class:`~budgetron.OGD`; the other rules are beyond the paper.
+
+    Examples
+    --------
+    >>> from budgetron import AROW, Gaussian, Identity, Mapped, OnlineClassifier, RandomFourier, Stack
+    >>> features = Stack(RandomFourier(Gaussian(0.5), components=20), Identity())
+    >>> model = OnlineClassifier(Mapped(features, AROW(r=1.0)), random_state=0)
+    >>> model.fit([[0.0], [1.0]], [0, 1]).coef_.shape
+    (1, 42)
+    """
+
+    features: FeatureMap
+    rule: Rule | VectorRule
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel that the map approximates, if any."""
+        return getattr(self.features, "kernel_", None)
+
+    @property
+    def probabilistic(self) -> bool:
+        """Whether the rule's loss makes a score a probability."""
+        return probabilistic(self.rule)
+
+    def resolved(self, X: Any) -> Self:
+        """The learner with a number for every parameter; open ones are computed from the rows X."""
+        return replace(self, features=self._features().resolved(X))
+
+    def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
+        """The native learner; checks the description."""
+        shared = shared_features()
+        if shared is None:
+            return self.build_on(self.build_map(n_features, dtype, seed), task)
+        return self.build_on(shared.build(self._features(), n_features, dtype, seed), task)
+
+    def build_map(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
+        """The native map."""
+        return self._features().build(n_features, dtype, seed)
+
+    def build_on(self, features: _core.FeatureMap, task: Task) -> _core.Learner:
+        """The native learner on a native map, which several learners may share."""
+        return _core.Mapped(features, self._rule(features, task), task.build())
+
+    def _features(self) -> FeatureMap:
+        return check.instance(self, "features", self.features, FeatureMap)
+
+    def _rule(self, features: _core.FeatureMap, task: Task) -> _core.VectorRule:
+        if isinstance(self.rule, Kalman):
+            full = self.rule.full(features)
+            self._refuse_large(full, 0 if features.learns else full)
+            return task.rule(_Bounded(self.rule, full))
+        if isinstance(self.rule, VectorRule):
+            if getattr(self.rule, "covariance", None) == "full":
+                self._refuse_large(features.size, features.size)
+            return task.rule(self.rule)
+        return _core.Along(task.rule(check.instance(self, "rule", self.rule, Rule)))
+
+    def _refuse_large(self, full: int, size: int) -> None:
+        if size > 20_000:
+            need = f"{full} features takes {full**2 / 2**28:.0f} GiB an output"
+            raise ValueError(f'Mapped: a full covariance of {need}; take covariance="diagonal".')
+
+
+@dataclass(frozen=True)
+class _Bounded:
+    """The forms of a Kalman filter with a full block of this many features."""
+
+    rule: Kalman
+    full: int
+
+    def for_labels(self) -> _core.VectorRule:
+        return self.rule.for_labels(self.full)
+
+    def for_targets(self) -> _core.VectorRule:
+        return self.rule.for_targets(self.full)

@@ -1,0 +1,119 @@
+"""Learners on rows that are scaled along the stream, inside the model."""
+
+__all__ = ["Ranged", "Standardised"]
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from budgetron import _core
+from budgetron._util import check
+from budgetron.learners.learner import Learner
+from budgetron.parts.tasks import Targets, Task
+
+
+class _Scaled(Learner):
+    learner: Learner
+
+    @property
+    def probabilistic(self) -> bool:
+        return self.learner.probabilistic
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel of the inner learner, where it has one."""
+        return getattr(self.learner, "kernel", None)
+
+    def _inner(self) -> Learner:
+        return check.instance(self, "learner", self.learner, Learner)
+
+
+@dataclass
+class Standardised(_Scaled):
+    """A learner on rows that are scaled along the stream, to mean 0 and variance 1 of every column.
+
+    A row is scaled with the mean and deviation of the rows learned before it, and clipped. NaN is a missing
+    value and becomes 0, the mean; so does a column that was constant so far. If the first row is sparse,
+    columns are divided by their root mean square and not centred, so that 0 stays 0. In regression the
+    targets are scaled as well: predictions come back in the unit of the targets, whatever it is.
+
+    One absurd value changes the statistics little, and a unit that grows is followed within tens of rows:
+    the page on learners says what is counted. A target beyond 10 deviations is not learned if it is the
+    first such in a thousand rows.
+
+    The statistics are part of the model: they are saved with it, and ``predict`` uses them.
+
+    Parameters
+    ----------
+    learner : Learner
+        The learner of the scaled rows. Its gamma="scale" is 1 / n_features, since the variance is 1.
+    clip : float
+        The largest scaled value.
+
+    Departs from the paper
+    ----------------------
+    Not in the five papers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from budgetron import Gaussian, OnlineClassifier, Standardised, rbp
+    >>> model = OnlineClassifier(Standardised(rbp(Gaussian(), budget=10)), random_state=0)
+    >>> model.fit([[0.0], [1e6], [np.nan], [9e5]], [0, 1, 0, 1]).predict([[0.0], [1e6]])
+    array([0, 1])
+    """
+
+    learner: Learner
+    clip: float = 10.0
+
+    @property
+    def accepts_missing(self) -> bool:
+        return True
+
+    def resolved(self, X: Any) -> Self:
+        unit = np.broadcast_to([[-1.0], [1.0]], (2, X.shape[1]))  # of variance 1, as the scaled rows
+        return replace(self, learner=self._inner().resolved(unit))
+
+    def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
+        clip = check.moderate(self, "clip", self.clip)
+        native = self._inner().build(task, n_features, dtype, seed)
+        return _core.Standardised(native, n_features, clip, isinstance(task, Targets))
+
+
+@dataclass
+class Ranged(_Scaled):
+    """A learner on rows that are scaled along the stream, every column to 0 .. 1.
+
+    A row is scaled with the smallest and largest value of each column in the rows learned before it; a new
+    extreme is outside 0 .. 1. If the first row is sparse, columns are divided by their largest absolute
+    value, so that 0 stays 0. The ranges are part of the model, as for :class:`Standardised`. Targets are
+    not scaled. One absurd value makes the range of its column huge for ever, and the column nearly
+    constant: take :class:`Standardised` where this can happen.
+
+    Parameters
+    ----------
+    learner : Learner
+        The learner of the scaled rows. Its gamma="scale" is 12 / n_features, as for uniform columns.
+
+    Departs from the paper
+    ----------------------
+    Not in the five papers, which scale the whole data set in advance.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, Ranged, rbp
+    >>> model = OnlineClassifier(Ranged(rbp(Gaussian(), budget=10)), random_state=0)
+    >>> model.fit([[0.0], [1e6], [6e5], [9e5]], [0, 1, 0, 1]).predict([[0.0], [1e6]])
+    array([0, 1])
+    """
+
+    learner: Learner
+
+    def resolved(self, X: Any) -> Self:
+        unit = np.broadcast_to([[0.0], [12**-0.5 * 2]], (2, X.shape[1]))  # of variance 1/12
+        return replace(self, learner=self._inner().resolved(unit))
+
+    def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
+        return _core.Ranged(self._inner().build(task, n_features, dtype, seed), n_features, 1e150, False)

@@ -1,0 +1,128 @@
+"""Several learners on the same rows, and a filter that learns how far to trust each."""
+
+__all__ = ["Stacked"]
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy.typing as npt
+
+from budgetron import _core
+from budgetron._util import check
+from budgetron._util.spec import Parts, seed_of_part
+from budgetron.learners.learner import Learner
+from budgetron.learners.mapped import Mapped
+from budgetron.parts.features.feature_map import FeatureMap
+from budgetron.parts.tasks import Labels, Task
+
+
+@dataclass(init=False, repr=False)
+class Stacked(Parts, Learner):
+    """Several learners (experts) on the same rows, and a filter on top that learns how far to trust each.
+
+    Every expert learns every row as if it were alone. With l_ic the logit of expert i for class c, P the
+    covariance of the weights w and the biases b, and y the label::
+
+        p = softmax_c(sum_i w_i l_ic + b_c);  v = d log p_y / d(w, b);  h = p_y / (1 - p_y);  g = P v
+        (w, b) += g / (1 + max(h, 1/4) v'g);  P -= h g g' / (1 + h v'g);  P_ii = min(P_ii + drift, prior)
+
+    The weights start as 1 / (number of experts), the biases at 0. Logits are centred over the classes and
+    clipped at -8 and 8; scores of an expert without probabilities are divided by their root mean square so
+    far. For targets the filter is that of :class:`~budgetron.Kalman`, on the predictions of the experts.
+
+    The stack of a single learner has its predictions, calibrated: every algorithm has ``predict_proba`` in
+    this way. Learners with equal feature maps share the map and its work. An expert that would refuse a row
+    (see :class:`~budgetron.DivergedError`) abstains; a row is refused if all experts refuse it.
+
+    Parameters
+    ----------
+    *learners : Learner
+        The experts, one after the other (or as a sequence under the name ``learners``). To ``set_params``
+        they are known by their numbers: ``0__rule__drift``.
+    prior : float
+        The variance of the weights at first, and at most.
+    drift : float
+        The variance that a weight gains with every row.
+
+    Departs from the paper
+    ----------------------
+    Not in the five papers.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, Stacked, rbp
+    >>> model = OnlineClassifier(Stacked(rbp(Gaussian(1.0), budget=10)), random_state=0)
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).predict_proba([[0.0], [1.0]]).round(2)
+    array([[0.94, 0.06],
+           [0.08, 0.92]])
+    """
+
+    learners: Sequence[Learner]
+    prior: float
+    drift: float
+    _kind = Learner
+
+    def __init__(
+        self,
+        *each: Learner,
+        learners: Sequence[Learner] = (),
+        prior: float = 0.1,
+        drift: float = 3e-5,
+    ) -> None:
+        self.learners = self._given(each, learners)
+        self.prior = prior
+        self.drift = drift
+
+    @property
+    def probabilistic(self) -> bool:
+        """Scores are logits."""
+        return True
+
+    @property
+    def accepts_missing(self) -> bool:
+        """Whether all experts accept NaN."""
+        learners = self.learners if isinstance(self.learners, (list, tuple)) else ()
+        return all(getattr(learner, "accepts_missing", False) for learner in learners)
+
+    def resolved(self, X: Any) -> Self:
+        """The learners with a number for every parameter; open ones are computed from the rows X."""
+        return self._with(learner.resolved(X) for learner in self._parts())
+
+    def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
+        """The native learner; checks the description."""
+        prior = check.moderate(self, "prior", self.prior)
+        drift = check.non_negative(self, "drift", self.drift)
+        learners, maps = self._parts(), _Maps()
+        experts: list[_core.Learner] = []
+        for i, learner in enumerate(learners):
+            own = seed_of_part(seed, i)
+            if isinstance(learner, Mapped):
+                features = maps.shared(learner, n_features, dtype, own)
+                experts.append(learner.build_on(features, task))
+            else:
+                experts.append(learner.build(task, n_features, dtype, own))
+        if not isinstance(task, Labels):
+            return _core.StackedTargets(experts, prior, drift)
+        logits = [learner.probabilistic for learner in learners]
+        return _core.StackedLabels(experts, logits, task.n_classes, prior, drift)
+
+
+class _Maps:
+    """Native maps by their descriptions. One that does not learn is shared by equal descriptions."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[FeatureMap, _core.SharedMap]] = []
+
+    def shared(self, learner: Mapped, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
+        for features, native in self._known:
+            if features == learner.features:
+                native.add_learner()
+                return native
+        own = learner.build_map(n_features, dtype, seed)
+        if own.learns:
+            return own
+        shared = _core.SharedMap(own)
+        shared.add_learner()
+        self._known.append((learner.features, shared))
+        return shared

@@ -1,0 +1,70 @@
+"""Descriptions as JSON and back: ``Gaussian(0.5)`` is ``{"type": "Gaussian", "gamma": 0.5}``.
+
+Types are looked up among the exports of ``budgetron``, and parameters among the fields of the type. A file
+can name nothing else. Values are None, bool, int, float, str, lists and tuples of these, and descriptions.
+"""
+
+import dataclasses
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from budgetron._util.exports import exported
+from budgetron._util.spec import Spec
+
+_DEEPEST = 32
+
+
+def describe(value: Any, where: str) -> Any:
+    """The value as JSON; TypeError, which names ``where``, for any other type."""
+    if isinstance(value, Spec):
+        name = type(value).__name__
+        if _members().get(name) is not type(value):
+            raise TypeError(f"{where} is a {name}, not a class of budgetron, so no model file can name it.")
+        own = value.get_params(deep=False)
+        return {"type": name} | {key: describe(part, f"{where}.{key}") for key, part in own.items()}
+    if type(value) is tuple:
+        return {"type": "tuple", "of": describe(list(value), where)}
+    if type(value) is list:
+        return [describe(part, f"{where}[{i}]") for i, part in enumerate(value)]
+    return plain(value, where)
+
+
+def plain(value: Any, where: str) -> Any:
+    """None, a bool, an int, a finite float or a str; NumPy scalars are converted if that loses nothing."""
+    if isinstance(value, np.generic) and value.item() == value:
+        value = value.item()
+    if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
+        return value
+    raise TypeError(f"{where} is {value!r}, which no model file holds: it must be a number, text or None.")
+
+
+def revive(said: Any, depth: int = 0) -> Any:
+    """The value that the JSON describes; ValueError if it is invalid."""
+    if depth > _DEEPEST:
+        raise ValueError("its description is nested too deeply")
+    if isinstance(said, list):
+        return [revive(part, depth + 1) for part in said]
+    if not isinstance(said, dict):
+        return said
+    if said.keys() == {"type", "of"} and said["type"] == "tuple" and isinstance(said["of"], list):
+        return tuple(revive(said["of"], depth))
+    name, values = said.get("type"), {key: part for key, part in said.items() if key != "type"}
+    kind = _members().get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise ValueError(f"it describes a {str(name)[:100]!r}, which this budgetron does not have")
+    known = {field.name: field for field in dataclasses.fields(kind) if field.init}
+    for key in values:
+        if key not in known:
+            raise ValueError(f"it gives {name} a parameter {key[:100]!r}, which this version does not have")
+    for key, field in known.items():
+        if key not in values and field.default is field.default_factory is dataclasses.MISSING:
+            raise ValueError(f"it gives {name} no {key}")
+    return kind(**{key: revive(part, depth + 1) for key, part in values.items()})
+
+
+@cache
+def _members() -> dict[str, Any]:
+    return {name: kind for name, kind in exported(Spec).items() if dataclasses.is_dataclass(kind)}

@@ -1,0 +1,297 @@
+"""The native model, with the description that it was built from."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from time import perf_counter
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from budgetron import _core
+from budgetron._util.errors import DivergedError, note_rows
+from budgetron._util.rows import Matrix, views
+from budgetron._util.threads import watch
+from budgetron.learners.learner import Floats, Learner
+from budgetron.parts.tasks import Labels, Task
+
+_FIRST = "widened.from"  # in the state of a model that was widened
+
+
+class Learned(NamedTuple):
+    """The scores of the rows that were learned, each from before its update, and what ended it early."""
+
+    scores: Floats
+    error: BaseException | None = None
+
+    def checked(self) -> Floats:
+        """The scores of all rows; raises what ended it early."""
+        if self.error is not None:
+            raise self.error
+        return self.scores
+
+
+class Model:
+    """The native model, and a copy of the description it was built from.
+
+    Rows are passed on in blocks that take about a tenth of a second, so that an interrupt is handled soon.
+    The size of the blocks does not change the model by one bit.
+    """
+
+    def __init__(
+        self, learner: Learner, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int
+    ) -> None:
+        self.learner = copy.deepcopy(learner)
+        self.task = task
+        self.n_features = n_features
+        self.dtype = np.dtype(dtype)
+        self.seed = seed
+        self._first: tuple[int, Task] | None = None
+        self._native: Any = learner.build(task, n_features, self.dtype, seed)
+        self._native.begin()
+        watch(self)
+
+    def learn(self, X: Matrix, y: Floats, weights: Floats | None = None) -> Floats:
+        """Learn the rows of X one after the other; the scores made before each update."""
+        return self.run(X, y, weights).checked()
+
+    def run(self, X: Matrix, y: Floats, weights: Floats | None = None, first: int = 0) -> Learned:
+        """The same, as far as the rows can be learned; errors number the rows from ``first``."""
+        scores = np.empty((X.shape[0], self._native.outputs))
+        before = self._native.rows_done
+        try:
+            for cut, rows in self._blocks(X):
+                w = None if weights is None else weights[cut]
+                done = self._native.run(rows, y[cut], w, scores[cut])
+                if done < cut.stop - cut.start:
+                    raise _diverged(first + cut.start + done)
+        except BaseException as error:
+            return Learned(scores[: self._native.rows_done - before], error)
+        return Learned(scores)
+
+    def scores(self, X: Matrix) -> Floats:
+        """f(x) for every row, one column per output."""
+        scores = np.empty((X.shape[0], self._native.outputs))
+        for cut, rows in self._blocks(X):
+            scores[cut] = self._native.scores(rows)
+        return scores
+
+    def learn_row(self, x: Floats, y: float) -> Floats | None:
+        """Learn one row with little overhead; the scores before, as an array of one row.
+
+        Returns None, with nothing changed, if the row is refused. An interrupt has ``rows_learned``.
+        """
+        native, row = self._native, self._as_row(x)
+        scores = np.empty((1, native.outputs))
+        before = native.rows_done
+        try:
+            return scores if native.learn_one(row, y, scores[0]) else None
+        except BaseException as error:
+            note_rows(error, native.rows_done - before)
+            raise
+
+    def scores_of_row(self, x: Floats) -> Floats | None:
+        """The scores of one row, with little overhead; None if one is not finite or x too large."""
+        native, row = self._native, self._as_row(x)
+        scores = np.empty((1, native.outputs))
+        return scores if native.score_one(row, scores[0]) else None
+
+    def _as_row(self, x: Floats) -> npt.NDArray[Any]:
+        if x.dtype == self.dtype:
+            return x
+        with np.errstate(over="ignore"):  # infinity is refused
+            return x.astype(self.dtype)
+
+    def widen(self, n_features: int, n_classes: int | None = None) -> None:
+        """Take more columns, or more classes, from now on; scores of old rows do not change by a bit.
+
+        New columns were 0 in all rows so far, or missing if the learner accepts missing values. A new class
+        has the score 0. The one score f of two classes becomes the scores -f/2 and f/2. What was computed
+        from the number of columns when the model was built stays as it is.
+
+        If memory runs out, the model cannot be used any more. So a model that others read is copied first.
+        """
+        task = self._wider_task(n_classes)
+        if not isinstance(n_features, (int, np.integer)) or n_features < self.n_features:
+            raise ValueError(
+                f"widen: n_features must be a whole number of at least {self.n_features}, the features "
+                f"that the model has, got {n_features!r}."
+            )
+        if (n_features, task) == (self.n_features, self.task):
+            return
+        first = self._first or (self.n_features, self.task)
+        if task.outputs > self.task.outputs == 1:
+            self.learner.build(Labels(3), first[0], self.dtype, self.seed)  # raises if it takes two classes
+        self._native.widen(int(n_features), task.outputs)
+        self._first, self.n_features, self.task = first, int(n_features), task
+
+    def _wider_task(self, n_classes: int | None) -> Task:
+        if n_classes is None:
+            return self.task
+        if not isinstance(self.task, Labels):
+            raise ValueError("widen: a model of targets has no classes, so n_classes must be None.")
+        if not isinstance(n_classes, (int, np.integer)) or n_classes < self.task.n_classes:
+            raise ValueError(
+                f"widen: n_classes must be a whole number of at least {self.task.n_classes}, the classes "
+                f"that the model has, got {n_classes!r}."
+            )
+        return Labels(int(n_classes))
+
+    def _blocks(self, X: Matrix) -> Iterator[tuple[slice, _core.Rows]]:
+        """X cut into blocks of about a tenth of a second; the time of a block sets the size of the next."""
+        if X.shape[1] != self.n_features:
+            raise ValueError(f"The model was built for {self.n_features} features, X has {X.shape[1]}.")
+        if self.dtype == np.float32:
+            X = X.astype(np.float32, copy=False)  # read as such, also where kernels are in double
+        view, start, size = views(X), 0, 64
+        while start < X.shape[0]:
+            cut = slice(start, min(start + size, X.shape[0]))
+            began = perf_counter()
+            yield cut, view(cut)
+            took = perf_counter() - began
+            size = 2 * size if took < 0.05 else max(1, size // 2) if took > 0.1 else size
+            start = cut.stop
+
+    @property
+    def size(self) -> int:
+        """The number of support vectors."""
+        return int(self._native.size)
+
+    @property
+    def memory_bytes(self) -> int:
+        """The native memory that the model holds."""
+        return int(self._native.memory_bytes)
+
+    def deviations(self, X: Matrix) -> Floats:
+        """The standard deviation of the prediction of every row."""
+        if not self._native.has_deviations:
+            raise ValueError(
+                "return_std needs a learner that knows its deviation, such as auto() or Stacked(learner), "
+                f"got {self.learner!r}."
+            )
+        deviations = np.empty(X.shape[0])
+        for cut, rows in self._blocks(X):
+            deviations[cut] = self._native.deviations(rows)
+        return deviations
+
+    def support_vectors(self) -> Matrix:
+        """The support vectors, oldest first, in the scale in which they were learned."""
+        return self._part("support_vectors")(self.n_features).astype(self.dtype, copy=False)
+
+    def dual_coef(self) -> Floats:
+        """The coefficients, one row per output, oldest support vector first."""
+        coefficients: Floats = self._part("dual_coef")()
+        return coefficients
+
+    def coef(self) -> Floats:
+        """The weights of the explicit features, one row per output."""
+        weights: Floats = self._part("coef")()
+        return weights
+
+    def expert_weights(self) -> Floats:
+        """The weight of every expert."""
+        weights: Floats = self._part("expert_weights")()
+        return weights
+
+    def expert_losses(self) -> Floats:
+        """The mean loss of every expert so far."""
+        losses: Floats = self._part("expert_losses")()
+        return losses
+
+    def _part(self, name: str) -> Any:
+        """The method of the native learner, or of the one inside."""
+        native = self._native
+        while not hasattr(native, name) and hasattr(native, "inner"):
+            native = native.inner
+        if not hasattr(native, name):
+            raise AttributeError(f"A model with the learner {type(self.learner).__name__} has no {name}_.")
+        return getattr(native, name)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything that learning changed, as named arrays."""
+        return self.state_and_rows()[0]
+
+    def state_and_rows(self) -> tuple[dict[str, npt.NDArray[Any]], int]:
+        """The state, and what `rows_done` was at that moment."""
+        state, rows = self._native.state_and_rows()
+        if self._first is not None:
+            features, task = self._first
+            state[_FIRST] = np.array([features, getattr(task, "n_classes", 0)], dtype=np.uint64)
+        return dict(sorted(state.items())), rows
+
+    @property
+    def rows_done(self) -> int:
+        """The number of rows learned, or scored at weight 0, since this object was made."""
+        return int(self._native.rows_done)
+
+    def in_state(self, state: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """A model of the same description, in another state."""
+        return self.restored(self.learner, self.task, self.n_features, self.dtype, self.seed, state)
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take up a state of a model of the same description."""
+        fields = dict(state)
+        first = self._first_of(fields.pop(_FIRST, None))
+        features, task = first or (self.n_features, self.task)
+        native: Any = self.learner.build(task, features, self.dtype, self.seed)
+        if first is not None:
+            native.widen(self.n_features, self.task.outputs)
+        native.restore(fields)
+        self._native, self._first = native, first
+
+    def _first_of(self, saved: npt.NDArray[Any] | None) -> tuple[int, Task] | None:
+        """The number of features and the task with which a widened model was built."""
+        if saved is None:
+            return None
+        classes = getattr(self.task, "n_classes", 0)
+        if saved.dtype == np.uint64 and saved.shape == (2,):
+            features, n = map(int, saved)
+            if features <= self.n_features and min(2, classes) <= n <= classes:
+                return features, Labels(n) if isinstance(self.task, Labels) else self.task
+        raise ValueError(f"model state: the field {_FIRST} does not fit the model.")
+
+    @classmethod
+    def restored(
+        cls,
+        learner: Learner,
+        task: Task,
+        n_features: int,
+        dtype: npt.DTypeLike,
+        seed: int,
+        state: Mapping[str, npt.NDArray[Any]],
+    ) -> Self:
+        """The model of a description in that state; the state alone decides how much memory it takes."""
+        model = cls.__new__(cls)
+        model.__setstate__(
+            {
+                "learner": learner,
+                "task": task,
+                "n_features": n_features,
+                "dtype": np.dtype(dtype),
+                "seed": seed,
+                "state": state,
+            }
+        )
+        return model
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.memory_bytes
+
+    def __getstate__(self) -> dict[str, Any]:
+        description = {k: v for k, v in vars(self).items() if k not in ("_native", "_first")}
+        return description | {"state": self.state()}
+
+    def __setstate__(self, description: dict[str, Any]) -> None:
+        vars(self).update({k: v for k, v in description.items() if k != "state"})
+        self.restore(description["state"])
+        watch(self)
+
+
+def _diverged(row: int) -> DivergedError:
+    return DivergedError(
+        f"Row {row} gives a score that is not finite, so learning stopped before it: scale the features, "
+        "or take a smaller step (eta, C or 1/lam).",
+        row,
+    )

@@ -1,5 +1,0 @@
-"""Fitted models as ONNX graphs of plain operators. Needs the extra ``onnx``."""
-
-from budgetron._exports import lazy
-
-__getattr__, __dir__ = lazy(__name__)

@@ -1,0 +1,1 @@
+"""What one writes down: kernels, losses, rules, budgets, feature maps, tasks."""

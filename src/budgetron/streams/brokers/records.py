@@ -1,0 +1,213 @@
+"""The bodies of messages to rows: JSON objects, one record each."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+from unicodedata import category
+
+import numpy as np
+
+from budgetron._util.text import shown
+from budgetron.records.cells import meaning
+from budgetron.records.reading import from_dicts
+from budgetron.records.table import Column, Table
+from budgetron.records.values import RefusedValueError
+from budgetron.streams.brokers.broker import Message
+from budgetron.streams.stream import Block
+from budgetron.streams.tables import LARGEST, LARGEST_LABEL, places_in_time
+
+UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line and paragraph separators
+Record = dict[str, Any]
+
+
+class RefusedMessageError(Exception):
+    """A message that cannot be read. The text is the reason."""
+
+
+@dataclass
+class Rows:
+    """The rows of a batch: which message each one was, and why others cannot be read, by their places."""
+
+    block: Block
+    places: list[int]
+    reasons: dict[int, str]
+
+
+@dataclass
+class RecordReader:
+    """Reads batches of messages. The names are those of members of the objects; others are features.
+
+    ``numeric`` says whether labels are numbers; if it is None, that of the first message that can be read
+    says it. Labels that are not in ``classes`` are refused.
+    """
+
+    target: str
+    drop: Sequence[str] = ()
+    only: Sequence[str] | None = None
+    weight: str | None = None
+    time: str | None = None
+    id: str | None = None
+    numeric: bool | None = None
+    regression: bool = False
+    classes: Sequence[Any] | None = None
+    _dropped: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._dropped = (*self.drop, *(n for n in (self.target, self.weight, self.time, self.id) if n))
+
+    def rows(self, messages: Sequence[Message], start: int) -> Rows:
+        """The rows of a batch; the first one has the index ``start`` in the stream."""
+        if self.numeric is None:
+            self.numeric = self._kind(messages)
+        read, reasons = list[_Row](), dict[int, str]()
+        for place, message in enumerate(messages):
+            try:
+                read.append(self._row(place, message))
+            except RefusedMessageError as error:
+                reasons[place] = str(error)
+        X = self._features(read, reasons)
+        if reasons:
+            read = [row for row in read if row.place not in reasons]
+        return Rows(self._block(X, read, start), [row.place for row in read], reasons)
+
+    def _kind(self, messages: Sequence[Message]) -> bool | None:
+        """Whether labels are numbers; None if no message can be read, since a bad one does not count."""
+        for message in messages:
+            for numeric in (True, False):
+                if replace(self, numeric=numeric).rows([message], 0).places:
+                    return numeric
+        return None
+
+    def _row(self, place: int, message: Message) -> "_Row":
+        record = decoded(message)
+        label = self._label(record.get(self.target))
+        weight = 1.0 if self.weight is None else self._weight(record.get(self.weight))
+        time = None if self.time is None else self._time(record.get(self.time))
+        name = None if self.id is None else record.get(self.id)
+        if self.only is not None:
+            record = {key: record[key] for key in self.only if key in record}
+        else:
+            for key in self._dropped:
+                record.pop(key, None)
+        return _Row(place, record, label, weight, time, "" if name is None else str(name))
+
+    def _label(self, value: Any) -> Any:
+        what = f"column {self.target!r}: expected"
+        if value is None or (isinstance(value, str) and not value):
+            raise RefusedMessageError(f"{what} a label, got a missing value")
+        if not isinstance(value, str | int | float):
+            raise RefusedMessageError(f"{what} a number or a text, got {shown(value)}")
+        if self.numeric == isinstance(value, str):
+            raise RefusedMessageError(
+                f"{what} a {'number' if self.numeric else 'text'}, as the first label, got {shown(value)}"
+            )
+        if isinstance(value, str):
+            if any(category(sign) in UNPRINTABLE for sign in value):
+                raise RefusedMessageError(f"{what} a label without control characters, got {shown(value)}")
+        else:
+            value = self._number(value, what)
+        if self.classes is not None and value not in self.classes:
+            raise RefusedMessageError(f"{what} one of the classes, got {shown(value)}")
+        return value
+
+    def _number(self, value: float, what: str) -> float:
+        if isinstance(value, int) and abs(value) >= LARGEST_LABEL:
+            raise RefusedMessageError(
+                f"{what} a label below 2^53, got a larger one, which would be rounded"
+            )
+        number = float(value)
+        if not abs(number) <= LARGEST:
+            raise RefusedMessageError(f"{what} a number up to 1e150, got {number:g}")
+        if not self.regression and not number.is_integer() and self.classes is None:
+            raise RefusedMessageError(
+                f"{what} a label, got {number!r}, a number with decimals: --regression learns targets"
+            )
+        return number
+
+    def _weight(self, value: Any) -> float:
+        if isinstance(value, str | list | dict) or value is None or not 0 <= value <= LARGEST:
+            raise RefusedMessageError(
+                f"column {self.weight!r}: expected a weight of 0 or more, got {shown(value)}"
+            )
+        return float(value)
+
+    def _time(self, value: Any) -> float | tuple[float]:
+        found = meaning(value) if isinstance(value, str) else value
+        moment = found[0] if isinstance(found, tuple) else found
+        if not isinstance(moment, int | float) or not abs(moment) <= LARGEST:
+            raise RefusedMessageError(
+                f"column {self.time!r}: expected a date or a number, got {shown(value)}"
+            )
+        return found if isinstance(found, tuple) else float(moment)
+
+    def _features(self, read: "list[_Row]", reasons: dict[int, str]) -> Table:
+        """The features of all rows that can be learned; adds why others cannot."""
+        good = read
+        try:
+            X = from_dicts([row.record for row in read])
+        except RefusedValueError:
+            for row in read:
+                try:
+                    from_dicts([row.record])
+                except RefusedValueError as error:
+                    reasons[row.place] = f"column {error.column!r}: {error.reason}"
+            good = [row for row in read if row.place not in reasons]
+            X = from_dicts([row.record for row in good])
+        too_large = np.zeros(len(good), bool)
+        for name, column in X.columns.items():
+            if column.numbers is not None and (large := np.abs(column.numbers) > LARGEST).any():
+                for i in np.flatnonzero(large).tolist():
+                    number = column.numbers[i]
+                    reasons[good[i].place] = (
+                        f"column {name!r}: expected a number up to 1e150, got {number:g}"
+                    )
+                too_large |= large
+        if too_large.any():
+            X = from_dicts([row.record for row in np.array(good, dtype=object)[~too_large].tolist()])
+        return X
+
+    def _block(self, X: Table, read: "list[_Row]", start: int) -> Block:
+        labels = np.array([row.label for row in read], dtype=np.float64 if self.numeric else object)
+        weights = None if self.weight is None else np.array([row.weight for row in read], np.float64)
+        ids = None if self.id is None else np.array([row.name for row in read], dtype=object)
+        times = None
+        if self.time is not None:
+            dates = np.array([isinstance(row.time, tuple) for row in read], bool)
+            times = np.array(
+                [row.time[0] if isinstance(row.time, tuple) else row.time for row in read], float
+            )
+            X = X.with_columns(places_in_time(self.time, Column(times, dates)))
+        return Block(X, labels, start, weights, times, ids)
+
+
+@dataclass(slots=True)
+class _Row:
+    """One message that could be read: its place in the batch, and what it says."""
+
+    place: int
+    record: Record
+    label: Any
+    weight: float
+    time: float | tuple[float] | None
+    name: str
+
+
+def decoded(message: Message) -> Record:
+    """The JSON object in a message."""
+    if message.body is None:
+        raise RefusedMessageError(f"expected a JSON object, got {message.instead}")
+    try:
+        found = _decode(message.body.decode())
+    except (ValueError, RecursionError) as error:
+        raise RefusedMessageError(f"expected a JSON object: {' '.join(str(error).split())[:200]}") from None
+    if type(found) is not dict:
+        raise RefusedMessageError(f"expected a JSON object, got {shown(found)}")
+    return found
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+_decode = json.JSONDecoder(parse_constant=_no_number).decode
