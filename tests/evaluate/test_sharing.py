@@ -132,7 +132,7 @@ def model_of(name: str) -> OnlineClassifier:
 
 
 def seconds_saved(X, y):
-    """What four calls save: by two models with equal maps, one with another, the second again, one after all."""
+    """What calls save: two models with equal maps, one with another, the second again, and when forgotten."""
     shared = SharedFeatures()
     first, second, third = map(model_of, ("AROW", "Kalman", "averaged"))
     saved = [0.0]
