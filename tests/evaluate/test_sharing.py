@@ -132,7 +132,7 @@ def model_of(name: str) -> OnlineClassifier:
 
 
 def seconds_saved(X, y):
-    """What calls save: two models with equal maps, one with another, the second again, and when forgotten."""
+    """What each call saves: equal maps, another map, the second model again, and after `forget`."""
     shared = SharedFeatures()
     first, second, third = map(model_of, ("AROW", "Kalman", "averaged"))
     saved = [0.0]
