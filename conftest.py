@@ -106,7 +106,8 @@ def pytest_sessionfinish(session):
     if left := _left(folder):
         session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
         say(f"{len(left)} left in the temporary folder by the tests: {', '.join(left[:20])}", red=True)
-    if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+    passed = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    if passed or not any(folder.iterdir()):
         shutil.rmtree(folder)
     else:
         say(f"The files of this run are in {folder}")

@@ -12,6 +12,7 @@ CONFTEST = Path(__file__).parents[2] / "conftest.py"
 TESTS = {
     "tidy": "def test_it(tmp_path):\n    (tmp_path / 'file').touch()\n",
     "untidy": "import tempfile\n\n\ndef test_it():\n    tempfile.mkdtemp(prefix='forgotten-')\n",
+    "failing without files": "def test_it():\n    assert False\n",
     "failing": "def test_it(tmp_path):\n    (tmp_path / 'file').touch()\n    assert False\n",
 }
 
@@ -43,8 +44,9 @@ def test_a_folder_that_is_left(workers, tmp_path):
     assert "1 left in the temporary folder by the tests: forgotten-" in said
 
 
-def test_what_passes_leaves_nothing(tmp_path):
-    assert run(tmp_path, "tidy")[::2] == (0, [])
+@pytest.mark.parametrize(("kind", "code"), [("tidy", 0), ("failing without files", 1)])
+def test_what_needs_nothing_leaves_nothing(kind, code, tmp_path):
+    assert run(tmp_path, kind)[0] == code
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
