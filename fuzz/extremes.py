@@ -35,6 +35,7 @@ import budgetron
 from budgetron import algorithms, load
 from budgetron.learners.double_updating import DualMaintenance
 from budgetron.learners.learner import Learner
+from budgetron.model.labels import KnownLabels
 from budgetron.parts.budgets import Budget
 from budgetron.parts.features import FeatureMap
 from budgetron.parts.kernels import Kernel
@@ -311,7 +312,7 @@ class Run:
 
     def fit(self, model: Any, batch: Batch) -> None:
         """Call ``partial_fit``, with ``classes`` if it is the first call."""
-        if hasattr(model, "_model"):
+        if hasattr(model, "fitted_"):
             model.partial_fit(batch.X, batch.y, sample_weight=batch.weights)
             return
         members.start(model, self.task, batch.X, batch.y, sample_weight=batch.weights)
@@ -349,9 +350,10 @@ class Run:
             classes = None
             model.widen(columns)
         self.counts["widened"] += 1
-        self.model.n_features_in_ = columns
         if classes:
-            self.model._know_codes(np.arange(classes), list(range(classes)), True)
+            self.model.fitted_ = dataclasses.replace(
+                self.model.fitted_, labels=KnownLabels(np.arange(classes))
+            )
         new = model.scores(np.hstack([X, np.zeros((3, columns - X.shape[1]), dtype=X.dtype)]))
         if old.shape[1] == 1 and new.shape[1] > 1:  # halves of the smallest numbers are rounded
             same = np.allclose(new[:, 1] - new[:, 0], old[:, 0], rtol=1e-9, atol=1e-250, equal_nan=True)
@@ -365,7 +367,7 @@ class Run:
         learned = re.match(r"Row (\d+) gives", sentence)
         if learned and (done := int(learned[1])):
             self.fit(twin, self.part(batch, slice(0, done)))
-        if self.begun and hasattr(twin, "_model"):
+        if self.begun and hasattr(twin, "fitted_"):
             finite(self.model)
             ours, other = members.bits(self.model), members.bits(twin)
             if differ := [name for name in ours if ours[name] != other[name]]:
@@ -380,7 +382,7 @@ class Run:
     @property
     def begun(self) -> bool:
         """Whether there is a model yet."""
-        return hasattr(self.model, "_model")
+        return hasattr(self.model, "fitted_")
 
     @staticmethod
     def part(batch: Batch, which: Any) -> Batch:

@@ -294,4 +294,4 @@ def test_a_missing_target_is_one_sentence():
             ValueError, match=r"y must have a finite number in every row, got nan in row 1\."
         ):
             call(np.eye(2), [1.0, None])
-        assert not hasattr(model, "_model")
+        assert not hasattr(model, "fitted_")

@@ -73,7 +73,7 @@ def test_what_is_refused():
             progressive_predict_many([model], X, y, orders=[order])
     with pytest.raises(ValueError, match="X has 80 rows, y has 79"):
         progressive_predict_many([model], X, y[:79])
-    assert not hasattr(model, "_model")
+    assert not hasattr(model, "fitted_")
 
 
 @pytest.mark.parametrize("learner", [bogd(Gaussian(0.1), budget=300), fogd(Gaussian(0.1), components=300)])

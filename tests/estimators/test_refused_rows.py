@@ -167,4 +167,4 @@ def test_it_is_a_value_error():
     """DivergedError is a ValueError."""
     with pytest.raises(ValueError, match="not finite"):
         OnlineRegressor(make("ogd")).fit([[0.0]] * 2, [0.0, 1e300], sample_weight=[1, HUGE])
-    assert not hasattr(OnlineClassifier(), "_model")
+    assert not hasattr(OnlineClassifier(), "fitted_")

@@ -92,7 +92,7 @@ def test_clone(task, name):
     assert copied.learner is not model.learner
     if name not in scaling():
         assert copied.learner.kernel is not model.learner.kernel
-    assert not hasattr(copied, "_model")
+    assert not hasattr(copied, "fitted_")
 
 
 @pairs

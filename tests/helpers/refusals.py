@@ -25,7 +25,7 @@ def refused(*culprits, ours=True):
 
 def everything(model):
     """All attributes of a fitted estimator, to compare later."""
-    rest = {name: repr(value) for name, value in vars(model).items() if name != "_model"}
+    rest = {name: repr(value) for name, value in vars(model).items() if name != "fitted_"}
     return rest, bits(model)
 
 
