@@ -48,7 +48,7 @@ def measure(n: int = 1000, d: int = 20, seconds: float = 2.0) -> dict[str, float
         return run
 
     def of_arrays(learner: Any) -> Callable[[], None]:
-        native, scores = OneByOne(learner, d)._native, np.empty(1)
+        native, scores = OneByOne(learner, d).engine, np.empty(1)
 
         def run() -> None:
             for x, code in zip(rows, codes, strict=True):

@@ -11,6 +11,7 @@ from budgetron._util.text import shown
 from budgetron.distributed import work
 from budgetron.distributed.parts import parts_of
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.estimators.online import seed_of, unfitted
 from budgetron.learners.learner import Learner
 
 
@@ -83,7 +84,7 @@ def fit(
         found = run(_tree(surveys, delayed(work.survey_all), fan_in))
         if found.first is None:
             raise ValueError("distributed.fit: no part has rows.")
-    seed = estimator._seed()
+    seed = seed_of(estimator)
     begun = delayed(work.started)(estimator, seed, found, classes, *numbered[found.first])
     models = [delayed(work.learned)(begun, *part) for part in numbered]
     return run(_tree(models, delayed(work.merged), fan_in))
@@ -111,7 +112,7 @@ def _estimator(model: Any) -> Any:
         raise ValueError(
             "distributed.fit makes one pass in the order of the rows: epochs must be 1, and shuffle False."
         )
-    return model._unfitted_copy()
+    return unfitted(model)
 
 
 def _has_labels(estimator: Any) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -14,17 +13,16 @@ import numpy as np
 from budgetron._util import check
 from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier
+from budgetron.estimators.input import Input, learner_of
+from budgetron.estimators.online import start, unfitted
 from budgetron.merging.models import merge
 from budgetron.model.labels import KnownLabels, checked_labels, given_classes, unique
 from budgetron.records.encoder import Encoder
-from budgetron.records.encoding import LONGEST, Encoding
+from budgetron.records.encoding import Encoding
 from budgetron.records.reading import is_frame, to_table
 
 HEAD = 1000
 """Parameters such as gamma="scale" are computed from this many rows of the first part."""
-
-TOO_LONG = "x" * (LONGEST + 1)
-"""A name or value that is always hashed."""
 
 
 @dataclass
@@ -49,7 +47,7 @@ def survey(estimator: Any, X: Any, y: Any, number: int) -> Survey:
     if isinstance(estimator, OnlineClassifier):
         with _named(number):
             found.labels = unique(checked_labels(np.asarray(labels)))
-    if estimator._takes_records(rows, True):
+    if Input(estimator, None).takes_records(rows):
         found.encoding = (estimator.encoder or Encoder()).build()
         found.encoding.encode(to_table(rows))
     return found
@@ -66,25 +64,9 @@ def survey_all(surveys: Sequence[Survey]) -> Survey:
         return Survey(first, known)
     encoding = encodings[0].copy()
     for other in encodings[1:]:
-        if records := list(_examples(other)):
+        if records := list(other.examples()):
             encoding.encode(to_table(records))
     return Survey(first, known, encoding)
-
-
-def _examples(encoding: Encoding) -> Iterable[dict[str, Any]]:
-    """Records with every column and value that has a place in an encoding, then some that are hashed."""
-    for name, known in encoding._known.items():
-        if known.times is not None:
-            yield {name: datetime(2000, 1, 1, tzinfo=UTC)}
-        if known.number is not None:
-            yield {name: 0.0}
-        for text in known.values:
-            yield {name: text}
-    for name, known in encoding._known.items():
-        if known.hashed:
-            yield {name: TOO_LONG}
-    if encoding._others_hashed:
-        yield {TOO_LONG: 0.0}
 
 
 def started(estimator: Any, seed: int, found: Survey, classes: Any, X: Any, y: Any, number: int) -> Any:
@@ -97,14 +79,13 @@ def started(estimator: Any, seed: int, found: Survey, classes: Any, X: Any, y: A
     labels = None
     if isinstance(estimator, OnlineClassifier):
         labels = given_classes(classes) if classes is not None else KnownLabels(found.labels, fixed=False)
-    fresh = estimator._unfitted_copy()
+    fresh = unfitted(estimator)
     fresh.random_state = seed
     if found.encoding is not None:
         sample, _ = found.encoding.encode(to_table(head), grow=False)
-        learner = fresh._default_learner() if fresh.learner is None else fresh.learner
-        fresh.learner = learner.resolved(sample)
-        head = list(_examples(found.encoding))
-    fresh._start(head, *([] if labels is None else [labels]))
+        fresh.learner = learner_of(fresh).resolved(sample)
+        head = list(found.encoding.examples())
+    start(fresh, head, labels)
     fresh.learner, fresh.random_state = estimator.learner, estimator.random_state
     return fresh
 

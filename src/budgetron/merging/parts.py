@@ -91,8 +91,8 @@ def parts_of(models: Sequence[Model]) -> Parts:
     """Whole models of one description."""
     model = models[0]
     states = [without_first(each.state()) for each in models]
-    first = model._first or (model.n_features, model.task)
-    return Parts(model.learner, states, model.task, model.n_features, model.dtype, model.seed, first)
+    built_for = model.built_for
+    return Parts(model.learner, states, model.task, model.n_features, model.dtype, model.seed, built_for)
 
 
 def first_of(model: Model) -> State:

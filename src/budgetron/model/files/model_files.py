@@ -22,9 +22,12 @@ from sklearn.base import BaseEstimator, is_classifier
 from budgetron._util.errors import ModelFileError
 from budgetron._util.exports import exported
 from budgetron.learners.learner import Learner
+from budgetron.model.class_weights import ClassCounts
 from budgetron.model.files import durable, tensors
 from budgetron.model.files.described import describe, plain, revive
 from budgetron.model.files.extra import describe_extra, revive_extra
+from budgetron.model.fitted import Fitted
+from budgetron.model.labels import KnownLabels
 from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels, Targets
 from budgetron.records.encoder import Encoder
@@ -78,8 +81,8 @@ def save(estimator: Any, path: Path, extra: Mapping[str, Any] | None = None) -> 
 def encoded(estimator: Any, extra: Mapping[str, Any] | None = None) -> list[bytes | memoryview]:
     """The bytes of the model file that `save` writes, in pieces."""
     arrays: dict[str, npt.NDArray[Any]] = {}
-    fitted = estimator.fitted_
-    model: Model = fitted.model
+    fitted: Fitted = estimator.fitted_
+    model = fitted.model
     state, counts = fitted.state()
     description = {
         "estimator": _describe_estimator(estimator),
@@ -234,11 +237,12 @@ def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> An
         raise ValueError(f"{name} has the wrong kind of labels")
     state = {key.removeprefix(_STATE): a for key, a in arrays.items() if key.startswith(_STATE)}
     model = _revive_model(fitted, classes, n_features, state)
-    labels = None if classes is None else (classes, *_revive_codes(len(classes), fitted.get("labels")))
-    counted = classes is not None and _COUNTS in arrays
-    counts = _revive_counts(arrays[_COUNTS], len(classes)) if counted else None  # type: ignore[arg-type]
+    labels, counts = None, None
+    if classes is not None:
+        labels = _revive_labels(classes, fitted.get("labels"))
+        counts = _revive_counts(arrays[_COUNTS], len(classes)) if _COUNTS in arrays else None
     encoding = _revive_encoding(fitted["encoding"], n_features) if "encoding" in fitted else None
-    estimator._take_up(model, names, encoding, labels, counts)
+    estimator.fitted_ = Fitted(model, labels, encoding, names, counts)
     return estimator
 
 
@@ -289,18 +293,18 @@ def _describe_labels(labels: Any) -> dict[str, Any]:
     return {"labels": {"fixed": labels.fixed, "codes": labels.order.tolist()}}
 
 
-def _revive_codes(classes: int, said: Any) -> tuple[list[int], bool]:
-    """The codes of the sorted labels, and whether other labels are refused."""
+def _revive_labels(classes: npt.NDArray[Any], said: Any) -> KnownLabels:
+    """The labels in the order of their codes; without a word, codes are in the order of the labels."""
     if said is None:
-        return list(range(classes)), True
+        return KnownLabels(classes)
     if not isinstance(said, dict) or set(said) != {"fixed", "codes"} or type(said["fixed"]) is not bool:
         raise ValueError("its labels have the wrong form")
     codes = said["codes"]
     if not isinstance(codes, list) or not all(type(code) is int for code in codes):
         raise ValueError("its labels have no codes")
-    if sorted(codes) != list(range(classes)):
+    if sorted(codes) != list(range(len(classes))):
         raise ValueError("its labels do not have one code each")
-    return codes, said["fixed"]
+    return KnownLabels(classes[np.argsort(np.array(codes, dtype=np.intp))], said["fixed"])
 
 
 # ---- class weights
@@ -321,12 +325,12 @@ def _revive_weight(said: Any) -> Any:
     return dict(said)
 
 
-def _revive_counts(counts: npt.NDArray[Any], classes: int) -> npt.NDArray[Any]:
+def _revive_counts(counts: npt.NDArray[Any], classes: int) -> ClassCounts:
     if counts.dtype != np.float64 or counts.shape != (classes,):
         raise ValueError("it does not have a count for each class")
     if not ((counts >= 0) & (counts < 2.0**53) & (counts == np.floor(counts))).all():
         raise ValueError("its counts of the classes are not whole numbers")
-    return counts.copy()
+    return ClassCounts(counts.copy())
 
 
 # ---- labels and names of features
