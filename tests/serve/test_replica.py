@@ -120,7 +120,7 @@ def test_a_request_that_the_replica_cannot_read(inside, monkeypatch):
         with following(str(leader.base_url)) as replica:
             until(lambda: ready(replica) is True)
             with monkeypatch.context() as patched:
-                patched.setattr("budgetron.serve.replica.parse", without)
+                patched.setattr("budgetron.serve.replay.parse", without)
                 learn(leader)
                 until(lambda: "needs pyarrow" in str(ready(replica)))
                 assert "row 12" in ready(replica)
@@ -136,8 +136,8 @@ ODD = [
     msgspec.msgpack.encode([1, 2]),
     msgspec.msgpack.encode({"end": 1}),
     msgspec.msgpack.encode([[12, 1, "application/json", "y", 7]]),
-    msgspec.msgpack.encode({"end": 13, "records": [[12, 1, "application/x", "y", b"{}", b""]]}),
-    msgspec.msgpack.encode({"end": 13, "records": [[12]]}),
+    msgspec.msgpack.encode({"end": 13, "requests": [[12, 1, "application/x", "y", b"{}", b""]]}),
+    msgspec.msgpack.encode({"end": 13, "requests": [[12]]}),
 ]
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sqlite3
 import threading
 import time
@@ -16,12 +17,14 @@ from budgetron._util.errors import DataError
 from budgetron.cli import main
 from budgetron.client import Client, ServiceError
 from budgetron.serve import app, openapi, snapshot
+from budgetron.serve.endpoints import ENDPOINTS
 from budgetron.serve.limits import Limits
 from budgetron.serve.metrics import Counters
 from budgetron.serve.problems import TITLES
 from budgetron.serve.replica import Leader, Replicas
+from budgetron.serve.rows import MEDIA
 from budgetron.serve.service import Service
-from budgetron.serve.tokens import Tokens
+from budgetron.serve.tokens import ROLES, Tokens
 from tests.helpers.command import called
 from tests.helpers.served import SMALL, offline, served
 from tests.serve.conftest import running
@@ -352,17 +355,43 @@ def test_an_array_of_the_open_inference_protocol(client):
 
 
 def test_openapi_describes_every_route_and_problem(client):
-    said = client.get("/openapi.json").json()
-    described = {path: {m.upper() for m in item} - {"PARAMETERS"} for path, item in said["paths"].items()}
-    assert described == app.paths()
-    served_paths = {route.path for route in app.application(client.service).routes}
-    assert served_paths == set(described) | set(app.PAGES)
-    for item in said["paths"].values():
-        for method, operation in item.items():
-            if method != "parameters":
-                statuses = {str(status) for status, _ in TITLES.values()} - {"500"}
-                assert statuses <= set(operation["responses"])
-    assert openapi.document(Limits())["openapi"] == "3.1.0"
+    document = client.get("/openapi.json").json()
+    assert document["openapi"] == "3.1.0"
+    routes = {route.path for route in app.application(client.service).routes}
+    assert routes == set(document["paths"]) | set(app.PAGES)
+    assert sum(len(each.paths) for each in ENDPOINTS) == len(document["paths"])  # none hides another
+    problems = {str(status) for status, _ in TITLES.values()} - {"500"}
+    for endpoint in ENDPOINTS:
+        for path in endpoint.paths:
+            operation = document["paths"][path][endpoint.method.lower()]
+            assert problems | {str(endpoint.status)} <= set(operation["responses"])
+            assert operation["summary"]
+            assert endpoint.role in ("", *ROLES)
+    refs = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)))
+    assert refs == set(document["components"]["schemas"])
+
+
+def test_openapi_describes_what_is_sent_and_answered(inside):
+    document = openapi.document(Limits())
+    learn = document["paths"]["/v1/learn"]["post"]
+    names = [each["name"] for each in learn["parameters"]]
+    ack, _, key = [each["schema"] for each in learn["parameters"]]
+    assert names == ["ack", "label", "Idempotency-Key"]
+    assert ack == {"enum": ["durable", "received"], "default": "durable"}
+    assert key == {"type": "string", "maxLength": 255}
+    assert list(learn["requestBody"]["content"]) == list(MEDIA)
+    assert learn["security"] == [{}, {"token": ["learn"]}]
+    assert {"202", "200"} <= set(learn["responses"])
+    infer = document["paths"]["/v2/models/{model}/versions/{version}/infer"]
+    assert [each["name"] for each in infer["parameters"]] == ["model", "version"]
+    with inside(learner=Auto(size=10)) as client:
+        answers = {
+            "LearnAnswer": client.post("/v1/learn", json=ROWS).json(),
+            "PredictAnswer": client.post("/v1/predict?keep=1", json=ROWS).json(),
+            "ProblemDocument": client.post("/v1/learn", json={"rows": [{"x": {}}]}).json(),
+        }
+    for name, answer in answers.items():
+        assert set(answer) == set(document["components"]["schemas"][name]["properties"]), name
 
 
 def test_every_problem_is_in_the_contract():

@@ -1,7 +1,7 @@
 """The log of a model: requests, idempotency keys with their answers, and kept rows, in one SQLite file.
 
 One transaction for each group of requests, on disk when `commit` returns (``synchronous=FULL``). The file
-is locked by the process that has it open. Where it ends is also in the end record, see `end`: a log that
+is locked by the process that has it open. Where it ends is also in the end mark, see `end`: a log that
 does not reach it, or has a damaged entry, is refused.
 """
 
@@ -26,9 +26,9 @@ from budgetron.serve.entries import (
     Answer,
     Count,
     Group,
-    Kept,
+    KeptRow,
+    LoggedRequest,
     Place,
-    Record,
     State,
     counted,
     crc_of,
@@ -38,7 +38,7 @@ from budgetron.serve.entries import (
     refusal,
 )
 from budgetron.serve.limits import Limits
-from budgetron.serve.log_check import check, record_of, write_state
+from budgetron.serve.log_check import check, request_of, write_state
 
 AGE_SECONDS = 60.0  # between looks for entries that are too old
 
@@ -59,8 +59,8 @@ def create(folder: Path, end: int = 0) -> bytes:
             db.execute("commit")
     except sqlite3.Error as error:
         raise refusal(path, error) from error
-    with closing(End(folder, create=True)) as record:
-        record.begin(Acknowledged(name, 0, digest_of(encoded)))
+    with closing(End(folder, create=True)) as mark:
+        mark.begin(Acknowledged(name, 0, digest_of(encoded)))
     return name
 
 
@@ -136,7 +136,7 @@ class Log:
 
     @contextmanager
     def _transaction(self) -> Iterator[State]:
-        """A transaction, with the state that it leaves; then the end record."""
+        """A transaction, with the state that it leaves; then the end mark."""
         run = self._db.execute
         with self._lock:
             state = self._state.copied()
@@ -152,19 +152,19 @@ class Log:
                 with suppress(sqlite3.Error):  # SQLite may have done so already
                     run("rollback")
                 raise
-            self._state = state  # before the end record: it is what SQLite has now
+            self._state = state  # before the end mark: it is what SQLite has now
             self._end.write(Acknowledged(state.id, state.commits, digest_of(encoded)))
 
     def commit(self, group: Group) -> None:
         """Write a group: all of it is on disk when this returns, nothing of it if this raises."""
         at = time.time()
         with self._transaction() as state:
-            records = list[tuple[Any, ...]]()
-            for first, rows, media, label, body, _ in group.records:
-                record = Record(first, rows, media, label, body, state.chain)
-                records.append((first, len(body), at, rows, media, label, state.chain, body))
-                state.end, state.chain = record.end, record.next_chain
-            self._insert(state, "log", records)
+            entries = list[tuple[Any, ...]]()
+            for request in group.requests:
+                first, rows, media, label, body, chain = chained = request._replace(chain=state.chain)
+                entries.append((first, len(body), at, rows, media, label, chain, body))
+                state.end, state.chain = chained.end, chained.next_chain
+            self._insert(state, "log", entries)
             self._insert(state, "answers", self._answers(state, group.answers))
             kept = [(i, len(b) + len(p), state.ran, b, p) for i, (b, p) in group.kept]
             self._insert(state, "kept", kept)
@@ -209,13 +209,13 @@ class Log:
         self.sync()
 
     def sync(self) -> None:
-        """Flush the end record, if the disk does not have it yet."""
+        """Flush the end mark, if the disk does not have it yet."""
         if self._end.behind:
             self._end.sync()
 
     @property
     def behind(self) -> bool:
-        """Whether the disk may not have the end record yet."""
+        """Whether the disk may not have the end mark yet."""
         return self._end.behind
 
     def _trim(self, state: State) -> None:
@@ -265,7 +265,9 @@ class Log:
             found = self._db.execute("select chain from log where first = ?", (version,)).fetchone()
         return None if found is None else bytes(found[0])
 
-    def records(self, after: int, most: int = 1000, most_bytes: int = 8 * 2**20) -> Iterator[Record]:
+    def requests(
+        self, after: int, most: int = 1000, most_bytes: int = 8 * 2**20
+    ) -> Iterator[LoggedRequest]:
         """The requests whose first row is ``after`` or later, in order; each is checked."""
         end, left, size = after, most, 0
         while left and size < most_bytes:
@@ -278,13 +280,13 @@ class Log:
             for entry in found:
                 if damaged(entry):
                     raise DataError(f"{self.path}: the request of row {entry[0]} is damaged: {RESTORE}.")
-                record = record_of(entry)
-                yield record
-                end, left, size = record.end, left - 1, size + len(record.body)
+                request = request_of(entry)
+                yield request
+                end, left, size = request.end, left - 1, size + len(request.body)
                 if not left or size >= most_bytes:
                     return
 
-    def replay(self, after: int, chain: bytes | None = None) -> Iterator[Record]:
+    def replay(self, after: int, chain: bytes | None = None) -> Iterator[LoggedRequest]:
         """All requests from row ``after`` on, without a gap up to the end of the log.
 
         ``chain`` is the running digest of those before, as the snapshot has it.
@@ -292,13 +294,13 @@ class Log:
         end, last = after, -1
         while end != last:
             last = end
-            for record in self.records(end):
-                if record.first != end:
-                    raise self._gap(end, record.first)
-                if chain is not None and record.chain != chain:
+            for request in self.requests(end):
+                if request.first != end:
+                    raise self._gap(end, request.first)
+                if chain is not None and request.chain != chain:
                     raise DataError(f"{self.path}: row {end} has another history: {RESTORE}.")
-                yield record
-                end, chain = record.end, record.next_chain
+                yield request
+                end, chain = request.end, request.next_chain
         if end != self.end:
             raise self._gap(end, self.end)
         if chain is not None and chain != self._state.chain:
@@ -317,10 +319,10 @@ class Log:
         found = self._entry("positions", "stream", stream)
         return None if found is None else Place(stream, *found[-2:])
 
-    def kept(self, number: int) -> Kept | None:
+    def kept(self, number: int) -> KeptRow | None:
         """The kept row of an id."""
         found = self._entry("kept", "id", number)
-        return None if found is None else Kept(*found[-2:])
+        return None if found is None else KeptRow(*found[-2:])
 
     def _entry(self, table: str, column: str, key: int | str) -> tuple[Any, ...] | None:
         with self._lock:

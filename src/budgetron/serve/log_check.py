@@ -22,7 +22,7 @@ from budgetron.serve.entries import (
     RESTORE,
     TABLES,
     UNREADABLE,
-    Record,
+    LoggedRequest,
     State,
     counted,
     crc_of,
@@ -98,7 +98,7 @@ def read_state(run: Run, path: Path) -> tuple[State, bytes]:
 
 
 def missing(state: State, encoded: bytes, said: Acknowledged) -> Iterator[str]:
-    """Whether the log is that of the end record, and reaches it."""
+    """Whether the log is that of the end mark, and reaches it."""
     if state.id != said.id:
         yield "is not the log that log.end belongs to"
     elif state.commits < said.commits:
@@ -128,13 +128,13 @@ def problems(run: Run, state: State) -> Iterator[str]:
                 yield f"{bad} entries of the table {table} are damaged"
 
 
-def record_of(entry: tuple[Any, ...]) -> Record:
+def request_of(entry: tuple[Any, ...]) -> LoggedRequest:
     """The request of an entry of the log."""
     first, _, _, _, rows, media, label, chain, body = entry
-    return Record(first, rows, media, label, body, chain)
+    return LoggedRequest(first, rows, media, label, body, chain)
 
 
-Readable = Callable[[Record], bool]
+Readable = Callable[[LoggedRequest], bool]
 
 
 def good_until(run: Run, first: int, chain: bytes | None, readable: Readable) -> tuple[int, bytes]:
@@ -143,10 +143,10 @@ def good_until(run: Run, first: int, chain: bytes | None, readable: Readable) ->
     for entry in run("select * from log where first >= ? order by first", (first,)):
         if damaged(entry):
             break
-        record = record_of(entry)
-        if record.first != end or record.chain != (chain or record.chain) or not readable(record):
+        request = request_of(entry)
+        if request.first != end or request.chain != (chain or request.chain) or not readable(request):
             break
-        end, chain = record.end, record.next_chain
+        end, chain = request.end, request.next_chain
     return end, chain or b""
 
 

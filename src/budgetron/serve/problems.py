@@ -1,6 +1,6 @@
 """Errors that a client is told about, as problem documents (RFC 9457)."""
 
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from budgetron._util.text import printable
 
@@ -33,6 +33,16 @@ TITLES = {
     "stopping": (503, "The service is stopping"),
 }
 """The names of all problems, with status and title."""
+
+
+class ProblemDocument(TypedDict):
+    """Why a request is refused (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    row: NotRequired[int]
 
 
 class Problem(Exception):

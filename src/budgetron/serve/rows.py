@@ -1,14 +1,14 @@
 """Bodies of requests to rows. The log stores bodies, so this also reads what was learned years ago."""
 
 import re
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from budgetron._util.text import shown
 from budgetron.records.reading import from_arrow
@@ -27,22 +27,32 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 Value = float | str | bool | None
 Label = int | float | str | bool
+Whole = Annotated[int, Meta(ge=0)]
+NOT_EMPTY = Meta(extra_json_schema={"minItems": 1})  # said, not checked: `parse` has better sentences
 
 
 class Row(Struct, forbid_unknown_fields=True):
     """One row of a JSON document or line."""
 
-    x: dict[str, Value] | list[float | None]
+    x: Annotated[dict[str, Value] | list[float | None], NOT_EMPTY]
     y: Label | UnsetType = UNSET
 
 
 class Document(Struct, forbid_unknown_fields=True):
-    """A JSON document: one row, many rows, or names once and values in lists."""
+    """One row; or many in ``rows``; or their names in ``columns``, values in ``x`` and labels in ``y``."""
 
     x: dict[str, Value] | list[Value | list[Value]] | UnsetType = UNSET
     y: Label | list[Label] | UnsetType = UNSET
     rows: list[Row] | UnsetType = UNSET
     columns: list[str] | UnsetType = UNSET
+
+
+DOCUMENTS = (
+    Row,
+    Annotated[list[Row], NOT_EMPTY],
+    Annotated[Document, Meta(extra_json_schema={"anyOf": [{"required": ["x"]}, {"required": ["rows"]}]})],
+)
+"""The forms of a JSON document, for its description."""
 
 
 @dataclass(frozen=True)
@@ -79,19 +89,15 @@ _PLACE = re.compile(r"\$(?:\.rows|\.x)?\[(\d+)\]")
 
 def parse(media: str, body: bytes, limits: Limits, *, labelled: bool, label: str = "y") -> Rows:
     """The rows of a body; `parsing` without interruptions."""
-    steps = parsing(media, body, limits, labelled=labelled, label=label)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            rows: Rows = end.value
-            return rows
+    *_, rows = parsing(media, body, limits, labelled=labelled, label=label)
+    assert rows is not None
+    return rows
 
 
 def parsing(
     media: str, body: bytes, limits: Limits, *, labelled: bool, label: str = "y"
-) -> Generator[None, None, Rows]:
-    """Parse a body; yields now and then, so that a long body does not delay other requests."""
+) -> Iterator[Rows | None]:
+    """Parse a body; yields None now and then, so that other requests can have their turn, then the rows."""
     if media == JSON:
         rows = _of_json(body, limits)
     elif media == LINES:
@@ -100,7 +106,7 @@ def parsing(
         rows = _of_arrow(body, label, limits, labelled)
     else:
         raise Problem("media-type", f"expected one of {', '.join(MEDIA)}, got {shown(media)}.")
-    return _checked(rows, limits, labelled)
+    yield _checked(rows, limits, labelled)
 
 
 def _of_json(body: bytes, limits: Limits) -> Rows:

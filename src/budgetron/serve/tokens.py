@@ -7,10 +7,10 @@ import stat
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from budgetron._util.errors import DataError
 from budgetron.serve.problems import Problem
+from budgetron.serve.requests import Request
 
 ROLES = ("read", "learn", "admin")
 """Each role includes those before it."""
@@ -49,7 +49,7 @@ class Tokens:
             raise DataError(f"{path}: has no tokens, expected lines of ROLE TOKEN.")
         return cls(known)
 
-    def check(self, request: Any, role: str) -> None:
+    def check(self, request: Request, role: str) -> None:
         """Raise a `Problem` unless the request may do what needs the role."""
         if self.known is None:
             _refuse_foreign_host(request.headers.get("host", ""), request.scope.get("server"))
