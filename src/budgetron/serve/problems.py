@@ -62,5 +62,5 @@ class Problem(Exception):
 
     def document(self) -> dict[str, Any]:
         """The problem document."""
-        said = {"type": PREFIX + self.name, "title": self.title, "status": self.status}
-        return said | {"detail": self.detail} | self.members
+        document = {"type": PREFIX + self.name, "title": self.title, "status": self.status}
+        return document | {"detail": self.detail} | self.members

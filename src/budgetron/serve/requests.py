@@ -18,7 +18,7 @@ from budgetron.serve.rows import JSON, SLICE, UNREADABLE, Rows, parse, parsing
 
 LONGEST_KEY = 255
 KEY = {"Idempotency-Key": Annotated[str, msgspec.Meta(max_length=LONGEST_KEY)]}
-"""The header of `key_of`, for endpoints."""
+"""The header of `Request.key`, for endpoints."""
 Default = str | int | tuple[str, ...] | None
 """A parameter of an address, by its default: a text, a number, or the first of some words. None: a text."""
 
@@ -49,8 +49,26 @@ class Request:
     @property
     def path_params(self) -> dict[str, Any]:
         """The parameters in the path."""
-        found: dict[str, Any] = self.scope["path_params"]
-        return found
+        parameters: dict[str, Any] = self.scope["path_params"]
+        return parameters
+
+    @property
+    def media(self) -> str:
+        """The content type, without parameters."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def key(self) -> str | None:
+        """The idempotency key, with or without quotes."""
+        key = self.headers.get("idempotency-key")
+        if key is None:
+            return None
+        if len(key) >= 2 and key[0] == key[-1] == '"':
+            key = key[1:-1]
+        if not 1 <= len(key) <= LONGEST_KEY or not (key.isascii() and key.isprintable()):
+            detail = f"an Idempotency-Key has 1 to {LONGEST_KEY} printable ASCII characters."
+            raise Problem("malformed", detail)
+        return key
 
 
 class Patience:
@@ -110,11 +128,6 @@ async def _whole(receive: Any, limits: Limits) -> bytes:
         parts.append(part)
 
 
-def media_of(request: Request) -> str:
-    """The content type, without parameters."""
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
 async def rows_of(media: str, body: bytes, limits: Limits, *, labelled: bool, label: str = "y") -> Rows:
     """The rows of a body. A long one lets other requests have their turn."""
     if len(body) > SLICE:
@@ -130,8 +143,8 @@ async def document_of(request: Request, kind: Any, limits: Limits, patience: Pat
 
     The content type must say so: a form on a web page cannot send one.
     """
-    if media_of(request) != JSON:
-        raise Problem("media-type", f"expected {JSON}, got {shown(media_of(request))}.")
+    if request.media != JSON:
+        raise Problem("media-type", f"expected {JSON}, got {shown(request.media)}.")
     body = await body_of(request, limits, patience)
     if len(body) > limits.json:
         raise Problem("too-large", f"the document may have {limits.json} bytes, got {len(body)}.")
@@ -174,18 +187,6 @@ def whole(text: str, name: str) -> int:
     if not (text.isascii() and text.isdecimal()) or len(text) > 18:
         raise Problem("malformed", f"{name} must be a whole number from 0, got {text[:50]!r}.")
     return int(text)
-
-
-def key_of(request: Request) -> str | None:
-    """The idempotency key, with or without quotes."""
-    key = request.headers.get("idempotency-key")
-    if key is None:
-        return None
-    if len(key) >= 2 and key[0] == key[-1] == '"':
-        key = key[1:-1]
-    if not 1 <= len(key) <= LONGEST_KEY or not (key.isascii() and key.isprintable()):
-        raise Problem("malformed", f"an Idempotency-Key has 1 to {LONGEST_KEY} printable ASCII characters.")
-    return key
 
 
 def digest_of(*parts: bytes) -> bytes:

@@ -15,18 +15,7 @@ from budgetron.serve.metrics import MEDIA as PROMETHEUS
 from budgetron.serve.metrics import text
 from budgetron.serve.predicting import are_few, predict, refuse_large
 from budgetron.serve.problems import Problem
-from budgetron.serve.requests import (
-    KEY,
-    Request,
-    as_json,
-    body_of,
-    digest_of,
-    document_of,
-    key_of,
-    media_of,
-    rows_of,
-    whole,
-)
+from budgetron.serve.requests import KEY, Request, as_json, body_of, digest_of, document_of, rows_of, whole
 from budgetron.serve.rows import ARROW, DOCUMENTS, JSON, LARGEST_WHOLE, LINES, NOT_EMPTY, Rows, Whole
 from budgetron.serve.rows import Label as LabelValue
 from budgetron.serve.served import ServedModel
@@ -54,7 +43,7 @@ ROWS = {JSON: DOCUMENTS, LINES: str, ARROW: BINARY}
 )
 async def learn(service: Service, model: ServedModel, request: Request) -> Response:
     """Learn rows."""
-    media, label, key = media_of(request), request.query["label"], key_of(request)
+    media, label, key = request.media, request.query["label"], request.key
     body = await body_of(request, service.limits, service.patience)
     rows = await rows_of(media, body, service.limits, labelled=True, label=label)
     digest = b"" if key is None else digest_of(b"learn", media.encode(), label.encode(), body)
@@ -90,7 +79,7 @@ async def predict_rows(service: Service, model: ServedModel, request: Request) -
         service.tokens.check(request, "learn")
     body = await body_of(request, service.limits, service.patience)
     began = time.perf_counter()
-    rows = await rows_of(media_of(request), body, service.limits, labelled=False)
+    rows = await rows_of(request.media, body, service.limits, labelled=False)
     published = model.fitted()
     refuse_large(published, rows, service.limits)
     if are_few(published, rows):
@@ -130,7 +119,7 @@ async def label(service: Service, model: ServedModel, request: Request) -> Respo
         if not 0 < each.id < LARGEST_WHOLE:
             raise Problem("unknown-id", f"no row is kept under the id {each.id}.", row=i)
     digest = digest_of(b"label", body)
-    key = key_of(request) or SERVICE_KEY + digest.hex()  # so a repeated request gets the same answer
+    key = request.key or SERVICE_KEY + digest.hex()  # so a repeated request gets the same answer
     return await _answer(
         model, Label(None, body, key, digest, labels=[(each.id, each.y) for each in labels])
     )

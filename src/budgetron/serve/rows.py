@@ -116,42 +116,42 @@ def _of_json(body: bytes, limits: Limits) -> Rows:
             f"a JSON document may have {limits.json} bytes, got {len(body)}: send {LINES} instead.",
         )
     try:
-        said = _document.decode(body)
+        document = _document.decode(body)
     except UNREADABLE as error:
         raise _malformed(error) from None
-    if isinstance(said, list):
-        return _of_rows(said, limits)
-    if said.rows is not UNSET:
-        if said.x is not UNSET or said.y is not UNSET or said.columns is not UNSET:
+    if isinstance(document, list):
+        return _of_rows(document, limits)
+    if document.rows is not UNSET:
+        if document.x is not UNSET or document.y is not UNSET or document.columns is not UNSET:
             raise Problem("malformed", "rows stands alone: x, y and columns belong into each row.")
-        return _of_rows(said.rows, limits)
-    if said.x is UNSET:
+        return _of_rows(document.rows, limits)
+    if document.x is UNSET:
         raise Problem("malformed", 'expected {"x": ..., "y": ...}, a list of these, or {"rows": [...]}.')
-    y = None if said.y is UNSET else said.y
-    if said.columns is not UNSET:
-        return _of_columns(said.columns, said.x, y, limits)
-    if isinstance(said.x, dict):
-        return Rows([said.x], _one_label(y))
-    if said.x and all(isinstance(row, list) for row in said.x):
-        return Rows(_matrix(said.x, limits), _many_labels(y, len(said.x)))
-    return Rows(_matrix([said.x], limits), _one_label(y))
+    y = None if document.y is UNSET else document.y
+    if document.columns is not UNSET:
+        return _of_columns(document.columns, document.x, y, limits)
+    if isinstance(document.x, dict):
+        return Rows([document.x], _one_label(y))
+    if document.x and all(isinstance(row, list) for row in document.x):
+        return Rows(_matrix(document.x, limits), _many_labels(y, len(document.x)))
+    return Rows(_matrix([document.x], limits), _one_label(y))
 
 
 def _of_lines(body: bytes, limits: Limits) -> Generator[None, None, list[Row]]:
-    found: list[Row] = []
+    rows: list[Row] = []
     parsed = 0
     for line in body.splitlines():
         parsed += len(line)
         if line.strip():
             try:
-                found.append(_row.decode(line))
+                rows.append(_row.decode(line))
             except UNREADABLE as error:
-                raise _malformed(error, len(found)) from None
-            _refuse_many(len(found), limits)
+                raise _malformed(error, len(rows)) from None
+            _refuse_many(len(rows), limits)
         if parsed > SLICE:
             parsed = 0
             yield
-    return found
+    return rows
 
 
 def _of_rows(rows: list[Row], limits: Limits) -> Rows:
@@ -181,8 +181,8 @@ def _of_columns(names: list[str], x: Any, y: Any, limits: Limits) -> Rows:
         if len(row) != len(names):
             raise _bad(i, f"has {len(row)} values, expected {len(names)}, one for each of columns")
     values = zip(*x, strict=True) if x else [()] * len(names)
-    made = {name: column_of(column, name) for name, column in zip(names, values, strict=True)}
-    return Rows(Table(len(x), made).normal(), _many_labels(y, len(x)))
+    columns = {name: column_of(column, name) for name, column in zip(names, values, strict=True)}
+    return Rows(Table(len(x), columns).normal(), _many_labels(y, len(x)))
 
 
 def _of_arrow(body: bytes, label: str, limits: Limits, labelled: bool) -> Rows:
@@ -235,13 +235,13 @@ def _refuse_products(table: Any, limits: Limits) -> None:
 
 def _bytes_of_views(column: Any) -> int:
     """The bytes of texts or binary values, of which several may be the same bytes of the body."""
-    found = 0
+    size = 0
     for chunk in column.chunks:
         views = chunk.buffers()[1]
         if views is not None:
             lengths = np.frombuffer(views, np.int32).reshape(-1, 4)[:, 0]
-            found += int(lengths[chunk.offset : chunk.offset + len(chunk)].sum(dtype=np.int64))
-    return found
+            size += int(lengths[chunk.offset : chunk.offset + len(chunk)].sum(dtype=np.int64))
+    return size
 
 
 def _matrix(rows: Sequence[Any], limits: Limits) -> npt.NDArray[np.float64]:

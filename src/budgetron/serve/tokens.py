@@ -57,19 +57,19 @@ class Tokens:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise Problem("token-needed", "send a token: Authorization: Bearer TOKEN.")
-        own = self.role(token.strip())
-        if own is None:
+        granted = self.role(token.strip())
+        if granted is None:
             raise Problem("token-needed", "the token is not known.")
-        if ROLES.index(own) < ROLES.index(role):
-            raise Problem("role-needed", f"the token has the role {own}, and this needs {role}.")
+        if ROLES.index(granted) < ROLES.index(role):
+            raise Problem("role-needed", f"the token has the role {granted}, and this needs {role}.")
 
     def role(self, token: str) -> str | None:
         """The role of a token. Every known one is compared, in constant time."""
-        given, found = _digest(token.encode("utf-8", "surrogateescape")), None
+        given, granted = _digest(token.encode("utf-8", "surrogateescape")), None
         for digest, role in (self.known or {}).items():
             if hmac.compare_digest(digest, given):
-                found = role
-        return found
+                granted = role
+        return granted
 
 
 def _digest(token: bytes) -> bytes:
