@@ -17,9 +17,8 @@ from budgetron.serve.replica import Leader, Replicas
 from budgetron.serve.service import Service
 from budgetron.serve.tokens import Tokens
 from tests.helpers.served import SMALL, served
-from tests.serve.conftest import running
+from tests.serve.conftest import ROWS, learn, running, until
 
-ROWS = [{"x": {"a": i / 7, "b": (-1) ** i * 0.3}, "y": ["no", "yes"][i % 2]} for i in range(12)]
 OTHERS = [row | {"y": "yes"} for row in ROWS]
 
 
@@ -32,17 +31,6 @@ def quick(monkeypatch):
 
 def never(_):
     """Spoil nothing."""
-
-
-def learn(client, rows=ROWS):
-    client.post("/v1/learn", json=rows).raise_for_status()
-
-
-def until(check, seconds=15.0):
-    end = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 @contextmanager

@@ -27,14 +27,7 @@ from budgetron.serve.service import Service
 from budgetron.serve.tokens import ROLES, Tokens
 from tests.helpers.command import called
 from tests.helpers.served import SMALL, offline, served
-from tests.serve.conftest import running
-
-ROWS = [{"x": {"a": i / 7, "b": (-1) ** i * 0.3}, "y": ["no", "yes"][i % 2]} for i in range(12)]
-
-
-def learn(client, rows=ROWS, path="/v1/learn"):
-    return client.post(path, json=rows).raise_for_status().json()
-
+from tests.serve.conftest import ROWS, learn, running, until
 
 # ---- models
 
@@ -403,13 +396,6 @@ def test_every_problem_is_in_the_contract():
 
 
 # ---- replicas
-
-
-def until(check, seconds=30.0):
-    end = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_a_replica_has_the_bits_of_its_leader_and_only_predicts(inside):

@@ -1,1 +1,1 @@
-"""``budgetron serve``: learn and predict over HTTP. See README.md here, and docs/service.md for the contract."""
+"""``budgetron serve``: learn and predict over HTTP. README.md lists the files."""

@@ -45,6 +45,7 @@ SAFE = {
 def application(service: Service) -> Starlette:
     """The application of a service."""
     table = [Route(path, _Endpoint(service, each)) for each in ENDPOINTS for path in each.paths]
+    table.sort(key=lambda route: (not route.path.startswith("/v1"), "{" in route.path))  # often used: first
     table += [Route(path, _page(service, *file), methods=["GET"]) for path, file in PAGES.items()]
     handlers: Any = {HTTPException: _unknown, Exception: _failed}
     return Starlette(routes=table, lifespan=_lifespan(service), exception_handlers=handlers)

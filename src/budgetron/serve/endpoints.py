@@ -54,22 +54,22 @@ class Endpoint:
             refuse_foreign_origin(request.headers)
         if self.role:
             service.tokens.check(request, self.role)
-        return await self.handle(service, request)
+        return await self.call(service, request)
 
-    async def handle(self, service: Service, request: Request) -> Response:
+    def call(self, service: Service, request: Request) -> Awaitable[Response]:
         """Call the handler."""
         request.query = query_of(request, self.query)
-        return await self.handler(service, request)
+        return self.handler(service, request)
 
 
 class ModelEndpoint(Endpoint):
     """An endpoint of a model, which the handler gets between the service and the request."""
 
-    async def handle(self, service: Service, request: Request) -> Response:
+    def call(self, service: Service, request: Request) -> Awaitable[Response]:
         """Find the model, and call the handler."""
         model = service.models.get(request.path_params.get("model", DEFAULT))
         request.model, request.query = model.name, query_of(request, self.query)
-        return await self.handler(service, model, request)
+        return self.handler(service, model, request)
 
 
 def of_a_model(path: str) -> tuple[str, str]:

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -250,39 +251,39 @@ class Log:
     def requests(
         self, after: int, most: int = 1000, most_bytes: int = 8 * 2**20
     ) -> Iterator[LoggedRequest]:
-        """The requests whose first row is ``after`` or later, in order; each is checked."""
-        end, left, size = after, most, 0
-        while left and size < most_bytes:
-            with self._lock:
-                batch = self._db.execute(
-                    "select * from log where first >= ? order by first limit ?", (end, min(left, 64))
-                ).fetchall()
-            if not batch:
+        """The requests whose first row is ``after`` or later, in order: some of them, or a long one."""
+        for request in islice(self._all(after), most):
+            yield request
+            most_bytes -= len(request.body)
+            if most_bytes <= 0:
                 return
+
+    def _all(self, after: int) -> Iterator[LoggedRequest]:
+        """All requests whose first row is ``after`` or later, in order; each is checked."""
+        query, batch = "select * from log where first >= ? order by first limit 64", [(after,)]
+        while batch:
+            with self._lock:
+                batch = self._db.execute(query, (after,)).fetchall()
             for entry in batch:
                 if entries.damaged(entry):
                     raise DataError(f"{self.path}: the request of row {entry[0]} is damaged: {RESTORE}.")
                 request = request_of(entry)
                 yield request
-                end, left, size = request.end, left - 1, size + len(request.body)
-                if not left or size >= most_bytes:
-                    return
+                after = request.end
 
     def replay(self, after: int, chain: bytes | None = None) -> Iterator[LoggedRequest]:
         """All requests from row ``after`` on, without a gap up to the end of the log.
 
         ``chain`` is the running digest of those before, as the snapshot has it.
         """
-        end, last = after, -1
-        while end != last:
-            last = end
-            for request in self.requests(end):
-                if request.first != end:
-                    raise self._gap(end, request.first)
-                if chain is not None and request.chain != chain:
-                    raise DataError(f"{self.path}: row {end} has another history: {RESTORE}.")
-                yield request
-                end, chain = request.end, request.next_chain
+        end = after
+        for request in self._all(after):
+            if request.first != end:
+                raise self._gap(end, request.first)
+            if chain is not None and request.chain != chain:
+                raise DataError(f"{self.path}: row {end} has another history: {RESTORE}.")
+            yield request
+            end, chain = request.end, request.next_chain
         if end != self.end:
             raise self._gap(end, self.end)
         if chain is not None and chain != self._state.chain:

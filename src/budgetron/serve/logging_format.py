@@ -36,7 +36,7 @@ class Lines(logging.Formatter):
         return printable(" ".join([message["time"], message["level"], message["message"], *map(str, more)]))
 
 
-class Stderr(logging.StreamHandler):  # type: ignore[type-arg]
+class Stderr(logging.StreamHandler[TextIO]):
     """Writes to what stderr is now."""
 
     @property

@@ -31,29 +31,6 @@ CHAIN = "Budgetron-Chain"
 ROWS = {JSON: DOCUMENTS, LINES: str, ARROW: BINARY}
 
 
-@ModelEndpoint(
-    "POST",
-    of_a_model("learn"),
-    role="learn",
-    query={"ack": ("durable", "received"), "label": "y"},
-    headers=KEY,
-    body=ROWS,
-    answer={JSON: LearnAnswer},
-    statuses={202: "The rows are in the queue; nothing is promised."},
-)
-async def learn(service: Service, model: ServedModel, request: Request) -> Response:
-    """Learn rows."""
-    media, label, key = request.media, request.query["label"], request.key
-    body = await body_of(request, service.limits, service.patience)
-    rows = await rows_of(media, body, service.limits, labelled=True, label=label)
-    digest = b"" if key is None else digest_of(b"learn", media.encode(), label.encode(), body)
-    job = Learn(None, body, key, digest, media=media, label=label, parsed=rows)
-    if request.query["ack"] == "received":
-        model.submit(job)
-        return as_json({"rows": len(rows)}, 202)
-    return await _answer(model, job)
-
-
 class PredictAnswer(TypedDict):
     """The predictions of a version, the probability of each class for each row, and ids of kept rows."""
 
@@ -91,6 +68,29 @@ async def predict_rows(service: Service, model: ServedModel, request: Request) -
     if isinstance(answer, bytes):
         return Response(answer, media_type=JSON)
     return await _answer(model, Keep(None, body, kept=waiting, answer=answer))
+
+
+@ModelEndpoint(
+    "POST",
+    of_a_model("learn"),
+    role="learn",
+    query={"ack": ("durable", "received"), "label": "y"},
+    headers=KEY,
+    body=ROWS,
+    answer={JSON: LearnAnswer},
+    statuses={202: "The rows are in the queue; nothing is promised."},
+)
+async def learn(service: Service, model: ServedModel, request: Request) -> Response:
+    """Learn rows."""
+    media, label, key = request.media, request.query["label"], request.key
+    body = await body_of(request, service.limits, service.patience)
+    rows = await rows_of(media, body, service.limits, labelled=True, label=label)
+    digest = b"" if key is None else digest_of(b"learn", media.encode(), label.encode(), body)
+    job = Learn(None, body, key, digest, media=media, label=label, parsed=rows)
+    if request.query["ack"] == "received":
+        model.submit(job)
+        return as_json({"rows": len(rows)}, 202)
+    return await _answer(model, job)
 
 
 class Labelled(Struct, forbid_unknown_fields=True):

@@ -79,7 +79,7 @@ def joined(parts: Sequence[Rows]) -> Rows:
     labels = [label for part in parts for label in part.y or ()]
     if isinstance(parts[0].X, np.ndarray):
         return Rows(np.concatenate([part.X for part in parts]), labels)
-    return Rows([record for part in parts for record in part.X], labels)  # type: ignore[union-attr]
+    return Rows([record for part in parts if isinstance(part.X, list) for record in part.X], labels)
 
 
 _document = msgspec.json.Decoder(Document | list[Row])
@@ -160,11 +160,11 @@ def _of_rows(rows: list[Row], limits: Limits) -> Rows:
     if any(with_label) and not all(with_label):
         raise _bad(with_label.index(False), "has no label y, which other rows have")
     y = [row.y for row in rows] if all(with_label) and rows else None
-    kinds = [isinstance(row.x, dict) for row in rows]
-    if all(kinds):
-        return Rows([row.x for row in rows], y)  # type: ignore[misc]
-    if any(kinds):
-        odd = kinds.index(not kinds[0])
+    records = [row.x for row in rows if isinstance(row.x, dict)]
+    if len(records) == len(rows):
+        return Rows(records, y)
+    if records:
+        odd = next(i for i, row in enumerate(rows) if type(row.x) is not type(rows[0].x))
         raise _bad(odd, "mixes the forms of x: use objects for all rows, or lists for all")
     return Rows(_matrix([row.x for row in rows], limits), y)
 

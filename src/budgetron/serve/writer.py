@@ -207,8 +207,8 @@ class Writer(threading.Thread):
                 if any(isinstance(job, Flush) for job in others):  # then it is alone
                     self.log.sync()
             except (sqlite3.Error, DataError, OSError) as error:
-                self.stop(f"the log could not be read or written: {str(error).rstrip('.')}")
-                done = [(job, Problem("learning-stopped", str(self.stopped))) for job in others]
+                trouble = self.stop(f"the log could not be read or written: {str(error).rstrip('.')}")
+                done = [(job, trouble) for job in others]
             except Exception:
                 report.exception("a group of requests failed", extra={"model": self.model})
                 trouble = Problem("internal", "the service failed; nothing of the request is learned.")
@@ -351,18 +351,17 @@ class Writer(threading.Thread):
         try:
             self.log.commit(group)
         except (sqlite3.Error, OSError) as error:
-            self.stop(f"the log could not be written: {error}")
-            assert self.stopped is not None
-            return Problem("learning-stopped", self.stopped)
+            return self.stop(f"the log could not be written: {error}")
         self.work.commits.add(time.perf_counter() - began)
         self.work.groups += 1
         return None
 
-    def stop(self, why: str) -> None:
-        """Learn nothing from now on."""
+    def stop(self, why: str) -> Problem:
+        """Learn nothing from now on; returns what jobs get."""
         self.stopped = f"Learning has stopped, because {why}. Make room or repair the disk, then restart."
         report.error(self.stopped, extra={"model": self.model})
         self.notify("stopped", {"why": self.stopped})
+        return Problem("learning-stopped", self.stopped)
 
     def _count(self, before: Estimator, after: Estimator, learned: list[tuple[Learn, Learned]]) -> None:
         try:
@@ -414,8 +413,7 @@ class Writer(threading.Thread):
             self.notify("snapshot failed", {"why": str(error)})
             return Problem("learning-stopped", f"the snapshot could not be saved: {error}")
         except sqlite3.Error as error:
-            self.stop(f"the log could not be written: {error}")
-            return Problem("learning-stopped", str(self.stopped))
+            return self.stop(f"the log could not be written: {error}")
         except Exception as error:  # the writer goes on, and the log has everything
             self.failed_snapshot, self._retry = repr(error), time.monotonic() + 60
             report.exception("a snapshot failed", extra={"model": self.model})
