@@ -96,7 +96,7 @@ def check_refused_or_whole(left, folder, capsys):
         assert model.published.version == len(ROWS)
         assert b"".join(model_files.encoded(model.published.estimator)) == left.file
         assert {key: model.log.answer(key).answer for key in left.answers} == left.answers
-        assert all(model.log.kept(number) for number in left.kept)
+        assert all(model.log.kept_row(number) for number in left.kept)
     return False
 
 

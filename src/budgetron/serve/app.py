@@ -5,7 +5,7 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from importlib.resources import files
@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request as StarletteRequest
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Lifespan, Receive, Scope, Send
 
 from budgetron.serve import connections, oip, openapi, routes  # noqa: F401 they fill ENDPOINTS
 from budgetron.serve.endpoints import ENDPOINTS, Endpoint
@@ -57,7 +58,7 @@ class _Endpoint:
     def __init__(self, service: Service, endpoint: Endpoint) -> None:
         self.service, self.endpoint = service, endpoint
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
             response = await self.endpoint.respond(self.service, request)
@@ -67,7 +68,7 @@ class _Endpoint:
         await response(scope, receive, send)
 
 
-def _page(service: Service, name: str, media: str) -> Any:
+def _page(service: Service, name: str, media: str) -> Callable[[StarletteRequest], Awaitable[Response]]:
     content = files("budgetron.serve").joinpath("page", name).read_bytes()
 
     async def page(request: StarletteRequest) -> Response:
@@ -96,7 +97,7 @@ async def _failed(request: StarletteRequest, _: Exception) -> Response:
 # ---- the process
 
 
-def _lifespan(service: Service) -> Any:
+def _lifespan(service: Service) -> Lifespan[Starlette]:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         service.models.start(asyncio.get_running_loop())

@@ -89,7 +89,7 @@ class Group:
 
     requests: list[LoggedRequest] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
-    kept: list[tuple[int, KeptRow]] = field(default_factory=list)  # with their ids
+    kept_rows: list[tuple[int, KeptRow]] = field(default_factory=list)  # with their ids
     labelled: list[int] = field(default_factory=list)  # ids of kept rows that are learned
     places: list[Place] = field(default_factory=list)
 

@@ -149,7 +149,7 @@ class Log:
                 state.end, state.chain = chained.end, chained.next_chain
             self._insert(state, "log", requests)
             self._insert(state, "answers", self._answers(state, group.answers))
-            kept = [(i, len(b) + len(p), state.ran, b, p) for i, (b, p) in group.kept]
+            kept = [(i, len(b) + len(p), state.ran, b, p) for i, (b, p) in group.kept_rows]
             self._insert(state, "kept", kept)
             state.next_id = max([state.next_id, *(entry[0] + 1 for entry in kept)])
             for i in group.labelled:
@@ -302,7 +302,7 @@ class Log:
         entry = self._entry("positions", "stream", stream)
         return None if entry is None else Place(stream, *entry[-2:])
 
-    def kept(self, number: int) -> KeptRow | None:
+    def kept_row(self, number: int) -> KeptRow | None:
         """The kept row of an id."""
         entry = self._entry("kept", "id", number)
         return None if entry is None else KeptRow(*entry[-2:])

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.responses import Response
+from starlette.types import Receive, Scope
 
 from budgetron._util.text import shown
 from budgetron.serve.limits import Limits
@@ -38,7 +39,7 @@ class Request:
 
     __slots__ = ("headers", "method", "model", "query", "receive", "scope")
 
-    def __init__(self, scope: Any, receive: Any) -> None:
+    def __init__(self, scope: Scope, receive: Receive) -> None:
         self.scope, self.receive, self.method = scope, receive, scope["method"]
         self.model = ""  # the name of the model that it is about, once that is found
         self.query: dict[str, Any] = {}  # the parameters of the address, once they are read
@@ -113,7 +114,7 @@ async def body_of(request: Request, limits: Limits, patience: Patience) -> bytes
         patience.expired.discard(task)
 
 
-async def _whole(receive: Any, limits: Limits) -> bytes:
+async def _whole(receive: Receive, limits: Limits) -> bytes:
     parts, size = list[bytes](), 0
     while True:
         message = await receive()

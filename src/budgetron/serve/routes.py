@@ -67,7 +67,7 @@ async def predict_rows(service: Service, model: ServedModel, request: Request) -
     service.counters.predict_seconds.add(time.perf_counter() - began)
     if isinstance(answer, bytes):
         return Response(answer, media_type=JSON)
-    return await _answer(model, Keep(None, body, kept=waiting, answer=answer))
+    return await _answer(model, Keep(None, body, kept_rows=waiting, answer=answer))
 
 
 @ModelEndpoint(

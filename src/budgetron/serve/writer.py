@@ -84,12 +84,12 @@ class Learn(Job):
 class Keep(Job):
     """Keep rows until their labels come; ``answer`` gets their ids."""
 
-    kept: list[KeptRow] = field(default_factory=list)
+    kept_rows: list[KeptRow] = field(default_factory=list)
     answer: dict[str, Any] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
-        return len(self.kept)
+        return len(self.kept_rows)
 
 
 @dataclass
@@ -330,8 +330,8 @@ class Writer(threading.Thread):
         """The rows of a request that brings labels."""
         lines, ids = [], set[int]()
         for place, (number, label) in enumerate(job.labels):
-            kept = None if number in taken or number in ids else self.log.kept(number)
-            if kept is None:
+            row = None if number in taken or number in ids else self.log.kept_row(number)
+            if row is None:
                 raise Problem(
                     "unknown-id",
                     f"no row is kept under the id {number}: it has a label already, or was kept for too "
@@ -339,8 +339,8 @@ class Writer(threading.Thread):
                     row=place,
                 )
             ids.add(number)
-            lines.append(b'{"x":%b,"y":%b}' % (kept.body, encode(label)))
-            job.predicted.append(msgspec.json.decode(kept.predicted))
+            lines.append(b'{"x":%b,"y":%b}' % (row.body, encode(label)))
+            job.predicted.append(msgspec.json.decode(row.predicted))
         taken |= ids
         job.body, job.media = b"\n".join(lines), LINES
         job.parsed = parse(LINES, job.body, self.limits, labelled=True)
@@ -427,9 +427,9 @@ class Writer(threading.Thread):
 
 def _keep(job: Keep, group: Group, next_id: int) -> bytes:
     """Give ids to rows that are to be kept."""
-    begin = next_id + len(group.kept)
-    group.kept += [(begin + i, kept) for i, kept in enumerate(job.kept)]
-    return encode(job.answer | {"ids": list(range(begin, begin + len(job.kept)))})
+    begin = next_id + len(group.kept_rows)
+    group.kept_rows += [(begin + i, row) for i, row in enumerate(job.kept_rows)]
+    return encode(job.answer | {"ids": list(range(begin, begin + len(job.kept_rows)))})
 
 
 def _resolve(waiting: list[tuple[Future, bytes | Problem]]) -> None:
