@@ -10,10 +10,10 @@ import pytest
 from budgetron import Linear, OnlineClassifier, OnlineRegressor, algorithms, load, model_files
 from budgetron.estimators.online import progressive
 from budgetron.learners.automatic import Auto
+from tests.serve.conftest import ROWS
 
 JSON, LINES = {"Content-Type": "application/json"}, {"Content-Type": "application/x-ndjson"}
 ARROW = {"Content-Type": "application/vnd.apache.arrow.stream"}
-ROWS = [{"x": {"a": i / 7, "b": (-1) ** i * 0.3}, "y": ["no", "yes"][i % 2]} for i in range(12)]
 
 
 def file(client):
