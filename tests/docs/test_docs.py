@@ -3,6 +3,7 @@
 import re
 from dataclasses import is_dataclass
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -16,6 +17,7 @@ PAGES = [
     *sorted(ROOT.glob("docs/**/*.md")),
     *sorted(ROOT.glob("reproduction/*.md")),
 ]
+LONGEST = 25  # lines of C++ that a page shows at once
 WALKS = [ROOT / "docs" / "from_paper_to_code.md", ROOT / "docs" / "add_an_algorithm.md"]
 NOUNS = {  # whose members stand on which page
     budgetron.Kernel: "kernels.md",
@@ -30,10 +32,14 @@ NOUNS = {  # whose members stand on which page
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SHOWN = re.compile(r"^`([\w./]+)`:\n\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+RAW = re.compile(r"^(?:`{3,}|:{3,})\{.*|\{(?:py:)?[a-z]{3,}\}`", re.MULTILINE)  # directives and roles
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 each_page = each("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-each_walk = pytest.mark.parametrize("page", WALKS, ids=lambda page: page.name)
+SHOWING = [*WALKS, *sorted(ROOT.glob("docs/mathematics/*.md")), *sorted(ROOT.glob("docs/papers/*.md"))]
+each_showing = each(
+    "page", [page for page in SHOWING if page.name != "index.md"], ids=lambda page: page.name
+)
 
 
 # ---- links
@@ -85,15 +91,32 @@ def missing(block, text):
     return None
 
 
-@each_walk
+@each_showing
 def test_code_is_that_of_the_file(page):
+    """A block that stands deeper in its file may be shown without that indentation."""
     shown = SHOWN.findall(page.read_text())
     assert shown
     for path, block in shown:
-        assert missing(block, (ROOT / path).read_text()) is None, path
+        text = (ROOT / path).read_text()
+        assert None in [missing(indent(block, blanks), text) for blanks in ("", "  ", "    ")], path
 
 
-@each_walk
+@each_showing
+def test_cpp_that_is_shown_is_short_and_whole(page):
+    for path, block in SHOWN.findall(page.read_text()):
+        if path.endswith(".hpp") and page not in WALKS:
+            assert len(block.splitlines()) <= LONGEST
+            assert block.count("{") == block.count("}")
+
+
+@each_page
+def test_no_page_needs_the_site_to_be_read(page):
+    """On a forge, a directive or a role of Sphinx is raw text. What only the site needs is a comment."""
+    if "site" not in page.parts:
+        assert RAW.findall(page.read_text()) == []
+
+
+@each_showing
 def test_all_code_says_where_it_is_from(page):
     """A block is code of a file, a runnable example, or a command."""
     text = page.read_text()
