@@ -16,6 +16,7 @@ PAGES = [
     *sorted(ROOT.glob("*.md")),
     *sorted(ROOT.glob("docs/**/*.md")),
     *sorted(ROOT.glob("reproduction/*.md")),
+    *sorted(path for place in ("benchmarks", "cpp", "src") for path in ROOT.glob(f"{place}/**/README.md")),
 ]
 LONGEST = 25  # lines of C++ that a page shows at once
 WALKS = [ROOT / "docs" / "from_paper_to_code.md", ROOT / "docs" / "add_an_algorithm.md"]
@@ -75,6 +76,31 @@ def test_broken_links_are_noticed(link):
     page = ROOT / "docs" / "streams.md"
     assert broken(page, link)
     assert not broken(page, "design.md#the-command-line")
+
+
+# ---- commands
+
+
+def targets():
+    """The targets of the Makefile that have a name, each with the rest of its line."""
+    return dict(re.findall(r"^([a-z][a-z-]*):(?!=)(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def test_every_target_says_what_it_does():
+    assert {name for name, line in targets().items() if " ## " not in line} == set()
+
+
+@each_page
+def test_targets_that_a_page_names_are_there(page):
+    named = re.findall(r"(?:`|^    )make ([a-z][a-z-]+)", page.read_text(), re.MULTILINE)
+    assert set(named) <= set(targets())
+
+
+@each("folder", [ROOT / "benchmarks", *(ROOT / "benchmarks").glob("*/")], ids=lambda folder: folder.name)
+def test_every_measurement_has_a_line(folder):
+    text = (ROOT / "benchmarks" / "README.md").read_text()
+    names = {path.name for path in folder.glob("*.py")} - {"__init__.py"}
+    assert {name for name in names if f"| `{name}` |" not in text} == set()
 
 
 # ---- code shown is code there is
