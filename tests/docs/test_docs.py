@@ -75,7 +75,7 @@ def test_every_page_is_on_the_map():
 def test_broken_links_are_noticed(link):
     page = ROOT / "docs" / "streams.md"
     assert broken(page, link)
-    assert not broken(page, "design.md#the-command-line")
+    assert not broken(page, "design.md#the-path-of-one-row")
 
 
 # ---- commands
@@ -101,6 +101,35 @@ def test_every_measurement_has_a_line(folder):
     text = (ROOT / "benchmarks" / "README.md").read_text()
     names = {path.name for path in folder.glob("*.py")} - {"__init__.py"}
     assert {name for name in names if f"| `{name}` |" not in text} == set()
+
+
+@each_page
+def test_files_that_a_page_names_are_there(page):
+    named = re.findall(
+        r"`((?:\.ci|benchmarks|cpp|docs|examples|fuzz|reproduction|src|tests)/[a-z_0-9./]+)`",
+        page.read_text(),
+    )
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+# ---- rooms
+
+ROOMS = sorted(path.parent for path in ROOT.glob("src/budgetron/*/README.md"))
+
+
+@each("room", ROOMS, ids=lambda room: room.name)
+def test_the_files_of_a_room_are_those_there_are(room):
+    """A README with a table of files has all of them, and no other. It is short."""
+    text = (room / "README.md").read_text()
+    assert len(text.splitlines()) <= 60
+    if "\n| file |" not in text:
+        return
+    rows = text.split("\n| file |")[1].split("\n\n")[0].splitlines()[2:]
+    named = {name for row in rows for name in re.findall(r"`([^`]+)`", row.split(" | ")[0])}
+    files = {path.name for path in room.glob("*.py")} - {"__init__.py"}
+    folders = {f"{path.name}/" for path in room.iterdir() if (path / "__init__.py").exists()}
+    assert named - folders == files
+    assert {folder for folder in folders if f"`{folder}`" not in text} == set()
 
 
 # ---- code shown is code there is

@@ -125,6 +125,8 @@ def test_the_counts_of_the_papers_are_those_of_the_report():
         ("docs/papers/index.md", "../../reproduction/REPORT.md", "report.md"),
         ("docs/site/index.md", "../tutorial.md", "tutorial.md"),
         ("README.md", "docs/evaluation.md#plots", "evaluation.md#plots"),
+        ("docs/design.md", "../cpp/simd/README.md", "code/cpp/simd.md"),
+        ("cpp/README.md", "simd/README.md", "cpp/simd.md"),
         ("README.md", "CITATION.cff", "../../CITATION.cff"),
         ("README.md", "#install", "#install"),
         ("README.md", "https://example.org/x.md", "https://example.org/x.md"),
@@ -141,7 +143,7 @@ def test_code_is_left_alone_and_missing_pages_are_left_out(part, tmp_path):
     (docs / "howto").mkdir(parents=True)
     code, tree = (
         "`[a](../../X.md)`\n\n```\n[a](../../X.md)\nb?\n```\n",
-        "```{toctree}\n:hidden:\n\n../b?\nb?\n```\n",
+        "```{toctree}\n:hidden:\n:glob:\n\n../b?\nb?\n```\n",
     )
     comment = "<!-- toctree\n../b?\nb?\n-->\n"  # which a forge does not show
     (docs / "howto" / "a.md").write_text(f"[a](../../README.md)\n{code}{comment}")
