@@ -138,7 +138,8 @@ def test_the_files_of_a_room_are_those_there_are(room):
 def missing(block, text):
     """The first piece of a block that the file does not contain in this order. "..." separates pieces."""
     place = 0
-    for piece in re.split(r"^ *\.\.\.\n", block, flags=re.MULTILINE):
+    for part in re.split(r"^ *\.\.\.\n", block, flags=re.MULTILINE):
+        piece = part.strip("\n") + "\n"  # blank lines around "..." are those of the page
         found = f"\n{text}".find(f"\n{piece}", place)
         if found < 0:
             return piece
