@@ -137,7 +137,7 @@ coverage:  ## which native lines the tests reach
 
 # The type stubs, generated beside the sources: mypy and editors look for them there.
 stub: $(VENV)/.developed
-	$(BIN)/python src/budgetron/_util/exports.py src/budgetron
+	$(BIN)/python .ci/stubs.py src/budgetron
 	$(BIN)/python -m nanobind.stubgen -q -m budgetron._core -o src/budgetron/_core.pyi
 
 # Builds the core and installs the package, saying what it does.

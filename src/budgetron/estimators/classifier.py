@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["OnlineClassifier"]
-
 from collections.abc import Callable
 from dataclasses import replace
 from types import MethodType

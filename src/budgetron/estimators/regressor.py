@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["OnlineRegressor"]
-
 from math import isfinite
 from typing import Any, Self
 

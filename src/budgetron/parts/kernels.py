@@ -4,8 +4,6 @@ What an algorithm must know about a kernel beyond its values is a method here. A
 returns None, and the algorithm refuses it.
 """
 
-__all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "Sigmoid"]
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self

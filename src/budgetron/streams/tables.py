@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["table"]
-
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -67,4 +67,5 @@ def revive(said: Any, depth: int = 0) -> Any:
 
 @cache
 def _members() -> dict[str, Any]:
-    return {name: kind for name, kind in exported(Spec).items() if dataclasses.is_dataclass(kind)}
+    kinds = exported(Spec, "parts", "learners", "records")
+    return {name: kind for name, kind in kinds.items() if dataclasses.is_dataclass(kind)}

@@ -4,15 +4,11 @@ The layout is that of safetensors (``tensors.py``), so other programs can read t
 file is run, and all data are checked before use.
 """
 
-__all__ = ["load"]
-
 import errno
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -21,6 +17,7 @@ from sklearn.base import BaseEstimator, is_classifier
 
 from budgetron._util.errors import ModelFileError
 from budgetron._util.exports import exported
+from budgetron._util.version import __version__
 from budgetron.learners.learner import Learner
 from budgetron.model.files import durable, tensors
 from budgetron.model.files.described import describe, plain, revive
@@ -101,7 +98,7 @@ def encoded(estimator: Any, extra: Mapping[str, Any] | None = None) -> list[byte
     texts = {
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
-        "budgetron_version": _this_version(),
+        "budgetron_version": __version__,
         "description": json.dumps(description, sort_keys=True, separators=(",", ":"), allow_nan=False),
     }
     return list(tensors.encode(arrays, texts))
@@ -169,21 +166,16 @@ def _place(path: Any) -> str:
     return place
 
 
-@cache
-def _this_version() -> str:
-    return version("budgetron")
-
-
 def _refuse_other_formats(texts: dict[str, str]) -> str | None:
     """Why a file with these texts is refused, or None."""
     if texts.get("format") != FORMAT:
         return "is not a model file of budgetron"
     number = texts.get("format_version", "")
     if number != str(FORMAT_VERSION):
-        written, this = texts.get("budgetron_version", "?")[:50], _this_version()
+        written = texts.get("budgetron_version", "?")[:50]
         return (
             f"has model file format {number[:20]!r}, written by budgetron {written}; "
-            f"this is budgetron {this}, which reads format {FORMAT_VERSION}: update it"
+            f"this is budgetron {__version__}, which reads format {FORMAT_VERSION}: update it"
         )
     return None
 
@@ -193,7 +185,7 @@ def _refuse_other_formats(texts: dict[str, str]) -> str | None:
 
 def _describe_estimator(estimator: Any) -> dict[str, Any]:
     kind = type(estimator)
-    if exported(BaseEstimator).get(kind.__name__) is not kind:
+    if exported(BaseEstimator, "estimators").get(kind.__name__) is not kind:
         raise TypeError(f"{kind.__name__} is not one of budgetron's estimators: no model file can name it.")
     params = estimator.get_params(deep=False)
     for name in vars(estimator):
@@ -216,7 +208,7 @@ def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> An
     if not isinstance(said, dict) or not isinstance(fitted, dict) or set(fitted) - _SOMETIMES != _FITTED:
         raise ValueError("its description has the wrong form")
     name, params = said.get("type"), {key: value for key, value in said.items() if key != "type"}
-    kind: Any = exported(BaseEstimator).get(name) if isinstance(name, str) else None
+    kind: Any = exported(BaseEstimator, "estimators").get(name) if isinstance(name, str) else None
     if kind is None:
         raise ValueError(f"there is no estimator {str(name)[:100]!r}")
     estimator = kind()

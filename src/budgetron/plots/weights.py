@@ -9,7 +9,7 @@ from budgetron.evaluate import prequential
 from budgetron.learners.learner import Learner
 from budgetron.learners.stacked import Stacked
 from budgetron.plots import style
-from budgetron.plots.curves import Line, curves
+from budgetron.plots.lines import Line, curves
 
 
 def experts(model: Any, stream: Any, *, classes: Any = None, every: int = 200) -> Any:
