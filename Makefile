@@ -14,7 +14,7 @@ ifneq ($(wildcard ../shared/data),)
 export BUDGETRON_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test newcomer slow browser search fuzz any-cut lint format bench growth adversarial report which pictures sanitize sanitize-threads coverage stub surroundings docs clean
+.PHONY: demo test newcomer slow browser search fuzz any-cut lint format bench growth adversarial report which pictures sanitize sanitize-threads coverage stub surroundings docs sizes clean
 
 demo: $(VENV)/.installed  ## the default and other learners over handwritten digits, with pictures
 	@$(BIN)/python -m budgetron.cli.demo
@@ -51,6 +51,9 @@ surroundings:  ## the tests of HEAD in a private folder, as another user, in the
 
 docs: $(VENV)/.documented  ## the documentation site in build/docs, with every link checked; no network is needed
 	$(BIN)/python docs/site/build.py build/docs
+
+sizes:  ## lines of code by area and room, lengths of functions, uses of private names
+	@$(PYTHON) .ci/count_code.py
 
 lint: stub
 	$(BIN)/ruff check .

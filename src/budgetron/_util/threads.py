@@ -8,11 +8,11 @@
 import os
 import threading
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 _locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # one for each estimator
-_models: WeakSet[Any] = WeakSet()
-_adding = threading.Lock()  # held while _locks or _models grows, and during a fork
+_natives: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # the native model of each model
+_adding = threading.Lock()  # held while _locks or _natives grows, and during a fork
 _held: list[Any] = []  # the native models whose locks the forking thread holds
 
 
@@ -25,15 +25,15 @@ def learning_lock(estimator: Any) -> Any:
     return lock
 
 
-def watch(model: Any) -> None:
-    """Register a model: forks wait for its lock from now on."""
+def watch(model: Any, native: Any) -> None:
+    """Register the native model of a model: forks wait for its lock from now on."""
     with _adding:
-        _models.add(model)
+        _natives[model] = native
 
 
 def _before_fork() -> None:
     _adding.acquire()  # a model created from now on would not be held
-    _held.extend(model._native for model in _models)
+    _held.extend(_natives.values())
     for native in _held:
         native.hold()
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
+
+from sklearn.utils import check_random_state
 
 from budgetron._util import check
 from budgetron._util.extras import pip_install
@@ -77,15 +80,17 @@ def fit(
     run: Callable[[Any], Any] = (
         (lambda task: client.compute(task).result()) if client else _computed(compute)
     )
-    found = work.Survey(first=_first_with_rows(X))
-    if found.first is None or estimator.encoder is not None or (_has_labels(estimator) and classes is None):
+    survey = work.Survey(first=_first_with_rows(X))
+    needs_labels = isinstance(estimator, OnlineClassifier) and classes is None
+    if survey.first is None or estimator.encoder is not None or needs_labels:
         surveys = [delayed(work.survey)(estimator, *part) for part in numbered]
-        found = run(_tree(surveys, delayed(work.survey_all), fan_in))
-        if found.first is None:
+        survey = run(_tree(surveys, delayed(work.survey_all), fan_in))
+        if survey.first is None:
             raise ValueError("distributed.fit: no part has rows.")
-    seed = estimator._seed()
-    begun = delayed(work.started)(estimator, seed, found, classes, *numbered[found.first])
-    models = [delayed(work.learned)(begun, *part) for part in numbered]
+    started = delayed(work.started)(
+        estimator, _seed(estimator.random_state), survey, classes, *numbered[survey.first]
+    )
+    models = [delayed(work.learned)(started, *part) for part in numbered]
     return run(_tree(models, delayed(work.merged), fan_in))
 
 
@@ -111,11 +116,13 @@ def _estimator(model: Any) -> Any:
         raise ValueError(
             "distributed.fit makes one pass in the order of the rows: epochs must be 1, and shuffle False."
         )
-    return model._unfitted_copy()
+    return type(model)(**model.get_params(deep=False))
 
 
-def _has_labels(estimator: Any) -> bool:
-    return isinstance(estimator, OnlineClassifier)
+def _seed(random_state: Any) -> int:
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def _first_with_rows(X: Any) -> int | None:

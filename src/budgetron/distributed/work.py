@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,11 +14,12 @@ import numpy as np
 from budgetron._util import check
 from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier
+from budgetron.learners.automatic import Auto
 from budgetron.merging.models import merge
-from budgetron.model.labels import KnownLabels, checked_labels, given_classes, unique
+from budgetron.model.labels import KnownLabels, checked_labels, unique
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import LONGEST, Encoding
-from budgetron.records.reading import is_frame, to_table
+from budgetron.records.reading import is_frame, is_records, refuse_near_records, to_table
 
 HEAD = 1000
 """Parameters such as gamma="scale" are computed from this many rows of the first part."""
@@ -42,17 +43,17 @@ class Survey:
 def survey(estimator: Any, X: Any, y: Any, number: int) -> Survey:
     """The labels and the columns of one part."""
     rows, labels = _rows(X, y, number)
-    found = Survey()
     if len(labels) == 0:
-        return found
-    found.first = number
+        return Survey()
+    survey = Survey(number)
     if isinstance(estimator, OnlineClassifier):
         with _named(number):
-            found.labels = unique(checked_labels(np.asarray(labels)))
-    if estimator._takes_records(rows, True):
-        found.encoding = (estimator.encoder or Encoder()).build()
-        found.encoding.encode(to_table(rows))
-    return found
+            survey.labels = unique(checked_labels(np.asarray(labels)))
+    refuse_near_records(rows)
+    if estimator.encoder is not None or is_records(rows):
+        survey.encoding = (estimator.encoder or Encoder()).build()
+        survey.encoding.encode(to_table(rows))
+    return survey
 
 
 def survey_all(surveys: Sequence[Survey]) -> Survey:
@@ -73,48 +74,47 @@ def survey_all(surveys: Sequence[Survey]) -> Survey:
 
 def _examples(encoding: Encoding) -> Iterable[dict[str, Any]]:
     """Records with every column and value that has a place in an encoding, then some that are hashed."""
-    for name, known in encoding._known.items():
-        if known.times is not None:
-            yield {name: datetime(2000, 1, 1, tzinfo=UTC)}
-        if known.number is not None:
-            yield {name: 0.0}
-        for text in known.values:
-            yield {name: text}
-    for name, known in encoding._known.items():
-        if known.hashed:
-            yield {name: TOO_LONG}
-    if encoding._others_hashed:
+    state = encoding.state()
+    for column in state["columns"]:
+        if column["times"] is not None:
+            yield {column["name"]: datetime(2000, 1, 1, tzinfo=UTC)}
+        if column["number"] is not None:
+            yield {column["name"]: 0.0}
+        yield from ({column["name"]: text} for text in column["values"])
+    yield from ({column["name"]: TOO_LONG} for column in state["columns"] if column["hashed"])
+    if state["others_hashed"]:
         yield {TOO_LONG: 0.0}
 
 
-def started(estimator: Any, seed: int, found: Survey, classes: Any, X: Any, y: Any, number: int) -> Any:
+def started(estimator: Any, seed: int, survey: Survey, classes: Any, X: Any, y: Any, number: int) -> Any:
     """The model with which every part begins: it has learned nothing, and knows all labels and columns.
 
     The seed is drawn by the client: if a worker is lost, Dask runs this task again.
     """
     rows, _ = _rows(X, y, number)
     head = rows.iloc[:HEAD] if hasattr(rows, "iloc") else rows[:HEAD]
-    labels = None
-    if isinstance(estimator, OnlineClassifier):
-        labels = given_classes(classes) if classes is not None else KnownLabels(found.labels, fixed=False)
-    fresh = estimator._unfitted_copy()
-    fresh.random_state = seed
-    if found.encoding is not None:
-        sample, _ = found.encoding.encode(to_table(head), grow=False)
-        learner = fresh._default_learner() if fresh.learner is None else fresh.learner
-        fresh.learner = learner.resolved(sample)
-        head = list(_examples(found.encoding))
-    fresh._start(head, *([] if labels is None else [labels]))
-    fresh.learner, fresh.random_state = estimator.learner, estimator.random_state
-    return fresh
+    model = type(estimator)(**estimator.get_params(deep=False) | {"random_state": seed})
+    if survey.encoding is not None:
+        sample, _ = survey.encoding.encode(to_table(head), grow=False)
+        model.learner = (Auto() if model.learner is None else model.learner).resolved(sample)
+        head = list(_examples(survey.encoding))
+    if not isinstance(model, OnlineClassifier):
+        model.start(head)
+    elif classes is not None:
+        model.start(head, classes)
+    else:  # a part may not have all labels, and the next call may bring others
+        model.start(head, survey.labels)
+        model.fitted_ = replace(model.fitted_, labels=KnownLabels(survey.labels, fixed=False))
+    model.learner, model.random_state = estimator.learner, estimator.random_state
+    return model
 
 
-def learned(begun: Any, X: Any, y: Any, number: int) -> Any:
+def learned(started: Any, X: Any, y: Any, number: int) -> Any:
     """The model of one part; None if that has no rows."""
     rows, labels = _rows(X, y, number)
     if len(labels) == 0:
         return None
-    model = deepcopy(begun)
+    model = deepcopy(started)
     with _named(number):
         return model.partial_fit(rows, labels)
 

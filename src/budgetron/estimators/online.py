@@ -30,7 +30,6 @@ from budgetron._util.text import shown
 from budgetron._util.threads import learning_lock
 from budgetron.learners.learner import Floats, Learner
 from budgetron.model.batch import Batch, Encoded, not_empty
-from budgetron.model.class_weights import ClassCounts
 from budgetron.model.files import model_files
 from budgetron.model.fitted import Fitted
 from budgetron.model.labels import KnownLabels, Scored
@@ -237,22 +236,6 @@ class Online(BaseEstimator):  # type: ignore[misc]
         """A model for the columns of X that has learned nothing; scikit-learn's checks left the names."""
         model = self._new_model(X, self._task(labels), weights)
         return Fitted(model, labels, encoding, self.__dict__.get("feature_names_in_"))
-
-    def _take_up(
-        self,
-        model: Model,
-        names: npt.NDArray[Any] | None,
-        encoding: Encoding | None,
-        labels: tuple[npt.NDArray[Any], list[int], bool] | None,
-        counts: Floats | None,
-    ) -> None:
-        """Go on from a model file; labels are sorted, with their codes, and whether others are refused."""
-        known = None
-        if labels is not None:
-            classes, codes, fixed = labels
-            known = KnownLabels(classes[np.argsort(np.array(codes, dtype=np.intp))], fixed)
-        kept = None if counts is None else ClassCounts(counts)
-        self.fitted_ = Fitted(model, known, encoding, names, kept)
 
     def _start(self, X: Any, labels: KnownLabels | None = None) -> Self:
         """Replace the model by a new one that has learned nothing; X sets its columns and ``gamma``."""

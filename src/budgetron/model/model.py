@@ -51,7 +51,7 @@ class Model:
         self._first: tuple[int, Task] | None = None
         self._native: Any = learner.build(task, n_features, self.dtype, seed)
         self._native.begin()
-        watch(self)
+        watch(self, self._native)
 
     def learn(self, X: Matrix, y: Floats, weights: Floats | None = None) -> Floats:
         """Learn the rows of X one after the other; the scores made before each update."""
@@ -240,6 +240,7 @@ class Model:
             native.widen(self.n_features, self.task.outputs)
         native.restore(fields)
         self._native, self._first = native, first
+        watch(self, native)
 
     def _first_of(self, saved: npt.NDArray[Any] | None) -> tuple[int, Task] | None:
         """The number of features and the task with which a widened model was built."""
@@ -286,7 +287,6 @@ class Model:
     def __setstate__(self, description: dict[str, Any]) -> None:
         vars(self).update({k: v for k, v in description.items() if k != "state"})
         self.restore(description["state"])
-        watch(self)
 
 
 def _diverged(row: int) -> DivergedError:

@@ -19,9 +19,12 @@ from budgetron._util.errors import ModelFileError
 from budgetron._util.exports import exported
 from budgetron._util.version import __version__
 from budgetron.learners.learner import Learner
+from budgetron.model.class_weights import ClassCounts
 from budgetron.model.files import durable, tensors
 from budgetron.model.files.described import describe, plain, revive
 from budgetron.model.files.extra import describe_extra, revive_extra
+from budgetron.model.fitted import Fitted
+from budgetron.model.labels import KnownLabels
 from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels, Targets
 from budgetron.records.encoder import Encoder
@@ -226,11 +229,12 @@ def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> An
         raise ValueError(f"{name} has the wrong kind of labels")
     state = {key.removeprefix(_STATE): a for key, a in arrays.items() if key.startswith(_STATE)}
     model = _revive_model(fitted, classes, n_features, state)
-    labels = None if classes is None else (classes, *_revive_codes(len(classes), fitted.get("labels")))
-    counted = classes is not None and _COUNTS in arrays
-    counts = _revive_counts(arrays[_COUNTS], len(classes)) if counted else None  # type: ignore[arg-type]
+    labels = counts = None
+    if classes is not None:
+        labels = _revive_labels(classes, fitted.get("labels"))
+        counts = _revive_counts(arrays[_COUNTS], len(classes)) if _COUNTS in arrays else None
     encoding = _revive_encoding(fitted["encoding"], n_features) if "encoding" in fitted else None
-    estimator._take_up(model, names, encoding, labels, counts)
+    estimator.fitted_ = Fitted(model, labels, encoding, names, counts)
     return estimator
 
 
@@ -281,18 +285,18 @@ def _describe_labels(labels: Any) -> dict[str, Any]:
     return {"labels": {"fixed": labels.fixed, "codes": labels.order.tolist()}}
 
 
-def _revive_codes(classes: int, said: Any) -> tuple[list[int], bool]:
-    """The codes of the sorted labels, and whether other labels are refused."""
+def _revive_labels(classes: npt.NDArray[Any], said: Any) -> KnownLabels:
+    """The sorted labels in the order of their codes."""
     if said is None:
-        return list(range(classes)), True
+        return KnownLabels(classes)
     if not isinstance(said, dict) or set(said) != {"fixed", "codes"} or type(said["fixed"]) is not bool:
         raise ValueError("its labels have the wrong form")
     codes = said["codes"]
     if not isinstance(codes, list) or not all(type(code) is int for code in codes):
         raise ValueError("its labels have no codes")
-    if sorted(codes) != list(range(classes)):
+    if sorted(codes) != list(range(len(classes))):
         raise ValueError("its labels do not have one code each")
-    return codes, said["fixed"]
+    return KnownLabels(classes[np.argsort(np.array(codes, dtype=np.intp))], said["fixed"])
 
 
 # ---- class weights
@@ -313,12 +317,12 @@ def _revive_weight(said: Any) -> Any:
     return dict(said)
 
 
-def _revive_counts(counts: npt.NDArray[Any], classes: int) -> npt.NDArray[Any]:
+def _revive_counts(counts: npt.NDArray[Any], classes: int) -> ClassCounts:
     if counts.dtype != np.float64 or counts.shape != (classes,):
         raise ValueError("it does not have a count for each class")
     if not ((counts >= 0) & (counts < 2.0**53) & (counts == np.floor(counts))).all():
         raise ValueError("its counts of the classes are not whole numbers")
-    return counts.copy()
+    return ClassCounts(counts.copy())
 
 
 # ---- labels and names of features
