@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGE := src/budgetron
-SOURCES := pyproject.toml CMakeLists.txt .ci/install.py $(filter-out %.pyi %.pyc, \
+SOURCES := pyproject.toml CMakeLists.txt .ci/install.py .ci/stubs.py $(filter-out %.pyi %.pyc, \
   $(wildcard $(addsuffix /*.*, cpp/* $(PACKAGE) $(PACKAGE)/* $(PACKAGE)/*/*)))
 REPRODUCTION := reproduction/pyproject.toml $(filter-out %.pyc, \
   $(wildcard $(addsuffix /*.*, reproduction/src/* reproduction/src/*/*)))

@@ -1,4 +1,4 @@
-"""Sizes of the code: `python .ci/count_code.py [ROOT]`. Blank lines, comments and docstrings do not count."""
+"""Sizes of the code: `python .ci/count_code.py [ROOT]`. Blanks, comments and docstrings do not count."""
 
 import ast
 import re

@@ -97,11 +97,11 @@ class _WithGamma(Kernel):
 
     def resolved(self, X: Any) -> Self:
         if self.gamma == "scale":
-            return replace(self, gamma=_scale(X))  # type: ignore[type-var]
+            return replace(self, gamma=_scale(X))
         if self.gamma == "auto":
-            return replace(self, gamma=1.0 / X.shape[1])  # type: ignore[type-var]
+            return replace(self, gamma=1.0 / X.shape[1])
         if isinstance(self.gamma, str) and self.gamma.endswith("/d"):
-            return replace(self, gamma=self._per_column() / X.shape[1])  # type: ignore[type-var]
+            return replace(self, gamma=self._per_column() / X.shape[1])
         return self
 
     def _per_column(self) -> float:

@@ -207,10 +207,10 @@ def _describe_estimator(estimator: Any) -> dict[str, Any]:
 
 
 def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> Any:
-    said, fitted = description["estimator"], description["fitted"]
-    if not isinstance(said, dict) or not isinstance(fitted, dict) or set(fitted) - _SOMETIMES != _FITTED:
+    data, fitted = description["estimator"], description["fitted"]
+    if not isinstance(data, dict) or not isinstance(fitted, dict) or set(fitted) - _SOMETIMES != _FITTED:
         raise ValueError("its description has the wrong form")
-    name, params = said.get("type"), {key: value for key, value in said.items() if key != "type"}
+    name, params = data.get("type"), {key: value for key, value in data.items() if key != "type"}
     kind: Any = exported(BaseEstimator, "estimators").get(name) if isinstance(name, str) else None
     if kind is None:
         raise ValueError(f"there is no estimator {str(name)[:100]!r}")
@@ -253,8 +253,8 @@ def _revive_model(
     return Model.restored(learner, task, n_features, fitted["dtype"], seed, state)
 
 
-def _natural(said: dict[str, Any], name: str, least: int, most: int) -> int:
-    value = said[name]
+def _natural(data: dict[str, Any], name: str, least: int, most: int) -> int:
+    value = data[name]
     if type(value) is not int or not least <= value <= most:
         raise ValueError(f"{name} must be a whole number from {least} to {most}")
     return value
@@ -268,11 +268,11 @@ def _describe_encoding(encoding: Encoding) -> dict[str, Any]:
     return parts | {"time_parts": list(encoding.time_parts), "state": encoding.state()}
 
 
-def _revive_encoding(said: Any, n_features: int) -> Encoding:
-    if not isinstance(said, dict) or set(said) != {"most_columns", "most_values", "time_parts", "state"}:
+def _revive_encoding(data: Any, n_features: int) -> Encoding:
+    if not isinstance(data, dict) or set(data) != {"most_columns", "most_values", "time_parts", "state"}:
         raise ValueError("its encoding has the wrong form")
-    encoding = Encoder(said["most_columns"], said["most_values"], said["time_parts"]).build()
-    encoding.restore(said["state"])
+    encoding = Encoder(data["most_columns"], data["most_values"], data["time_parts"]).build()
+    encoding.restore(data["state"])
     if max(encoding.width, 1) != n_features:
         raise ValueError("its encoding does not have as many columns as the model")
     return encoding
@@ -285,18 +285,18 @@ def _describe_labels(labels: Any) -> dict[str, Any]:
     return {"labels": {"fixed": labels.fixed, "codes": labels.order.tolist()}}
 
 
-def _revive_labels(classes: npt.NDArray[Any], said: Any) -> KnownLabels:
+def _revive_labels(classes: npt.NDArray[Any], data: Any) -> KnownLabels:
     """The sorted labels in the order of their codes."""
-    if said is None:
+    if data is None:
         return KnownLabels(classes)
-    if not isinstance(said, dict) or set(said) != {"fixed", "codes"} or type(said["fixed"]) is not bool:
+    if not isinstance(data, dict) or set(data) != {"fixed", "codes"} or type(data["fixed"]) is not bool:
         raise ValueError("its labels have the wrong form")
-    codes = said["codes"]
+    codes = data["codes"]
     if not isinstance(codes, list) or not all(type(code) is int for code in codes):
         raise ValueError("its labels have no codes")
     if sorted(codes) != list(range(len(classes))):
         raise ValueError("its labels do not have one code each")
-    return KnownLabels(classes[np.argsort(np.array(codes, dtype=np.intp))], said["fixed"])
+    return KnownLabels(classes[np.argsort(np.array(codes, dtype=np.intp))], data["fixed"])
 
 
 # ---- class weights
@@ -309,12 +309,12 @@ def _describe_weight(weight: Any) -> Any:
     return [[plain(part, "class_weight") for part in pair] for pair in weight.items()]
 
 
-def _revive_weight(said: Any) -> Any:
-    if not isinstance(said, list):
-        return said
-    if not all(isinstance(pair, list) and len(pair) == 2 and type(pair[0]) in _LABELS for pair in said):
+def _revive_weight(data: Any) -> Any:
+    if not isinstance(data, list):
+        return data
+    if not all(isinstance(pair, list) and len(pair) == 2 and type(pair[0]) in _LABELS for pair in data):
         raise ValueError("its class weights are not pairs of label and weight")
-    return dict(said)
+    return dict(data)
 
 
 def _revive_counts(counts: npt.NDArray[Any], classes: int) -> ClassCounts:
@@ -332,12 +332,12 @@ def _names(names: Any) -> list[str] | None:
     return None if names is None else [str(plain(name, "feature_names_in_")) for name in names]
 
 
-def _revive_names(said: Any, n_features: int) -> npt.NDArray[Any] | None:
-    if said is None:
+def _revive_names(data: Any, n_features: int) -> npt.NDArray[Any] | None:
+    if data is None:
         return None
-    if not _texts(said) or len(said) != n_features:
+    if not _texts(data) or len(data) != n_features:
         raise ValueError("there are not as many names of features as features")
-    return np.array(said, dtype=object)
+    return np.array(data, dtype=object)
 
 
 def _describe_classes(labels: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
@@ -356,15 +356,15 @@ def _describe_classes(labels: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
     return "text" if text else "numbers"
 
 
-def _revive_classes(said: Any, arrays: tensors.Arrays, least: int) -> npt.NDArray[Any] | None:
-    if said is None:
+def _revive_classes(data: Any, arrays: tensors.Arrays, least: int) -> npt.NDArray[Any] | None:
+    if data is None:
         return None
-    if _texts(said):
-        classes = np.array(said, dtype=object)
-    elif said not in ("numbers", "text") or _CLASSES not in arrays:
+    if _texts(data):
+        classes = np.array(data, dtype=object)
+    elif data not in ("numbers", "text") or _CLASSES not in arrays:
         raise ValueError("its labels are of no known kind, or missing")
     else:
-        classes = arrays[_CLASSES].copy() if said == "numbers" else from_code_points(arrays[_CLASSES])
+        classes = arrays[_CLASSES].copy() if data == "numbers" else from_code_points(arrays[_CLASSES])
     if classes.ndim != 1 or len(classes) < least or not (classes[:-1] < classes[1:]).all():
         raise ValueError(f"its labels must be at least {least}, sorted, each one once")
     if classes.dtype.kind == "f" and not ((classes == np.floor(classes)) & (abs(classes) < 2.0**63)).all():
