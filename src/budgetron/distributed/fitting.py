@@ -106,7 +106,7 @@ def _tree(tasks: Sequence[Any], join: Callable[[Sequence[Any]], Any], fan_in: in
     return tasks[0]
 
 
-def _estimator(model: Any) -> Any:
+def _estimator(model: Any) -> work.Estimator:
     if isinstance(model, Learner):
         return OnlineClassifier(model)
     if not isinstance(model, OnlineClassifier | OnlineRegressor):

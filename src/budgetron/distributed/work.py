@@ -13,13 +13,15 @@ import numpy as np
 
 from budgetron._util import check
 from budgetron._util.text import shown
-from budgetron.estimators import OnlineClassifier
+from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.learners.automatic import Auto
 from budgetron.merging.models import merge
 from budgetron.model.labels import KnownLabels, checked_labels, unique
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import LONGEST, Encoding
 from budgetron.records.reading import is_frame, is_records, refuse_near_records, to_table
+
+Estimator = OnlineClassifier | OnlineRegressor
 
 HEAD = 1000
 """Parameters such as gamma="scale" are computed from this many rows of the first part."""
@@ -40,7 +42,7 @@ class Survey:
     encoding: Encoding | None = None
 
 
-def survey(estimator: Any, X: Any, y: Any, number: int) -> Survey:
+def survey(estimator: Estimator, X: Any, y: Any, number: int) -> Survey:
     """The labels and the columns of one part."""
     rows, labels = _rows(X, y, number)
     if len(labels) == 0:
@@ -86,7 +88,9 @@ def _examples(encoding: Encoding) -> Iterable[dict[str, Any]]:
         yield {TOO_LONG: 0.0}
 
 
-def started(estimator: Any, seed: int, survey: Survey, classes: Any, X: Any, y: Any, number: int) -> Any:
+def started(
+    estimator: Estimator, seed: int, survey: Survey, classes: Any, X: Any, y: Any, number: int
+) -> Estimator:
     """The model with which every part begins: it has learned nothing, and knows all labels and columns.
 
     The seed is drawn by the client: if a worker is lost, Dask runs this task again.
@@ -109,7 +113,7 @@ def started(estimator: Any, seed: int, survey: Survey, classes: Any, X: Any, y: 
     return model
 
 
-def learned(started: Any, X: Any, y: Any, number: int) -> Any:
+def learned(started: Estimator, X: Any, y: Any, number: int) -> Estimator | None:
     """The model of one part; None if that has no rows."""
     rows, labels = _rows(X, y, number)
     if len(labels) == 0:
@@ -119,7 +123,7 @@ def learned(started: Any, X: Any, y: Any, number: int) -> Any:
         return model.partial_fit(rows, labels)
 
 
-def merged(models: Sequence[Any]) -> Any:
+def merged(models: Sequence[Estimator | None]) -> Estimator | None:
     """The merged model; None if no part had rows."""
     there = [model for model in models if model is not None]
     return merge(there) if there else None

@@ -7,9 +7,9 @@ file is run, and all data are checked before use.
 import errno
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ from budgetron.parts.tasks import Labels, Targets
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
 
+T = TypeVar("T")
 Path = str | os.PathLike[str]
 
 FORMAT = "budgetron model"
@@ -62,7 +63,7 @@ class ModelFile:
         """The estimator, ready to continue."""
         return self._checked(lambda: _revive_estimator(self.description, self.arrays))
 
-    def _checked(self, build: Any) -> Any:
+    def _checked(self, build: Callable[[], T]) -> T:
         try:
             return build()
         except Exception as error:
@@ -78,8 +79,8 @@ def save(estimator: Any, path: Path, extra: Mapping[str, Any] | None = None) -> 
 def encoded(estimator: Any, extra: Mapping[str, Any] | None = None) -> list[bytes | memoryview]:
     """The bytes of the model file that `save` writes, in pieces."""
     arrays: dict[str, npt.NDArray[Any]] = {}
-    fitted = estimator.fitted_
-    model: Model = fitted.model
+    fitted: Fitted = estimator.fitted_
+    model = fitted.model
     state, counts = fitted.state()
     description = {
         "estimator": _describe_estimator(estimator),
@@ -278,7 +279,7 @@ def _revive_encoding(data: Any, n_features: int) -> Encoding:
     return encoding
 
 
-def _describe_labels(labels: Any) -> dict[str, Any]:
+def _describe_labels(labels: KnownLabels | None) -> dict[str, Any]:
     """Nothing for labels that are fixed and have codes in their order."""
     if labels is None or (labels.fixed and labels.is_sorted):
         return {}
@@ -328,7 +329,7 @@ def _revive_counts(counts: npt.NDArray[Any], classes: int) -> ClassCounts:
 # ---- labels and names of features
 
 
-def _names(names: Any) -> list[str] | None:
+def _names(names: npt.NDArray[Any] | None) -> list[str] | None:
     return None if names is None else [str(plain(name, "feature_names_in_")) for name in names]
 
 
@@ -340,7 +341,7 @@ def _revive_names(data: Any, n_features: int) -> npt.NDArray[Any] | None:
     return np.array(data, dtype=object)
 
 
-def _describe_classes(labels: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
+def _describe_classes(labels: KnownLabels | None, arrays: dict[str, npt.NDArray[Any]]) -> Any:
     """Numbers are stored as an array, texts of one width as code points, other texts as a list."""
     if labels is None:
         return None
