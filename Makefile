@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGE := src/budgetron
-SOURCES := pyproject.toml CMakeLists.txt .ci/install.py $(filter-out %.pyi %.pyc %.md, \
+SOURCES := pyproject.toml CMakeLists.txt .ci/install.py .ci/stubs.py $(filter-out %.pyi %.pyc %.md, \
   $(wildcard $(addsuffix /*.*, cpp/* $(PACKAGE) $(PACKAGE)/* $(PACKAGE)/*/*)))
 REPRODUCTION := reproduction/pyproject.toml $(filter-out %.pyc, \
   $(wildcard $(addsuffix /*.*, reproduction/src/* reproduction/src/*/*)))
@@ -16,7 +16,7 @@ export BUDGETRON_DATA ?= $(abspath ../shared/data)
 endif
 
 .PHONY: help demo test newcomer slow browser test-random test-environments fuzz any-cut lint format bench growth adversarial \
-  report algorithm-table streams pictures sanitize sanitize-threads coverage stub docs clean
+  report algorithm-table streams pictures sanitize sanitize-threads coverage stub docs sizes clean
 
 .DEFAULT_GOAL := help
 
@@ -61,6 +61,9 @@ test-environments:  ## the tests of HEAD in a private folder, as another user, i
 ##@ Pages, linters
 docs: $(VENV)/.documented  ## the documentation site in build/docs, with every link checked; no network is needed
 	$(BIN)/python docs/site/build.py build/docs
+
+sizes:  ## lines of code by area and room, lengths of functions, uses of private names
+	@$(PYTHON) .ci/count_code.py
 
 lint: stub  ## ruff, mypy, import-linter and clang-format
 	$(BIN)/ruff check .
@@ -147,7 +150,7 @@ coverage:  ## which native lines the tests reach
 
 ##@ Files
 stub: $(VENV)/.developed  ## the type stubs beside the sources, where mypy and editors look for them
-	$(BIN)/python src/budgetron/_util/exports.py src/budgetron
+	$(BIN)/python .ci/stubs.py src/budgetron
 	$(BIN)/python -m nanobind.stubgen -q -m budgetron._core -o src/budgetron/_core.pyi
 
 # Builds the core and installs the package, saying what it does.

@@ -1,7 +1,5 @@
 """Errors that a caller may want to catch separately. They print under the name to import them by."""
 
-__all__ = ["DataError", "DivergedError", "ModelFileError", "RefusedRow", "SaveError"]
-
 from typing import Any
 
 from budgetron._util.text import printable

@@ -78,15 +78,15 @@ def fit(
     run: Callable[[Any], Any] = (
         (lambda task: client.compute(task).result()) if client else _computed(compute)
     )
-    found = work.Survey(first=_first_with_rows(X))
-    if found.first is None or estimator.encoder is not None or (_has_labels(estimator) and classes is None):
+    survey = work.Survey(first=_first_with_rows(X))
+    needs_labels = isinstance(estimator, OnlineClassifier) and classes is None
+    if survey.first is None or estimator.encoder is not None or needs_labels:
         surveys = [delayed(work.survey)(estimator, *part) for part in numbered]
-        found = run(_tree(surveys, delayed(work.survey_all), fan_in))
-        if found.first is None:
+        survey = run(_tree(surveys, delayed(work.survey_all), fan_in))
+        if survey.first is None:
             raise ValueError("distributed.fit: no part has rows.")
-    seed = seed_of(estimator)
-    begun = delayed(work.started)(estimator, seed, found, classes, *numbered[found.first])
-    models = [delayed(work.learned)(begun, *part) for part in numbered]
+    started = delayed(work.started)(estimator, seed_of(estimator), survey, classes, *numbered[survey.first])
+    models = [delayed(work.learned)(started, *part) for part in numbered]
     return run(_tree(models, delayed(work.merged), fan_in))
 
 
@@ -102,7 +102,7 @@ def _tree(tasks: Sequence[Any], join: Callable[[Sequence[Any]], Any], fan_in: in
     return tasks[0]
 
 
-def _estimator(model: Any) -> Any:
+def _estimator(model: Any) -> work.Estimator:
     if isinstance(model, Learner):
         return OnlineClassifier(model)
     if not isinstance(model, OnlineClassifier | OnlineRegressor):
@@ -113,10 +113,6 @@ def _estimator(model: Any) -> Any:
             "distributed.fit makes one pass in the order of the rows: epochs must be 1, and shuffle False."
         )
     return unfitted(model)
-
-
-def _has_labels(estimator: Any) -> bool:
-    return isinstance(estimator, OnlineClassifier)
 
 
 def _first_with_rows(X: Any) -> int | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from budgetron._util import check
 from budgetron._util.text import shown
-from budgetron.estimators import OnlineClassifier
+from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.estimators.input import Input, learner_of
 from budgetron.estimators.online import start, unfitted
 from budgetron.merging.models import merge
@@ -20,6 +20,8 @@ from budgetron.model.labels import KnownLabels, checked_labels, given_classes, u
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
 from budgetron.records.reading import is_frame, to_table
+
+Estimator = OnlineClassifier | OnlineRegressor
 
 HEAD = 1000
 """Parameters such as gamma="scale" are computed from this many rows of the first part."""
@@ -37,20 +39,19 @@ class Survey:
     encoding: Encoding | None = None
 
 
-def survey(estimator: Any, X: Any, y: Any, number: int) -> Survey:
+def survey(estimator: Estimator, X: Any, y: Any, number: int) -> Survey:
     """The labels and the columns of one part."""
     rows, labels = _rows(X, y, number)
-    found = Survey()
     if len(labels) == 0:
-        return found
-    found.first = number
+        return Survey()
+    survey = Survey(number)
     if isinstance(estimator, OnlineClassifier):
         with _named(number):
-            found.labels = unique(checked_labels(np.asarray(labels)))
+            survey.labels = unique(checked_labels(np.asarray(labels)))
     if Input(estimator, None).takes_records(rows):
-        found.encoding = (estimator.encoder or Encoder()).build()
-        found.encoding.encode(to_table(rows))
-    return found
+        survey.encoding = (estimator.encoder or Encoder()).build()
+        survey.encoding.encode(to_table(rows))
+    return survey
 
 
 def survey_all(surveys: Sequence[Survey]) -> Survey:
@@ -69,7 +70,9 @@ def survey_all(surveys: Sequence[Survey]) -> Survey:
     return Survey(first, known, encoding)
 
 
-def started(estimator: Any, seed: int, found: Survey, classes: Any, X: Any, y: Any, number: int) -> Any:
+def started(
+    estimator: Estimator, seed: int, survey: Survey, classes: Any, X: Any, y: Any, number: int
+) -> Estimator:
     """The model with which every part begins: it has learned nothing, and knows all labels and columns.
 
     The seed is drawn by the client: if a worker is lost, Dask runs this task again.
@@ -78,29 +81,29 @@ def started(estimator: Any, seed: int, found: Survey, classes: Any, X: Any, y: A
     head = rows.iloc[:HEAD] if hasattr(rows, "iloc") else rows[:HEAD]
     labels = None
     if isinstance(estimator, OnlineClassifier):
-        labels = given_classes(classes) if classes is not None else KnownLabels(found.labels, fixed=False)
-    fresh = unfitted(estimator)
-    fresh.random_state = seed
-    if found.encoding is not None:
-        sample, _ = found.encoding.encode(to_table(head), grow=False)
-        fresh.learner = learner_of(fresh).resolved(sample)
-        head = list(found.encoding.examples())
-    start(fresh, head, labels)
-    fresh.learner, fresh.random_state = estimator.learner, estimator.random_state
-    return fresh
+        labels = given_classes(classes) if classes is not None else KnownLabels(survey.labels, fixed=False)
+    model: Estimator = unfitted(estimator)
+    model.random_state = seed
+    if survey.encoding is not None:
+        sample, _ = survey.encoding.encode(to_table(head), grow=False)
+        model.learner = learner_of(model).resolved(sample)
+        head = list(survey.encoding.examples())
+    start(model, head, labels)
+    model.learner, model.random_state = estimator.learner, estimator.random_state
+    return model
 
 
-def learned(begun: Any, X: Any, y: Any, number: int) -> Any:
+def learned(started: Estimator, X: Any, y: Any, number: int) -> Estimator | None:
     """The model of one part; None if that has no rows."""
     rows, labels = _rows(X, y, number)
     if len(labels) == 0:
         return None
-    model = deepcopy(begun)
+    model = deepcopy(started)
     with _named(number):
         return model.partial_fit(rows, labels)
 
 
-def merged(models: Sequence[Any]) -> Any:
+def merged(models: Sequence[Estimator | None]) -> Estimator | None:
     """The merged model; None if no part had rows."""
     there = [model for model in models if model is not None]
     return merge(there) if there else None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["OnlineClassifier"]
-
 from collections.abc import Callable
 from types import MethodType
 from typing import Any, Self

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["OnlineRegressor"]
-
 from typing import Any, Self
 
 import numpy as np

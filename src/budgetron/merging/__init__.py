@@ -6,7 +6,3 @@
 among them and says what each promises; ``labels`` brings outputs into the same order; ``parts`` is what all
 of them take.
 """
-
-from budgetron._util.exports import lazy
-
-__getattr__, __dir__ = lazy(__name__)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["merge"]
-
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["OneByOne"]
-
 from typing import Any, NoReturn
 
 import numpy as np
