@@ -42,19 +42,18 @@ class RecordReader {
 
  private:
   bool put(PyObject* name, PyObject* value, std::vector<double>& row) const {
-    if (!PyUnicode_CheckExact(name) && (name = text_of(name)) == nullptr) return false;
+    if (!PyUnicode_CheckExact(name) && !PyLong_CheckExact(name)) return false;
     if (value == Py_None) return takes_none_;
     if (PyUnicode_CheckExact(value)) {
-      PyObject* const values = PyDict_GetItemWithError(texts_.ptr(), name);
-      return values != nullptr && place(values, value, 1.0, row);
+      PyObject* const values = PyDict_GetItemWithError(texts_.ptr(), nb::str(nb::handle(name)).ptr());
+      return values != nullptr && place(PyDict_GetItemWithError(values, value), 1.0, row);
     }
     if (!PyFloat_CheckExact(value) && PySet_Contains(kinds_.ptr(), type_of(value)) != 1) return false;
     const double number = PyFloat_AsDouble(value);
-    return (number != -1.0 || PyErr_Occurred() == nullptr) && place(numbers_.ptr(), name, number, row);
+    return (number != -1.0 || PyErr_Occurred() == nullptr) && place(column_of(name), number, row);
   }
 
-  static bool place(PyObject* columns, PyObject* key, double number, std::vector<double>& row) {
-    PyObject* const column = PyDict_GetItemWithError(columns, key);
+  static bool place(PyObject* column, double number, std::vector<double>& row) {
     if (column == nullptr) return false;
     const std::size_t i = PyLong_AsSize_t(column);
     if (i >= row.size()) return false;
@@ -62,14 +61,16 @@ class RecordReader {
     return true;
   }
 
-  // The text of a name that is an integer and has a column; kept, since to make it takes longer than to read a value.
-  PyObject* text_of(PyObject* name) const {
-    if (!PyLong_CheckExact(name)) return nullptr;
-    if (PyObject* const text = PyDict_GetItemWithError(integers_.ptr(), name)) return text;
-    const nb::object text = nb::steal(PyObject_Str(name));
-    const bool known = text.is_valid() && (numbers_.contains(text) || texts_.contains(text));
-    if (!known || PyDict_SetItem(integers_.ptr(), name, text.ptr()) != 0) return nullptr;
-    return text.ptr();  // which the dict holds
+  // The column of a name, or of the text of an integer. Those of integers are kept: to make a text takes longer than to
+  // read a value.
+  PyObject* column_of(PyObject* name) const {
+    if (PyUnicode_CheckExact(name)) return PyDict_GetItemWithError(numbers_.ptr(), name);
+    PyObject* column = PyDict_GetItemWithError(integers_.ptr(), name);
+    if (column == nullptr && PyErr_Occurred() == nullptr) {
+      column = PyDict_GetItemWithError(numbers_.ptr(), nb::str(nb::handle(name)).ptr());
+      if (column != nullptr && PyDict_SetItem(integers_.ptr(), name, column) != 0) return nullptr;
+    }
+    return column;
   }
 
   static PyObject* type_of(PyObject* value) { return reinterpret_cast<PyObject*>(Py_TYPE(value)); }

@@ -15,7 +15,7 @@ from scipy import sparse
 from budgetron import Averaged, Gaussian, OneByOne, OnlineClassifier, Polynomial, fogd, nogd, ogd, rbp
 from budgetron._util.rows import Compressed
 from budgetron.estimators.input import are_learnable, known_rows
-from budgetron.estimators.online import same_classes
+from budgetron.estimators.online import is_known
 from tests.helpers.cases import each
 from tests.helpers.members import bits, cases, data, estimator, fitted, make, scores, start
 
@@ -272,10 +272,10 @@ def test_labels_of_every_kind(kind):
 def test_classes_again():
     """The classes of the first call, given again, take the short way too; others are refused."""
     model = fitted("binary")
-    assert same_classes(model.fitted_, [0, 1])
-    assert same_classes(model.fitted_, np.array([0, 1]))
+    assert is_known([0, 1], model.fitted_)
+    assert is_known(np.array([0, 1]), model.fitted_)
     for doubtful in ([1, 0], [0, 1, 2], [0.0, 1.0], (0, 1), [False, True], [[0], [1]], "01", 2):
-        assert not same_classes(model.fitted_, doubtful)
+        assert not is_known(doubtful, model.fitted_)
     x = np.zeros((1, 3))
     model.partial_fit(x, np.array([1]), classes=[1, 0])
     with pytest.raises(ValueError, match="differ from those of the first call"):

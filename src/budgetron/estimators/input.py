@@ -197,7 +197,7 @@ def known_rows(fitted: Fitted, X: Any) -> Any:
     """
     if fitted.encoding is not None:
         return None
-    rows, named = _plain(fitted, X)
+    rows, named = (X, False) if type(X) is np.ndarray else _plain(fitted, X)
     known = (
         (type(rows) is Compressed or _is_plain_array(rows))
         and rows.shape[1] == fitted.model.n_features
@@ -219,12 +219,10 @@ def are_learnable(fitted: Fitted, rows: Any) -> bool:
 
 
 def _plain(fitted: Fitted, X: Any) -> tuple[Any, bool]:
-    """A list of rows or a frame with the model's columns as an array, a CSR matrix as `Compressed`.
+    """A list of rows or a frame with the model's columns as an array, and a CSR matrix as `Compressed`.
 
     X itself if it is anything else. Also returns whether the columns had the model's names.
     """
-    if type(X) is np.ndarray:
-        return X, False
     if type(X) is list:
         return _as_floats(plain_numbers(X)), False
     pandas = sys.modules.get("pandas")

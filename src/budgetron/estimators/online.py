@@ -290,8 +290,8 @@ class Online(BaseEstimator):  # type: ignore[misc]
         The caller holds the `learning_lock`. If a row is refused, the rows before it stay learned. If a
         first call refuses its first row, the estimator stays unfitted.
         """
-        fitted = self._known()
-        if fitted is not None and sample_weight is None and same_classes(fitted, classes):
+        fitted: Fitted | None = self.__dict__.get("fitted_")
+        if fitted is not None and sample_weight is None and (classes is None or is_known(classes, fitted)):
             pieces = self._learn_known(fitted, X, y)
             if pieces is not None:
                 return pieces
@@ -316,8 +316,8 @@ class Online(BaseEstimator):  # type: ignore[misc]
         y = plain_numbers(y) if type(y) is list else y
         if rows is None or type(y) is not np.ndarray or y.shape != (rows.shape[0],):
             return None
-        if is_single(fitted, rows) and self._class_weight is None:
-            number, scores = fitted.answers.number_of(y), np.empty((1, fitted.model.task.outputs))
+        if is_single(fitted, rows) and self.__dict__.get("class_weight") is None:
+            number, scores = fitted.answers.number_of(y), np.empty((1, fitted.outputs))
             if number is not None and fitted.model.learn_row(rows[0], number, scores[0]):
                 return [Scored(scores, fitted.n_labels)]
         codes = fitted.answers.quick_codes(y) if are_learnable(fitted, rows) else None
@@ -408,10 +408,8 @@ def is_of_y(classes: Any) -> bool:
     return isinstance(classes, str) and classes == OF_Y
 
 
-def same_classes(fitted: Fitted, classes: Any) -> bool:
-    """Whether a later call has no classes or repeats the known ones; False if this is not certain."""
-    if classes is None:
-        return True
+def is_known(classes: Any, fitted: Fitted) -> bool:
+    """Whether a later call repeats the known classes; False if this is not certain."""
     if type(classes) is np.ndarray:
         classes = classes.tolist()
     known = [] if fitted.labels is None else fitted.labels.classes.tolist()
@@ -436,7 +434,7 @@ def scored(estimator: Online, X: Any) -> tuple[Fitted, list[Scored]]:
     fitted = estimator._now()
     rows = known_rows(fitted, X)
     if rows is not None and is_single(fitted, rows):
-        scores = np.empty((1, fitted.model.task.outputs))
+        scores = np.empty((1, fitted.outputs))
         if fitted.model.score_row(rows[0], scores[0]):
             return fitted, [Scored(scores, fitted.n_labels)]
     return fitted, fitted.scores(checked_rows(estimator, fitted, X, rows))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -47,6 +47,11 @@ class Fitted:
     def n_labels(self) -> int:
         """The number of known labels; 0 for targets."""
         return 0 if self.labels is None else len(self.labels)
+
+    @cached_property
+    def outputs(self) -> int:
+        """The number of scores of a row."""
+        return self.model.task.outputs
 
     @property
     def gamma(self) -> float | None:
@@ -178,11 +183,13 @@ class Fitted:
         Returns False, with nothing changed, if a column, a value or the label is new, if rows are weighted
         by class, or if the row is refused. The scores from before go into ``scores``, if given.
         """
-        number = self.answers.number(y)
+        try:
+            number = self._number(y)
+        except TypeError:  # it cannot be a label
+            return False
         if number is None or self.counts is not None:
             return False
-        scores = self._unread if scores is None else scores
-        reader = self._reader
+        scores, reader = self._unread if scores is None else scores, self._reader
         if reader is not None and self.model.engine.learn_record(reader, x, number, scores, weight):
             return True
         row = self._known_row(x)
@@ -190,13 +197,12 @@ class Fitted:
 
     def scores_one(self, x: Any) -> list[float] | None:
         """The scores of a row; None if something in it is new, or a score is not finite."""
-        scores = np.empty(self.model.task.outputs)
-        reader = self._reader
+        scores, reader = np.empty(self.outputs), self._reader
         if reader is None or not self.model.engine.score_record(reader, x, scores):
             row = self._known_row(x)
             if row is None or not self.model.score_row(row, scores):
                 return None
-        return list(scores.tolist())
+        return scores.tolist()
 
     def _known_row(self, x: Any) -> Floats | None:
         """The row of a record or of a sequence of numbers, if nothing in it is new."""
@@ -216,6 +222,11 @@ class Fitted:
         return np.ascontiguousarray(row) if row.ndim == 1 else None
 
     @cached_property
+    def _number(self) -> Callable[[Any], float | None]:
+        """What the core takes for a known label or a target; None for others."""
+        return AnyTarget().number if self.labels is None else self.labels.core_numbers.get
+
+    @cached_property
     def _reader(self) -> Any:
         """Reads dicts straight into an engine that takes them."""
         encoding, engine = self.encoding, self.model.engine
@@ -225,7 +236,7 @@ class Fitted:
     @cached_property
     def _unread(self) -> Floats:
         """Where scores go that nobody reads."""
-        return np.empty(self.model.task.outputs)
+        return np.empty(self.outputs)
 
 
 class Outcome(NamedTuple):

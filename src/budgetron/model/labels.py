@@ -38,7 +38,7 @@ class AnyTarget:
 
     def number_of(self, y: Any) -> float | None:
         """The same for an array of one target that would pass every check."""
-        return self.number(y.item()) if _is_column(y, 1) and y.dtype == np.float64 else None
+        return self.number(y.item()) if y.dtype == np.float64 else None
 
     def quick_codes(self, y: Any) -> Floats | None:
         """The targets if they would pass every check as they are; else None."""
@@ -94,18 +94,10 @@ class KnownLabels:
         binary = len(self) <= 2
         return {label: 2.0 * code - 1 if binary else float(code) for label, code in self.codes.items()}
 
-    def number(self, y: Any) -> float | None:
-        """What the core takes for a label; None if it is not known."""
-        try:
-            return self.core_numbers.get(y)
-        except TypeError:  # it cannot be a label
-            return None
-
     def number_of(self, y: Any) -> float | None:
-        """The same for an array of one label that would pass every check."""
-        if not (_is_column(y, 1) and y.dtype.kind == self.labels.dtype.kind in "iufbU"):
-            return None
-        return self.core_numbers.get(y.item())
+        """What the core takes for an array of one label, if that is known and would pass every check."""
+        same_kind = y.dtype.kind == self.labels.dtype.kind in "iufbU"
+        return self.core_numbers.get(y.item()) if same_kind else None
 
     @cached_property
     def _names(self) -> list[Any]:
@@ -237,10 +229,6 @@ class KnownLabels:
             table[start : start + len(part), : part.shape[1]] = part
             start += len(part)
         return table if self.is_sorted else table[:, self.order]
-
-
-def _is_column(y: Any, rows: int) -> bool:
-    return type(y) is np.ndarray and y.shape == (rows,)
 
 
 def _best(scores: Floats, known: int) -> Codes:

@@ -87,21 +87,19 @@ class Model:
 
         Returns False, with nothing changed, if the row is refused. An interrupt has ``rows_learned``.
         """
-        row, before = self._as_row(x), self.engine.rows_done
+        engine, row = self.engine, x if x.dtype == self.dtype else self._as_row(x)
+        before = engine.rows_done
         try:
-            learned: bool = self.engine.learn_one(row, y, scores, weight)
+            return engine.learn_one(row, y, scores, weight)
         except BaseException as error:
-            note_rows(error, self.engine.rows_done - before)
+            note_rows(error, engine.rows_done - before)
             raise
-        return learned
 
     def score_row(self, x: Floats, scores: Floats) -> bool:
         """Score one row with little overhead; False if a score is not finite or x is too large."""
-        return bool(self.engine.score_one(self._as_row(x), scores))
+        return self.engine.score_one(x if x.dtype == self.dtype else self._as_row(x), scores)
 
     def _as_row(self, x: Floats) -> npt.NDArray[Any]:
-        if x.dtype == self.dtype:
-            return x
         with np.errstate(over="ignore"):  # infinity is refused
             return x.astype(self.dtype)
 

@@ -69,15 +69,17 @@ class BudgetClassifier(Streaming, base.MiniBatchClassifier):  # type: ignore[mis
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
         """The label of one row; None if none is known yet."""
-        fitted = self._fitted
-        return None if fitted is None else fitted.answers.prediction(self._scores(fitted, x))
+        fitted = getattr(self._online, "fitted_", None)
+        if fitted is None:
+            return None
+        return fitted.answers.prediction(fitted.scores_one(x) or self._scores(fitted, x))
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
         """The probability of every label that is known."""
         fitted = self._fitted
         if fitted is None or fitted.labels is None:
             return {} if self._multiclass else {False: 0.5, True: 0.5}
-        shares = fitted.labels.probabilities(self._scores(fitted, x))
+        shares = fitted.labels.probabilities(fitted.scores_one(x) or self._scores(fitted, x))
         if len(shares) == 1 and type(next(iter(shares))) is bool and not self._multiclass:
             return {False: 0.0, True: 0.0} | shares
         return shares

@@ -35,8 +35,8 @@ class BudgetRegressor(Streaming, base.MiniBatchRegressor):  # type: ignore[misc]
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> float:
         """The predicted target of one row; 0 if nothing was learned yet."""
-        fitted = self._fitted
-        return 0.0 if fitted is None else self._scores(fitted, x)[0]
+        fitted = getattr(self._online, "fitted_", None)
+        return 0.0 if fitted is None else (fitted.scores_one(x) or self._scores(fitted, x))[0]
 
     def predict_many(self, X: Any) -> Any:
         """The predicted target of every row of a frame, as a series of the same library."""

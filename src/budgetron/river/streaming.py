@@ -97,10 +97,7 @@ class Streaming:
         self._begun().partial_fit([record], labels_of([y]), sample_weight=None if w == 1.0 else [w])
 
     def _scores(self, fitted: Fitted, x: Any) -> list[float]:
-        """The scores of x. Columns and values that were not learned yet are ignored."""
-        scores = fitted.scores_one(x)
-        if scores is not None:
-            return scores
+        """The scores of a row with something new, which is ignored."""
         encoding = fitted.encoding
         assert encoding is not None
         refuse_missing(x, encoding)
@@ -109,10 +106,10 @@ class Streaming:
         if np.isinf(row).any():
             name = encoding.columns[int(np.argmax(np.isinf(row)))]
             raise ValueError(f"The feature {name!r} of x is not finite.")
-        array = np.empty(fitted.model.task.outputs)
+        array = np.empty(fitted.outputs)
         if not fitted.model.score_row(row[0], array):
             raise ValueError("x gives a score that is not finite: scale the features.")
-        return list(array.tolist())
+        return array.tolist()
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
         """Learn the rows of a frame in order; the model is that of ``learn_one`` row by row.

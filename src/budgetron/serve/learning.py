@@ -92,7 +92,7 @@ def _one_by_one(work: Estimator, rows: Rows) -> tuple[Any, list[Scored]] | None:
         return None
     assert rows.y is not None
     fitted = work.fitted_
-    scores = np.empty((len(rows), fitted.model.task.outputs))
+    scores = np.empty((len(rows), fitted.outputs))
     pairs = enumerate(zip(rows.X, rows.y, strict=True))
     done = next((i for i, (x, y) in pairs if not fitted.learn_one(x, y, scores=scores[i])), len(rows))
     if not done:
