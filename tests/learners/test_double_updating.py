@@ -26,7 +26,7 @@ from budgetron import (
 )
 from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels
-from tests.helpers.cases import each
+from tests.helpers.cases import each, pairs
 from tests.references import double_updating as reference_double_updating
 from tests.references import step
 
@@ -104,12 +104,10 @@ class Dual:
 # ---- against the plain version
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize(
-    ("seed", "budget", "C", "rho"), [(0, 10, 1.0, 0.0), (1, 20, 0.3, 0.0), (2, 15, 5.0, 0.1)]
-)
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("maintenance", [None, *MAINTENANCE])
+@pairs
+@each(("seed", "budget", "C", "rho"), [(0, 10, 1.0, 0.0), (1, 20, 0.3, 0.0), (2, 15, 5.0, 0.1)])
+@each("kernel", KERNELS)
+@each("maintenance", [None, *MAINTENANCE])
 def test_trajectories(maintenance, kernel, budget, C, rho, seed, long):
     native, plain = KERNELS[kernel]
     X, y = stream(500 if long else 200, seed)

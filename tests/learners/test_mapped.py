@@ -93,7 +93,7 @@ def compare(task, map_name, rule, their_rule, X, y, weights=None, tolerance=1e-9
 
 
 CASES = [
-    pytest.param(task, loss, name, id=f"{task}-{loss}-{name}")
+    (task, loss, name)
     for task in TASKS
     for loss, (ours, theirs) in LOSSES.items()
     if task != "regression" or not ours.of_margin

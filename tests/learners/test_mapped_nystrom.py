@@ -69,7 +69,7 @@ def test_nogd_is_the_same_algorithm_as_a_projection_and_as_a_feature_map(task, s
 
 
 GOLDEN_NOGD = [
-    pytest.param(data, i, value, id=f"{data}-{i}")
+    (data, i, value)
     for kind in ("binary", "multiclass")
     for data, golden in test_golden.GOLDEN[kind].items()
     for i, value in enumerate(golden["mistakes"].get("nogd", []))

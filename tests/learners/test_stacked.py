@@ -29,7 +29,7 @@ from budgetron._util.spec import seed_of_part
 from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels, Targets
 from tests.helpers import members
-from tests.helpers.cases import each
+from tests.helpers.cases import each, pairs
 from tests.learners.algorithms.test_reference import TASKS as PLAIN_TASKS
 from tests.learners.algorithms.test_reference import native_scores, stream
 from tests.parts.vector_rules.test_kalman import (
@@ -104,10 +104,10 @@ def assert_same_filter(model, oracle):
 # ---- against the reference
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("names", SETS, ids="-".join)
-@pytest.mark.parametrize("weighted", [False, True])
+@pairs
+@each("task", TASKS)
+@each("names", SETS, ids="-".join)
+@each("weighted", [False, True])
 def test_trajectories(task, names, weighted, long):
     X, y = stream(task, 400 if long else 200, 1)
     weights = weights_of(len(X)) if weighted else None
@@ -301,10 +301,10 @@ def with_huge_rows(task, rows=REFUSED):
     return X, y
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("order", [["linear", "bpa_p"], ["bpa_p", "linear"], ["linear", "bpa_p", "linear"]])
-@pytest.mark.parametrize("weighted", [False, True])
+@pairs
+@each("task", TASKS)
+@each("order", [["linear", "bpa_p"], ["bpa_p", "linear"], ["linear", "bpa_p", "linear"]])
+@each("weighted", [False, True])
 def test_an_expert_that_refuses_a_row_abstains(task, order, weighted):
     X, y = with_huge_rows(task)
     weights = weights_of(len(X)) if weighted else None

@@ -52,7 +52,7 @@ def cases(kind, result):
     for data, golden in GOLDEN[kind].items():
         for name, values in golden[result].items():
             for i, value in enumerate(values):
-                yield pytest.param(data, name, i, value, id=f"{data}-{name}-{i}")
+                yield data, name, i, value
 
 
 @each(("data", "name", "i", "mistakes"), [*cases("binary", "mistakes"), *cases("multiclass", "mistakes")])

@@ -134,7 +134,7 @@ def agree(name, task, kernel, settings, X, y, weights=None, tolerance=1e-9):
 
 
 CASES = [
-    pytest.param(name, task, form, id=f"{name}-{task}-{'-'.join(f'{k}={v}' for k, v in form.items())}")
+    (name, task, form)
     for name in algorithms.__all__
     if hasattr(reference, name)  # the others have a reference and a test file of their own
     for task in TASKS
@@ -199,7 +199,7 @@ def test_streams_with_duplicates_zeros_and_constant_labels(task, drawn, budget):
     small = {"budget": budget, "rank": max(1, budget // 2)}
     # Weights in general position: with equal ones duplicates cancel to a true 0, whose sign is rounding's.
     weights = np.random.default_rng(0).uniform(0.5, 1.5, len(X))
-    for name, own, form in (case.values for case in CASES):
+    for name, own, form in CASES:
         if own == task:
             note(f"{name} {form}")
             settings = form | {k: v for k, v in small.items() if k in form}

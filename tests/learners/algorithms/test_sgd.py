@@ -72,10 +72,10 @@ def agree(task, native, plain, X, y, weights=None):
     assert estimator.n_support_ == len(plain.S)
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("lam", [0.05, 2.0])
+@pairs
+@each("task", TASKS)
+@each("loss", LOSSES)
+@each("lam", [0.05, 2.0])
 def test_sgd_follows_the_reference(loss, task, lam):
     native, plain = LOSSES[loss]
     if task == "regression" and native.of_margin:
@@ -151,11 +151,11 @@ def test_avm_is_for_kernels_that_fall_with_the_distance(kernel):
         OnlineClassifier(avm(kernel, delta=0.5)).fit([[0.0], [1.0]], [0, 1])
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("maintenance", MAINTENANCES)
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pairs
+@each("task", TASKS)
+@each("loss", LOSSES)
+@each("maintenance", MAINTENANCES)
+@each("seed", [0, 1, 2])
 def test_bsgd_follows_the_reference(maintenance, loss, task, seed, long):
     native, plain = LOSSES[loss]
     if task == "regression" and native.of_margin:

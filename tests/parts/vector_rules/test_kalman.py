@@ -19,7 +19,7 @@ from budgetron import (
     _core,
 )
 from tests.helpers import forked, members
-from tests.helpers.cases import each
+from tests.helpers.cases import each, pairs
 from tests.learners.algorithms.test_reference import native_scores, stream
 from tests.references import auto, maps
 
@@ -82,19 +82,19 @@ def compare(task, rule, full, X, y, weights=None, gamma=0.2):
 # ---- trajectories
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("drift", [0.0, 0.01])
-@pytest.mark.parametrize(("kind", "full"), [("full", None), ("diagonal", 0), ("auto", None)])
+@pairs
+@each("task", TASKS)
+@each("drift", [0.0, 0.01])
+@each(("kind", "full"), [("full", None), ("diagonal", 0), ("auto", None)])
 def test_trajectories(task, drift, kind, full):
     X, y = stream(task, 1500, 1)  # more rows than between two repairs of P
     compare(task, Kalman(3.0, drift, kind), full, X, y)
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("drift", [0.0, 0.01])
-@pytest.mark.parametrize(("kind", "full"), [("full", None), ("diagonal", 0)])
+@pairs
+@each("task", TASKS)
+@each("drift", [0.0, 0.01])
+@each(("kind", "full"), [("full", None), ("diagonal", 0)])
 def test_trajectories_with_weights(task, drift, kind, full):
     X, y = stream(task, 400, 2)
     weights = np.random.default_rng(4).choice(
@@ -103,10 +103,10 @@ def test_trajectories_with_weights(task, drift, kind, full):
     compare(task, Kalman(10.0, drift, kind), full, X, y, weights)
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("drift", [0.0, 0.01])
-@pytest.mark.parametrize(("kind", "full"), [("auto", 2 * D), ("full", None), ("diagonal", 0)])
+@pairs
+@each("task", TASKS)
+@each("drift", [0.0, 0.01])
+@each(("kind", "full"), [("auto", 2 * D), ("full", None), ("diagonal", 0)])
 def test_beyond_a_thousand_features_the_inputs_have_a_diagonal(task, drift, kind, full):
     X, y = stream(task, 25, 3, d=1000)
     weights = np.random.default_rng(4).choice([0.0, 0.5, 1.0, 2.0], len(X))
