@@ -30,7 +30,7 @@ from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels, Targets
 from tests.helpers import members
 from tests.helpers.cases import each
-from tests.learners.algorithms.test_reference import stream
+from tests.helpers.trajectories import stream
 
 KERNEL = Gaussian(0.3)
 TASKS = {"binary": Labels(2), "multiclass": Labels(4), "regression": Targets()}

@@ -28,7 +28,7 @@ from budgetron import (
 )
 from tests.helpers import members
 from tests.helpers.cases import each, pairs
-from tests.learners.algorithms.test_reference import LOSSES, TASKS, native_scores, stream
+from tests.helpers.trajectories import LOSSES, TASKS, native_scores, stream
 from tests.references import features as plain
 from tests.references import kernelized as reference
 from tests.references import maps, step

@@ -25,8 +25,8 @@ from budgetron import (
 )
 from tests.helpers import members
 from tests.helpers.cases import each
+from tests.helpers.trajectories import TASKS, native_scores, stream
 from tests.learners.algorithms import test_golden
-from tests.learners.algorithms.test_reference import TASKS, native_scores, stream
 from tests.learners.test_mapped import GAMMA, rules, rules_without_loss
 from tests.references import features as plain
 from tests.references import step

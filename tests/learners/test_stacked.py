@@ -30,13 +30,14 @@ from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels, Targets
 from tests.helpers import members
 from tests.helpers.cases import each, pairs
-from tests.learners.algorithms.test_reference import TASKS as PLAIN_TASKS
-from tests.learners.algorithms.test_reference import native_scores, stream
-from tests.parts.vector_rules.test_kalman import (
+from tests.helpers.trajectories import (
+    OUTPUTS,
     TASKS,
     assert_close,
     covariance,
     fourier_and_inputs,
+    native_scores,
+    stream,
     trajectory,
 )
 from tests.references import auto as reference
@@ -52,18 +53,18 @@ def gradient_descent(task):
     """On the features, with the logistic loss for labels."""
     loss = None if task == "regression" else Logistic()
     plain_loss = step.squared if task == "regression" else step.logistic
-    rule = kernelized._ogd(PLAIN_TASKS[task], 0.3, 0.0, plain_loss, 0.0)
-    return Mapped(FEATURES, OGD(0.3, 0.0, loss, 0.0)), lambda _: plain.Mapped(Z, PLAIN_TASKS[task], rule)
+    rule = kernelized._ogd(TASKS[task], 0.3, 0.0, plain_loss, 0.0)
+    return Mapped(FEATURES, OGD(0.3, 0.0, loss, 0.0)), lambda _: plain.Mapped(Z, TASKS[task], rule)
 
 
 def members_of(task):
     """Every kind of member by name: ours, and a maker of the reference's, which gets the seed."""
     kernel, plain_kernel = Gaussian(GAMMA), step.gaussian(GAMMA)
-    own = PLAIN_TASKS[task]
+    own = TASKS[task]
     return {
         "kalman": (
             Mapped(FEATURES, Kalman(2.0, 0.001)),
-            lambda _: reference.Kalman(Z, TASKS[task], 2.0, 0.001),
+            lambda _: reference.Kalman(Z, OUTPUTS[task], 2.0, 0.001),
         ),
         "rbp": (
             rbp(kernel, budget=15),
@@ -83,7 +84,7 @@ def both(task, names, **parameters):
     learner = Stacked(*(found[name][0] for name in names), **parameters)
     plain_members = [found[name][1](seed_of_part(SEED, i)) for i, name in enumerate(names)]
     logits = [part.probabilistic for part in learner.learners]
-    return learner, reference.Stacked(plain_members, TASKS[task], learner.prior, learner.drift, logits)
+    return learner, reference.Stacked(plain_members, OUTPUTS[task], learner.prior, learner.drift, logits)
 
 
 def weights_of(n):
@@ -105,7 +106,7 @@ def assert_same_filter(model, oracle):
 
 
 @pairs
-@each("task", TASKS)
+@each("task", OUTPUTS)
 @each("names", SETS, ids="-".join)
 @each("weighted", [False, True])
 def test_trajectories(task, names, weighted, long):
@@ -121,7 +122,7 @@ def test_trajectories(task, names, weighted, long):
         assert_close(model.predict(probes, return_std=True)[1], [oracle.deviation(x) for x in probes])
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", OUTPUTS)
 @pytest.mark.parametrize(
     "parameters", [{"prior": 1.0}, {"drift": 0.0}, {"prior": 0.01, "drift": 0.01}], ids=repr
 )
@@ -137,10 +138,10 @@ def test_parameters_of_the_filter(task, parameters):
 def test_logits_are_clipped(task):
     """A step size of 200 gives logits in the hundreds."""
     X, y = stream(task, 200, 3)
-    rule = kernelized._ogd(PLAIN_TASKS[task], 200.0, 0.0, step.logistic, 0.0)
+    rule = kernelized._ogd(TASKS[task], 200.0, 0.0, step.logistic, 0.0)
     learner = Stacked(Mapped(FEATURES, OGD(200.0, 0.0, Logistic())))
-    member = plain.Mapped(Z, PLAIN_TASKS[task], rule)
-    oracle = reference.Stacked([member], TASKS[task], learner.prior, learner.drift)
+    member = plain.Mapped(Z, TASKS[task], rule)
+    oracle = reference.Stacked([member], OUTPUTS[task], learner.prior, learner.drift)
     scores, model = native_scores(task, learner, X, y)
     expected, largest = [], 0.0
     for x, label in zip(X, y, strict=True):
@@ -176,7 +177,7 @@ def test_at_first_every_expert_counts_alike():
     np.testing.assert_array_equal(model.predict_proba(X), 0.25)
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", OUTPUTS)
 def test_experts_learn_as_if_alone(task):
     """Bit for bit."""
     X, y = stream(task, 150, 1)
@@ -302,7 +303,7 @@ def with_huge_rows(task, rows=REFUSED):
 
 
 @pairs
-@each("task", TASKS)
+@each("task", OUTPUTS)
 @each("order", [["linear", "bpa_p"], ["bpa_p", "linear"], ["linear", "bpa_p", "linear"]])
 @each("weighted", [False, True])
 def test_an_expert_that_refuses_a_row_abstains(task, order, weighted):
@@ -310,18 +311,18 @@ def test_an_expert_that_refuses_a_row_abstains(task, order, weighted):
     weights = weights_of(len(X)) if weighted else None
     if weighted:
         weights[REFUSED] = 1.0  # a row of weight 0 is not learned, so nobody refuses it
-    outputs = reference.outputs(TASKS[task])
+    outputs = reference.outputs(OUTPUTS[task])
 
     def plain_member(name):
         if name == "bpa_p":
-            return kernelized.bpa_p(step.gaussian(GAMMA), PLAIN_TASKS[task], budget=12)
-        return Abstaining(reference.Kalman(lambda x: x, TASKS[task], 10.0, 0.0), X[REFUSED], outputs)
+            return kernelized.bpa_p(step.gaussian(GAMMA), TASKS[task], budget=12)
+        return Abstaining(reference.Kalman(lambda x: x, OUTPUTS[task], 10.0, 0.0), X[REFUSED], outputs)
 
     ours = {"linear": LINEAR, "bpa_p": bpa_p(Gaussian(GAMMA), budget=12)}
     learner = Stacked(*(ours[name] for name in order))
     logits = [part.probabilistic for part in learner.learners]
     oracle = reference.Stacked(
-        [plain_member(name) for name in order], TASKS[task], learner.prior, learner.drift, logits
+        [plain_member(name) for name in order], OUTPUTS[task], learner.prior, learner.drift, logits
     )
     scores, model = native_scores(task, learner, X, y, weights)
     assert_close(scores, trajectory(oracle, X, y, weights))
@@ -335,7 +336,7 @@ def test_an_expert_that_refuses_a_row_abstains(task, order, weighted):
     assert members.same_state(rows, model)
 
 
-@each("task", TASKS)
+@each("task", OUTPUTS)
 @each("row", [0, 1, 31, 32, 40])
 def test_a_row_that_all_experts_refuse_is_refused(task, row):
     X, y = with_huge_rows(task, [row])

@@ -19,7 +19,7 @@ from budgetron import (
 )
 from budgetron.learners import stacked
 from tests.helpers import members
-from tests.learners.algorithms.test_reference import native_scores
+from tests.helpers.trajectories import native_scores
 
 SHARED = RandomFourier(Gaussian(0.5), 6, random_state=3)
 SHARING = Stacked(

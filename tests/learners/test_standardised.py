@@ -31,8 +31,7 @@ from budgetron import (
 from tests.helpers import members
 from tests.helpers.cases import each
 from tests.helpers.refusals import everything, refused
-from tests.learners.algorithms.test_reference import native_scores, stream
-from tests.parts.vector_rules.test_kalman import TASKS, assert_close, trajectory
+from tests.helpers.trajectories import OUTPUTS, assert_close, native_scores, stream, trajectory
 from tests.references import auto as reference
 from tests.references import kernelized, maps, step
 
@@ -64,8 +63,8 @@ def compare(task, X, y, weights=None, clip=10.0, container=np.asarray, tolerance
     unit = np.std(y) if task == "regression" else 1.0
     rows = container(X)
     scores, model = native_scores(task, Standardised(KALMAN, clip), rows, y, weights)
-    inner = reference.Kalman(maps.identity(1.0), TASKS[task], 5.0, 0.001)
-    oracle = reference.Standardised(inner, clip, TASKS[task], sparse.issparse(rows))
+    inner = reference.Kalman(maps.identity(1.0), OUTPUTS[task], 5.0, 0.001)
+    oracle = reference.Standardised(inner, clip, OUTPUTS[task], sparse.issparse(rows))
     assert_close(scores / unit, trajectory(oracle, X, y, weights) / unit, tolerance)
     assert_close(model.coef_, inner.W, tolerance)
     probes = np.vstack([X[:9], X[-9:]])
@@ -80,7 +79,7 @@ def compare(task, X, y, weights=None, clip=10.0, container=np.asarray, tolerance
 # ---- against the reference
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", OUTPUTS)
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -90,7 +89,7 @@ def test_trajectories(task, container, missing, weighted):
     compare(task, X, y, weights_of(len(X)) if weighted else None, container=container)
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", OUTPUTS)
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("clip", [0.5, 2.0])
 def test_clipped_values(task, container, clip):
@@ -219,7 +218,7 @@ def troubled(task, trouble, n=400):
     return X, y
 
 
-@each("task", TASKS)
+@each("task", OUTPUTS)
 @each("container", [np.asarray, sparse.csr_array])
 @each("trouble", ["early", "late", "repeated", "varied", "unit", "targets", "target unit", "late and unit"])
 def test_troubled_streams_are_those_of_the_reference(task, container, trouble):
@@ -248,7 +247,7 @@ def test_the_scale_is_that_of_the_last_values_after_an_absurd_start_and_in_a_new
 
 
 @each("first", [np.asarray, sparse.csr_array])
-@each("task", TASKS)
+@each("task", OUTPUTS)
 def test_rows_of_the_other_kind_are_scaled_alike(first, task):
     X, y = raw(task, 200)
     second = sparse.csr_array if first is np.asarray else np.asarray
@@ -471,7 +470,7 @@ def test_against_a_kernel_learner_of_the_reference():
         def learn(self, x, y, weight):
             self.model.learn(x, int(y), weight)
 
-    assert_close(scores, trajectory(reference.Standardised(Inner(), 10.0, TASKS["multiclass"]), X, y))
+    assert_close(scores, trajectory(reference.Standardised(Inner(), 10.0, OUTPUTS["multiclass"]), X, y))
 
 
 FORGED = {

@@ -9,8 +9,8 @@ import pytest
 
 from budgetron import Linear, OnlineClassifier, OnlineRegressor, algorithms, load, model_files
 from budgetron.learners.automatic import Auto
+from tests.helpers.served import JSON, LINES, as_lines, learn
 
-JSON, LINES = {"Content-Type": "application/json"}, {"Content-Type": "application/x-ndjson"}
 ARROW = {"Content-Type": "application/vnd.apache.arrow.stream"}
 ROWS = [{"x": {"a": i / 7, "b": (-1) ** i * 0.3}, "y": ["no", "yes"][i % 2]} for i in range(12)]
 
@@ -26,16 +26,7 @@ def expected(client, rows=ROWS):
     return b"".join(model_files.encoded(model))
 
 
-def learn(client, body, headers=JSON, query=""):
-    content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return client.post(f"/v1/learn{query}", content=content, headers=headers)
-
-
 # ---- forms of bodies
-
-
-def as_lines(rows):
-    return "\n".join(map(json.dumps, rows)).encode()
 
 
 def test_all_forms_of_rows_give_the_same_model(inside, tmp_path):

@@ -9,45 +9,23 @@ from hypothesis import strategies as st
 
 from budgetron import (
     OGD,
-    Absolute,
-    EpsilonInsensitive,
-    Gaussian,
-    Hinge,
     Kernelized,
-    Laplacian,
-    Linear,
-    Logistic,
-    OnlineClassifier,
-    OnlineRegressor,
-    Polynomial,
     RemoveOldest,
-    Squared,
-    SquaredHinge,
     algorithms,
 )
 from tests.helpers.cases import each, pairs
+from tests.helpers.trajectories import (
+    KERNELS,
+    LOSSES,
+    TASKS,
+    labelled,
+    native_scores,
+    seeded,
+    stream,
+    streams,
+)
 from tests.references import kernelized as reference
-from tests.references import step
 
-KERNELS = {
-    "gaussian": (Gaussian(0.2), step.gaussian(0.2)),
-    "laplacian": (Laplacian(0.1), step.laplacian(0.1)),
-    "polynomial": (Polynomial(0.3, 1.0, 2), step.polynomial(0.3, 1.0, 2)),
-    "linear": (Linear(), step.linear()),
-}
-TASKS = {
-    "binary": step.BINARY,
-    "multiclass": step.multiclass(4),
-    "regression": step.REGRESSION,
-}
-LOSSES = {
-    "hinge": (Hinge(), step.hinge),
-    "squared_hinge": (SquaredHinge(), step.squared_hinge),
-    "logistic": (Logistic(), step.logistic),
-    "squared": (Squared(), step.squared),
-    "absolute": (Absolute(), step.absolute),
-    "epsilon_insensitive": (EpsilonInsensitive(0.2), step.epsilon_insensitive(0.2)),
-}
 USUAL = {"budget": 20, "rank": 6, "eta": 0.2, "lam": 0.01, "nu": 0.4, "cap": 1.2, "C": 0.7}
 FORMS = {  # what the usual settings do not reach, and small budgets where the reference is slow
     **{name: [{"budget": 10, "C": 0.7}] for name in ("bpa_s", "bpa_nn", "bpa_p")},
@@ -66,40 +44,6 @@ def forms(name):
     """The settings to try an algorithm with: the usual ones that it takes, unless it has forms."""
     taken = inspect.signature(getattr(algorithms, name)).parameters
     return FORMS.get(name, [{k: v for k, v in USUAL.items() if k in taken}])
-
-
-def stream(task, n, seed, d=5):
-    """Rows with duplicates and zeros among them, and labels that a model can partly learn."""
-    r = np.random.default_rng(seed)
-    X = r.standard_normal((n, d)) * (r.random((n, d)) < 0.8)
-    again = r.random(n) < 0.1
-    X[again] = X[r.integers(0, n, again.sum())]
-    f = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * r.standard_normal(n)
-    if task == "regression":
-        return X, f
-    return X, np.digitize(f, [-0.7, 0.0, 0.7]) if task == "multiclass" else np.where(f > 0, 1, -1)
-
-
-def model(task, learner):
-    """The estimator under test, with a seed that the reference can share."""
-    return (OnlineRegressor if task == "regression" else OnlineClassifier)(learner, random_state=7)
-
-
-def native_scores(task, learner, X, y, weights=None):
-    """The scores before each update, one row each, and the model."""
-    estimator = model(task, learner)
-    if task == "regression":
-        [scored] = estimator._learn(X, y, weights)
-    else:
-        classes = [-1, 1] if task == "binary" else range(4)
-        [scored] = estimator._learn_labels(X, y, list(classes), weights)
-    return scored.scores, estimator
-
-
-def seeded(name, settings, module=reference):
-    """The settings as the reference takes them."""
-    seed = {"seed": 7} if "seed" in inspect.signature(getattr(module, name)).parameters else {}
-    return settings | seed
 
 
 def refused(name, task, settings):
@@ -173,21 +117,6 @@ def test_weights(name, task, settings):
     X, y = stream(task, 200, 4)
     weights = np.random.default_rng(4).choice([0.0, 0.5, 1.0, 2.0], 200)
     agree(name, task, "gaussian", settings, X, y, weights)
-
-
-@st.composite
-def streams(draw):
-    """Short streams on a coarse grid: duplicates, zeros and constant labels are common."""
-    n, d = draw(st.integers(1, 40)), draw(st.integers(1, 3))
-    grid = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0]), min_size=d, max_size=d)
-    X = np.array(draw(st.lists(grid, min_size=n, max_size=n)))
-    labels = draw(st.sampled_from([[0], [1], [0, 1], [0, 1, 2, 3]]))
-    return X, np.array(draw(st.lists(st.sampled_from(labels), min_size=n, max_size=n)))
-
-
-def labelled(task, codes):
-    """The drawn codes as labels or targets of a task."""
-    return {"binary": 2 * (codes % 2) - 1, "multiclass": codes, "regression": codes * 0.7 - 1.0}[task]
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -41,7 +41,7 @@ from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels, Targets
 from tests.helpers.cases import each, pairs
 from tests.helpers.members import filled
-from tests.learners.algorithms.test_reference import (
+from tests.helpers.trajectories import (
     KERNELS,
     LOSSES,
     TASKS,

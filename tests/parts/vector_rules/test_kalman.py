@@ -20,53 +20,23 @@ from budgetron import (
 )
 from tests.helpers import forked, members
 from tests.helpers.cases import each, pairs
-from tests.learners.algorithms.test_reference import native_scores, stream
-from tests.references import auto, maps
-
-D, SEED = 6, 7
-TASKS = {"binary": ("labels", 2), "multiclass": ("labels", 4), "regression": ("targets",)}
-
-
-def fourier_and_inputs(d, gamma=0.2):
-    """A map with the inputs at its end, and the reference's."""
-    features = Stack(RandomFourier(Gaussian(gamma), components=D, random_state=SEED), Identity(0.5))
-    U = maps.frequencies(maps.gaussian_law(gamma), SEED, range(d), D)
-    return features, maps.stack(maps.fourier(U), maps.identity(0.5))
-
-
-def assert_close(got, expected, tolerance=1e-9):
-    got, expected = np.asarray(got), np.asarray(expected)
-    assert got.shape == expected.shape
-    assert np.max(np.abs(got - expected) / np.maximum(1, np.abs(expected))) <= tolerance
-
-
-def trajectory(oracle, X, y, weights=None):
-    """The reference's scores before each row is learned."""
-    scores = []
-    for x, label, weight in zip(X, y, np.ones(len(X)) if weights is None else weights, strict=True):
-        scores.append(np.atleast_1d(oracle.score(x)))
-        oracle.learn(x, label, weight)
-    return np.array(scores)
-
-
-def covariance(model, part=""):
-    """P, from the packed triangle, what is pending outside of its diagonal, and the other variances."""
-    state = model.fitted_.model.state()
-    packed, variance, pending = (state[f"{part}posterior.{name}"] for name in ("P", "variance", "pending"))
-    full = int((np.sqrt(8 * len(packed) + 1) - 1) / 2 + 0.5)
-    P = np.zeros((full + len(variance), full + len(variance)))
-    P[np.tril_indices(full)] = packed
-    P += np.tril(P, -1).T
-    U = pending.reshape(-1, max(full, 1))[:, :full]
-    P[:full, :full] -= U.T @ U - np.diag(np.sum(U**2, axis=0))
-    P[range(full, len(P)), range(full, len(P))] = variance
-    return P
+from tests.helpers.trajectories import (
+    OUTPUTS,
+    D,
+    assert_close,
+    covariance,
+    fourier_and_inputs,
+    native_scores,
+    stream,
+    trajectory,
+)
+from tests.references import auto
 
 
 def compare(task, rule, full, X, y, weights=None, gamma=0.2):
     features, z = fourier_and_inputs(X.shape[1], gamma)
     scores, model = native_scores(task, Mapped(features, rule), X, y, weights)
-    oracle = auto.Kalman(z, TASKS[task], rule.prior, rule.drift, full)
+    oracle = auto.Kalman(z, OUTPUTS[task], rule.prior, rule.drift, full)
     assert_close(scores, trajectory(oracle, X, y, weights))
     assert_close(model.coef_, oracle.W)
     assert_close(covariance(model), oracle.P)
@@ -83,7 +53,7 @@ def compare(task, rule, full, X, y, weights=None, gamma=0.2):
 
 
 @pairs
-@each("task", TASKS)
+@each("task", OUTPUTS)
 @each("drift", [0.0, 0.01])
 @each(("kind", "full"), [("full", None), ("diagonal", 0), ("auto", None)])
 def test_trajectories(task, drift, kind, full):
@@ -92,7 +62,7 @@ def test_trajectories(task, drift, kind, full):
 
 
 @pairs
-@each("task", TASKS)
+@each("task", OUTPUTS)
 @each("drift", [0.0, 0.01])
 @each(("kind", "full"), [("full", None), ("diagonal", 0)])
 def test_trajectories_with_weights(task, drift, kind, full):
@@ -104,7 +74,7 @@ def test_trajectories_with_weights(task, drift, kind, full):
 
 
 @pairs
-@each("task", TASKS)
+@each("task", OUTPUTS)
 @each("drift", [0.0, 0.01])
 @each(("kind", "full"), [("auto", 2 * D), ("full", None), ("diagonal", 0)])
 def test_beyond_a_thousand_features_the_inputs_have_a_diagonal(task, drift, kind, full):
@@ -192,7 +162,7 @@ PROGRAM = """
 import json
 import numpy as np
 from budgetron import Gaussian, Identity, Kalman, Mapped, RandomFourier, Stack, _core
-from tests.learners.algorithms.test_reference import native_scores, stream
+from tests.helpers.trajectories import native_scores, stream
 
 found = {}
 for task in ("binary", "multiclass", "regression"):

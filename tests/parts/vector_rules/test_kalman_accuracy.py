@@ -10,8 +10,7 @@ import pytest
 from budgetron import Identity, Kalman, Mapped, OnlineClassifier, OnlineRegressor
 from tests.helpers import members
 from tests.helpers.cases import each, pairs
-from tests.learners.algorithms.test_reference import native_scores
-from tests.parts.vector_rules.test_kalman import TASKS, covariance
+from tests.helpers.trajectories import OUTPUTS, covariance, native_scores
 
 NOISE = 2**-49  # times the prior: S is at least this times |z|^2, so smaller eigenvalues of P are harmless
 
@@ -99,7 +98,7 @@ def test_P_is_the_inverse_of_what_was_observed(name):
 
 
 @pairs
-@each("task", TASKS)
+@each("task", OUTPUTS)
 @each("drift", [0.0, 1e-4])
 @each("name", LARGEST_ERROR)
 def test_P_is_positive_definite_but_for_rounding(task, drift, name):

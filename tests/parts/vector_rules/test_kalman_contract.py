@@ -24,8 +24,7 @@ from budgetron import (
 from tests.helpers import members
 from tests.helpers.cases import each
 from tests.helpers.refusals import refused
-from tests.learners.algorithms.test_reference import native_scores, stream
-from tests.parts.vector_rules.test_kalman import covariance, fourier_and_inputs
+from tests.helpers.trajectories import covariance, fourier_and_inputs, native_scores, stream
 
 # ---- maps that change their coordinates
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.broker_runs import REQUIRED
 from tests.helpers.brokers import broker, missing, program, surroundings
 from tests.helpers.console import examples
-from tests.streams.brokers.conftest import REQUIRED
 
 PAGE = Path(__file__).parents[3] / "docs" / "brokers.md"
 

@@ -4,10 +4,9 @@ import json
 
 import pytest
 
+from tests.helpers.broker_runs import FLAGS, SMALL, learned, rows, running
 from tests.helpers.brokers import broker
 from tests.helpers.command import called
-from tests.streams.brokers.conftest import rows, running
-from tests.streams.brokers.test_run import FLAGS, SMALL, learned
 
 TO_THE_END = [*SMALL[1:], *FLAGS, "--until-end", "--resume"]
 

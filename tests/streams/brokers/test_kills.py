@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import forked
-from tests.streams.brokers.conftest import POISON, rows
+from tests.helpers.broker_runs import POISON, rows
 
 MODULES = ("budgetron.cli.running", "redis", "nats", "confluent_kafka")
 LOADED = os.environ | {"PRELOADED": " ".join(name for name in MODULES if find_spec(name.split(".")[0]))}

@@ -6,9 +6,8 @@ from budgetron._util.errors import DataError
 from budgetron.streams.brokers.address import parse
 from budgetron.streams.brokers.broker import connect
 from budgetron.streams.brokers.following import Following
+from tests.helpers.broker_runs import learned, rows, run, running, started, wait_for
 from tests.helpers.command import PATIENCE, called
-from tests.streams.brokers.conftest import rows, running
-from tests.streams.brokers.test_run import learned, run, started, wait_for
 
 
 @pytest.fixture(scope="module")

@@ -2,28 +2,13 @@
 
 import json
 import signal
-import subprocess
 import time
 
 import pytest
 
-from budgetron import model_files
-from tests.helpers import forked
+from tests.helpers.broker_runs import FLAGS, POISON, learned, rows, run, started, wait_for
 from tests.helpers.brokers import Kafka
-from tests.helpers.command import PATIENCE, called, command, heed_interrupts
-from tests.streams.brokers.conftest import POISON, rows
-
-FLAGS = ["--target", "label", "--drop", "number"]
-SMALL = ["fogd", "--components", "10", "--gamma", "0.5"]
-
-
-def run(capsys, server, stream, *more, learner=SMALL):
-    return called(capsys, "run", learner[0], server.url(stream), *learner[1:], *FLAGS, *more)
-
-
-def learned(path):
-    """The state of the run in a model file."""
-    return model_files.read(path).extra["run"]
+from tests.helpers.command import PATIENCE, called
 
 
 def test_messages_are_learned_as_the_rows_of_a_file(server, stream, tmp_path, capsys):
@@ -197,26 +182,6 @@ def test_no_stream_no_messages_no_server(server, stream, tmp_path, capsys):
     assert ended.code == 1
     assert ended.err.startswith(f"budgetron: {nowhere}: ")
     assert ended.err.count("\n") == 1
-
-
-def started(server, stream, model, *more):
-    """A run in a process of its own that waits for messages."""
-    words = ["run", SMALL[0], server.url(stream), *SMALL[1:], *FLAGS, "--save", model, *more]
-    return forked.Popen(
-        command(*words),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=heed_interrupts,
-    )
-
-
-def wait_for(what, process=None):
-    until = time.monotonic() + PATIENCE
-    while not what():
-        assert time.monotonic() < until
-        assert process is None or process.poll() is None, process.communicate()
-        time.sleep(0.05)
 
 
 def test_a_signal_saves_what_is_learned(server, stream, tmp_path):

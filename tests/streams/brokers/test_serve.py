@@ -11,10 +11,10 @@ pytest.importorskip("uvicorn", reason="needs budgetron[serve]")
 pytest.importorskip("httpx", reason="needs budgetron[client]")
 
 from budgetron.serve.log import Log
+from tests.helpers.broker_runs import POISON, rows
 from tests.helpers.cases import each
 from tests.helpers.command import PATIENCE, called
 from tests.helpers.served import SMALL, served
-from tests.streams.brokers.conftest import POISON, rows
 
 
 def input_of(server, stream, *more):
