@@ -8,19 +8,10 @@ import pickle
 from sklearn.base import clone
 
 import budgetron
-from budgetron import (
-    Gaussian,
-    OnlineClassifier,
-    algorithms,
-    nogd,
-)
+from budgetron import Gaussian, OnlineClassifier, algorithms, nogd
 from budgetron._util.spec import Spec
 from tests.helpers.cases import each
-from tests.helpers.members import (
-    OF_PARTS,
-    filled,
-    make,
-)
+from tests.helpers.members import OF_PARTS, filled, make
 
 
 def specs():

@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from budgetron import (
-    OGD,
-    Kernelized,
-    RemoveOldest,
-    algorithms,
-)
+from budgetron import OGD, Kernelized, RemoveOldest, algorithms
 from tests.helpers.cases import each, pairs
 from tests.helpers.trajectories import (
     KERNELS,
