@@ -9,7 +9,7 @@ IN_THE_ROOM = {
     "cli/commands",
     "evaluate/metrics",
     "export/formulas",
-}  # tested by files of the room's folder
+}  # tested with the room
 
 
 def folders(root):
