@@ -113,12 +113,14 @@ pictures: $(VENV)/.developed  ## the pictures of the README and the documentatio
 	$(BIN)/python -m benchmarks.readme_pictures
 
 # Tests with the core built in another way, in an environment of its own. The selection is small because instrumented
-# code is slow: every learner in every layout and precision (tests/files), the readers, the maps, the numerics.
+# code is slow: every learner in every layout and precision (tests/model/files), the readers, the maps, the numerics.
 # `make coverage` reports the native lines that it reaches, `make coverage NATIVE=tests` those that all tests reach.
-NATIVE := tests/files/test_round_trips.py tests/streams $(addprefix tests/features/test_, mapped.py mapped_nystrom.py \
-  mapped_contract.py kalman.py kalman_accuracy.py kalman_contract.py hashed.py sparse_fourier.py) \
-  $(addprefix tests/model/test_, native.py kernels.py losses.py look_ahead.py wide_rows.py neighbours.py one_by_one.py \
-  extremes.py averaged.py low_rank.py stacked.py stacked_maps.py stacked_contract.py standardised.py auto.py double_updating.py) \
+NATIVE := tests/model/files/test_round_trips.py tests/model/test_one_by_one.py $(wildcard tests/streams/test_*.py) \
+  tests/parts/vector_rules $(addprefix tests/core/test_, native.py look_ahead.py wide_rows.py) \
+  $(addprefix tests/parts/, test_kernels.py test_losses.py $(addprefix budgets/test_, low_rank.py neighbours.py) \
+  $(addprefix features/test_, hashed.py sparse_fourier.py)) \
+  $(addprefix tests/learners/test_, mapped.py mapped_nystrom.py mapped_contract.py extremes.py averaged.py stacked.py \
+  stacked_maps.py stacked_contract.py standardised.py auto.py double_updating.py) \
   $(addprefix tests/estimators/test_, refused_rows.py threads.py arrays_from_outside.py)
 NATIVELY = HYPOTHESIS_PROFILE=few build/$(1)/bin/python -m pytest -n auto -p no:cacheprovider -m "not timing and not slow"
 define natively_built
@@ -135,7 +137,7 @@ sanitize:  ## the native tests under the address and undefined-behaviour sanitiz
 	  $(call NATIVELY,sanitized) $(NATIVE)
 
 # Python and NumPy are not built for the thread sanitizer: what happens inside them is left out.
-THREADED := tests/estimators tests/model/test_one_by_one.py tests/features/test_mapped_nystrom.py
+THREADED := tests/estimators tests/model/test_one_by_one.py tests/learners/test_mapped_nystrom.py
 sanitize-threads:  ## the tests that use threads, under the thread sanitizer
 	$(call natively_built,sanitized-threads,BUDGETRON_SANITIZE=thread)
 	LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so)" \
@@ -203,10 +205,10 @@ serve-fuzz: $(VENV)/.developed  ## 100,000 broken requests
 .PHONY: brokers brokers-kills
 ##@ Brokers
 brokers: $(VENV)/.developed build/brokers  ## the tests of Redis Streams, NATS JetStream and Kafka
-	BUDGETRON_BROKERS=required $(BIN)/python -m pytest tests/brokers
+	BUDGETRON_BROKERS=required $(BIN)/python -m pytest tests/streams/brokers
 
 brokers-kills: $(VENV)/.developed build/brokers  ## 50 kills with -9 for each broker and way of use
-	BUDGETRON_BROKERS=required $(BIN)/python -m pytest -s -m slow tests/brokers
+	BUDGETRON_BROKERS=required $(BIN)/python -m pytest -s -m slow tests/streams/brokers
 
 build/brokers:
 	{ command -v redis-server && command -v nats-server; } >/dev/null || .ci/brokers

@@ -27,15 +27,6 @@ if SHARED.is_dir():
     os.environ.setdefault("BUDGETRON_DATA", str(SHARED))
 
 
-def pytest_addoption(parser):
-    """``--case`` selects cases of a test that runs many of them."""
-    parser.addoption("--case", default="", help="of tests with many cases, run those with this name")
-
-
-def pytest_configure(config):
-    os.environ["BUDGETRON_TEST_CASE"] = config.getoption("--case")
-
-
 def pytest_runtest_setup(item):
     """Examples that need Dask are skipped without it."""
     if item.path.name in ("dask.md", "fitting.py"):

@@ -94,7 +94,7 @@ def install(wheel):
     shutil.rmtree(SITE, ignore_errors=True)
     platforms = [word for name in PLATFORMS for word in ("--platform", name)]
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--only-binary=:all:", "--no-compile"]
-    needed = ["numpy>=1.26", "scipy>=1.15", "scikit-learn>=1.6", "pytest>=8", "hypothesis>=6.100"]
+    needed = ["numpy>=1.26", "scipy>=1.15", "scikit-learn>=1.6", "pytest>=9", "hypothesis>=6.100"]
     run(*command, *platforms, "--python-version", "3.11", "--target", SITE, *needed)
     shutil.unpack_archive(wheel, SITE, "zip")
     python = WORK / "bin/python"

@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ONCE = ["tests/model/test_instruction_sets.py", "tests/streams/test_svmlight.py"]
-EACH = ["tests/model/test_native.py", "tests/model/test_kernels.py"]
+ONCE = ["tests/core/test_instruction_sets.py", "tests/streams/test_svmlight.py"]
+EACH = ["tests/core/test_native.py", "tests/parts/test_kernels.py"]
 PATH = """
 import sys
 import numpy as np

@@ -127,7 +127,7 @@ def test(number, python, path, folder):
     """The tests of the source distribution, on the wheel, in an environment that has nothing else."""
     print(f"== {path.name} in Python {number}", flush=True)
     tested = fresh(python, WORK / f"test-{number}")
-    install(tested, path, "pytest>=8", "hypothesis>=6.100")
+    install(tested, path, "pytest>=9", "hypothesis>=6.100")
     shutil.rmtree(folder / "src", ignore_errors=True)  # the tests must see the wheel
     run(tested, folder / ".ci" / "test_wheel.py", cwd=folder)
 

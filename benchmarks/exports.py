@@ -37,7 +37,7 @@ from budgetron import (
     rbp,
 )
 from budgetron.export.c import to_c
-from tests.export_c.test_learning import LEARNERS, Runs, learned
+from tests.export.c.test_learning import LEARNERS, Runs, learned
 from tests.helpers import members
 from tests.helpers.compiled import library, predicted, predicting
 

@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 
-from budgetron import (
-    Gaussian,
-    OnlineClassifier,
-    rbp,
-)
+from budgetron import Gaussian, OnlineClassifier, rbp
 from tests.helpers.cases import each
 from tests.helpers.members import TASKS, data, estimator, start
 from tests.helpers.refusals import everything, fitted, learn, refused, untouched

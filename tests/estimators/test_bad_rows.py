@@ -3,11 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from budgetron import (
-    Gaussian,
-    Polynomial,
-    rbp,
-)
+from budgetron import Gaussian, Polynomial, rbp
 from tests.helpers.cases import each
 from tests.helpers.members import TASKS, data, estimator, make
 from tests.helpers.refusals import fitted, learn, refused, untouched

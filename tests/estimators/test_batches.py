@@ -9,15 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from tests.helpers.cases import each
-from tests.helpers.members import (
-    TASKS,
-    cases,
-    data,
-    estimator,
-    same_state,
-    scores,
-    start,
-)
+from tests.helpers.members import TASKS, cases, data, estimator, same_state, scores, start
 
 each_case = each(("task", "name"), cases())
 each_task = pytest.mark.parametrize("task", TASKS)

@@ -5,10 +5,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine, make_friedman1
 from sklearn.preprocessing import scale
 
-from budgetron import (
-    OnlineClassifier,
-    OnlineRegressor,
-)
+from budgetron import OnlineClassifier, OnlineRegressor
 
 
 def shuffled(X, y):

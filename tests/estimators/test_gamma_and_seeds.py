@@ -8,20 +8,9 @@ from scipy import sparse
 from sklearn.svm import SVC
 
 import budgetron
-from budgetron import (
-    Gaussian,
-    OnlineClassifier,
-    rbp,
-)
+from budgetron import Gaussian, OnlineClassifier, rbp
 from tests.helpers.cases import each
-from tests.helpers.members import (
-    TASKS,
-    cases,
-    data,
-    estimator,
-    same_state,
-    start,
-)
+from tests.helpers.members import TASKS, cases, data, estimator, same_state, start
 
 each_task = pytest.mark.parametrize("task", TASKS)
 

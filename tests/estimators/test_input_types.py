@@ -8,10 +8,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from budgetron import (
-    Gaussian,
-    Laplacian,
-)
+from budgetron import Gaussian, Laplacian
 from tests.helpers.cases import each
 from tests.helpers.members import (
     TASKS,

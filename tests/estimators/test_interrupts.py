@@ -6,9 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from budgetron import (
-    Gaussian,
-)
+from budgetron import Gaussian
 from tests.helpers.members import data, estimator, make, start
 
 

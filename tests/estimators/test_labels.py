@@ -7,22 +7,9 @@ import numpy as np
 import pytest
 
 import budgetron
-from budgetron import (
-    Gaussian,
-    Logistic,
-    OnlineClassifier,
-    ogd,
-)
+from budgetron import Gaussian, Logistic, OnlineClassifier, ogd
 from tests.helpers.cases import each
-from tests.helpers.members import (
-    classifiers,
-    data,
-    estimator,
-    make,
-    multiclass,
-    parameters,
-    same_state,
-)
+from tests.helpers.members import classifiers, data, estimator, make, multiclass, parameters, same_state
 
 LABELS = {
     "strings": np.array(["ham", "more ham", "spam"]),

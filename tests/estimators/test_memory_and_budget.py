@@ -7,10 +7,7 @@ import numpy as np
 from scipy import sparse
 
 import budgetron
-from budgetron import (
-    Gaussian,
-    Laplacian,
-)
+from budgetron import Gaussian, Laplacian
 from tests.helpers.cases import each, pairs
 from tests.helpers.members import (
     budgeted,

@@ -20,15 +20,7 @@ from budgetron import (
     nogd,
     perceptron,
 )
-from tests.helpers.members import (
-    TASKS,
-    data,
-    estimator,
-    make,
-    same_state,
-    scores,
-    start,
-)
+from tests.helpers.members import TASKS, data, estimator, make, same_state, scores, start
 
 each_task = pytest.mark.parametrize("task", TASKS)
 

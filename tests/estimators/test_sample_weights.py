@@ -4,15 +4,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.cases import each
-from tests.helpers.members import (
-    TASKS,
-    bits,
-    cases,
-    data,
-    estimator,
-    same_state,
-    start,
-)
+from tests.helpers.members import TASKS, bits, cases, data, estimator, same_state, start
 
 each_case = each(("task", "name"), cases())
 each_task = pytest.mark.parametrize("task", TASKS)

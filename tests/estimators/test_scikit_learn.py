@@ -32,17 +32,7 @@ from budgetron import (
 )
 from tests.helpers.cases import each, pairs
 from tests.helpers.checks import checked
-from tests.helpers.members import (
-    TASKS,
-    bits,
-    cases,
-    data,
-    estimator,
-    same_state,
-    scaling,
-    scores,
-    start,
-)
+from tests.helpers.members import TASKS, bits, cases, data, estimator, same_state, scaling, scores, start
 
 each_case = each(("task", "name"), cases())
 each_task = each("task", TASKS)

@@ -28,7 +28,7 @@ from budgetron import (
 from budgetron.evaluate import Comparison, Record
 from budgetron.evaluate.comparison import p_value
 from budgetron.streams import Block, DataError
-from tests.helpers.cases import each
+from tests.helpers.cases import each, pairs
 from tests.helpers.data_sets import load
 
 RNG = np.random.default_rng(7)
@@ -79,10 +79,10 @@ def test_records_count_what_progressive_predict_gives(case):
     assert sorted(seconds) == seconds
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("delay", [0, 1, 130, 5000])
-@pytest.mark.parametrize("gamma", [0.5, "scale"])
+@pairs
+@each("case", CASES)
+@each("delay", [0, 1, 130, 5000])
+@each("gamma", [0.5, "scale"])
 def test_blocks_do_not_matter(case, delay, gamma, long):
     make, y = CASES[case]
     rows, y = sparse.csr_matrix(X[:1200]), y[:1200]

@@ -12,7 +12,7 @@ from budgetron import Gaussian, Logistic, OnlineClassifier, OnlineRegressor, eva
 from budgetron.evaluate import Metrics, Record, Session
 from budgetron.evaluate.metrics.ranking import BINS, bins_of
 from budgetron.streams import from_arrays
-from tests.helpers.cases import each
+from tests.helpers.cases import each, pairs
 
 RNG = np.random.default_rng(5)
 N, WINDOW = 3000, 400
@@ -100,10 +100,10 @@ def weights_of(kind):
     return RNG.integers(0, 3, N) * 1.0 if kind == "whole" else RNG.uniform(0.1, 3, N)
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("weighted", ["none", "whole", "real"])
-@pytest.mark.parametrize("texts", [False, True])
-@pytest.mark.parametrize("k", [2, 3, 10])
+@pairs
+@each("weighted", ["none", "whole", "real"])
+@each("texts", [False, True])
+@each("k", [2, 3, 10])
 def test_labels_as_scikit_learn(k, texts, weighted):
     y, predicted, proba, classes = stream(k, texts)
     weights, metrics = weights_of(weighted), Metrics(LABELS, window=WINDOW)

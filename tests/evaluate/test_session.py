@@ -23,7 +23,7 @@ from budgetron import (
 )
 from budgetron.evaluate import Session
 from budgetron.streams import Block, DataError, Dense, EncodeLabels, MinMax, ShuffleBuffer, Standardise
-from tests.helpers.cases import each
+from tests.helpers.cases import each, pairs
 
 RNG = np.random.default_rng(11)
 N = 1300
@@ -71,11 +71,11 @@ def bits(model):
     return model.n_support_, model.dual_coef_.tobytes(), pickle.dumps(model)
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("labels", LABELS)
-@pytest.mark.parametrize("transforms", TRANSFORMS)
-@pytest.mark.parametrize("delay", [0, 130])
-@pytest.mark.parametrize("gamma", [0.5, "scale"])
+@pairs
+@each("labels", LABELS)
+@each("transforms", TRANSFORMS)
+@each("delay", [0, 130])
+@each("gamma", [0.5, "scale"])
 def test_blocks_do_not_matter(labels, transforms, delay, gamma):
     y, ends = LABELS[labels], []
     for cut in (1300, 999, 64):
@@ -116,11 +116,11 @@ def copied(session, make):
     return again
 
 
-@pytest.mark.pairs
-@pytest.mark.parametrize("labels", LABELS)
-@pytest.mark.parametrize("transforms", TRANSFORMS)
-@pytest.mark.parametrize("delay", [0, 130])
-@pytest.mark.parametrize("gamma", [0.5, "scale"])
+@pairs
+@each("labels", LABELS)
+@each("transforms", TRANSFORMS)
+@each("delay", [0, 130])
+@each("gamma", [0.5, "scale"])
 def test_a_session_restored_after_every_block(labels, transforms, delay, gamma, tmp_path, monkeypatch):
     """Also between the pieces of a buffer that are drained at the end."""
     monkeypatch.chdir(tmp_path)

@@ -1,11 +1,10 @@
-"""Many small cases in one test: pytest's own work for an item takes longer than most of them.
+"""Many small cases in one test, as subtests: pytest's own work for an item takes longer than most cases.
 
-`each` is written as ``pytest.mark.parametrize`` is, also several times above one test. Every case is run,
-and every one that fails is named. ``pytest --case NAME`` runs the cases whose names contain NAME.
+`each` is written as ``pytest.mark.parametrize`` is, also several times above one test. Every case runs, and
+pytest reports each one that fails. ``pytest -o verbosity_subtests=1`` names and counts all of them.
 """
 
 import inspect
-import os
 from functools import wraps
 
 import pytest
@@ -17,36 +16,28 @@ TOGETHER = 100
 
 
 def each(names, values, ids=None):
-    """Run the test for each of the values, and for the product if `each` stands there several times.
-
-    No case sees what another left in ``tmp_path``, ``path``, ``monkeypatch`` or ``capsys``.
-
-    >>> @each("a", [1, 2])
-    ... @each("b", ["x", "y"])
-    ... def test(a, b):
-    ...     print(a, b)
-    >>> test()
-    1 x
-    1 y
-    2 x
-    2 y
-    """
+    """Run the test for each of the values, and for the product if `each` stands there several times."""
     names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-    own = [_case(names, value, _given(ids, i)) for i, value in enumerate(values)]
+    values = [[value] if len(names) == 1 else list(value) for value in values]
+    if ids is None or callable(ids):
+        ids = ["-".join(str((ids or _text)(value)) for value in case) for case in values]
+    outer = [
+        (str(text), dict(zip(names, case, strict=True))) for text, case in zip(ids, values, strict=True)
+    ]
 
     def decorated(test):
-        inner = getattr(test, "cases", [("", {})])
-        product = [("-".join(filter(None, (a, b))), v | w) for a, v in own for b, w in inner]
-        return _looped(getattr(test, "of_one_case", test), product)
+        test, inner = getattr(test, "product", (test, [("", {})]))
+        return _looped(test, [(f"{a}-{b}" if b else a, v | w) for a, v in outer for b, w in inner])
 
     return decorated
 
 
 def pairs(test):
     """Of a product, run a part in which every pair of values occurs; the rest is slow."""
-    kept = covering([{name: id(value) for name, value in values.items()} for _, values in test.cases])
+    test, cases = test.product
+    kept = covering([{name: id(value) for name, value in values.items()} for _, values in cases])
     parts = {"pairs": [], "rest": []}
-    for place, case in enumerate(test.cases):
+    for place, case in enumerate(cases):
         parts["pairs" if place in kept else "rest"].append(case)
     shares = [
         pytest.param(
@@ -57,79 +48,47 @@ def pairs(test):
         for part, cases in parts.items()
         for i in range(0, len(cases), TOGETHER)
     ]
-    return pytest.mark.parametrize("cases", shares)(_looped(test.of_one_case, test.cases, "cases"))
-
-
-def _case(names, value, name):
-    """The name of a case, and its values by the names of the parameters."""
-    if isinstance(value, type(pytest.param())):
-        assert not value.marks, "each: a case has no marks; use pytest.mark.parametrize."
-        name, value = value.id or name, value.values if len(names) > 1 else value.values[0]
-    values = [value] if len(names) == 1 else list(value)
-    assert len(values) == len(names), f"each: {len(names)} names, but {len(values)} values."
-    if callable(name):
-        name = "-".join(str(_text(each) if (own := name(each)) is None else own) for each in values)
-    return str(name or "-".join(map(_text, values))), dict(zip(names, values, strict=True))
-
-
-def _given(ids, place):
-    return ids if ids is None or callable(ids) else list(ids)[place]
+    return pytest.mark.parametrize("cases", shares)(_looped(test, cases, "cases"))
 
 
 def _text(value):
     return getattr(value, "__name__", None) or str(value)[:120]
 
 
-def _looped(test, cases, parameter=None):
-    """The test of all the cases, or of those that the parameter has."""
-    given = {name for _, values in cases for name in values}
+def _looped(test, cases, *parameter):
+    """The test of all the cases, or of those that the parameter ``cases`` has."""
+    assert cases, "there is no case."
+
+    @wraps(test, updated=())  # not hypothesis' attributes: it draws in each case, not around them
+    def every_case(subtests, **fixtures):
+        skipped, selected = 0, fixtures.pop("cases", cases)
+        for number, (name, values) in enumerate(selected):
+            with subtests.test(name), pytest.MonkeyPatch.context() as monkeypatch:
+                try:
+                    test(**_fresh(fixtures, number, monkeypatch), **values)
+                except pytest.skip.Exception:
+                    skipped += 1
+                    raise
+        if skipped == len(selected):
+            pytest.skip("every case is skipped")
+
     signature = inspect.signature(test)
-    unknown = given - set(signature.parameters)
-    assert not unknown, f"each: {test.__name__} has no parameter {sorted(unknown)}."
-
-    @wraps(test)
-    def every_case(**fixtures):
-        own = cases if parameter is None else fixtures.pop(parameter)
-        failed, skipped = [], []
-        assert own, "there is no case."
-        if part := os.environ.get("BUDGETRON_TEST_CASE"):
-            own = [(name, values) for name, values in own if part in name]
-            if not own:
-                pytest.skip(f"no case is called {part}")
-        for number, (name, values) in enumerate(own):
-            try:
-                _fresh(test, fixtures, values, number)
-            except pytest.skip.Exception as reason:
-                skipped.append(f"{name}: {reason}")
-            except (Exception, pytest.fail.Exception) as error:
-                error.add_note(f"in the case {name}")
-                failed.append((name, error))
-        if failed:
-            said = f"{len(failed)} of {len(own)} cases failed: " + ", ".join(name for name, _ in failed)
-            raise BaseExceptionGroup(said, [error for _, error in failed])
-        if len(skipped) == len(own):
-            pytest.skip("; ".join(skipped))
-
-    kept = [p.replace(kind=p.KEYWORD_ONLY) for p in signature.parameters.values() if p.name not in given]
-    if parameter:
-        kept.append(inspect.Parameter(parameter, inspect.Parameter.KEYWORD_ONLY))
-    every_case.__signature__ = signature.replace(parameters=kept)
-    every_case.cases, every_case.of_one_case = cases, test
+    names = ["subtests", *parameter, *(signature.parameters.keys() - cases[0][1].keys())]
+    every_case.__signature__ = signature.replace(
+        parameters=[inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
+    )
+    every_case.product, every_case.pytestmark = (test, cases), [*getattr(test, "pytestmark", [])]
     return every_case
 
 
-def _fresh(test, fixtures, values, number):
-    """Run one case, with fixtures that hold nothing of another case."""
-    fixtures = dict(fixtures)
-    for name in ("tmp_path", "path"):
-        if name in fixtures:
-            old = fixtures[name]
-            folder = (old if name == "tmp_path" else old.parent) / f"case{number}"
-            folder.mkdir(exist_ok=True)
-            fixtures[name] = folder if name == "tmp_path" else folder / old.name
-    if "capsys" in fixtures:
-        fixtures["capsys"].readouterr()
-    with pytest.MonkeyPatch.context() as patched:
-        if "monkeypatch" in fixtures:
-            fixtures["monkeypatch"] = patched
-        test(**fixtures, **values)
+def _fresh(fixtures, number, monkeypatch):
+    """The fixtures of one case: pytest makes them once for all, and no case may see what another left."""
+    fresh = dict(fixtures)
+    if "monkeypatch" in fixtures:
+        fresh["monkeypatch"] = monkeypatch
+    for name in fixtures.keys() & {"tmp_path", "path"}:
+        folder = fixtures[name] if name == "tmp_path" else fixtures[name].parent
+        folder = folder / f"case{number}"
+        folder.mkdir(exist_ok=True)
+        fresh[name] = folder if name == "tmp_path" else folder / fixtures[name].name
+    return fresh

@@ -2,6 +2,7 @@
 
 import atexit
 import functools
+import json
 import multiprocessing
 import os
 import re
@@ -25,6 +26,8 @@ from budgetron.cli import main
 from budgetron.serve import settings
 from budgetron.serve.log import Log
 from tests.helpers.command import PATIENCE
+
+JSON, LINES = {"Content-Type": "application/json"}, {"Content-Type": "application/x-ndjson"}
 
 SMALL = ("--algorithm", "fogd", "--components", "10", "--gamma", "0.5")
 """A small, fast learner."""
@@ -182,3 +185,12 @@ def offline(folder):
     model = settings.read(Path(folder)).estimator()
     model.partial_fit([row["x"] for row in rows], [row["y"] for row in rows])
     return b"".join(model_files.encoded(model))
+
+
+def learn(client, body, headers=JSON, query=""):
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return client.post(f"/v1/learn{query}", content=content, headers=headers)
+
+
+def as_lines(rows):
+    return "\n".join(map(json.dumps, rows)).encode()

@@ -23,8 +23,7 @@ from budgetron.serve.limits import MIB, Limits
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import ARROW, parse
 from tests.helpers.cases import each
-from tests.helpers.served import SMALL, served
-from tests.serve.test_requests import LINES, as_lines, learn
+from tests.helpers.served import LINES, SMALL, as_lines, learn, served
 
 START = b"GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n"
 CHUNKED = b"POST /v1/learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

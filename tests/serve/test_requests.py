@@ -10,9 +10,9 @@ import pytest
 from budgetron import Linear, OnlineClassifier, OnlineRegressor, algorithms, load, model_files
 from budgetron.estimators.online import progressive
 from budgetron.learners.automatic import Auto
+from tests.helpers.served import JSON, LINES, as_lines, learn
 from tests.serve.conftest import ROWS
 
-JSON, LINES = {"Content-Type": "application/json"}, {"Content-Type": "application/x-ndjson"}
 ARROW = {"Content-Type": "application/vnd.apache.arrow.stream"}
 
 
@@ -27,16 +27,7 @@ def expected(client, rows=ROWS):
     return b"".join(model_files.encoded(model))
 
 
-def learn(client, body, headers=JSON, query=""):
-    content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return client.post(f"/v1/learn{query}", content=content, headers=headers)
-
-
 # ---- forms of bodies
-
-
-def as_lines(rows):
-    return "\n".join(map(json.dumps, rows)).encode()
 
 
 def test_all_forms_of_rows_give_the_same_model(inside, tmp_path):
