@@ -14,7 +14,7 @@ from budgetron import SaveError
 from budgetron._util.text import aligned, printable
 from budgetron.cli.arguments import metrics
 from budgetron.evaluate import Record, Session
-from budgetron.evaluate.comparison import in_words
+from budgetron.evaluate.results import in_words
 from budgetron.streams.bad_rows import BadRows
 
 WIDTH = 12

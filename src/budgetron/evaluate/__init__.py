@@ -12,9 +12,9 @@ Tables and plots are made from these records, not from models.
 569 53 50
 """
 
-from budgetron.evaluate.comparison import Comparison, Row
+from budgetron.evaluate.results import Comparison, Row
 from budgetron.evaluate.metrics import Metrics
-from budgetron.evaluate.permutations import compare
+from budgetron.evaluate.compare import compare
 from budgetron.evaluate.protocol import prequential
 from budgetron.evaluate.records import Record
 from budgetron.evaluate.session import Session

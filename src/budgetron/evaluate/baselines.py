@@ -15,6 +15,7 @@ from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.records import Record
 from budgetron.records.encoder import Encoder
 from budgetron.records.table import Table
+from budgetron.streams import Block
 
 
 def is_baseline(model: Any) -> bool:
@@ -28,18 +29,17 @@ def _takes_rows(model: Any) -> bool:
 
 def records(
     model: Any,
-    X: Any,
-    y: Any,
+    rows: Block,
     *,
     every: int,
     metrics: tuple[str, ...],
     window: int,
     targets: bool,
     delay: int = 0,
-    weights: Any = None,
 ) -> Iterator[Record]:
     """Predict each row, then learn it, with a fresh copy of the model. Yields records as a session does."""
-    step = _step(_fresh(model), X, y, targets, weights)
+    y = rows.y
+    step = _step(_fresh(model), rows.X, y, targets, rows.weights)
     measured = Metrics(metrics, targets=targets, window=window)
     n, seconds, wrong, loss = len(y), 0.0, 0, 0.0
     for start in range(0, n, every):

@@ -16,7 +16,7 @@ from budgetron._util.progress import Progress
 from budgetron._util.rows import Matrix
 from budgetron._util.text import aligned, shown
 from budgetron.evaluate.candidates import Searched, drawn, template
-from budgetron.evaluate.permutations import ESTIMATORS, task_of
+from budgetron.evaluate.compare import ESTIMATORS, task_of
 from budgetron.evaluate.protocol import blocks_of, is_whole
 from budgetron.evaluate.session import HEAD, parameters_from_rows
 from budgetron.learners.learner import Learner

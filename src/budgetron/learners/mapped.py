@@ -13,7 +13,6 @@ from budgetron import _core
 from budgetron._util import check
 from budgetron.learners.learner import Learner
 from budgetron.parts.features.feature_map import FeatureMap
-from budgetron.parts.features.remembered import shared_features
 from budgetron.parts.rules import Rule, probabilistic
 from budgetron.parts.tasks import Task
 from budgetron.parts.vector_rules import Kalman, VectorRule
@@ -65,10 +64,7 @@ class Mapped(Learner):
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
-        shared = shared_features()
-        if shared is None:
-            return self.build_on(self.build_map(n_features, dtype, seed), task)
-        return self.build_on(shared.build(self._features(), n_features, dtype, seed), task)
+        return self.build_on(self.build_map(n_features, dtype, seed), task)
 
     def build_map(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
         """The native map."""

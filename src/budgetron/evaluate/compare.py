@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -18,23 +17,20 @@ from budgetron._util.progress import Progress
 from budgetron._util.rows import Matrix
 from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
-from budgetron.evaluate import baselines, sharing
-from budgetron.evaluate.comparison import Comparison, Run
+from budgetron.evaluate import baselines
 from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.records import Record
+from budgetron.evaluate.results import Comparison, Records
 from budgetron.evaluate.session import Session
 from budgetron.learners.learner import Learner
-from budgetron.parts.features.remembered import SharedFeatures
 from budgetron.streams import Block, from_arrays
 
 POINTS = 25
 """The default number of records of a run ..."""
 FEWEST = 100
 """... but at least this count rows lie between two records, since each takes half a millisecond."""
-ALONE = 1000
-"""The number of rows of a block, for a learner that runs alone ..."""
-IN_TURN = 400
-"""... and for learners that take turns, so that the features they share stay in the cache."""
+ROWS = 1000
+"""The number of rows of a block."""
 LABELS = 100
 """If y has more different whole numbers than this, the caller must say what they are."""
 
@@ -60,9 +56,6 @@ def compare(
     """Run each learner over the same random orders of the rows: predict each row, then learn it.
 
     Permutation i comes from ``numpy.random.default_rng(seed + i)``. Its estimators have ``random_state=i``.
-
-    On dense rows, learners with equal feature maps share the features, for example a grid over the ``eta``
-    of `fogd`. The results are the same, and ``seconds`` are those that each learner would take alone.
 
     Parameters
     ----------
@@ -117,111 +110,82 @@ def compare(
     * the best, and those not significantly worse (paired t-test, p >= 0.05).
     """
     by_name = _by_name(learners)
-    orders = Orders.of(data, check.whole("compare", "seed", seed), task, every)
-    measured = Metrics(metrics, targets=orders.task == "regression", window=window)  # checks the names
-    orders.metrics, orders.window = measured.names, measured.window
-    orders.delay, orders.classes = check.whole("compare", "delay", delay), classes
-    if sample_weight is not None:
-        orders.weights = np.asarray(sample_weight, dtype=np.float64)
-        if orders.weights.shape != (len(orders.y),):
-            raise ValueError(f"compare: sample_weight must have {len(orders.y)} weights, as y has labels.")
+    X, y = _rows(data)
+    seed, task = check.whole("compare", "seed", seed), task_of(y, task)
+    interval = max(FEWEST, -(-len(y) // POINTS)) if every is None else every
+    orders = Orders(
+        X,
+        y,
+        task,
+        seed,
+        every=check.count("compare", "every", interval),
+        metrics=Metrics(metrics, targets=task == "regression", window=window),
+        delay=check.whole("compare", "delay", delay),
+        classes=classes,
+        weights=_weights(sample_weight, len(y)),
+    )
     permutations = check.count("compare", "permutations", permutations)
     pool = executors.checked("compare", executor)
-    groups = [{name: learner} for name, learner in by_name.items()]
-    if pool is None:
-        shared = sharing.groups(by_name, orders.X)
-        if len(shared) * permutations >= check.threads("compare", n_jobs):
-            groups = shared  # or else threads would have nothing to do
-    tasks = [(group, i) for i in range(permutations) for group in groups]
-    with Progress(len(orders.y) * len(by_name) * permutations, "comparing") as progress:
+    tasks = [(name, learner, i) for i in range(permutations) for name, learner in by_name.items()]
+    with Progress(len(y) * len(tasks), "comparing") as progress:
         if pool is None:
-            jobs = [partial(orders.run, group, i, progress.advance) for group, i in tasks]
+            jobs = [partial(orders.run, *each, progress.advance) for each in tasks]
             results = run_jobs("compare", jobs, n_jobs, orders.stop)
         else:
-
-            def finished(_: int, runs: dict[str, Run]) -> None:
-                progress.advance(sum(run[-1].rows for run in runs.values()))
-
-            results = executors.results(pool, Orders.run, orders, tasks, finished)
-    runs = {
-        (name, i): run for (_, i), each in zip(tasks, results, strict=True) for name, run in each.items()
-    }
-    records = {name: tuple(runs[name, i] for i in range(permutations)) for name in by_name}
-    return Comparison(orders.task, {name: repr(by_name[name]) for name in by_name}, records, orders.seed)
+            results = executors.results(
+                pool, Orders.run, orders, tasks, lambda _, records: progress.advance(records[-1].rows)
+            )
+    runs = {name: tuple(results[place :: len(by_name)]) for place, name in enumerate(by_name)}
+    return Comparison(task, {name: repr(each) for name, each in by_name.items()}, runs, seed)
 
 
-@dataclass(frozen=True)
-class Ordered:
-    """All rows in one order."""
+def _rows(data: Any) -> tuple[Matrix, Any]:
+    if not isinstance(data, tuple | list) or len(data) != 2:
+        raise TypeError(f"compare: data must be a pair (X, y), got {type(data).__name__}.")
+    rows = from_arrays(*data)
+    if rows.y is None or not len(rows.y):
+        raise ValueError("compare: data must have rows and labels, got none.")
+    return rows.X, rows.y
 
-    X: Matrix
-    y: Any
-    weights: Any
-    at_once: int
 
-    def blocks(self) -> Iterator[Block]:
-        for block in from_arrays(self.X, self.y, rows=self.at_once):
-            weights = None if self.weights is None else self.weights[block.start : block.stop]
-            yield replace(block, weights=weights)
+def _weights(given: Any, rows: int) -> Any:
+    if given is None:
+        return None
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != (rows,):
+        raise ValueError(f"compare: sample_weight must have {rows} weights, as y has labels.")
+    return weights
 
 
 @dataclass
 class Orders:
-    """Random orders of the same rows; runs learners over one of them."""
+    """Random orders of the same rows; runs a learner over one of them."""
 
     X: Matrix
     y: Any
     task: str
     seed: int
     every: int
-    metrics: tuple[str, ...] = ()
-    window: int = 1000
-    delay: int = 0
-    classes: Any = None
-    weights: Any = None
+    metrics: Metrics  # of no rows: the names and the window
+    delay: int
+    classes: Any
+    weights: Any
     stopped: bool = False
 
-    @classmethod
-    def of(cls, data: tuple[Any, Any], seed: int, task: str | None, every: int | None) -> Self:
-        """Check the arguments of `compare`."""
-        if not isinstance(data, tuple | list) or len(data) != 2:
-            raise TypeError(f"compare: data must be a pair (X, y), got {type(data).__name__}.")
-        rows = from_arrays(*data)
-        X, y = rows.X, rows.y
-        if y is None or not len(y):
-            raise ValueError("compare: data must have rows and labels, got none.")
-        interval = max(FEWEST, -(-len(y) // POINTS)) if every is None else every
-        return cls(X, y, task_of(y, task), seed, check.count("compare", "every", interval))
-
     def run(
-        self, learners: Mapping[str, Any], i: int, advance: Callable[[int], None] = lambda _: None
-    ) -> dict[str, Run]:
-        """Run learners over the i-th order, block by block in turn, and return the records of each.
-
-        Learners with equal feature maps share the features. Their time is counted for each of them.
-        """
+        self, name: str, learner: Any, i: int, advance: Callable[[int], None] = lambda _: None
+    ) -> Records:
+        """Run a learner over the i-th order and return the records. Errors say its name."""
         order = np.random.default_rng(self.seed + i).permutation(len(self.y))
         weights = None if self.weights is None else self.weights[order]
-        rows = Ordered(self.X[order], self.y[order], weights, ALONE if len(learners) == 1 else IN_TURN)
-        shared, found = SharedFeatures(), {name: list[Record]() for name in learners}
-        turns = [self._named(name, learner, i, rows, shared) for name, learner in learners.items()]
-        with shared.in_use() if len(learners) > 1 else nullcontext():
-            for parts in zip(*turns, strict=True):
-                for records, part in zip(found.values(), parts, strict=True):
-                    before = records[-1].rows if records else 0
-                    records.extend(part)
-                    advance((records[-1].rows if records else 0) - before)
-                shared.forget()
+        rows = Block(self.X[order], self.y[order], 0, weights)
+        records = list[Record]()
+        try:
+            for record in self._records(learner, i, rows):
+                advance(record.rows - (records[-1].rows if records else 0))
+                records.append(record)
                 if self.stopped:
                     break
-        return {name: tuple(records) for name, records in found.items()}
-
-    def _named(
-        self, name: str, learner: Any, i: int, rows: Ordered, shared: SharedFeatures
-    ) -> Iterator[list[Record]]:
-        """The turns of a learner, whose errors say its name."""
-        try:
-            yield from self._turns(learner, i, rows, shared)
         except ValueError as error:
             raise ValueError(f"compare, {name} on permutation {i}: {error}") from error
         except Exception as error:
@@ -229,33 +193,22 @@ class Orders:
                 raise
             what = f"{type(error).__name__}: {error}"  # other libraries raise what they like
             raise ValueError(f"compare, {name} on permutation {i}: {what}") from error
+        return tuple(records)
 
-    def _turns(self, learner: Any, i: int, rows: Ordered, shared: SharedFeatures) -> Iterator[list[Record]]:
-        """The records of each block of rows."""
+    def _records(self, learner: Any, i: int, rows: Block) -> Iterator[Record]:
         targets = self.task == "regression"
-        options: dict[str, Any] = {"every": self.every, "metrics": self.metrics, "window": self.window}
-        options["delay"] = self.delay
+        options: dict[str, Any] = {"every": self.every, "delay": self.delay}
+        options |= {"metrics": self.metrics.names, "window": self.metrics.window}
         if not isinstance(learner, Learner):
-            found = baselines.records(
-                learner, rows.X, rows.y, targets=targets, weights=rows.weights, **options
-            )
-            yield from ([record] for record in found)
-            return
+            return baselines.records(learner, rows, targets=targets, **options)
         classes = None if targets else rows.y if self.classes is None else self.classes
         estimator = ESTIMATORS[self.task](learner, random_state=i)
         session = Session(estimator, classes=classes, name="prequential", **options)
-        saved = 0.0  # by this learner
-        feeds: Iterator[Callable[[], list[Record]]] = (
-            partial(session.feed, block) for block in rows.blocks()
-        )
-        for turn in chain(feeds, [session.finish]):
-            before = shared.seconds_saved
-            records = turn()
-            saved += shared.seconds_saved - before
-            yield [replace(record, seconds=record.seconds + saved) for record in records]
+        blocks = (rows.part(start, start + ROWS) for start in range(0, len(rows), ROWS))
+        return chain.from_iterable(chain(map(session.feeding, blocks), [session.finishing()]))
 
     def stop(self) -> None:
-        """End all runs soon: after the next block of rows, or the next record of a baseline."""
+        """End all runs soon: after the next record."""
         self.stopped = True
 
 

@@ -13,7 +13,8 @@ from budgetron._util.text import aligned
 from budgetron.evaluate.records import Record
 
 LEVEL = 0.05
-Run = tuple[Record, ...]
+Records = tuple[Record, ...]
+"""Those of one run over the rows."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Comparison:
 
     task: str
     learners: Mapping[str, str]
-    records: Mapping[str, tuple[Run, ...]]
+    records: Mapping[str, tuple[Records, ...]]
     seed: int = 0
 
     @property
@@ -194,7 +195,7 @@ def p_value(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
         return float(ttest_rel(a, b).pvalue)
 
 
-def _last(runs: Sequence[Run], what: str) -> npt.NDArray[np.float64]:
+def _last(runs: Sequence[Records], what: str) -> npt.NDArray[np.float64]:
     """An attribute of the last record of each run."""
     return np.array([getattr(run[-1], what) for run in runs], dtype=np.float64)
 
@@ -204,7 +205,7 @@ def in_words(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}" if abs(value) < 1000 else f"{value:.6g}"
 
 
-def _mean_metrics(runs: Sequence[Run]) -> dict[str, float | None]:
+def _mean_metrics(runs: Sequence[Records]) -> dict[str, float | None]:
     """The mean of each metric over the runs."""
     last = [run[-1].metrics.get("running", {}) for run in runs]
     found: dict[str, float | None] = {}
@@ -214,10 +215,10 @@ def _mean_metrics(runs: Sequence[Run]) -> dict[str, float | None]:
     return found
 
 
-def _columns(run: Run) -> dict[str, list[Any]]:
+def _columns(run: Records) -> dict[str, list[Any]]:
     return {name: [getattr(record, name) for record in run] for name in Record.__dataclass_fields__}
 
 
-def _records(columns: Mapping[str, list[Any]]) -> Run:
+def _records(columns: Mapping[str, list[Any]]) -> Records:
     rows = zip(*columns.values(), strict=True)
     return tuple(Record(**dict(zip(columns, row, strict=True))) for row in rows)
