@@ -17,7 +17,7 @@ from budgetron import ModelFileError
 from budgetron.cli import input
 from budgetron.cli.process import UsageError
 from budgetron.evaluate import Session
-from budgetron.evaluate.session import check_state
+from budgetron.evaluate.session_state import check_state
 from budgetron.model_files import ModelFile
 from budgetron.records.table import Table
 from budgetron.streams import Block, DataError, Stream, Transform, described

@@ -89,7 +89,9 @@ def _between(
         if args.checkpoint_every and now - last >= args.checkpoint_every:
             last = now
             save()
-        _show(progress, session)
+        if session.rows:  # without a total, the number of rows follows
+            progress.label = partial(_shown, session, "" if progress.total else ", rows")
+        progress.advance(session.rows - progress.done)
 
     return between
 
@@ -114,11 +116,8 @@ def _interrupted(args: Namespace, session: Session, save: Callable[[], bool], si
     return Interrupted(signal, f"{after}; nothing was saved.")
 
 
-def _show(progress: Progress, session: Session) -> None:
-    if session.rows:
-        error = session.loss if session.mistakes is None else 100 * session.mistakes
-        unit = "mse" if session.mistakes is None else "% mistakes"
-        support = session.estimator.n_support_
-        rest = "" if progress.total else ", rows"  # without a total, the number of rows follows
-        progress.label = f"{(error or 0) / session.rows:.4g} {unit}, {support} support vectors{rest}"
-    progress.advance(session.rows - progress.done)
+def _shown(session: Session, rest: str) -> str:
+    """The label of the progress bar."""
+    rate = session.metrics.running()["rate"] or 0.0
+    error = f"{rate:.4g} mse" if session.metrics.targets else f"{100 * rate:.4g} % mistakes"
+    return f"{error}, {session.estimator.n_support_} support vectors{rest}"

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 
 from budgetron._util.text import shown
 from budgetron.evaluate.metrics import Metrics
+from budgetron.evaluate.progressive import Learned, ProgressiveMetrics
 from budgetron.evaluate.records import Record
 from budgetron.records.encoder import Encoder
 from budgetron.records.table import Table
@@ -38,28 +39,19 @@ def records(
     delay: int = 0,
 ) -> Iterator[Record]:
     """Predict each row, then learn it, with a fresh copy of the model. Yields records as a session does."""
-    y = rows.y
-    step = _step(_fresh(model), rows.X, y, targets, rows.weights)
-    measured = Metrics(metrics, targets=targets, window=window)
-    n, seconds, wrong, loss = len(y), 0.0, 0, 0.0
-    for start in range(0, n, every):
-        stop = min(start + every, n)
+    step = _step(_fresh(model), rows.X, rows.y, targets, rows.weights)
+    measured = ProgressiveMetrics(Metrics(metrics, targets=targets, window=window))
+    seconds = 0.0
+    for start in range(0, len(rows), every):
+        stop = min(start + every, len(rows))
         began, predicted = thread_time(), []
         for i in range(start, stop):
             predicted.append(step.predict(i))
             if i >= delay:
                 step.learn(i - delay)
         seconds += thread_time() - began
-        guesses = _like(y, predicted)
-        measured.update(y[start:stop], guesses)
-        if targets:
-            loss += float(np.square(guesses - y[start:stop]).sum())
-        wrong += int(np.count_nonzero(guesses != y[start:stop]))
-        found = {
-            "running": measured.running(),
-            "window": {"rows": min(measured.rows, measured.window)} | measured.windowed(),
-        }
-        yield Record(stop, None if targets else wrong, loss if targets else None, 0, seconds, 0, found)
+        measured.add(Learned(_like(rows.y, predicted), [], rows.y[start:stop]), None)
+        yield measured.record(seconds)
 
 
 class _Step:

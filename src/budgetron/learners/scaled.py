@@ -26,6 +26,11 @@ class _Scaled(Learner):
         """The kernel of the inner learner, where it has one."""
         return getattr(self.learner, "kernel", None)
 
+    @property
+    def needs_rows(self) -> bool:
+        """No: the scale of the rows is known."""
+        return False
+
     def _inner(self) -> Learner:
         return check.instance(self, "learner", self.learner, Learner)
 

@@ -14,7 +14,6 @@ import numpy as np
 from budgetron._util.errors import DataError
 from budgetron._util.text import nearest, shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
-from budgetron.evaluate.session import parameters_from_rows
 from budgetron.learners import algorithms
 from budgetron.learners.learner import Learner
 from budgetron.model.files import durable
@@ -51,7 +50,7 @@ class Settings:
         if not isinstance(learner, Learner):
             raise ValueError(f"learner must describe a learner, got {shown(self.learner)}.")
         learner.resolved(np.array([[0.0], [1.0]]))
-        if parameters_from_rows(learner):
+        if learner.needs_rows:
             raise ValueError(
                 "a parameter would be computed from the first rows (gamma='scale'): give it a number."
             )
