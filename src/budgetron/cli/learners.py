@@ -18,7 +18,6 @@ from budgetron.cli.arguments import Parser
 from budgetron.cli.process import UsageError
 from budgetron.learners import algorithms
 from budgetron.learners.learner import Learner
-from budgetron.model.model import Model
 from budgetron.parts.budgets.budget import Budget
 from budgetron.parts.budgets.maintenance import Maintained
 from budgetron.parts.kernels import Gaussian, Kernel, Laplacian
@@ -109,12 +108,10 @@ def arguments(name: str, flags: Mapping[str, str]) -> tuple[Kernel, dict[str, An
     )
 
 
-def check_buildable(learner: Learner, task: Task, columns: int, seed: int) -> None:
+def check_buildable(learner: Learner, task: Task, columns: int) -> None:
     """Check that the learner can be built, before any row is read."""
-    from scipy import sparse  # not above: it is not needed for --help
-
     try:
-        Model(learner.resolved(sparse.csr_matrix((1, columns))), task, columns, "float64", seed)
+        learner.check(task, columns)
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from error
 

@@ -205,7 +205,7 @@ def refuse_unprintable(file: str, classes: Iterable[Any]) -> None:
 def _check_buildable(args: Namespace, learner: Learner, classes: Any, columns: int) -> None:
     """Check that the learner can be built, before any row is learned."""
     task = Targets() if args.regression else Labels(2 if classes is None else len(classes))
-    learners.check_buildable(learner, task, max(columns, 1), args.seed)
+    learners.check_buildable(learner, task, max(columns, 1))
 
 
 class Labelled:

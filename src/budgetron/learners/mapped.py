@@ -62,6 +62,9 @@ class Mapped(Learner):
         """The learner with a number for every parameter; open ones are computed from the rows X."""
         return replace(self, features=self._features().resolved(X))
 
+    def check_parts(self, task: Task, n_features: int) -> None:
+        self._rule(self.build_map(n_features, "float64", 0), task)
+
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
         return self.build_on(self.build_map(n_features, dtype, seed), task)

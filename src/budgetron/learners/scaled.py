@@ -31,6 +31,9 @@ class _Scaled(Learner):
         """No: the scale of the rows is known."""
         return False
 
+    def check_parts(self, task: Task, n_features: int) -> None:
+        self._inner().check_parts(task, n_features)
+
     def _inner(self) -> Learner:
         return check.instance(self, "learner", self.learner, Learner)
 
@@ -80,6 +83,10 @@ class Standardised(_Scaled):
     def resolved(self, X: Any) -> Self:
         unit = np.broadcast_to([[-1.0], [1.0]], (2, X.shape[1]))  # of variance 1, as the scaled rows
         return replace(self, learner=self._inner().resolved(unit))
+
+    def check_parts(self, task: Task, n_features: int) -> None:
+        check.moderate(self, "clip", self.clip)
+        super().check_parts(task, n_features)
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         clip = check.moderate(self, "clip", self.clip)

@@ -123,7 +123,7 @@ class Model:
             return
         first = self._first or (self.n_features, self.task)
         if task.outputs > self.task.outputs == 1:
-            self.learner.build(Labels(3), first[0], self.dtype, self.seed)  # raises if it takes two classes
+            self.learner.check(Labels(3))  # raises if it takes two classes
         self._native.widen(int(n_features), task.outputs)
         self._first, self.n_features, self.task = first, int(n_features), task
 

@@ -98,7 +98,7 @@ def main(argv: list[str]) -> None:
     task = Targets() if regression else Labels(max(2, len(np.unique(y if classes is None else classes))))
     names = metrics(args.metrics, regression)
     for learner in competing.values():
-        learners.check_buildable(learner, task, max(source.n_features, 1), args.seed)
+        learners.check_buildable(learner, task, max(source.n_features, 1))
     found = compare(
         competing,
         (rows.X, y),
