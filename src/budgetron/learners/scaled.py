@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from budgetron import _core
 from budgetron._util import check
+from budgetron._util.label_rules import LARGEST
 from budgetron.learners.learner import Learner
 from budgetron.parts.tasks import Targets, Task
 
@@ -128,4 +129,4 @@ class Ranged(_Scaled):
         return replace(self, learner=self._inner().resolved(unit))
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
-        return _core.Ranged(self._inner().build(task, n_features, dtype, seed), n_features, 1e150, False)
+        return _core.Ranged(self._inner().build(task, n_features, dtype, seed), n_features, LARGEST, False)

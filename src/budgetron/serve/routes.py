@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response, StreamingResponse
 
 from budgetron._util.errors import DataError
+from budgetron._util.label_rules import EXACT
 from budgetron.serve.entries import Kept
 from budgetron.serve.metrics import MEDIA as PROMETHEUS
 from budgetron.serve.metrics import text
@@ -28,7 +29,7 @@ from budgetron.serve.requests import (
     rows_of,
     whole,
 )
-from budgetron.serve.rows import JSON, LARGEST_WHOLE, Rows
+from budgetron.serve.rows import JSON, Rows
 from budgetron.serve.rows import Label as LabelValue
 from budgetron.serve.service import Service
 from budgetron.serve.settings import Settings, named
@@ -96,7 +97,7 @@ async def label(service: Service, model: Any, request: Request) -> Response:
     if not 1 <= len(labels) <= service.limits.rows:
         raise Problem("malformed", f"expected 1 to {service.limits.rows} labels, got {len(labels)}.")
     for i, each in enumerate(labels):
-        if not 0 < each.id < LARGEST_WHOLE:
+        if not 0 < each.id < EXACT:
             raise Problem("unknown-id", f"no row is kept under the id {each.id}.", row=i)
     digest = digest_of(b"label", body)
     key = key_of(request) or OWN + digest.hex()  # so a repeated request gets the same answer
