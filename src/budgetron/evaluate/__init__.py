@@ -15,7 +15,7 @@ Tables and plots are made from these records, not from models.
 from budgetron.evaluate.compare import compare
 from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.protocol import prequential
-from budgetron.evaluate.records import Record
+from budgetron.evaluate.record import Record
 from budgetron.evaluate.results import Comparison, Row
 from budgetron.evaluate.session import Session
 from budgetron.evaluate.tuning import Candidate, Tuning, tune

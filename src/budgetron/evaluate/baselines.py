@@ -10,10 +10,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
-from budgetron._util.text import shown
 from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.progressive import Learned, ProgressiveMetrics
-from budgetron.evaluate.records import Record
+from budgetron.evaluate.record import Record
 from budgetron.records.encoder import Encoder
 from budgetron.records.table import Table
 from budgetron.streams import Block
@@ -28,7 +27,7 @@ def _takes_rows(model: Any) -> bool:
     return all(callable(getattr(model, name, None)) for name in ("learn_one", "predict_one"))
 
 
-def records(
+def run(
     model: Any,
     rows: Block,
     *,
@@ -120,8 +119,3 @@ def _fresh(model: Any) -> Any:
     if callable(getattr(model, "clone", None)):
         return model.clone()
     return copy.deepcopy(model)
-
-
-def name_of(model: Any) -> str:
-    """The name of a model that is given without one."""
-    return shown(model)

@@ -19,7 +19,7 @@ from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.evaluate import baselines
 from budgetron.evaluate.metrics import Metrics
-from budgetron.evaluate.records import Record
+from budgetron.evaluate.record import Record
 from budgetron.evaluate.results import Comparison, Records
 from budgetron.evaluate.session import Session
 from budgetron.learners.learner import Learner
@@ -200,7 +200,7 @@ class Orders:
         options: dict[str, Any] = {"every": self.every, "delay": self.delay}
         options |= {"metrics": self.metrics.names, "window": self.metrics.window}
         if not isinstance(learner, Learner):
-            return baselines.records(learner, rows, targets=targets, **options)
+            return baselines.run(learner, rows, targets=targets, **options)
         classes = None if targets else rows.y if self.classes is None else self.classes
         estimator = ESTIMATORS[self.task](learner, random_state=i)
         session = Session(estimator, classes=classes, name="prequential", **options)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.evaluate.metrics import Metrics
-from budgetron.evaluate.records import Record
+from budgetron.evaluate.record import Record
 from budgetron.model.labels import KnownLabels, Scored
 from budgetron.streams import Block
 

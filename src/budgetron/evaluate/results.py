@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.stats import ttest_rel
 
 from budgetron._util.text import aligned
-from budgetron.evaluate.records import Record
+from budgetron.evaluate.record import Record
 
 LEVEL = 0.05
 Records = tuple[Record, ...]

@@ -16,7 +16,7 @@ from budgetron.evaluate import progressive, session_state
 from budgetron.evaluate.delayed import Delayed
 from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.progressive import HEAD, Estimator, Learned, ProgressiveMetrics
-from budgetron.evaluate.records import Record
+from budgetron.evaluate.record import Record
 from budgetron.streams import Block, DataError, Transform, described
 from budgetron.streams.stream import joined, transformed
 
