@@ -113,5 +113,6 @@ def test_a_batch_of_bad_messages_has_no_rows():
 def test_lines_of_the_service():
     line = Message("s", 0, b'{"x": {"a": 1}, "y": true}')
     assert labelled(line, None) == ({"a": 1}, True)
-    with pytest.raises(RefusedMessageError, match=r'expected {"x": ..., "y": ...}, got {\'x\': 1}'):
-        labelled(Message("s", 0, b'{"x": 1}'), None)
+    for body in (b'{"x": {}}', b'{"x": 1, "y": 2}', b'{"x": {}, "y": 1, "z": 1}'):
+        with pytest.raises(RefusedMessageError, match=r'expected {"x": ..., "y": ...}, got'):
+            labelled(Message("s", 0, body), None)

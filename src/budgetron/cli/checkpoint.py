@@ -6,6 +6,7 @@ The file has no times, so a resumed run ends with the same bytes as one that was
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from types import NoneType
 from typing import Any, Self
 from zlib import crc32
 
@@ -13,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from budgetron import ModelFileError
-from budgetron.cli.input import Roles, Source
+from budgetron.cli.input import NamedRows, Roles
 from budgetron.cli.process import UsageError
 from budgetron.evaluate import Session
 from budgetron.evaluate.session_state import check_state
@@ -39,7 +40,7 @@ class Origin:
     messages: dict[str, Any] | None = None  # of a broker: the position, and the bad ones up to there
 
     @classmethod
-    def of(cls, source: Source) -> Self:
+    def of(cls, source: NamedRows) -> Self:
         """The origin of rows that are not read yet."""
         return cls(source.form, source.zero_based, Roles() if source.form == "svmlight" else source.roles)
 
@@ -49,11 +50,9 @@ class Origin:
         own = {each.name for each in fields(cls)} - {"roles"}
         if not isinstance(data, dict) or {*data, "messages"} != {*own, *ROLES}:
             raise ValueError("it does not say how its rows were read")
-        for names in (data["drop"], [] if data["only"] is None else data["only"]):
-            if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-                raise ValueError("its column names are not strings")
-        for name in set(ROLES) - {"drop", "only"}:
-            if not isinstance(data[name], str | None):
+        for name in ROLES:
+            kinds = (list, NoneType) if name == "only" else list if name == "drop" else (str, NoneType)
+            if not isinstance(data[name], kinds) or not all(isinstance(n, str) for n in data[name] or ()):
                 raise ValueError(f"its column {name} is not a string")
         sums = data["checksum"]
         if not (isinstance(sums, list) and len(sums) == 4 and all(type(n) is int for n in sums)):

@@ -63,7 +63,7 @@ class Roles:
 
 
 @dataclass(frozen=True)
-class Source:
+class NamedRows:
     """The rows that a command names, and the flags for reading them."""
 
     file: str
@@ -76,7 +76,7 @@ class Source:
     numeric_target: bool | None = None  # whether labels are numbers, if the flags tell
 
     @classmethod
-    def of(cls, file: str, args: Namespace) -> "Source":
+    def of(cls, file: str, args: Namespace) -> "NamedRows":
         form = "messages" if is_address(file) else str(args.format or format_of_name(file, "svmlight"))
         flags = {name: getattr(args, name) for name in ("zero_based", "features", "delimiter", "on_error")}
         return cls(file, form, Roles.of(args), **flags, numeric_target=_numeric_target(args))

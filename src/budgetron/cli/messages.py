@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
-from budgetron.cli.input import Source
+from budgetron.cli.input import NamedRows
 from budgetron.cli.process import UsageError, say
 from budgetron.streams.bad_rows import BadRows
 from budgetron.streams.brokers.address import Address, is_address, parse
@@ -39,7 +39,7 @@ def check_flags(args: Namespace, file: str) -> None:
 
 def open_messages(
     address: Address,
-    source: Source,
+    source: NamedRows,
     *,
     regression: bool,
     classes: Sequence[Any] | None,

@@ -14,7 +14,7 @@ from budgetron._util.progress import Progress
 from budgetron.cli import checkpoint, input, learners, output
 from budgetron.cli.arguments import classes_of, metrics
 from budgetron.cli.checkpoint import Origin
-from budgetron.cli.input import Source
+from budgetron.cli.input import NamedRows
 from budgetron.cli.messages import address_of, check_flags, open_messages
 from budgetron.cli.output import Document, Predictions, Table
 from budgetron.cli.process import Interrupted, Signals, UsageError, say
@@ -34,7 +34,7 @@ def run(algorithm: str, file: str, args: Namespace) -> None:
     check_flags(args, file)
     file = file if address is None else str(address)  # without the password
     _check_places(args, file)
-    this = _planned(algorithm, Source.of(file, args), address, args)
+    this = _planned(algorithm, NamedRows.of(file, args), address, args)
     session, resumed, entered = this.session, this.session.rows, this.session.entered
     names = session.metrics.names if args.metrics else ()
     table = partial(Table, resumed, names, args.predictions)
@@ -124,7 +124,7 @@ def _interrupted(rows: int, saved: str | None, signal: int) -> Interrupted:
 # ---- the plan
 
 
-def _planned(algorithm: str, source: Source, address: Address | None, args: Namespace) -> "Run":
+def _planned(algorithm: str, source: NamedRows, address: Address | None, args: Namespace) -> "Run":
     """A new run, or with ``--resume`` the one in the model file."""
     regression, classes = args.regression or source.is_regression, classes_of(args.classes)
     learner = learners.build([algorithm], learners.given_flags(args))[algorithm]

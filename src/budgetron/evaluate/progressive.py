@@ -111,19 +111,11 @@ class ProgressiveMetrics:
         self, seconds: float, support_vectors: int = 0, memory_bytes: int = 0, time: float | None = None
     ) -> Record:
         """The present counts and metrics."""
-        metrics = self.metrics
-        window = {"rows": min(metrics.rows, metrics.window)} | metrics.windowed()
-        measured = {"running": metrics.running(), "window": window}
-        return Record(
-            metrics.rows,
-            metrics.mistakes,
-            metrics.loss,
-            support_vectors,
-            seconds,
-            memory_bytes,
-            measured,
-            time,
-        )
+        measured = self.metrics
+        window = {"rows": min(measured.rows, measured.window)} | measured.windowed()
+        metrics = {"running": measured.running(), "window": window}
+        counts = (measured.rows, measured.mistakes, measured.loss)
+        return Record(*counts, support_vectors, seconds, memory_bytes, metrics, time)
 
     def _measure(self) -> None:
         """Add the rows that wait to the metrics."""

@@ -90,7 +90,7 @@ def main(argv: list[str]) -> None:
         raise UsageError("an algorithm is given twice: give each once.")
     competing = learners.build(algorithms, learners.given_flags(args))
     competing = {name: input.scaled(learner, args) for name, learner in competing.items()}
-    figure, source = _figure(args), input.Source.of(file, args)
+    figure, source = _figure(args), input.NamedRows.of(file, args)
     rows, stream = source.load(input.transforms(args))
     y, classes = rows.y, classes_of(args.classes)
     regression = args.regression or source.is_regression

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from budgetron.cli import checkpoint, input, output
 from budgetron.cli.arguments import Parser, add_rows, whole
-from budgetron.cli.input import Roles, Source
+from budgetron.cli.input import NamedRows, Roles
 from budgetron.cli.process import UsageError, say
 from budgetron.cli.row_checks import refuse_unprintable
 from budgetron.model.files import model_files
@@ -64,7 +64,7 @@ def main(argv: list[str]) -> None:
     if not (args.scores or args.proba):
         refuse_unprintable(args.model, getattr(model, "classes_", ()))
     learned = checkpoint.roles_of(file)
-    source = _open(Source.of(args.file, args), args.block, learned, columns)
+    source = _open(NamedRows.of(args.file, args), args.block, learned, columns)
     rows_of = _matcher(args, model, source, learned)
     predict = _function(model, args)
     write = _numbers if args.scores or args.proba else output.lines
@@ -79,7 +79,7 @@ def main(argv: list[str]) -> None:
     input.say_bad_rows(source)
 
 
-def _open(given: Source, block: int, learned: Roles, columns: int) -> Stream:
+def _open(given: NamedRows, block: int, learned: Roles, columns: int) -> Stream:
     """The rows to predict. Columns are for what they were in the run, unless the flags say otherwise."""
     if given.form == "svmlight" or given.is_data_set:
         return given.open(block, columns)

@@ -62,7 +62,7 @@ def main(argv: list[str]) -> None:
     name = learners.algorithm_name(args.learner)
     kernel, values = learners.arguments(name, learners.given_flags(args))
     classes = classes_of(args.classes)
-    source = input.Source.of(args.file, args)
+    source = input.NamedRows.of(args.file, args)
     regression = args.regression or source.is_regression
     first, stream = source.first_rows(input.transforms(args), args.rows)
     if not regression:
@@ -103,7 +103,7 @@ def _refuse_labels(args: Namespace, y: Any) -> None:
     refuse_unprintable(args.file, labels)
 
 
-def _command(source: input.Source, args: Namespace, found: Tuning) -> str:
+def _command(source: input.NamedRows, args: Namespace, found: Tuning) -> str:
     """The command that runs the winner over the same rows."""
     assert found.shell is not None
     values = {"features": source.features, "format": args.format}

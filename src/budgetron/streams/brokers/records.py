@@ -178,7 +178,7 @@ def labelled(message: Message, target: str | None) -> tuple[Any, Any]:
     Without a target the message is a line of the service, ``{"x": ..., "y": label}``.
     """
     content = _decoded(message)
-    if target is None and set(content) != {"x", "y"}:
+    if target is None and not (set(content) == {"x", "y"} and isinstance(content["x"], dict | list)):
         raise RefusedMessageError(f'expected {{"x": ..., "y": ...}}, got {shown(content)}')
     label = content.pop("y" if target is None else target, None)
     what = f"column {target or 'y'!r}: expected"
