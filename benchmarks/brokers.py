@@ -16,7 +16,7 @@ from contextlib import redirect_stdout
 from io import StringIO
 
 from budgetron.cli import main as command
-from budgetron.cli import running  # noqa: F401  # imported before anything is timed
+from budgetron.cli import runs  # noqa: F401  # imported before anything is timed
 from budgetron.streams.brokers.address import parse
 from budgetron.streams.brokers.broker import Broker, connect
 from budgetron.streams.brokers.records import RecordReader

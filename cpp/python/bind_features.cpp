@@ -238,12 +238,6 @@ void bind_features(nb::module_& m) {
       .def(nb::init<std::shared_ptr<FeatureMap>>(), "map"_a)
       .def("add_learner", &SharedMap::add_learner)
       .def_prop_ro("inner", [](const SharedMap& map) { return map.inner(); });
-  nb::class_<RememberedFeatures>(m, "RememberedFeatures")
-      .def(nb::init<>())
-      .def("forget", &RememberedFeatures::forget)
-      .def_prop_ro("seconds_saved", &RememberedFeatures::seconds_saved);
-  nb::class_<RememberingMap, FeatureMap>(m, "RememberingMap")
-      .def(nb::init<std::shared_ptr<FeatureMap>, std::shared_ptr<RememberedFeatures>>(), "map"_a, "remembered"_a);
   nb::class_<HashedMap, FeatureMap>(m, "HashedMap")
       .def(nb::init<std::shared_ptr<FeatureMap>, std::size_t>(), "map"_a, "columns"_a)
       .def_prop_ro("inner", [](const HashedMap& map) { return map.inner(); })

@@ -26,7 +26,7 @@ from budgetron import (
     streams,
 )
 from budgetron.evaluate import Comparison, Record
-from budgetron.evaluate.comparison import p_value
+from budgetron.evaluate.results import p_value
 from budgetron.streams import Block, DataError
 from tests.helpers.cases import each, pairs
 from tests.helpers.data_sets import load

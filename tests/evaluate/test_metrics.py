@@ -413,18 +413,6 @@ def test_probabilities_are_those_before_learning():
     assert last.metrics["running"]["log_loss"] == pytest.approx(sk.log_loss(y[:200], found))
 
 
-def test_a_state_without_metrics_still_loads():
-    X, y, model = rows_and_labels("two")
-    session = Session(model, classes=[0, 1])
-    session.feed(next(iter(from_arrays(X, y, rows=500))))
-    old = {name: value for name, value in session.state().items() if name != "metrics"}
-    again = Session(model)
-    again.restore(old)
-    assert again.rows == 500
-    again.feed(next(iter(from_arrays(X[500:], y[500:], rows=300))))
-    assert (again.record().rows, again.metrics.rows) == (800, 300)
-
-
 def test_a_session_takes_the_metrics_of_its_state():
     X, y, model = rows_and_labels("two")
     session = Session(model, classes=[0, 1], metrics=["ece"])

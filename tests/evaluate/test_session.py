@@ -284,6 +284,8 @@ EMPTIED = [{"what": streams.described(ShuffleBuffer(100)), "state": ShuffleBuffe
     ("change", "sentence"),
     [
         (lambda state: state.update(rows=-1), "rows -1, expected a count"),
+        (lambda state: state.update(rows=7), "its counts are not those of its metrics"),
+        (lambda state: state.pop("metrics"), "it has no metrics"),
         (lambda state: state.update(delay=3), "its delay or transforms differ"),
         (lambda state: state.update(steps=[]), "its delay or transforms differ"),
         (lambda state: state.update(steps=None), "no list of steps"),

@@ -23,7 +23,7 @@ from functools import cache
 from importlib import import_module
 
 LIBRARIES = ("numpy", "scipy.sparse", "scipy.stats", "sklearn.base")
-LOADED = ("running", "session", "checkpoint", "output", "commands.run", "commands.predict")
+LOADED = ("runs", "checkpoint", "output", "commands.run", "commands.predict")
 LARGEST = 1 << 17  # bytes of one request: words, folder and environment
 
 

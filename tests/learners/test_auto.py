@@ -13,14 +13,10 @@ from budgetron import (
     auto,
     load,
     rbp,
-    streams,
 )
-from budgetron.evaluate import Session
 from tests.helpers import members
 from tests.helpers.cases import each
-from tests.helpers.command import called
 from tests.helpers.refusals import refused
-from tests.helpers.stream_rows import svmlight
 
 
 @each("size", [1, 2, 3, 7])
@@ -71,20 +67,6 @@ def test_the_average_of_a_scaled_learner_accepts_missing_values():
     X[3, 1] = np.nan
     learner = Averaged(Standardised(rbp(Gaussian(0.5), budget=10)))
     assert OnlineClassifier(learner).fit(X, y).__sklearn_tags__().input_tags.allow_nan
-
-
-def test_a_run_that_scaled_outside_its_model_is_not_used_to_predict(tmp_path, capsys):
-    X, y = members.data("binary", 40)
-    session = Session(
-        OnlineClassifier(rbp(Gaussian(0.5), budget=10)), [streams.Standardise()], classes=[0, 1]
-    )
-    session.feed(streams.Block(X, y, 0))
-    session.finish()
-    session.estimator.save(tmp_path / "model", extra={"run": session.state()})
-    (tmp_path / "rows.svm").write_bytes(svmlight(X, y))
-    ended = called(capsys, "predict", tmp_path / "model", tmp_path / "rows.svm")
-    assert ended.code != 0
-    assert "scaled the rows outside the model, with Standardise" in ended.err
 
 
 @pytest.mark.parametrize("task", members.TASKS)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from budgetron._util.errors import ROW, RefusedRow
+from budgetron._util.label_rules import EXACT
 from budgetron._util.names import classes, unknown
 from budgetron._util.text import shown
 
@@ -177,7 +178,7 @@ def is_missing(label: Any) -> bool:
 
 def told_apart(name: str, labels: Any) -> None:
     """Refuse float labels of 2^53 or more: rounding may have made different labels equal."""
-    if labels.dtype.kind == "f" and (large := abs(labels) >= 2**53).any():
+    if labels.dtype.kind == "f" and (large := abs(labels) >= EXACT).any():
         raise ValueError(
             f"{name} must hold labels below 2^53 in size if they are floats, got {labels[large][0]!s}."
         )

@@ -3,6 +3,7 @@
 import shutil
 import sys
 import threading
+from collections.abc import Callable
 from time import monotonic
 from typing import Self, TextIO
 
@@ -22,7 +23,7 @@ class Progress:
     ----------
     total : int, optional
         The number of steps. Without it, the bar shows only how many are done.
-    label : str
+    label : str, or function that returns one
         The text before the bar.
     file : text file, optional
         Where the bar is drawn; by default the standard error.
@@ -31,7 +32,11 @@ class Progress:
     """
 
     def __init__(
-        self, total: int | None = None, label: str = "", file: TextIO | None = None, patience: float = 1.0
+        self,
+        total: int | None = None,
+        label: str | Callable[[], str] = "",
+        file: TextIO | None = None,
+        patience: float = 1.0,
     ) -> None:
         self.total = total
         self.label = label
@@ -67,19 +72,20 @@ class Progress:
 
     def _draw(self, seconds: float) -> None:
         columns = shutil.get_terminal_size().columns
-        text = self._bar(seconds, columns) if self.total else f"{self.label} {self.done:,}"
+        label = self.label if isinstance(self.label, str) else self.label()
+        text = self._bar(label, seconds, columns) if self.total else f"{label} {self.done:,}"
         self._write(f"\r{text.strip()[: columns - 1]}\x1b[K")
         self._drawn = True
 
-    def _bar(self, seconds: float, columns: int) -> str:
+    def _bar(self, label: str, seconds: float, columns: int) -> str:
         assert self.total
         share = min(self.done / self.total, 1.0)
         left = f"{seconds * (1 - share) / share:,.0f} s left" if share else ""
         end = f" {share:4.0%} {left:>12}"
-        room = min(40, columns - len(self.label) - len(end) - 4)
+        room = min(40, columns - len(label) - len(end) - 4)
         full = int(share * room)
         bar = f" [{'#' * full}{'.' * (room - full)}]" if room > 4 else ""
-        return f"{self.label}{bar}{end}"
+        return f"{label}{bar}{end}"
 
     def _write(self, text: str) -> None:
         try:

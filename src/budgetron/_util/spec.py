@@ -31,6 +31,12 @@ class Spec:
     also: ClassVar[tuple[str, ...]] = ()
     """Names that other libraries use; an unknown name is compared with them."""
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether a parameter is computed from the first rows, as gamma="scale" is."""
+        parts = self.get_params(deep=False).values()
+        return any(part.needs_rows for part in parts if isinstance(part, Spec))
+
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, self._named(name, value))
 
@@ -127,6 +133,11 @@ class Parts(Spec):
         for i, values in inner.items():
             parts[i].set_params(**values)
         return self
+
+    @property
+    def needs_rows(self) -> bool:
+        parts = getattr(self, self._field)
+        return any(part.needs_rows for part in parts if isinstance(part, Spec))
 
     @property
     def _field(self) -> str:

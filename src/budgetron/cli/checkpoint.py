@@ -3,10 +3,10 @@
 The file has no times, so a resumed run ends with the same bytes as one that was never stopped.
 """
 
-from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
+from types import NoneType
 from typing import Any, Self
 from zlib import crc32
 
@@ -14,72 +14,65 @@ import numpy as np
 from scipy import sparse
 
 from budgetron import ModelFileError
-from budgetron.cli import input
+from budgetron.cli.input import NamedRows, Roles
 from budgetron.cli.process import UsageError
 from budgetron.evaluate import Session
-from budgetron.evaluate.session import check_state
+from budgetron.evaluate.session_state import check_state
 from budgetron.model.files.model_files import ModelFile
 from budgetron.records.table import Table
 from budgetron.streams import Block, DataError, Stream, Transform, described
 
 MASK = 2**62 - 1  # of sums
+ROLES = tuple(each.name for each in fields(Roles))
 
 
 @dataclass
 class Origin:
-    """How the rows of a run were read, and the checksums of `added`.
+    """How the rows of a run were read, and the checksums of `added`. A resumed run must read them alike.
 
     The file name is not part of it: a run that started with a pipe may continue with a file.
     """
 
     form: str
     zero_based: bool
-    target: str | None = None
-    drop: list[str] = field(default_factory=list)
-    only: list[str] | None = None
-    weight: str | None = None
-    time: str | None = None
-    id: str | None = None
+    roles: Roles
     checksum: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     messages: dict[str, Any] | None = None  # of a broker: the position, and the bad ones up to there
 
     @classmethod
-    def from_args(cls, args: Namespace) -> Self:
-        """The origin that the command line gives, without rows."""
-        form, roles = input.format_of(args.file, args), input.Roles.of(args)
-        if form == "svmlight":
-            return cls(form, bool(args.zero_based))
-        only = None if roles.only is None else list(roles.only)
-        others = {name: getattr(roles, name) for name in ("target", "weight", "time", "id")}
-        return cls(form, bool(args.zero_based), drop=list(roles.drop), only=only, **others)
+    def of(cls, source: NamedRows) -> Self:
+        """The origin of rows that are not read yet."""
+        return cls(source.form, source.zero_based, Roles() if source.form == "svmlight" else source.roles)
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
         """The origin in a model file, checked."""
-        if not isinstance(data, dict) or {*data, "messages"} != {each.name for each in fields(cls)}:
+        own = {each.name for each in fields(cls)} - {"roles"}
+        if not isinstance(data, dict) or {*data, "messages"} != {*own, *ROLES}:
             raise ValueError("it does not say how its rows were read")
-        for names in (data["drop"], [] if data["only"] is None else data["only"]):
-            if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-                raise ValueError("its column names are not strings")
-        for name in ("target", "weight", "time", "id"):
-            if not isinstance(data[name], str | None):
+        for name in ROLES:
+            kinds = (list, NoneType) if name == "only" else list if name == "drop" else (str, NoneType)
+            if not isinstance(data[name], kinds) or not all(isinstance(n, str) for n in data[name] or ()):
                 raise ValueError(f"its column {name} is not a string")
         sums = data["checksum"]
         if not (isinstance(sums, list) and len(sums) == 4 and all(type(n) is int for n in sums)):
             raise ValueError("it has no checksum of its rows")
         if (data["form"] == "messages") != _is_position(data.get("messages")):
             raise ValueError("it has no position in the messages")
-        return cls(**data)
+        lists = {name: tuple(data[name]) for name in ("drop", "only") if data[name] is not None}
+        roles = Roles(**({name: data[name] for name in ROLES} | lists))
+        return cls(roles=roles, **{name: value for name, value in data.items() if name in own})
 
     def as_dict(self) -> dict[str, Any]:
         """What a model file has of it."""
-        return {name: value for name, value in asdict(self).items() if (name, value) != ("messages", None)}
+        roles = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(self.roles).items()}
+        saved = {"form": self.form, "zero_based": self.zero_based, **roles, "checksum": self.checksum}
+        return saved | ({} if self.messages is None else {"messages": self.messages})
 
-    @property
-    def roles(self) -> input.Roles:
-        """What the columns of its table were for."""
-        only = None if self.only is None else tuple(self.only)
-        return input.Roles(self.target, tuple(self.drop), only, self.weight, self.time, self.id)
+    def flags(self) -> dict[str, Any]:
+        """What a resumed run must repeat, by the name that an error gives it."""
+        roles = {f"--{name}": value for name, value in self.as_dict().items() if name in ROLES}
+        return {"the format": self.form, **roles, "--zero-based": self.zero_based}
 
 
 def _is_position(data: Any) -> bool:
@@ -162,23 +155,16 @@ def restored(
     """The run in a model file. Its flags must equal those of the command line."""
     state, known = _run_of(file), _origin_of(file)
     estimator = file.estimator()
-    measured = {"names": more["metrics"], "size": more["window"]}
-    if isinstance(state.get("metrics"), dict):
-        measured = {name: state["metrics"].get(name) for name in measured}
+    names, size = state["metrics"].get("names"), state["metrics"].get("size")
     for what, saved, wanted in (
         ("an", type(estimator).__name__, type(new).__name__),
         ("the learner", estimator.learner, new.learner),
         ("the seed", estimator.random_state, new.random_state),
         ("the delay", state["delay"], delay),
         ("steps", [step["what"] for step in state["steps"]], list(map(described, transforms))),
-        ("the metrics", measured["names"], _listed(more["metrics"]) or measured["names"]),
-        ("the window", measured["size"], more["window"]),
-        ("the format", known.form, origin.form),
-        *(
-            (f"--{name}", getattr(known, name), getattr(origin, name))
-            for name in ("target", "drop", "only", "weight", "time", "id")
-        ),
-        ("--zero-based", known.zero_based, origin.zero_based),
+        ("the metrics", names, names if more["metrics"] is None else list(more["metrics"])),
+        ("the window", size, more["window"]),
+        *((what, value, origin.flags()[what]) for what, value in known.flags().items()),
     ):
         if saved != wanted:
             raise UsageError(
@@ -191,27 +177,10 @@ def restored(
     return session, known
 
 
-def _listed(names: tuple[str, ...] | None) -> list[str] | None:
-    return None if names is None else list(names)
-
-
-def roles_of(file: ModelFile) -> input.Roles:
+def roles_of(file: ModelFile) -> Roles:
     """What the columns of the table were for, that the model has learned from."""
     run = file.extra.get("run")
-    return _origin_of(file).roles if isinstance(run, dict) and "source" in run else input.Roles()
-
-
-def refuse_scaling_outside(file: ModelFile) -> None:
-    """Refuse a file whose run scaled rows before they reached the model, which does not know the scales."""
-    if "run" not in file.extra:
-        return
-    for step in _run_of(file)["steps"]:
-        name = step["what"]["type"]
-        if name in ("Standardise", "MinMax"):
-            raise ModelFileError(
-                f"{file.path}: its run scaled the rows outside the model, with {name}: "
-                "run it again with --standardise or --min-max, which are part of the model."
-            )
+    return _origin_of(file).roles if isinstance(run, dict) and "source" in run else Roles()
 
 
 def _run_of(file: ModelFile) -> dict[str, Any]:

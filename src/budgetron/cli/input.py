@@ -5,7 +5,6 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from scipy import sparse
 
@@ -23,17 +22,13 @@ from budgetron.streams.tables import TableStream, listed
 from budgetron.streams.tables import format_of as format_of_name
 
 ROWS = 1000
-MOST_LABELS = 1000
 WIDEST = 2**31 - 1
 
 
 def transforms(args: Namespace) -> list[Transform]:
     """The transforms given by the flags, in the order in which they apply."""
-    chosen: list[tuple[Any, Transform | None]] = [
-        (args.shuffle, args.shuffle and streams.ShuffleBuffer(args.shuffle, args.seed)),
-        (args.dense, streams.Dense()),
-    ]
-    return [transform for wanted, transform in chosen if wanted and transform is not None]
+    shuffle = [streams.ShuffleBuffer(args.shuffle, args.seed)] if args.shuffle else []
+    return [*shuffle, *([streams.Dense()] if args.dense else [])]
 
 
 def scaled(learner: Learner, args: Namespace) -> Learner:
@@ -59,67 +54,170 @@ class Roles:
 
     def flags(self) -> list[str]:
         """The flags that were given, as in the command line."""
-        said = {"target": self.target, "weight": self.weight, "time": self.time, "id": self.id}
-        said |= {
-            "drop": ",".join(self.drop) or None,
-            "only": None if self.only is None else ",".join(self.only),
-        }
-        return [word for flag, value in said.items() if value is not None for word in (f"--{flag}", value)]
+        values = {"target": self.target, "weight": self.weight, "time": self.time, "id": self.id}
+        values["drop"] = ",".join(self.drop) or None
+        values["only"] = None if self.only is None else ",".join(self.only)
+        return [
+            word for flag, value in values.items() if value is not None for word in (f"--{flag}", value)
+        ]
 
 
-def open_stream(
-    what: str,
-    args: Namespace,
-    *,
-    rows: int = ROWS,
-    features: int | None = None,
-    roles: Roles | None = None,
-) -> Stream:
-    """The stream of a file, data set or pipe; ``features`` and ``roles`` override the flags."""
-    roles = Roles.of(args) if roles is None else roles
-    if is_data_set(what):
-        _refuse_roles(what, "a data set", roles)
-        return _data_set(what, rows, features)
-    if is_address(what):
-        raise UsageError("messages of a broker are read by run and serve only; save them to a file first.")
-    if what != "-" and not os.path.exists(what):
-        there = [*datasets.names(), *_beside(what)]
-        near = nearest(what, there, otherwise="see budgetron data list.")
-        raise FileNotFoundError(f"{what}: there is no file and no data set of that name; {near}")
-    if what == "-" and sys.stdin is None:
-        raise UsageError("- reads the standard input, which is closed.")
-    form = format_of(what, args)
-    if form == "svmlight":
-        _refuse_roles(what, "svmlight text", roles)
-        if args.delimiter:
-            raise UsageError(f"--delimiter is only for CSV files, but {what} is svmlight text.")
-        columns = args.features if features is None else features
-        if columns is None and is_pipe(what):
+@dataclass(frozen=True)
+class NamedRows:
+    """The rows that a command names, and the flags for reading them."""
+
+    file: str
+    form: str
+    roles: Roles
+    zero_based: bool = False
+    features: int | None = None
+    delimiter: str | None = None
+    on_error: str = "stop"
+    numeric_target: bool | None = None  # whether labels are numbers, if the flags tell
+
+    @classmethod
+    def of(cls, file: str, args: Namespace) -> "NamedRows":
+        form = "messages" if is_address(file) else str(args.format or format_of_name(file, "svmlight"))
+        flags = {name: getattr(args, name) for name in ("zero_based", "features", "delimiter", "on_error")}
+        return cls(file, form, Roles.of(args), **flags, numeric_target=_numeric_target(args))
+
+    @property
+    def is_data_set(self) -> bool:
+        """Whether it is the name of a data set, and there is no file of that name."""
+        return self.file != "-" and not os.path.exists(self.file) and is_data_set(self.file)
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether it is a data set of targets."""
+        return self.is_data_set and datasets.describe(self.file).task == "regression"
+
+    @property
+    def is_pipe(self) -> bool:
+        """Whether it can be read only once: ``-``, or a path such as ``<(...)`` that is no regular file."""
+        what = self.file
+        return what == "-" or (os.path.exists(what) and not (os.path.isfile(what) or os.path.isdir(what)))
+
+    def open(self, rows: int = ROWS, features: int | None = None) -> Stream:
+        """The stream of a file, data set or pipe; ``features`` overrides the flag."""
+        if self.is_data_set:
+            self._refuse_roles("a data set")
+            return _data_set(self.file, rows, features)
+        self._refuse_absent()
+        if self.form == "svmlight":
+            return self._svmlight(rows, self.features if features is None else features)
+        for flag in ("features", "zero_based"):
+            if getattr(self, flag):
+                name = flag.replace("_", "-")
+                raise UsageError(f"--{name} is only for svmlight text, but {self.file} is {self.form}.")
+        return streams.table(
+            self.file,
+            **vars(self.roles),
+            on_error=self.on_error,
+            rows=rows,
+            numeric_target=self.numeric_target,
+            format=self.form,
+            delimiter=self.delimiter,
+        )
+
+    def open_labelled(self, rows: int = ROWS, features: int | None = None) -> Stream:
+        """As `open`, but a table must have a column of labels."""
+        stream = self.open(rows, features)
+        if isinstance(stream, TableStream) and stream.target is None:
+            raise UsageError(
+                f"{self.file}: --target COLUMN, the column of labels, must be given for a table; "
+                f"the columns are {listed(stream.features)}."
+            )
+        return stream
+
+    def _refuse_absent(self) -> None:
+        what = self.file
+        if is_address(what):
+            raise UsageError(
+                "messages of a broker are read by run and serve only; save them to a file first."
+            )
+        if what != "-" and not os.path.exists(what):
+            near = nearest(what, [*datasets.names(), *_beside(what)], otherwise="see budgetron data list.")
+            raise FileNotFoundError(f"{what}: there is no file and no data set of that name; {near}")
+        if what == "-" and sys.stdin is None:
+            raise UsageError("- reads the standard input, which is closed.")
+
+    def _svmlight(self, rows: int, columns: int | None) -> Stream:
+        self._refuse_roles("svmlight text")
+        if self.delimiter:
+            raise UsageError(f"--delimiter is only for CSV files, but {self.file} is svmlight text.")
+        if columns is None and self.is_pipe:
             raise UsageError("a pipe of svmlight text needs --features N, the number of columns.")
         return streams.from_svmlight(
-            what, columns, rows=rows, zero_based=args.zero_based, on_error=args.on_error
+            self.file, columns, rows=rows, zero_based=self.zero_based, on_error=self.on_error
         )
-    for flag in ("features", "zero_based"):
-        if getattr(args, flag):
-            raise UsageError(f"--{flag.replace('_', '-')} is only for svmlight text, but {what} is {form}.")
-    return streams.table(
-        what,
-        **vars(roles),
-        on_error=args.on_error,
-        rows=rows,
-        numeric_target=_numeric_target(args),
-        format=form,
-        delimiter=args.delimiter,
-    )
+
+    def _refuse_roles(self, kind: str) -> None:
+        for flag in self.roles.flags()[::2]:
+            if flag != "--target":
+                raise UsageError(f"{flag} is only for tables, but {self.file} is {kind}.")
+
+    @property
+    def columns_unknown(self) -> bool:
+        """Whether the number of columns must be found by reading the rows."""
+        if self.is_data_set:
+            return self.file != "synthetic" and datasets.describe(self.file).columns is None
+        return self.form == "svmlight" and self.features is None
+
+    def survey(self, *, verbose: bool) -> "Survey | None":
+        """Read a file once to find its number of columns.
+
+        Returns None if it need not be found: it is given by ``--features``, the header of a table, or the
+        catalogue.
+        """
+        if self.is_pipe or not self.columns_unknown:
+            return None
+        stream = self.open_labelled(features=WIDEST)
+        if (verbose or sys.stderr.isatty()) and self.file != "synthetic":
+            say(f"{self.file} is read twice, first to find the number of columns (--features).")
+        rows, features = 0, 1
+        for block in stream:
+            rows += len(block)
+            if block.X.nnz:
+                features = max(features, int(block.X.indices.max()) + 1)
+        return Survey(rows, features)
+
+    def first_rows(self, steps: list[Transform], rows: int) -> tuple[Block, Stream]:
+        """The first rows after the transforms, and their stream. Columns of svmlight are those of them."""
+        wide = self.columns_unknown and not any(isinstance(step, streams.Dense) for step in steps)
+        stream = self.open_labelled(features=WIDEST if wide else None)
+        blocks, read = list[Block](), 0
+        for block in stream.through(*steps):
+            blocks.append(block)
+            read += len(block)
+            if read >= rows:
+                break
+        first = self._joined(blocks).part(0, rows)
+        if not wide:
+            return first, stream
+        columns = int(first.X.indices.max()) + 1 if first.X.nnz else 1
+        parts = (first.X.data, first.X.indices, first.X.indptr)
+        return replace(first, X=sparse.csr_matrix(parts, shape=(first.X.shape[0], columns))), stream
+
+    def load(self, steps: list[Transform]) -> tuple[Block, Stream]:
+        """All rows after the transforms, and their stream."""
+        stream = self.open_labelled(rows=50_000)
+        return self._joined(list(stream.through(*steps))), stream
+
+    def _joined(self, blocks: list[Block]) -> Block:
+        if not blocks:
+            raise streams.DataError(f"{self.file}: has no rows.")
+        return joined(blocks)
 
 
-def _refuse_roles(what: str, kind: str, roles: Roles) -> None:
-    for flag in (word for word in roles.flags() if word.startswith("--") and word != "--target"):
-        raise UsageError(f"{flag} is only for tables, but {what} is {kind}.")
+@dataclass(frozen=True)
+class Survey:
+    """The number of rows and columns of a file."""
+
+    rows: int
+    features: int
 
 
 def _numeric_target(args: Namespace) -> bool | None:
-    """Whether labels are numbers, if the flags tell."""
     if getattr(args, "regression", False):
         return True
     classes = classes_of(getattr(args, "classes", None))
@@ -144,17 +242,6 @@ def say_bad_rows(stream: Stream) -> None:
         say(f"{rows} skipped." if bad.path is None else f"{rows} skipped: see {bad.path}.")
 
 
-def open_labelled(what: str, args: Namespace, **more: Any) -> Stream:
-    """As `open_stream`, but a table must have a column of labels."""
-    stream = open_stream(what, args, **more)
-    if isinstance(stream, TableStream) and stream.target is None:
-        raise UsageError(
-            f"{what}: --target COLUMN, the column of labels, must be given for a table; the columns are "
-            f"{listed(stream.features)}."
-        )
-    return stream
-
-
 def _beside(what: str) -> list[str]:
     """The paths of the files in the folder of a path."""
     folder = os.path.dirname(what)
@@ -164,17 +251,8 @@ def _beside(what: str) -> list[str]:
         return []
 
 
-def is_pipe(what: str) -> bool:
-    """Whether it can be read only once: ``-``, or a path such as ``<(...)`` that is not a regular file."""
-    return what == "-" or (os.path.exists(what) and not os.path.isfile(what) and not os.path.isdir(what))
-
-
-def is_data_set(what: str) -> bool:
-    """Whether it is the name of a data set, and there is no file of that name."""
-    return what != "-" and not os.path.exists(what) and exists(what)
-
-
-def exists(name: str) -> bool:
+def is_data_set(name: str) -> bool:
+    """Whether the catalogue has a data set of that name."""
     try:
         datasets.describe(name)
     except streams.DataError:
@@ -182,14 +260,7 @@ def exists(name: str) -> bool:
     return True
 
 
-def format_of(what: str, args: Namespace) -> str:
-    """The format given by ``--format``, or else by the file name; svmlight by default."""
-    if is_address(what):
-        return "messages"
-    return str(args.format or format_of_name(what, "svmlight"))
-
-
-class Parts(Stream):
+class Concatenated(Stream):
     """Several streams, concatenated."""
 
     def __init__(self, parts: list[Stream], n_features: int) -> None:
@@ -217,67 +288,4 @@ def _data_set(name: str, rows: int, features: int | None) -> Stream:
     paths, columns = datasets.files(name), datasets.describe(name).columns or features
     if columns is None:
         columns = max(streams.from_svmlight(path).n_features for path in paths)
-    return Parts([streams.from_svmlight(path, columns, rows=rows) for path in paths], columns)
-
-
-@dataclass(frozen=True)
-class Survey:
-    """The number of rows and columns of a file."""
-
-    rows: int
-    features: int
-
-
-def survey(what: str, args: Namespace) -> Survey | None:
-    """Read a file once to find its number of columns.
-
-    Returns None if it need not be found: it is given by ``--features``, the header of a table, or the
-    catalogue.
-    """
-    if is_pipe(what) or not _columns_unknown(what, args):
-        return None
-    stream = open_labelled(what, args, features=WIDEST)
-    if (args.verbose or sys.stderr.isatty()) and what != "synthetic":
-        say(f"{what} is read twice, first to find the number of columns (--features).")
-    rows, features = 0, 1
-    for block in stream:
-        rows += len(block)
-        if block.X.nnz:
-            features = max(features, int(block.X.indices.max()) + 1)
-    return Survey(rows, features)
-
-
-def _columns_unknown(what: str, args: Namespace) -> bool:
-    """Whether the number of columns must be found by reading the rows."""
-    if is_data_set(what):
-        return what != "synthetic" and datasets.describe(what).columns is None
-    return format_of(what, args) == "svmlight" and args.features is None
-
-
-def first_rows(what: str, args: Namespace, rows: int) -> tuple[Block, Stream]:
-    """The first rows after the transforms, and their stream. Columns of svmlight are counted in these."""
-    limit = WIDEST if _columns_unknown(what, args) and not args.dense else None
-    blocks, read = list[Block](), 0
-    source = open_labelled(what, args, features=limit)
-    for block in source.through(*transforms(args)):
-        blocks.append(block)
-        read += len(block)
-        if read >= rows:
-            break
-    if not blocks:
-        raise streams.DataError(f"{what}: has no rows.")
-    first = joined(blocks).part(0, rows)
-    if limit is None:
-        return first, source
-    columns = int(first.X.indices.max()) + 1 if first.X.nnz else 1
-    parts = (first.X.data, first.X.indices, first.X.indptr)
-    return replace(first, X=sparse.csr_matrix(parts, shape=(first.X.shape[0], columns))), source
-
-
-def load(what: str, args: Namespace) -> tuple[Block, Stream]:
-    """All rows after the transforms, and their stream."""
-    source = open_labelled(what, args, rows=50_000)
-    blocks = list(source.through(*transforms(args)))
-    if not blocks:
-        raise streams.DataError(f"{what}: has no rows.")
-    return joined(blocks), source
+    return Concatenated([streams.from_svmlight(path, columns, rows=rows) for path in paths], columns)

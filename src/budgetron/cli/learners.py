@@ -18,7 +18,6 @@ from budgetron.cli.arguments import Parser
 from budgetron.cli.process import UsageError
 from budgetron.learners import algorithms
 from budgetron.learners.learner import Learner
-from budgetron.model.model import Model
 from budgetron.parts.budgets.budget import Budget
 from budgetron.parts.budgets.maintenance import Maintained
 from budgetron.parts.kernels import Gaussian, Kernel, Laplacian
@@ -63,8 +62,12 @@ def add_flags(parser: Parser) -> None:
     for name in _kernel_flags()[2:]:
         _add(group, name, f"{', '.join(k for k, kind in kernels.items() if name in fields(kind))}")
     group = parser.add_argument_group("algorithm", "The flags of each algorithm are listed below.")
-    for name in sorted({name for algorithm in algorithms.__all__ for name in parameters(algorithm)}):
-        _add(group, name, _meaning(name))
+    hints: dict[str, set[Any]] = {}
+    for algorithm in algorithms.__all__:
+        for name, hint in parameters(algorithm).items():
+            hints.setdefault(name, set()).add(hint)
+    for name in sorted(hints):
+        _add(group, name, _meaning(name, hints[name]))
     rows = ((name, " ".join(map(as_flag, parameters(name)))) for name in algorithms.__all__)
     listed = "\n".join(f"  {name:<18} {flags}" for name, flags in rows)
     parser.epilog = f"algorithms\n{listed}\n\n{parser.epilog}"
@@ -109,16 +112,15 @@ def arguments(name: str, flags: Mapping[str, str]) -> tuple[Kernel, dict[str, An
     )
 
 
-def check_buildable(learner: Learner, task: Task, columns: int, seed: int) -> None:
+def check_buildable(learner: Learner, task: Task, columns: int) -> None:
     """Check that the learner can be built, before any row is read."""
-    from scipy import sparse  # not above: it is not needed for --help
-
     try:
-        Model(learner.resolved(sparse.csr_matrix((1, columns))), task, columns, "float64", seed)
+        learner.check(task, columns)
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from error
 
 
+@cache
 def parameters(algorithm: str) -> dict[str, Any]:
     """The parameters of an algorithm but the kernel, and their types."""
     hints = _types(algorithm)
@@ -193,10 +195,9 @@ def _kernel(flags: Mapping[str, str]) -> Kernel:
     return kernel
 
 
-def _meaning(name: str) -> str:
-    """The help text of a flag, with the allowed names."""
+def _meaning(name: str, hints: set[Any]) -> str:
+    """The help text of a flag, with the names that its types allow."""
     about = MEANINGS.get(name) or _documented(name)
-    hints = (parameters(algorithm).get(name) for algorithm in algorithms.__all__)
     names = sorted({member for hint in hints for member in members(hint)})
     return f"{about}{': ' if about and names else ''}{', '.join(names)}"
 

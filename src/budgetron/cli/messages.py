@@ -1,10 +1,10 @@
 """Open the messages of a broker as the rows of ``budgetron run``."""
 
 from argparse import Namespace
+from collections.abc import Sequence
 from typing import Any
 
-from budgetron.cli import input
-from budgetron.cli.arguments import classes_of
+from budgetron.cli.input import NamedRows
 from budgetron.cli.process import UsageError, say
 from budgetron.streams.bad_rows import BadRows
 from budgetron.streams.brokers.address import Address, is_address, parse
@@ -24,11 +24,11 @@ def address_of(text: str) -> Address | None:
         raise UsageError(str(error)) from None
 
 
-def check_flags(args: Namespace) -> None:
+def check_flags(args: Namespace, file: str) -> None:
     """Refuse flags of files for brokers, and those of brokers for files."""
-    if args.address is None:
+    if not is_address(file):
         if args.until_end:
-            raise UsageError(f"--until-end is only for brokers, but {args.file} is not one.")
+            raise UsageError(f"--until-end is only for brokers, but {file} is not one.")
         return
     for flag in ("features", "format", "delimiter", "zero_based", "dense"):
         if getattr(args, flag):
@@ -38,21 +38,27 @@ def check_flags(args: Namespace) -> None:
 
 
 def open_messages(
-    args: Namespace, rows: int, *, start: int = 0, state: dict[str, Any] | None = None, numeric: Any = None
+    address: Address,
+    source: NamedRows,
+    *,
+    regression: bool,
+    classes: Sequence[Any] | None,
+    numeric: bool | None = None,
+    start: int = 0,
+    state: dict[str, Any] | None = None,
+    **limits: Any,
 ) -> MessageStream:
-    """The messages, or those after the ``state`` of a run that has learned ``start`` rows."""
-    roles = vars(input.Roles.of(args))
-    classes = classes_of(args.classes)
-    if args.regression or classes is not None:
-        numeric = args.regression or not isinstance(classes[0], str)  # type: ignore[index]
-    reader = RecordReader(**roles, numeric=numeric, regression=args.regression, classes=classes)
-    bad_rows = BadRows(args.on_error)
+    """The messages, or those after the ``state`` of a run that has learned ``start`` rows.
+
+    ``numeric`` is whether the labels of that run are numbers; ``limits`` are those of `MessageStream`.
+    """
+    numeric = numeric if source.numeric_target is None else source.numeric_target
+    reader = RecordReader(**vars(source.roles), numeric=numeric, regression=regression, classes=classes)
+    bad_rows = BadRows(source.on_error)
     position: Position = {} if state is None else state["position"]
-    following = Following(connect(args.address), position, say)
+    following = Following(connect(address), position, say)
     if state is None:
         bad_rows.begin()
     else:
         bad_rows.resume(state["bad"])
-    return MessageStream(
-        following, reader, bad_rows, rows=rows, start=start, limit=args.rows, until_end=args.until_end
-    )
+    return MessageStream(following, reader, bad_rows, start=start, **limits)

@@ -3,18 +3,17 @@
 import json
 import os
 import sys
-from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from budgetron import SaveError
+from budgetron._util.label_rules import is_exact
 from budgetron._util.text import aligned, printable
-from budgetron.cli.arguments import metrics
 from budgetron.evaluate import Record, Session
-from budgetron.evaluate.comparison import in_words
+from budgetron.evaluate.results import in_words
 from budgetron.streams.bad_rows import BadRows
 
 WIDTH = 12
@@ -23,11 +22,10 @@ WIDTH = 12
 class Table:
     """Prints a line per record, to stderr if the predictions go to stdout."""
 
-    def __init__(self, args: Namespace, resumed: int) -> None:
+    def __init__(self, resumed: int, metrics: Sequence[str], predictions: str | None) -> None:
         self._resumed = resumed
-        self._file = sys.stderr if args.predictions == "-" else sys.stdout
-        self._regression = args.regression
-        self._metrics = metrics(args.metrics, args.regression) or ()
+        self._file = sys.stderr if predictions == "-" else sys.stdout
+        self._metrics = metrics
         self._rows = -1
 
     def add(self, record: Record) -> None:
@@ -35,7 +33,7 @@ class Table:
         if sys.stderr.isatty():
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # erases the progress line
         if self._rows < 0:
-            measures = ("mse",) if self._regression else ("mistakes", "mistakes %")
+            measures = ("mse",) if record.mistakes is None else ("mistakes", "mistakes %")
             names = [*measures, *self._metrics]
             print(_line(["rows", *names, "support", "KiB", "seconds", "rows/s"]), file=self._file)
         self._rows = record.rows
@@ -49,14 +47,14 @@ class Table:
 
     def _report(self, session: Session) -> str:
         """The metrics of all and of the last rows; for labels the recall of each class."""
-        found, record = session.metrics, session.record()
+        record = session.record()
         all_rows, last = record.metrics["running"], record.metrics["window"]
         lines = [["metric", "all rows", f"last {last['rows']:.0f} rows"]]
         lines += [[name, in_words(all_rows[name]), in_words(last[name])] for name in self._metrics]
         text = "\n".join(aligned(lines))
-        if self._regression:
+        if record.mistakes is None:
             return text
-        recalls = [[label(name), in_words(recall)] for name, recall in found.recall().items()]
+        recalls = [[label(name), in_words(recall)] for name, recall in session.metrics.recall().items()]
         return text + "\n\n" + "\n".join(aligned([["class", "recall"], *recalls]))
 
     def _cells(self, record: Record) -> str:
@@ -72,8 +70,8 @@ class Table:
 class Document:
     """Prints one JSON document at the end of the run."""
 
-    def __init__(self, args: Namespace, resumed: int) -> None:
-        self._args = args
+    def __init__(self, resumed: int, algorithm: str, source: str, saved: str | None) -> None:
+        self._algorithm, self._source, self._saved = algorithm, source, saved
         self._resumed = resumed
         self._records: list[Record] = []
 
@@ -83,20 +81,20 @@ class Document:
 
     def finish(self, session: Session, bad_rows: BadRows) -> None:
         model: Any = session.estimator
-        last = session.record()
+        last, metrics = session.record(), session.metrics
         result = {
-            "algorithm": self._args.algorithm,
+            "algorithm": self._algorithm,
             "learner": repr(model.learner_),
-            "source": self._args.file,
-            "seed": self._args.seed,
+            "source": self._source,
+            "seed": model.random_state,
             "features": model.n_features_in_,
-            "classes": None if self._args.regression else model.classes_.tolist(),
+            "classes": None if metrics.targets else model.classes_.tolist(),
             "resumed_from": self._resumed,
             **last.as_dict(),
             "rate": last.rate,
-            "recall": None if self._args.regression else _by_class(session.metrics.recall()),
-            "confusion": None if self._args.regression else session.metrics.confusion(),
-            "saved": self._args.save,
+            "recall": None if metrics.targets else _by_class(metrics.recall()),
+            "confusion": None if metrics.targets else metrics.confusion(),
+            "saved": self._saved,
             "bad_rows": bad_rows.count,
             "records": [record.as_dict() for record in self._records],
         }
@@ -146,7 +144,7 @@ def label(value: Any) -> str:
     if not isinstance(value, float | np.floating):
         return str(value)
     number = float(value)
-    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+    return str(int(number)) if number.is_integer() and is_exact(number) else repr(number)
 
 
 def lines(values: Iterable[Any]) -> str:

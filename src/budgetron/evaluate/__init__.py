@@ -17,11 +17,11 @@ from budgetron._util.exports import lazy
 __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
-        "evaluate.comparison": "Comparison Row",
+        "evaluate.comparison": "compare",
         "evaluate.metrics.metrics": "Metrics",
-        "evaluate.permutations": "compare",
         "evaluate.protocol": "prequential",
-        "evaluate.records": "Record",
+        "evaluate.record": "Record",
+        "evaluate.results": "Comparison Row",
         "evaluate.session": "Session",
         "evaluate.tuning": "Candidate Tuning tune",
     },

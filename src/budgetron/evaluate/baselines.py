@@ -10,11 +10,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
-from budgetron._util.text import shown
 from budgetron.evaluate.metrics import Metrics
-from budgetron.evaluate.records import Record
+from budgetron.evaluate.progressive import Learned, ProgressiveMetrics
+from budgetron.evaluate.record import Record
 from budgetron.records.encoder import Encoder
 from budgetron.records.table import Table
+from budgetron.streams import Block
 
 
 def is_baseline(model: Any) -> bool:
@@ -26,40 +27,30 @@ def _takes_rows(model: Any) -> bool:
     return all(callable(getattr(model, name, None)) for name in ("learn_one", "predict_one"))
 
 
-def records(
+def run(
     model: Any,
-    X: Any,
-    y: Any,
+    rows: Block,
     *,
     every: int,
     metrics: tuple[str, ...],
     window: int,
     targets: bool,
     delay: int = 0,
-    weights: Any = None,
 ) -> Iterator[Record]:
     """Predict each row, then learn it, with a fresh copy of the model. Yields records as a session does."""
-    step = _step(_fresh(model), X, y, targets, weights)
-    measured = Metrics(metrics, targets=targets, window=window)
-    n, seconds, wrong, loss = len(y), 0.0, 0, 0.0
-    for start in range(0, n, every):
-        stop = min(start + every, n)
+    step = _step(_fresh(model), rows.X, rows.y, targets, rows.weights)
+    measured = ProgressiveMetrics(Metrics(metrics, targets=targets, window=window))
+    seconds = 0.0
+    for start in range(0, len(rows), every):
+        stop = min(start + every, len(rows))
         began, predicted = thread_time(), []
         for i in range(start, stop):
             predicted.append(step.predict(i))
             if i >= delay:
                 step.learn(i - delay)
         seconds += thread_time() - began
-        guesses = _like(y, predicted)
-        measured.update(y[start:stop], guesses)
-        if targets:
-            loss += float(np.square(guesses - y[start:stop]).sum())
-        wrong += int(np.count_nonzero(guesses != y[start:stop]))
-        found = {
-            "running": measured.running(),
-            "window": {"rows": min(measured.rows, measured.window)} | measured.windowed(),
-        }
-        yield Record(stop, None if targets else wrong, loss if targets else None, 0, seconds, 0, found)
+        measured.add(Learned(_like(rows.y, predicted), [], rows.y[start:stop]), None)
+        yield measured.record(seconds)
 
 
 class _Step:
@@ -128,8 +119,3 @@ def _fresh(model: Any) -> Any:
     if callable(getattr(model, "clone", None)):
         return model.clone()
     return copy.deepcopy(model)
-
-
-def name_of(model: Any) -> str:
-    """The name of a model that is given without one."""
-    return shown(model)

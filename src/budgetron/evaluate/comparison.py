@@ -1,223 +1,251 @@
-"""The results of a comparison of learners."""
+"""Compare learners over the same random orders of the same rows."""
 
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.stats import ttest_rel
 
-from budgetron._util.text import aligned
-from budgetron.evaluate.records import Record
+from budgetron._util import check, executors
+from budgetron._util.jobs import run_jobs
+from budgetron._util.progress import Progress
+from budgetron._util.rows import Matrix
+from budgetron._util.text import shown
+from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.evaluate import baselines
+from budgetron.evaluate.metrics import Metrics
+from budgetron.evaluate.record import Record
+from budgetron.evaluate.results import Comparison, Records
+from budgetron.evaluate.session import Session
+from budgetron.learners.learner import Learner
+from budgetron.streams import Block, from_arrays
 
-LEVEL = 0.05
-Run = tuple[Record, ...]
+POINTS = 25
+"""The default number of records of a run ..."""
+FEWEST = 100
+"""... but at least this count rows lie between two records, since each takes half a millisecond."""
+ROWS = 1000
+"""The number of rows of a block."""
+LABELS = 100
+"""If y has more different whole numbers than this, the caller must say what they are."""
+
+ESTIMATORS = {"classification": OnlineClassifier, "regression": OnlineRegressor}
 
 
-@dataclass(frozen=True)
-class Row:
-    """The results of one learner: means over the permutations.
+def compare(
+    learners: Mapping[str, Any] | Sequence[Any],
+    data: tuple[Any, Any],
+    *,
+    permutations: int = 20,
+    seed: int = 0,
+    n_jobs: int = 1,
+    every: int | None = None,
+    task: str | None = None,
+    metrics: Iterable[str] | None = None,
+    window: int = 1000,
+    delay: int = 0,
+    classes: Any = None,
+    sample_weight: Any = None,
+    executor: Executor | None = None,
+) -> Comparison:
+    """Run each learner over the same random orders of the rows: predict each row, then learn it.
 
-    Attributes
+    Permutation i comes from ``numpy.random.default_rng(seed + i)``. Its estimators have ``random_state=i``.
+
+    Parameters
     ----------
-    name : str
-        The name of the learner.
-    mean, sd : float
-        The mean and the standard deviation (with n - 1; None for one permutation) of the error over the
-        permutations. The error is mistakes per row, or in regression the mean squared error.
-    p_value : float or None
-        The p-value of a paired t-test against the best learner; None for the best learner itself and for
-        one permutation.
-    best : bool
-        Whether the mean is the lowest.
-    significant : bool
-        Whether the learner is worse than the best with p < 0.05.
-    support_vectors, seconds : float
-        The number of support vectors at the end, and the processor time of the pass.
-    metrics : dict
-        The metrics of all rows by name; None if one is undefined on a permutation.
-
-    Examples
-    --------
-    >>> from budgetron import Gaussian, datasets, evaluate, rbp, stoptron
-    >>> learners = {f.__name__: f(Gaussian(1.0), budget=20) for f in (rbp, stoptron)}
-    >>> result = evaluate.compare(learners, datasets.synthetic(300, seed=0), permutations=2)
-    >>> [row.name for row in result.rows if row.best]
-    ['rbp']
-    """
-
-    name: str
-    mean: float
-    sd: float | None
-    p_value: float | None
-    best: bool
-    significant: bool
-    support_vectors: float
-    seconds: float
-    metrics: Mapping[str, float | None] = field(default_factory=dict, hash=False)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The results of several learners over the same random orders of the same rows.
-
-    ``rows`` has the means; ``table()`` and ``markdown()`` format them. ``records[name][i]`` has the records
-    of a learner's run over permutation i. ``as_dict()`` can be written as JSON, and ``from_dict`` reads it
-    back.
-
-    Attributes
-    ----------
-    task : str
-        "classification" or "regression".
-    learners : dict
-        The repr of each learner, by name.
-    records : dict
-        The runs of each learner, by name; one run per permutation.
+    learners : dict of name to Learner, or list of Learner
+        The learners. Those of a list are named by their repr. A baseline may be any scikit-learn estimator
+        with ``partial_fit``, or a model with ``learn_one`` and ``predict_one``, as river's. They have no
+        support vectors and no metrics of scores. scikit-learn's see records encoded by ``Encoder()``, with
+        0 for missing numbers.
+    data : pair (X, y)
+        The rows and their labels or targets. X may be records.
+    permutations : int
+        The number of orders.
     seed : int
-        Permutation i comes from ``numpy.random.default_rng(seed + i)``.
+        The seed of the first order.
+    n_jobs : int
+        The number of threads; -1 means one per processor. It changes no result but ``seconds``, which may
+        rise when threads compete for memory.
+    every : int, optional
+        The number of rows between two records. By default a run has 25 records, at least 100 rows apart. A
+        record takes about half a millisecond, which is part of ``seconds``. To time fast learners on few
+        rows, give the number of rows.
+    task : "classification" or "regression", optional
+        By default, strings and whole numbers are class labels, and other numbers are targets.
+    metrics : list of str, optional
+        The names of the `Metrics` in the records, see `Session`. ``Comparison.table(["kappa", "auc"])``
+        shows some of them.
+    window : int
+        The number of last rows for the metrics over a window.
+    delay, classes
+        See `Session`. By default the classes are those of y.
+    sample_weight : array, optional
+        The weight of each row in learning.
+    executor : concurrent.futures.Executor, optional
+        Where the runs go instead of ``n_jobs`` threads, for example ``ProcessPoolExecutor()``, or Dask's
+        ``client.get_executor()``. The results are the same, bit for bit, but for ``seconds``. The runs of a
+        worker that is lost are run again.
 
     Examples
     --------
-    >>> from budgetron import Gaussian, datasets, evaluate, rbp, stoptron
-    >>> learners = {f.__name__: f(Gaussian(1.0), budget=20) for f in (rbp, stoptron)}
-    >>> result = evaluate.compare(learners, datasets.synthetic(300, seed=0), permutations=2)
-    >>> sorted(result.records), len(result.records["rbp"])
-    (['rbp', 'stoptron'], 2)
-    >>> evaluate.Comparison.from_dict(result.as_dict()).rows == result.rows
-    True
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from budgetron import Gaussian, evaluate, forgetron, rbp
+    >>> k = Gaussian(1e-6)
+    >>> learners = {"rbp": rbp(k, budget=50), "forgetron": forgetron(k, budget=50)}
+    >>> result = evaluate.compare(learners, load_breast_cancer(return_X_y=True), permutations=5)
+    >>> print(result.table())  # doctest: +ELLIPSIS
+    learner        mistakes %       p  support vectors  seconds
+    -----------------------------------------------------------
+    rbp        13.74 ± 1.20 *                     50.0   0...
+    forgetron  14.38 ± 0.81 *  0.3177             50.0   0...
+    -----------------------------------------------------------
+    Mean and standard deviation over 5 permutations; seconds of one pass.
+    * the best, and those not significantly worse (paired t-test, p >= 0.05).
     """
+    by_name = _by_name(learners)
+    X, y = _rows(data)
+    seed, task = check.whole("compare", "seed", seed), task_of(y, task)
+    interval = max(FEWEST, -(-len(y) // POINTS)) if every is None else every
+    orders = Orders(
+        X,
+        y,
+        task,
+        seed,
+        every=check.count("compare", "every", interval),
+        metrics=Metrics(metrics, targets=task == "regression", window=window),
+        delay=check.whole("compare", "delay", delay),
+        classes=classes,
+        weights=_weights(sample_weight, len(y)),
+    )
+    permutations = check.count("compare", "permutations", permutations)
+    pool = executors.checked("compare", executor)
+    tasks = [(name, learner, i) for i in range(permutations) for name, learner in by_name.items()]
+    with Progress(len(y) * len(tasks), "comparing") as progress:
+        if pool is None:
+            jobs = [partial(orders.run, *each, progress.advance) for each in tasks]
+            results = run_jobs("compare", jobs, n_jobs, orders.stop)
+        else:
+            results = executors.results(
+                pool, Orders.run, orders, tasks, lambda _, records: progress.advance(records[-1].rows)
+            )
+    runs = {name: tuple(results[place :: len(by_name)]) for place, name in enumerate(by_name)}
+    return Comparison(task, {name: repr(each) for name, each in by_name.items()}, runs, seed)
 
+
+def _rows(data: Any) -> tuple[Matrix, Any]:
+    if not isinstance(data, tuple | list) or len(data) != 2:
+        raise TypeError(f"compare: data must be a pair (X, y), got {type(data).__name__}.")
+    rows = from_arrays(*data)
+    if rows.y is None or not len(rows.y):
+        raise ValueError("compare: data must have rows and labels, got none.")
+    return rows.X, rows.y
+
+
+def _weights(given: Any, rows: int) -> Any:
+    if given is None:
+        return None
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != (rows,):
+        raise ValueError(f"compare: sample_weight must have {rows} weights, as y has labels.")
+    return weights
+
+
+@dataclass
+class Orders:
+    """Random orders of the same rows; runs a learner over one of them."""
+
+    X: Matrix
+    y: Any
     task: str
-    learners: Mapping[str, str]
-    records: Mapping[str, tuple[Run, ...]]
-    seed: int = 0
+    seed: int
+    every: int
+    metrics: Metrics  # of no rows: the names and the window
+    delay: int
+    classes: Any
+    weights: Any
+    stopped: bool = False
 
-    @property
-    def permutations(self) -> int:
-        """The number of orders of the rows."""
-        return len(next(iter(self.records.values())))
+    def run(
+        self, name: str, learner: Any, i: int, advance: Callable[[int], None] = lambda _: None
+    ) -> Records:
+        """Run a learner over the i-th order and return the records. Errors say its name."""
+        order = np.random.default_rng(self.seed + i).permutation(len(self.y))
+        weights = None if self.weights is None else self.weights[order]
+        rows = Block(self.X[order], self.y[order], 0, weights)
+        records = list[Record]()
+        try:
+            for record in self._records(learner, i, rows):
+                advance(record.rows - (records[-1].rows if records else 0))
+                records.append(record)
+                if self.stopped:
+                    break
+        except ValueError as error:
+            raise ValueError(f"compare, {name} on permutation {i}: {error}") from error
+        except Exception as error:
+            if isinstance(learner, Learner):
+                raise
+            what = f"{type(error).__name__}: {error}"  # other libraries raise what they like
+            raise ValueError(f"compare, {name} on permutation {i}: {what}") from error
+        return tuple(records)
 
-    @property
-    def rows(self) -> list[Row]:
-        """One `Row` per learner, in the given order."""
-        means = {name: float(np.mean(_last(runs, "rate"))) for name, runs in self.records.items()}
-        best = min(means, key=lambda name: means[name])
-        return [self._row(name, means[name], best) for name in self.records]
+    def _records(self, learner: Any, i: int, rows: Block) -> Iterator[Record]:
+        targets = self.task == "regression"
+        options: dict[str, Any] = {"every": self.every, "delay": self.delay}
+        options |= {"metrics": self.metrics.names, "window": self.metrics.window}
+        if not isinstance(learner, Learner):
+            return baselines.run(learner, rows, targets=targets, **options)
+        classes = None if targets else rows.y if self.classes is None else self.classes
+        estimator = ESTIMATORS[self.task](learner, random_state=i)
+        session = Session(estimator, classes=classes, name="prequential", **options)
+        blocks = (rows.part(start, start + ROWS) for start in range(0, len(rows), ROWS))
+        return chain.from_iterable(chain(map(session.feeding, blocks), [session.finishing()]))
 
-    def table(self, metrics: Sequence[str] = ()) -> str:
-        """The rows as a text table, with a column for each of the named metrics."""
-        head, *lines = aligned(self._cells(metrics, plain=True))
-        rule = "-" * len(head)
-        return "\n".join([head, rule, *lines, rule, self._key()])
+    def stop(self) -> None:
+        """End all runs soon: after the next record."""
+        self.stopped = True
 
-    def markdown(self, metrics: Sequence[str] = ()) -> str:
-        """The rows as a Markdown table. Bold: the best, and those not significantly worse."""
-        head, *lines = self._cells(metrics, plain=False)
-        rule = ["---", *["---:"] * (len(head) - 1)]
-        return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *lines])
 
-    def as_dict(self) -> dict[str, Any]:
-        """Everything as plain data for JSON. ``rows`` is for the reader; `from_dict` ignores it."""
-        runs = {name: [_columns(run) for run in runs] for name, runs in self.records.items()}
-        return {
-            "task": self.task,
-            "seed": self.seed,
-            "learners": dict(self.learners),
-            "rows": [asdict(row) for row in self.rows],
-            "records": runs,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The comparison whose `as_dict` this is."""
-        runs = {name: tuple(map(_records, runs)) for name, runs in data["records"].items()}
-        return cls(data["task"], dict(data["learners"]), runs, data["seed"])
-
-    def _row(self, name: str, mean: float, best: str) -> Row:
-        runs, several = self.records[name], self.permutations > 1
-        p = None
-        if several and name != best:
-            p = p_value(_last(runs, "error"), _last(self.records[best], "error"))
-        return Row(
-            name=name,
-            mean=mean,
-            sd=float(np.std(_last(runs, "rate"), ddof=1)) if several else None,
-            p_value=p,
-            best=name == best,
-            significant=p is not None and p < LEVEL,
-            support_vectors=float(np.mean(_last(runs, "support_vectors"))),
-            seconds=float(np.mean(_last(runs, "seconds"))),
-            metrics=_mean_metrics(runs),
+def task_of(y: Any, task: str | None = None, who: str = "compare") -> str:
+    """The given task, or else the one that fits y: "classification" or "regression"."""
+    if task is not None:
+        if task not in (*ESTIMATORS, "binary", "multiclass"):  # as the catalogue of data sets says it
+            raise ValueError(f"{who}: task must be 'classification' or 'regression', got {task!r}.")
+        return "regression" if task == "regression" else "classification"
+    y = np.asarray(y)
+    if y.dtype.kind == "f" and np.isfinite(y).all() and (y != np.round(y)).any():
+        return "regression"
+    if y.dtype.kind in "iuf" and (count := len(np.unique(y))) > LABELS:
+        raise ValueError(
+            f"{who}: y has {count} different whole numbers, which may be labels or targets: "
+            "give task='classification' or 'regression'."
         )
-
-    def _cells(self, metrics: Sequence[str], plain: bool) -> list[list[str]]:
-        measure = "mistakes %" if self.task == "classification" else "squared error"
-        rows = self.rows
-        for name in metrics:
-            if name not in rows[0].metrics:
-                known = ", ".join(rows[0].metrics) or "none"
-                raise ValueError(f"Comparison: the records have no metric {name!r}: they have {known}.")
-        head = ["learner", measure, "p", *metrics, "support vectors", "seconds"]
-        return [head, *(self._line(row, metrics, plain) for row in rows)]
-
-    def _line(self, row: Row, metrics: Sequence[str], plain: bool) -> list[str]:
-        scale, digits = (100, 2) if self.task == "classification" else (1, 5)
-        value = f"{scale * row.mean:.{digits}f}"
-        if row.sd is not None:
-            value += f" ± {scale * row.sd:.{digits}f}"
-        if plain:
-            value += "  " if row.significant else " *"
-        elif not row.significant:
-            value = f"**{value}**"
-        p = "" if row.p_value is None else "<1e-4" if row.p_value < 1e-4 else f"{row.p_value:.4f}"
-        more = [in_words(row.metrics[name]) for name in metrics]
-        return [row.name, value, p, *more, f"{row.support_vectors:.1f}", f"{row.seconds:.4f}"]
-
-    def _key(self) -> str:
-        if self.permutations == 1:
-            return "One order of the rows: no standard deviation and no test of significance."
-        return (
-            f"Mean and standard deviation over {self.permutations} permutations; seconds of one pass.\n"
-            f"* the best, and those not significantly worse (paired t-test, p >= {LEVEL})."
-        )
+    return "classification"
 
 
-def p_value(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
-    """The p-value of a paired t-test; 1 if a == b, and 0 if a - b is the same nonzero number everywhere."""
-    difference = a - b
-    if np.ptp(difference) <= 1e-12 * np.abs(a).max():
-        return 1.0 if np.abs(difference).max() <= 1e-12 * np.abs(a).max() else 0.0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # SciPy warns if the differences are nearly equal
-        return float(ttest_rel(a, b).pvalue)
+def _learner(name: str, value: Any) -> Learner:
+    if not isinstance(value, Learner):
+        kinds = "a Learner, or a model with partial_fit, or with learn_one and predict_one"
+        raise TypeError(f"compare: {name} must be {kinds}, got {shown(value)}.")
+    return value
 
 
-def _last(runs: Sequence[Run], what: str) -> npt.NDArray[np.float64]:
-    """An attribute of the last record of each run."""
-    return np.array([getattr(run[-1], what) for run in runs], dtype=np.float64)
-
-
-def in_words(value: float | None) -> str:
-    """A metric in a table; "-" if it is undefined."""
-    return "-" if value is None else f"{value:.4f}" if abs(value) < 1000 else f"{value:.6g}"
-
-
-def _mean_metrics(runs: Sequence[Run]) -> dict[str, float | None]:
-    """The mean of each metric over the runs."""
-    last = [run[-1].metrics.get("running", {}) for run in runs]
-    found: dict[str, float | None] = {}
-    for name in last[0]:
-        values = [each.get(name) for each in last]
-        found[name] = None if None in values else float(np.mean(np.array(values, dtype=np.float64)))
-    return found
-
-
-def _columns(run: Run) -> dict[str, list[Any]]:
-    return {name: [getattr(record, name) for record in run] for name in Record.__dataclass_fields__}
-
-
-def _records(columns: Mapping[str, list[Any]]) -> Run:
-    rows = zip(*columns.values(), strict=True)
-    return tuple(Record(**dict(zip(columns, row, strict=True))) for row in rows)
+def _by_name(learners: Any) -> dict[str, Any]:
+    if isinstance(learners, Learner) or baselines.is_baseline(learners):
+        learners = [learners]
+    pairs = learners.items() if isinstance(learners, Mapping) else [(repr(each), each) for each in learners]
+    by_name = {
+        str(name): each if baselines.is_baseline(each) else _learner(str(name), each)
+        for name, each in pairs
+    }
+    if not by_name:
+        raise ValueError("compare: learners is empty: expected at least one.")
+    if len(by_name) < len(pairs):
+        raise ValueError("compare: two learners have the same name: give a dict of different names.")
+    return by_name

@@ -2,20 +2,15 @@
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from budgetron._util.errors import DivergedError
-from budgetron.estimators import OnlineClassifier, OnlineRegressor
-from budgetron.estimators.online import progressive
-from budgetron.model.labels import Scored, selected
+from budgetron.evaluate.progressive import Estimator, Learned, predict_learn
+from budgetron.model.labels import selected
 from budgetron.streams import Block
 from budgetron.streams.stream import joined
-
-Estimator = OnlineClassifier | OnlineRegressor
-Labels = npt.NDArray[Any]
 
 
 class Delayed:
@@ -32,10 +27,10 @@ class Delayed:
     def __len__(self) -> int:
         return sum(map(len, self.blocks))
 
-    def predict_learn(self, estimator: Estimator, block: Block) -> tuple[Labels, list[Scored]]:
-        """Predict the rows, learn those whose labels arrive; return predictions and scores."""
+    def predict_learn(self, estimator: Estimator, block: Block) -> Learned:
+        """Predict the rows, and learn those whose labels arrive."""
         if not self.delay:
-            return progressive(estimator, block.X, block.y, sample_weight=block.weights)
+            return predict_learn(estimator, block)
         n = len(block)
         self.blocks.append(block)
         both = joined([block, *self._take(max(0, len(self) - self.delay))])
@@ -44,11 +39,11 @@ class Delayed:
         learned = order >= n
         weights = learned * (1.0 if both.weights is None else both.weights[order])
         try:
-            predicted, pieces = progressive(estimator, both.X[order], both.y[order], sample_weight=weights)
+            step = predict_learn(estimator, replace(both.chosen(order, block.start), weights=weights))
         except DivergedError as error:
             error.rows_learned = int(np.count_nonzero(learned[: error.rows_learned]))
             raise
-        return np.asarray(predicted[~learned]), selected(pieces, ~learned)
+        return Learned(step.predicted[~learned], selected(step.pieces, ~learned), step.y[~learned])
 
     def learn_all(self, estimator: Estimator) -> None:
         if self.blocks:

@@ -6,8 +6,8 @@ from typing import Any
 
 from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier
-from budgetron.evaluate.delayed import Estimator
-from budgetron.evaluate.records import Record
+from budgetron.evaluate.progressive import Estimator
+from budgetron.evaluate.record import Record
 from budgetron.evaluate.session import Session
 from budgetron.streams import Block, DataError, Stream, from_arrays, from_pairs
 

@@ -1,7 +1,7 @@
 """Session, the online loop: predict each row, then learn it. All other kinds of run use it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from time import thread_time
 from typing import Any
@@ -11,34 +11,20 @@ import numpy as np
 from budgetron._util import check
 from budgetron._util.errors import DivergedError
 from budgetron._util.text import shown
-from budgetron.estimators import OnlineClassifier, OnlineRegressor
-from budgetron.estimators.online import begin
-from budgetron.evaluate.delayed import Delayed, Estimator, Labels
+from budgetron.estimators import OnlineRegressor
+from budgetron.evaluate import progressive, session_state
+from budgetron.evaluate.delayed import Delayed
 from budgetron.evaluate.metrics import Metrics
-from budgetron.evaluate.records import Record
-from budgetron.learners.learner import Learner
-from budgetron.model.labels import Scored
-from budgetron.records.table import Table
+from budgetron.evaluate.progressive import HEAD, Estimator, Learned, ProgressiveMetrics
+from budgetron.evaluate.record import Record
 from budgetron.streams import Block, DataError, Transform, described
-from budgetron.streams.stream import as_arrays, from_arrays, joined, transformed
+from budgetron.streams.stream import joined, transformed
 
-HEAD = 1000
-"""The number of rows from which parameters such as gamma="scale" are computed."""
 PIECE = 1000
 """The number of rows taken from a buffer at a time after the end of the stream."""
 
 Flushed = tuple[int, dict[str, Any], Block]
 """The index of a flushed transform, its state before the flush, and the rows that it returned."""
-
-
-@dataclass(frozen=True)
-class Predicted:
-    """The predictions of a block, their scores, the labels, and what the model knew of labels."""
-
-    predicted: Labels
-    pieces: list[Scored]
-    y: Labels
-    known: Any
 
 
 class Session:
@@ -91,7 +77,7 @@ class Session:
     rows : int
         The number of rows predicted.
     metrics : Metrics
-        The metrics of the rows predicted so far; `record` brings them up to date.
+        The metrics of the rows predicted so far.
 
     Examples
     --------
@@ -132,21 +118,26 @@ class Session:
         self.name = name
         self.entered = 0
         self.drained = 0
-        self.rows = 0
-        self.mistakes: int | None = 0 if isinstance(estimator, OnlineClassifier) else None
-        self.loss: float | None = None if isinstance(estimator, OnlineClassifier) else 0.0
         self.seconds = 0.0
         self.time: float | None = None  # of the last row
-        targets = isinstance(estimator, OnlineRegressor)
-        self.metrics = Metrics(metrics, targets=targets, window=check.count(name, "window", window))
         self._named = metrics is not None
-        self._uncounted: list[Predicted] = []  # small blocks, until there are enough for `metrics`
+        self._measured = self._measuring(metrics, check.count(name, "window", window))
         self._head: list[Block] = []  # the first rows, until there are enough to start the model
         self._delayed = Delayed(self.delay)
         self._flushed: Flushed | None = None
         self._finished = False
         self._between_blocks = True
         self._stopped_at_row = False
+
+    @property
+    def rows(self) -> int:
+        """The number of rows predicted."""
+        return self._measured.rows
+
+    @property
+    def metrics(self) -> Metrics:
+        """The metrics of the rows predicted so far."""
+        return self._measured.metrics
 
     @property
     def started(self) -> bool:
@@ -232,11 +223,8 @@ class Session:
 
     def record(self) -> Record:
         """The present counts."""
-        self._measure()
-        size, memory = self.estimator.n_support_, self.estimator.memory_bytes_
-        window = {"rows": min(self.metrics.rows, self.metrics.window)} | self.metrics.windowed()
-        metrics = {"running": self.metrics.running(), "window": window}
-        return Record(self.rows, self.mistakes, self.loss, size, self.seconds, memory, metrics, self.time)
+        model = self.estimator
+        return self._measured.record(self.seconds, model.n_support_, model.memory_bytes_, self.time)
 
     def state(self) -> dict[str, Any]:
         """Everything but the estimator and the times, as plain data and arrays.
@@ -247,7 +235,6 @@ class Session:
         """
         if self.broken:
             self._refuse_inside_block()
-        self._measure()
         states = [transform.state() for transform in self.transforms]
         if self._flushed is not None:
             states[self._flushed[0]] = self._flushed[1]
@@ -255,41 +242,40 @@ class Session:
             "entered": self.entered,
             "drained": self.drained,
             "rows": self.rows,
-            "mistakes": self.mistakes,
-            "loss": self.loss,
+            "mistakes": self.metrics.mistakes,
+            "loss": self.metrics.loss,
             "delay": self.delay,
             "steps": [
-                {"what": described(transform), "state": self._coded(state)}
+                {"what": described(transform), "state": session_state.coded(state)}
                 for transform, state in zip(self.transforms, states, strict=True)
             ],
-            "waiting": self._saved(self._delayed.blocks),
+            "waiting": session_state.saved(self._delayed.blocks),
             "metrics": self.metrics.state(),
         }
         state |= {} if self.time is None else {"time": self.time}
-        return state | ({"head": self._saved(self._head)} if self._head else {})
+        return state | ({"head": session_state.saved(self._head)} if self._head else {})
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a saved state. If this fails, the session is unusable: make a new one.
-
-        In a state that was saved without metrics, they begin with the next row.
-        """
-        check_state(state)
+        """Continue from a saved state. If this fails, the session is unusable: make a new one."""
+        session_state.check_state(state)
         steps = [step["what"] for step in state["steps"]]
         if state["delay"] != self.delay or steps != list(map(described, self.transforms)):
             raise ValueError("its delay or transforms differ from those of the session")
-        if [type(state[name]) for name in ("mistakes", "loss")] != [type(self.mistakes), type(self.loss)]:
+        if (state.get("mistakes") is None) != isinstance(self.estimator, OnlineRegressor):
             raise ValueError("it is of a classifier where a regressor is expected, or the reverse")
         columns = self.estimator.n_features_in_ if self.started else None
         for transform, part in zip(self.transforms, state["steps"], strict=True):
-            own = self._decoded(part["state"])
-            _blocks(own, columns)
-            transform.restore(own)
-        self.entered, self.drained, self.rows = state["entered"], state["drained"], state["rows"]
-        self.mistakes, self.loss = state["mistakes"], state["loss"]
-        self.time = state.get("time")
-        self._restore_metrics(state.get("metrics"))
-        self._delayed = Delayed(self.delay, _blocks(self._decoded(state["waiting"]), columns))
-        self._head = _blocks(self._decoded(state.get("head", {})), columns)
+            session_state.restored(part["state"], columns)
+            transform.restore(session_state.decoded(part["state"]))
+        self.entered, self.drained, self.time = state["entered"], state["drained"], state.get("time")
+        if not self._named:
+            self._measured = self._measuring(state["metrics"]["names"], self.metrics.window)
+        self._measured.restore(state["metrics"])
+        counts = (self.rows, self.metrics.mistakes, self.metrics.loss)
+        if counts != (state["rows"], state["mistakes"], state.get("loss")):
+            raise ValueError("its counts are not those of its metrics")
+        self._delayed = Delayed(self.delay, session_state.restored(state["waiting"], columns))
+        self._head = session_state.restored(state.get("head", {}), columns)
         if self.drained and not any(transform.held for transform in self.transforms):
             raise ValueError("it has drained rows, but no transform holds rows")
         self._flushed = self._flush() if self.drained else None
@@ -297,6 +283,11 @@ class Session:
         emptied = self.entered > 0 and any(buffer.held == 0 for buffer in self._buffers()[:1])
         answered = self.rows > 0 and self.delay > 0 and not self._delayed.blocks
         self._finished = self.drained > 0 or emptied or answered
+
+    def _measuring(self, names: Any, window: int) -> ProgressiveMetrics:
+        targets = isinstance(self.estimator, OnlineRegressor)
+        metrics = Metrics(names, targets=targets, window=window)
+        return ProgressiveMetrics(metrics, probable=hasattr(self.estimator, "predict_proba"))
 
     def _buffers(self) -> list[Transform]:
         return [each for each in self.transforms if type(each).flush is not Transform.flush]
@@ -339,25 +330,17 @@ class Session:
             yield from self._learn_pieces(block)
             return
         self._head.append(block)
-        if not self._parameters_from_rows() or sum(map(len, self._head)) >= HEAD:
+        if not progressive.needs_rows(self.estimator) or sum(map(len, self._head)) >= HEAD:
             yield from self._start()
-
-    def _parameters_from_rows(self) -> bool:
-        """Whether a parameter of the learner is computed from the first rows."""
-        return parameters_from_rows(self.estimator.learner)
 
     def _start(self) -> Iterator[Record]:
         """Start the model from the first rows, then learn them."""
         head, self._head = self._head, []
-        X = joined(head).X
-        classes = {} if self.classes is None else {"classes": self.classes}
+        first, begin = joined(head), self.delay > 0 or head[0].weights is not None
         try:
-            if classes or self._parameters_from_rows():
-                self.estimator.start(X[: HEAD if self._parameters_from_rows() else 1], **classes)
-            if self.delay or head[0].weights is not None:  # the first row may be predicted, but not learned
-                begin(self.estimator, head[0].X[:1], head[0].y[:1])
+            progressive.start(self.estimator, first.X, first.y, self.classes, begin=begin)
         except ValueError as error:
-            raise self._refused(error, head[0].start, min(X.shape[0], HEAD), 0) from error
+            raise self._refused(error, head[0].start, min(len(first), HEAD), 0) from error
         for block in head:
             yield from self._learn_pieces(block)
 
@@ -373,35 +356,30 @@ class Session:
             piece = block.part(at, at + min(due, most))
             work = partial(self._delayed.predict_learn, self.estimator, piece)
             try:
-                predicted, pieces = self._timed(work, piece.start, len(piece))
+                learned = self._timed(work, piece.start, len(piece))
             except DataError as error:
                 first = first or error
                 if not self.delay and len(piece) > 1 and not isinstance(error.__cause__, DivergedError):
                     most = len(piece) // 2
                     continue
                 if not self.delay:
-                    self._count_before(error.__cause__, piece)
+                    before = progressive.learned_before(self.estimator, error.__cause__, piece)
+                    if before is not None:
+                        self._take(before, piece.part(0, len(before.y)))
                 first.rows_learned = error.rows_learned  # type: ignore[attr-defined]
                 raise first from first.__cause__
-            self._take(predicted, pieces, piece)
+            self._take(learned, piece)
             at += len(piece)
             if self.every is not None and self.rows % self.every == 0:
                 yield self.record()
 
-    def _count_before(self, error: Any, piece: Block) -> None:
-        """Count the rows of a piece that were learned before one made the learner diverge."""
-        if pieces := getattr(error, "scored", []):
-            predicted = self.estimator.fitted_.answers.predictions(pieces)
-            self._take(predicted, pieces, piece.part(0, len(predicted)))
-
-    def _take(self, predicted: Labels, pieces: list[Scored], piece: Block) -> None:
+    def _take(self, learned: Learned, piece: Block) -> None:
         """Count the predictions of a piece, and pass them on."""
-        self._count(predicted, piece.y)
-        self._note(predicted, pieces, piece.y)
+        self._measured.add(learned, self.estimator.fitted_.labels)
         if piece.times is not None:
             self.time = float(piece.times[-1])
         if self.predictions is not None:
-            self.predictions(predicted, *([] if piece.ids is None else [piece.ids]))
+            self.predictions(learned.predicted, *([] if piece.ids is None else [piece.ids]))
 
     def _timed(self, work: Callable[[], Any], start: int, rows: int) -> Any:
         """Call ``work``, add its processor time to ``seconds``, and name the rows in its errors."""
@@ -419,80 +397,6 @@ class Session:
         refused.rows_learned = learned + getattr(error, "rows_learned", 0)  # type: ignore[attr-defined]
         return refused
 
-    def _count(self, predicted: Labels, y: Labels) -> None:
-        self.rows += len(y)
-        if self.mistakes is not None:
-            self.mistakes += int(np.count_nonzero(predicted != y))
-        else:  # summed in order: blocks of other sizes give the same bits
-            squares = np.square(predicted - y)
-            self.loss = float(np.add.accumulate(np.concatenate([[self.loss], squares]))[-1])
-
-    def _note(self, predicted: Labels, pieces: list[Scored], y: Labels) -> None:
-        """Keep the predictions of a block for `_measure`, which is slow for single rows."""
-        known = self.estimator.fitted_.labels
-        if self._uncounted and self._uncounted[0].known is not known:
-            self._measure()
-        kept = pieces if self.metrics.needs_scores else []
-        self._uncounted.append(Predicted(predicted, kept, np.array(y), known))
-        if sum(len(each.y) for each in self._uncounted) >= PIECE:
-            self._measure()
-
-    def _measure(self) -> None:
-        """Add the predictions since the last call to the metrics."""
-        if not self._uncounted:
-            return
-        parts, self._uncounted = self._uncounted, []
-        y, predicted = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "predicted")
-        )
-        model, known = self.estimator, parts[0].known
-        if isinstance(model, OnlineRegressor) or not self.metrics.needs_scores:
-            self.metrics.update(y, predicted)
-            return
-        pieces = [piece for part in parts for piece in part.pieces]
-        scores = known.score_table(pieces)
-        proba = np.exp(known.log_probabilities(pieces)) if hasattr(model, "predict_proba") else None
-        self.metrics.update(y, predicted, classes=known.classes, scores=scores, proba=proba)
-
-    def _restore_metrics(self, state: Any) -> None:
-        self._uncounted = []
-        if state is None:
-            return
-        if not self._named:
-            self.metrics = Metrics(state["names"], targets=self.metrics.targets, window=self.metrics.window)
-        self.metrics.restore(state)
-
-    def _saved(self, blocks: Sequence[Block]) -> dict[str, Any]:
-        return self._coded(as_arrays(joined(blocks))) if blocks else {}
-
-    def _coded(self, rows: dict[str, Any]) -> dict[str, Any]:
-        """Replace string labels by their places in a list, since model files have no arrays of strings."""
-        if "y" not in rows or rows["y"].dtype.kind not in "OU":
-            return rows
-        labels, codes = np.unique(rows["y"].astype(object), return_inverse=True)
-        others = {name: array for name, array in rows.items() if name != "y"}
-        found = others | {"codes": codes.reshape(-1), "labels": labels.tolist()}
-        return found | ({} if rows["y"].dtype == object else {"one_width": True})
-
-    def _decoded(self, rows: dict[str, Any]) -> dict[str, Any]:
-        if "codes" not in rows:
-            return rows
-        labels = rows["labels"] if "labels" in rows else self.estimator.classes_.tolist()
-        y = np.array(labels, dtype=str if rows.get("one_width") is True else object)[rows["codes"]]
-        own = ("codes", "labels", "one_width")
-        return {name: array for name, array in rows.items() if name not in own} | {"y": y}
-
-
-def parameters_from_rows(learner: Any) -> bool:
-    """Whether a parameter of the learner is computed from the first rows."""
-    if not isinstance(learner, Learner):
-        return learner is not None
-    try:
-        learner.resolved(np.empty((0, 1)))
-    except ValueError:
-        return True
-    return False
-
 
 def _labels(estimator: Estimator, classes: Any, name: str) -> Any:
     """The classes that the estimator needs; None if it is a regressor or already knows them."""
@@ -506,30 +410,3 @@ def _labels(estimator: Estimator, classes: Any, name: str) -> Any:
     if classes is not None and not np.array_equal(np.unique(classes), known):
         raise ValueError(f"{name}: classes differ from those of the fitted estimator, {known.tolist()}.")
     return None
-
-
-def _blocks(arrays: dict[str, Any], columns: int | None) -> list[Block]:
-    """The saved rows as one block, or none."""
-    block = from_arrays(arrays)
-    if block is None:
-        return []
-    wrong = not isinstance(block.X, Table) and block.X.shape[1] != (columns or block.X.shape[1])
-    if wrong or np.shape(block.y) != (len(block),):
-        raise ValueError("its rows have an unexpected number of columns or labels")
-    return [block]
-
-
-def check_state(state: Any) -> None:
-    """Check the keys and counts of a state. `Session.restore` checks its arrays."""
-    if not isinstance(state, dict) or not isinstance(state.get("steps"), list):
-        raise ValueError("it has no list of steps")
-    for name in ("entered", "drained", "rows", "mistakes", "loss", "delay"):
-        value = state.get(name)
-        natural = type(value) is int and value >= 0
-        if not natural and not (name in ("mistakes", "loss") and (value is None or type(value) is float)):
-            raise ValueError(f"it has {name} {value!r}, expected a count")
-    if not isinstance(state.get("time", 0.0), float | int):
-        raise ValueError(f"it has the time {state['time']!r}, expected seconds")
-    for part in state["steps"]:
-        if not isinstance(part, dict) or not {"what", "state"} <= set(part):
-            raise ValueError("it has a step without a description or a state")

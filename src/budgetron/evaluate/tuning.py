@@ -13,13 +13,11 @@ import numpy.typing as npt
 from budgetron._util import check, executors
 from budgetron._util.jobs import run_jobs
 from budgetron._util.progress import Progress
-from budgetron._util.rows import Matrix
 from budgetron._util.text import aligned, shown
-from budgetron.estimators.online import begin, progressive
 from budgetron.evaluate.candidates import Searched, drawn, template
-from budgetron.evaluate.permutations import ESTIMATORS, task_of
+from budgetron.evaluate.comparison import ESTIMATORS, task_of
+from budgetron.evaluate.progressive import HEAD, Learned, predict_learn, start
 from budgetron.evaluate.protocol import blocks_of, is_whole
-from budgetron.evaluate.session import HEAD, parameters_from_rows
 from budgetron.learners.learner import Learner
 from budgetron.parts.kernels import Kernel
 from budgetron.records.encoder import Encoder
@@ -186,26 +184,26 @@ def tune(
     seed = check.natural("tune", "seed", seed)
     first = template(learner, kernel, scaling, given)
     read = _first_rows(data, rows)
-    X, y = read.X, np.asarray(read.y)
+    y = np.asarray(read.y)
     task = task_of(y, task, "tune")
     targets = task == "regression"
-    run = partial(Run, task=task, X=X, y=y, weights=read.weights, classes=classes, seed=seed)
-    default = run(first.with_params({}))
-    labels = () if targets else (np.unique(y) if classes is None else classes,)
+    labels = None if targets else np.unique(y) if classes is None else classes
+    default = first.with_params({})
     # A learner that cannot be built is an error; other candidates are only dropped.
-    ESTIMATORS[task](default.learner).start(X[:HEAD], *labels)
-    sample = Encoder().build().encode(X[:HEAD])[0] if isinstance(X, Table) else X[:HEAD]
+    start(ESTIMATORS[task](default), read.X[:HEAD], y[:HEAD], labels, begin=True)
+    sample = Encoder().build().encode(read.X[:HEAD])[0] if isinstance(read.X, Table) else read.X[:HEAD]
     searched = Searched(first, regression=targets, X=sample)
-    others = drawn(searched.ranges, count - 1, seed)
-    values, runs = [{}, *others], [default, *(run(searched.learner(each)) for each in others)]
-    order = _halved(runs, len(y), n_jobs, executors.checked("tune", executor))
-    gap, gap_error = _gap(*(runs[i].losses for i in order[:2]))
+    values = [{}, *drawn(searched.ranges, count - 1, seed)]
+    trial = partial(Trial, task=task, rows=replace(read, y=y), classes=classes, seed=seed)
+    trials = [trial(default), *(trial(searched.learner(each)) for each in values[1:])]
+    order = _halved(trials, len(y), n_jobs, executors.checked("tune", executor))
+    gap, gap_error = _gap(*(trials[i].losses for i in order[:2]))
     return Tuning(
-        runs[order[0]].learner,
+        trials[order[0]].learner,
         first.python(values[order[0]]),
         first.shell(values[order[0]]),
         task,
-        tuple(Candidate(values[i], len(runs[i].losses), runs[i].error) for i in order),
+        tuple(Candidate(values[i], len(trials[i].losses), trials[i].error) for i in order),
         gap,
         gap_error,
     )
@@ -239,18 +237,13 @@ def _first_rows(data: Any, rows: int) -> Block:
     return joined(blocks).part(0, rows)
 
 
-# ---- the runs
-
-
 @dataclass
-class Run:
-    """A candidate and its predictions so far."""
+class Trial:
+    """A candidate and its losses so far."""
 
     learner: Learner
     task: str
-    X: Matrix
-    y: Any
-    weights: Any
+    rows: Any  # a block; None while the trial travels
     classes: Any
     seed: int
     losses: Floats = field(default_factory=lambda: np.empty(0))
@@ -262,77 +255,78 @@ class Run:
         """The mean loss so far; infinite if a row was refused."""
         return math.inf if self.refused is not None else float(self.losses.mean())
 
-    def start(self) -> None:
-        """Make the estimator, started as a `Session` starts it."""
-        self.estimator = ESTIMATORS[self.task](self.learner, random_state=self.seed)
-        labels = {} if self.classes is None or self.task == "regression" else {"classes": self.classes}
-        if labels or parameters_from_rows(self.learner):
-            self.estimator.start(self.X[:HEAD], **labels)
-        if self.weights is not None:
-            begin(self.estimator, self.X[:1], self.y[:1])
-
-    def learn(self, end: int, advance: Callable[[int], None]) -> None:
+    def learn(self, end: int, advance: Callable[[int], None] = lambda _: None) -> None:
         """Predict and learn the rows up to ``end``. If one is refused, the candidate is out."""
-        rows = slice(len(self.losses), end)
+        begun = len(self.losses)
         try:
             if self.estimator is None:
-                self.start()
-            y, weights = self.y[rows], None if self.weights is None else self.weights[rows]
-            predicted = progressive(self.estimator, self.X[rows], y, sample_weight=weights)[0]
-            # Clipped, so that the square of a prediction that diverges is finite.
-            targets = self.task == "regression"
-            losses = np.square(np.clip(predicted - y, -1e100, 1e100)) if targets else predicted != y
-            self.losses = np.concatenate([self.losses, losses.astype(np.float64)])
+                self.estimator = self._started()
+            learned = predict_learn(self.estimator, self.rows.part(begun, end))
+            self.losses = np.concatenate([self.losses, _losses(learned, self.task)])
         except ValueError as error:
             self.refused = error
-        advance(end - rows.start)
+        advance(end - begun)
+
+    def _started(self) -> Any:
+        estimator = ESTIMATORS[self.task](self.learner, random_state=self.seed)
+        classes = None if self.task == "regression" else self.classes
+        start(estimator, self.rows.X, self.rows.y, classes, begin=self.rows.weights is not None)
+        return estimator
 
 
-def _learned(data: tuple[Any, Any, Any], run: Run, end: int) -> Run:
+def _losses(learned: Learned, task: str) -> Floats:
+    """0 or 1, or squared errors: clipped, so that the square of a prediction that diverges is finite."""
+    if task != "regression":
+        return np.asarray(learned.predicted != learned.y, dtype=np.float64)
+    return np.asarray(np.square(np.clip(learned.predicted - learned.y, -1e100, 1e100)))
+
+
+def _learned(rows: Block, trial: Trial, end: int) -> Trial:
     """A candidate that has come without its rows, after it has learned up to ``end``."""
-    run.X, run.y, run.weights = data
-    run.learn(end, lambda _: None)
-    return replace(run, X=None, y=None, weights=None)
+    trial.rows = rows
+    trial.learn(end)
+    return replace(trial, rows=None)
 
 
 def _learn_on(
-    executor: Executor, runs: list[Run], alive: list[int], end: int, advance: Callable[[int], None]
+    executor: Executor, trials: list[Trial], alive: list[int], end: int, advance: Callable[[int], None]
 ) -> None:
     """Let the candidates learn up to ``end``; they travel without the rows."""
-    data = (runs[0].X, runs[0].y, runs[0].weights)
-    bare = [(replace(runs[i], X=None, y=None, weights=None), end) for i in alive]
+    rows = trials[0].rows
 
-    def finished(place: int, run: Run) -> None:
+    def finished(place: int, trial: Trial) -> None:
         i = alive[place]
-        advance(end - len(runs[i].losses))
-        runs[i] = replace(run, X=data[0], y=data[1], weights=data[2])
+        advance(end - len(trials[i].losses))
+        trials[i] = replace(trial, rows=rows)
 
-    executors.results(executor, _learned, data, bare, finished)
+    executors.results(
+        executor, _learned, rows, [(replace(trials[i], rows=None), end) for i in alive], finished
+    )
 
 
-def _halved(runs: list[Run], rows: int, n_jobs: int, executor: Executor | None = None) -> list[int]:
+def _halved(trials: list[Trial], rows: int, n_jobs: int, executor: Executor | None = None) -> list[int]:
     """Run the candidates; return their numbers, best first."""
-    rounds = range(max(1, math.ceil(math.log2(len(runs)))))
+    rounds = range(max(1, math.ceil(math.log2(len(trials)))))
     ends = [end for k in reversed(rounds) if (end := rows >> k) >= FEWEST] or [rows]
-    alive = list(range(len(runs)))
-    with Progress(_work(len(runs), ends)) as progress:
+    alive = list(range(len(trials)))
+    with Progress(_work(len(trials), ends)) as progress:
         for start, end in zip([0, *ends], ends, strict=False):
             progress.label = f"tuning, {len(alive)} candidates"
             if executor is not None:
-                _learn_on(executor, runs, alive, end, progress.advance)
+                _learn_on(executor, trials, alive, end, progress.advance)
             else:
-                jobs = [partial(runs[i].learn, end, progress.advance) for i in alive]
+                jobs = [partial(trials[i].learn, end, progress.advance) for i in alive]
                 run_jobs("tune", jobs, n_jobs)
-            ranked = sorted((i for i in alive if runs[i].refused is None), key=lambda i: runs[i].error)
+            ranked = sorted((i for i in alive if trials[i].refused is None), key=lambda i: trials[i].error)
             if not ranked:
-                refused = runs[alive[0]].refused
+                refused = trials[alive[0]].refused
                 why, where = str(refused).splitlines()[0], f"rows {start} to {end - 1} (the first is 0)"
                 raise DataError(f"tune, {where}: every candidate refuses a row: {why}") from refused
             alive = ranked[: math.ceil(len(alive) / 2)]
-            for i in set(range(len(runs))).difference(alive):
-                runs[i].estimator = None  # frees the memory of its model
-    places = [(run.refused is not None, -len(run.losses), run.error) for run in runs]
-    return sorted(range(len(runs)), key=places.__getitem__)
+            for i in set(range(len(trials))).difference(alive):
+                trials[i].estimator = None  # frees the memory of its model
+    places = [(trial.refused is not None, -len(trial.losses), trial.error) for trial in trials]
+    return sorted(range(len(trials)), key=places.__getitem__)
 
 
 def _work(alive: int, ends: list[int]) -> int:

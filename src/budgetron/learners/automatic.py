@@ -103,6 +103,9 @@ class Auto(Learner):
         """The learner in parts, with a number for every parameter."""
         return self.composition().resolved(X)
 
+    def check_parts(self, task: Task, n_features: int) -> None:
+        self.composition().check_parts(task, n_features)
+
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
         return self.composition().build(task, n_features, dtype, seed)

@@ -70,14 +70,22 @@ class Averaged(Learner):
         """The learner with a number for every parameter; open ones are computed from the rows X."""
         return replace(self, learner=check.instance(self, "learner", self.learner, Learner).resolved(X))
 
+    def check_parts(self, task: Task, n_features: int) -> None:
+        self._suffix()
+        self.learner.check_parts(task, n_features)
+
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
-        learner = check.instance(self, "learner", self.learner, Learner)
-        if isinstance(learner, Averaged):
+        suffix = self._suffix()
+        native: Any = self.learner.build(task, n_features, dtype, seed)
+        native.keep_average(suffix)
+        return native  # type: ignore[no-any-return]
+
+    def _suffix(self) -> float:
+        """The share; checks the description."""
+        if isinstance(check.instance(self, "learner", self.learner, Learner), Averaged):
             raise TypeError("Averaged: learner must not itself be Averaged.")
         suffix = check.share(self, "suffix", self.suffix)
         if suffix == 0:
             raise ValueError("Averaged: suffix must be above 0, got 0.")
-        native: Any = learner.build(task, n_features, dtype, seed)
-        native.keep_average(suffix)
-        return native  # type: ignore[no-any-return]
+        return suffix

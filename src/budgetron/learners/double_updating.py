@@ -240,19 +240,24 @@ class DoubleUpdating(Learner):
     def resolved(self, X: Any) -> Self:
         return replace(self, kernel=check.instance(self, "kernel", self.kernel, Kernel).resolved(X))
 
+    def check_parts(self, task: Task, n_features: int) -> None:  # noqa: ARG002
+        self._native_parts(task)
+
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:  # noqa: ARG002
+        return _core.DoubleUpdating(**self._native_parts(task), features=n_features)
+
+    def _native_parts(self, task: Task) -> dict[str, Any]:
         kernel = check.instance(self, "kernel", self.kernel, Kernel)
         if task != Labels(2):
             raise ValueError("DoubleUpdating is defined for two classes.")
         if not kernel.positive_semidefinite:
             raise ValueError(f"DoubleUpdating: needs a positive semidefinite kernel, got {kernel!r}.")
-        return _core.DoubleUpdating(
-            kernel=kernel.build(),
-            C=check.positive(self, "C", self.C),
-            rho=check.below_one(self, "rho", self.rho),
-            maintenance=self._maintenance(),
-            features=n_features,
-        )
+        return {
+            "kernel": kernel.build(),
+            "C": check.positive(self, "C", self.C),
+            "rho": check.below_one(self, "rho", self.rho),
+            "maintenance": self._maintenance(),
+        }
 
     def _maintenance(self) -> _core.DualMaintenance:
         if self.maintenance is None:

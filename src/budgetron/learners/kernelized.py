@@ -59,18 +59,22 @@ class Kernelized(Learner):
         """The learner with a number for every parameter; open ones are computed from the rows X."""
         return replace(self, kernel=check.instance(self, "kernel", self.kernel, Kernel).resolved(X))
 
+    def check_parts(self, task: Task, n_features: int) -> None:  # noqa: ARG002
+        self._native_parts(task, 0)
+
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
+        return _core.Kernelized(
+            **self._native_parts(task, seed),
+            task=task.build(),
+            features=n_features,
+            precision=precision(dtype),
+        )
+
+    def _native_parts(self, task: Task, seed: int) -> dict[str, Any]:
         kernel = check.instance(self, "kernel", self.kernel, Kernel)
         rule = check.instance(self, "rule", self.rule, Rule)
         budget = check.instance(self, "budget", self.budget, Budget)
         context = BuildContext(kernel, rule, task, seed)
         budget.check(context)
-        return _core.Kernelized(
-            kernel=kernel.build(),
-            rule=task.rule(rule),
-            budget=budget.build(context),
-            task=task.build(),
-            features=n_features,
-            precision=precision(dtype),
-        )
+        return {"kernel": kernel.build(), "rule": task.rule(rule), "budget": budget.build(context)}

@@ -35,6 +35,24 @@ class Learner(Spec):
         """Whether rows may have NaN for a missing value."""
         return False
 
+    def check(self, task: Task, n_features: int = 1) -> None:
+        """Refuse a description of which no model can be built, without building one.
+
+        Examples
+        --------
+        >>> from budgetron import Gaussian, duol, rbp
+        >>> from budgetron.parts.tasks import Labels
+        >>> duol(Gaussian()).check(Labels(3))
+        Traceback (most recent call last):
+        ...
+        ValueError: DoubleUpdating is defined for two classes.
+        """
+        self.resolved(np.broadcast_to(0.0, (1, n_features))).check_parts(task, n_features)
+
+    def check_parts(self, task: Task, n_features: int) -> None:
+        """As `check`, if every parameter is a number. Builds kernels, rules and maps, which are small."""
+        raise NotImplementedError
+
     def resolved(self, X: Any) -> Self:
         """The learner with a number for every parameter; open ones are computed from the rows X."""
         raise NotImplementedError

@@ -11,7 +11,6 @@ from budgetron import _core
 from budgetron._util import check
 from budgetron.learners.learner import Learner
 from budgetron.parts.features.feature_map import FeatureMap
-from budgetron.parts.features.remembered import shared_features
 from budgetron.parts.rules import Rule, probabilistic
 from budgetron.parts.tasks import Task
 from budgetron.parts.vector_rules import Kalman, VectorRule
@@ -61,12 +60,12 @@ class Mapped(Learner):
         """The learner with a number for every parameter; open ones are computed from the rows X."""
         return replace(self, features=self._features().resolved(X))
 
+    def check_parts(self, task: Task, n_features: int) -> None:
+        self._rule(self.build_map(n_features, "float64", 0), task)
+
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
-        shared = shared_features()
-        if shared is None:
-            return self.build_on(self.build_map(n_features, dtype, seed), task)
-        return self.build_on(shared.build(self._features(), n_features, dtype, seed), task)
+        return self.build_on(self.build_map(n_features, dtype, seed), task)
 
     def build_map(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
         """The native map."""

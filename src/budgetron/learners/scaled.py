@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from budgetron import _core
 from budgetron._util import check
+from budgetron._util.label_rules import LARGEST
 from budgetron.learners.learner import Learner
 from budgetron.parts.tasks import Targets, Task
 
@@ -23,6 +24,14 @@ class _Scaled(Learner):
     def kernel(self) -> Any:
         """The kernel of the inner learner, where it has one."""
         return getattr(self.learner, "kernel", None)
+
+    @property
+    def needs_rows(self) -> bool:
+        """No: the scale of the rows is known."""
+        return False
+
+    def check_parts(self, task: Task, n_features: int) -> None:
+        self._inner().check_parts(task, n_features)
 
     def _inner(self) -> Learner:
         return check.instance(self, "learner", self.learner, Learner)
@@ -74,6 +83,10 @@ class Standardised(_Scaled):
         unit = np.broadcast_to([[-1.0], [1.0]], (2, X.shape[1]))  # of variance 1, as the scaled rows
         return replace(self, learner=self._inner().resolved(unit))
 
+    def check_parts(self, task: Task, n_features: int) -> None:
+        check.moderate(self, "clip", self.clip)
+        super().check_parts(task, n_features)
+
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         clip = check.moderate(self, "clip", self.clip)
         native = self._inner().build(task, n_features, dtype, seed)
@@ -114,4 +127,4 @@ class Ranged(_Scaled):
         return replace(self, learner=self._inner().resolved(unit))
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
-        return _core.Ranged(self._inner().build(task, n_features, dtype, seed), n_features, 1e150, False)
+        return _core.Ranged(self._inner().build(task, n_features, dtype, seed), n_features, LARGEST, False)

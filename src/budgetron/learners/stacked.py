@@ -87,10 +87,14 @@ class Stacked(Parts, Learner):
         """The learners with a number for every parameter; open ones are computed from the rows X."""
         return self._with(learner.resolved(X) for learner in self._parts())
 
+    def check_parts(self, task: Task, n_features: int) -> None:
+        self._filter()
+        for learner in self._parts():
+            learner.check_parts(task, n_features)
+
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
-        prior = check.moderate(self, "prior", self.prior)
-        drift = check.non_negative(self, "drift", self.drift)
+        prior, drift = self._filter()
         learners, maps = self._parts(), _Maps()
         experts: list[_core.Learner] = []
         for i, learner in enumerate(learners):
@@ -104,6 +108,10 @@ class Stacked(Parts, Learner):
             return _core.StackedTargets(experts, prior, drift)
         logits = [learner.probabilistic for learner in learners]
         return _core.StackedLabels(experts, logits, task.n_classes, prior, drift)
+
+    def _filter(self) -> tuple[float, float]:
+        """The variances of the filter, checked."""
+        return check.moderate(self, "prior", self.prior), check.non_negative(self, "drift", self.drift)
 
 
 class _Maps:

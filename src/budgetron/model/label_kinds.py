@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetron._util.errors import ROW, RefusedRow
+from budgetron._util.label_rules import EXACT
 
 Array = npt.NDArray[Any]
 BOOL, INTEGER, FLOAT, TEXT, OBJECT = "b", "i", "f", "U", "O"
@@ -50,9 +51,9 @@ def _integers(y: Array) -> Array:
     if y.dtype.kind == "b":
         return y.astype(np.int64)
     if y.dtype.kind == "f":
-        return y.astype(np.int64) if ((np.rint(y) == y) & (abs(y) < 2**53)).all() else y
+        return y.astype(np.int64) if ((np.rint(y) == y) & (abs(y) < EXACT)).all() else y
     values = y.tolist()
-    exact = all(isinstance(v, int | np.bool_) or (v == np.rint(v) and abs(v) < 2**53) for v in values)
+    exact = all(isinstance(v, int | np.bool_) or (v == np.rint(v) and abs(v) < EXACT) for v in values)
     return np.array([int(v) for v in values]) if exact else np.array(values)
 
 

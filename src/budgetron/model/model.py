@@ -121,8 +121,7 @@ class Model:
         if (n_features, task) == (self.n_features, self.task):
             return
         if task.outputs > self.task.outputs == 1:
-            features = self.built_for[0]
-            self.learner.build(Labels(3), features, self.dtype, self.seed)  # raises if it takes two classes
+            self.learner.check(Labels(3))  # raises if it takes two classes
         self.engine.widen(int(n_features), task.outputs)
         self.n_features, self.task = int(n_features), task
 

@@ -95,6 +95,10 @@ class _WithGamma(Kernel):
     ranges: ClassVar[Ranges] = {"gamma": (1 / 32, 32.0)}
     """In multiples of gamma="scale", whose width is half the root mean square distance of two rows."""
 
+    @property
+    def needs_rows(self) -> bool:
+        return isinstance(self.gamma, str) and self.gamma == "scale"
+
     def resolved(self, X: Any) -> Self:
         if self.gamma == "scale":
             return replace(self, gamma=_scale(X))

@@ -15,21 +15,19 @@ import msgspec
 from budgetron._util.errors import DataError
 from budgetron.serve.entries import Place
 from budgetron.serve.problems import Problem
-from budgetron.serve.rows import LINES, UNREADABLE, Row, parse
+from budgetron.serve.rows import LINES, parse
 from budgetron.serve.writer import Advance, Job, Learn
 from budgetron.streams.bad_rows import BadRows, refused
 from budgetron.streams.brokers.address import Address
 from budgetron.streams.brokers.broker import ConnectionLostError, Message, Position, connect
 from budgetron.streams.brokers.following import Following
 from budgetron.streams.brokers.messages import bad_message
+from budgetron.streams.brokers.records import RefusedMessageError, labelled, refuse_large
 
 report = logging.getLogger("budgetron.serve")
 MOST = 1000  # messages of a batch
 OF_A_MESSAGE = ("bad-row", "malformed", "too-large")
 """The problems that are due to a message, not to the service."""
-
-_record = msgspec.json.Decoder(dict[str, int | float | str | bool | None])
-_row = msgspec.json.Decoder(Row)
 
 
 class Ended(Exception):
@@ -123,19 +121,15 @@ class Input(threading.Thread):
 
     def _line(self, message: Message) -> bytes:
         """The message as a line of the service."""
-        if message.body is None:
-            raise Problem("malformed", f"expected a JSON object, got {message.instead}.")
         try:
-            if self.target is None:
-                return msgspec.json.encode(_row.decode(message.body))
-            record = _record.decode(message.body)
-            if record.get(self.target) is None:
-                raise Problem("bad-row", f"column {self.target!r}: expected a label, got a missing value.")
-            label = record.pop(self.target)
-            for name in self.drop:
-                record.pop(name, None)
-            return msgspec.json.encode({"x": record, "y": label})
-        except (*UNREADABLE, OverflowError) as error:
+            row, label = labelled(message, self.target)
+            for name in self.drop if isinstance(row, dict) else ():
+                row.pop(name, None)
+            refuse_large([*(row.items() if isinstance(row, dict) else enumerate(row)), ("y", label)])
+            return msgspec.json.encode({"x": row, "y": label})
+        except RefusedMessageError as error:
+            raise Problem("malformed", f"{error}.") from None
+        except (OverflowError, UnicodeEncodeError) as error:
             raise Problem("malformed", f"cannot be read: {error}.") from None
 
     def _refuse(self, message: Message, reason: str) -> None:

@@ -2,30 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from budgetron._util.errors import ROW, RefusedRow
-from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.estimators import OnlineRegressor
 from budgetron.estimators.online import progressive
+from budgetron.evaluate.progressive import Estimator, Learned
 from budgetron.model.labels import Scored
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import Rows, joined
 
-Estimator = OnlineClassifier | OnlineRegressor
 REFUSALS = (ValueError, TypeError)  # what estimators raise for rows that they do not take
-
-
-@dataclass(frozen=True)
-class Learned:
-    """The predictions of rows before they were learned, the scores behind them, and the labels."""
-
-    predicted: Any
-    pieces: list[Scored]
-    y: Any
 
 
 def learn_group(

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from budgetron._util.errors import DataError
+from budgetron.evaluate.progressive import Estimator
 from budgetron.serve import snapshot
 from budgetron.serve.entries import LoggedRequest
-from budgetron.serve.learning import Estimator, learn_group
+from budgetron.serve.learning import learn_group
 from budgetron.serve.limits import UNLIMITED
 from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem

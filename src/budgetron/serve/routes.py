@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.responses import Response, StreamingResponse
 
 from budgetron._util.errors import DataError
+from budgetron._util.label_rules import EXACT
 from budgetron.serve.endpoints import BINARY, Endpoint, ModelEndpoint, of_a_model
 from budgetron.serve.entries import KeptRow
 from budgetron.serve.metrics import MEDIA as PROMETHEUS
@@ -16,7 +17,7 @@ from budgetron.serve.metrics import text
 from budgetron.serve.predicting import are_few, predict, refuse_large
 from budgetron.serve.problems import Problem
 from budgetron.serve.requests import KEY, Request, as_json, body_of, digest_of, document_of, rows_of, whole
-from budgetron.serve.rows import ARROW, DOCUMENTS, JSON, LARGEST_WHOLE, LINES, NOT_EMPTY, Rows, Whole
+from budgetron.serve.rows import ARROW, DOCUMENTS, JSON, LINES, NOT_EMPTY, Rows, Whole
 from budgetron.serve.rows import Label as LabelValue
 from budgetron.serve.served import ServedModel
 from budgetron.serve.service import Service
@@ -116,7 +117,7 @@ async def label(service: Service, model: ServedModel, request: Request) -> Respo
     if not 1 <= len(labels) <= limits.rows:
         raise Problem("malformed", f"expected 1 to {limits.rows} labels, got {len(labels)}.")
     for i, each in enumerate(labels):
-        if not 0 < each.id < LARGEST_WHOLE:
+        if not 0 < each.id < EXACT:
             raise Problem("unknown-id", f"no row is kept under the id {each.id}.", row=i)
     digest = digest_of(b"label", body)
     key = request.key or SERVICE_KEY + digest.hex()  # so a repeated request gets the same answer

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from budgetron._util.label_rules import is_exact
 from budgetron._util.text import shown
 from budgetron.records.reading import from_arrow
 from budgetron.records.table import Table
@@ -21,7 +22,6 @@ from budgetron.serve.problems import Problem
 JSON, LINES, ARROW = "application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream"
 MEDIA = (JSON, LINES, ARROW)
 SLICE = 64 * 1024  # bytes parsed before other requests get their turn
-LARGEST_WHOLE = 2**53
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for bytes that are no document: also text that is not UTF-8, or nested too deeply."""
 
@@ -287,7 +287,7 @@ def _checked(rows: Rows, limits: Limits, labelled: bool) -> Rows:
         if isinstance(label, str):
             if len(label) > limits.text:
                 raise _bad(i, f"has a label of {len(label)} characters, above {limits.text}")
-        elif not -LARGEST_WHOLE < label < LARGEST_WHOLE:  # also NaN
+        elif not is_exact(label):
             raise _bad(i, f"has the label {shown(label)}, expected a number below 2^53")
     if isinstance(rows.X, list):
         _check_records(rows.X, limits)

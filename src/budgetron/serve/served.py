@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from budgetron.estimators import OnlineRegressor
+from budgetron.evaluate.progressive import Estimator
 from budgetron.model.files import model_files
 from budgetron.model.files.described import describe
 from budgetron.serve.entries import LoggedRequest
 from budgetron.serve.events import Events
-from budgetron.serve.learning import Estimator
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import Problem
 from budgetron.serve.settings import Settings

@@ -9,18 +9,15 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from budgetron._util.errors import DataError
 from budgetron._util.text import nearest, shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
-from budgetron.evaluate.session import parameters_from_rows
+from budgetron.evaluate.progressive import Estimator
 from budgetron.learners import algorithms
 from budgetron.learners.learner import Learner
 from budgetron.model.files import durable
 from budgetron.model.files.described import describe, revive
 from budgetron.parts.tasks import Labels, Targets, Task
-from budgetron.serve.learning import Estimator
 
 FILE = "model.json"
 FORMAT = 1
@@ -50,14 +47,13 @@ class Settings:
         learner = revive(self.learner)
         if not isinstance(learner, Learner):
             raise ValueError(f"learner must describe a learner, got {shown(self.learner)}.")
-        learner.resolved(np.array([[0.0], [1.0]]))
-        if parameters_from_rows(learner):
+        if learner.needs_rows:
             raise ValueError(
                 "a parameter would be computed from the first rows (gamma='scale'): give it a number."
             )
         regression = self.task == "regression"
         task: Task = Targets() if regression else Labels(2)
-        learner.resolved(np.zeros((1, 1))).build(task, 1, np.float64, self.seed)  # refuses bad parameters
+        learner.check(task)
         return (OnlineRegressor if regression else OnlineClassifier)(learner, random_state=self.seed)
 
     @property

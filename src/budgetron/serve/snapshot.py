@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from budgetron._util.errors import ModelFileError
+from budgetron.evaluate.progressive import Estimator
 from budgetron.model.files import model_files
-from budgetron.serve.learning import Estimator
 
 _NAME = re.compile(r"snapshot-(\d{20})\.safetensors")
 

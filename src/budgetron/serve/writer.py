@@ -16,9 +16,10 @@ import msgspec
 from msgspec import Struct
 
 from budgetron._util.errors import DataError, SaveError
+from budgetron.evaluate.progressive import Estimator, Learned
 from budgetron.serve import snapshot
 from budgetron.serve.entries import Answer, Group, KeptRow, LoggedRequest, Place
-from budgetron.serve.learning import Estimator, Learned, learn_group
+from budgetron.serve.learning import learn_group
 from budgetron.serve.limits import Limits
 from budgetron.serve.log import Log
 from budgetron.serve.metrics import Histogram

@@ -16,6 +16,7 @@ from budgetron._util import check
 from budgetron._util.choices import FORMATS
 from budgetron._util.errors import DataError
 from budgetron._util.extras import pip_install
+from budgetron._util.label_rules import EXACT, LARGEST
 from budgetron._util.text import nearest, shown
 from budgetron.records.arrow import column_of_arrow
 from budgetron.records.cells import NUMBER, column_of_cells
@@ -30,8 +31,6 @@ from budgetron.streams.stream import Block, Stream, cut, too_few_rows
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 PERIODS = ("day", "week")  # of which the time of a row gives its place
-LARGEST_LABEL = 2**53
-LARGEST = 1e150  # a larger number is refused, as the models do
 MOST_NAMES = 20  # column names listed in a message
 
 
@@ -269,7 +268,7 @@ def _number_labels(numbers: Any, shown_as: Any, name: str, reasons: dict[int, st
     """Labels that are numbers. If they may have been rounded, large ones are refused."""
     labels = numbers.to_numpy(zero_copy_only=False)
     refused = ~np.isfinite(labels)
-    for i in np.flatnonzero(refused | ((np.abs(labels) >= LARGEST_LABEL) & rounds)).tolist():
+    for i in np.flatnonzero(refused | ((np.abs(labels) >= EXACT) & rounds)).tolist():
         what = shown_as[i].as_py()
         if what is None:
             why = "expected a label, got a missing value"

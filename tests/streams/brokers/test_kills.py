@@ -10,7 +10,7 @@ import pytest
 from tests.helpers import forked
 from tests.helpers.broker_runs import POISON, rows
 
-MODULES = ("budgetron.cli.running", "redis", "nats", "confluent_kafka")
+MODULES = ("budgetron.cli.runs", "redis", "nats", "confluent_kafka")
 LOADED = os.environ | {"PRELOADED": " ".join(name for name in MODULES if find_spec(name.split(".")[0]))}
 SMALL = ["--components", "10", "--gamma", "0.5"]
 

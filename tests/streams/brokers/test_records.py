@@ -3,9 +3,10 @@
 import json
 
 import numpy as np
+import pytest
 
 from budgetron.streams.brokers.broker import Message
-from budgetron.streams.brokers.records import RecordReader
+from budgetron.streams.brokers.records import RecordReader, RefusedMessageError, labelled
 from tests.helpers.cases import each
 
 
@@ -49,7 +50,8 @@ BAD = [
     ({"a": [1], "label": "in"}, "column 'a': expected a number"),
     ({"a": {"b": 1}, "label": "in"}, "column 'a': expected a number"),
     (b'{"a": 1e400, "w": 1, "t": 1, "label": "in"}', "column 'a': expected a number up to 1e150, got inf"),
-    ({"a": 10**400, "label": "in"}, "column 'a': expected a number that a double can hold"),
+    ({"a": 10**400, "label": "in"}, "column 'a': expected a number up to 1e150, got a larger one"),
+    ({"a": 10**200, "label": "in"}, "column 'a': expected a number up to 1e150, got 1e+200"),
     ({"a": 1e200, "label": "in"}, "column 'a': expected a number up to 1e150, got 1e+200"),
     ({"a": 1, "w": -1, "label": "in"}, "column 'w': expected a weight of 0 or more, got -1"),
     ({"a": 1, "w": "x", "label": "in"}, "column 'w': expected a weight of 0 or more, got 'x'"),
@@ -106,3 +108,11 @@ def test_a_bad_message_does_not_say_what_labels_are(bad):
 def test_a_batch_of_bad_messages_has_no_rows():
     found = read([b"", b"{"])
     assert (len(found.block), len(found.block.y), [*found.reasons]) == (0, 0, [0, 1])
+
+
+def test_lines_of_the_service():
+    line = Message("s", 0, b'{"x": {"a": 1}, "y": true}')
+    assert labelled(line, None) == ({"a": 1}, True)
+    for body in (b'{"x": {}}', b'{"x": 1, "y": 2}', b'{"x": {}, "y": 1, "z": 1}'):
+        with pytest.raises(RefusedMessageError, match=r'expected {"x": ..., "y": ...}, got'):
+            labelled(Message("s", 0, body), None)

@@ -4,11 +4,9 @@ import os
 from argparse import Namespace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from budgetron import datasets
 from budgetron._util.extras import pip_install
 from budgetron.cli import input, learners, output
 from budgetron.cli.arguments import (
@@ -23,6 +21,7 @@ from budgetron.cli.arguments import (
 )
 from budgetron.cli.arguments import names as names_of
 from budgetron.cli.process import UsageError, say
+from budgetron.cli.row_checks import refuse_many
 from budgetron.evaluate import Comparison, compare
 from budgetron.parts.tasks import Labels, Targets
 
@@ -85,20 +84,22 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> None:
     args = parser().parse_intermixed_args(argv)
-    given = _named(args)
+    given, file = _named(args)
     algorithms = [learners.algorithm_name(word) for word in given]
     if len(set(algorithms)) < len(algorithms):
         raise UsageError("an algorithm is given twice: give each once.")
     competing = learners.build(algorithms, learners.given_flags(args))
     competing = {name: input.scaled(learner, args) for name, learner in competing.items()}
-    _check(args)
-    rows, source = input.load(args.data, args)
+    figure, source = _figure(args), input.NamedRows.of(file, args)
+    rows, stream = source.load(input.transforms(args))
     y, classes = rows.y, classes_of(args.classes)
-    regression = _regression(args, y)
+    regression = args.regression or source.is_regression
+    if not regression and not source.is_data_set:
+        refuse_many(file, y)
     task = Targets() if regression else Labels(max(2, len(np.unique(y if classes is None else classes))))
     names = metrics(args.metrics, regression)
     for learner in competing.values():
-        learners.check_buildable(learner, task, max(source.n_features, 1), args.seed)
+        learners.check_buildable(learner, task, max(stream.n_features, 1))
     found = compare(
         competing,
         (rows.X, y),
@@ -113,54 +114,46 @@ def main(argv: list[str]) -> None:
         classes=classes,
         sample_weight=rows.weights,
     )
-    input.say_bad_rows(source)
-    whole_document = {"data": args.data, "bad_rows": input.bad_rows(source).count, **found.as_dict()}
+    input.say_bad_rows(stream)
+    whole_document = {"data": file, "bad_rows": input.bad_rows(stream).count, **found.as_dict()}
     print(output.document(whole_document) if args.json else found.table(names or ()))
-    if args.figure is not None:
-        _draw(found, args.figure)
-        say(f"the figure is {args.figure}.")
+    if figure is not None:
+        _draw(found, figure)
+        say(f"the figure is {figure}.")
 
 
-def _named(args: Namespace) -> list[str]:
-    """The algorithms. Sets the file, which is the word of the command line, or that of --data."""
+def _named(args: Namespace) -> tuple[list[str], str]:
+    """The algorithms, and the file, which is the word of the command line, or that of --data."""
     learners_given = names_of(args.learners)
     if args.data is not None:
         if learners_given and args.words:
             raise UsageError(f"--data and {args.words[0]} are both a file: give one of them.")
-        return learners_given or args.words or ["auto"]
+        return learners_given or args.words or ["auto"], args.data
     if len(args.words) != 1:
         got = " ".join(args.words) or "nothing"
         raise UsageError(f"expected one FILE, and the algorithms as --learners A,B,..., got {got}.")
-    [args.data] = args.words
-    return learners_given or ["auto"]
+    return learners_given or ["auto"], args.words[0]
 
 
-def _check(args: Namespace) -> None:
+def _figure(args: Namespace) -> str | None:
+    """The file of the figure, if there is to be one; checks the flags."""
     if args.jobs == 0 or args.jobs < -1:
         raise UsageError(f"--jobs: expected a whole number of at least 1, or -1, got {args.jobs}.")
     if args.no_figure and args.figure is not None:
         raise UsageError("--figure and --no-figure exclude each other.")
-    if not args.no_figure and args.figure is None and find_spec("matplotlib") is not None:
-        args.figure = "compare.png"
-    if args.figure is not None:
-        if Path(args.figure).suffix not in (".png", ".svg", ".pdf"):
+    drawable = find_spec("matplotlib") is not None
+    figure: str | None = args.figure
+    if not args.no_figure and figure is None and drawable:
+        figure = "compare.png"
+    if figure is not None:
+        if Path(figure).suffix not in (".png", ".svg", ".pdf"):
             raise UsageError(
-                f"--figure: expected a name that ends with .png, .svg or .pdf, got {args.figure!r}."
+                f"--figure: expected a name that ends with .png, .svg or .pdf, got {figure!r}."
             )
-        output.check_place(Path(args.figure))
-        if find_spec("matplotlib") is None:
+        output.check_place(Path(figure))
+        if not drawable:
             raise UsageError(f"--figure needs matplotlib: {pip_install('plot')}.")
-
-
-def _regression(args: Namespace, y: Any) -> bool:
-    if args.regression or input.is_data_set(args.data):
-        return bool(args.regression or datasets.describe(args.data).task == "regression")
-    if len(np.unique(y)) > input.MOST_LABELS:
-        raise UsageError(
-            f"{args.data} has more than {input.MOST_LABELS} different labels: "
-            "give --regression if they are targets."
-        )
-    return False
+    return figure
 
 
 def _draw(found: Comparison, path: str) -> None:

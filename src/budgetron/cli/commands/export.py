@@ -3,7 +3,6 @@
 import os
 import re
 
-from budgetron.cli import checkpoint
 from budgetron.cli.arguments import Parser
 from budgetron.cli.process import UsageError, say
 from budgetron.model.files import durable, model_files
@@ -39,7 +38,6 @@ def main(argv: list[str]) -> None:
     if args.format == "onnx" and (args.learn or args.name is not None):
         raise UsageError(f"{'--learn' if args.learn else '--name'} is only for --format c.")
     file = model_files.read(args.model)
-    checkpoint.refuse_scaling_outside(file)
     model, dtype = file.estimator(), args.dtype or NUMBERS[args.format]
     if args.format == "c":
         from budgetron.export.c import to_c

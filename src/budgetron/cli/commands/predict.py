@@ -11,8 +11,9 @@ from scipy import sparse
 
 from budgetron.cli import checkpoint, input, output
 from budgetron.cli.arguments import Parser, add_rows, whole
+from budgetron.cli.input import NamedRows, Roles
 from budgetron.cli.process import UsageError, say
-from budgetron.cli.session import refuse_unprintable
+from budgetron.cli.row_checks import refuse_unprintable
 from budgetron.model.files import model_files
 from budgetron.records.encoding import Encoding, names_of_places
 from budgetron.records.table import Column, Table
@@ -56,7 +57,6 @@ def parser() -> Parser:
 def main(argv: list[str]) -> None:
     args = parser().parse_args(argv)
     file = model_files.read(args.model)
-    checkpoint.refuse_scaling_outside(file)
     model = file.estimator()
     columns = model.n_features_in_
     if args.features not in (None, columns):
@@ -64,7 +64,7 @@ def main(argv: list[str]) -> None:
     if not (args.scores or args.proba):
         refuse_unprintable(args.model, getattr(model, "classes_", ()))
     learned = checkpoint.roles_of(file)
-    source = _open(args, learned, columns)
+    source = _open(NamedRows.of(args.file, args), args.block, learned, columns)
     rows_of = _matcher(args, model, source, learned)
     predict = _function(model, args)
     write = _numbers if args.scores or args.proba else output.lines
@@ -79,13 +79,13 @@ def main(argv: list[str]) -> None:
     input.say_bad_rows(source)
 
 
-def _open(args: Namespace, learned: input.Roles, columns: int) -> Stream:
+def _open(given: NamedRows, block: int, learned: Roles, columns: int) -> Stream:
     """The rows to predict. Columns are for what they were in the run, unless the flags say otherwise."""
-    given = input.Roles.of(args)
-    if input.format_of(args.file, args) == "svmlight" or input.is_data_set(args.file):
-        return input.open_stream(args.file, args, rows=args.block, features=columns, roles=given)
-    own = given if given.target is None else replace(given, target=None, drop=(*given.drop, given.target))
-    source = input.open_stream(args.file, args, rows=args.block, roles=input.Roles())
+    if given.form == "svmlight" or given.is_data_set:
+        return given.open(block, columns)
+    own = given.roles
+    own = own if own.target is None else replace(own, target=None, drop=(*own.drop, own.target))
+    source = replace(given, roles=Roles()).open(block)
     assert isinstance(source, TableStream)
     names = set(source.names)
 
@@ -104,7 +104,7 @@ def _open(args: Namespace, learned: input.Roles, columns: int) -> Stream:
     return source
 
 
-def _matcher(args: Namespace, model: Any, source: Stream, learned: input.Roles) -> Callable[[Block], Any]:
+def _matcher(args: Namespace, model: Any, source: Stream, learned: Roles) -> Callable[[Block], Any]:
     """A function that gives the rows of a block as the model knows them: by name if both have names."""
     columns, encoding = model.n_features_in_, model.encoding_
     if isinstance(source, TableStream):
@@ -137,7 +137,7 @@ def _matcher(args: Namespace, model: Any, source: Stream, learned: input.Roles) 
     return lambda block: _table(block, names)
 
 
-def _say_missing(args: Namespace, encoding: Encoding, source: TableStream, learned: input.Roles) -> None:
+def _say_missing(args: Namespace, encoding: Encoding, source: TableStream, learned: Roles) -> None:
     """Say which columns of the model the file does not have."""
     places = names_of_places(source.columns.time, PERIODS) if source.columns.time is not None else []
     missing = [name for name in encoding.names if name not in (*source.features, *places)]

@@ -34,6 +34,14 @@ def parser() -> Parser:
         help="an algorithm from the list below, default auto; a file, a data set, - for a pipe, or a "
         "stream of messages: redis://HOST/STREAM, nats://HOST/STREAM, kafka://HOST/TOPIC",
     )
+    _add_rows(made)
+    _add_task(made)
+    _add_results(made)
+    learners.add_flags(made)
+    return made
+
+
+def _add_rows(made: Parser) -> None:
     rows = add_rows(made)
     add_transforms(rows)
     rows.add_argument("--rows", type=whole(1), metavar="N", help="end after N rows, learned before or now")
@@ -44,6 +52,9 @@ def parser() -> Parser:
         action="store_true",
         help="report on stderr if a file is read twice, and why; on a terminal always",
     )
+
+
+def _add_task(made: Parser) -> None:
     task = made.add_argument_group("task")
     kind = task.add_mutually_exclusive_group()
     add = task.add_argument
@@ -57,6 +68,9 @@ def parser() -> Parser:
         help="the label of a row arrives N rows later; default 0",
     )
     add("--seed", type=seed, default=0, metavar="N", help="the seed of all random choices; default 0")
+
+
+def _add_results(made: Parser) -> None:
     add = made.add_argument_group("results").add_argument
     add("--every", type=whole(1), metavar="N", help="print a line every N rows, not only at the end")
     add("--json", action="store_true", help="print a JSON document instead of a table")
@@ -74,16 +88,14 @@ def parser() -> Parser:
         help="also save after the first block that ends N or more rows later",
     )
     add("--resume", action="store_true", help="continue the run in MODEL, if the file exists")
-    learners.add_flags(made)
-    return made
 
 
 def main(argv: list[str]) -> None:
     args = parser().parse_intermixed_args(argv)
-    args.algorithm, args.file = _named(args.words)
-    from budgetron.cli.running import run  # not above: --help does not wait for SciPy and scikit-learn
+    algorithm, file = _named(args.words)
+    from budgetron.cli.runs import run  # not above: --help does not wait for SciPy and scikit-learn
 
-    run(args)
+    run(algorithm, file, args)
 
 
 def _named(words: list[str]) -> tuple[str, str]:

@@ -3,15 +3,15 @@
 import math
 import shlex
 from argparse import Namespace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from budgetron import datasets
 from budgetron.cli import input, learners, output
 from budgetron.cli.arguments import Parser, add_rows, add_transforms, classes_of, seed, whole
 from budgetron.cli.process import UsageError
-from budgetron.cli.session import refuse_unprintable
+from budgetron.cli.row_checks import refuse_many, refuse_unprintable
 from budgetron.evaluate import Tuning, tune
 from budgetron.streams import DataError
 
@@ -62,13 +62,11 @@ def main(argv: list[str]) -> None:
     name = learners.algorithm_name(args.learner)
     kernel, values = learners.arguments(name, learners.given_flags(args))
     classes = classes_of(args.classes)
-    if input.is_data_set(args.file) and datasets.describe(args.file).task == "regression":
-        args.regression = True
-    first, source = input.first_rows(args.file, args, args.rows)
-    if not args.regression:
+    source = input.NamedRows.of(args.file, args)
+    regression = args.regression or source.is_regression
+    first, stream = source.first_rows(input.transforms(args), args.rows)
+    if not regression:
         _refuse_labels(args, first.y)
-    if input.is_pipe(args.file) and input.format_of(args.file, args) == "svmlight":
-        args.features = args.features or first.X.shape[1]  # the printed command needs it
     try:
         found = tune(
             name,
@@ -77,7 +75,7 @@ def main(argv: list[str]) -> None:
             scaling="standardise" if args.standardise else "min-max" if args.min_max else None,
             rows=args.rows,
             candidates=args.candidates,
-            task="regression" if args.regression else "classification",
+            task="regression" if regression else "classification",
             classes=classes,
             seed=args.seed,
             n_jobs=args.jobs,
@@ -87,17 +85,16 @@ def main(argv: list[str]) -> None:
         raise DataError(f"{args.file}: {error}") from error
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from error
-    input.say_bad_rows(source)
-    print(_document(args, found) if args.json else _text(args, found))
+    input.say_bad_rows(stream)
+    if source.is_pipe and source.form == "svmlight" and source.features is None:
+        source = replace(source, features=first.X.shape[1])  # the printed command needs it
+    command = _command(source, args, found)
+    print(_document(args.file, command, found) if args.json else _text(command, found))
 
 
 def _refuse_labels(args: Namespace, y: Any) -> None:
+    refuse_many(args.file, y)
     labels = np.unique(y)
-    if len(labels) > input.MOST_LABELS:
-        raise UsageError(
-            f"{args.file} has more than {input.MOST_LABELS} different labels: "
-            "give --regression if they are targets."
-        )
     if len(labels) < 2 and args.classes is None:
         raise DataError(
             f"{args.file}: the first {len(y)} rows have only the label {labels.tolist()[0]!r}, expected "
@@ -106,31 +103,32 @@ def _refuse_labels(args: Namespace, y: Any) -> None:
     refuse_unprintable(args.file, labels)
 
 
-def _command(args: Namespace, found: Tuning) -> str:
+def _command(source: input.NamedRows, args: Namespace, found: Tuning) -> str:
     """The command that runs the winner over the same rows."""
     assert found.shell is not None
-    flags = []
-    for name in ("features", "format", "delimiter", "shuffle"):
-        if (value := getattr(args, name)) is not None:
-            flags += [f"--{name}", str(value)]
-    flags += input.Roles.of(args).flags()
-    flags += [] if args.on_error == "stop" else ["--on-error", args.on_error]
+    values = {"features": source.features, "format": args.format}
+    values |= {"delimiter": source.delimiter, "shuffle": args.shuffle}
+    flags = [word for name, v in values.items() if v is not None for word in (f"--{name}", str(v))]
+    flags += source.roles.flags()
+    flags += [] if source.on_error == "stop" else ["--on-error", source.on_error]
     flags += [] if args.classes is None else [f"--classes={args.classes}"]
     flags += [f"--seed={args.seed}"] if args.seed else []
-    flags += [f"--{n.replace('_', '-')}" for n in ("zero_based", "dense", "regression") if getattr(args, n)]
-    return shlex.join([args.file if word == "FILE" else word for word in found.shell.split()] + flags)
+    switches = {"zero-based": source.zero_based, "dense": args.dense}
+    switches["regression"] = found.task == "regression"
+    flags += [f"--{name}" for name, given in switches.items() if given]
+    return shlex.join([source.file if word == "FILE" else word for word in found.shell.split()] + flags)
 
 
-def _text(args: Namespace, found: Tuning) -> str:
-    return "\n".join([found.table(), "", found.confidence(), found.python, _command(args, found)])
+def _text(command: str, found: Tuning) -> str:
+    return "\n".join([found.table(), "", found.confidence(), found.python, command])
 
 
-def _document(args: Namespace, found: Tuning) -> str:
+def _document(file: str, command: str, found: Tuning) -> str:
     return output.document(
         {
-            "data": args.file,
+            "data": file,
             "learner": found.python,
-            "command": _command(args, found),
+            "command": command,
             "task": found.task,
             "gap": found.gap if math.isfinite(found.gap) else None,
             "gap_error": found.gap_error,

@@ -49,6 +49,11 @@ class Confusion(Sums):
             "kappa_temporal": _kappa(wrong, total - float(self.repeated[0])),
         }
 
+    @property
+    def mistakes(self) -> int:
+        """The weight of the wrong predictions, rounded."""
+        return round(float(self.true.sum() - self.right.sum()))
+
     def recall(self) -> list[float | None]:
         """The share of the rows of each class that were predicted right; None for a class without rows."""
         return [ratio(*pair) for pair in zip(self.right.tolist(), self.true.tolist(), strict=True)]

@@ -87,6 +87,18 @@ class Metrics:
         self._window = Window(self.window)
 
     @property
+    def mistakes(self) -> int | None:
+        """The weight of the wrong predictions, a count if rows have no weights; None for targets."""
+        confusion = self._sums.get("confusion")
+        return confusion.mistakes if isinstance(confusion, Confusion) else None
+
+    @property
+    def loss(self) -> float | None:
+        """The sum of the squared errors; None for labels."""
+        residuals = self._sums.get("residuals")
+        return float(residuals.squared[0]) if isinstance(residuals, Residuals) else None
+
+    @property
     def needs_scores(self) -> bool:
         """Whether a metric is computed from scores or probabilities."""
         return not self.targets and not set(self.names).isdisjoint((*RANKED, *CALIBRATED))

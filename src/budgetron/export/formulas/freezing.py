@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from budgetron import _core
+from budgetron._util.label_rules import LARGEST  # the clip of a learner that does not clip
 from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.export.formulas.parts import (
@@ -44,7 +45,6 @@ from budgetron.parts.kernels import Gaussian, Kernel, Laplacian, Linear, Polynom
 from budgetron.parts.vector_rules import Kalman
 
 KERNELS = (Gaussian, Laplacian, Linear, Polynomial, Sigmoid)
-LARGEST = 1e150  # the clip of a learner that does not clip
 LARGEST_LOGIT = 8.0  # of a mixture; half of it after two classes became several
 
 

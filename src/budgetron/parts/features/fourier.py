@@ -35,6 +35,10 @@ class _Fourier(FeatureMap):
         """The kernel that z(x)'z(x') approximates."""
         return Gaussian() if self.kernel is None else self.kernel
 
+    @property
+    def needs_rows(self) -> bool:
+        return isinstance(self.kernel_, Kernel) and self.kernel_.needs_rows
+
     def resolved(self, X: Any) -> Self:
         """The map with a number for every parameter; open ones are computed from the rows X."""
         kernel = self.kernel_.resolved(X) if isinstance(self.kernel_, Kernel) else self.kernel_

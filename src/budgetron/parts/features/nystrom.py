@@ -66,6 +66,10 @@ class Nystrom(FeatureMap):
         """The kernel that z(x)'z(x') approximates."""
         return Gaussian() if self.kernel is None else check.instance(self, "kernel", self.kernel, Kernel)
 
+    @property
+    def needs_rows(self) -> bool:
+        return isinstance(self.kernel_, Kernel) and self.kernel_.needs_rows
+
     def resolved(self, X: Any) -> Self:
         """The map with a number for every parameter; open ones are computed from the rows X."""
         return replace(self, kernel=self.kernel_.resolved(X), random_state=self._own_seed())

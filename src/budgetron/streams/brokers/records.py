@@ -1,13 +1,13 @@
 """The bodies of messages to rows: JSON objects, one record each."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
-from unicodedata import category
 
 import numpy as np
 
+from budgetron._util.label_rules import LARGEST, has_decimals, is_exact, is_printable
 from budgetron._util.text import shown
 from budgetron.records.cells import meaning
 from budgetron.records.reading import from_dicts
@@ -15,10 +15,7 @@ from budgetron.records.table import Column, Table
 from budgetron.records.values import RefusedValueError
 from budgetron.streams.brokers.broker import Message
 from budgetron.streams.stream import Block
-from budgetron.streams.tables import LARGEST, LARGEST_LABEL, places_in_time
-
-UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line and paragraph separators
-Record = dict[str, Any]
+from budgetron.streams.tables import places_in_time
 
 
 class RefusedMessageError(Exception):
@@ -80,8 +77,8 @@ class RecordReader:
         return None
 
     def _row(self, place: int, message: Message) -> "_Row":
-        record = decoded(message)
-        label = self._label(record.get(self.target))
+        record, label = labelled(message, self.target)
+        label = self._label(label)
         weight = 1.0 if self.weight is None else self._weight(record.get(self.weight))
         time = None if self.time is None else self._time(record.get(self.time))
         name = None if self.id is None else record.get(self.id)
@@ -90,36 +87,32 @@ class RecordReader:
         else:
             for key in self._dropped:
                 record.pop(key, None)
+        refuse_large(record.items())
         return _Row(place, record, label, weight, time, "" if name is None else str(name))
 
     def _label(self, value: Any) -> Any:
         what = f"column {self.target!r}: expected"
-        if value is None or (isinstance(value, str) and not value):
-            raise RefusedMessageError(f"{what} a label, got a missing value")
-        if not isinstance(value, str | int | float):
-            raise RefusedMessageError(f"{what} a number or a text, got {shown(value)}")
         if self.numeric == isinstance(value, str):
             raise RefusedMessageError(
                 f"{what} a {'number' if self.numeric else 'text'}, as the first label, got {shown(value)}"
             )
-        if isinstance(value, str):
-            if any(category(sign) in UNPRINTABLE for sign in value):
-                raise RefusedMessageError(f"{what} a label without control characters, got {shown(value)}")
-        else:
+        if not is_printable(value):
+            raise RefusedMessageError(f"{what} a label without control characters, got {shown(value)}")
+        if not isinstance(value, str):
             value = self._number(value, what)
         if self.classes is not None and value not in self.classes:
             raise RefusedMessageError(f"{what} one of the classes, got {shown(value)}")
         return value
 
     def _number(self, value: float, what: str) -> float:
-        if isinstance(value, int) and abs(value) >= LARGEST_LABEL:
+        if isinstance(value, int) and not is_exact(value):
             raise RefusedMessageError(
                 f"{what} a label below 2^53, got a larger one, which would be rounded"
             )
         number = float(value)
         if not abs(number) <= LARGEST:
             raise RefusedMessageError(f"{what} a number up to 1e150, got {number:g}")
-        if not self.regression and not number.is_integer() and self.classes is None:
+        if not self.regression and has_decimals(number) and self.classes is None:
             raise RefusedMessageError(
                 f"{what} a label, got {number!r}, a number with decimals: --regression learns targets"
             )
@@ -143,29 +136,15 @@ class RecordReader:
 
     def _features(self, read: "list[_Row]", reasons: dict[int, str]) -> Table:
         """The features of all rows that can be learned; adds why others cannot."""
-        good = read
         try:
-            X = from_dicts([row.record for row in read])
+            return from_dicts([row.record for row in read])
         except RefusedValueError:
             for row in read:
                 try:
                     from_dicts([row.record])
                 except RefusedValueError as error:
                     reasons[row.place] = f"column {error.column!r}: {error.reason}"
-            good = [row for row in read if row.place not in reasons]
-            X = from_dicts([row.record for row in good])
-        too_large = np.zeros(len(good), bool)
-        for name, column in X.columns.items():
-            if column.numbers is not None and (large := np.abs(column.numbers) > LARGEST).any():
-                for i in np.flatnonzero(large).tolist():
-                    number = column.numbers[i]
-                    reasons[good[i].place] = (
-                        f"column {name!r}: expected a number up to 1e150, got {number:g}"
-                    )
-                too_large |= large
-        if too_large.any():
-            X = from_dicts([row.record for row in np.array(good, dtype=object)[~too_large].tolist()])
-        return X
+            return from_dicts([row.record for row in read if row.place not in reasons])
 
     def _block(self, X: Table, read: "list[_Row]", start: int) -> Block:
         labels = np.array([row.label for row in read], dtype=np.float64 if self.numeric else object)
@@ -186,14 +165,39 @@ class _Row:
     """One message that could be read: its place in the batch, and what it says."""
 
     place: int
-    record: Record
+    record: dict[str, Any]
     label: Any
     weight: float
     time: float | tuple[float] | None
     name: str
 
 
-def decoded(message: Message) -> Record:
+def labelled(message: Message, target: str | None) -> tuple[Any, Any]:
+    """What a message says of a row, and its label, the member ``target``.
+
+    Without a target the message is a line of the service, ``{"x": ..., "y": label}``.
+    """
+    content = _decoded(message)
+    if target is None and not (set(content) == {"x", "y"} and isinstance(content["x"], dict | list)):
+        raise RefusedMessageError(f'expected {{"x": ..., "y": ...}}, got {shown(content)}')
+    label = content.pop("y" if target is None else target, None)
+    what = f"column {target or 'y'!r}: expected"
+    if label is None or (isinstance(label, str) and not label):
+        raise RefusedMessageError(f"{what} a label, got a missing value")
+    if not isinstance(label, str | int | float):
+        raise RefusedMessageError(f"{what} a number or a text, got {shown(label)}")
+    return content["x"] if target is None else content, label
+
+
+def refuse_large(values: Iterable[tuple[Any, Any]]) -> None:
+    """Refuse numbers that no model takes, by the names of their columns."""
+    for name, value in values:
+        if type(value) in (int, float) and not abs(value) <= LARGEST:
+            got = f"{value:g}" if abs(value) < 1e308 or type(value) is float else "a larger one"
+            raise RefusedMessageError(f"column {name!r}: expected a number up to 1e150, got {got}")
+
+
+def _decoded(message: Message) -> dict[str, Any]:
     """The JSON object in a message."""
     if message.body is None:
         raise RefusedMessageError(f"expected a JSON object, got {message.instead}")
