@@ -101,6 +101,9 @@ class RemoveRedundant final : public Budget {
   void shrunk(double factor) override {
     for (auto& row : without_) scale(factor, row);
   }
+  void widen(std::size_t outputs) override {
+    if (!without_.empty()) widen_outputs(without_, outputs);
+  }
 
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(without_) + bytes_of(margins_) + bytes_of(k_));
@@ -113,7 +116,7 @@ class RemoveRedundant final : public Budget {
     }
     std::vector<double> all;
     for (const auto& row : without_) all.insert(all.end(), row.begin(), row.end());
-    io.field("redundant.without", all);
+    io.field("redundant.without", all, {Merged::Unsaid, OfOutputs::Rows, true});
     if (io.restoring()) restore(all, outputs);
   }
   bool is_consistent(std::size_t n) const override {
@@ -166,11 +169,9 @@ class RemoveRedundant final : public Budget {
     return m;
   }
 
-  // Follows f if it has more outputs than before.
+  // Starts with the outputs of f.
   void follow_outputs(const Expansion& f) {
-    if (without_.size() == f.outputs()) return;
-    if (without_.empty() || without_.size() > f.outputs()) return remake(f);
-    widen_outputs(without_, f.outputs());
+    if (without_.size() != f.outputs()) remake(f);
   }
 
   // Recomputes the scores before rounding errors accumulate.

@@ -137,8 +137,8 @@ class KalmanTargets final : public Kalman {
   }
   void fields(Fields& io) override {
     Kalman::fields(io);
-    io.field("kalman.noise", noise_);
-    io.field("kalman.weight", weights_);
+    io.field("kalman.noise", noise_, {Merged::Own});
+    io.field("kalman.weight", weights_, {Merged::Own});
   }
   bool is_consistent(std::size_t features) const override {
     return Kalman::is_consistent(features) && noise_ >= 0 && std::isfinite(noise_) && weights_ >= 0;

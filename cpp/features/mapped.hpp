@@ -86,7 +86,7 @@ class Mapped final : public Learner {
 
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(z_));
-    io.field("t", t_);
+    io.field("t", t_, {Merged::Sum});
     map_->fields(io);
     w_.fields(io);
     rule_->fields(io);

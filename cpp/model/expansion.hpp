@@ -329,7 +329,7 @@ class Expansion final : public Part {
     io.field("expansion.norm_age", norm_age_);
     io.field("expansion.births", births_);
     io.field("expansion.born", born_);
-    for (std::size_t c = 0; c < outputs(); ++c) io.field(("expansion.alpha." + std::to_string(c)).c_str(), alpha_[c]);
+    io.outputs("expansion.alpha", alpha_, Merged::Unsaid, true);
   }
 
   bool is_consistent(std::size_t n) const override {

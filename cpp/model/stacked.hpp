@@ -89,11 +89,12 @@ class Stacked : public Learner {
 
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(experts_) + bytes_of(l_));
-    io.field("stacked.weights", w_);
-    io.field("stacked.losses", losses_);
-    io.field("stacked.learned", learned_);
+    const bool ends = w_.size() > experts_.size();  // with biases
+    io.field("stacked.weights", w_, {Merged::Own, ends ? OfOutputs::Last : OfOutputs::None, true, w_.size()});
+    io.field("stacked.losses", losses_, {Merged::Sum});
+    io.field("stacked.learned", learned_, {Merged::Sum});
     Prefixed filter(io, "stacked.");
-    filter_.fields(filter);
+    filter_.fields(filter, ends);
     for (std::size_t i = 0; i < experts_.size(); ++i) {
       Prefixed part(io, ("expert." + std::to_string(i)).append("."));
       experts_[i]->fields(part);
@@ -238,8 +239,8 @@ class StackedLabels final : public Stacked {
   void fields(Fields& io) override {
     Stacked::fields(io);
     io.scratch(bytes_of(p_) + bytes_of(v_));
-    io.field("stacked.squares", squares_);
-    io.field("stacked.rows", rows_);
+    io.field("stacked.squares", squares_, {Merged::Sum});
+    io.field("stacked.rows", rows_, {Merged::Sum});
   }
   bool consistent() const override {
     return Stacked::consistent() && squares_.size() == experts_.size() && all_finite(squares_) && rows_ >= 0;
@@ -353,7 +354,7 @@ class StackedTargets final : public Stacked {
 
   void fields(Fields& io) override {
     Stacked::fields(io);
-    io.field("stacked.noise", noise_);
+    io.field("stacked.noise", noise_, {Merged::Own});
   }
   bool consistent() const override { return Stacked::consistent() && noise_ >= 0 && std::isfinite(noise_); }
 

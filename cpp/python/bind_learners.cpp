@@ -1,5 +1,6 @@
 // Bindings: learners. The interpreter lock is released while rows are processed. No arithmetic here.
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -31,6 +32,30 @@ nb::tuple state_and_rows(Learner& learner) {
     rows = learner.rows_done;
   }
   return nb::make_tuple(arrays(std::move(save.state)), rows);
+}
+
+// The fields if output c becomes output places[c]. Two classes with one output change places if this is called.
+nb::dict reordered_state(Learner& learner, std::vector<std::size_t> places) {
+  std::vector<std::size_t> sorted = places;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t c = 0; c < sorted.size(); ++c)
+    if (sorted[c] != c || sorted.size() != learner.outputs())
+      throw std::invalid_argument("reordered_state: every output needs a place of its own.");
+  SaveReordered save(std::move(places));
+  {
+    nb::gil_scoped_release free;
+    std::shared_lock lock(learner.guard());
+    learner.fields(save);
+  }
+  return arrays(std::move(save.state));
+}
+
+std::map<std::string, std::string> merged_fields(Learner& learner) {
+  Describe describe;
+  nb::gil_scoped_release free;
+  std::shared_lock lock(learner.guard());
+  learner.fields(describe);
+  return std::move(describe.ways);
 }
 
 nb::dict state(Learner& learner) { return nb::cast<nb::dict>(state_and_rows(learner)[0]); }
@@ -276,6 +301,9 @@ void bind_learners(nb::module_& m) {
       .def("score_record", &score_record, "names"_a, "record"_a.none(), "scores"_a.noconvert())
       .def("state", &state, nb::sig("def state(self) -> dict[str, object]"))
       .def("state_and_rows", &state_and_rows, nb::sig("def state_and_rows(self) -> tuple[dict[str, object], int]"))
+      .def("reordered_state", &reordered_state, "places"_a,
+           nb::sig("def reordered_state(self, places: list[int]) -> dict[str, object]"))
+      .def("merged_fields", &merged_fields)
       .def("restore", &restore, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"))
       .def("keep_average", &Learner::keep_average, "suffix"_a)
       .def_prop_ro("outputs", &Learner::outputs)

@@ -138,16 +138,11 @@ def _refuse_different(models: Sequence[Model]) -> None:
                 raise ValueError(
                     f"merge: models[0] and models[{i}] differ in {how}: {shown(one)} and {shown(other)}."
                 )
-        if _built(first) != _built(model):
+        if first.first[0] != model.first[0]:
             raise ValueError(
-                f"merge: models[0] and models[{i}] were built for {_built(first)} and {_built(model)} "
+                f"merge: models[0] and models[{i}] were built for {first.first[0]} and {model.first[0]} "
                 "columns, so that their features differ: start them with the same columns."
             )
-
-
-def _built(model: Model) -> int:
-    """The number of columns with which a model was built, before it was widened."""
-    return model._first[0] if model._first else model.n_features
 
 
 def _only_stacks(learner: Learner) -> bool:

@@ -38,7 +38,7 @@ def merged(parts: Parts, expert: Merger) -> State:
             else expert(inner)
         )
         state |= under(own, f"expert.{i}.")
-    return state
+    return parts.complete(state)
 
 
 def has_budget(learner: Learner) -> bool:
@@ -60,12 +60,11 @@ def filter_of(parts: Parts, learner: Stacked) -> State:
     covariances = [gaussian.covariance(state, "stacked.posterior") for state in parts.states]
     means = [w[None, :] for w in parts.get("stacked.weights")]
     P, w = gaussian.averaged(covariances, means, learner.prior, shares)
-    state = parts.sums("stacked.losses", "stacked.learned", "stacked.posterior.rows")
+    state = parts.said("stacked.") | {"stacked.weights": w[0]} | gaussian.fields(P, "stacked.posterior")
     state |= {"stacked.posterior.variance": parts.states[0]["stacked.posterior.variance"]}
-    state |= {"stacked.weights": w[0]} | gaussian.fields(P, "stacked.posterior")
-    if isinstance(parts.task, Labels):
-        return state | parts.sums("stacked.squares", "stacked.rows")
-    return state | {"stacked.noise": np.array([shares @ np.concatenate(parts.get("stacked.noise"))])}
+    if "stacked.noise" in parts.states[0]:
+        state |= {"stacked.noise": np.array([shares @ np.concatenate(parts.get("stacked.noise"))])}
+    return state
 
 
 def stacked(models: Sequence[Model]) -> Model:

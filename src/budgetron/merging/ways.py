@@ -32,7 +32,7 @@ def merged(parts: Parts) -> State:
     learner = parts.learner
     if isinstance(learner, Standardised | Ranged):
         inner = parts.inner(learner.learner, "learner.", parts.seed)
-        return scaling.statistics(parts) | under(merged(inner), "learner.")
+        return parts.complete(scaling.statistics(parts) | under(merged(inner), "learner."))
     if isinstance(learner, Stacked):
         return stacks.merged(parts, merged)
     inside = learner.learner if isinstance(learner, Averaged) else learner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
@@ -121,7 +121,7 @@ class Model:
             )
         if (n_features, task) == (self.n_features, self.task):
             return
-        first = self._first or (self.n_features, self.task)
+        first = self.first
         if task.outputs > self.task.outputs == 1:
             self.learner.build(Labels(3), first[0], self.dtype, self.seed)  # raises if it takes two classes
         self._native.widen(int(n_features), task.outputs)
@@ -216,10 +216,34 @@ class Model:
     def state_and_rows(self) -> tuple[dict[str, npt.NDArray[Any]], int]:
         """The state, and what `rows_done` was at that moment."""
         state, rows = self._native.state_and_rows()
-        if self._first is not None:
-            features, task = self._first
-            state[_FIRST] = np.array([features, getattr(task, "n_classes", 0)], dtype=np.uint64)
-        return dict(sorted(state.items())), rows
+        return dict(sorted((state | self._first_field()).items())), rows
+
+    def _first_field(self) -> dict[str, npt.NDArray[Any]]:
+        if self._first is None:
+            return {}
+        features, task = self._first
+        return {_FIRST: np.array([features, getattr(task, "n_classes", 0)], dtype=np.uint64)}
+
+    @property
+    def first(self) -> tuple[int, Task]:
+        """The number of features and the task with which the model was built, before it was widened."""
+        return self._first or (self.n_features, self.task)
+
+    def merged_fields(self) -> dict[str, str]:
+        """How each field of the state is merged with those of other models, as its part says it."""
+        fields: dict[str, str] = self._native.merged_fields()
+        return fields
+
+    def reordered(self, places: Sequence[int]) -> Self:
+        """The same model with its classes in another order: class c becomes class ``places[c]``.
+
+        A stack centres logits over as many of the first classes as it was built for. If it was widened,
+        its scores may change a little.
+        """
+        if list(places) == sorted(places):
+            return copy.copy(self)
+        outputs = list(places) if self.task.outputs > 1 else [0]  # the score of two classes changes sign
+        return self.in_state(self._native.reordered_state(outputs) | self._first_field())
 
     @property
     def rows_done(self) -> int:
