@@ -29,8 +29,8 @@ class VectorRule : public Part {
   // Turns f = w'z into the scores that the model puts out, for the first row z of Z. The other rows of Z come next, one
   // call each, until `finish`. The rule may keep what it computes for the round; the second form is for predictions, of
   // all rows of Z.
-  virtual void put_out(Vector /*Z*/, std::span<double> /*f*/) {}
-  virtual void put_out(Vector /*Z*/, std::size_t /*rows*/, std::span<double> /*F*/) const {}
+  virtual void predict(Vector /*Z*/, std::span<double> /*f*/) {}
+  virtual void predict(Vector /*Z*/, std::size_t /*rows*/, std::span<double> /*F*/) const {}
   // Whether the first form reads the rows that come next.
   virtual bool looks_ahead() const { return false; }
   // The variances of predictions for the rows of Z, if the rule has them.
