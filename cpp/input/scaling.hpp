@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <iterator>
 #include <limits>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "input/rows.hpp"
@@ -48,7 +48,7 @@ class Moments {
     for (const Spread& column : columns_) values.push_back(column.*part);
     io.field(name, values, {merged});
     if (!io.restoring()) return;
-    if (part == Spread::parts[0].part) columns_.resize(values.size());
+    if (part == std::get<1>(Spread::parts[0])) columns_.resize(values.size());
     sound_ = sound_ && values.size() == columns_.size();
     for (std::size_t j = 0; j < values.size() && sound_; ++j) columns_[j].*part = values[j];
   }
@@ -85,7 +85,7 @@ class Squares {
   }
   bool is_consistent(std::size_t columns) const {
     const auto possible = [&](const auto& part) {
-      const std::vector<double>& values = this->*part.part;
+      const std::vector<double>& values = this->*std::get<1>(part);
       return values.size() == columns && all_finite(values);
     };
     const auto none_negative = [](const std::vector<double>& v) {

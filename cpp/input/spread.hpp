@@ -20,6 +20,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <tuple>
 
 #include "state/fields.hpp"
 
@@ -41,11 +42,7 @@ inline bool beyond(double square, double squares, double count) {
 
 // A number of every column, or of one: its name, where it is, and how it is merged.
 template <class Member>
-struct NamedPart {
-  const char* name;
-  Member part;
-  Merged merged;
-};
+using NamedPart = std::tuple<const char*, Member, Merged>;
 
 struct Spread {
   double count = 0, mean = 0, squares = 0;                    // of the values so far; squares are about the mean
@@ -115,7 +112,7 @@ struct Spread {
 
   bool is_consistent() const {
     return std::all_of(std::begin(parts), std::end(parts),
-                       [&](const auto& p) { return std::isfinite(this->*p.part); }) &&
+                       [&](const auto& p) { return std::isfinite(this->*std::get<1>(p)); }) &&
            std::min({count, squares, later_count, later_squares, evidence, reach}) >= 0;
   }
 

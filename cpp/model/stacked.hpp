@@ -48,7 +48,9 @@ class Stacked : public Learner {
     return std::all_of(experts_.begin(), experts_.end(), [](const auto& expert) { return expert->accepts_missing(); });
   }
   const std::vector<std::shared_ptr<Learner>>& experts() const { return experts_; }
-  Vector expert_weights() const { return Vector(w_).first(experts_.size()); }
+  std::vector<double> expert_weights() const {
+    return {w_.begin(), w_.begin() + static_cast<std::ptrdiff_t>(experts_.size())};
+  }
   // The mean loss of every expert so far, weighted; 0 before the first row.
   std::vector<double> expert_losses() const {
     std::vector<double> mean(losses_);

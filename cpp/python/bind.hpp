@@ -15,6 +15,7 @@
 #include <cstring>
 #include <map>
 #include <new>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -88,33 +89,23 @@ BoundRows sparse(const Array1<T>& data, const Array1<std::int32_t>& indices, con
 using Field = std::variant<std::vector<double>, std::vector<float>, std::vector<Counter>>;
 using State = std::map<std::string, Field>;
 
-class Save : public Fields {
+// Saves the fields, as they are or with outputs in other places.
+class Save final : public Fields {
  public:
-  void visit(const char* name, Value value, const Meaning&) override {
+  void visit(const char* name, Value value, const Meaning& meaning) override {
+    Field& saved = state[moved ? moved->name(name, meaning) : name];
     const auto save = [&]<class T>(T* v) {
       if constexpr (std::is_arithmetic_v<T>)
-        state[name] = std::vector<T>{*v};
+        saved = std::vector<T>{*v};
       else
-        state[name] = *v;
+        saved = *v;
     };
     std::visit(save, value);
+    if (auto* numbers = std::get_if<std::vector<double>>(&saved); moved && numbers) moved->apply(*numbers, meaning);
   }
 
   State state;
-};
-
-// Saves the fields of a model whose outputs change places.
-class SaveReordered final : public Save {
- public:
-  explicit SaveReordered(std::vector<std::size_t> places) : to_(std::move(places)) {}
-  void visit(const char* name, Value value, const Meaning& meaning) override {
-    const std::string moved = to_.name(name, meaning);
-    Save::visit(moved.c_str(), value, meaning);
-    if (auto* numbers = std::get_if<std::vector<double>>(&state[moved])) to_.apply(*numbers, meaning);
-  }
-
- private:
-  Reordering to_;
+  std::optional<Reordering> moved = std::nullopt;
 };
 
 // How every field is merged, in words.
