@@ -8,8 +8,8 @@ from typing import Any
 from budgetron._util import check
 from budgetron._util.extras import pip_install
 from budgetron._util.text import shown
-from budgetron.distributed import work
-from budgetron.distributed.parts import parts_of
+from budgetron.distributed import workers
+from budgetron.distributed.collections import parts_of
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.learners.learner import Learner
 
@@ -77,16 +77,16 @@ def fit(
     run: Callable[[Any], Any] = (
         (lambda task: client.compute(task).result()) if client else _computed(compute)
     )
-    found = work.Survey(first=_first_with_rows(X))
+    found = workers.Survey(first=_first_with_rows(X))
     if found.first is None or estimator.encoder is not None or (_has_labels(estimator) and classes is None):
-        surveys = [delayed(work.survey)(estimator, *part) for part in numbered]
-        found = run(_tree(surveys, delayed(work.survey_all), fan_in))
+        surveys = [delayed(workers.survey)(estimator, *part) for part in numbered]
+        found = run(_tree(surveys, delayed(workers.survey_all), fan_in))
         if found.first is None:
             raise ValueError("distributed.fit: no part has rows.")
     seed = estimator._seed()
-    begun = delayed(work.started)(estimator, seed, found, classes, *numbered[found.first])
-    models = [delayed(work.learned)(begun, *part) for part in numbered]
-    return run(_tree(models, delayed(work.merged), fan_in))
+    begun = delayed(workers.started)(estimator, seed, found, classes, *numbered[found.first])
+    models = [delayed(workers.learned)(begun, *part) for part in numbered]
+    return run(_tree(models, delayed(workers.merged), fan_in))
 
 
 def _computed(compute: Callable[..., tuple[Any, ...]]) -> Callable[[Any], Any]:

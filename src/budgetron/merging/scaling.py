@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from budgetron.merging.parts import Parts, State
+from budgetron.merging.fields import Parts, State
 
 Array = npt.NDArray[Any]
 

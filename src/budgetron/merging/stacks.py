@@ -13,7 +13,7 @@ from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.learner import Floats, Learner
 from budgetron.learners.stacked import Stacked
 from budgetron.merging import gaussian
-from budgetron.merging.parts import Merger, Parts, State, below, first_of, parts_of, under, without_first
+from budgetron.merging.fields import Merger, Parts, State, below, first_of, parts_of, under, without_first
 from budgetron.model.model import Model
 from budgetron.parts.budgets.approximation import Approximate
 from budgetron.parts.budgets.removal import Unbounded
@@ -23,8 +23,8 @@ from budgetron.parts.tasks import Labels
 def merged(parts: Parts, expert: Merger) -> State:
     """The merged fields of `Stacked`: every expert in its own way, then the filter on top.
 
-    Of experts with a budget of support vectors, that with the lowest loss stays as it is: a union within
-    the budget is no better, and the filter has learned to trust what there was.
+    Of experts with a budget of support vectors, that with the lowest loss stays as it is: the filter has
+    learned to trust it.
     """
     learner = parts.learner
     assert isinstance(learner, Stacked)

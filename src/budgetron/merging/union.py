@@ -8,8 +8,8 @@ from budgetron._util.rows import Matrix, views
 from budgetron.learners.averaged import Averaged
 from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.learner import Floats
-from budgetron.merging.features import common_divisor
-from budgetron.merging.parts import NotMergeable, Parts, State
+from budgetron.merging.fields import NotMergeable, Parts, State
+from budgetron.merging.weights import common_divisor
 from budgetron.parts.budgets.projection import Project, ProjectPlus
 from budgetron.parts.budgets.removal import Stop
 

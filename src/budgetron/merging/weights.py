@@ -8,7 +8,7 @@ from budgetron.learners.averaged import Averaged
 from budgetron.learners.learner import Floats
 from budgetron.learners.mapped import Mapped
 from budgetron.merging import gaussian
-from budgetron.merging.parts import NotMergeable, Parts, State
+from budgetron.merging.fields import NotMergeable, Parts, State
 from budgetron.parts.features.feature_map import FeatureMap
 from budgetron.parts.features.nystrom import Nystrom
 from budgetron.parts.features.stack import Stack
