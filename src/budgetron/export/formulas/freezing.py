@@ -149,7 +149,7 @@ class _Freezing:
         weights, biases = np.split(state["stacked.weights"], [len(experts)])
         if not hasattr(task, "n_classes"):
             return Mixture(experts, weights)
-        first = task if self.model._first is None else self.model._first[1]
+        first: Any = self.model.first[1]
         halved = first.n_classes == 2 < task.n_classes
         [rows] = state["stacked.rows"]
         roots = np.sqrt(state["stacked.squares"] / max(rows, 1))
