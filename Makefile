@@ -1,9 +1,10 @@
-# Two commands do everything: `make demo` and `make test`.
+# Two commands do everything: `make demo` and `make test`. `make help` lists all: a target says behind ## what it does,
+# and stands under the last line that begins with ##@.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGE := src/budgetron
-SOURCES := pyproject.toml CMakeLists.txt .ci/install.py $(filter-out %.pyi %.pyc, \
+SOURCES := pyproject.toml CMakeLists.txt .ci/install.py .ci/stubs.py $(filter-out %.pyi %.pyc %.md, \
   $(wildcard $(addsuffix /*.*, cpp/* $(PACKAGE) $(PACKAGE)/* $(PACKAGE)/*/*)))
 REPRODUCTION := reproduction/pyproject.toml $(filter-out %.pyc, \
   $(wildcard $(addsuffix /*.*, reproduction/src/* reproduction/src/*/*)))
@@ -14,24 +15,32 @@ ifneq ($(wildcard ../shared/data),)
 export BUDGETRON_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test newcomer slow browser search fuzz any-cut lint format bench growth adversarial report which pictures sanitize sanitize-threads coverage stub surroundings docs clean
+.PHONY: help demo test newcomer slow browser test-random test-environments fuzz any-cut lint format bench growth adversarial \
+  report algorithm-table streams pictures sanitize sanitize-threads coverage stub docs sizes clean
 
+.DEFAULT_GOAL := help
+
+##@ First
 demo: $(VENV)/.installed  ## the default and other learners over handwritten digits, with pictures
 	@$(BIN)/python -m budgetron.cli.demo
+
+help:  ## this list
+	@awk -F ':.*## ' '/^##@/ { print "\n" substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: $(VENV)/.developed  ## all tests, and every example in the docs
 	$(BIN)/python -m pytest -n auto --dist worksteal tests reproduction/tests README.md docs --pyargs budgetron budgetron_reproduction
 
+##@ Test
 slow: $(VENV)/.developed  ## what takes minutes: runs that are killed a hundred times, whole products of parameters
 	$(BIN)/python -m pytest -n auto --dist worksteal -m slow tests reproduction/tests
 
 newcomer: $(VENV)/.developed  ## README and tutorials word by word, after `make demo` with the wheel that is built already
 	BUDGETRON_WHEEL="$$(ls $(CURDIR)/build/install/*.whl)" $(PYTHON) .ci/newcomer.py
 
-search: $(VENV)/.developed  ## the tests again, on examples that hypothesis draws anew
+test-random: $(VENV)/.developed  ## the tests again, on random examples that hypothesis has not drawn before
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto --dist worksteal tests
 
-fuzz: $(VENV)/.developed  ## the svmlight reader on broken text, forged model files, and numbers of every size: ten minutes each
+fuzz: $(VENV)/.developed  ## broken svmlight text, forged model files, numbers of every size: ten minutes each
 	$(BIN)/python -m fuzz.svmlight --minutes 10
 	$(BIN)/python -m fuzz.model_file --minutes 10
 	$(BIN)/python -m fuzz.extremes --minutes 10
@@ -46,43 +55,48 @@ browser: $(VENV)/.developed  ## Chromium without root rights (Debian or Ubuntu),
 	test -e build/browser/usr/bin/chromedriver || .ci/browser
 	BUDGETRON_BROWSER=required $(BIN)/python -m pytest tests/serve/test_page.py
 
-surroundings:  ## the tests of HEAD in a private folder, as another user, in the background, and on a busy machine
-	.ci/surroundings
+test-environments:  ## the tests of HEAD in a private folder, as another user, in the background, on a busy machine
+	.ci/test_environments
 
+##@ Pages, linters
 docs: $(VENV)/.documented  ## the documentation site in build/docs, with every link checked; no network is needed
 	$(BIN)/python docs/site/build.py build/docs
 
-lint: stub
+sizes:  ## lines of code by area and room, lengths of functions, uses of private names
+	@$(PYTHON) .ci/count_code.py
+
+lint: stub  ## ruff, mypy, import-linter and clang-format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 
-format: $(VENV)/.developed
+format: $(VENV)/.developed  ## repair what ruff and clang-format can repair
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CPP)
 
-bench: $(VENV)/.benched  ## speed beside the peers, as ratios within one run; ten minutes at most
+##@ Measure, and write tables and pictures
+bench: $(VENV)/.benched  ## speed compared with other libraries, as ratios within one run: a few minutes
 	$(BIN)/python -m benchmarks.bench
 
 growth: $(VENV)/.benched  ## how the cost grows with budget, features, nonzeros, classes and rows: numbers and a picture
 	$(BIN)/python -m benchmarks.growth
 
-adversarial: $(VENV)/.developed  ## what a step costs on rows made to be slow, beside ordinary ones: about 20 minutes
+adversarial: $(VENV)/.developed  ## what a step costs on rows made to be slow, compared with ordinary ones: about 20 minutes
 	$(BIN)/python -m benchmarks.adversarial
 
 report: $(VENV)/.developed  ## the papers' tables and figures, run again: about half an hour on two cores
 	$(BIN)/budgetron-reproduce all --quick --jobs 2 --report reproduction
 
-which: $(VENV)/.installed  ## which algorithm on which data: the table of the README, measured again
+algorithm-table: $(VENV)/.installed  ## which algorithm on which data: the table of docs/concepts/which_algorithm.md
 	$(BIN)/python -m benchmarks.algorithm_table
 
 # Peers run in an environment of their own. Only what has no result in benchmarks/streams/results.jsonl is run.
 STREAM_ROWS := 5000
 STREAMS = -m benchmarks.streams --rows $(STREAM_ROWS)
-streams: $(VENV)/.developed .venv-peers/.installed  ## the default beside its peers on streams: docs/streams_benchmark.md
+streams: $(VENV)/.developed .venv-peers/.installed  ## the default compared with other libraries on streams: docs/streams_benchmark.md
 	.venv-peers/bin/python $(STREAMS) generate
 	$(BIN)/python $(STREAMS) prepare
 	$(BIN)/python $(STREAMS) ours --missing
@@ -94,8 +108,6 @@ streams: $(VENV)/.developed .venv-peers/.installed  ## the default beside its pe
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/pip install --quiet 'river>=0.22' 'scikit-learn>=1.6'
 	touch $@
-
-.PHONY: streams
 
 pictures: $(VENV)/.developed  ## the pictures of the README and the documentation
 	$(BIN)/python -m benchmarks.readme_pictures
@@ -115,7 +127,8 @@ define natively_built
 	  --config-settings=build-dir=build/$(1)-objects '.[test]'
 endef
 
-sanitize:  ## under the address and undefined-behaviour sanitizers, assertions on
+##@ Test the core in other builds
+sanitize:  ## the native tests under the address and undefined-behaviour sanitizers, assertions on
 	$(call natively_built,sanitized,BUDGETRON_SANITIZE=ON)
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
@@ -135,9 +148,9 @@ coverage:  ## which native lines the tests reach
 	$(call NATIVELY,covered) $(NATIVE)
 	build/covered/bin/python -m benchmarks.native_coverage --missing build/covered-objects
 
-# The type stubs, generated beside the sources: mypy and editors look for them there.
-stub: $(VENV)/.developed
-	$(BIN)/python src/budgetron/_util/exports.py src/budgetron
+##@ Files
+stub: $(VENV)/.developed  ## the type stubs beside the sources, where mypy and editors look for them
+	$(BIN)/python .ci/stubs.py src/budgetron
 	$(BIN)/python -m nanobind.stubgen -q -m budgetron._core -o src/budgetron/_core.pyi
 
 # Builds the core and installs the package, saying what it does.
@@ -164,16 +177,17 @@ $(VENV)/.documented: $(SOURCES)
 	$(INSTALL) --extras docs
 	@touch $@ $(VENV)/.installed
 
-clean:
+clean:  ## remove .venv, build and dist
 	rm -rf $(VENV) build dist
 
 # The service under load. The figures depend on the machine; each prints the load.
 .PHONY: serve-rates serve-cost serve-soak serve-kills serve-fuzz
+##@ The service under load
 serve-rates: $(VENV)/.developed  ## acknowledged rows a second by clients; and of the log alone
 	$(BIN)/python -m benchmarks.serve_log
 	$(BIN)/python -m benchmarks.serve_load rates
 
-serve-cost: $(VENV)/.developed  ## processor time of a request beside bare Starlette's
+serve-cost: $(VENV)/.developed  ## processor time of a request, compared with that of bare Starlette
 	$(BIN)/python -m benchmarks.serve_load cost
 
 serve-soak: $(VENV)/.developed  ## ten minutes of predictions and learning: errors, latency, memory
@@ -187,6 +201,7 @@ serve-fuzz: $(VENV)/.developed  ## 100,000 broken requests
 
 # Brokers: real servers of Redis and NATS, unpacked without root rights; Kafka's mock cluster is in its client.
 .PHONY: brokers brokers-kills
+##@ Brokers
 brokers: $(VENV)/.developed build/brokers  ## the tests of Redis Streams, NATS JetStream and Kafka
 	BUDGETRON_BROKERS=required $(BIN)/python -m pytest tests/brokers
 
@@ -198,13 +213,14 @@ build/brokers:
 
 # What would be uploaded. cibuildwheel (see pyproject.toml and .github/workflows) runs the same tests on every platform.
 .PHONY: wheels sdist cross cross-python
+##@ Release
 sdist:  ## the source distribution in dist/
 	$(PYTHON) .ci/wheels.py --sdist-only
 
-wheels:  ## the source distribution and wheels in dist/, audited, and tested in fresh environments of every Python here
+wheels:  ## the source distribution and wheels in dist/, audited and tested with every Python here
 	$(PYTHON) .ci/wheels.py
 
-cross:  ## the core compiled for other processors and systems; those that QEMU runs must give the bits of this one
+cross:  ## the core for other processors and systems; what QEMU runs must give the same bits
 	$(PYTHON) .ci/cross.py
 
 cross-python:  ## a wheel for aarch64, tested with a Python for aarch64 in QEMU: about ten minutes (Debian or Ubuntu)

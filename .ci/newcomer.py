@@ -80,10 +80,10 @@ class Shell:
             print(*lines, sep="\n")
             sys.exit(f"{command}: the shell ended, or it took longer than {LONGEST} s in all.")
         code = line.split()[-1]
-        self.commands += 1
         if code != "0":
             print(*lines, sep="\n")
             sys.exit(f"{command}: exit code {code}")
+        self.commands += 1
         print(f"  {time.monotonic() - began:.1f} s", flush=True)
         return lines if lines[-1] else lines[:-1]  # a line is ended if the command does not
 
@@ -151,23 +151,35 @@ def follow(page, shell):
     return then
 
 
+def follow_all(shell):
+    """Do what all pages say, and then what the demonstration proposes."""
+    tried = set()
+    for page in PAGES:
+        print(f"\n== {page}", flush=True)
+        for command in follow(page, shell):
+            if command not in tried:
+                shell.do(command)
+            tried.add(command)
+
+
 def main():
-    began, tried = time.monotonic(), set()
+    """Print at the end how many commands passed; the exit code is the number of those that failed."""
+    began, failed = time.monotonic(), 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "budgetron"
         checkout.copy_tracked(ROOT, folder)
         shell = Shell(folder)
         try:
-            for page in PAGES:
-                print(f"\n== {page}", flush=True)
-                for command in follow(page, shell):
-                    if command not in tried:
-                        shell.do(command)
-                    tried.add(command)
+            follow_all(shell)
+        except SystemExit as failure:
+            print(failure.code, flush=True)
+            failed = 1
         finally:
             shell.close()
     print(f"{shell.commands} commands in {time.monotonic() - began:.0f} s")
+    print(f"{shell.commands} passed, {failed} failed", flush=True)
+    return failed
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

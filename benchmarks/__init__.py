@@ -1,1 +1,1 @@
-"""Benchmarks against other libraries, and the table and pictures of the README. Run ``benchmarks.NAME``."""
+"""Measurements, and what draws and writes the tables of the pages. README.md has a line for each script."""

@@ -1,4 +1,4 @@
-"""The README's table "which algorithm should I use": error, speed and memory on three data sets.
+"""The table of docs/concepts/which_algorithm.md: error, speed and memory on three data sets.
 
 All learners get the same rows, the same kernel and the same budget. Each data set is shuffled once. Its
 first 10,000 rows are for tuning:
@@ -10,7 +10,7 @@ first 10,000 rows are for tuning:
 The results come from up to 100,000 other rows, in three orders. Times are processor times.
 
 Run ``python -m benchmarks.algorithm_table``; it takes some minutes. With names of data sets (``cod-rna w8a
-letter``) it prints their results and does not change the README.
+letter``) it prints their results and does not change the page.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from budgetron import AROW, Gaussian, Identity, Mapped, Merge, RandomFourier, St
 from budgetron.evaluate import Comparison, compare
 from budgetron.learners.learner import Learner
 
-README = Path(__file__).parents[1] / "README.md"
-BEGIN, END = "<!-- make which writes from here -->", "<!-- to here -->"
+PAGE = Path(__file__).parents[1] / "docs" / "concepts" / "which_algorithm.md"
+BEGIN, END = "<!-- make algorithm-table writes from here -->", "<!-- to here -->"
 BUDGET, FOURIER, CHOOSING, MEASURED, ORDERS = 200, 100, 10_000, 100_000, 3
 WIDTHS = (0.25, 0.5, 1.0)
 """The widths of the kernel to try, as multiples of the median distance between rows."""
@@ -56,13 +56,13 @@ STUDIES = (
     Study("a9a", FunctionTransformer(), "123 indicators of a census, sparse, 2 classes"),
     Study("covtype", StandardScaler(), "54 features of a map, 7 classes"),
 )
-"""The data sets of the README."""
+"""The data sets of the table."""
 MORE = (
     Study("cod-rna", StandardScaler(), "8 features of a genome, 2 classes"),
     Study("w8a", FunctionTransformer(), "300 indicators of words, sparse, 2 classes"),
     Study("letter", StandardScaler(), "16 features of printed letters, 26 classes"),
 )
-"""Other data sets, to check the README's advice."""
+"""Other data sets, to check the page's advice."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def contestants() -> list[Contestant]:
     }
     merging = partial(budgeted["bsgd"], maintenance=Merge)
     return [
-        Contestant("`OnlineClassifier()` as it comes", untouched),
+        Contestant("`OnlineClassifier()`, untuned", untouched),
         Contestant("linear: `Mapped(Identity, AROW)`", linear, "r", r),
         *(Contestant(f"`{name}`", budgeted[name]) for name in ("rbp", "forgetron", "projectron")),
         Contestant("`bogd_pp`", budgeted["bogd_pp"], "eta", steps),
@@ -229,7 +229,7 @@ def measured(study: Study, all_contestants: list[Contestant]) -> tuple[str, dict
 
 
 def main(names: list[str]) -> None:
-    """Tune, measure and print. Without names, write the table into the README."""
+    """Tune, measure and print. Without names, write the table into the page."""
     columns, settings = {}, []
     for study in [each for each in (*STUDIES, *MORE) if each.name in names] if names else STUDIES:
         chosen, columns[study.name] = measured(study, contestants())
@@ -239,8 +239,8 @@ def main(names: list[str]) -> None:
         details = "\n".join(
             ["<details><summary>What was chosen</summary>", "", *settings, "", "</details>"]
         )
-        text = written(README.read_text(encoding="utf-8"), f"{table(columns)}\n\n{details}")
-        README.write_text(text, encoding="utf-8")
+        text = written(PAGE.read_text(encoding="utf-8"), f"{table(columns)}\n\n{details}")
+        PAGE.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def mistakes(what: Learner, X: Any, y: np.ndarray) -> float:
 def row_by_row(what: Learner, X: np.ndarray, y: np.ndarray) -> float:
     """The same in one native call, but without look-ahead."""
     model = OneByOne(what, X.shape[1], dtype=X.dtype)
-    model._native.look_ahead = 1
+    model.engine.look_ahead = 1
     return float(np.mean(np.where(model.learn(X, y).ravel() >= 0, 1, -1) != y))
 
 

@@ -18,7 +18,7 @@ def measure(budget: int = 20, d: int = 22, n: int = 1000) -> dict[str, float]:
     handle, model = OneByOne(what, d), OnlineClassifier(what, random_state=0)
     sgd, river = SGDClassifier(random_state=0), linear_model.LogisticRegression()
     native = OneByOne(what, d)
-    native._native.look_ahead = 1
+    native.engine.look_ahead = 1
     for m in (model, sgd):
         m.partial_fit(X, y, classes=[-1.0, 1.0])
     rows = [X[i : i + 1] for i in range(n)]

@@ -1,6 +1,6 @@
 """Microseconds to predict and learn one dict: river's models, and ours as models of river.
 
-Run as ``python -m benchmarks.river_models``. "beside the native step" is the time less that of the native
+Run as ``python -m benchmarks.river_models``. "without the native step" is the time less that of the native
 calls for the same rows in arrays.
 """
 
@@ -48,7 +48,7 @@ def measure(n: int = 1000, d: int = 20, seconds: float = 2.0) -> dict[str, float
         return run
 
     def of_arrays(learner: Any) -> Callable[[], None]:
-        native, scores = OneByOne(learner, d)._native, np.empty(1)
+        native, scores = OneByOne(learner, d).engine, np.empty(1)
 
         def run() -> None:
             for x, code in zip(rows, codes, strict=True):
@@ -66,10 +66,10 @@ def measure(n: int = 1000, d: int = 20, seconds: float = 2.0) -> dict[str, float
 def main() -> None:
     """Print the table."""
     times = measure()
-    lines = [["", "µs a row", "beside the native step"]]
+    lines = [["", "µs a row", "without the native step"]]
     for name in [*OURS, *RIVERS]:
-        beside = f"{times[name] - times[f'{name}: native']:.1f}" if name in OURS else ""
-        lines.append([name, f"{times[name]:.1f}", beside])
+        rest = f"{times[name] - times[f'{name}: native']:.1f}" if name in OURS else ""
+        lines.append([name, f"{times[name]:.1f}", rest])
     print("\n".join(aligned(lines)))
 
 

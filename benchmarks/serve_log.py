@@ -11,7 +11,7 @@ import time
 import zlib
 from pathlib import Path
 
-from budgetron.serve.entries import Group, Record
+from budgetron.serve.entries import Group, LoggedRequest
 from budgetron.serve.log import Log, create
 
 ROW = b'{"x":{' + b",".join(b'"feature%02d":%0.9f' % (i, i / 7) for i in range(20)) + b'},"y":1}'
@@ -36,7 +36,9 @@ def sqlite(folder: Path, requests: int, body: bytes, seconds: float) -> tuple[in
     log = Log(folder)
     done, cpu, end = 0, time.process_time(), time.perf_counter() + seconds
     while time.perf_counter() < end:
-        log.commit(Group([Record(done + i, 1, "application/json", "y", body) for i in range(requests)]))
+        log.commit(
+            Group([LoggedRequest(done + i, 1, "application/json", "y", body) for i in range(requests)])
+        )
         done += requests
     log.close()
     return done, time.process_time() - cpu

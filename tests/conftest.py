@@ -3,7 +3,7 @@
 A test marked `pairs` is run for a part of the product of its parameters in which every pair of values
 occurs; the rest of the product is `slow`.
 
-HYPOTHESIS_PROFILE=search draws new examples, which `make search` does, and HYPOTHESIS_PROFILE=few only
+HYPOTHESIS_PROFILE=search draws new examples, which `make test-random` does, and HYPOTHESIS_PROFILE=few only
 a few, for the slow builds of `make sanitize` and its kin.
 """
 

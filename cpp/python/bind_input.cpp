@@ -6,7 +6,7 @@
 #include "input/scaling.hpp"
 #include "input/svmlight.hpp"
 #include "python/bind.hpp"
-#include "python/same_names.hpp"
+#include "python/record_reader.hpp"
 #include "support/layouts.hpp"
 
 namespace budgetron {
@@ -23,10 +23,10 @@ bool compressed(const Array1<std::int32_t>& indices, const Array1<std::int64_t>&
          are_compressed_rows(aligned(indices), indices.size(), aligned(indptr), indptr.size() - 1, columns);
 }
 
-std::optional<NewArray<double>> row_of_record(const SameNames& names, nb::handle record) {
+std::optional<NewArray<double>> row_of_record(const RecordReader& reader, nb::handle record) {
   std::vector<double> row;
-  if (!names.read(record, row)) return std::nullopt;
-  return array(std::move(row), {names.width()});
+  if (!reader.read(record, row)) return std::nullopt;
+  return array(std::move(row), {reader.width()});
 }
 
 // Pieces and blocks are small, so the interpreter lock is kept; it also guards the object. Python has checked that rows
@@ -127,10 +127,9 @@ void sparse_scale(nb::module_& m, const char* name) {
 }  // namespace
 
 void bind_input(nb::module_& m) {
-  nb::class_<SameNames>(m, "SameNames")
-      .def(nb::init<nb::typed<nb::tuple, nb::object, nb::ellipsis>, std::vector<std::size_t>, std::vector<double>>(),
-           "names"_a, "slots"_a, "absent"_a)
-      .def_prop_ro("width", &SameNames::width)
+  nb::class_<RecordReader>(m, "RecordReader")
+      .def(nb::init<nb::dict, nb::dict, nb::object, std::vector<double>, bool>(), "numbers"_a, "texts"_a, "kinds"_a,
+           "absent"_a, "takes_none"_a)
       .def("row", &row_of_record, "record"_a.none());
   nb::enum_<Precision>(m, "Precision").value("Single", Precision::Single).value("Double", Precision::Double);
   nb::class_<BoundRows>(m, "Rows");

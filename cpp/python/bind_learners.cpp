@@ -17,7 +17,7 @@
 #include "model/stacked.hpp"
 #include "python/bind.hpp"
 #include "python/reading.hpp"
-#include "python/same_names.hpp"
+#include "python/record_reader.hpp"
 
 namespace budgetron {
 namespace {
@@ -148,11 +148,11 @@ bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& 
   return learn_row<T>(learner, {aligned(x), x.size()}, y, scores, weight);
 }
 
-// Learns a dict with the names of the one before. Returns false, with nothing changed, also for any other record.
-bool learn_record(Learner& learner, const SameNames& names, nb::handle record, double y, const Writable1& scores,
+// Learns a dict without anything new. Returns false, with nothing changed, also for any other record.
+bool learn_record(Learner& learner, const RecordReader& reader, nb::handle record, double y, const Writable1& scores,
                   double weight) {
   std::vector<double> row;
-  return names.read(record, row) && learn_row<double>(learner, row, y, scores, weight);
+  return reader.read(record, row) && learn_row<double>(learner, row, y, scores, weight);
 }
 
 // Scores one row.
@@ -175,9 +175,9 @@ bool score_one(const Learner& learner, const Array1<T>& x, const Writable1& scor
   return score_row<T>(learner, {aligned(x), x.size()}, scores);
 }
 
-bool score_record(const Learner& learner, const SameNames& names, nb::handle record, const Writable1& scores) {
+bool score_record(const Learner& learner, const RecordReader& reader, nb::handle record, const Writable1& scores) {
   std::vector<double> row;
-  return names.read(record, row) && score_row<double>(learner, row, scores);
+  return reader.read(record, row) && score_row<double>(learner, row, scores);
 }
 
 Bytes memory(Learner& learner) {
@@ -262,8 +262,9 @@ void bind_learners(nb::module_& m) {
       .def("learn_one", &learn_one<float>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert(), "weight"_a = 1.0)
       .def("score_one", &score_one<double>, "x"_a.noconvert(), "scores"_a.noconvert())
       .def("score_one", &score_one<float>, "x"_a.noconvert(), "scores"_a.noconvert())
-      .def("learn_record", &learn_record, "names"_a, "record"_a.none(), "y"_a, "scores"_a.noconvert(), "weight"_a = 1.0)
-      .def("score_record", &score_record, "names"_a, "record"_a.none(), "scores"_a.noconvert())
+      .def("learn_record", &learn_record, "reader"_a, "record"_a.none(), "y"_a, "scores"_a.noconvert(),
+           "weight"_a = 1.0)
+      .def("score_record", &score_record, "reader"_a, "record"_a.none(), "scores"_a.noconvert())
       .def("state", &state, nb::sig("def state(self) -> dict[str, object]"))
       .def("state_and_rows", &state_and_rows, nb::sig("def state_and_rows(self) -> tuple[dict[str, object], int]"))
       .def("reordered_state", &reordered_state, "places"_a,

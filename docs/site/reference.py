@@ -1,19 +1,17 @@
 """Writes the pages of the reference: one for every public name, and an index by kind.
 
-The public names are those of ``budgetron``, and those of its modules that a user imports by name, such as
+The public names are those of ``budgetron``, and those of the modules that it shows, such as
 ``budgetron.evaluate``. There is no list to keep: a new name gets its page with the next build.
 """
 
 import inspect
-import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-import budgetron
-from budgetron._util import exports
+from budgetron._util.exports import HOMES, MODULES
 
-HIDDEN = {"cli", "serve", "__main__"}  # commands, not for import
+HIDDEN = {"executors", "model_files"}  # for those who extend the package
 KINDS = {  # titles of the index, and the modules whose names stand there; the first that fits counts
     "Algorithms": ("learners.algorithms",),
     "Estimators": ("estimators", "model.one_by_one", "evaluate.parallel", "merging"),
@@ -23,6 +21,7 @@ KINDS = {  # titles of the index, and the modules whose names stand there; the f
     "Rules": ("parts.rules", "parts.vector_rules"),
     "Budgets": ("parts.budgets",),
     "Feature maps": ("parts.features",),
+    "Export": ("export",),
 }
 SECTION = "Departs from the paper"
 OTHER = "Records, files and errors"
@@ -34,8 +33,8 @@ BASES = (
 
 def top_level() -> dict[str, str]:
     """The names of ``budgetron``, each with the title it stands under."""
-    homes = exports._homes("budgetron")
-    return {name: _title(home.removeprefix("budgetron.")) for name, home in sorted(homes.items())}
+    homes = {name: home for name, home in sorted(HOMES["budgetron"].items()) if name != "__version__"}
+    return {name: _title(home.removeprefix("budgetron.")) for name, home in homes.items()}
 
 
 def _title(home: str) -> str:
@@ -44,17 +43,10 @@ def _title(home: str) -> str:
 
 
 def of_modules() -> dict[str, list[str]]:
-    """The modules that are imported by name, each with its public names."""
-    exported = {home.split(".")[1] for home in exports._homes("budgetron").values()} - {
-        "evaluate",
-        "streams",
-    }
-    found = {}
-    for module in pkgutil.iter_modules(budgetron.__path__):
-        name = module.name
-        if not name.startswith("_") and name not in HIDDEN | exported | {"model_files"}:
-            found[name] = _public(import_module(f"budgetron.{name}"))
-    return {name: names for name, names in sorted(found.items()) if names}
+    """The modules that ``budgetron`` shows and that have names of their own, each with its public names."""
+    places = {name: place for name, place in sorted(MODULES["budgetron"].items()) if name not in HIDDEN}
+    modules = {name: _public(import_module(place)) for name, place in places.items()}
+    return {name: names for name, names in modules.items() if not set(names) <= set(HOMES["budgetron"])}
 
 
 def _public(module: object) -> list[str]:

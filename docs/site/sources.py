@@ -2,7 +2,8 @@
 
 The Markdown pages are also read where they are, on a forge and by pytest, so their links lead from file to
 file of the repository. Here every page gets its place on the site, and every link follows it. A link to a
-file that is no page leads to the file itself, and Sphinx copies it.
+file that is no page leads to the file itself, and Sphinx copies it. What only the site needs stands in the
+pages as a comment, which a forge does not show: ``<!-- toctree``, and ``<!-- tables of PAPER -->``.
 """
 
 import os
@@ -22,17 +23,23 @@ ELSEWHERE = {  # pages that are not under docs/, or not where the site has them
     "reproduction/REPORT.md": "papers/report.md",
     "reproduction/README.md": "papers/package.md",
     "docs/index.md": "pages.md",
+    "benchmarks/README.md": "code/benchmarks.md",
 }
+ROOMS = ("cpp", "src/budgetron")  # each folder in them may have a README, which is a page in code/
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 PERHAPS = re.compile(r"^(\S+)\?\n", re.MULTILINE)
 TABLES = re.compile(r"^<!-- tables of (\w+) -->$", re.MULTILINE)
-INCLUDED = re.compile(r"(^```\{(?:literalinclude|include)\} )(\S+)()", re.MULTILINE)
+TREE = re.compile(r"^<!-- toctree\n(.*?)^-->$", re.DOTALL | re.MULTILINE)
+SEE_ALSO = re.compile(r"^See also: (`budgetron\.\w+`)", re.MULTILINE)
 
 
 def pages(root: Path = ROOT) -> dict[Path, Path]:
     """The Markdown files of the site, each with its place there."""
     found = {root / path: Path(place) for path, place in ELSEWHERE.items() if (root / path).exists()}
+    for room in ROOMS:
+        for path in sorted((root / room).rglob("README.md")):
+            found[path] = Path("code", path.parent.relative_to((root / room).parent).with_suffix(".md"))
     for path in sorted((root / "docs").rglob("*.md")):
         place = path.relative_to(root / "docs")
         found.setdefault(path, Path(*place.parts[1:]) if place.parts[0] == "site" else place)
@@ -55,9 +62,10 @@ def on_the_site(page: Path, places: dict[Path, Path], folder: Path) -> str:
     def follow(match: re.Match[str]) -> str:
         return match[1] + moved(page, match[2], places, folder) + match[3]
 
-    parts = CODE.split(page.read_text(encoding="utf-8"))
+    text = TREE.sub(r"```{toctree}\n:hidden:\n:glob:\n\n\1```", page.read_text(encoding="utf-8"))
+    parts = CODE.split(SEE_ALSO.sub(r"See also: {py:func}\1", text))
     parts[::2] = [LINK.sub(follow, text) for text in parts[::2]]
-    parts[1::2] = [INCLUDED.sub(follow, _without_missing(code, page, places)) for code in parts[1::2]]
+    parts[1::2] = [_without_missing(code, page, places) for code in parts[1::2]]
     text = "".join(part.replace("\n\n```", "\n```") if part.startswith("```") else part for part in parts)
     return TABLES.sub(lambda match: sections_of(match[1], places, folder), text)
 

@@ -213,10 +213,10 @@ def _is_one(x: Any) -> bool:
 
 def _document(answer: Any) -> dict[str, Any]:
     try:
-        said = answer.json()
+        document = answer.json()
     except ValueError:
         return {}
-    return said if isinstance(said, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _named(answer: Any) -> str:
@@ -224,6 +224,6 @@ def _named(answer: Any) -> str:
 
 
 def _refused(answer: Any) -> ServiceError:
-    said = _document(answer)
-    detail = said.get("detail") or f"status {answer.status_code}"
-    return ServiceError(f"{answer.request.url}: {detail}", answer.status_code, said)
+    problem = _document(answer)
+    detail = problem.get("detail") or f"status {answer.status_code}"
+    return ServiceError(f"{answer.request.url}: {detail}", answer.status_code, problem)

@@ -1,5 +1,3 @@
-"""Models as C headers: a short name of ``budgetron.export.c``."""
+"""Models as C headers: the public name of ``budgetron.export.c``."""
 
-from budgetron._util.exports import lazy
-
-__getattr__, __dir__ = lazy("budgetron.export.c")
+from budgetron.export.c.export import to_c as to_c

@@ -1,5 +1,4 @@
-"""Models as ONNX graphs: a short name of ``budgetron.export.onnx``."""
+"""Models as ONNX graphs: the public name of ``budgetron.export.onnx``."""
 
-from budgetron._util.exports import lazy
-
-__getattr__, __dir__ = lazy("budgetron.export.onnx")
+from budgetron.export.onnx.converters import register_converters as register_converters
+from budgetron.export.onnx.export import to_onnx as to_onnx

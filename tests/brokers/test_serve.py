@@ -32,7 +32,7 @@ def wait_for(service, version):
 def logged(folder):
     """The numbers of the messages in the log, and where it says that the stream is."""
     log = Log(folder / "default")
-    lines = [json.loads(line) for record in log.records(0, 10**6) for line in record.body.splitlines()]
+    lines = [json.loads(line) for request in log.requests(0, 10**6) for line in request.body.splitlines()]
     log.close()
     return [line["x"]["number"] for line in lines]
 

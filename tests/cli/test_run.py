@@ -24,6 +24,7 @@ from budgetron import (
     rbp,
     streams,
 )
+from budgetron.estimators.online import progressive
 from budgetron.streams.svmlight import SvmlightStream
 from budgetron.streams.tables import TableStream
 from tests.helpers import forked
@@ -44,7 +45,7 @@ def expected(n=N):
     """The mistakes of the same run in Python, and the model."""
     X, y = rows(n)
     model = OnlineClassifier(rbp(Gaussian(0.5), budget=20), random_state=0)
-    return (model._progressive(X, y)[0] != y).cumsum(), model  # labels as they come
+    return (progressive(model, X, y)[0] != y).cumsum(), model  # labels as they come
 
 
 def table(out):
@@ -127,7 +128,7 @@ def test_records_and_json(file, capsys):
 def test_metrics(file, capsys):
     """In the table, in the report below it, and in the JSON document."""
     X, y = rows(N)
-    predicted, _ = OnlineClassifier(rbp(Gaussian(0.5), budget=20), random_state=0)._progressive(X, y)
+    predicted, _ = progressive(OnlineClassifier(rbp(Gaussian(0.5), budget=20), random_state=0), X, y)
     kappa = f"{cohen_kappa_score(y, predicted):.4f}"
     flags = ["--metrics", "kappa,balanced_accuracy,log_loss", "--window", "500", "--every", "1000"]
     ended = called(capsys, "run", *RBP, file, *flags)
@@ -171,7 +172,7 @@ def test_the_same_records_as_prequential(file, capsys):
 
 def test_predictions(file, tmp_path, capsys):
     X, y = rows(N)
-    predicted, _ = OnlineClassifier(rbp(Gaussian(0.5), budget=20), random_state=0)._progressive(X, y)
+    predicted, _ = progressive(OnlineClassifier(rbp(Gaussian(0.5), budget=20), random_state=0), X, y)
     text = "".join(f"{int(label)}\n" for label in predicted)
     assert called(capsys, "run", *RBP, file, "--predictions", tmp_path / "out").code == 0
     assert (tmp_path / "out").read_text() == text

@@ -282,7 +282,7 @@ def test_only_svmlight_text_is_downloaded(folder):
 
 def test_files_at_hand_are_the_known_ones(monkeypatch):
     monkeypatch.setenv("BUDGETRON_DATA", str(FOLDER))
-    here = folders.found()
+    here = folders.local_files()
     checked = 0
     for name in ("german", "dna", "abalone", "housing", "mushrooms", "a9a"):
         for part, known in datasets.describe(name).digests.items():

@@ -3,6 +3,7 @@
 import re
 from dataclasses import is_dataclass
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -15,7 +16,9 @@ PAGES = [
     *sorted(ROOT.glob("*.md")),
     *sorted(ROOT.glob("docs/**/*.md")),
     *sorted(ROOT.glob("reproduction/*.md")),
+    *sorted(path for place in ("benchmarks", "cpp", "src") for path in ROOT.glob(f"{place}/**/README.md")),
 ]
+LONGEST = 25  # lines of C++ that a page shows at once
 WALKS = [ROOT / "docs" / "from_paper_to_code.md", ROOT / "docs" / "add_an_algorithm.md"]
 NOUNS = {  # whose members stand on which page
     budgetron.Kernel: "kernels.md",
@@ -30,10 +33,14 @@ NOUNS = {  # whose members stand on which page
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SHOWN = re.compile(r"^`([\w./]+)`:\n\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+RAW = re.compile(r"^(?:`{3,}|:{3,})\{.*|\{(?:py:)?[a-z]{3,}\}`", re.MULTILINE)  # directives and roles
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 each_page = each("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-each_walk = pytest.mark.parametrize("page", WALKS, ids=lambda page: page.name)
+SHOWING = [*WALKS, *sorted(ROOT.glob("docs/mathematics/*.md")), *sorted(ROOT.glob("docs/papers/*.md"))]
+each_showing = each(
+    "page", [page for page in SHOWING if page.name != "index.md"], ids=lambda page: page.name
+)
 
 
 # ---- links
@@ -68,7 +75,61 @@ def test_every_page_is_on_the_map():
 def test_broken_links_are_noticed(link):
     page = ROOT / "docs" / "streams.md"
     assert broken(page, link)
-    assert not broken(page, "design.md#the-command-line")
+    assert not broken(page, "design.md#the-path-of-one-row")
+
+
+# ---- commands
+
+
+def targets():
+    """The targets of the Makefile that have a name, each with the rest of its line."""
+    return dict(re.findall(r"^([a-z][a-z-]*):(?!=)(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def test_every_target_says_what_it_does():
+    assert {name for name, line in targets().items() if " ## " not in line} == set()
+
+
+@each_page
+def test_targets_that_a_page_names_are_there(page):
+    named = re.findall(r"(?:`|^    )make ([a-z][a-z-]+)", page.read_text(), re.MULTILINE)
+    assert set(named) <= set(targets())
+
+
+@each("folder", [ROOT / "benchmarks", *(ROOT / "benchmarks").glob("*/")], ids=lambda folder: folder.name)
+def test_every_measurement_has_a_line(folder):
+    text = (ROOT / "benchmarks" / "README.md").read_text()
+    names = {path.name for path in folder.glob("*.py")} - {"__init__.py"}
+    assert {name for name in names if f"| `{name}` |" not in text} == set()
+
+
+@each_page
+def test_files_that_a_page_names_are_there(page):
+    named = re.findall(
+        r"`((?:\.ci|benchmarks|cpp|docs|examples|fuzz|reproduction|src|tests)/[a-z_0-9./]+)`",
+        page.read_text(),
+    )
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+# ---- rooms
+
+ROOMS = sorted(path.parent for path in ROOT.glob("src/budgetron/*/README.md"))
+
+
+@each("room", ROOMS, ids=lambda room: room.name)
+def test_the_files_of_a_room_are_those_there_are(room):
+    """A README with a table of files has all of them, and no other. It is short."""
+    text = (room / "README.md").read_text()
+    assert len(text.splitlines()) <= 60
+    if "\n| file | holds |" not in text:
+        return
+    rows = text.split("\n| file | holds |")[1].split("\n\n")[0].splitlines()[2:]
+    named = {name for row in rows for name in re.findall(r"`([^`]+)`", row.split(" | ")[0])}
+    files = {path.name for path in room.glob("*.py")} - {"__init__.py"}
+    folders = {f"{path.name}/" for path in room.iterdir() if (path / "__init__.py").exists()}
+    assert named - folders == files
+    assert {folder for folder in folders if f"`{folder}`" not in text} == set()
 
 
 # ---- code shown is code there is
@@ -77,7 +138,8 @@ def test_broken_links_are_noticed(link):
 def missing(block, text):
     """The first piece of a block that the file does not contain in this order. "..." separates pieces."""
     place = 0
-    for piece in re.split(r"^ *\.\.\.\n", block, flags=re.MULTILINE):
+    for part in re.split(r"^ *\.\.\.\n", block, flags=re.MULTILINE):
+        piece = part.strip("\n") + "\n"  # blank lines around "..." are those of the page
         found = f"\n{text}".find(f"\n{piece}", place)
         if found < 0:
             return piece
@@ -85,15 +147,32 @@ def missing(block, text):
     return None
 
 
-@each_walk
+@each_showing
 def test_code_is_that_of_the_file(page):
+    """A block that stands deeper in its file may be shown without that indentation."""
     shown = SHOWN.findall(page.read_text())
     assert shown
     for path, block in shown:
-        assert missing(block, (ROOT / path).read_text()) is None, path
+        text = (ROOT / path).read_text()
+        assert None in [missing(indent(block, blanks), text) for blanks in ("", "  ", "    ")], path
 
 
-@each_walk
+@each_showing
+def test_cpp_that_is_shown_is_short_and_whole(page):
+    for path, block in SHOWN.findall(page.read_text()):
+        if path.endswith(".hpp") and page not in WALKS:
+            assert len(block.splitlines()) <= LONGEST
+            assert block.count("{") == block.count("}")
+
+
+@each_page
+def test_no_page_needs_the_site_to_be_read(page):
+    """On a forge, a directive or a role of Sphinx is raw text. What only the site needs is a comment."""
+    if "site" not in page.parts:
+        assert RAW.findall(page.read_text()) == []
+
+
+@each_showing
 def test_all_code_says_where_it_is_from(page):
     """A block is code of a file, a runnable example, or a command."""
     text = page.read_text()

@@ -108,7 +108,7 @@ def test_misaligned_single_rows_are_copied(dtype):
 def test_the_core_refuses_what_is_not_aligned(monkeypatch):
     """The native core is safe even if Python did not copy an array."""
     monkeypatch.undo()
-    native = OneByOne(rbp(K, budget=10), 3)._native
+    native = OneByOne(rbp(K, budget=10), 3).engine
     for call in (
         lambda: _core.dense(misaligned(X)),
         lambda: _core.sparse(np.ones(1), np.zeros(1, np.int32), misaligned(np.array([0, 1])), 3),

@@ -180,7 +180,7 @@ def test_diverging_row():
 def test_interrupt(monkeypatch, learned):
     """An interrupt says whether the row was learned."""
     model, untouched = classifier(), classifier()
-    native = model.fitted_.model._native
+    native = model.fitted_.model.engine
 
     class Interrupted:
         def __getattr__(self, name):
@@ -191,7 +191,7 @@ def test_interrupt(monkeypatch, learned):
                 native.learn_one(*row)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(model.fitted_.model, "_native", Interrupted())
+    monkeypatch.setattr(model.fitted_.model, "engine", Interrupted())
     with pytest.raises(KeyboardInterrupt) as caught:
         model.partial_fit(X[:1], LABELS[:1])
     monkeypatch.undo()

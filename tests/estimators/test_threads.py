@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import partial
 
 import numpy as np
@@ -130,10 +131,15 @@ def test_views_share_nothing_but_the_state():
     """A snapshot does not change when another fit follows."""
     X, y = data("binary", 60)
     model = estimator("binary", "rbp").fit(X, y)
-    now, was = model._snapshot(), bits(model)
+    before, was = copy(model), bits(model)
+    fitted = model.fitted_
     model.fit(np.hstack([X, X]), np.where(y == 0, "x", "y"))
-    assert bits(now) == was
-    assert now.classes_.tolist() == [0, 1]
+    assert (
+        bits(before)
+        == was
+        == {name: (a.dtype.str, a.tobytes()) for name, a in fitted.model.state().items()}
+    )
+    assert before.classes_.tolist() == fitted.labels.classes.tolist() == [0, 1]
     assert model.classes_.tolist() == ["x", "y"]
 
 

@@ -20,6 +20,7 @@ from budgetron import (
     rbp,
     streams,
 )
+from budgetron.estimators.online import begin
 from budgetron.evaluate import Session, compare, prequential
 from budgetron.records.reading import to_table
 from budgetron.streams import Block
@@ -151,7 +152,7 @@ def test_weights_reach_the_model():
             session.feed(block)
         session.finish()
         direct = OnlineClassifier(LEARNERS["rbp"], random_state=0).start(X[:1])
-        direct._begin(X[:1], y[:1])
+        begin(direct, X[:1], y[:1])
         direct.partial_fit(X, y, sample_weight=weights)
         np.testing.assert_array_equal(mine.decision_function(X), direct.decision_function(X))
 

@@ -51,6 +51,7 @@ from budgetron import (
     sgd,
     stoptron,
 )
+from budgetron.estimators.online import progressive
 from budgetron.export.c import to_c
 from tests.helpers import members
 from tests.helpers.cases import each
@@ -237,7 +238,7 @@ def test_missing_values_and_labels_in_the_order_of_their_appearance(tmp_path):
     functions = library(tmp_path, {"one": header}, [learning("one", model)])
     labels, scores, done = learned(functions, "one", X[100:], places[100:].astype(np.int32), 3)
     assert done == 200
-    predictions, pieces = model._progressive(X[100:], names[100:])
+    predictions, pieces = progressive(model, X[100:], names[100:])
     assert (model.classes_[labels] == predictions).all()
     wanted = np.concatenate([model.fitted_.labels.decisions(piece.scores) for piece in pieces])
     assert abs(scores - wanted).max() <= 1e-12

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from budgetron import Encoder, Gaussian, OnlineClassifier, OnlineRegressor, Standardised, auto, ogd, rbp
 from budgetron.export.c import to_c
+from budgetron.records.reading import to_table
 from tests.helpers import members
 from tests.helpers.compiled import compiled, library, needs_compiler, predicted, predicting
 
@@ -77,7 +78,7 @@ def test_missing_values_and_columns_that_came_later(tmp_path):
         {"a": 3.0, "c": "*/"},
     ]
     model = OnlineRegressor(auto(size=5), random_state=0).partial_fit(records, np.arange(11.0))
-    X = model.encoding_.encode(model._table(records), grow=False)[0]
+    X = model.encoding_.encode(to_table(records), grow=False)[0]
     _, scores, _ = one(model, X, tmp_path)
     assert abs(scores - model.predict(records)).max() <= 1e-12
     assert " *   x[3]: c=* /\n" in (tmp_path / "one.h").read_text()
@@ -156,7 +157,7 @@ def test_records_with_hashed_values_predict(tmp_path):
     model = OnlineClassifier(
         Standardised(rbp(Gaussian("1/d"), budget=9)), encoder=Encoder(most_values=4), random_state=0
     ).partial_fit(records, [i % 2 for i in range(40)])
-    X = model.encoding_.encode(model._table(records), grow=False)[0]
+    X = model.encoding_.encode(to_table(records), grow=False)[0]
     labels, scores, _ = one(model, X, tmp_path)
     assert (labels == model.predict(records)).all()
     assert abs(scores - model.decision_function(records)).max() <= 1e-12

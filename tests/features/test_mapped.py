@@ -26,6 +26,7 @@ from budgetron import (
     fogd,
     ogd,
 )
+from budgetron.estimators.online import progressive
 from tests.helpers import members
 from tests.helpers.cases import each, pairs
 from tests.model.test_reference import LOSSES, TASKS, native_scores, stream
@@ -145,7 +146,7 @@ def test_fogd_becomes_kernel_gradient_descent_as_components_grow():
             model = OnlineClassifier(
                 fogd(Gaussian(GAMMA), components=components, eta=0.1), random_state=seed
             )
-            runs += [scored.scores for scored in model._learn_labels(X, y, [-1, 1], None)]
+            runs += [scored.scores for scored in progressive(model, X, y, classes=[-1, 1])[1]]
         distance[components] = np.sqrt(np.mean((np.array(runs) - exact) ** 2))
     assert distance[1600] < distance[100] / 3
 

@@ -155,7 +155,7 @@ def held(faults):
         (faults / "hold").unlink()
 
 
-def records(folder):
+def logged(folder):
     """What the log of a stopped service holds."""
     log = Log(Path(folder))
     try:
@@ -167,12 +167,12 @@ def records(folder):
 def bodies(folder):
     """The rows of the log, as JSON: (number of the first row, list of rows)."""
     found = []
-    for record in records(folder):
-        lines = record.body.splitlines() if record.media.endswith("ndjson") else [record.body]
+    for request in logged(folder):
+        lines = request.body.splitlines() if request.media.endswith("ndjson") else [request.body]
         said = [msgspec.json.decode(line) for line in lines]
         rows = said[0] if isinstance(said[0], list) else said
-        assert len(rows) == record.rows
-        found.append((record.first, rows))
+        assert len(rows) == request.rows
+        found.append((request.first, rows))
     return found
 
 

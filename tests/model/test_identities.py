@@ -16,6 +16,7 @@ from budgetron import (
     projectron,
     projectron_pp,
 )
+from budgetron.estimators.online import progressive
 from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels
 from tests.helpers.cases import each
@@ -34,9 +35,10 @@ def stream(n=400, d=4, classes=2, seed=0):
 def scores_of(learner, X, y, classes):
     """The scores before each update."""
     if classes is None:
-        [scored] = OnlineRegressor(learner, random_state=0)._learn(X, y / 2, None)
+        _, [scored] = progressive(OnlineRegressor(learner, random_state=0), X, y / 2)
     else:
-        [scored] = OnlineClassifier(learner, random_state=0)._learn_labels(X, y, range(classes), None)
+        model = OnlineClassifier(learner, random_state=0)
+        _, [scored] = progressive(model, X, y, classes=range(classes))
     return scored.scores
 
 
@@ -110,7 +112,7 @@ def test_sampling_leaves_f_right_on_average(algorithm, classes, n_draws):
     unbounded.learn(X, codes.astype(float), np.linspace(0.5, 1.5, 7))
     assert unbounded.size == 7  # so the last row makes the first draw at budget 6
     learner = algorithm(kernel, budget=6, cap=1e9, **rule)
-    draws = np.empty((n_draws, 7 * unbounded._native.outputs))
+    draws = np.empty((n_draws, 7 * unbounded.engine.outputs))
     for seed in range(len(draws)):
         model = Model(learner, Labels(classes), 4, np.float64, seed)
         model.learn(X, codes.astype(float), np.linspace(0.5, 1.5, 7))

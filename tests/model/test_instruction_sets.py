@@ -16,6 +16,7 @@ PROGRAM = """
 import json
 import numpy as np
 from scipy import sparse
+from budgetron.estimators.online import progressive
 from budgetron import Gaussian, Laplacian, OnlineClassifier, bpa_nn, stoptron, _core
 
 r = np.random.default_rng(0)
@@ -23,14 +24,15 @@ X = r.standard_normal((300, 13)) * (r.random((300, 13)) < 0.6)
 y = r.integers(0, 3, 300)
 single = X.astype(np.float32)
 def scores(X):
-    [scored] = OnlineClassifier(bpa_nn(Gaussian(0.1), budget=37))._learn_labels(X, y, range(3), None)
+    model = OnlineClassifier(bpa_nn(Gaussian(0.1), budget=37))
+    _, [scored] = progressive(model, X, y, classes=range(3))
     return scored.scores
 
 row, csr = scores(X), scores(sparse.csr_matrix(X))
 
 def ahead(X, length):
     model = OnlineClassifier(bpa_nn(Gaussian(0.1), budget=67)).partial_fit(X[:9], y[:9], range(3))
-    model.fitted_.model._native.look_ahead = length
+    model.fitted_.model.engine.look_ahead = length
     return model.partial_fit(X[9:], y[9:]).decision_function(X).tolist()
 
 def itself(X):

@@ -11,7 +11,7 @@ from tests.helpers.members import data, estimator, expansions, make, parameters,
 
 def learned(task, learner, X, y, length, chunk=1000):
     model = start(estimator(task, learner), task, X[:50], y[:50])
-    model.fitted_.model._native.look_ahead = length
+    model.fitted_.model.engine.look_ahead = length
     for i in range(50, len(y), chunk):
         model.partial_fit(X[i : i + chunk], y[i : i + chunk])
     return model

@@ -6,6 +6,7 @@ from sklearn.datasets import make_moons
 from sklearn.preprocessing import scale
 
 from budgetron import SGD, Gaussian, Linear, OnlineClassifier, OnlineRegressor, bpa_nn, bpa_p, pa
+from budgetron.estimators.online import progressive
 from tests.helpers import members
 from tests.helpers.cases import each
 
@@ -23,7 +24,7 @@ def test_scores_of_a_classifier_stay_small(name, d, kernel):
     sgd = isinstance(getattr(members.make(name), "rule", None), SGD)
     rate = {"lam": 0.1} if sgd else {}  # the first step of SGD is 1 / lam
     model = OnlineClassifier(members.make(name, kernel, **rate, **roomy(name)), random_state=0)
-    [scored] = model._learn_labels(X, target > 0, [False, True], None)
+    _, [scored] = progressive(model, X, target > 0, classes=[False, True])
     assert np.abs(scored.scores).max() < 200
     assert model.n_support_ > 0
 

@@ -14,6 +14,8 @@ from scipy import sparse
 
 from budgetron import Averaged, Gaussian, OneByOne, OnlineClassifier, Polynomial, fogd, nogd, ogd, rbp
 from budgetron._util.rows import Compressed
+from budgetron.estimators.input import are_learnable, known_rows
+from budgetron.estimators.online import same_classes
 from tests.helpers.cases import each
 from tests.helpers.members import bits, cases, data, estimator, fitted, make, scores, start
 
@@ -226,23 +228,30 @@ def test_no_learner():
 # ---- the estimators' short way
 
 
+def needs_no_checks(model, X):
+    """Whether a fitted model takes X past scikit-learn's checks."""
+    rows = known_rows(model.fitted_, X)
+    return rows is not None and are_learnable(model.fitted_, rows)
+
+
 @each(("task", "name"), [(task, name) for task, name in cases() if name in ("rbp", "bogd", "fogd")])
 def test_the_short_way_is_the_long_one(task, name):
-    """Arrays that skip scikit-learn's checks and lists that do not give the same model and predictions."""
+    """Arrays that skip scikit-learn's checks and arrays that do not give the same model and predictions."""
     X, y = data(task)
     short, long = estimator(task, name), estimator(task, name)
     start(short, task, X[:5], y[:5]), start(long, task, X[:5], y[:5])
     for i in range(5, 80):
         rows, label = X[i : i + 1], y[i : i + 1]
-        assert short._needs_no_checks(rows)
-        assert not long._needs_no_checks(rows.tolist())
+        swapped = rows.astype(">f8")
+        assert needs_no_checks(short, rows)
+        assert not needs_no_checks(long, swapped)
         one, other = (
             short.progressive_predict(rows, label),
-            long.progressive_predict(rows.tolist(), label.tolist()),
+            long.progressive_predict(swapped, label.tolist()),
         )
         assert one.dtype == other.dtype
         assert np.array_equal(one, other)
-        assert np.array_equal(scores(short, rows), scores(long, rows.tolist()))
+        assert np.array_equal(scores(short, rows), scores(long, swapped))
     assert bits(short) == bits(long)
 
 
@@ -254,7 +263,7 @@ def test_labels_of_every_kind(kind):
     model, other = estimator("binary", "rbp"), estimator("binary", "rbp")
     classes = np.unique(y)
     model.partial_fit(X[:1], y[:1], classes=classes)
-    assert model._labels_without_checks(y, 80) is not None
+    assert model.fitted_.answers.quick_codes(y) is not None
     for i in range(1, 80):
         model.partial_fit(X[i : i + 1], y[i : i + 1])
     assert bits(model) == bits(other.partial_fit(X, y, classes=classes))
@@ -263,10 +272,10 @@ def test_labels_of_every_kind(kind):
 def test_classes_again():
     """The classes of the first call, given again, take the short way too; others are refused."""
     model = fitted("binary")
-    assert model._same_classes([0, 1])
-    assert model._same_classes(np.array([0, 1]))
+    assert same_classes(model.fitted_, [0, 1])
+    assert same_classes(model.fitted_, np.array([0, 1]))
     for doubtful in ([1, 0], [0, 1, 2], [0.0, 1.0], (0, 1), [False, True], [[0], [1]], "01", 2):
-        assert not model._same_classes(doubtful)
+        assert not same_classes(model.fitted_, doubtful)
     x = np.zeros((1, 3))
     model.partial_fit(x, np.array([1]), classes=[1, 0])
     with pytest.raises(ValueError, match="differ from those of the first call"):
@@ -277,8 +286,8 @@ def test_rows_that_need_checks():
     """Whatever scikit-learn might have something to say about goes to it."""
     model = fitted("binary")
     row = np.zeros((1, 3))
-    assert model._needs_no_checks(row)
-    assert model._needs_no_checks(row.astype(np.float32))
+    assert needs_no_checks(model, row)
+    assert needs_no_checks(model, row.astype(np.float32))
     nan, large = row.copy(), row.copy()
     nan[0, 1], large[0, 1] = np.nan, 1e200
     doubtful = [
@@ -297,8 +306,7 @@ def test_rows_that_need_checks():
         np.ma.array(row),
         pd.DataFrame(row),
     ]
-    assert [model._needs_no_checks(X) for X in doubtful] == [False] * len(doubtful)
-    assert not OnlineClassifier()._needs_no_checks(row)
+    assert [needs_no_checks(model, X) for X in doubtful] == [False] * len(doubtful)
 
 
 @each("form", ["csr_matrix", "csr_array", "frame", "frame of two types"])
@@ -315,8 +323,7 @@ def test_the_short_way_of_matrices_and_frames(form, kind):
     model, other = estimator("binary", "rbp"), estimator("binary", "rbp")
     start(model, "binary", X[:5], y[:5])
     for i in range(5, 80):
-        rows, named = model._plain(X[i : i + 1])
-        assert model._needs_no_checks(rows, named=named)
+        assert needs_no_checks(model, X[i : i + 1])
         model.partial_fit(X[i : i + 1], y[i : i + 1])
     assert bits(model) == bits(start(other, "binary", X, y))
     assert np.array_equal(model.decision_function(X[:1]), other.decision_function(X)[:1])
@@ -333,7 +340,7 @@ def broken(**parts):
 def test_matrices_that_need_checks():
     """Rows that are unsorted, or outside their arrays, take the long way: it sorts or refuses them."""
     model = start(estimator("binary", "rbp"), "binary", sparse.csr_matrix(np.eye(3)), np.array([0, 1, 0]))
-    assert type(model._plain(broken())[0]) is Compressed
+    assert type(known_rows(model.fitted_, broken())) is Compressed
     doubtful = [
         broken(indices=np.int32([2, 0])),
         broken(indices=np.int32([1, 1])),
@@ -352,7 +359,7 @@ def test_matrices_that_need_checks():
         sparse.csc_matrix([[1.0, 0.0, 2.0]]),
     ]
     for X in doubtful:
-        assert model._plain(X)[0] is X
+        assert known_rows(model.fitted_, X) is None
     for values in ([np.nan, 1.0], [np.inf, 1.0], [1e200, 1.0]):
         with pytest.raises(ValueError, match=r"NaN|infinity|too large"):
             model.partial_fit(broken(data=values), np.array([1]))
@@ -366,7 +373,7 @@ def test_frames_that_need_checks():
     """Other names, other orders and other types take the long way."""
     frame = pd.DataFrame(np.eye(3), columns=list("abc"))
     model = start(estimator("binary", "rbp"), "binary", frame, np.array([0, 1, 0]))
-    assert model._plain(frame[:1])[1]
+    assert needs_no_checks(model, frame[:1])
     for doubtful in (
         frame[list("acb")],
         frame[list("ab")],
@@ -377,7 +384,7 @@ def test_frames_that_need_checks():
         frame.astype(bool),
         frame.assign(c="1"),
     ):
-        assert model._plain(doubtful)[0] is doubtful
+        assert known_rows(model.fitted_, doubtful) is None
 
 
 def test_too_large_for_a_single_model():

@@ -25,6 +25,7 @@ from budgetron import (
     SquaredHinge,
     algorithms,
 )
+from budgetron.estimators.online import progressive
 from tests.helpers.cases import each, pairs
 from tests.references import kernelized as reference
 from tests.references import step
@@ -89,10 +90,10 @@ def native_scores(task, learner, X, y, weights=None):
     """The scores before each update, one row each, and the model."""
     estimator = model(task, learner)
     if task == "regression":
-        [scored] = estimator._learn(X, y, weights)
+        _, [scored] = progressive(estimator, X, y, weights)
     else:
         classes = [-1, 1] if task == "binary" else range(4)
-        [scored] = estimator._learn_labels(X, y, list(classes), weights)
+        _, [scored] = progressive(estimator, X, y, weights, list(classes))
     return scored.scores, estimator
 
 

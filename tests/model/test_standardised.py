@@ -28,6 +28,7 @@ from budgetron import (
     rbp,
     streams,
 )
+from budgetron.estimators.online import progressive
 from tests.features.test_kalman import TASKS, assert_close, trajectory
 from tests.helpers import members
 from tests.helpers.cases import each
@@ -168,8 +169,8 @@ def test_scales_as_the_transform_of_streams(container):
     for learner in (KALMAN, ogd(Gaussian(0.2), eta=0.3), Mapped(RandomFourier(Gaussian(0.2), 9), OGD(0.1))):
         for task, targets in (("binary", y),):
             inside, outside = (members.estimator(task, own) for own in (Standardised(learner), learner))
-            [(own, _)] = inside._learn_labels(X, targets, [0, 1], None)
-            [(theirs, _)] = outside._learn_labels(scaled, targets, [0, 1], None)
+            _, [(own, _)] = progressive(inside, X, targets, classes=[0, 1])
+            _, [(theirs, _)] = progressive(outside, scaled, targets, classes=[0, 1])
             np.testing.assert_array_equal(own, theirs)
             state = inside.fitted_.model.state()
             for name, array in outside.fitted_.model.state().items():

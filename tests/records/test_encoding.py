@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from budgetron import Encoder, _core
+from budgetron import Encoder
 from budgetron.records.encoding import BLOCK, LONGEST
 from budgetron.records.reading import from_dicts
 from budgetron.records.table import joined
@@ -216,7 +216,7 @@ def test_long_names_and_texts_are_hashed():
 
 STABLE = """
 import numpy as np
-from budgetron import Encoder, _core
+from budgetron import Encoder
 from budgetron.records.reading import from_dicts
 encoding = Encoder(most_columns=40, most_values=2).build()
 rows = [{f"c{i % 17}": f"v{i}", "n": i, "w\\u00df": 0.1 * i} for i in range(200)]
@@ -332,34 +332,46 @@ def test_one_record_is_quick():
     assert seconds < 20e-6
 
 
-# ---- records with the names of the one before
+# ---- records without anything new
 
 
-def test_records_with_the_same_names_are_read_alike():
+def test_the_reader_reads_what_has_a_slot():
+    """Numbers, texts and missing values under known names, as a table of one record would be read."""
     encoding = Encoder().build()
-    encoding.encode_one({"a": 1.0, 2: 3, "c": True})
+    encoding.encode_one({"a": 1.0, "2": 3, "t": "x", "c": True})
+    encoding.encode_one({"t": "y"})
     for record in (
-        {"a": 1, 2: False, "c": -1.0},
-        {"c": np.float64(2.0), "a": -1, 2: 0.5},
-        {2: 1.0, "a": 2.0},
+        {"a": 1, "2": False, "c": -1.0},
+        {"c": np.float32(2.0), "t": "y", "a": np.int64(-1)},
+        {2: 1.0},
+        {"a": None, "t": None},
+        {},
     ):
-        encoding.known_one({"a": 1.0, 2: 3, "c": True})
-        assert encoding.last.width == 3
         expected = encoding.encode(from_dicts([record]), grow=False)[0][0]
-        assert same(encoding.encode_one(record, grow=False), expected)
+        for _ in range(2):  # the text of a name that is an integer is kept
+            assert same(encoding.reader.row(record), expected)
         assert same(encoding.known_one(record), expected)
-        assert same(encoding.like_the_last(record), expected)
-    encoding.known_one({"a": 1.0})
-    for other in ({"b": 1.0}, {"a": "x"}, {"a": None}, {"a": 10**400}, {"a": [1.0]}, {}, [1.0], None, 7):
-        assert encoding.like_the_last(other) is None
+    assert same(encoding.known_one({"a": 1.0, 2: 3}), encoding.known_one({"a": 1.0, "2": 3}))
+
+
+def test_the_reader_leaves_the_rest_to_others():
+    encoding = Encoder().build()
+    encoding.encode_one({"a": 1.0, "t": "x", "2": 1.0})
+    values = ({"a": "x"}, {"t": "z"}, {"a": 10**400}, {"a": [1.0]})
+    names = ({"b": 1.0}, {"a": 1.0, 2: 1.0}, {3: 1.0}, {True: 1.0}, {("a",): 1.0})
+    for other in (*values, *names, [1.0], None, 7):
+        assert encoding.reader.row(other) is None
     with pytest.raises(ValueError, match="more than one column '2'"):
         encoding.known_one({"2": 1.0, 2: 2.0})
 
 
-def test_the_reader_of_names_refuses_what_does_not_fit():
-    for names, slots, absent in [(("a",), [], [0.0]), (("a",), [1], [0.0]), (("a", "b"), [0], [0.0])]:
-        with pytest.raises(ValueError, match="SameNames"):
-            _core.SameNames(names, slots, absent)
+def test_a_reader_does_not_outlive_its_columns():
+    encoding = Encoder().build()
+    encoding.encode_one({"a": 1.0})
+    old = encoding.reader
+    encoding.encode_one({"a": 1.0, "b": 2.0})
+    assert len(encoding.reader.row({"a": 1.0})) == 2
+    assert old.row({"a": 1.0, "b": 2.0}) is None  # its rows have one column
 
 
 def test_absent_numbers_may_be_zero():

@@ -45,7 +45,7 @@ def classifier(name: str = "rbp", **more: Any) -> BudgetClassifier:
 
 
 def bits(model: Any) -> dict[str, bytes]:
-    return {name: a.tobytes() for name, a in model._kept.online.fitted_.model.state().items()}
+    return {name: a.tobytes() for name, a in model._online.fitted_.model.state().items()}
 
 
 def learned(model: Any, X: Any, y: Any, w: Any = None) -> Any:
@@ -151,7 +151,7 @@ def test_new_names_of_a_row_are_sorted() -> None:
     model = classifier()
     model.learn_one({"b": 1.0, 10: 2.0, 9: 0.0}, "x")
     model.learn_one({"z": 1.0, "a": 2.0}, "y")
-    assert model._kept.now.encoding.columns == ["10", "9", "b", "a", "z"]
+    assert model._online.encoding_.columns == ["10", "9", "b", "a", "z"]
 
 
 def test_a_feature_that_is_not_there_is_zero_or_missing() -> None:
@@ -183,7 +183,7 @@ def test_texts_and_dates() -> None:
     for i in range(40):
         x = {"country": "DE" if i % 2 else "FR", "at": datetime(2026, 1, 1 + i % 20), "n": np.float32(0.5)}
         model.learn_one(x | {"late": i % 2}, "odd" if i % 2 else "even")
-    assert model._kept.now.encoding.columns == ["at", "country=FR", "late", "n", "country=DE"]
+    assert model._online.encoding_.columns == ["at", "country=FR", "late", "n", "country=DE"]
     x = {"country": "DE", "at": datetime(2026, 1, 2), "n": 0.5, "late": 1}
     assert model.predict_one(x) == "odd"
     seconds = datetime(2026, 1, 2, tzinfo=UTC).timestamp()
@@ -195,7 +195,7 @@ def test_the_number_of_columns_is_bounded() -> None:
     model = classifier(encoder=Encoder(most_columns=40))
     for i in range(200):
         model.learn_one({f"word {i}": 1.0, f"word {i + 1}": 1.0}, i % 2 == 0)
-    assert model._kept.now.n_features == 40
+    assert model._online.n_features_in_ == 40
     small = model._raw_memory_usage
     for i in range(200, 400):
         model.learn_one({f"word {i}": 1.0}, i % 2 == 0)
@@ -206,7 +206,7 @@ def test_memory_is_that_of_the_native_model() -> None:
     model = classifier()
     empty = model._raw_memory_usage
     learned(model, *rows())
-    native = model._kept.online.fitted_.model.memory_bytes
+    native = model._online.fitted_.model.memory_bytes
     assert native < model._raw_memory_usage < empty + native + 4000
     assert model._memory_usage.endswith("KiB")
 
@@ -271,7 +271,7 @@ def test_weights_are_sample_weights(name: str) -> None:
     X, y = rows(50)
     w = np.random.default_rng(5).choice([0.0, 0.5, 1.0, 3.0], 50).tolist()
     one = learned(classifier(name), X, y, w)
-    encoder = one._kept.online.encoder
+    encoder = one._online.encoder
     same = OnlineClassifier(members.make(name), random_state=0, encoder=encoder)
     same.partial_fit([dict(sorted(x.items())) for x in X], y, sample_weight=w)
     assert bits(one) == {name: a.tobytes() for name, a in same.fitted_.model.state().items()}
@@ -291,7 +291,7 @@ def test_a_row_of_weight_zero_brings_nothing() -> None:
     model.learn_many(pd.DataFrame({"a": [1.0, 2.0]}), ["a", "b"], w=[0, 2])
     model.learn_many(pd.DataFrame({"c": [1.0]}), ["c"], w=[0])
     assert model.predict_proba_one({"a": 1.0}) == {"b": 1.0}
-    assert model._kept.now.encoding.columns == ["a"]
+    assert model._online.encoding_.columns == ["a"]
     regressor = BudgetRegressor(seed=0)
     regressor.learn_one({"a": 1.0}, 1.0, w=0)
     assert regressor.predict_one({"a": 1.0}) == 0.0
@@ -310,7 +310,7 @@ def test_pickles_and_copies_go_on_with_the_same_bits(model: Any) -> None:
         learned(each, X[40:], y[40:])
     assert all(bits(each) == bits(model) for each in copies)
     fresh = model.clone()
-    assert fresh._kept.online is None
+    assert fresh._online is None
     assert fresh.learner == model.learner
     assert fresh.learner is not model.learner or model.learner is None
 
@@ -382,7 +382,7 @@ def test_threads_share_a_model() -> None:
     for thread in readers:
         thread.join()
     assert not wrong
-    assert model._kept.now.n_features == 30
+    assert model._online.n_features_in_ == 30
     assert len(model.predict_proba_one({})) == 6
 
 
@@ -508,7 +508,7 @@ def test_the_way_to_the_native_model_is_short() -> None:
     X, learner = rng.normal(size=(n, 20)), budgetron.rbp(Gaussian(0.05), budget=100)
     y = X[:, 0] * X[:, 1] > 0
     dicts, labels, codes = [dict(enumerate(row)) for row in X.tolist()], y.tolist(), (2.0 * y - 1).tolist()
-    native, scores = budgetron.OneByOne(learner, 20)._native, np.empty(1)
+    native, scores = budgetron.OneByOne(learner, 20).engine, np.empty(1)
     model = BudgetClassifier(learner, seed=0)
 
     def of_arrays() -> None:

@@ -25,6 +25,18 @@ from budgetron.serve.settings import Settings
 from budgetron.serve.tokens import Tokens
 
 SMALL = algorithms.fogd(Gaussian(0.5), components=10)
+ROWS = [{"x": {"a": i / 7, "b": (-1) ** i * 0.3}, "y": ["no", "yes"][i % 2]} for i in range(12)]
+
+
+def learn(client, rows=ROWS, path="/v1/learn"):
+    return client.post(path, json=rows).raise_for_status().json()
+
+
+def until(check, seconds=30.0):
+    end = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 class Server(uvicorn.Server):

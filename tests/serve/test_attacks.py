@@ -372,7 +372,8 @@ def test_pieces_have_the_predictions_of_all_rows_at_once(inside):
 def test_every_line_on_stderr_is_json():
     """Also warnings of Python, errors of asyncio, tracebacks of threads, and what libraries print."""
     program = (
-        "import logging, sys, threading, warnings; from budgetron.serve import logs; logs.configure(True); "
+        "import logging, sys, threading, warnings; from budgetron.serve.logging_format import configure; "
+        "configure(True); "
         "warnings.warn('a warning'); logging.getLogger('asyncio').error('of asyncio'); "
         "logging.getLogger('uvicorn.error').warning('of uvicorn'); logging.getLogger('other').error('of'); "
         "print('half', end='', file=sys.stderr); print(' a line', file=sys.stderr); "

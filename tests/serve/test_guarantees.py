@@ -15,7 +15,7 @@ import pytest
 
 from budgetron.client import Client, ServiceError
 from budgetron.serve import snapshot
-from tests.helpers.served import SMALL, a_disk, bodies, held, offline, records, served
+from tests.helpers.served import SMALL, a_disk, bodies, held, logged, offline, served
 
 JSON = {"Content-Type": "application/json"}
 
@@ -337,7 +337,7 @@ def test_disk_use_is_bounded(tmp_path):
         assert server.stop() == 0
     assert (tmp_path / "d/default/log.sqlite").stat().st_size < 250_000  # of 1.8 MB that were learned
     assert len(list(snapshot.versions(tmp_path / "d/default"))) == 2
-    assert sum(record.rows for record in records(tmp_path / "d/default")) <= 1000
+    assert sum(request.rows for request in logged(tmp_path / "d/default")) <= 1000
 
 
 # ---- 9: closed by default

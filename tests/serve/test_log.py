@@ -15,7 +15,7 @@ from budgetron import model_files
 from budgetron._util.errors import DataError, ModelFileError
 from budgetron.cli import main
 from budgetron.serve.end import End
-from budgetron.serve.entries import Answer, Group, Record
+from budgetron.serve.entries import Answer, Group, LoggedRequest
 from budgetron.serve.limits import Limits
 from budgetron.serve.log import Log, create
 from budgetron.serve.log_check import mend
@@ -96,7 +96,7 @@ def check_refused_or_whole(left, folder, capsys):
         assert model.published.version == len(ROWS)
         assert b"".join(model_files.encoded(model.published.estimator)) == left.file
         assert {key: model.log.answer(key).answer for key in left.answers} == left.answers
-        assert all(model.log.kept(number) for number in left.kept)
+        assert all(model.log.kept_row(number) for number in left.kept)
     return False
 
 
@@ -194,7 +194,7 @@ def check_process(left, folder):
 
 
 def test_another_log_is_refused(left, tmp_path):
-    """One of another model, also with its end record."""
+    """One of another model, also with its end mark."""
     folder = copied(left, tmp_path / "d")
     with served(tmp_path / "other", *SMALL) as server:
         for row in ROWS:
@@ -243,7 +243,9 @@ def test_texts_that_are_damaged_can_be_cut(tmp_path, text, left):
     with closing(Log(tmp_path)) as log:
         for i in range(5):
             answer = Answer(f"key{i}aaaa", b"d", b"{}")
-            log.commit(Group(records=[Record(i, 1, "application/x-ndjson", "y", b"{}")], answers=[answer]))
+            log.commit(
+                Group(requests=[LoggedRequest(i, 1, "application/x-ndjson", "y", b"{}")], answers=[answer])
+            )
     content = bytearray((tmp_path / "log.sqlite").read_bytes())
     content[content.index(text) + 2] = 0xFF  # in the last row, and in the index of keys
     (tmp_path / "log.sqlite").write_bytes(content)
@@ -254,15 +256,15 @@ def test_texts_that_are_damaged_can_be_cut(tmp_path, text, left):
 
 def test_an_end_record_that_cannot_be_written_leaves_a_log_that_opens(tmp_path, monkeypatch):
     create(tmp_path)
-    rows = [Record(i, 1, "application/x-ndjson", "y", b"{}") for i in range(6)]
+    rows = [LoggedRequest(i, 1, "application/x-ndjson", "y", b"{}") for i in range(6)]
     with closing(Log(tmp_path)) as log:
         for row in rows[:5]:
-            log.commit(Group(records=[row]))
+            log.commit(Group(requests=[row]))
         with monkeypatch.context() as patched:
             patched.setattr(End, "write", failing)
             with pytest.raises(OSError, match="no more"):
                 log.remove(3)
-        log.commit(Group(records=[rows[5]]))
+        log.commit(Group(requests=[rows[5]]))
     with closing(Log(tmp_path)) as log:
         assert log.end == 6
 

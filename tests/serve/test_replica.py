@@ -1,5 +1,6 @@
-"""Replicas: what they cannot read, other histories, when they are ready, answers without end."""
+"""Replicas: the bits of their leader, what they cannot read, other histories, answers without end."""
 
+import asyncio
 import shutil
 import threading
 import time
@@ -10,16 +11,16 @@ import httpx
 import msgspec
 import pytest
 
+from budgetron.learners.automatic import Auto
 from budgetron.serve.limits import Limits
 from budgetron.serve.metrics import Counters
 from budgetron.serve.problems import Problem
 from budgetron.serve.replica import Leader, Replicas
 from budgetron.serve.service import Service
 from budgetron.serve.tokens import Tokens
-from tests.helpers.served import SMALL, served
-from tests.serve.conftest import running
+from tests.helpers.served import SMALL, offline, served
+from tests.serve.conftest import ROWS, learn, running, until
 
-ROWS = [{"x": {"a": i / 7, "b": (-1) ** i * 0.3}, "y": ["no", "yes"][i % 2]} for i in range(12)]
 OTHERS = [row | {"y": "yes"} for row in ROWS]
 
 
@@ -32,17 +33,6 @@ def quick(monkeypatch):
 
 def never(_):
     """Spoil nothing."""
-
-
-def learn(client, rows=ROWS):
-    client.post("/v1/learn", json=rows).raise_for_status()
-
-
-def until(check, seconds=15.0):
-    end = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 @contextmanager
@@ -109,6 +99,76 @@ class Between:
         self.server.server_close()
 
 
+def test_a_replica_has_the_bits_of_its_leader_and_only_predicts(inside):
+    with inside(learner=Auto(size=10), snapshot_rows=20) as leader:
+        learn(leader)
+        leader.put("/v1/models/other", json={"task": "regression"}).raise_for_status()
+        with following(str(leader.base_url)) as replica:
+            until(lambda: len(replica.service.models.by_name) == 2 and ready(replica) is True)
+            assert same(replica, leader)
+            for i in range(4):
+                learn(leader, [row | {"x": row["x"] | {"c": f"new {i}"}} for row in ROWS])
+            until(lambda: replica.get("/v1/model").json()["version"] == 60)
+            assert same(replica, leader)
+            assert replica.get("/v1/model").json()["replica"] is True
+            for answer in (
+                replica.post("/v1/learn", json=ROWS),
+                replica.put("/v1/models/new", json={}),
+                replica.get("/v1/log"),
+            ):
+                assert (answer.status_code, answer.json()["type"]) == (409, "urn:budgetron:read-only")
+        assert leader.get("/v1/log?after=0").json()["type"] == "urn:budgetron:log-removed"
+        assert leader.get("/v1/log?after=61").status_code == 410
+
+
+def test_a_replica_outlives_its_leader_and_catches_up(tmp_path):
+    with served(tmp_path / "d", *SMALL, "--keep-log") as leader:
+        httpx.post(leader.url + "/v1/learn", json=ROWS).raise_for_status()
+        port = leader.url.rpartition(":")[2]
+        with following(leader.url) as replica:
+            until(lambda: ready(replica) is True)
+            leader.kill()
+            until(lambda: ready(replica) is not True)
+            assert replica.get("/v2/health/ready").status_code == 503
+            assert replica.post("/v1/predict", json={"x": ROWS[0]["x"]}).json()["version"] == 12
+            with served(tmp_path / "d", "--keep-log", "--port", port) as again:
+                httpx.post(again.url + "/v1/learn", json=ROWS).raise_for_status()
+                until(lambda: replica.get("/v1/model").json()["version"] == 24 and ready(replica) is True)
+                file = replica.get("/v1/model/file").content
+                assert again.stop() == 0
+    assert file == offline(tmp_path / "d/default")
+
+
+class Hesitating(Leader):
+    """A leader that names its models only when nobody follows any more."""
+
+    def __init__(self, asked, closed):
+        super().__init__("http://127.0.0.1:9", None)
+        self.asked, self.closed = asked, closed
+
+    def get(self, path):
+        assert path == "/v1/models"
+        self.asked.set()
+        assert self.closed.wait(30)
+        return b'{"models": [{"name": "late"}]}'
+
+
+def test_a_model_that_is_found_while_replicas_close_is_not_followed():
+    asked, closed = threading.Event(), threading.Event()
+    replicas, others = Replicas(Hesitating(asked, closed), Limits()), set(threading.enumerate())
+    loop = asyncio.new_event_loop()
+    replicas.start(loop)
+    [discovering] = set(threading.enumerate()) - others
+    assert asked.wait(30)
+    replicas.close()
+    closed.set()
+    discovering.join(30)
+    assert not discovering.is_alive()
+    assert replicas.by_name == {}
+    assert not any(each.name == "replica-late" for each in threading.enumerate())
+    loop.close()
+
+
 def test_a_request_that_the_replica_cannot_read(inside, monkeypatch):
     """It says so, and goes on when it can: here, pyarrow is missing for a while."""
 
@@ -120,7 +180,7 @@ def test_a_request_that_the_replica_cannot_read(inside, monkeypatch):
         with following(str(leader.base_url)) as replica:
             until(lambda: ready(replica) is True)
             with monkeypatch.context() as patched:
-                patched.setattr("budgetron.serve.replica.parse", without)
+                patched.setattr("budgetron.serve.replay.parse", without)
                 learn(leader)
                 until(lambda: "needs pyarrow" in str(ready(replica)))
                 assert "row 12" in ready(replica)
@@ -136,8 +196,8 @@ ODD = [
     msgspec.msgpack.encode([1, 2]),
     msgspec.msgpack.encode({"end": 1}),
     msgspec.msgpack.encode([[12, 1, "application/json", "y", 7]]),
-    msgspec.msgpack.encode({"end": 13, "records": [[12, 1, "application/x", "y", b"{}", b""]]}),
-    msgspec.msgpack.encode({"end": 13, "records": [[12]]}),
+    msgspec.msgpack.encode({"end": 13, "requests": [[12, 1, "application/x", "y", b"{}", b""]]}),
+    msgspec.msgpack.encode({"end": 13, "requests": [[12]]}),
 ]
 
 

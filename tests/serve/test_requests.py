@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from budgetron import Linear, OnlineClassifier, OnlineRegressor, algorithms, load, model_files
+from budgetron.estimators.online import progressive
 from budgetron.learners.automatic import Auto
+from tests.serve.conftest import ROWS
 
 JSON, LINES = {"Content-Type": "application/json"}, {"Content-Type": "application/x-ndjson"}
 ARROW = {"Content-Type": "application/vnd.apache.arrow.stream"}
-ROWS = [{"x": {"a": i / 7, "b": (-1) ** i * 0.3}, "y": ["no", "yes"][i % 2]} for i in range(12)]
 
 
 def file(client):
@@ -105,7 +106,7 @@ def test_the_answer_has_the_predictions_made_before_learning(client):
     offline = client.service.models.get("default").settings.estimator()
     x, y = [row["x"] for row in ROWS], [row["y"] for row in ROWS]
     made = [learn(client, row).json()["predictions"][0] for row in ROWS]
-    assert made[1:] == offline._progressive(x, y)[0].tolist()[1:]
+    assert made[1:] == progressive(offline, x, y)[0].tolist()[1:]
 
 
 # ---- refused requests

@@ -2,8 +2,8 @@
 
 import asyncio
 import json
+import re
 import sqlite3
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,22 +16,14 @@ from budgetron._util.errors import DataError
 from budgetron.cli import main
 from budgetron.client import Client, ServiceError
 from budgetron.serve import app, openapi, snapshot
+from budgetron.serve.endpoints import ENDPOINTS
 from budgetron.serve.limits import Limits
-from budgetron.serve.metrics import Counters
 from budgetron.serve.problems import TITLES
-from budgetron.serve.replica import Leader, Replicas
-from budgetron.serve.service import Service
-from budgetron.serve.tokens import Tokens
+from budgetron.serve.rows import MEDIA
+from budgetron.serve.tokens import ROLES
 from tests.helpers.command import called
-from tests.helpers.served import SMALL, offline, served
-from tests.serve.conftest import running
-
-ROWS = [{"x": {"a": i / 7, "b": (-1) ** i * 0.3}, "y": ["no", "yes"][i % 2]} for i in range(12)]
-
-
-def learn(client, rows=ROWS, path="/v1/learn"):
-    return client.post(path, json=rows).raise_for_status().json()
-
+from tests.helpers.served import served
+from tests.serve.conftest import ROWS, learn, until
 
 # ---- models
 
@@ -242,7 +234,6 @@ def test_events_go_on_where_a_client_was(client):
 
 
 def test_history_is_thinned_and_slow_readers_are_dropped():
-    import asyncio
 
     from budgetron.serve.events import POINTS, Events
 
@@ -352,17 +343,43 @@ def test_an_array_of_the_open_inference_protocol(client):
 
 
 def test_openapi_describes_every_route_and_problem(client):
-    said = client.get("/openapi.json").json()
-    described = {path: {m.upper() for m in item} - {"PARAMETERS"} for path, item in said["paths"].items()}
-    assert described == app.paths()
-    served_paths = {route.path for route in app.application(client.service).routes}
-    assert served_paths == set(described) | set(app.PAGES)
-    for item in said["paths"].values():
-        for method, operation in item.items():
-            if method != "parameters":
-                statuses = {str(status) for status, _ in TITLES.values()} - {"500"}
-                assert statuses <= set(operation["responses"])
-    assert openapi.document(Limits())["openapi"] == "3.1.0"
+    document = client.get("/openapi.json").json()
+    assert document["openapi"] == "3.1.0"
+    routes = {route.path for route in app.application(client.service).routes}
+    assert routes == set(document["paths"]) | set(app.PAGES)
+    assert sum(len(each.paths) for each in ENDPOINTS) == len(document["paths"])  # none hides another
+    problems = {str(status) for status, _ in TITLES.values()} - {"500"}
+    for endpoint in ENDPOINTS:
+        for path in endpoint.paths:
+            operation = document["paths"][path][endpoint.method.lower()]
+            assert problems | {str(endpoint.status)} <= set(operation["responses"])
+            assert operation["summary"]
+            assert endpoint.role in ("", *ROLES)
+    refs = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)))
+    assert refs == set(document["components"]["schemas"])
+
+
+def test_openapi_describes_what_is_sent_and_answered(inside):
+    document = openapi.document(Limits())
+    learn = document["paths"]["/v1/learn"]["post"]
+    names = [each["name"] for each in learn["parameters"]]
+    ack, _, key = [each["schema"] for each in learn["parameters"]]
+    assert names == ["ack", "label", "Idempotency-Key"]
+    assert ack == {"enum": ["durable", "received"], "default": "durable"}
+    assert key == {"type": "string", "maxLength": 255}
+    assert list(learn["requestBody"]["content"]) == list(MEDIA)
+    assert learn["security"] == [{}, {"token": ["learn"]}]
+    assert {"202", "200"} <= set(learn["responses"])
+    infer = document["paths"]["/v2/models/{model}/versions/{version}/infer"]
+    assert [each["name"] for each in infer["parameters"]] == ["model", "version"]
+    with inside(learner=Auto(size=10)) as client:
+        answers = {
+            "LearnAnswer": client.post("/v1/learn", json=ROWS).json(),
+            "PredictAnswer": client.post("/v1/predict?keep=1", json=ROWS).json(),
+            "ProblemDocument": client.post("/v1/learn", json={"rows": [{"x": {}}]}).json(),
+        }
+    for name, answer in answers.items():
+        assert set(answer) == set(document["components"]["schemas"][name]["properties"]), name
 
 
 def test_every_problem_is_in_the_contract():
@@ -371,65 +388,6 @@ def test_every_problem_is_in_the_contract():
     page = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
     missing = [name for name in TITLES if f"`{name}`" not in page and name != "internal"]
     assert missing == []
-
-
-# ---- replicas
-
-
-def until(check, seconds=30.0):
-    end = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-def test_a_replica_has_the_bits_of_its_leader_and_only_predicts(inside):
-    with inside(learner=Auto(size=10), snapshot_rows=20) as leader:
-        learn(leader)
-        leader.put("/v1/models/other", json={"task": "regression"}).raise_for_status()
-        service = Service(
-            Replicas(Leader(str(leader.base_url), None), Limits()), Tokens(), Limits(), Counters()
-        )
-        with running(service) as replica:
-            until(lambda: len(service.models.by_name) == 2 and service.trouble() is None)
-            assert replica.get("/v1/model/file").content == leader.get("/v1/model/file").content
-            for i in range(4):
-                learn(leader, [row | {"x": row["x"] | {"c": f"new {i}"}} for row in ROWS])
-            until(lambda: replica.get("/v1/model").json()["version"] == 60)
-            assert replica.get("/v1/model/file").content == leader.get("/v1/model/file").content
-            assert replica.get("/v1/model").json()["replica"] is True
-            for answer in (
-                replica.post("/v1/learn", json=ROWS),
-                replica.put("/v1/models/new", json={}),
-                replica.get("/v1/log"),
-            ):
-                assert (answer.status_code, answer.json()["type"]) == (409, "urn:budgetron:read-only")
-        assert leader.get("/v1/log?after=0").json()["type"] == "urn:budgetron:log-removed"
-        assert leader.get("/v1/log?after=61").status_code == 410
-
-
-def test_a_replica_outlives_its_leader_and_catches_up(tmp_path):
-    with served(tmp_path / "d", *SMALL, "--keep-log") as leader:
-        httpx.post(leader.url + "/v1/learn", json=ROWS).raise_for_status()
-        port = leader.url.rpartition(":")[2]
-        service = Service(Replicas(Leader(leader.url, None), Limits()), Tokens(), Limits(), Counters())
-        with running(service) as replica:
-            until(lambda: service.trouble() is None)
-            leader.kill()
-            until(lambda: service.trouble() is not None)
-            assert replica.get("/v2/health/ready").status_code == 503
-            assert replica.post("/v1/predict", json={"x": ROWS[0]["x"]}).json()["version"] == 12
-            with served(tmp_path / "d", "--keep-log", "--port", port) as again:
-                httpx.post(again.url + "/v1/learn", json=ROWS).raise_for_status()
-                until(
-                    lambda: service.trouble() is None and replica.get("/v1/model").json()["version"] == 24
-                )
-                file = replica.get("/v1/model/file").content
-                assert again.stop() == 0
-    for thread in threading.enumerate():  # what it warns of now must not reach the next test
-        if thread.name == "replica-default":
-            thread.join()
-    assert file == offline(tmp_path / "d/default")
 
 
 def test_models_are_closed_even_if_the_curves_failed(inside, monkeypatch):
@@ -442,36 +400,6 @@ def test_models_are_closed_even_if_the_curves_failed(inside, monkeypatch):
         writer = client.service.models.by_name["default"].writer
         assert writer.is_alive()
     assert not writer.is_alive()
-
-
-class Hesitating(Leader):
-    """A leader that names its models only when nobody follows any more."""
-
-    def __init__(self, asked, closed):
-        super().__init__("http://127.0.0.1:9", None)
-        self.asked, self.closed = asked, closed
-
-    def get(self, path):
-        assert path == "/v1/models"
-        self.asked.set()
-        assert self.closed.wait(30)
-        return b'{"models": [{"name": "late"}]}'
-
-
-def test_a_model_that_is_found_while_replicas_close_is_not_followed():
-    asked, closed = threading.Event(), threading.Event()
-    replicas, others = Replicas(Hesitating(asked, closed), Limits()), set(threading.enumerate())
-    loop = asyncio.new_event_loop()
-    replicas.start(loop)
-    [discovering] = set(threading.enumerate()) - others
-    assert asked.wait(30)
-    replicas.close()
-    closed.set()
-    discovering.join(30)
-    assert not discovering.is_alive()
-    assert replicas.by_name == {}
-    assert not any(each.name == "replica-late" for each in threading.enumerate())
-    loop.close()
 
 
 # ---- the client

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from budgetron._util.errors import RefusedRow
+from budgetron._util.errors import ROW, RefusedRow
 from budgetron._util.names import classes, unknown
 from budgetron._util.text import shown
 
@@ -149,7 +149,7 @@ def label_column(name: str, labels: Any) -> Any:
         for row, label in enumerate(labels):
             if isinstance(label, str) and label.endswith("\0"):
                 raise RefusedRow(
-                    f"{name} must hold no label that ends with a NUL, got one in row {row}.", row
+                    f"{name} must hold no label that ends with a NUL, got one in row {ROW}.", row
                 )
     if not isinstance(labels, list | tuple) or kinds in ({int}, {float}, {bool}):
         return labels
@@ -162,7 +162,7 @@ def label_column(name: str, labels: Any) -> Any:
 
 def no_label(name: str, label: Any, row: int) -> RefusedRow:
     """The refusal of a row without a label."""
-    return RefusedRow(f"{name} must hold a label for every row, got {label} in row {row}.", row)
+    return RefusedRow(f"{name} must hold a label for every row, got {label} in row {ROW}.", row)
 
 
 def is_missing(label: Any) -> bool:

@@ -1,10 +1,11 @@
 """Errors that a caller may want to catch separately. They print under the name to import them by."""
 
-__all__ = ["DataError", "DivergedError", "ModelFileError", "RefusedRow", "SaveError"]
-
 from typing import Any
 
 from budgetron._util.text import printable
+
+ROW = "\0row\0"
+"""Stands for the number of the row in the message of a `RefusedRow`. No text of a user, quoted, has it."""
 
 
 class DataError(ValueError):
@@ -88,13 +89,18 @@ class RefusedRow(ValueError):
     __module__ = "budgetron"
 
     def __init__(self, message: str, row: int, rows_learned: int = 0) -> None:
-        super().__init__(message)
+        super().__init__(message.replace(ROW, str(row)))
+        self.message = message  # with `ROW` in the place of the number
         self.row = row
         self.rows_learned = rows_learned
         self.scored: list[Any] = []  # the scores of the rows learned, as `estimators` keeps them
 
+    def after(self, rows: int) -> "RefusedRow":
+        """The same refusal in a call that had this many rows before."""
+        return RefusedRow(self.message, self.row + rows)
+
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return type(self), (str(self), self.row, self.rows_learned)
+        return type(self), (self.message, self.row, self.rows_learned)
 
 
 class DivergedError(RefusedRow):

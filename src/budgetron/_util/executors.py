@@ -54,7 +54,7 @@ def results(
     ...     executors.results(pool, pow, 2, [(3,), (4,)])
     [8, 16]
     """
-    found: dict[int, T] = {}
+    answers: dict[int, T] = {}
     there = _scattered(executor, shared)
     open_tasks: dict[Future[T], int] = {}
     missing = list(range(len(arguments)))
@@ -64,9 +64,9 @@ def results(
             for future in as_completed(open_tasks):
                 i = open_tasks[future]
                 if not _is_lost(future):
-                    found[i] = future.result()
-                    finished(i, found[i])
-            missing = [i for i in missing if i not in found]
+                    answers[i] = future.result()
+                    finished(i, answers[i])
+            missing = [i for i in missing if i not in answers]
             if not missing or not open_tasks:
                 break
     except BaseException:
@@ -74,9 +74,9 @@ def results(
             future.cancel()
         raise
     for i in missing:
-        found[i] = task(shared, *arguments[i])
-        finished(i, found[i])
-    return [found[i] for i in range(len(arguments))]
+        answers[i] = task(shared, *arguments[i])
+        finished(i, answers[i])
+    return [answers[i] for i in range(len(arguments))]
 
 
 def _submitted(

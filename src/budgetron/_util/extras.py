@@ -15,5 +15,5 @@ def pip_install(extra: str) -> str:
     from importlib import metadata  # needed only for an error
 
     of_extra = re.compile(rf"""(.+?) *;.*\bextra == ["']{extra}["']""")
-    found = map(of_extra.fullmatch, metadata.requires("budgetron") or [])
-    return shlex.join(["pip", "install", *(match[1] for match in found if match)])
+    matches = map(of_extra.fullmatch, metadata.requires("budgetron") or [])
+    return shlex.join(["pip", "install", *(match[1] for match in matches if match)])

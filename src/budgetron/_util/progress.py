@@ -1,7 +1,5 @@
 """A progress bar."""
 
-__all__ = ["Progress"]
-
 import shutil
 import sys
 import threading

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetron import _core
-from budgetron._util.errors import RefusedRow
+from budgetron._util.errors import ROW, RefusedRow
 
 Matrix = Any
 """A dense C-ordered array of float32 or float64, or a CSR matrix of the same with sorted columns."""
@@ -130,4 +130,4 @@ def refuse_too_large(X: Matrix, row: int) -> None:
 
 def too_large(row: int) -> RefusedRow:
     """The refusal of a row whose squared norm overflows."""
-    return RefusedRow(f"Row {row} of X is too large: its squared norm overflows.", row)
+    return RefusedRow(f"Row {ROW} of X is too large: its squared norm overflows.", row)

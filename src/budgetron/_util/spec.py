@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import Field, fields
 from functools import cache
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
@@ -23,6 +23,7 @@ class Spec:
     The name of a kernel or a loss stands for the description: ``kernel="gaussian"`` is ``Gaussian()``.
     """
 
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     ranges: ClassVar[Ranges] = {}
     """The parameters that `evaluate.tune` searches: the least and the largest value of each."""
     by_name: ClassVar[bool] = False
@@ -35,35 +36,35 @@ class Spec:
 
     def _named(self, name: str, value: Any) -> Any:
         """The value of a parameter; the description, if it is the name of one."""
-        own: Any = type(self)
-        kind = _kinds_by_name(own).get(name) if isinstance(value, str) else None
-        found = None if kind is None else find(value, classes(kind))
-        return value if found is None else found()
+        spec: Any = type(self)
+        kind = _kinds_by_name(spec).get(name) if isinstance(value, str) else None
+        member = None if kind is None else find(value, classes(kind))
+        return value if member is None else member()
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with ``deep`` also those of nested descriptions."""
-        own = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        params = {f.name: getattr(self, f.name) for f in fields(self)}
         if not deep:
-            return own
+            return params
         nested = {
             f"{name}__{inner}": value
-            for name, part in own.items()
+            for name, part in params.items()
             if isinstance(part, Spec)
             for inner, value in part.get_params().items()
         }
-        return own | nested
+        return params | nested
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; whole parts before the parameters inside them."""
-        own = {name: self._named(name, value) for name, value in params.items() if "__" not in name}
+        direct = {name: self._named(name, value) for name, value in params.items() if "__" not in name}
         nested = {name: value for name, value in params.items() if "__" in name}
-        parts = self.get_params(deep=False) | own
+        parts = self.get_params(deep=False) | direct
         for name in params:
             first, _, rest = name.partition("__")
             if first not in self.get_params(deep=False) or (rest and not isinstance(parts[first], Spec)):
                 what, names = type(self).__name__, ", ".join(self.get_params(deep=False))
                 raise ValueError(f"{what} has no parameter {name!r}; it has: {names}.")
-        for name, value in own.items():
+        for name, value in direct.items():
             setattr(self, name, value)
         parts_of: dict[str, dict[str, Any]] = {}
         for name, value in nested.items():
@@ -97,31 +98,31 @@ class Parts(Spec):
     def __repr__(self) -> str:
         (what, parts), *rest = self.get_params(deep=False).items()
         defaults = inspect.signature(type(self)).parameters
-        own = [f"{name}={value!r}" for name, value in rest if value != defaults[name].default]
+        others = [f"{name}={value!r}" for name, value in rest if value != defaults[name].default]
         each = [*map(repr, parts)] if isinstance(parts, (list, tuple)) else [f"{what}={parts!r}"]
-        return f"{type(self).__name__}({', '.join([*each, *own])})"
+        return f"{type(self).__name__}({', '.join([*each, *others])})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with ``deep`` also those of every part, under its number."""
-        own = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
-        parts = own[self._field]
+        params = {f.name: getattr(self, f.name) for f in fields(self)}
+        parts = params[self._field]
         for i, part in enumerate(parts if deep and isinstance(parts, (list, tuple)) else ()):
             if isinstance(part, Spec):
-                own |= {f"{i}__{name}": value for name, value in part.get_params().items()}
-        return own
+                params |= {f"{i}__{name}": value for name, value in part.get_params().items()}
+        return params
 
     def set_params(self, **params: Any) -> Self:
         """Set the parts, or parameters of one: ``0__components=50``."""
-        names = [f.name for f in fields(self)]  # type: ignore[arg-type]
-        own = {name: params.pop(name, getattr(self, name)) for name in names}
-        parts, inner = own[self._field], dict[int, dict[str, Any]]()
+        names = [f.name for f in fields(self)]
+        direct = {name: params.pop(name, getattr(self, name)) for name in names}
+        parts, inner = direct[self._field], dict[int, dict[str, Any]]()
         for name, value in params.items():
             number, _, rest = name.partition("__")
             if not (number.isdecimal() and int(number) < len(parts) and rest):
                 known = ", ".join([*names, "0__...", "1__..."])
                 raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has: {known}.")
             inner.setdefault(int(number), {})[rest] = value
-        for name, value in own.items():
+        for name, value in direct.items():
             setattr(self, name, value)
         for i, values in inner.items():
             parts[i].set_params(**values)
@@ -129,7 +130,7 @@ class Parts(Spec):
 
     @property
     def _field(self) -> str:
-        return fields(self)[0].name  # type: ignore[arg-type]
+        return fields(self)[0].name
 
     def _given(self, each: tuple[Any, ...], parts: Sequence[Any]) -> Sequence[Any]:
         if each and parts:
@@ -153,8 +154,8 @@ class Parts(Spec):
 
     def _with(self, parts: Iterable[Any], **changed: Any) -> Self:
         """The same with other parts."""
-        own = {f.name: getattr(self, f.name) for f in fields(self)[1:]}  # type: ignore[arg-type]
-        return type(self)(*parts, **(own | changed))
+        others = {f.name: getattr(self, f.name) for f in fields(self)[1:]}
+        return type(self)(*parts, **(others | changed))
 
 
 def seed_of_part(seed: int, i: int) -> int:

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, WeakSet
 _locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # one for each estimator
 _models: WeakSet[Any] = WeakSet()
 _adding = threading.Lock()  # held while _locks or _models grows, and during a fork
-_held: list[Any] = []  # the native models whose locks the forking thread holds
+_held: list[Any] = []  # the engines whose locks the forking thread holds
 
 
 def learning_lock(estimator: Any) -> Any:
@@ -33,22 +33,22 @@ def watch(model: Any) -> None:
 
 def _before_fork() -> None:
     _adding.acquire()  # a model created from now on would not be held
-    _held.extend(model._native for model in _models)
-    for native in _held:
-        native.hold()
+    _held.extend(model.engine for model in _models)
+    for engine in _held:
+        engine.hold()
 
 
 def _after_fork_in_parent() -> None:
-    for native in _held:
-        native.release()
+    for engine in _held:
+        engine.release()
     _held.clear()
     _adding.release()
 
 
 def _after_fork_in_child() -> None:
     global _adding
-    for native in _held:
-        native.renew()
+    for engine in _held:
+        engine.renew()
     _held.clear()
     _locks.clear()  # held by threads that do not exist in the child
     _adding = threading.Lock()

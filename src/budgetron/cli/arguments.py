@@ -4,8 +4,7 @@ import argparse
 import shutil
 from typing import Any, NoReturn
 
-from budgetron._util.formats import FORMATS
-from budgetron._util.metric_names import LABELS, TARGETS
+from budgetron._util.choices import FORMATS, LABELS, TARGETS
 from budgetron._util.text import nearest
 from budgetron.cli.process import UsageError
 

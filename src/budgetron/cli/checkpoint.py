@@ -18,7 +18,7 @@ from budgetron.cli import input
 from budgetron.cli.process import UsageError
 from budgetron.evaluate import Session
 from budgetron.evaluate.session import check_state
-from budgetron.model_files import ModelFile
+from budgetron.model.files.model_files import ModelFile
 from budgetron.records.table import Table
 from budgetron.streams import Block, DataError, Stream, Transform, described
 

@@ -28,7 +28,7 @@ NEXT = """Try next:
   {bin}budgetron run FILE.csv --target COLUMN    # the default on a table of yours, as it is
   {bin}budgetron compare synthetic --learners rbp,bpa_nn,fogd --budget 50 --sigma 1
   {bin}python -c 'from budgetron import OnlineClassifier; help(OnlineClassifier)'
-  README.md has ten lines of Python to start with, docs/tutorial.md goes from a file to a served model."""
+  README.md has a quick start in Python, docs/tutorial.md goes from a file to a served model."""
 
 
 def learners(budget: int = 100) -> dict[str, Learner]:

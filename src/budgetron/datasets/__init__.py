@@ -11,8 +11,13 @@ cod-rna: binary, 271,617 rows, 8 columns, 2 classes
 ...
 """
 
-from budgetron.datasets.catalogue import DataSet, describe, names
-from budgetron.datasets.downloads import fetch
-from budgetron.datasets.loading import digest, files, load, synthetic
+from budgetron._util.exports import lazy
 
-__all__ = ["DataSet", "describe", "digest", "fetch", "files", "load", "names", "synthetic"]
+__getattr__, __dir__, __all__ = lazy(
+    __name__,
+    {
+        "datasets.catalogue": "DataSet describe names",
+        "datasets.downloads": "fetch",
+        "datasets.loading": "digest files load synthetic",
+    },
+)

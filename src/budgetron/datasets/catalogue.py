@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from budgetron._util.text import nearest
-from budgetron.datasets.folders import Folder, found
+from budgetron.datasets.folders import Folder, local_files
 from budgetron.streams import DataError
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
@@ -46,8 +46,8 @@ class DataSet:
     Examples
     --------
     >>> from budgetron import datasets
-    >>> found = datasets.describe("ijcnn1")
-    >>> found.task, found.columns, found.classes
+    >>> entry = datasets.describe("ijcnn1")
+    >>> entry.task, entry.columns, entry.classes
     ('binary', 22, 2)
     """
 
@@ -78,13 +78,14 @@ class DataSet:
         return {"LIBSVM": LIBSVM, "UCI": UCI}.get(self.source, "")
 
     def __str__(self) -> str:
+        files = local_files().get(self.name, {})
         lines = {
             "used in": "; ".join(self.papers),
             "source": " ".join(filter(None, [self.source, self.page and f'"{self.page}"', self.address])),
             "parts": ", ".join(f"{part} {rows:,}" for part, rows in self.rows.items()),
             "tables run over": " + ".join(self.parts),
             "preparation": self.preparation,
-            "local files": ", ".join(path.name for path in found().get(self.name, {}).values()) or "none",
+            "local files": ", ".join(path.name for path in files.values()) or "none",
             "note": self.note,
         }
         counts = {"rows": self.size, "columns": self.columns, "classes": self.classes}
@@ -102,7 +103,7 @@ def names(*, folder: Folder = None) -> list[str]:
     >>> "ijcnn1" in datasets.names()
     True
     """
-    return sorted({*_catalogue(), *found(folder)})
+    return sorted({*_catalogue(), *local_files(folder)})
 
 
 def describe(name: str, *, folder: Folder = None) -> DataSet:
@@ -116,7 +117,7 @@ def describe(name: str, *, folder: Folder = None) -> DataSet:
     for entry in known.values():
         if name == entry.name or name in entry.also:
             return entry
-    if name in found(folder):
+    if name in local_files(folder):
         return DataSet(str(name))
     near = nearest(str(name), names(folder=folder), otherwise="see datasets.names().")
     raise DataError(f"datasets: {name!r} is not in the catalogue and has no file; {near}")

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from budgetron._util.progress import Progress
 from budgetron.datasets.catalogue import LIBSVM, DataSet, describe
-from budgetron.datasets.folders import Folder, data_folder, found
+from budgetron.datasets.folders import Folder, data_folder, local_files
 from budgetron.datasets.loading import digest, how_to_get, read
 from budgetron.streams import DataError
 
@@ -48,7 +48,7 @@ def fetch(
     """
     entry = describe(name, folder=folder)
     parts = (part,) if part else tuple(entry.files) or entry.parts
-    local, target = found(folder).get(entry.name, {}), data_folder(folder)
+    local, target = local_files(folder).get(entry.name, {}), data_folder(folder)
     return [local.get(each) or _fetched(entry, each, page, verify, target) for each in parts]
 
 

@@ -18,7 +18,7 @@ def data_folder(given: Folder = None) -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "budgetron"
 
 
-def found(given: Folder = None) -> dict[str, dict[str, Path]]:
+def local_files(given: Folder = None) -> dict[str, dict[str, Path]]:
     """The files in the data folder, as ``{name: {part: path}}``. A file without a part is "whole"."""
     folder = data_folder(given)
     sets: dict[str, dict[str, Path]] = {}

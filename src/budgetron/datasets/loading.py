@@ -55,7 +55,7 @@ def files(name: str, part: str | None = None, *, folder: folders.Folder = None) 
     ['mine.svm']
     """
     entry = describe(name, folder=folder)
-    local = folders.found(folder).get(entry.name, {})
+    local = folders.local_files(folder).get(entry.name, {})
     every = ("whole",) if "whole" in local else tuple(each for each in ("train", "test") if each in local)
     parts = (part,) if part else entry.parts or every
     for each in parts:

@@ -4,6 +4,11 @@
 the workers do. Needs the extra ``dask``.
 """
 
-from budgetron.distributed.fitting import fit
+from budgetron._util.exports import lazy
 
-__all__ = ["fit"]
+__getattr__, __dir__, __all__ = lazy(
+    __name__,
+    {
+        "distributed.fitting": "fit",
+    },
+)

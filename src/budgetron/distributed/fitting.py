@@ -11,6 +11,7 @@ from budgetron._util.text import shown
 from budgetron.distributed import workers
 from budgetron.distributed.collections import parts_of
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.estimators.online import seed_of, unfitted
 from budgetron.learners.learner import Learner
 
 
@@ -77,15 +78,17 @@ def fit(
     run: Callable[[Any], Any] = (
         (lambda task: client.compute(task).result()) if client else _computed(compute)
     )
-    found = workers.Survey(first=_first_with_rows(X))
-    if found.first is None or estimator.encoder is not None or (_has_labels(estimator) and classes is None):
+    survey = workers.Survey(first=_first_with_rows(X))
+    needs_labels = isinstance(estimator, OnlineClassifier) and classes is None
+    if survey.first is None or estimator.encoder is not None or needs_labels:
         surveys = [delayed(workers.survey)(estimator, *part) for part in numbered]
-        found = run(_tree(surveys, delayed(workers.survey_all), fan_in))
-        if found.first is None:
+        survey = run(_tree(surveys, delayed(workers.survey_all), fan_in))
+        if survey.first is None:
             raise ValueError("distributed.fit: no part has rows.")
-    seed = estimator._seed()
-    begun = delayed(workers.started)(estimator, seed, found, classes, *numbered[found.first])
-    models = [delayed(workers.learned)(begun, *part) for part in numbered]
+    started = delayed(workers.started)(
+        estimator, seed_of(estimator), survey, classes, *numbered[survey.first]
+    )
+    models = [delayed(workers.learned)(started, *part) for part in numbered]
     return run(_tree(models, delayed(workers.merged), fan_in))
 
 
@@ -101,7 +104,7 @@ def _tree(tasks: Sequence[Any], join: Callable[[Sequence[Any]], Any], fan_in: in
     return tasks[0]
 
 
-def _estimator(model: Any) -> Any:
+def _estimator(model: Any) -> workers.Estimator:
     if isinstance(model, Learner):
         return OnlineClassifier(model)
     if not isinstance(model, OnlineClassifier | OnlineRegressor):
@@ -111,11 +114,7 @@ def _estimator(model: Any) -> Any:
         raise ValueError(
             "distributed.fit makes one pass in the order of the rows: epochs must be 1, and shuffle False."
         )
-    return model._unfitted_copy()
-
-
-def _has_labels(estimator: Any) -> bool:
-    return isinstance(estimator, OnlineClassifier)
+    return unfitted(model)
 
 
 def _first_with_rows(X: Any) -> int | None:

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from budgetron._util import check
 from budgetron._util.text import shown
-from budgetron.estimators import OnlineClassifier
+from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.estimators.input import Input, learner_of
+from budgetron.estimators.online import start, unfitted
 from budgetron.merging.models import merge
 from budgetron.model.labels import KnownLabels, checked_labels, given_classes, unique
 from budgetron.records.encoder import Encoder
-from budgetron.records.encoding import LONGEST, Encoding
+from budgetron.records.encoding import Encoding
 from budgetron.records.reading import is_frame, to_table
+
+Estimator = OnlineClassifier | OnlineRegressor
 
 HEAD = 1000
 """Parameters such as gamma="scale" are computed from this many rows of the first part."""
-
-TOO_LONG = "x" * (LONGEST + 1)
-"""A name or value that is always hashed."""
 
 
 @dataclass
@@ -39,20 +39,19 @@ class Survey:
     encoding: Encoding | None = None
 
 
-def survey(estimator: Any, X: Any, y: Any, number: int) -> Survey:
+def survey(estimator: Estimator, X: Any, y: Any, number: int) -> Survey:
     """The labels and the columns of one part."""
     rows, labels = _rows(X, y, number)
-    found = Survey()
     if len(labels) == 0:
-        return found
-    found.first = number
+        return Survey()
+    survey = Survey(number)
     if isinstance(estimator, OnlineClassifier):
         with _named(number):
-            found.labels = unique(checked_labels(np.asarray(labels)))
-    if estimator._takes_records(rows, True):
-        found.encoding = (estimator.encoder or Encoder()).build()
-        found.encoding.encode(to_table(rows))
-    return found
+            survey.labels = unique(checked_labels(np.asarray(labels)))
+    if Input(estimator, None).takes_records(rows):
+        survey.encoding = (estimator.encoder or Encoder()).build()
+        survey.encoding.encode(to_table(rows))
+    return survey
 
 
 def survey_all(surveys: Sequence[Survey]) -> Survey:
@@ -66,28 +65,14 @@ def survey_all(surveys: Sequence[Survey]) -> Survey:
         return Survey(first, known)
     encoding = encodings[0].copy()
     for other in encodings[1:]:
-        if records := list(_examples(other)):
+        if records := list(other.examples()):
             encoding.encode(to_table(records))
     return Survey(first, known, encoding)
 
 
-def _examples(encoding: Encoding) -> Iterable[dict[str, Any]]:
-    """Records with every column and value that has a place in an encoding, then some that are hashed."""
-    for name, known in encoding._known.items():
-        if known.times is not None:
-            yield {name: datetime(2000, 1, 1, tzinfo=UTC)}
-        if known.number is not None:
-            yield {name: 0.0}
-        for text in known.values:
-            yield {name: text}
-    for name, known in encoding._known.items():
-        if known.hashed:
-            yield {name: TOO_LONG}
-    if encoding._others_hashed:
-        yield {TOO_LONG: 0.0}
-
-
-def started(estimator: Any, seed: int, found: Survey, classes: Any, X: Any, y: Any, number: int) -> Any:
+def started(
+    estimator: Estimator, seed: int, survey: Survey, classes: Any, X: Any, y: Any, number: int
+) -> Estimator:
     """The model with which every part begins: it has learned nothing, and knows all labels and columns.
 
     The seed is drawn by the client: if a worker is lost, Dask runs this task again.
@@ -96,30 +81,29 @@ def started(estimator: Any, seed: int, found: Survey, classes: Any, X: Any, y: A
     head = rows.iloc[:HEAD] if hasattr(rows, "iloc") else rows[:HEAD]
     labels = None
     if isinstance(estimator, OnlineClassifier):
-        labels = given_classes(classes) if classes is not None else KnownLabels(found.labels, fixed=False)
-    fresh = estimator._unfitted_copy()
-    fresh.random_state = seed
-    if found.encoding is not None:
-        sample, _ = found.encoding.encode(to_table(head), grow=False)
-        learner = fresh._default_learner() if fresh.learner is None else fresh.learner
-        fresh.learner = learner.resolved(sample)
-        head = list(_examples(found.encoding))
-    fresh._start(head, *([] if labels is None else [labels]))
-    fresh.learner, fresh.random_state = estimator.learner, estimator.random_state
-    return fresh
+        labels = given_classes(classes) if classes is not None else KnownLabels(survey.labels, fixed=False)
+    model: Estimator = unfitted(estimator)
+    model.random_state = seed
+    if survey.encoding is not None:
+        sample, _ = survey.encoding.encode(to_table(head), grow=False)
+        model.learner = learner_of(model).resolved(sample)
+        head = list(survey.encoding.examples())
+    start(model, head, labels)
+    model.learner, model.random_state = estimator.learner, estimator.random_state
+    return model
 
 
-def learned(begun: Any, X: Any, y: Any, number: int) -> Any:
+def learned(started: Estimator, X: Any, y: Any, number: int) -> Estimator | None:
     """The model of one part; None if that has no rows."""
     rows, labels = _rows(X, y, number)
     if len(labels) == 0:
         return None
-    model = deepcopy(begun)
+    model = deepcopy(started)
     with _named(number):
         return model.partial_fit(rows, labels)
 
 
-def merged(models: Sequence[Any]) -> Any:
+def merged(models: Sequence[Estimator | None]) -> Estimator | None:
     """The merged model; None if no part had rows."""
     there = [model for model in models if model is not None]
     return merge(there) if there else None

@@ -1,6 +1,5 @@
 """The scikit-learn estimators: OnlineClassifier and OnlineRegressor."""
 
-from budgetron.estimators.classifier import OnlineClassifier
-from budgetron.estimators.regressor import OnlineRegressor
+from budgetron._util.exports import lazy
 
-__all__ = ["OnlineClassifier", "OnlineRegressor"]
+__getattr__, __dir__, __all__ = lazy(__name__)

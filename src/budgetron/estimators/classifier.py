@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["OnlineClassifier"]
-
 from collections.abc import Callable
-from dataclasses import replace
 from types import MethodType
 from typing import Any, Self
 
@@ -15,21 +12,20 @@ from sklearn.base import ClassifierMixin
 
 from budgetron._util import check
 from budgetron._util.threads import learning_lock
-from budgetron.estimators.online import FittedAttribute, Online
-from budgetron.learners.automatic import Auto
-from budgetron.learners.learner import Floats, Learner
-from budgetron.model import class_weights
-from budgetron.model.batch import Batch, Growth, growths, learned_rows
-from budgetron.model.labels import (
-    Codes,
-    KnownLabels,
-    Scored,
-    checked_labels,
-    core_codes,
-    given_classes,
-    unique,
+from budgetron.estimators.online import (
+    OF_Y,
+    Coded,
+    FittedAttribute,
+    Online,
+    is_of_y,
+    progressive,
+    scored,
+    start,
 )
-from budgetron.parts.tasks import Labels
+from budgetron.learners.learner import Floats, Learner
+from budgetron.model.batch import learned_rows
+from budgetron.model.fitted import Fitted
+from budgetron.model.labels import KnownLabels, checked_labels, given_classes, unique
 from budgetron.records.encoder import Encoder
 
 
@@ -151,7 +147,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         array(['yes'], dtype='<U3')
         """
         known = KnownLabels(np.empty(0), fixed=False) if classes is None else given_classes(classes)
-        return self._start(X, labels=known)
+        start(self, X, known)
+        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn the rows in order.
@@ -164,7 +161,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         rows before that row stay learned, and the error's ``rows_learned`` is their number.
         """
         with learning_lock(self):
-            self._learn_labels(X, y, classes, sample_weight)
+            self._learn(X, y, sample_weight, classes)
         return self
 
     def learn_one(self, x: Any, y: Any) -> Self:
@@ -179,37 +176,18 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         >>> model.predict_one({"amount": 6, "country": "DE"})
         'ok'
         """
-        with learning_lock(self):
-            if not self._learn_known(x, y):
-                self._learn_labels([self._one(x)], [y], None, None)
-        return self
-
-    def _learn_known(self, x: Any, y: Any) -> bool:
-        """Learn a row without anything new in it. Returns False, with nothing changed, for any other."""
-        if self.class_weight is not None or "fitted_" not in self.__dict__:
-            return False
-        fitted = self.fitted_
-        row = fitted.row_of(x)
-        if row is None:
-            return False
-        try:
-            number = self._labels.core_numbers.get(y)
-        except TypeError:  # it cannot be a label
-            return False
-        return number is not None and fitted.model.learn_row(row, number) is not None
+        return super().learn_one(x, y)
 
     def predict_one(self, x: Any) -> Any:
         """The label of one row: a dict, or a sequence of numbers."""
-        snapshot = self._snapshot()
-        scores = snapshot._scores_of_one(x)
-        return snapshot._labels.prediction(scores)
+        fitted, scores = self._scores_one(x)
+        return fitted.answers.prediction(scores)
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """The probability of every label for one row: a dict, or a sequence of numbers."""
-        snapshot = self._snapshot()
-        snapshot.predict_proba  # noqa: B018  raises if the learner has no probabilities
-        scores = snapshot._scores_of_one(x)
-        return snapshot._labels.probabilities(scores)
+        self.predict_proba  # noqa: B018  raises if the learner has no probabilities
+        fitted, scores = self._scores_one(x)
+        return labels_of(fitted).probabilities(scores)
 
     def progressive_predict(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -220,21 +198,18 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         new. The row that brings a label is predicted without it.
         """
         with learning_lock(self):
-            if classes is None and not self.__sklearn_is_fitted__():
-                classes = "of y"
-            return self._predicted(self._learn_labels(X, y, classes, sample_weight))
+            first = classes is None and not self.__sklearn_is_fitted__()
+            return np.asarray(progressive(self, X, y, sample_weight, OF_Y if first else classes)[0])
 
     def decision_function(self, X: Any) -> Floats:
         """The scores: one per row for two classes, else one per row and class."""
-        snapshot = self._snapshot()
-        scores = snapshot._finite_scores(X)
-        return snapshot._labels.decisions(scores)
+        fitted, [piece] = scored(self, X)
+        return labels_of(fitted).decisions(piece.scores)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The labels: the second of two classes if the score is >= 0, or the class of the highest score."""
-        snapshot = self._snapshot()
-        scored = snapshot._scored(X)
-        return snapshot._predicted(scored)
+        fitted, pieces = scored(self, X)
+        return labels_of(fitted).predictions(pieces)
 
     @IfProbabilistic
     def predict_proba(self, X: Any) -> Floats:
@@ -248,154 +223,64 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     @IfProbabilistic
     def predict_log_proba(self, X: Any) -> Floats:
         """The logarithms of :meth:`predict_proba`."""
-        snapshot = self._snapshot()
-        scored = snapshot._scored(X)
-        return snapshot._labels.log_probabilities(scored)
+        fitted, pieces = scored(self, X)
+        return labels_of(fitted).log_probabilities(pieces)
 
-    @property
-    def _labels(self) -> KnownLabels:
-        labels = self.fitted_.labels
-        assert labels is not None
-        return labels
+    # ---- labels to be learned
 
-    @property
-    def _class_weight(self) -> Any:
-        return self.class_weight
+    def _first_labels(self, y: Any) -> KnownLabels:
+        labels = np.asarray(self._column(y, None, True))
+        return KnownLabels(checked_labels(labels), fixed=False)
 
-    def _begin(self, X: Any, y: Any) -> None:
-        """Also know the label of the first row, which is predicted until another is learned."""
-        if self.__sklearn_is_fitted__() and len(self._labels):
-            return
+    def _column(self, y: Any, sample_weight: Any, of_y: bool) -> Any:
+        y = y if of_y else _without_unlearned(y, sample_weight)
         check.one_kind("y", y)
-        labels = np.asarray(check.label_column("y", y))
-        first = KnownLabels(checked_labels(labels), fixed=False)
-        if self.__sklearn_is_fitted__():
-            self.fitted_ = replace(self.fitted_, labels=first)
-        else:
-            self._start(X, labels=first)
+        return check.label_column("y", y)
 
-    def _default_learner(self) -> Learner:
-        return Auto()
-
-    def _progressive(
-        self, X: Any, y: Any, sample_weight: Any = None
-    ) -> tuple[npt.NDArray[Any], list[Scored]]:
-        """Predict each row, then learn it; the predictions, and the scores that they were made from."""
-        with learning_lock(self):
-            pieces = self._learn_labels(X, y, None, sample_weight)
-            return self._predicted(pieces), pieces
-
-    def _predicted(self, pieces: list[Scored]) -> npt.NDArray[Any]:
-        return self._labels.predictions(pieces)
-
-    def _scored(self, X: Any) -> list[Scored]:
-        return [Scored(self._finite_scores(X), len(self._labels))]
-
-    def _learn_labels(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> list[Scored]:
-        if self.__sklearn_is_fitted__() and self._same_classes(classes):
-            return self._learn(X, y, sample_weight)
-        return self._learn(X, y, sample_weight, classes=classes)
-
-    def _batch(
-        self, X: Any, y: Any, sample_weight: Any, *, first: bool, classes: Any = "of y", **_: Any
-    ) -> Batch:
-        y = y if first and _are_of_y(classes) else _without_unlearned(y, sample_weight)
-        check.one_kind("y", y)
-        X, y, weights, encoded = self._checked(X, check.label_column("y", y), sample_weight, first)
+    def _coded(self, y: Any, weights: Floats | None, fitted: Fitted | None, classes: Any) -> Coded:
         learned = learned_rows(weights)
         start = 0 if learned is None or not len(learned) else int(learned[0])
-        known = self._known_before(y, start, classes) if first else self._unchanged_classes(classes)
-        y = checked_labels(known.alike(y, start))
-        labels, codes, rows = known.extended(y if learned is None else y[learned])
-        if learned is not None:
-            codes, rows = _at(learned, codes, len(y)), learned[rows].tolist()
-        columns = [] if encoded is None else list(encoded.growth)
-        now = Growth(0, X.shape[1] if first or encoded is None else self.n_features_in_, len(known))
-        if first:
-            if rows[:1] == [0]:
-                now, rows = replace(now, n_labels=1), rows[1:]
-            if encoded is not None:
-                width, columns = encoded.at_first()
-                now = replace(now, n_features=width)
-            growth = (now, *growths(now, columns, rows))
+        if fitted is None:
+            known = _known_before(y, start, classes)
         else:
-            growth = growths(now, columns, rows)
-        return Batch(X, codes, weights, growth, labels, encoded)
+            known = labels_of(fitted)
+            _refuse_other_classes(known, classes)
+        y = checked_labels(known.alike(y, start))
+        if learned is None:
+            labels, codes, new = known.extended(y)
+            return Coded(codes, labels, new, len(known))
+        labels, codes, new = known.extended(y[learned])
+        all_codes = np.zeros(len(y), dtype=np.intp)  # rows that are not learned have none
+        all_codes[learned] = codes
+        return Coded(all_codes, labels, learned[new].tolist(), len(known))
 
-    def _run_epochs(self, batch: Batch) -> None:
-        weights, labels = batch.weights, self._labels
-        if self.class_weight is not None:
-            weights = class_weights.of_all(self.class_weight, labels, batch.y, batch.weights)
-        super()._run_epochs(replace(batch, y=core_codes(batch.y, len(labels)), weights=weights))
-        if self.class_weight is not None:
-            counts = class_weights.counted(batch.y, batch.weights, np.zeros(len(labels)))
-            rows = self.fitted_.model.rows_done
-            self.fitted_ = replace(self.fitted_, counts=class_weights.ClassCounts(counts, rows))
 
-    def _task(self, labels: KnownLabels | None) -> Labels:
-        assert labels is not None
-        if labels.fixed and len(labels) < 2:
-            [label] = labels.classes.tolist()
-            raise ValueError(f"{type(self).__name__} needs at least two classes, got one class: {label!r}.")
-        return Labels(max(2, len(labels)))
+def labels_of(fitted: Fitted) -> KnownLabels:
+    """The labels that a classifier knows."""
+    assert fitted.labels is not None
+    return fitted.labels
 
-    def _whole_batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
-        batch = super()._whole_batch(X, y, sample_weight)
-        if len(self._labels) < 2:
-            [label] = self.classes_.tolist()
-            raise ValueError(f"{type(self).__name__} needs at least two classes, got one class: {label!r}.")
-        return batch
 
-    def _known_before(self, y: npt.NDArray[Any], start: int, classes: Any) -> KnownLabels:
-        """The labels that are known before row ``start``, the first that is learned."""
-        none = KnownLabels(np.empty(0), fixed=False)
-        if classes is None:
-            return none
-        if _are_of_y(classes):
-            return KnownLabels(unique(checked_labels(none.alike(y, start))), fixed=False)
-        return given_classes(classes)
+def _known_before(y: npt.NDArray[Any], start: int, classes: Any) -> KnownLabels:
+    """The labels that are known before row ``start``, the first that is learned."""
+    none = KnownLabels(np.empty(0), fixed=False)
+    if classes is None:
+        return none
+    if is_of_y(classes):
+        return KnownLabels(unique(checked_labels(none.alike(y, start))), fixed=False)
+    return given_classes(classes)
 
-    def _unchanged_classes(self, classes: Any) -> KnownLabels:
-        """Later calls may repeat the classes of the first, but not change them."""
-        known: KnownLabels = self._labels
-        if classes is not None and not _are_of_y(classes):
-            given = given_classes(classes).classes
-            if not np.array_equal(given, known.classes):
-                raise ValueError(
-                    f"classes differ from those of the first call: expected {known.classes.tolist()}, "
-                    f"got {given.tolist()}."
-                )
-        return known
 
-    def _same_classes(self, classes: Any) -> bool:
-        """Whether a later call has no classes or repeats the known ones; False if this is not certain."""
-        if classes is None:
-            return True
-        if type(classes) is np.ndarray:
-            classes = classes.tolist()
-        known = self.classes_.tolist()
-        return (
-            type(classes) is list
-            and len(classes) == len(known)
-            and all(type(a) is type(b) and a == b for a, b in zip(classes, known, strict=True))
+def _refuse_other_classes(known: KnownLabels, classes: Any) -> None:
+    """Later calls may repeat the classes of the first, but not change them."""
+    if classes is None or is_of_y(classes):
+        return
+    given = given_classes(classes).classes
+    if not np.array_equal(given, known.classes):
+        raise ValueError(
+            f"classes differ from those of the first call: expected {known.classes.tolist()}, "
+            f"got {given.tolist()}."
         )
-
-    def _labels_without_checks(self, y: Any, rows: int) -> npt.NDArray[Any] | None:
-        if type(y) is np.ndarray and y.shape == (rows,):
-            return self._labels.quick_codes(y)
-        return None
-
-    def _core_number(self, y: Any) -> float | None:
-        labels: KnownLabels = self._labels
-        if self.class_weight is not None or type(y) is not np.ndarray or y.shape != (1,):
-            return None
-        same_kind = y.dtype.kind == labels.labels.dtype.kind in "iufbU"
-        return labels.core_numbers.get(y.item()) if same_kind else None
-
-
-def _are_of_y(classes: Any) -> bool:
-    """Whether the classes are those that y has."""
-    return isinstance(classes, str) and classes == "of y"
 
 
 def _without_unlearned(y: Any, weights: Any) -> Any:
@@ -411,10 +296,3 @@ def _without_unlearned(y: Any, weights: Any) -> Any:
     labels = list(y)
     some = labels[int(np.argmax(learned))] if learned.any() else 0
     return [label if is_learned else some for label, is_learned in zip(labels, learned, strict=True)]
-
-
-def _at(rows: Codes, codes: Codes, n: int) -> Codes:
-    """The codes at these of n rows; the others have none, and are not learned."""
-    found = np.zeros(n, dtype=np.intp)
-    found[rows] = codes
-    return found

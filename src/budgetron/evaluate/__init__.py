@@ -12,23 +12,17 @@ Tables and plots are made from these records, not from models.
 569 53 50
 """
 
-from budgetron.evaluate.comparison import Comparison, Row
-from budgetron.evaluate.metrics import Metrics
-from budgetron.evaluate.permutations import compare
-from budgetron.evaluate.protocol import prequential
-from budgetron.evaluate.records import Record
-from budgetron.evaluate.session import Session
-from budgetron.evaluate.tuning import Candidate, Tuning, tune
+from budgetron._util.exports import lazy
 
-__all__ = [
-    "Candidate",
-    "Comparison",
-    "Metrics",
-    "Record",
-    "Row",
-    "Session",
-    "Tuning",
-    "compare",
-    "prequential",
-    "tune",
-]
+__getattr__, __dir__, __all__ = lazy(
+    __name__,
+    {
+        "evaluate.comparison": "Comparison Row",
+        "evaluate.metrics.metrics": "Metrics",
+        "evaluate.permutations": "compare",
+        "evaluate.protocol": "prequential",
+        "evaluate.records": "Record",
+        "evaluate.session": "Session",
+        "evaluate.tuning": "Candidate Tuning tune",
+    },
+)

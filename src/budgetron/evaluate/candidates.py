@@ -81,7 +81,7 @@ class Called(Given):
         if self.kernel is None:
             return []
         own = {name: value for name, value in values.items() if name in self.kernel.ranges}
-        return [replace(self.kernel, **own)]  # type: ignore[type-var]
+        return [replace(self.kernel, **own)]
 
     def _arguments(self, values: Values) -> dict[str, Any]:
         of_kernel = () if self.kernel is None else self.kernel.ranges
@@ -229,4 +229,4 @@ def _word(value: Any) -> str:
 
 def _changed(part: Spec) -> dict[str, Any]:
     """The parameters of a description that are not the defaults."""
-    return {f.name: v for f in fields(part) if (v := getattr(part, f.name)) != f.default}  # type: ignore[arg-type]
+    return {f.name: v for f in fields(part) if (v := getattr(part, f.name)) != f.default}

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from budgetron._util.errors import DivergedError
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.estimators.online import progressive
 from budgetron.model.labels import Scored, selected
 from budgetron.streams import Block
 from budgetron.streams.stream import joined
@@ -34,7 +35,7 @@ class Delayed:
     def predict_learn(self, estimator: Estimator, block: Block) -> tuple[Labels, list[Scored]]:
         """Predict the rows, learn those whose labels arrive; return predictions and scores."""
         if not self.delay:
-            return estimator._progressive(block.X, block.y, sample_weight=block.weights)
+            return progressive(estimator, block.X, block.y, sample_weight=block.weights)
         n = len(block)
         self.blocks.append(block)
         both = joined([block, *self._take(max(0, len(self) - self.delay))])
@@ -43,7 +44,7 @@ class Delayed:
         learned = order >= n
         weights = learned * (1.0 if both.weights is None else both.weights[order])
         try:
-            predicted, pieces = estimator._progressive(both.X[order], both.y[order], sample_weight=weights)
+            predicted, pieces = progressive(estimator, both.X[order], both.y[order], sample_weight=weights)
         except DivergedError as error:
             error.rows_learned = int(np.count_nonzero(learned[: error.rows_learned]))
             raise

@@ -1,7 +1,5 @@
 """Run several estimators over the same rows in parallel."""
 
-__all__ = ["progressive_predict_many"]
-
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral

@@ -12,6 +12,7 @@ from budgetron._util import check
 from budgetron._util.errors import DivergedError
 from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.estimators.online import begin
 from budgetron.evaluate.delayed import Delayed, Estimator, Labels
 from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.records import Record
@@ -354,7 +355,7 @@ class Session:
             if classes or self._parameters_from_rows():
                 self.estimator.start(X[: HEAD if self._parameters_from_rows() else 1], **classes)
             if self.delay or head[0].weights is not None:  # the first row may be predicted, but not learned
-                self.estimator._begin(head[0].X[:1], head[0].y[:1])
+                begin(self.estimator, head[0].X[:1], head[0].y[:1])
         except ValueError as error:
             raise self._refused(error, head[0].start, min(X.shape[0], HEAD), 0) from error
         for block in head:
@@ -390,7 +391,7 @@ class Session:
     def _count_before(self, error: Any, piece: Block) -> None:
         """Count the rows of a piece that were learned before one made the learner diverge."""
         if pieces := getattr(error, "scored", []):
-            predicted = self.estimator._predicted(pieces)
+            predicted = self.estimator.fitted_.answers.predictions(pieces)
             self._take(predicted, pieces, piece.part(0, len(predicted)))
 
     def _take(self, predicted: Labels, pieces: list[Scored], piece: Block) -> None:

@@ -15,6 +15,7 @@ from budgetron._util.jobs import run_jobs
 from budgetron._util.progress import Progress
 from budgetron._util.rows import Matrix
 from budgetron._util.text import aligned, shown
+from budgetron.estimators.online import begin, progressive
 from budgetron.evaluate.candidates import Searched, drawn, template
 from budgetron.evaluate.permutations import ESTIMATORS, task_of
 from budgetron.evaluate.protocol import blocks_of, is_whole
@@ -268,7 +269,7 @@ class Run:
         if labels or parameters_from_rows(self.learner):
             self.estimator.start(self.X[:HEAD], **labels)
         if self.weights is not None:
-            self.estimator._begin(self.X[:1], self.y[:1])
+            begin(self.estimator, self.X[:1], self.y[:1])
 
     def learn(self, end: int, advance: Callable[[int], None]) -> None:
         """Predict and learn the rows up to ``end``. If one is refused, the candidate is out."""
@@ -277,7 +278,7 @@ class Run:
             if self.estimator is None:
                 self.start()
             y, weights = self.y[rows], None if self.weights is None else self.weights[rows]
-            predicted = self.estimator._progressive(self.X[rows], y, sample_weight=weights)[0]
+            predicted = progressive(self.estimator, self.X[rows], y, sample_weight=weights)[0]
             # Clipped, so that the square of a prediction that diverges is finite.
             targets = self.task == "regression"
             losses = np.square(np.clip(predicted - y, -1e100, 1e100)) if targets else predicted != y

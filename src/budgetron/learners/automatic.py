@@ -1,7 +1,5 @@
 """The learner that needs no tuning, as a description."""
 
-__all__ = ["Auto"]
-
 from dataclasses import dataclass
 from typing import Any
 

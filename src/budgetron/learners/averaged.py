@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Averaged"]
-
 from dataclasses import dataclass, replace
 from typing import Any, Self
 

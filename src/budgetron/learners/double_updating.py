@@ -10,16 +10,6 @@ The removed j is the one with the largest change of D (Zhao & Hoi 2012),
 the oldest on ties.
 """
 
-__all__ = [
-    "DoubleUpdating",
-    "DualMaintenance",
-    "DualNearest",
-    "DualProjection",
-    "DualProjectionClipped",
-    "DualRemoval",
-    "DualRemovalThenProjection",
-]
-
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 

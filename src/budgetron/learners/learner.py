@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Learner"]
-
 from typing import Any, Self
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Learners on rows that are scaled along the stream, inside the model."""
 
-__all__ = ["Ranged", "Standardised"]
-
 from dataclasses import dataclass, replace
 from typing import Any, Self
 

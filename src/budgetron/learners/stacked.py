@@ -1,7 +1,5 @@
 """Several learners on the same rows, and a filter that learns how far to trust each."""
 
-__all__ = ["Stacked"]
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self

@@ -6,7 +6,3 @@ vectors, ``scaling`` the statistics of columns and targets, ``stacks`` experts a
 ``promises`` chooses among them and says what each promises; ``label_order`` brings outputs into the same
 order; ``fields`` has the fields of one part of several models, which say themselves how they are merged.
 """
-
-from budgetron._util.exports import lazy
-
-__getattr__, __dir__ = lazy(__name__)

@@ -127,7 +127,7 @@ def parts_of(models: Sequence[Model]) -> Parts:
     states = [without_first(each.state()) for each in models]
     ways = {name: way for each in models for name, way in each.merged_fields().items()}
     return Parts(
-        model.learner, states, ways, model.task, model.n_features, model.dtype, model.seed, model.first
+        model.learner, states, ways, model.task, model.n_features, model.dtype, model.seed, model.built_for
     )
 
 

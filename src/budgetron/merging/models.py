@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["merge"]
-
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
@@ -13,6 +11,7 @@ import numpy as np
 
 from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.estimators.online import unfitted
 from budgetron.learners.averaged import Averaged
 from budgetron.learners.learner import Learner
 from budgetron.learners.mapped import Mapped
@@ -138,9 +137,10 @@ def _refuse_different(models: Sequence[Model]) -> None:
                 raise ValueError(
                     f"merge: models[0] and models[{i}] differ in {how}: {shown(one)} and {shown(other)}."
                 )
-        if first.first[0] != model.first[0]:
+        one, other = first.built_for[0], model.built_for[0]
+        if one != other:
             raise ValueError(
-                f"merge: models[0] and models[{i}] were built for {first.first[0]} and {model.first[0]} "
+                f"merge: models[0] and models[{i}] were built for {one} and {other} "
                 "columns, so that their features differ: start them with the same columns."
             )
 
@@ -166,16 +166,12 @@ def _is_drawn(part: Learner | FeatureMap) -> bool:
 
 def _estimators(models: list[Any]) -> Any:
     _of_one_kind(models, type(models[0]))
-    snapshots = [model._snapshot() for model in models]
-    for i, model in enumerate(snapshots):
+    for i, model in enumerate(models):
         if not model.__sklearn_is_fitted__():
             raise ValueError(f"merge: models[{i}] is not fitted: fit every model before merging.")
-    _refuse_other_columns(snapshots)
-    fresh, parts, known = (
-        snapshots[0]._unfitted_copy(),
-        [model.fitted_.still() for model in snapshots],
-        None,
-    )
+    parts, known = [model.fitted_.still() for model in models], None
+    _refuse_other_columns(parts)
+    fresh = unfitted(models[0])
     natives = [part.model for part in parts]
     if isinstance(fresh, OnlineClassifier):
         known = label_order.union([part.labels for part in parts])
@@ -185,28 +181,27 @@ def _estimators(models: list[Any]) -> Any:
     return fresh
 
 
-def _refuse_other_columns(models: Sequence[Any]) -> None:
+def _refuse_other_columns(models: Sequence[Fitted]) -> None:
     """Columns must have the same names in the same order, since frequencies belong to places."""
     first = models[0]
     for i, model in enumerate(models[1:], 1):
         if _names(first) != _names(model):
             raise ValueError(f"merge: models[0] and models[{i}] differ in the names of their columns.")
-        if first.encoding_ is None and model.encoding_ is None:
-            if first.n_features_in_ != model.n_features_in_:
+        if first.encoding is None and model.encoding is None:
+            if first.model.n_features != model.model.n_features:
                 raise ValueError(
-                    f"merge: models[0] has {first.n_features_in_} columns, and models[{i}] has "
-                    f"{model.n_features_in_}."
+                    f"merge: models[0] has {first.model.n_features} columns, and models[{i}] has "
+                    f"{model.model.n_features}."
                 )
-        elif not _same_encoding(first.encoding_, model.encoding_):
+        elif not _same_encoding(first.encoding, model.encoding):
             raise ValueError(
                 f"merge: models[0] and models[{i}] encode records differently: values get their columns in "
                 "the order of appearance; start all models with the same rows, or use distributed.fit."
             )
 
 
-def _names(model: Any) -> list[str] | None:
-    names = getattr(model, "feature_names_in_", None)
-    return None if names is None else list(names)
+def _names(model: Fitted) -> list[str] | None:
+    return None if model.names is None else list(model.names)
 
 
 def _same_encoding(one: Any, other: Any) -> bool:

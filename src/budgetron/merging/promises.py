@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["merge_promise"]
-
 from collections.abc import Iterator
 
 from budgetron._util import check

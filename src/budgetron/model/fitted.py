@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from budgetron._util.errors import RefusedRow, note_rows
+from budgetron._util.errors import ROW, RefusedRow, note_rows
 from budgetron._util.rows import Matrix
 from budgetron._util.threads import learning_lock
 from budgetron.learners.learner import Floats
 from budgetron.model import class_weights
 from budgetron.model.batch import Batch, Growth
-from budgetron.model.labels import KnownLabels, Scored, as_known_before, core_codes
+from budgetron.model.labels import AnyTarget, KnownLabels, Scored, as_known_before, core_codes
 from budgetron.model.model import Learned, Model
 from budgetron.records.encoding import Encoding
 
@@ -36,6 +37,11 @@ class Fitted:
     encoding: Encoding | None = None  # how records become rows; None for a model of arrays
     names: npt.NDArray[Any] | None = None  # the column names of the frame that came first
     counts: class_weights.ClassCounts | None = None  # if class weights need them
+
+    @cached_property
+    def answers(self) -> KnownLabels | AnyTarget:
+        """The known labels, or that any target will do."""
+        return AnyTarget() if self.labels is None else self.labels
 
     @property
     def n_labels(self) -> int:
@@ -117,28 +123,18 @@ class Fitted:
         return again.fitted, start + again.rows
 
     def _learn_part(self, batch: Batch, cut: slice, class_weight: Any) -> Learned:
+        """Learn rows of a batch in which nothing is new."""
+        rows, y = batch.rows(cut, self.model.n_features), batch.y[cut]
         weights = None if batch.weights is None else batch.weights[cut]
-        rows = batch.rows(cut, self.model.n_features)
-        return self.learn_rows(rows, batch.y[cut], weights, cut.start, class_weight)
-
-    def learn_rows(
-        self,
-        X: Matrix,
-        y: npt.NDArray[Any],
-        weights: Floats | None = None,
-        first: int = 0,
-        class_weight: Any = None,
-    ) -> Learned:
-        """Learn checked rows without anything new, with targets or codes; errors count from ``first``."""
         if self.labels is None:
-            return self.model.run(X, y, weights, first)
-        coded = core_codes(y, len(self.labels))
+            return self.model.run(rows, y, weights, cut.start)
+        numbers = core_codes(y, len(self.labels))
         if class_weight is None:
-            return self.model.run(X, coded, weights, first)
+            return self.model.run(rows, numbers, weights, cut.start)
         assert self.counts is not None
         before = self.counts.begin(self.model.rows_done, y, weights)
         by_class = class_weights.online(class_weight, self.labels, y, weights, before)
-        learned = self.model.run(X, coded, by_class, first)
+        learned = self.model.run(rows, numbers, by_class, cut.start)
         self.counts.begin(self.model.rows_done)
         return learned
 
@@ -166,24 +162,70 @@ class Fitted:
             return self
         return replace(self, encoding=batch.encoded.first(rows))
 
+    def scores(self, X: Matrix) -> list[Scored]:
+        """The scores of checked rows. A row with a score that is not finite is refused."""
+        scores = self.model.scores(X)
+        if not np.isfinite(scores).all():
+            row = int(np.argmin(np.isfinite(scores).all(axis=1)))
+            raise RefusedRow(f"Row {ROW} of X gives a score that is not finite: scale the features.", row)
+        return [Scored(scores, self.n_labels)]
+
     # ---- one row
 
-    def row_of(self, x: Any) -> Floats | None:
-        """The row of one record or sequence of numbers, if nothing in it is new; else None."""
-        if type(x) is dict or isinstance(x, Mapping):
-            row = None if self.encoding is None else self.encoding.known_one(x)
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0, scores: Floats | None = None) -> bool:
+        """Learn a row in which nothing is new: a dict, or a sequence of numbers.
+
+        Returns False, with nothing changed, if a column, a value or the label is new, if rows are weighted
+        by class, or if the row is refused. The scores from before go into ``scores``, if given.
+        """
+        number = self.answers.number(y)
+        if number is None or self.counts is not None:
+            return False
+        scores = self._unread if scores is None else scores
+        reader = self._reader
+        if reader is not None and self.model.engine.learn_record(reader, x, number, scores, weight):
+            return True
+        row = self._known_row(x)
+        return row is not None and self.model.learn_row(row, number, scores, weight)
+
+    def scores_one(self, x: Any) -> list[float] | None:
+        """The scores of a row; None if something in it is new, or a score is not finite."""
+        scores = np.empty(self.model.task.outputs)
+        reader = self._reader
+        if reader is None or not self.model.engine.score_record(reader, x, scores):
+            row = self._known_row(x)
+            if row is None or not self.model.score_row(row, scores):
+                return None
+        return list(scores.tolist())
+
+    def _known_row(self, x: Any) -> Floats | None:
+        """The row of a record or of a sequence of numbers, if nothing in it is new."""
+        if self.encoding is None:
+            row = self._numbers(x)
         else:
-            row = self._row_of_numbers(x)
+            row = self.encoding.known_one(x) if isinstance(x, Mapping) else None
         return None if row is None or len(row) != self.model.n_features else row
 
-    def _row_of_numbers(self, x: Any) -> Floats | None:
-        if self.encoding is not None or self.names is not None:
+    def _numbers(self, x: Any) -> Floats | None:
+        if self.names is not None or type(x) is dict:
             return None
         try:
             row: Floats = np.asarray(x, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
             return None
         return np.ascontiguousarray(row) if row.ndim == 1 else None
+
+    @cached_property
+    def _reader(self) -> Any:
+        """Reads dicts straight into an engine that takes them."""
+        encoding, engine = self.encoding, self.model.engine
+        takes = encoding is not None and encoding.width == self.model.n_features
+        return encoding.reader if takes and hasattr(engine, "learn_record") else None  # type: ignore[union-attr]
+
+    @cached_property
+    def _unread(self) -> Floats:
+        """Where scores go that nobody reads."""
+        return np.empty(self.model.task.outputs)
 
 
 class Outcome(NamedTuple):

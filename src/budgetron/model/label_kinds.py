@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from budgetron._util.errors import RefusedRow
+from budgetron._util.errors import ROW, RefusedRow
 
 Array = npt.NDArray[Any]
 BOOL, INTEGER, FLOAT, TEXT, OBJECT = "b", "i", "f", "U", "O"
@@ -42,7 +42,7 @@ def _are_numbers(y: Array) -> bool:
 def _bools(y: Array) -> Array:
     if (other := (y != 0) & (y != 1)).any():
         row = int(np.argmax(other))
-        raise RefusedRow(f"y contains {y[row]} in row {row}, but the labels are True and False.", row)
+        raise RefusedRow(f"y contains {y[row]} in row {ROW}, but the labels are True and False.", row)
     return np.asarray(y == 1, dtype=np.bool_)
 
 

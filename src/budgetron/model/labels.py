@@ -26,6 +26,35 @@ class Scored(NamedTuple):
     known: int
 
 
+class AnyTarget:
+    """The answers of a model of targets: every finite number is one. `KnownLabels` are the other kind."""
+
+    def __len__(self) -> int:
+        return 0
+
+    def number(self, y: Any) -> float | None:
+        """What the core takes for a target; None if it is not a finite number."""
+        return float(y) if check.finite(y) else None
+
+    def number_of(self, y: Any) -> float | None:
+        """The same for an array of one target that would pass every check."""
+        return self.number(y.item()) if _is_column(y, 1) and y.dtype == np.float64 else None
+
+    def quick_codes(self, y: Any) -> Floats | None:
+        """The targets if they would pass every check as they are; else None."""
+        plain = y.dtype == np.float64 and y.flags.c_contiguous and y.flags.aligned
+        return y if plain and bool(np.isfinite(y).all()) else None
+
+    def prediction(self, scores: list[float]) -> float:
+        """The predicted target of one row."""
+        return scores[0]
+
+    def predictions(self, pieces: list[Scored]) -> Floats:
+        """The predicted target of every row."""
+        scores = [piece.scores.ravel() for piece in pieces]
+        return scores[0] if len(scores) == 1 else np.concatenate(scores)
+
+
 @dataclass(frozen=True)
 class KnownLabels:
     """The labels in the order of their codes. If they are ``fixed``, others are refused."""
@@ -64,6 +93,19 @@ class KnownLabels:
         """What the core takes for every label: -1 or +1 of two, else the code."""
         binary = len(self) <= 2
         return {label: 2.0 * code - 1 if binary else float(code) for label, code in self.codes.items()}
+
+    def number(self, y: Any) -> float | None:
+        """What the core takes for a label; None if it is not known."""
+        try:
+            return self.core_numbers.get(y)
+        except TypeError:  # it cannot be a label
+            return None
+
+    def number_of(self, y: Any) -> float | None:
+        """The same for an array of one label that would pass every check."""
+        if not (_is_column(y, 1) and y.dtype.kind == self.labels.dtype.kind in "iufbU"):
+            return None
+        return self.core_numbers.get(y.item())
 
     @cached_property
     def _names(self) -> list[Any]:
@@ -195,6 +237,10 @@ class KnownLabels:
             table[start : start + len(part), : part.shape[1]] = part
             start += len(part)
         return table if self.is_sorted else table[:, self.order]
+
+
+def _is_column(y: Any, rows: int) -> bool:
+    return type(y) is np.ndarray and y.shape == (rows,)
 
 
 def _best(scores: Floats, known: int) -> Codes:

@@ -1,4 +1,4 @@
-"""The native model, with the description that it was built from."""
+"""An engine with the description that it was built from."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from budgetron import _core
 from budgetron._util.errors import DivergedError, note_rows
 from budgetron._util.rows import Matrix, views
 from budgetron._util.threads import watch
+from budgetron.learners.engine import Engine
 from budgetron.learners.learner import Floats, Learner
 from budgetron.parts.tasks import Labels, Task
 
@@ -34,7 +35,10 @@ class Learned(NamedTuple):
 
 
 class Model:
-    """The native model, and a copy of the description it was built from.
+    """An engine, which learns, and a copy of the description it was built from.
+
+    The engine is what ``Learner.build`` returns; `Engine` says what it offers. ``built_for`` is the number
+    of columns and the task with which it was built, before it was widened.
 
     Rows are passed on in blocks that take about a tenth of a second, so that an interrupt is handled soon.
     The size of the blocks does not change the model by one bit.
@@ -48,9 +52,9 @@ class Model:
         self.n_features = n_features
         self.dtype = np.dtype(dtype)
         self.seed = seed
-        self._first: tuple[int, Task] | None = None
-        self._native: Any = learner.build(task, n_features, self.dtype, seed)
-        self._native.begin()
+        self.built_for = n_features, task
+        self.engine: Engine = learner.build(task, n_features, self.dtype, seed)
+        self.engine.begin()
         watch(self)
 
     def learn(self, X: Matrix, y: Floats, weights: Floats | None = None) -> Floats:
@@ -59,44 +63,41 @@ class Model:
 
     def run(self, X: Matrix, y: Floats, weights: Floats | None = None, first: int = 0) -> Learned:
         """The same, as far as the rows can be learned; errors number the rows from ``first``."""
-        scores = np.empty((X.shape[0], self._native.outputs))
-        before = self._native.rows_done
+        scores = np.empty((X.shape[0], self.engine.outputs))
+        before = self.engine.rows_done
         try:
             for cut, rows in self._blocks(X):
                 w = None if weights is None else weights[cut]
-                done = self._native.run(rows, y[cut], w, scores[cut])
+                done = self.engine.run(rows, y[cut], w, scores[cut])
                 if done < cut.stop - cut.start:
                     raise _diverged(first + cut.start + done)
         except BaseException as error:
-            return Learned(scores[: self._native.rows_done - before], error)
+            return Learned(scores[: self.engine.rows_done - before], error)
         return Learned(scores)
 
     def scores(self, X: Matrix) -> Floats:
         """f(x) for every row, one column per output."""
-        scores = np.empty((X.shape[0], self._native.outputs))
+        scores = np.empty((X.shape[0], self.engine.outputs))
         for cut, rows in self._blocks(X):
-            scores[cut] = self._native.scores(rows)
+            scores[cut] = self.engine.scores(rows)
         return scores
 
-    def learn_row(self, x: Floats, y: float) -> Floats | None:
-        """Learn one row with little overhead; the scores before, as an array of one row.
+    def learn_row(self, x: Floats, y: float, scores: Floats, weight: float = 1.0) -> bool:
+        """Learn one row with little overhead; its scores from before go into ``scores``.
 
-        Returns None, with nothing changed, if the row is refused. An interrupt has ``rows_learned``.
+        Returns False, with nothing changed, if the row is refused. An interrupt has ``rows_learned``.
         """
-        native, row = self._native, self._as_row(x)
-        scores = np.empty((1, native.outputs))
-        before = native.rows_done
+        row, before = self._as_row(x), self.engine.rows_done
         try:
-            return scores if native.learn_one(row, y, scores[0]) else None
+            learned: bool = self.engine.learn_one(row, y, scores, weight)
         except BaseException as error:
-            note_rows(error, native.rows_done - before)
+            note_rows(error, self.engine.rows_done - before)
             raise
+        return learned
 
-    def scores_of_row(self, x: Floats) -> Floats | None:
-        """The scores of one row, with little overhead; None if one is not finite or x too large."""
-        native, row = self._native, self._as_row(x)
-        scores = np.empty((1, native.outputs))
-        return scores if native.score_one(row, scores[0]) else None
+    def score_row(self, x: Floats, scores: Floats) -> bool:
+        """Score one row with little overhead; False if a score is not finite or x is too large."""
+        return bool(self.engine.score_one(self._as_row(x), scores))
 
     def _as_row(self, x: Floats) -> npt.NDArray[Any]:
         if x.dtype == self.dtype:
@@ -121,11 +122,11 @@ class Model:
             )
         if (n_features, task) == (self.n_features, self.task):
             return
-        first = self.first
         if task.outputs > self.task.outputs == 1:
-            self.learner.build(Labels(3), first[0], self.dtype, self.seed)  # raises if it takes two classes
-        self._native.widen(int(n_features), task.outputs)
-        self._first, self.n_features, self.task = first, int(n_features), task
+            features = self.built_for[0]
+            self.learner.build(Labels(3), features, self.dtype, self.seed)  # raises if it takes two classes
+        self.engine.widen(int(n_features), task.outputs)
+        self.n_features, self.task = int(n_features), task
 
     def _wider_task(self, n_classes: int | None) -> Task:
         if n_classes is None:
@@ -157,23 +158,23 @@ class Model:
     @property
     def size(self) -> int:
         """The number of support vectors."""
-        return int(self._native.size)
+        return int(self.engine.size)
 
     @property
     def memory_bytes(self) -> int:
         """The native memory that the model holds."""
-        return int(self._native.memory_bytes)
+        return int(self.engine.memory_bytes)
 
     def deviations(self, X: Matrix) -> Floats:
         """The standard deviation of the prediction of every row."""
-        if not self._native.has_deviations:
+        if not self.engine.has_deviations:
             raise ValueError(
                 "return_std needs a learner that knows its deviation, such as auto() or Stacked(learner), "
                 f"got {self.learner!r}."
             )
         deviations = np.empty(X.shape[0])
         for cut, rows in self._blocks(X):
-            deviations[cut] = self._native.deviations(rows)
+            deviations[cut] = self.engine.deviations(rows)
         return deviations
 
     def support_vectors(self) -> Matrix:
@@ -201,13 +202,13 @@ class Model:
         return losses
 
     def _part(self, name: str) -> Any:
-        """The method of the native learner, or of the one inside."""
-        native = self._native
-        while not hasattr(native, name) and hasattr(native, "inner"):
-            native = native.inner
-        if not hasattr(native, name):
+        """The method of the engine, or of the one inside."""
+        engine: Any = self.engine
+        while not hasattr(engine, name) and hasattr(engine, "inner"):
+            engine = engine.inner
+        if not hasattr(engine, name):
             raise AttributeError(f"A model with the learner {type(self.learner).__name__} has no {name}_.")
-        return getattr(native, name)
+        return getattr(engine, name)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything that learning changed, as named arrays."""
@@ -215,24 +216,18 @@ class Model:
 
     def state_and_rows(self) -> tuple[dict[str, npt.NDArray[Any]], int]:
         """The state, and what `rows_done` was at that moment."""
-        state, rows = self._native.state_and_rows()
+        state, rows = self.engine.state_and_rows()
         return dict(sorted((state | self._first_field()).items())), rows
 
     def _first_field(self) -> dict[str, npt.NDArray[Any]]:
-        if self._first is None:
+        features, task = self.built_for
+        if (features, task) == (self.n_features, self.task):
             return {}
-        features, task = self._first
         return {_FIRST: np.array([features, getattr(task, "n_classes", 0)], dtype=np.uint64)}
-
-    @property
-    def first(self) -> tuple[int, Task]:
-        """The number of features and the task with which the model was built, before it was widened."""
-        return self._first or (self.n_features, self.task)
 
     def merged_fields(self) -> dict[str, str]:
         """How each field of the state is merged with those of other models, as its part says it."""
-        fields: dict[str, str] = self._native.merged_fields()
-        return fields
+        return self.engine.merged_fields()
 
     def reordered(self, places: Sequence[int]) -> Self:
         """The same model with its classes in another order: class c becomes class ``places[c]``.
@@ -243,12 +238,12 @@ class Model:
         if list(places) == sorted(places):
             return copy.copy(self)
         outputs = list(places) if self.task.outputs > 1 else [0]  # the score of two classes changes sign
-        return self.in_state(self._native.reordered_state(outputs) | self._first_field())
+        return self.in_state(self.engine.reordered_state(outputs) | self._first_field())
 
     @property
     def rows_done(self) -> int:
         """The number of rows learned, or scored at weight 0, since this object was made."""
-        return int(self._native.rows_done)
+        return int(self.engine.rows_done)
 
     def in_state(self, state: Mapping[str, npt.NDArray[Any]]) -> Self:
         """A model of the same description, in another state."""
@@ -257,18 +252,17 @@ class Model:
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take up a state of a model of the same description."""
         fields = dict(state)
-        first = self._first_of(fields.pop(_FIRST, None))
-        features, task = first or (self.n_features, self.task)
-        native: Any = self.learner.build(task, features, self.dtype, self.seed)
-        if first is not None:
-            native.widen(self.n_features, self.task.outputs)
-        native.restore(fields)
-        self._native, self._first = native, first
+        features, task = built_for = self._built_for(fields.pop(_FIRST, None))
+        engine = self.learner.build(task, features, self.dtype, self.seed)
+        if built_for != (self.n_features, self.task):
+            engine.widen(self.n_features, self.task.outputs)
+        engine.restore(fields)
+        self.engine, self.built_for = engine, built_for
 
-    def _first_of(self, saved: npt.NDArray[Any] | None) -> tuple[int, Task] | None:
-        """The number of features and the task with which a widened model was built."""
+    def _built_for(self, saved: npt.NDArray[Any] | None) -> tuple[int, Task]:
+        """The number of features and the task with which a model was built; saved if it was widened."""
         if saved is None:
-            return None
+            return self.n_features, self.task
         classes = getattr(self.task, "n_classes", 0)
         if saved.dtype == np.uint64 and saved.shape == (2,):
             features, n = map(int, saved)
@@ -304,7 +298,7 @@ class Model:
         return object.__sizeof__(self) + self.memory_bytes
 
     def __getstate__(self) -> dict[str, Any]:
-        description = {k: v for k, v in vars(self).items() if k not in ("_native", "_first")}
+        description = {k: v for k, v in vars(self).items() if k not in ("engine", "built_for")}
         return description | {"state": self.state()}
 
     def __setstate__(self, description: dict[str, Any]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["OneByOne"]
-
 from typing import Any, NoReturn
 
 import numpy as np
@@ -81,17 +79,17 @@ class OneByOne(Model):
         ValueError is raised and the model is unchanged. The weight multiplies the loss; a row of weight 0
         is scored and not learned.
         """
-        scores = np.empty(self._native.outputs)
+        scores = np.empty(self.engine.outputs)
         if weight != 1.0:
             weight = check.non_negative(self, "weight", weight)
-        if not self._native.learn_one(self._row(x), self.task.code(y), scores, weight):
+        if not self.engine.learn_one(self._row(x), self.task.code(y), scores, weight):
             self._refuse(x, "scale the features, or take a smaller step (eta, C or 1/lam)")
         return scores if len(scores) > 1 else scores.item()
 
     def score_one(self, x: npt.NDArray[Any]) -> float | Floats:
         """The score of x, without learning it. An ``Averaged`` learner scores with its average."""
-        scores = np.empty(self._native.outputs)
-        if not self._native.score_one(self._row(x), scores):
+        scores = np.empty(self.engine.outputs)
+        if not self.engine.score_one(self._row(x), scores):
             self._refuse(x, "scale the features")
         return scores if len(scores) > 1 else scores.item()
 

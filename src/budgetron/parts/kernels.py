@@ -4,8 +4,6 @@ What an algorithm must know about a kernel beyond its values is a method here. A
 returns None, and the algorithm refuses it.
 """
 
-__all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "Sigmoid"]
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
@@ -99,11 +97,11 @@ class _WithGamma(Kernel):
 
     def resolved(self, X: Any) -> Self:
         if self.gamma == "scale":
-            return replace(self, gamma=_scale(X))  # type: ignore[type-var]
+            return replace(self, gamma=_scale(X))
         if self.gamma == "auto":
-            return replace(self, gamma=1.0 / X.shape[1])  # type: ignore[type-var]
+            return replace(self, gamma=1.0 / X.shape[1])
         if isinstance(self.gamma, str) and self.gamma.endswith("/d"):
-            return replace(self, gamma=self._per_column() / X.shape[1])  # type: ignore[type-var]
+            return replace(self, gamma=self._per_column() / X.shape[1])
         return self
 
     def _per_column(self) -> float:

@@ -4,8 +4,6 @@ A loss of the margin y f is for labels. A loss of the residual f - y is for targ
 -1 and +1.
 """
 
-__all__ = ["Absolute", "EpsilonInsensitive", "Hinge", "Logistic", "Loss", "Squared", "SquaredHinge"]
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

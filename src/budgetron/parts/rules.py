@@ -3,8 +3,6 @@
 A rule has a form for labels and one for targets. The weight of an example multiplies its loss.
 """
 
-__all__ = ["NORMA", "OGD", "PA", "SGD", "MarginPerceptron", "Perceptron", "Rule"]
-
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 

@@ -6,8 +6,6 @@ the right class, and subtracted from those of the wrong class with the largest s
 
 from __future__ import annotations
 
-__all__ = ["AROW", "AdaGrad", "CoinBetting", "Kalman", "OnlineNewton", "VectorRule"]
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

@@ -11,32 +11,15 @@ and `experts` return a figure, and `learning` an animation. All need matplotlib,
 >>> plots.error_against_rows(result).figure.savefig("error.png")  # doctest: +SKIP
 """
 
-from budgetron.plots.animation import learning
-from budgetron.plots.boundary import decision_boundary
-from budgetron.plots.curves import (
-    Line,
-    curves,
-    error_against_budget,
-    error_against_rows,
-    error_against_time,
-    over_rows,
-    overview,
-    support_vectors_against_rows,
-    window_against_rows,
-)
-from budgetron.plots.experts import experts
+from budgetron._util.exports import lazy
 
-__all__ = [
-    "Line",
-    "curves",
-    "decision_boundary",
-    "error_against_budget",
-    "error_against_rows",
-    "error_against_time",
-    "experts",
-    "learning",
-    "over_rows",
-    "overview",
-    "support_vectors_against_rows",
-    "window_against_rows",
-]
+__getattr__, __dir__, __all__ = lazy(
+    __name__,
+    {
+        "plots.animation": "learning",
+        "plots.boundary": "decision_boundary",
+        "plots.lines": "Line curves error_against_budget error_against_rows error_against_time over_rows "
+        "overview support_vectors_against_rows window_against_rows",
+        "plots.weights": "experts",
+    },
+)

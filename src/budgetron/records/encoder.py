@@ -1,7 +1,5 @@
 """The description of how records become rows of numbers."""
 
-__all__ = ["Encoder"]
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

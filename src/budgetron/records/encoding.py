@@ -9,6 +9,7 @@ whether it is hashed is the same for all rows.
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,9 +68,9 @@ class Encoding:
         self._block: int | None = None  # the first slot of the hashed block
         self._others_hashed = False  # whether a column that is not known was hashed
         self._template = np.empty(0)  # a row without any value
-        self._numbers: dict[str, int] = {}  # for `encode_one`: the slots of numbers, and of values
+        self._numbers: dict[str, int] = {}  # for `reader`: the slots of numbers, and of values
         self._indicators: dict[str, dict[str, int]] = {}
-        self.last: _core.SameNames | None = None  # reads records with the names of the one before
+        self._reader: _core.RecordReader | None = None
 
     # ---- what there is
 
@@ -104,6 +105,12 @@ class Encoding:
         """Whether a column of the records has had numbers."""
         return name in self._numbers
 
+    def lacks_value(self, name: Any, value: Any) -> bool:
+        """Whether a number is there without a value."""
+        if value is None:
+            return self.is_number(str(name))
+        return isinstance(value, float) and value != value
+
     @property
     def memory_bytes(self) -> int:
         """The bytes of names and values, and of the tables that find them."""
@@ -127,6 +134,22 @@ class Encoding:
         hashed += ["columns that came later"] if self._others_hashed else []
         return f"{text} Partly hashed: {', '.join(hashed)}." if hashed else text
 
+    def examples(self) -> Iterator[dict[str, Any]]:
+        """Records that have every column and value with a slot, then some that are hashed."""
+        known, too_long = self._known.values(), "x" * (LONGEST + 1)
+        for column in known:
+            if column.times is not None:
+                yield {column.name: datetime(2000, 1, 1, tzinfo=UTC)}
+            if column.number is not None:
+                yield {column.name: 0.0}
+            for text in column.values:
+                yield {column.name: text}
+        for column in known:
+            if column.hashed:
+                yield {column.name: too_long}
+        if self._others_hashed:
+            yield {too_long: 0.0}
+
     def copy(self) -> "Encoding":
         """An encoding in the same state, which grows separately."""
         other = Encoding(self.most_columns, self.most_values, self.time_parts, self.absent)
@@ -135,7 +158,7 @@ class Encoding:
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"last": None}
+        return vars(self) | {"_reader": None}
 
     # ---- encoding
 
@@ -149,49 +172,35 @@ class Encoding:
 
     def encode_one(self, record: Mapping[str, Any], grow: bool = True) -> Matrix:
         """The row of one record, the same as that of a table of this record."""
-        row = self.known_one(record) if grow else self._quick_one(record)
+        row = self.known_one(record) if grow else self.reader.row(record)
         if row is not None:
             return row
         return self.encode(from_dicts([record]), grow)[0].reshape(-1)
 
+    @property
+    def reader(self) -> _core.RecordReader:
+        """Reads a dict of numbers and texts that have a slot; None for any other record."""
+        if self._reader is None:
+            missing = bool(np.isnan(self.absent))
+            self._reader = _core.RecordReader(
+                self._numbers, self._indicators, NUMBERS, self._template.tolist(), missing
+            )
+        return self._reader
+
     def known_one(self, record: Mapping[str, Any]) -> Matrix | None:
-        """The row of one record; None if a column or value in it is new."""
-        row = self.like_the_last(record)
-        row = self._quick_one(record) if row is None else row
+        """The row of one record; None if a column or value in it is new.
+
+        It is also None for a number without a value, if a number that is not there counts as 0.
+        """
+        row = self.reader.row(record)
         return self._any_known_one(record) if row is None else row
-
-    def _quick_one(self, record: Mapping[str, Any]) -> Matrix | None:
-        """The row of a record of numbers and of values that have a slot, else None."""
-        row = self._template.copy()
-        numbers, indicators, only_numbers, only_texts = self._numbers, self._indicators, True, True
-        try:
-            for name, value in record.items():
-                if type(name) is not str:
-                    name, only_texts = str(name), False
-                if type(value) in NUMBERS:
-                    row[numbers[name]] = value
-                else:
-                    only_numbers = False
-                    if value is not None:
-                        row[indicators[name][value]] = 1.0
-        except (AttributeError, KeyError, TypeError, OverflowError):
-            return None
-        if not only_texts and len(set(map(str, record))) < len(record):
-            return None  # the long way says which name is there twice
-        if only_numbers and type(record) is dict:
-            slots = [numbers[str(name)] for name in record]
-            self.last = _core.SameNames(tuple(record), slots, self._template.tolist())
-        return row
-
-    def like_the_last(self, record: Mapping[str, Any]) -> Matrix | None:
-        """The row of a record of numbers with the names of the one before, else None."""
-        last = self.last
-        return None if last is None else last.row(record)
 
     def _any_known_one(self, record: Mapping[str, Any]) -> Matrix | None:
         """The same for dates, hashed values and everything else that is not new."""
-        row, block = self._template.copy(), self._block
-        for name, value in sorted(normal_record(record).items()):
+        row, block, values = self._template.copy(), self._block, normal_record(record)
+        if not np.isnan(self.absent) and any(map(self.lacks_value, record, record.values())):
+            return None
+        for name, value in sorted(values.items()):
             known, text, number = self._known.get(name), None, 0.0
             if isinstance(value, str):
                 text = value
@@ -427,7 +436,7 @@ class Encoding:
         """Append slots; the first of them."""
         first = self.width
         self._template = np.append(self._template, np.full(slots, missing))
-        self.last = None
+        self._reader = None
         return first
 
     # ---- saving
@@ -490,7 +499,7 @@ class Encoding:
         self._numbers = {known.name: known.number for known in columns if known.number is not None}
         self._indicators = {known.name: known.values for known in columns if known.values}
         self._block, self._others_hashed, self._template = block, others_hashed, template
-        self.last = None
+        self._reader = None
 
     def _restored(self, said: Any) -> Known:
         if (

@@ -141,14 +141,14 @@ def _ragged(records: Sequence[Any], orders: Layouts) -> Table:
     rare, numbers, rows, values = dict[str, int](), array("q"), array("q"), list[Any]()
     for row, (names, record) in enumerate(zip(each, records, strict=True)):
         for name, value in zip(names, record.values(), strict=False):
-            if (own := often.get(name)) is not None:
-                own[0].append(row)
-                own[1].append(value)
+            if (cells := often.get(name)) is not None:
+                cells[0].append(row)
+                cells[1].append(value)
             else:
                 numbers.append(rare.setdefault(name, len(rare)))
                 rows.append(row)
                 values.append(value)
-    columns = {name: _spread(column_of(own, name), at, n) for name, (at, own) in often.items()}
+    columns = {name: _spread(column_of(given, name), at, n) for name, (at, given) in often.items()}
     return assembled(n, columns, list(rare), _cells(numbers, rows, values), orders)
 
 

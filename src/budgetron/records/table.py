@@ -136,8 +136,8 @@ def narrowed(column: Column) -> Column:
 def _ranges(begins: Array, ends: Array) -> Array:
     """The numbers from each begin to its end, one after the other."""
     counts = ends - begins
-    found: Array = np.arange(counts.sum()) + np.repeat(begins - np.cumsum(counts) + counts, counts)
-    return found
+    numbers: Array = np.arange(counts.sum()) + np.repeat(begins - np.cumsum(counts) + counts, counts)
+    return numbers
 
 
 class Columns(Mapping[str, Column]):
@@ -168,8 +168,8 @@ class Columns(Mapping[str, Column]):
     def firsts(self, numbers: Sequence[int]) -> list[int]:
         """The first rows of some columns that are cells."""
         order, ends = self._by_column
-        found: list[int] = self.cells.rows[order[ends[np.asarray(numbers, np.intp)]]].tolist()
-        return found
+        rows: list[int] = self.cells.rows[order[ends[np.asarray(numbers, np.intp)]]].tolist()
+        return rows
 
     @cached_property
     def _by_column(self) -> tuple[Array, Array]:
@@ -203,8 +203,8 @@ class Layouts:
             by_row.setdefault(row, []).append(name)
         for row, names in by_row.items():
             if len(names) > 1:
-                place = {name: j for j, name in enumerate(self.of(row))}
-                names.sort(key=lambda name, place=place: place.get(name, len(place)))  # type: ignore[misc]
+                given = dict.fromkeys(names)
+                by_row[row] = list({name: None for name in self.of(row) if name in given} | given)
         return [name for row in sorted(by_row) for name in by_row[row]]
 
 
@@ -279,8 +279,6 @@ class Table:
         mine, theirs = self.normal(), other.normal()
         return len(mine) == len(theirs) and list(mine._content()) == list(theirs._content())
 
-    __hash__ = None  # type: ignore[assignment]
-
     def _content(self) -> Iterator[Any]:
         for name, column in self.columns.items():
             dates = [] if column.dates is None else np.flatnonzero(column.dates).tolist()
@@ -292,16 +290,16 @@ class Table:
 
     def firsts(self, names: Iterable[str]) -> dict[str, int]:
         """The first rows of these columns, as far as they have a value."""
-        found, numbers, rare = dict[str, int | None](), list[int](), list[str]()
+        firsts, numbers, rare = dict[str, int | None](), list[int](), list[str]()
         for name in names:
             place = self.places[name]
-            found[name] = None if isinstance(place, int) else place.first()
+            firsts[name] = None if isinstance(place, int) else place.first()
             if isinstance(place, int):
                 numbers.append(place)
                 rare.append(name)
         if isinstance(self.columns, Columns):
-            found.update(zip(rare, self.columns.firsts(numbers), strict=True))
-        return {name: first for name, first in found.items() if first is not None}
+            firsts.update(zip(rare, self.columns.firsts(numbers), strict=True))
+        return {name: first for name, first in firsts.items() if first is not None}
 
     def cells_of(self, numbers: Sequence[int]) -> Cells:
         """The cells of the columns with these numbers, one column after the other."""
@@ -352,8 +350,8 @@ class Table:
         ends = np.searchsorted(cells.rows, np.arange(self.n_rows), "right").tolist()
         columns, values, begin = cells.columns.tolist(), cells.values.values(), 0
         for end in ends:
-            found = zip(columns[begin:end], values[begin:end], strict=True)
-            yield {names[column]: value for column, value in found if value is not None}
+            row = zip(columns[begin:end], values[begin:end], strict=True)
+            yield {names[column]: value for column, value in row if value is not None}
             begin = end
 
     def as_arrays(self) -> dict[str, Array]:
@@ -439,12 +437,12 @@ def _renumbered(cells: Cells, names: Sequence[str], kept: Array) -> tuple[Cells,
 
 def _firsts(columns: Mapping[str, Column], names: Sequence[str], cells: Cells | None) -> dict[str, int]:
     """The first row of each column that has a value."""
-    found = {name: first for name, column in columns.items() if (first := column.first()) is not None}
+    firsts = {name: first for name, column in columns.items() if (first := column.first()) is not None}
     if cells is not None:
         numbers, at = np.unique(cells.columns, return_index=True)
         rows = cells.rows[at].tolist()
-        found |= {names[j]: row for j, row in zip(numbers.tolist(), rows, strict=True)}
-    return found
+        firsts |= {names[j]: row for j, row in zip(numbers.tolist(), rows, strict=True)}
+    return firsts
 
 
 def joined(tables: Sequence[Table]) -> Table:
@@ -462,7 +460,7 @@ def joined(tables: Sequence[Table]) -> Table:
     numbers = [np.array([names[name] for name in table.columns], np.intp) for table in tables]
     cells = Cells(
         np.concatenate([cells.rows + start for cells, start in zip(each, starts, strict=False)]),
-        np.concatenate([own[cells.columns] for cells, own in zip(each, numbers, strict=True)]),
+        np.concatenate([places[cells.columns] for cells, places in zip(each, numbers, strict=True)]),
         concatenated([cells.values for cells in each], list(map(len, each))),
     )
     return assembled(n, {}, list(names), cells, layouts)
@@ -470,15 +468,15 @@ def joined(tables: Sequence[Table]) -> Table:
 
 def _joined_layouts(tables: Sequence[Table]) -> Layouts:
     """The layouts of all rows, each once, and none that no row has."""
-    found, parts = dict[tuple[str, ...], int](), []
+    numbered, parts = dict[tuple[str, ...], int](), []
     for table in tables:
-        own = table._parts()[3]
-        numbers = own.numbers(len(table))
-        new = np.zeros(len(own.names), np.int32)
+        layouts = table._parts()[3]
+        numbers = layouts.numbers(len(table))
+        new = np.zeros(len(layouts.names), np.int32)
         for used in np.unique(numbers).tolist():
-            new[used] = found.setdefault(own.names[used], len(found))
+            new[used] = numbered.setdefault(layouts.names[used], len(numbered))
         parts.append(new[numbers])
-    return Layouts(list(found) or [()], np.concatenate([np.zeros(0, np.int32), *parts]))
+    return Layouts(list(numbered) or [()], np.concatenate([np.zeros(0, np.int32), *parts]))
 
 
 def _joined_column(tables: Sequence[Table], name: str) -> Column:
@@ -551,8 +549,8 @@ class _Parts:
         if len(of_row) != n_rows or (n_rows and not 0 <= of_row.min() <= of_row.max() < len(ends)):
             raise ValueError("a row of a table has no layout")
         numbers, cuts = flat.tolist(), [0, *ends.tolist()]
-        made = [tuple(names[j] for j in numbers[a:b]) for a, b in pairwise(cuts)]
-        return Layouts(made or [()], of_row)
+        layouts = [tuple(names[j] for j in numbers[a:b]) for a, b in pairwise(cuts)]
+        return Layouts(layouts or [()], of_row)
 
 
 def _is_consistent(column: Column) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetron._util.errors import RefusedRow
+from budgetron._util.errors import ROW, RefusedRow
 from budgetron._util.text import printable, shown
 from budgetron.records.table import Array, Column
 
@@ -23,7 +23,7 @@ class RefusedValueError(RefusedRow):
     """A value that is not a number, a text or a date. It has the ``column`` and the ``reason``."""
 
     def __init__(self, column: str, row: int, reason: str) -> None:
-        super().__init__(printable(f"column {column!r}, row {row}: {reason}."), row)
+        super().__init__(f"column {printable(repr(column))}, row {ROW}: {printable(reason)}.", row)
         self.column, self.reason = column, reason
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:

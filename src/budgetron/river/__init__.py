@@ -12,15 +12,20 @@
 It needs river, the extra ``river``. docs/river.md has the page.
 """
 
+from budgetron._util.exports import lazy
+
+__getattr__, __dir__, __all__ = lazy(
+    __name__,
+    {
+        "river.classifier": "BudgetClassifier",
+        "river.fourier": "FourierFeatures",
+        "river.regressor": "BudgetRegressor",
+    },
+)
+
 try:
     import river as _river  # noqa: F401
 except ImportError as error:
     from budgetron._util.extras import pip_install
 
     raise ImportError(f"budgetron.river needs river: {pip_install('river')}.") from error
-
-from budgetron.river.classifier import BudgetClassifier
-from budgetron.river.fourier import FourierFeatures
-from budgetron.river.regressor import BudgetRegressor
-
-__all__ = ["BudgetClassifier", "BudgetRegressor", "FourierFeatures"]

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from river import base
 
-from budgetron._util.threads import learning_lock
+from budgetron._util.text import shown
 from budgetron.estimators.classifier import OnlineClassifier
+from budgetron.estimators.online import scored
 from budgetron.learners.learner import Learner
 from budgetron.parts.tasks import Labels
 from budgetron.records.encoder import Encoder
 from budgetron.river.frames import frame_like, series_like
-from budgetron.river.streaming import Streaming, unknown_label
+from budgetron.river.streaming import Streaming
 
 
 class BudgetClassifier(Streaming, base.MiniBatchClassifier):  # type: ignore[misc]
@@ -57,47 +58,44 @@ class BudgetClassifier(Streaming, base.MiniBatchClassifier):  # type: ignore[mis
     def _estimator(self, learner: Learner, encoder: Encoder) -> OnlineClassifier:
         return OnlineClassifier(learner, random_state=self.seed, encoder=encoder)
 
-    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
-        """Learn one row; the weight ``w`` multiplies its loss."""
-        if w != 1.0 and (w := self._weight(w)) == 0:
-            return
-        with learning_lock(self):
-            now = self._kept.now
-            try:
-                number = None if now is None else now.core_numbers.get(y)
-            except TypeError:
-                raise unknown_label(y) from None
-            if not self._learn_known(x, number, w):
-                self._learn_new(x, y, w)
+    def _learn_new(self, x: Any, y: Any, w: float) -> None:
+        try:
+            hash(y)
+        except TypeError:
+            raise TypeError(
+                f"y must be a label, such as a text, a number or a bool, got {shown(y)}."
+            ) from None
+        super()._learn_new(x, y, w)
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
         """The label of one row; None if none is known yet."""
-        now = self._kept.now
-        if now is None or now.labels is None:
-            return None
-        return now.labels.prediction(now.scores(x))
+        fitted = self._fitted
+        return None if fitted is None else fitted.answers.prediction(self._scores(fitted, x))
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
         """The probability of every label that is known."""
-        now = self._kept.now
-        if now is None or now.labels is None:
+        fitted = self._fitted
+        if fitted is None or fitted.labels is None:
             return {} if self._multiclass else {False: 0.5, True: 0.5}
-        found = now.labels.probabilities(now.scores(x))
-        if len(found) == 1 and type(next(iter(found))) is bool and not self._multiclass:
-            return {False: 0.0, True: 0.0} | found
-        return found
+        shares = fitted.labels.probabilities(self._scores(fitted, x))
+        if len(shares) == 1 and type(next(iter(shares))) is bool and not self._multiclass:
+            return {False: 0.0, True: 0.0} | shares
+        return shares
 
     def predict_many(self, X: Any) -> Any:
         """The label of every row of a frame, as a series of the same library."""
-        online, table = self._fitted(X)
-        if table is None:
+        rows = self._rows(X)
+        if rows is None:
             return series_like(X, [None] * len(X))
-        return series_like(X, online.predict(table).tolist())
+        fitted, pieces = scored(self._begun(), rows)
+        return series_like(X, fitted.answers.predictions(pieces).tolist())
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probability of every known label for every row of a frame, as a frame of the same library."""
-        online, table = self._fitted(X)
-        if table is None:
+        rows = self._rows(X)
+        if rows is None:
             return frame_like(X, {})
-        probabilities = np.exp(online.fitted_.labels.log_probabilities(online._scored(table)))
-        return frame_like(X, dict(zip(online.classes_.tolist(), probabilities.T, strict=True)))
+        fitted, pieces = scored(self._begun(), rows)
+        assert fitted.labels is not None
+        shares = np.exp(fitted.labels.log_probabilities(pieces))
+        return frame_like(X, dict(zip(fitted.labels.classes.tolist(), shares.T, strict=True)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from math import sqrt
 from typing import Any
 
@@ -110,7 +111,7 @@ class FourierFeatures(base.MiniBatchTransformer):  # type: ignore[misc]
         built = self._built
         if built is None:
             return dict(zip(self._names(), self._of_nothing(1)[0].tolist(), strict=True))
-        row = built.encoding.like_the_last(x)
+        row = built.encoding.known_one(x) if isinstance(x, Mapping) else None
         if row is None:
             refuse_missing(x, built.encoding)
             row = built.encoding.encode_one(in_order(x), grow=False)

@@ -49,8 +49,7 @@ def refuse_missing(x: Any, encoding: Encoding) -> None:
     if np.isnan(encoding.absent) or not isinstance(x, Mapping):
         return
     for name, value in x.items():
-        is_nan = isinstance(value, float) and value != value
-        if is_nan or (value is None and encoding.is_number(str(name))):
+        if encoding.lacks_value(name, value):
             raise _no_value(f"x has {value} for the feature {str(name)!r}")
 
 

@@ -1,25 +1,24 @@
-"""What the classifier and the regressor share: from a dict to the native model and back.
+"""What the classifier and the regressor share.
 
 An estimator of scikit-learn's kind is inside. It grows with new columns and labels and checks everything.
-A row without anything new goes past it, straight to the native model.
+A row without anything new goes past it, to what it has learned.
 """
 
 from __future__ import annotations
 
 import sys
 from math import inf
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 
 from budgetron._util import check
-from budgetron._util.text import shown
 from budgetron._util.threads import learning_lock
 from budgetron.estimators.online import Online
 from budgetron.learners.automatic import Auto
-from budgetron.learners.learner import Floats, Learner
+from budgetron.learners.learner import Learner
 from budgetron.model.batch import not_empty
-from budgetron.model.labels import KnownLabels
+from budgetron.model.fitted import Fitted
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
 from budgetron.records.table import Table
@@ -31,79 +30,6 @@ from budgetron.river.records import (
     refuse_missing_cells,
     table_in_order,
 )
-
-
-class Now(NamedTuple):
-    """The parts of a model that belong together; replaced as one when the model grows."""
-
-    encoding: Encoding
-    native: Any
-    n_features: int
-    outputs: int
-    labels: KnownLabels | None
-    core_numbers: dict[Any, float]
-    scratch: Floats  # for scores before a step, which nobody reads
-
-    @classmethod
-    def of(cls, online: Online) -> Self:
-        """The parts of a fitted estimator."""
-        fitted = online.fitted_
-        model, labels = fitted.model, fitted.labels
-        assert fitted.encoding is not None
-        numbers = {} if labels is None else labels.core_numbers
-        outputs = model.task.outputs
-        return cls(
-            fitted.encoding, model._native, model.n_features, outputs, labels, numbers, np.empty(outputs)
-        )
-
-    def known_row(self, x: Any) -> Floats | None:
-        """The row of x if it has nothing new, else None."""
-        row = self.encoding.like_the_last(x)
-        if row is None:
-            refuse_missing(x, self.encoding)
-            row = self.encoding.known_one(x)
-        return row if row is not None and len(row) == self.n_features else None
-
-    def scores(self, x: Any) -> list[float]:
-        """The scores of x. Columns and values that were not learned yet are ignored."""
-        scores, last = np.empty(self.outputs), self.encoding.last
-        if last is not None and last.width == self.n_features and self.native.score_record(last, x, scores):
-            return scores.tolist()
-        row = self.known_row(x)
-        if row is None:
-            missing = bool(np.isnan(self.encoding.absent))
-            rows = self.encoding.encode_one(in_order(x), grow=False).reshape(1, -1)
-            row = not_empty(rows, missing)[0, : self.n_features].copy()
-        if not self.native.score_one(row, scores):
-            self._refuse(x, row)
-        return scores.tolist()
-
-    def _refuse(self, x: Any, row: Floats) -> None:
-        refuse_missing(x, self.encoding)
-        if np.isinf(row).any():
-            name = self.encoding.columns[int(np.argmax(np.isinf(row)))]
-            raise ValueError(f"The feature {name!r} of x is not finite.")
-        raise ValueError("x gives a score that is not finite: scale the features.")
-
-
-class Kept:
-    """What a model learned: the estimator, and its parts. Copies and pickles make the parts anew."""
-
-    def __init__(self, online: Any = None) -> None:
-        self.online = online
-        self.now: Now | None = None
-
-    def renew(self) -> None:
-        """Take the parts of the estimator as it is now."""
-        if self.online is not None and self.online.__sklearn_is_fitted__():
-            self.now = Now.of(self.online)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"online": self.online}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.online, self.now = state["online"], None
-        self.renew()
 
 
 class Streaming:
@@ -119,22 +45,33 @@ class Streaming:
         self.learner = learner
         self.encoder = encoder
         self.seed = seed
-        self._kept = Kept()
+        self._online: Online | None = None  # made when the first row comes
+
+    @property
+    def _fitted(self) -> Fitted | None:
+        """What has been learned; None before the first row."""
+        return getattr(self._online, "fitted_", None)
 
     def _estimator(self, learner: Learner, encoder: Encoder) -> Online:
         raise NotImplementedError
 
-    def _begun(self) -> Any:
-        """The estimator inside; made when the first row comes."""
-        if self._kept.online is None:
+    def _begun(self) -> Online:
+        """The estimator inside."""
+        if self._online is None:
             learner = self._checked_learner()
             learner.resolved(np.empty((0, 1)))  # raises for gamma="scale", which needs a batch
             encoder = Encoder() if self.encoder is None else self.encoder
             check.instance(self, "encoder", encoder, Encoder)
             if not learner.accepts_missing:
                 encoder = AbsentIsZero(**encoder.get_params(deep=False))
-            self._kept.online = self._estimator(learner, encoder)
-        return self._kept.online
+            self._online = self._estimator(learner, encoder)
+        return self._online
+
+    def _encoding(self) -> Encoding:
+        """The columns that are known, or that none is."""
+        online = self._begun()
+        assert online.encoder is not None
+        return online.encoding_ or online.encoder.build()
 
     def _checked_learner(self) -> Learner:
         return Auto() if self.learner is None else check.instance(self, "learner", self.learner, Learner)
@@ -144,33 +81,38 @@ class Streaming:
             return w
         return check.non_negative(self, "w", w)
 
-    def _learn_known(self, x: Any, number: float | None, w: float) -> bool:
-        """Learn a row without anything new in it. Returns False, with nothing changed, for any other."""
-        now = self._kept.now
-        if now is None or number is None:
-            return False
-        last = now.encoding.last
-        if (
-            last is not None
-            and last.width == now.n_features
-            and now.native.learn_record(last, x, number, now.scratch, w)
-        ):
-            return True
-        row = now.known_row(x)
-        return row is not None and now.native.learn_one(row, number, now.scratch, w)
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn one row; the weight ``w`` multiplies its loss."""
+        if w != 1.0 and (w := self._weight(w)) == 0:
+            return
+        with learning_lock(self):
+            fitted = getattr(self._online, "fitted_", None)
+            if fitted is None or not fitted.learn_one(x, y, w):
+                self._learn_new(x, y, w)
 
     def _learn_new(self, x: Any, y: Any, w: float) -> None:
         """Learn a row that may bring columns or a label, or that is refused."""
-        record, online = in_order(x), self._begun()
-        refuse_missing(record, online.encoding_ or online.encoder.build())
-        self._learn_batch([record], [y], None if w == 1.0 else [w])
+        record = in_order(x)
+        refuse_missing(record, self._encoding())
+        self._begun().partial_fit([record], labels_of([y]), sample_weight=None if w == 1.0 else [w])
 
-    def _learn_batch(self, X: Any, y: list[Any], weights: Any) -> None:
-        online = self._begun()
-        try:
-            online.partial_fit(X, labels_of(y), sample_weight=weights)
-        finally:
-            self._kept.renew()
+    def _scores(self, fitted: Fitted, x: Any) -> list[float]:
+        """The scores of x. Columns and values that were not learned yet are ignored."""
+        scores = fitted.scores_one(x)
+        if scores is not None:
+            return scores
+        encoding = fitted.encoding
+        assert encoding is not None
+        refuse_missing(x, encoding)
+        missing = bool(np.isnan(encoding.absent))
+        row = not_empty(encoding.encode_one(in_order(x), grow=False).reshape(1, -1), missing)
+        if np.isinf(row).any():
+            name = encoding.columns[int(np.argmax(np.isinf(row)))]
+            raise ValueError(f"The feature {name!r} of x is not finite.")
+        array = np.empty(fitted.model.task.outputs)
+        if not fitted.model.score_row(row[0], array):
+            raise ValueError("x gives a score that is not finite: scale the features.")
+        return list(array.tolist())
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
         """Learn the rows of a frame in order; the model is that of ``learn_one`` row by row.
@@ -192,7 +134,7 @@ class Streaming:
                 return
             weights = self._weights(w, len(table))
             if weights is None or any(weight != 0 for weight in weights):
-                self._learn_batch(table, labels, weights)
+                self._begun().partial_fit(table, labels_of(labels), sample_weight=weights)
 
     def _weights(self, w: Any, rows: int) -> list[Any] | None:
         """The weights of the rows of a frame; None if all are 1."""
@@ -204,25 +146,23 @@ class Streaming:
         return weights
 
     def _table(self, X: Any) -> Table:
-        table, online = table_in_order(X), self._begun()
-        refuse_missing_cells(X, table, online.encoding_ or online.encoder.build())
+        table = table_in_order(X)
+        refuse_missing_cells(X, table, self._encoding())
         return table
 
-    def _fitted(self, X: Any) -> tuple[Any, Table | None]:
-        """The estimator as it is now and the rows of a frame; None for what there is not yet."""
-        now, online = self._kept.now, self._kept.online
+    def _rows(self, X: Any) -> Table | None:
+        """The rows of a frame to be predicted; None if there are none, or nothing was learned yet."""
         checked_frame(X)
-        if now is None:
-            return None, None
-        table = table_in_order(X)
-        refuse_missing_cells(X, table, now.encoding)
-        return online._snapshot(), table if len(table) else None
+        table = None if self._fitted is None else self._table(X)
+        return table if table is not None and len(table) else None
 
     @property
     def _raw_memory_usage(self) -> int:
         """The bytes of the native model and of the names of columns."""
-        own, now = sys.getsizeof(self) + sys.getsizeof(vars(self)), self._kept.now
-        return own if now is None else own + self._kept.online.memory_bytes_ + now.encoding.memory_bytes
+        own, fitted = sys.getsizeof(self) + sys.getsizeof(vars(self)), self._fitted
+        if fitted is None or fitted.encoding is None:
+            return own
+        return own + fitted.model.memory_bytes + fitted.encoding.memory_bytes
 
 
 def labels_of(y: list[Any]) -> Any:
@@ -233,8 +173,3 @@ def labels_of(y: list[Any]) -> Any:
     for i, label in enumerate(y):
         column[i] = label
     return column
-
-
-def unknown_label(y: Any) -> TypeError:
-    """The refusal of a label that no dict can hold."""
-    return TypeError(f"y must be a label, such as a text, a number or a bool, got {shown(y)}.")

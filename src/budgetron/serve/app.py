@@ -16,44 +16,16 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request as StarletteRequest
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Lifespan, Receive, Scope, Send
 
-from budgetron.serve import connections, oip, openapi, routes
-from budgetron.serve.models import DEFAULT
+from budgetron.serve import connections, oip, openapi, routes  # noqa: F401 they fill ENDPOINTS
+from budgetron.serve.endpoints import ENDPOINTS, Endpoint
 from budgetron.serve.problems import Problem
-from budgetron.serve.requests import Request, as_json, as_problem
+from budgetron.serve.requests import Request, as_problem
 from budgetron.serve.service import Service
-from budgetron.serve.tokens import refuse_foreign_origin
 
 report = logging.getLogger("budgetron.serve")
-Handler = Callable[..., Awaitable[Response]]
 
-OF_A_MODEL: dict[str, tuple[str, str, Handler]] = {
-    "predict": ("POST", "read", routes.predict_rows),
-    "learn": ("POST", "learn", routes.learn),
-    "label": ("POST", "learn", routes.label),
-    "model": ("GET", "read", routes.describe),
-    "model/file": ("GET", "read", routes.file),
-    "log": ("GET", "read", routes.log),
-    "snapshot": ("POST", "admin", routes.snapshot),
-    "events": ("GET", "read", routes.events),
-}
-"""Below /v1 and /v1/models/{model}: the method, the role and the handler."""
-OIP_OF_A_MODEL: dict[str, tuple[str, str, Handler]] = {
-    "/v2/models/{model}": ("GET", "read", oip.describe),
-    "/v2/models/{model}/ready": ("GET", "", oip.model_ready),
-    "/v2/models/{model}/infer": ("POST", "read", oip.infer),
-    "/v2/models/{model}/versions/{version}": ("GET", "read", oip.describe),
-    "/v2/models/{model}/versions/{version}/ready": ("GET", "", oip.model_ready),
-    "/v2/models/{model}/versions/{version}/infer": ("POST", "read", oip.infer),
-}
-OF_THE_SERVICE: dict[str, tuple[str, str, Handler]] = {
-    "/v1/models": ("GET", "read", routes.models),
-    "/v1/models/{model}": ("PUT", "admin", routes.create),
-    "/metrics": ("GET", "read", routes.metrics),
-    "/v2": ("GET", "", oip.server),
-    "/v2/health/live": ("GET", "", oip.live),
-    "/v2/health/ready": ("GET", "", oip.ready),
-}
 PAGES = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
@@ -73,95 +45,41 @@ SAFE = {
 
 def application(service: Service) -> Starlette:
     """The application of a service."""
-    made = [Route(f"/v1/{path}", *_of_model(service, DEFAULT, *what)) for path, what in OF_A_MODEL.items()]
-    made += [
-        Route(f"/v1/models/{{model}}/{path}", *_of_model(service, None, *what))
-        for path, what in OF_A_MODEL.items()
-    ]
-    made += [Route(path, *_of_model(service, None, *what)) for path, what in OIP_OF_A_MODEL.items()]
-    made += [Route(path, *_of_service(service, *what)) for path, what in OF_THE_SERVICE.items()]
-    made += [Route(path, _page(service, *what), methods=["GET"]) for path, what in PAGES.items()]
-    made.append(Route("/openapi.json", *_of_service(service, "GET", "", _openapi)))
+    table = [Route(path, _Endpoint(service, each)) for each in ENDPOINTS for path in each.paths]
+    table.sort(key=lambda route: (not route.path.startswith("/v1"), "{" in route.path))  # often used: first
+    table += [Route(path, _page(service, *file), methods=["GET"]) for path, file in PAGES.items()]
     handlers: Any = {HTTPException: _unknown, Exception: _failed}
-    return Starlette(routes=made, lifespan=_lifespan(service), exception_handlers=handlers)
-
-
-def paths() -> dict[str, set[str]]:
-    """Every path with its methods, for the tests of the OpenAPI document."""
-    found = {f"/v1/{path}": {what[0]} for path, what in OF_A_MODEL.items()}
-    found |= {f"/v1/models/{{model}}/{path}": {what[0]} for path, what in OF_A_MODEL.items()}
-    for table in (OIP_OF_A_MODEL, OF_THE_SERVICE):
-        found |= {path: {what[0]} for path, what in table.items()}
-    return found | {"/openapi.json": {"GET"}}
+    return Starlette(routes=table, lifespan=_lifespan(service), exception_handlers=handlers)
 
 
 class _Endpoint:
-    """A handler as an application: Starlette calls it without building a request of its own."""
+    """An endpoint as an application: Starlette calls it without building a request of its own."""
 
-    def __init__(
-        self, service: Service, model: str | None, method: str, role: str, handler: Handler
-    ) -> None:
-        self.service, self.model, self.method, self.role, self.handler = (
-            service,
-            model,
-            method,
-            role,
-            handler,
-        )
-        self.of_a_model = True
+    def __init__(self, service: Service, endpoint: Endpoint) -> None:
+        self.service, self.endpoint = service, endpoint
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        response = await self.answer(Request(scope, receive))
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            response = await self.endpoint.respond(self.service, request)
+        except Problem as problem:
+            self.service.counters.rejected[request.model, problem.name] += 1
+            response = as_problem(problem)
         await response(scope, receive, send)
 
-    async def answer(self, request: Request) -> Response:
-        """The answer of the handler, or the problem that it raises."""
-        service, name = self.service, ""
-        try:
-            if request.method != self.method and not (request.method == "HEAD" and self.method == "GET"):
-                raise Problem(
-                    "method", f"expected {self.method}, got {request.method[:20]}.", allow=self.method
-                )
-            if self.method != "GET":
-                refuse_foreign_origin(request.headers)
-            if self.role:
-                service.tokens.check(request, self.role)
-            if not self.of_a_model:
-                return await self.handler(service, request)
-            model = service.models.get(self.model or request.path_params["model"])
-            name = model.name
-            return await self.handler(service, model, request)
-        except Problem as problem:
-            service.counters.rejected[name, problem.name] += 1
-            return as_problem(problem)
 
-
-def _of_model(service: Service, model: str | None, method: str, role: str, handler: Handler) -> tuple[Any]:
-    return (_Endpoint(service, model, method, role, handler),)
-
-
-def _of_service(service: Service, method: str, role: str, handler: Handler) -> tuple[Any]:
-    made = _Endpoint(service, None, method, role, handler)
-    made.of_a_model = False
-    return (made,)
-
-
-def _page(service: Service, name: str, media: str) -> Any:
+def _page(service: Service, name: str, media: str) -> Callable[[StarletteRequest], Awaitable[Response]]:
     content = files("budgetron.serve").joinpath("page", name).read_bytes()
 
     async def page(request: StarletteRequest) -> Response:
         if service.tokens.known is None:
             try:
-                service.tokens.check(request, "read")
+                service.tokens.check(Request(request.scope, request.receive), "read")
             except Problem as problem:
                 return as_problem(problem)
         return Response(content, 200, SAFE, media)
 
     return page
-
-
-async def _openapi(service: Service, _: Request) -> Response:
-    return as_json(openapi.document(service.limits))
 
 
 async def _unknown(request: StarletteRequest, error: Exception) -> Response:
@@ -179,7 +97,7 @@ async def _failed(request: StarletteRequest, _: Exception) -> Response:
 # ---- the process
 
 
-def _lifespan(service: Service) -> Any:
+def _lifespan(service: Service) -> Lifespan[Starlette]:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         service.models.start(asyncio.get_running_loop())

@@ -1,4 +1,4 @@
-"""The end record of a log: a small file of its own that says how far the log was acknowledged.
+"""The end mark of a log: a small file of its own that says how far the log was acknowledged.
 
 SQLite drops a damaged end of its write-ahead log without a word, since it looks like a write that a crash
 has torn. So the number of the last transaction, with a digest of the state of the log, is written here
@@ -19,7 +19,7 @@ from typing import NamedTuple
 from budgetron._util.errors import DataError
 
 FILE = "log.end"
-_RECORD = struct.Struct("<8s16sQ16s")
+_MARK = struct.Struct("<8s16sQ16s")
 _MAGIC = b"budgend1"
 _APART = 4096  # bytes between the two places: no page of a disk has both
 _SYNC_SECONDS = 1.0
@@ -34,7 +34,7 @@ class Acknowledged(NamedTuple):
 
 
 class End:
-    """The end record in a folder, locked by this process."""
+    """The end mark in a folder, locked by this process."""
 
     def __init__(self, folder: Path, create: bool = False) -> None:
         self.path = folder / FILE
@@ -51,7 +51,7 @@ class End:
                 f"{self.path}: cannot be written ({error.strerror}): make the disk and the file writable, "
                 "then start again; nothing is lost."
             ) from None
-        self._synced, self.behind = 0.0, False  # behind: the disk may not have the last record yet
+        self._synced, self.behind = 0.0, False  # behind: the disk may not have the last mark yet
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -61,32 +61,32 @@ class End:
             pass
 
     def read(self) -> Acknowledged:
-        """The later one of the two records."""
-        found = [_decoded(os.pread(self._file, _RECORD.size + 4, i * _APART)) for i in range(2)]
-        known = [each for each in found if each is not None]
+        """The later one of the two marks."""
+        marks = [_decoded(os.pread(self._file, _MARK.size + 4, i * _APART)) for i in range(2)]
+        known = [mark for mark in marks if mark is not None]
         if not known:
             raise DataError(
                 f"{self.path}: is damaged, so nobody knows how far the log was acknowledged: restore a "
                 "backup, or accept the log as it is with budgetron fsck --cut."
             )
-        return max(known, key=lambda each: each.commits)
+        return max(known, key=lambda mark: mark.commits)
 
-    def write(self, said: Acknowledged) -> None:
-        """Write a record, which kill -9 does not lose; on disk if the last one is there for a second."""
-        record = _RECORD.pack(_MAGIC, *said)
-        record += zlib.crc32(record).to_bytes(4, "little")
-        if os.pwrite(self._file, record, said.commits % 2 * _APART) != len(record):
+    def write(self, end: Acknowledged) -> None:
+        """Write a mark, which kill -9 does not lose; on disk if the last one is there for a second."""
+        mark = _MARK.pack(_MAGIC, *end)
+        mark += zlib.crc32(mark).to_bytes(4, "little")
+        if os.pwrite(self._file, mark, end.commits % 2 * _APART) != len(mark):
             raise OSError(errno.EIO, "a part was written only", str(self.path))
         self.behind = True
         if time.monotonic() - self._synced >= _SYNC_SECONDS:
             self.sync()
 
-    def begin(self, said: Acknowledged) -> None:
-        """Replace whatever is there by one record."""
+    def begin(self, end: Acknowledged) -> None:
+        """Replace whatever is there by one mark."""
         try:
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, bytes(2 * _APART), 0)
-            self.write(said)
+            self.write(end)
             self.sync()
         except OSError as error:
             raise DataError(
@@ -94,7 +94,7 @@ class End:
             ) from None
 
     def sync(self) -> None:
-        """Wait until the record is on disk."""
+        """Wait until the mark is on disk."""
         os.fsync(self._file)
         self._synced, self.behind = time.monotonic(), False
 
@@ -103,9 +103,9 @@ class End:
         os.close(self._file)
 
 
-def _decoded(record: bytes) -> Acknowledged | None:
-    content, crc = record[: _RECORD.size], record[_RECORD.size :]
+def _decoded(mark: bytes) -> Acknowledged | None:
+    content, crc = mark[: _MARK.size], mark[_MARK.size :]
     if len(crc) != 4 or zlib.crc32(content) != int.from_bytes(crc, "little"):
         return None
-    magic, *said = _RECORD.unpack(content)
-    return Acknowledged(*said) if magic == _MAGIC else None
+    magic, *fields = _MARK.unpack(content)
+    return Acknowledged(*fields) if magic == _MAGIC else None

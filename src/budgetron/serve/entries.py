@@ -44,7 +44,7 @@ class Place(NamedTuple):
     version: int
 
 
-class Record(NamedTuple):
+class LoggedRequest(NamedTuple):
     """One request that was learned: the number of its first row, its rows, and its body as received."""
 
     first: int
@@ -76,7 +76,7 @@ class Answer(NamedTuple):
     answer: bytes
 
 
-class Kept(NamedTuple):
+class KeptRow(NamedTuple):
     """A row that waits for its label, and what was predicted for it."""
 
     body: bytes
@@ -87,9 +87,9 @@ class Kept(NamedTuple):
 class Group:
     """What one transaction writes."""
 
-    records: list[Record] = field(default_factory=list)
+    requests: list[LoggedRequest] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
-    kept: list[tuple[int, Kept]] = field(default_factory=list)  # with their ids
+    kept_rows: list[tuple[int, KeptRow]] = field(default_factory=list)  # with their ids
     labelled: list[int] = field(default_factory=list)  # ids of kept rows that are learned
     places: list[Place] = field(default_factory=list)
 
@@ -131,7 +131,7 @@ class State(msgspec.Struct):
 
 
 def digest_of(state: bytes) -> bytes:
-    """The digest of a state, which is in the end record."""
+    """The digest of a state, which is in the end mark."""
     return hashlib.sha256(state).digest()[:16]
 
 

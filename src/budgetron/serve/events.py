@@ -71,8 +71,8 @@ class Events:
     def notice(self, version: int, what: str, more: dict[str, Any]) -> None:
         """Tell what happened."""
         self._numbers += 1
-        said = {"number": self._numbers, "at": time.time(), "version": version, "what": what} | more
-        event = _event("notice", said, None)
+        notice = {"number": self._numbers, "at": time.time(), "version": version, "what": what} | more
+        event = _event("notice", notice, None)
         self.notices.append((version, event))
         self._send(event)
 
@@ -116,8 +116,8 @@ def _frequent(version: int, classes: Any, matrix: Any) -> dict[str, Any]:
     """The confusion matrix (rows: label, columns: prediction) of the most frequent classes."""
     counts = np.asarray(matrix)
     frequent = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:CLASSES])
-    found = {"version": version, "classes": [classes[i] for i in frequent]}
-    return found | {"counts": counts[np.ix_(frequent, frequent)].tolist(), "of": len(classes)}
+    document = {"version": version, "classes": [classes[i] for i in frequent]}
+    return document | {"counts": counts[np.ix_(frequent, frequent)].tolist(), "of": len(classes)}
 
 
 def _event(kind: str, data: dict[str, Any], number: int | None) -> bytes:

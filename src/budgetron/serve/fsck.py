@@ -5,13 +5,14 @@ from pathlib import Path
 
 from budgetron._util.errors import DataError, ModelFileError
 from budgetron.serve import log_check, settings, snapshot
-from budgetron.serve.entries import Record
+from budgetron.serve.entries import LoggedRequest
 from budgetron.serve.log import Log
-from budgetron.serve.models import ANY, folders, restored, strays
+from budgetron.serve.models import folders, strays
 from budgetron.serve.problems import Problem
-from budgetron.serve.rows import parse
+from budgetron.serve.replay import restored, rows_of
 
-Said = Iterator[tuple[str, bool]]
+Findings = Iterator[tuple[str, bool]]
+"""Sentences, and whether each is good news."""
 
 
 def check(folder: Path, cut: bool = False) -> Iterator[tuple[str, str, bool]]:
@@ -29,8 +30,8 @@ def check(folder: Path, cut: bool = False) -> Iterator[tuple[str, str, bool]]:
             yield name, str(error), False
 
 
-def _check_model(folder: Path, cut: bool) -> Said:
-    said, newest = settings.read(folder), None
+def _check_model(folder: Path, cut: bool) -> Findings:
+    chosen, newest = settings.read(folder), None
     for version in snapshot.versions(folder):
         try:
             newest = version, snapshot.read(folder, version).chain
@@ -38,38 +39,38 @@ def _check_model(folder: Path, cut: bool) -> Said:
         except ModelFileError as error:
             yield str(error), False
     try:
-        yield from _check_log(folder, said)
+        yield from _check_log(folder, chosen)
     except DataError as error:
         yield str(error), False
         if not cut:
             return
         end = log_check.mend(folder, newest, _readable)
         yield f"the log is cut: it ends at row {end} now, and what came after is lost.", True
-        yield from _check_log(folder, said)
+        yield from _check_log(folder, chosen)
 
 
-def _check_log(folder: Path, said: settings.Settings) -> Said:
+def _check_log(folder: Path, chosen: settings.Settings) -> Findings:
     log = Log(folder)
     try:
         begin = log.begin
-        for record in log.replay(log.end if begin is None else begin):
-            if not _readable(record):
-                raise DataError(f"{log.path}: the request of row {record.first} cannot be read.")
+        for request in log.replay(log.end if begin is None else begin):
+            if not _readable(request):
+                raise DataError(f"{log.path}: the request of row {request.first} cannot be read.")
         yield "the log is empty." if begin is None else f"log of rows {begin} to {log.end - 1}: good.", True
-        state, _, replayed = restored(folder, said, log)
+        state, _, replayed = restored(folder, chosen, log)
         yield f"the model loads: {state.version} rows, of which {replayed} are replayed.", True
     finally:
         log.close()
 
 
-def _readable(record: Record) -> bool:
+def _readable(request: LoggedRequest) -> bool:
     try:
-        rows = parse(record.media, record.body, ANY, labelled=True, label=record.label)
+        rows_of(request)
     except Problem as problem:
         if problem.name == "media-type":  # pyarrow is missing: the request is good
-            sentence = f"the request of row {record.first} cannot be checked: {problem.detail}"
+            sentence = f"the request of row {request.first} cannot be checked: {problem.detail}"
             raise DataError(sentence) from None
         return False
     except Exception:  # whatever a damaged body leads to
         return False
-    return len(rows) == record.rows
+    return True

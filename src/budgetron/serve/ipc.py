@@ -53,8 +53,8 @@ def _body_bytes(body: bytes, start: int) -> int:
 
 def _follow(body: bytes, place: int) -> int:
     """Where the table is that an offset points to."""
-    found: int = place + unpack_from("<I", body, place)[0]
-    return found
+    table: int = place + unpack_from("<I", body, place)[0]
+    return table
 
 
 def _field(body: bytes, table: int, number: int) -> int | None:

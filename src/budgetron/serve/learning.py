@@ -1,13 +1,15 @@
 """A group of requests, learned on a copy of the model. A refused request leaves no trace in the copy."""
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from budgetron._util.errors import RefusedRow
+from budgetron._util.errors import ROW, RefusedRow
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.estimators.online import progressive
 from budgetron.model.labels import Scored
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import Problem
@@ -26,26 +28,18 @@ class Learned:
     y: Any
 
 
-def copied(estimator: Estimator) -> Estimator:
-    """A copy that learns by itself."""
-    made = estimator._snapshot()
-    if made.__sklearn_is_fitted__():
-        made.fitted_ = made.fitted_.copy()
-    return made
-
-
 def learn_group(
     base: Estimator, requests: Sequence[Rows], limits: Limits
 ) -> tuple[Estimator, list[Learned | Problem]]:
     """Learn the requests in order on a copy of ``base``; returns the copy, and what became of each."""
-    work = copied(base)
+    work = copy(base)
     try:
         return work, [each for run in _runs(requests) for each in _learn_run(work, run, limits)]
     except REFUSALS:
         pass  # one of the requests: find it
-    work, outcomes = copied(base), list[Learned | Problem]()
+    work, outcomes = copy(base), list[Learned | Problem]()
     for rows in requests:
-        before = copied(work) if len(rows) > 1 else work  # one row is learned whole or not at all
+        before = copy(work) if len(rows) > 1 else work  # one row is learned whole or not at all
         try:
             outcomes.extend(_learn_run(work, [rows], limits))
         except REFUSALS as error:
@@ -77,61 +71,53 @@ def _learn_run(work: Estimator, run: list[Rows], limits: Limits) -> list[Learned
     rows = joined(run)
     assert rows.y is not None
     _refuse_classes(work, rows.y, limits)
-    predicted, pieces = _known(work, rows) or work._progressive(rows.X, rows.y)
+    predicted, pieces = _one_by_one(work, rows) or progressive(work, rows.X, rows.y)
     y = np.asarray(rows.y)
     if len(run) == 1:
         return [Learned(predicted, pieces, y)]
-    found, at = list[Learned](), 0
-    for part, own in zip(run, _divided(pieces, list(map(len, run))), strict=True):
+    outcomes, at = list[Learned](), 0
+    for part, piece in zip(run, _divided(pieces, list(map(len, run))), strict=True):
         cut = slice(at, at + len(part))
-        found.append(Learned(predicted[cut], own, y[cut]))
+        outcomes.append(Learned(predicted[cut], piece, y[cut]))
         at = cut.stop
-    return found
+    return outcomes
 
 
-def _known(work: Estimator, rows: Rows) -> tuple[Any, list[Scored]] | None:
-    """As ``_progressive``, several times faster for a few dicts; None if a name, text or label is new."""
+def _one_by_one(work: Estimator, rows: Rows) -> tuple[Any, list[Scored]] | None:
+    """As `progressive`, several times faster for a few dicts; None if nothing was learned.
+
+    From the first row on that brings something new, or is refused, the others take the long way.
+    """
     if not isinstance(rows.X, list) or len(rows) > 64 or not work.__sklearn_is_fitted__():
         return None
-    made, fitted = list[Any](), work.fitted_
-    for record in rows.X:
-        made.append(fitted.row_of(record))
-        if made[-1] is None:
-            return None
-    codes = _known_codes(work, rows.y)
-    if codes is None:
+    assert rows.y is not None
+    fitted = work.fitted_
+    scores = np.empty((len(rows), fitted.model.task.outputs))
+    pairs = enumerate(zip(rows.X, rows.y, strict=True))
+    done = next((i for i, (x, y) in pairs if not fitted.learn_one(x, y, scores=scores[i])), len(rows))
+    if not done:
         return None
-    X = np.stack(made)
-    if work._first_too_large(X, reset=False) < len(X):
-        return None
-    pieces = [Scored(fitted.learn_rows(X, codes).checked(), fitted.n_labels)]
-    return work._predicted(pieces), pieces
-
-
-def _known_codes(work: Estimator, y: Any) -> Any:
-    """The targets, or the codes of labels that are all known; else None. NumPy takes ["a", 1] for texts."""
-    labels = work.fitted_.labels
-    if labels is None:
-        return work._labels_without_checks(np.asarray(y, dtype=np.float64), len(y))
-    try:
-        codes = [labels.codes[label] for label in y]
-    except (KeyError, TypeError):
-        return None
-    return np.array(codes, dtype=np.intp)
+    pieces = [Scored(scores[:done], fitted.n_labels)]
+    if done < len(rows):
+        try:
+            pieces += progressive(work, rows.X[done:], rows.y[done:])[1]
+        except RefusedRow as error:
+            raise error.after(done) from None
+    return work.fitted_.answers.predictions(pieces), pieces
 
 
 def _divided(pieces: list[Scored], lengths: list[int]) -> Iterator[list[Scored]]:
     """The pieces, cut where the requests end."""
     rest = list(pieces)
     for length in lengths:
-        own = list[Scored]()
+        part = list[Scored]()
         while length:
             scores, known = rest.pop(0)
-            own.append(Scored(scores[:length], known))
+            part.append(Scored(scores[:length], known))
             if len(scores) > length:
                 rest.insert(0, Scored(scores[length:], known))
-            length -= len(own[-1].scores)
-        yield own
+            length -= len(part[-1].scores)
+        yield part
 
 
 def _refuse_classes(work: Estimator, y: Sequence[Any], limits: Limits) -> None:
@@ -144,7 +130,7 @@ def _refuse_classes(work: Estimator, y: Sequence[Any], limits: Limits) -> None:
     if len(known) + len(new) > limits.classes:
         row = next(i for i, label in enumerate(y) if label in new)
         raise RefusedRow(
-            f"Row {row} has a new label, and there may be {limits.classes} classes at most.", row
+            f"Row {ROW} has a new label, and there may be {limits.classes} classes at most.", row
         )
     classes = len(known) + len(new)
     if len(y) > limits.group_rows and len(y) * classes > limits.probabilities:

@@ -41,3 +41,10 @@ class Limits:
     model_file: int = 2**30  # of a leader, for a replica
     event_readers: int = 64
     events_behind: int = 256
+
+
+_NO = 2**60
+UNLIMITED = Limits(
+    body=_NO, json=_NO, values=_NO, rows=_NO, columns=_NO, text=_NO, classes=_NO, probabilities=_NO
+)
+"""For what was learned under limits of its own time."""

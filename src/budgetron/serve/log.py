@@ -1,7 +1,7 @@
 """The log of a model: requests, idempotency keys with their answers, and kept rows, in one SQLite file.
 
 One transaction for each group of requests, on disk when `commit` returns (``synchronous=FULL``). The file
-is locked by the process that has it open. Where it ends is also in the end record, see `end`: a log that
+is locked by the process that has it open. Where it ends is also in the end mark, see `end`: a log that
 does not reach it, or has a damaged entry, is refused.
 """
 
@@ -12,33 +12,16 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from budgetron._util.errors import DataError
+from budgetron.serve import entries
 from budgetron.serve.end import Acknowledged, End
-from budgetron.serve.entries import (
-    APPLICATION,
-    FILE,
-    FORMAT,
-    RESTORE,
-    TABLES,
-    Answer,
-    Count,
-    Group,
-    Kept,
-    Place,
-    Record,
-    State,
-    counted,
-    crc_of,
-    damaged,
-    digest_of,
-    readable_text,
-    refusal,
-)
+from budgetron.serve.entries import FILE, RESTORE, Answer, Group, KeptRow, LoggedRequest, Place, State
 from budgetron.serve.limits import Limits
-from budgetron.serve.log_check import check, record_of, write_state
+from budgetron.serve.log_check import check, request_of, write_state
 
 AGE_SECONDS = 60.0  # between looks for entries that are too old
 
@@ -51,22 +34,22 @@ def create(folder: Path, end: int = 0) -> bytes:
     try:
         with closing(_connected(path)) as db:
             db.execute("begin immediate")
-            for statement in TABLES.values():
+            for statement in entries.TABLES.values():
                 db.execute(statement)
-            db.execute(f"pragma user_version={FORMAT}")
-            db.execute(f"pragma application_id={APPLICATION}")
+            db.execute(f"pragma user_version={entries.FORMAT}")
+            db.execute(f"pragma application_id={entries.APPLICATION}")
             encoded = write_state(db.execute, state)
             db.execute("commit")
     except sqlite3.Error as error:
-        raise refusal(path, error) from error
-    with closing(End(folder, create=True)) as record:
-        record.begin(Acknowledged(name, 0, digest_of(encoded)))
+        raise entries.refusal(path, error) from error
+    with closing(End(folder, create=True)) as mark:
+        mark.begin(Acknowledged(name, 0, entries.digest_of(encoded)))
     return name
 
 
 def _connected(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
-    db.text_factory = readable_text
+    db.text_factory = entries.readable_text
     try:
         db.execute("pragma locking_mode=exclusive")
         db.execute("pragma journal_mode=wal")
@@ -92,7 +75,7 @@ class Log:
             self._db = _connected(self.path)
         except sqlite3.Error as error:
             self._end.close()
-            raise refusal(self.path, error) from error
+            raise entries.refusal(self.path, error) from error
         except BaseException:
             self._end.close()
             raise
@@ -136,7 +119,7 @@ class Log:
 
     @contextmanager
     def _transaction(self) -> Iterator[State]:
-        """A transaction, with the state that it leaves; then the end record."""
+        """A transaction, with the state that it leaves; then the end mark."""
         run = self._db.execute
         with self._lock:
             state = self._state.copied()
@@ -152,28 +135,28 @@ class Log:
                 with suppress(sqlite3.Error):  # SQLite may have done so already
                     run("rollback")
                 raise
-            self._state = state  # before the end record: it is what SQLite has now
-            self._end.write(Acknowledged(state.id, state.commits, digest_of(encoded)))
+            self._state = state  # before the end mark: it is what SQLite has now
+            self._end.write(Acknowledged(state.id, state.commits, entries.digest_of(encoded)))
 
     def commit(self, group: Group) -> None:
         """Write a group: all of it is on disk when this returns, nothing of it if this raises."""
         at = time.time()
         with self._transaction() as state:
-            records = list[tuple[Any, ...]]()
-            for first, rows, media, label, body, _ in group.records:
-                record = Record(first, rows, media, label, body, state.chain)
-                records.append((first, len(body), at, rows, media, label, state.chain, body))
-                state.end, state.chain = record.end, record.next_chain
-            self._insert(state, "log", records)
+            requests = list[tuple[Any, ...]]()
+            for request in group.requests:
+                first, rows, media, label, body, chain = chained = request._replace(chain=state.chain)
+                requests.append((first, len(body), at, rows, media, label, chain, body))
+                state.end, state.chain = chained.end, chained.next_chain
+            self._insert(state, "log", requests)
             self._insert(state, "answers", self._answers(state, group.answers))
-            kept = [(i, len(b) + len(p), state.ran, b, p) for i, (b, p) in group.kept]
+            kept = [(i, len(b) + len(p), state.ran, b, p) for i, (b, p) in group.kept_rows]
             self._insert(state, "kept", kept)
             state.next_id = max([state.next_id, *(entry[0] + 1 for entry in kept)])
             for i in group.labelled:
                 self._delete(state, "kept", "where id = ?", i)
-            for stream, said, version in group.places:
+            for stream, position, version in group.places:
                 self._delete(state, "positions", "where stream = ?", stream)
-                self._insert(state, "positions", [(stream, len(said), said, version)])
+                self._insert(state, "positions", [(stream, len(position), position, version)])
 
     def _answers(self, state: State, answers: list[Answer]) -> list[tuple[Any, ...]]:
         if not answers:
@@ -185,18 +168,18 @@ class Log:
             for i, (each, size) in enumerate(zip(answers, sizes, strict=True))
         ]
 
-    def _insert(self, state: State, table: str, entries: list[tuple[Any, ...]]) -> None:
+    def _insert(self, state: State, table: str, new: list[tuple[Any, ...]]) -> None:
         """Insert entries, each with its key, its size and its values."""
-        if not entries:
+        if not new:
             return
-        made = [(key, crc_of(key, *rest), *rest) for key, *rest in entries]
-        places = ", ".join("?" * len(made[0]))
-        self._db.executemany(f"insert into {table} values({places})", made)
-        more = Count(len(made), sum(entry[1] for entry in made), sum(entry[2] for entry in made))
+        new = [(key, entries.crc_of(key, *rest), *rest) for key, *rest in new]
+        places = ", ".join("?" * len(new[0]))
+        self._db.executemany(f"insert into {table} values({places})", new)
+        more = entries.Count(len(new), sum(entry[1] for entry in new), sum(entry[2] for entry in new))
         state.counts[table] = state.counts[table].plus(more)
 
     def _delete(self, state: State, table: str, where: str, *values: object) -> None:
-        gone, there = counted(self._db.execute, table, where, values), state.counts[table]
+        gone, there = entries.counted(self._db.execute, table, where, values), state.counts[table]
         if gone.entries:
             self._db.execute(f"delete from {table} {where}", values)
             state.counts[table] = there.plus(gone, -1)
@@ -209,13 +192,13 @@ class Log:
         self.sync()
 
     def sync(self) -> None:
-        """Flush the end record, if the disk does not have it yet."""
+        """Flush the end mark, if the disk does not have it yet."""
         if self._end.behind:
             self._end.sync()
 
     @property
     def behind(self) -> bool:
-        """Whether the disk may not have the end record yet."""
+        """Whether the disk may not have the end mark yet."""
         return self._end.behind
 
     def _trim(self, state: State) -> None:
@@ -236,16 +219,16 @@ class Log:
                 self._delete(state, table, f"where {number} <= ?", last)
 
     def _last_beyond(
-        self, table: str, number: str, bounds: tuple[int, int, float], count: Count
+        self, table: str, number: str, bounds: tuple[int, int, float], count: entries.Count
     ) -> int | None:
         """The newest of the entries that are to go."""
         last = None
-        for found, crc, size, at in self._db.execute(
+        for key, crc, size, at in self._db.execute(
             f"select {number}, crc, size, at from {table} order by {number}"
         ):
             if count.entries <= bounds[0] and count.bytes <= bounds[1] and at >= bounds[2]:
                 break
-            last, count = int(found), count.plus(Count(1, crc, size), -1)
+            last, count = int(key), count.plus(entries.Count(1, crc, size), -1)
         return last
 
     # ---- reading
@@ -254,51 +237,53 @@ class Log:
     def begin(self) -> int | None:
         """The number of the first row in the log."""
         with self._lock:
-            found = self._db.execute("select min(first) from log").fetchone()[0]
-        return None if found is None else int(found)
+            first = self._db.execute("select min(first) from log").fetchone()[0]
+        return None if first is None else int(first)
 
     def chain(self, version: int) -> bytes | None:
         """The running digest of all requests before a row; None if the log does not know it."""
         with self._lock:
             if version == self._state.end:
                 return self._state.chain
-            found = self._db.execute("select chain from log where first = ?", (version,)).fetchone()
-        return None if found is None else bytes(found[0])
+            row = self._db.execute("select chain from log where first = ?", (version,)).fetchone()
+        return None if row is None else bytes(row[0])
 
-    def records(self, after: int, most: int = 1000, most_bytes: int = 8 * 2**20) -> Iterator[Record]:
-        """The requests whose first row is ``after`` or later, in order; each is checked."""
-        end, left, size = after, most, 0
-        while left and size < most_bytes:
-            with self._lock:
-                found = self._db.execute(
-                    "select * from log where first >= ? order by first limit ?", (end, min(left, 64))
-                ).fetchall()
-            if not found:
+    def requests(
+        self, after: int, most: int = 1000, most_bytes: int = 8 * 2**20
+    ) -> Iterator[LoggedRequest]:
+        """The requests whose first row is ``after`` or later, in order: some of them, or a long one."""
+        for request in islice(self._all(after), most):
+            yield request
+            most_bytes -= len(request.body)
+            if most_bytes <= 0:
                 return
-            for entry in found:
-                if damaged(entry):
-                    raise DataError(f"{self.path}: the request of row {entry[0]} is damaged: {RESTORE}.")
-                record = record_of(entry)
-                yield record
-                end, left, size = record.end, left - 1, size + len(record.body)
-                if not left or size >= most_bytes:
-                    return
 
-    def replay(self, after: int, chain: bytes | None = None) -> Iterator[Record]:
+    def _all(self, after: int) -> Iterator[LoggedRequest]:
+        """All requests whose first row is ``after`` or later, in order; each is checked."""
+        query, batch = "select * from log where first >= ? order by first limit 64", [(after,)]
+        while batch:
+            with self._lock:
+                batch = self._db.execute(query, (after,)).fetchall()
+            for entry in batch:
+                if entries.damaged(entry):
+                    raise DataError(f"{self.path}: the request of row {entry[0]} is damaged: {RESTORE}.")
+                request = request_of(entry)
+                yield request
+                after = request.end
+
+    def replay(self, after: int, chain: bytes | None = None) -> Iterator[LoggedRequest]:
         """All requests from row ``after`` on, without a gap up to the end of the log.
 
         ``chain`` is the running digest of those before, as the snapshot has it.
         """
-        end, last = after, -1
-        while end != last:
-            last = end
-            for record in self.records(end):
-                if record.first != end:
-                    raise self._gap(end, record.first)
-                if chain is not None and record.chain != chain:
-                    raise DataError(f"{self.path}: row {end} has another history: {RESTORE}.")
-                yield record
-                end, chain = record.end, record.next_chain
+        end = after
+        for request in self._all(after):
+            if request.first != end:
+                raise self._gap(end, request.first)
+            if chain is not None and request.chain != chain:
+                raise DataError(f"{self.path}: row {end} has another history: {RESTORE}.")
+            yield request
+            end, chain = request.end, request.next_chain
         if end != self.end:
             raise self._gap(end, self.end)
         if chain is not None and chain != self._state.chain:
@@ -309,27 +294,27 @@ class Log:
 
     def answer(self, key: str) -> Answer | None:
         """The stored answer of a key."""
-        found = self._entry("answers", "key", key)
-        return None if found is None else Answer(*found[-3:])
+        entry = self._entry("answers", "key", key)
+        return None if entry is None else Answer(*entry[-3:])
 
     def place(self, stream: str) -> Place | None:
         """How far a stream of messages is learned."""
-        found = self._entry("positions", "stream", stream)
-        return None if found is None else Place(stream, *found[-2:])
+        entry = self._entry("positions", "stream", stream)
+        return None if entry is None else Place(stream, *entry[-2:])
 
-    def kept(self, number: int) -> Kept | None:
+    def kept_row(self, number: int) -> KeptRow | None:
         """The kept row of an id."""
-        found = self._entry("kept", "id", number)
-        return None if found is None else Kept(*found[-2:])
+        entry = self._entry("kept", "id", number)
+        return None if entry is None else KeptRow(*entry[-2:])
 
     def _entry(self, table: str, column: str, key: int | str) -> tuple[Any, ...] | None:
         with self._lock:
-            found: tuple[Any, ...] | None = self._db.execute(
+            entry: tuple[Any, ...] | None = self._db.execute(
                 f"select * from {table} where {column} = ?", (key,)
             ).fetchone()
-        if found is not None and damaged(found):
+        if entry is not None and entries.damaged(entry):
             raise DataError(f"{self.path}: an entry of the table {table} is damaged: {RESTORE}.")
-        return found
+        return entry
 
     def file_bytes(self) -> int:
         """The size of the files."""

@@ -13,24 +13,9 @@ from typing import Any
 import msgspec
 
 from budgetron._util.errors import DataError
+from budgetron.serve import entries
 from budgetron.serve.end import Acknowledged, End
-from budgetron.serve.entries import (
-    APPLICATION,
-    COUNTED,
-    FILE,
-    FORMAT,
-    RESTORE,
-    TABLES,
-    UNREADABLE,
-    Record,
-    State,
-    counted,
-    crc_of,
-    damaged,
-    digest_of,
-    readable_text,
-    refusal,
-)
+from budgetron.serve.entries import FILE, RESTORE, LoggedRequest, State, crc_of, damaged
 
 Run = Callable[..., sqlite3.Cursor]
 
@@ -44,10 +29,10 @@ def reading(folder: Path) -> Iterator[Run]:
         raise DataError(f"{path}: {what}, so acknowledged requests are lost: put it back, or {RESTORE}.")
     try:
         with closing(_reader(path)) as db:
-            db.text_factory = readable_text
+            db.text_factory = entries.readable_text
             yield db.execute
-    except UNREADABLE as error:
-        raise refusal(path, error) from error
+    except entries.UNREADABLE as error:
+        raise entries.refusal(path, error) from error
     finally:
         with suppress(OSError):
             os.unlink(f"{path}-shm")  # of no use to the next one
@@ -59,7 +44,7 @@ def _reader(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(f"{address}?mode=ro", uri=True, isolation_level=None, timeout=0)
     try:
         db.execute("select count(*) from sqlite_master")
-    except UNREADABLE as error:
+    except entries.UNREADABLE as error:
         db.close()
         if not str(getattr(error, "sqlite_errorname", "")).startswith("SQLITE_IOERR_SHM"):
             raise
@@ -68,11 +53,11 @@ def _reader(path: Path) -> sqlite3.Connection:
     return db
 
 
-def check(folder: Path, said: Acknowledged) -> State:
+def check(folder: Path, end: Acknowledged) -> State:
     """The state of a log which is whole; a DataError if acknowledged entries are missing or damaged."""
     with reading(folder) as run:
         state, encoded = read_state(run, folder / FILE)
-        for problem in missing(state, encoded, said):
+        for problem in missing(state, encoded, end):
             raise DataError(f"{folder / FILE}: {problem}: {RESTORE}.")
         for problem in problems(run, state):
             raise DataError(f"{folder / FILE}: {problem}: {RESTORE}.")
@@ -81,32 +66,32 @@ def check(folder: Path, said: Acknowledged) -> State:
 
 def read_state(run: Run, path: Path) -> tuple[State, bytes]:
     """The state of a log, also as its bytes; a DataError if it is none of this version."""
-    if run("pragma application_id").fetchone()[0] != APPLICATION:
+    if run("pragma application_id").fetchone()[0] != entries.APPLICATION:
         raise DataError(f"{path}: is no log of budgetron serve.")
-    found = run("pragma user_version").fetchone()[0]
-    if found != FORMAT:
+    version = run("pragma user_version").fetchone()[0]
+    if version != entries.FORMAT:
         raise DataError(
-            f"{path}: has log format {found}, this version reads {FORMAT}: "
+            f"{path}: has log format {version}, this version reads {entries.FORMAT}: "
             "stop the service with the version that wrote it, then update."
         )
     tables = dict(run("select name, sql from sqlite_master where type = 'table'").fetchall())
-    rows = run("select * from state").fetchall() if tables == TABLES else []
+    rows = run("select * from state").fetchall() if tables == entries.TABLES else []
     if len(rows) != 1 or damaged(rows[0]):
         raise DataError(f"{path}: is damaged (its state cannot be read): restore a backup.")
     encoded = bytes(rows[0][2])
     return msgspec.msgpack.decode(encoded, type=State), encoded
 
 
-def missing(state: State, encoded: bytes, said: Acknowledged) -> Iterator[str]:
-    """Whether the log is that of the end record, and reaches it."""
-    if state.id != said.id:
+def missing(state: State, encoded: bytes, end: Acknowledged) -> Iterator[str]:
+    """Whether the log is that of the end mark, and reaches it."""
+    if state.id != end.id:
         yield "is not the log that log.end belongs to"
-    elif state.commits < said.commits:
+    elif state.commits < end.commits:
         yield (
             f"acknowledged requests are missing: it ends with transaction {state.commits}, and log.end "
-            f"has {said.commits}; {FILE}-wal is missing or damaged, or another one was put back"
+            f"has {end.commits}; {FILE}-wal is missing or damaged, or another one was put back"
         )
-    elif state.commits == said.commits and digest_of(encoded) != said.digest:
+    elif state.commits == end.commits and entries.digest_of(encoded) != end.digest:
         yield "has another state than log.end says"
 
 
@@ -119,8 +104,8 @@ def problems(run: Run, state: State) -> Iterator[str]:
         if sentence != "ok":
             yield f"is damaged ({sentence})"
             return
-    for table in COUNTED:
-        if counted(run, table) != state.counts[table]:
+    for table in entries.COUNTED:
+        if entries.counted(run, table) != state.counts[table]:
             yield f"entries of the table {table} are missing or damaged"
         elif table != "log":
             bad = sum(damaged(entry) for entry in run(f"select * from {table}"))
@@ -128,13 +113,13 @@ def problems(run: Run, state: State) -> Iterator[str]:
                 yield f"{bad} entries of the table {table} are damaged"
 
 
-def record_of(entry: tuple[Any, ...]) -> Record:
+def request_of(entry: tuple[Any, ...]) -> LoggedRequest:
     """The request of an entry of the log."""
     first, _, _, _, rows, media, label, chain, body = entry
-    return Record(first, rows, media, label, body, chain)
+    return LoggedRequest(first, rows, media, label, body, chain)
 
 
-Readable = Callable[[Record], bool]
+Readable = Callable[[LoggedRequest], bool]
 
 
 def good_until(run: Run, first: int, chain: bytes | None, readable: Readable) -> tuple[int, bytes]:
@@ -143,10 +128,10 @@ def good_until(run: Run, first: int, chain: bytes | None, readable: Readable) ->
     for entry in run("select * from log where first >= ? order by first", (first,)):
         if damaged(entry):
             break
-        record = record_of(entry)
-        if record.first != end or record.chain != (chain or record.chain) or not readable(record):
+        request = request_of(entry)
+        if request.first != end or request.chain != (chain or request.chain) or not readable(request):
             break
-        end, chain = record.end, record.next_chain
+        end, chain = request.end, request.next_chain
     return end, chain or b""
 
 
@@ -160,21 +145,21 @@ def mend(folder: Path, snapshot: tuple[int, bytes] | None, readable: Readable) -
         with reading(folder) as run:
             state, _ = read_state(run, path)
         try:
-            said = end.read().commits
+            acknowledged = end.read().commits
         except DataError:
-            said = 0
+            acknowledged = 0
         with closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as db:
-            db.text_factory = readable_text
+            db.text_factory = entries.readable_text
             db.execute("pragma synchronous=full")
             db.execute("begin immediate")
             db.execute("reindex")  # an index may be damaged where its table is not
             _keep_good(db.execute, state, snapshot or (0, state.id), readable)
-            state.commits = max(state.commits, said) + 1
+            state.commits = max(state.commits, acknowledged) + 1
             write_state(db.execute, state)
             db.execute("commit")
-        end.begin(Acknowledged(state.id, state.commits, digest_of(state.encoded())))
+        end.begin(Acknowledged(state.id, state.commits, entries.digest_of(state.encoded())))
     except sqlite3.Error as error:
-        raise refusal(path, error) from error
+        raise entries.refusal(path, error) from error
     finally:
         end.close()
     return state.end
@@ -189,11 +174,11 @@ def _keep_good(run: Run, state: State, snapshot: tuple[int, bytes], readable: Re
     run("delete from log where first >= ?", (state.end,))
     if begin is not None and good_until(run, begin, None, readable)[0] != state.end:
         run("delete from log where first < ?", (version,))
-    for table in COUNTED[1:]:
+    for table in entries.COUNTED[1:]:
         gone = [entry[0] for entry in run(f"select * from {table}") if _useless(table, entry, state.end)]
         for key in gone:
             run(f"delete from {table} where {_KEYS[table]} = ?", (key,))
-    state.counts = {table: counted(run, table) for table in COUNTED}
+    state.counts = {table: entries.counted(run, table) for table in entries.COUNTED}
 
 
 _KEYS = {"answers": "number", "kept": "id", "positions": "stream"}

@@ -9,6 +9,19 @@ from typing import Any
 
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 MEDIA = "text/plain; version=0.0.4; charset=utf-8"
+OF_A_MODEL = {
+    "rows_learned_total": ("counter", "Rows learned since the model was created."),
+    "mistakes_total": ("counter", "Rows that were predicted wrongly before they were learned."),
+    "error_window": ("gauge", "Rate of mistakes (targets: mean squared error) over the last 1000 rows."),
+    "error_running": ("gauge", "The same over all rows."),
+    "support_vectors": ("gauge", "Support vectors of the model."),
+    "model_bytes": ("gauge", "Memory of the model."),
+    "queue_rows": ("gauge", "Rows that wait to be learned."),
+    "queue_bytes": ("gauge", "Bytes that wait to be learned."),
+    "log_bytes": ("gauge", "Size of the log on disk."),
+    "snapshot_age_seconds": ("gauge", "Seconds since the last snapshot, or since the start."),
+    "learning": ("gauge", "1 if the model learns, 0 if learning has stopped."),
+}
 
 
 class Histogram:
@@ -67,44 +80,30 @@ def memory() -> int:
 
 
 def text(counters: Counters, models: Mapping[str, Any]) -> str:
-    """All metrics; ``models`` has a dict of numbers for each model, as `Model.numbers` gives it."""
-    kinds = {
-        "rows_learned_total": ("counter", "Rows learned since the model was created."),
-        "mistakes_total": ("counter", "Rows that were predicted wrongly before they were learned."),
-        "error_window": (
-            "gauge",
-            "Rate of mistakes (targets: mean squared error) over the last 1000 rows.",
-        ),
-        "error_running": ("gauge", "The same over all rows."),
-        "support_vectors": ("gauge", "Support vectors of the model."),
-        "model_bytes": ("gauge", "Memory of the model."),
-        "queue_rows": ("gauge", "Rows that wait to be learned."),
-        "queue_bytes": ("gauge", "Bytes that wait to be learned."),
-        "log_bytes": ("gauge", "Size of the log on disk."),
-        "snapshot_age_seconds": ("gauge", "Seconds since the last snapshot, or since the start."),
-        "learning": ("gauge", "1 if the model learns, 0 if learning has stopped."),
-    }
+    """All metrics; ``models`` has a dict of numbers for each model, as `ServedModel.numbers` gives it."""
     lines = list[str]()
-    for name, (kind, meaning) in kinds.items():
+    for name, (kind, meaning) in OF_A_MODEL.items():
         lines += _head(name, kind, meaning)
-        for model, numbers in models.items():
-            if numbers.get(name) is not None:
-                lines.append(f"budgetron_{name}{_labels({'model': model})} {numbers[name]!r}")
+        lines += [_line(name, numbers[name], model=model) for model, numbers in models.items()]
     lines += _head("predictions_total", "counter", "Rows predicted since the start.")
     for model, count in sorted(counters.predictions.items()):
-        lines.append(f"budgetron_predictions_total{_labels({'model': model})} {count}")
+        lines.append(_line("predictions_total", count, model=model))
     lines += _head("rejected_total", "counter", "Requests refused since the start, by problem.")
     for (model, reason), count in sorted(counters.rejected.items()):
-        lines.append(f"budgetron_rejected_total{_labels({'model': model, 'reason': reason})} {count}")
+        lines.append(_line("rejected_total", count, model=model, reason=reason))
     lines += _head("commit_seconds", "histogram", "Time to write a group of requests to the log.")
     for model, numbers in models.items():
-        if "commits" in numbers:
-            lines += numbers["commits"].lines("budgetron_commit_seconds", {"model": model})
+        lines += numbers["commits"].lines("budgetron_commit_seconds", {"model": model})
     lines += _head("predict_seconds", "histogram", "Time of predict requests, without waiting for bodies.")
     lines += counters.predict_seconds.lines("budgetron_predict_seconds", {})
     lines += _head("resident_memory_bytes", "gauge", "Memory of the process.")
-    lines.append(f"budgetron_resident_memory_bytes {memory()}")
-    return "\n".join(lines) + "\n"
+    lines.append(_line("resident_memory_bytes", memory()))
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+def _line(name: str, value: float | None, **labels: str) -> str:
+    """The line of a number; none if there is no such number."""
+    return "" if value is None else f"budgetron_{name}{_labels(labels)} {value!r}"
 
 
 def _head(name: str, kind: str, meaning: str) -> list[str]:
@@ -112,13 +111,9 @@ def _head(name: str, kind: str, meaning: str) -> list[str]:
 
 
 def _labels(pairs: Mapping[str, str]) -> str:
-    if not pairs:
-        return ""
-    texts = (
-        f'{name}="{value}"'
-        for name, value in (
-            (name, value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n"))
-            for name, value in pairs.items()
-        )
-    )
-    return "{" + ",".join(texts) + "}"
+    texts = (f'{name}="{_escaped(value)}"' for name, value in pairs.items())
+    return "{" + ",".join(texts) + "}" if pairs else ""
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -11,10 +11,12 @@ from starlette.responses import Response
 
 from budgetron.records.table import Table
 from budgetron.records.values import column_of
+from budgetron.serve.endpoints import Endpoint, ModelEndpoint
 from budgetron.serve.predicting import predict, refuse_large
 from budgetron.serve.problems import Problem
-from budgetron.serve.requests import Request, as_json, body_of, document_of, query, refuse_media
+from budgetron.serve.requests import Request, as_json, document_of
 from budgetron.serve.rows import JSON, Rows
+from budgetron.serve.served import ServedModel
 from budgetron.serve.service import Service
 from budgetron.serve.writer import Published
 
@@ -51,30 +53,35 @@ class Inference(Struct):
     parameters: dict[str, Any] = {}
 
 
-async def server(_: Service, request: Request) -> Response:
-    """Describe the server."""
-    query(request)
+def _paths(path: str = "") -> tuple[str, str]:
+    """The paths of an endpoint, without and with a version, of which there is only the present one."""
+    return f"/v2/models/{{model}}{path}", f"/v2/models/{{model}}/versions/{{version}}{path}"
+
+
+@Endpoint("GET", ("/v2",))
+async def server(_: Service, __: Request) -> Response:
+    """Describe the server, in the Open Inference Protocol."""
     return as_json({"name": "budgetron", "version": version("budgetron"), "extensions": ["learn"]})
 
 
-async def live(_: Service, request: Request) -> Response:
+@Endpoint("GET", ("/v2/health/live",))
+async def live(_: Service, __: Request) -> Response:
     """Whether the process answers."""
-    query(request)
     return as_json({"live": True})
 
 
-async def ready(service: Service, request: Request) -> Response:
+@Endpoint("GET", ("/v2/health/ready",))
+async def ready(service: Service, _: Request) -> Response:
     """Whether all models learn and predict."""
-    query(request)
     why = service.trouble()
     if why is not None:
         raise Problem("learning-stopped", why, ready=False)
     return as_json({"ready": True})
 
 
-async def describe(_: Service, model: Any, request: Request) -> Response:
-    """Describe the inputs and outputs of a model."""
-    query(request)
+@ModelEndpoint("GET", _paths(), role="read")
+async def describe(_: Service, model: ServedModel, __: Request) -> Response:
+    """Describe the inputs and outputs of a model, in the Open Inference Protocol."""
     estimator, number = model.published
     inputs = [
         {"name": "x", "datatype": "FP64", "shape": [-1, int(getattr(estimator, "n_features_in_", -1))]}
@@ -86,59 +93,56 @@ async def describe(_: Service, model: Any, request: Request) -> Response:
             {"name": name, "datatype": "BYTES" if name in texts else "FP64", "shape": [-1]}
             for name in names
         ]
-    outputs = [{"name": "predict", "datatype": _kind(model), "shape": [-1]}]
     classes = getattr(estimator, "classes_", None)
+    outputs = [{"name": "predict", "datatype": _datatype(classes), "shape": [-1]}]
     if classes is not None:
         outputs.append({"name": "predict_proba", "datatype": "FP64", "shape": [-1, len(classes)]})
-    found = {"name": model.name, "versions": [str(number)], "platform": "budgetron"}
-    return as_json(found | {"inputs": inputs, "outputs": outputs})
+    head = {"name": model.name, "versions": [str(number)], "platform": "budgetron"}
+    return as_json(head | {"inputs": inputs, "outputs": outputs})
 
 
-async def model_ready(_: Service, model: Any, request: Request) -> Response:
+@ModelEndpoint("GET", _paths("/ready"))
+async def model_ready(_: Service, model: ServedModel, __: Request) -> Response:
     """Whether a model learns and predicts."""
-    query(request)
     if model.trouble is not None:
         raise Problem("learning-stopped", model.trouble, ready=False)
     return as_json({"name": model.name, "ready": True})
 
 
-async def infer(service: Service, model: Any, request: Request) -> Response:
-    """Predict."""
-    query(request)
-    refuse_media(request)
-    said: Inference = document_of(
-        await body_of(request, service.limits, service.patience), Inference, service.limits
-    )
+@ModelEndpoint("POST", _paths("/infer"), role="read", body={JSON: Inference})
+async def infer(service: Service, model: ServedModel, request: Request) -> Response:
+    """Predict, in the Open Inference Protocol."""
+    inference, _ = await document_of(request, Inference, service.limits, service.patience)
     published = model.fitted()
-    rows = _rows(said.inputs, service)
+    rows = _rows(inference.inputs, service)
     refuse_large(published, rows, service.limits)
-    answer = await asyncio.to_thread(_inferred, model.name, published, rows, said)
+    answer = await asyncio.to_thread(_inferred, model.name, published, rows, inference)
     service.counters.predictions[model.name] += len(rows)
     return Response(answer, media_type=JSON)
 
 
-def _inferred(name: str, published: Published, rows: Rows, said: Inference) -> bytes:
+def _inferred(name: str, published: Published, rows: Rows, inference: Inference) -> bytes:
     """The answer to a request."""
-    found = predict(published, rows)
-    outputs = [_output("predict", found["predictions"], [len(rows)])]
-    if "probabilities" in found:
-        flat = Raw(encode(found["probabilities"]).replace(b"],[", b",")[1:-1])  # one list of numbers
+    prediction = predict(published, rows)
+    outputs = [_output("predict", prediction["predictions"], [len(rows)])]
+    if "probabilities" in prediction:
+        flat = Raw(encode(prediction["probabilities"]).replace(b"],[", b",")[1:-1])  # one list of numbers
         outputs.append(
             {
                 "name": "predict_proba",
                 "datatype": "FP64",
-                "shape": [len(rows), len(found["classes"])],
+                "shape": [len(rows), len(prediction["classes"])],
                 "data": flat,
-                "parameters": {"classes": ",".join(map(str, found["classes"]))},
+                "parameters": {"classes": ",".join(map(str, prediction["classes"]))},
             }
         )
-    if said.outputs is not None:
-        wanted = {output.name for output in said.outputs}
+    if inference.outputs is not None:
+        wanted = {output.name for output in inference.outputs}
         if unknown := wanted - {output["name"] for output in outputs}:
             raise Problem("malformed", f"there is no output {min(unknown)[:100]!r}.")
         outputs = [output for output in outputs if output["name"] in wanted]
     answer: dict[str, Any] = {"model_name": name, "model_version": str(published.version)}
-    return encode(answer | ({} if said.id is None else {"id": said.id}) | {"outputs": outputs})
+    return encode(answer | ({} if inference.id is None else {"id": inference.id}) | {"outputs": outputs})
 
 
 def _rows(inputs: list[Tensor], service: Service) -> Rows:
@@ -159,8 +163,8 @@ def _rows(inputs: list[Tensor], service: Service) -> Rows:
             raise Problem("malformed", f"input {tensor.name[:50]!r} must have the shape [{n}] or [{n}, 1].")
     if len({tensor.name for tensor in inputs}) < len(inputs):
         raise Problem("malformed", "two inputs have the same name.")
-    made = {t.name: column_of(values, t.name) for t, values in zip(inputs, columns, strict=True)}
-    return Rows(Table(n, made).normal(), None)
+    named = {t.name: column_of(values, t.name) for t, values in zip(inputs, columns, strict=True)}
+    return Rows(Table(n, named).normal(), None)
 
 
 def _values(tensor: Tensor) -> list[Any]:
@@ -186,10 +190,6 @@ def _output(name: str, values: list[Any], shape: list[int]) -> dict[str, Any]:
     return {"name": name, "datatype": kinds[type(values[0])], "shape": shape, "data": values}
 
 
-def _kind(model: Any) -> str:
-    classes = getattr(model.published.estimator, "classes_", None)
-    if classes is None or not len(classes):
-        return "FP64"
-    return {"U": "BYTES", "O": "BYTES", "b": "BOOL", "i": "INT64", "u": "INT64"}.get(
-        classes.dtype.kind, "FP64"
-    )
+def _datatype(classes: Any) -> str:
+    kind = "f" if classes is None or not len(classes) else classes.dtype.kind
+    return {"U": "BYTES", "O": "BYTES", "b": "BOOL", "i": "INT64", "u": "INT64"}.get(kind, "FP64")

@@ -1,6 +1,5 @@
 """Predictions of a published model, as plain data."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,7 +7,8 @@ import numpy as np
 from msgspec import Raw
 from msgspec.json import encode
 
-from budgetron.estimators import OnlineRegressor
+from budgetron._util.errors import RefusedRow
+from budgetron.estimators.online import scored
 from budgetron.serve.learning import REFUSALS, refusal
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import Problem
@@ -19,7 +19,6 @@ FEW, FEW_VALUES = 512, 10_000
 """Scores and values of rows that are predicted in the event loop; more are predicted in another thread."""
 PIECE_ROWS, PIECE_VALUES, PIECE_SCORES = 1000, 100_000, 50_000
 """A piece that is predicted and encoded at once has about so many rows, values and scores at most."""
-_ROW = re.compile(r"\b([Rr]ow|[Rr]ecord) (\d+)")
 
 
 def are_few(published: Published, rows: Rows) -> bool:
@@ -54,7 +53,8 @@ def predict(published: Published, rows: Rows) -> dict[str, Any]:
             if "probabilities" in found:
                 shares.append(encode(found["probabilities"])[1:-1])
     except REFUSALS as error:
-        raise _moved(refusal(error), len(predictions)) from None
+        moved = error.after(len(predictions)) if isinstance(error, RefusedRow) else error
+        raise refusal(moved) from None
     found |= {"predictions": predictions}
     if shares:
         found |= {"probabilities": Raw(b"[" + b",".join(shares) + b"]")}
@@ -76,49 +76,25 @@ def _pieces(rows: Rows, classes: int) -> Iterator[Rows]:
             start, values = i + 1, 0
 
 
-def _moved(problem: Problem, rows: int) -> Problem:
-    """A problem of a piece, with the number that the row has in the request."""
-    row = problem.members.get("row")
-    if row is None or not rows:
-        return problem
-    said = [each for each in _ROW.finditer(problem.detail) if each[2] == str(row)]
-    text = problem.detail
-    if said:  # the last one: names of columns come before it
-        text = f"{text[: said[-1].start(2)]}{row + rows}{text[said[-1].end(2) :]}"
-    return Problem(problem.name, text, row=row + rows)
-
-
 def _of_one(published: Published, rows: Rows) -> dict[str, Any] | None:
     """One row whose names and texts are known, without the checks of many; else None."""
-    estimator = published.estimator
-    x = rows.X[0] if isinstance(rows.X, list | np.ndarray) else None
-    fitted = estimator.fitted_
-    row = None if x is None else fitted.row_of(x)
-    if row is None:
+    if not isinstance(rows.X, list | np.ndarray):
         return None
-    scored = fitted.model.scores_of_row(row)
-    if scored is None:
+    fitted = published.estimator.fitted_
+    scores = fitted.scores_one(rows.X[0])
+    if scores is None:
         return None
-    scores = scored[0].tolist()
-    if isinstance(estimator, OnlineRegressor):
-        return {"predictions": scores}
-    assert fitted.labels is not None
-    found: dict[str, Any] = {"predictions": [fitted.labels.prediction(scores)]}
-    if fitted.model.learner.probabilistic:
+    answer: dict[str, Any] = {"predictions": [fitted.answers.prediction(scores)]}
+    if fitted.labels is not None and fitted.model.learner.probabilistic:
         shares = fitted.labels.probabilities(scores)
-        found |= {"classes": list(shares), "probabilities": [list(shares.values())]}
-    return found
+        answer |= {"classes": list(shares), "probabilities": [list(shares.values())]}
+    return answer
 
 
 def _of_many(published: Published, rows: Rows) -> dict[str, Any]:
-    estimator = published.estimator
-    if isinstance(estimator, OnlineRegressor):
-        return {"predictions": estimator.predict(rows.X).tolist()}
-    pieces = estimator._scored(rows.X)
-    found: dict[str, Any] = {"predictions": estimator._predicted(pieces).tolist()}
-    fitted = estimator.fitted_
-    assert fitted.labels is not None
-    if fitted.model.learner.probabilistic:
+    fitted, pieces = scored(published.estimator, rows.X)
+    answer: dict[str, Any] = {"predictions": fitted.answers.predictions(pieces).tolist()}
+    if fitted.labels is not None and fitted.model.learner.probabilistic:
         shares = np.exp(fitted.labels.log_probabilities(pieces))
-        found |= {"classes": estimator.classes_.tolist(), "probabilities": shares.tolist()}
-    return found
+        answer |= {"classes": fitted.labels.classes.tolist(), "probabilities": shares.tolist()}
+    return answer

@@ -1,6 +1,6 @@
 """Errors that a client is told about, as problem documents (RFC 9457)."""
 
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from budgetron._util.text import printable
 
@@ -35,6 +35,16 @@ TITLES = {
 """The names of all problems, with status and title."""
 
 
+class ProblemDocument(TypedDict):
+    """Why a request is refused (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    row: NotRequired[int]
+
+
 class Problem(Exception):
     """A request that is refused. ``detail`` is one sentence: what is wrong, and what to do."""
 
@@ -52,5 +62,5 @@ class Problem(Exception):
 
     def document(self) -> dict[str, Any]:
         """The problem document."""
-        said = {"type": PREFIX + self.name, "title": self.title, "status": self.status}
-        return said | {"detail": self.detail} | self.members
+        document = {"type": PREFIX + self.name, "title": self.title, "status": self.status}
+        return document | {"detail": self.detail} | self.members

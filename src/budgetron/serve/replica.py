@@ -17,15 +17,13 @@ import msgspec
 from budgetron._util.text import printable
 from budgetron.learners.automatic import Auto
 from budgetron.model.files import model_files
-from budgetron.serve.entries import Record
-from budgetron.serve.events import Events
-from budgetron.serve.learning import learn_group
+from budgetron.serve.entries import LoggedRequest
 from budgetron.serve.limits import Limits
-from budgetron.serve.metrics import Histogram
-from budgetron.serve.models import ANY, Model
 from budgetron.serve.problems import Problem
+from budgetron.serve.replay import learn_again, rows_of
 from budgetron.serve.routes import CHAIN
-from budgetron.serve.rows import Rows, parse
+from budgetron.serve.rows import Rows
+from budgetron.serve.served import ServedModel, ServedModels
 from budgetron.serve.settings import NAME, Settings
 from budgetron.serve.tally import Tally
 from budgetron.serve.writer import Job, Published
@@ -40,11 +38,11 @@ class Refused(Exception):
     """The leader cannot be followed, or must not be: the sentence says why."""
 
 
-class Answered(msgspec.Struct):
+class LogAnswer(msgspec.Struct):
     """An answer of the log: how many rows the leader has learned, and the next requests."""
 
     end: int
-    records: list[Record]
+    requests: list[LoggedRequest]
 
 
 class Leader:
@@ -57,8 +55,8 @@ class Leader:
     def open(self, path: str) -> http.client.HTTPResponse:
         """The answer to a request, of which nothing is read yet."""
         request = urllib.request.Request(self.url + path, headers=self.headers)
-        found: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=WAIT + 20)
-        return found
+        answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=WAIT + 20)
+        return answer
 
     def get(self, path: str, most: int = 64 * 2**20) -> bytes:
         """The body of an answer, of at most that many bytes."""
@@ -86,35 +84,14 @@ def pieces(answer: http.client.HTTPResponse, most: int, seconds: float) -> Itera
         raise Refused("its answer ended too early")
 
 
-class _Idle:
-    """What a replica has in place of a writer."""
-
-    def __init__(self) -> None:
-        self.queued_rows = self.queued_bytes = self.groups = self.snapshot_version = 0
-        self.snapshot_time, self.failed_snapshot = time.monotonic(), None
-        self.commits = Histogram()
-
-
-class _NoLog:
-    id = b""
-
-    def file_bytes(self) -> int:
-        """A replica writes nothing."""
-        return 0
-
-
-class Replica(Model):
-    """A model that follows one of the leader."""
+class Replica(ServedModel):
+    """A model that follows one of the leader. It writes nothing."""
 
     def __init__(self, name: str, leader: Leader, limits: Limits) -> None:
-        self.name, self.limits, self.leader = name, limits, leader
-        self.events, self.loop = Events(limits), None
-        self.settings = Settings.of("classification", Auto())
-        self.writer, self.log = _Idle(), _NoLog()  # type: ignore[assignment]
-        self.state = Published(self.settings.estimator(), 0)
-        self.tally = Tally(self.state.estimator)
+        settings = Settings.of("classification", Auto())
+        self.state, self.leader = Published(settings.estimator(), 0), leader
+        super().__init__(name, limits, settings, Tally(self.state.estimator))
         self.why: str | None = "the model was not read from the leader yet."
-        self._drawn = -1
         self._begun, self._failures = False, 0
         self._id, self._chain = "", b""  # of the leader's log, and its running digest up to here
         self._ended = threading.Event()
@@ -143,17 +120,13 @@ class Replica(Model):
         """Refuse: a replica does not learn from clients."""
         raise Problem("read-only", f"this is a replica: send it to {self.leader.url}.")
 
-    def records(self, _: int, __: bytes | None = None) -> list[Record]:
+    def learned(self, _: int, __: bytes | None = None) -> list[LoggedRequest]:
         """Refuse: a replica has no log."""
         raise Problem("read-only", f"this is a replica: ask {self.leader.url}.")
 
     def description(self) -> dict[str, Any]:
         """As that of the leader."""
         return super().description() | {"replica": True, "leader": self.leader.url}
-
-    def chain(self, _: int) -> None:
-        """Unknown: a replica is not followed."""
-        return
 
     def _follow(self) -> None:
         while not self._ended.is_set():
@@ -162,7 +135,7 @@ class Replica(Model):
                 self._failures = 0
             except urllib.error.HTTPError as error:
                 self._begun = self._begun and error.code != 410  # the log no longer has the next rows
-                self._failed(_said(error))
+                self._failed(_reason(error))
             except Exception as error:  # whatever it is: the thread goes on, and says that it cannot
                 self._failed(str(error) or repr(error))
 
@@ -188,12 +161,12 @@ class Replica(Model):
 
     def _begin(self) -> None:
         """Take the model as it is now."""
-        said = msgspec.json.decode(self.leader.get(f"/v1/models/{self.name}/model"))
-        if self._id not in ("", said["log_id"]):
+        model = msgspec.json.decode(self.leader.get(f"/v1/models/{self.name}/model"))
+        if self._id not in ("", model["log_id"]):
             raise Refused(OTHER)
-        settings = Settings(said["task"], said["learner"], said["seed"])
-        estimator, version, chain = settings.estimator(), 0, said["log_id"]
-        if said["version"]:
+        settings = Settings(model["task"], model["learner"], model["seed"])
+        estimator, version, chain = settings.estimator(), 0, model["log_id"]
+        if model["version"]:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "model.safetensors"
                 tag, chain = self.leader.save(
@@ -203,7 +176,7 @@ class Replica(Model):
             if not chain:
                 raise Refused("its model file came without the running digest of the log")
             version = int(tag.strip('"'))
-        self.settings, self._id, self._chain = settings, said["log_id"], bytes.fromhex(chain)
+        self.settings, self._id, self._chain = settings, model["log_id"], bytes.fromhex(chain)
         self.tally, self.state = Tally(estimator), Published(estimator, version)
 
     def _advance(self) -> int:
@@ -213,32 +186,25 @@ class Replica(Model):
         asked = f"after={version}&wait={wait}&chain={self._chain.hex()}"
         most = 64 * 2**20 + self.limits.body
         content = self.leader.get(f"/v1/models/{self.name}/log?{asked}", most)
-        said = msgspec.msgpack.decode(content, type=Answered)
-        batch, chain = self._parsed(said.records)
-        if not batch:
-            return said.end
-        estimator, outcomes = learn_group(estimator, batch, ANY)
-        for outcome in outcomes:
-            if isinstance(outcome, Problem):
-                raise Refused(f"a request after row {version} is refused here: {outcome.detail}")
-            self.tally.add(outcome, estimator)
-        self._chain, self.state = chain, Published(estimator, said.records[-1].end)
-        return said.end
+        answer = msgspec.msgpack.decode(content, type=LogAnswer)
+        batch, chain = self._parsed(answer.requests)
+        if batch:
+            estimator = learn_again(estimator, batch, self.tally, version)
+            self._chain, self.state = chain, Published(estimator, answer.requests[-1].end)
+        return answer.end
 
-    def _parsed(self, records: list[Record]) -> tuple[list[Rows], bytes]:
+    def _parsed(self, requests: list[LoggedRequest]) -> tuple[list[Rows], bytes]:
         """The rows of requests, which must follow on what is learned here; and the running digest then."""
-        end, chain, found = self.state.version, self._chain, list[Rows]()
-        for record in records:
-            if record.first != end or record.chain != chain:
+        end, chain, batch = self.state.version, self._chain, list[Rows]()
+        for request in requests:
+            if request.first != end or request.chain != chain:
                 raise Refused(OTHER)
             try:
-                found.append(parse(record.media, record.body, ANY, labelled=True, label=record.label))
+                batch.append(rows_of(request))
             except Problem as problem:
                 raise Refused(f"the request of row {end} cannot be read here: {problem.detail}") from None
-            if len(found[-1]) != record.rows:
-                raise Refused(f"the request of row {end} has {len(found[-1])} rows, not {record.rows}")
-            end, chain = record.end, record.next_chain
-        return found, chain
+            end, chain = request.end, request.next_chain
+        return batch, chain
 
 
 OTHER = (
@@ -251,26 +217,25 @@ def _sentence(leader: Leader, why: str) -> str:
     return printable(f"the leader {leader.url} cannot be followed: {why.rstrip('.')[:500]}.")
 
 
-def _said(error: urllib.error.HTTPError) -> str:
+def _reason(error: urllib.error.HTTPError) -> str:
     """What the leader answered, as a sentence."""
     try:
-        said = msgspec.json.decode(error.read(2**16))
-        if said["type"].endswith(":other-history"):
+        problem = msgspec.json.decode(error.read(2**16))
+        if problem["type"].endswith(":other-history"):
             return OTHER
-        return f"it answered {error.code}: {said['detail']}"
+        return f"it answered {error.code}: {problem['detail']}"
     except Exception:  # not an answer of this service
         return f"it answered {error.code}"
     finally:
         error.close()
 
 
-class Replicas:
+class Replicas(ServedModels):
     """All models of the leader."""
 
     def __init__(self, leader: Leader, limits: Limits) -> None:
         self.leader, self.limits = leader, limits
         self.by_name: dict[str, Replica] = {}
-        self.why: str | None = None  # the models of the leader are not known
         self._ended = threading.Event()
         self._starting = threading.Lock()  # after `close`, no replica is started
 
@@ -282,8 +247,8 @@ class Replicas:
         """Ask now and then which models there are."""
         while not self._ended.is_set():
             try:
-                found = msgspec.json.decode(self.leader.get("/v1/models"))["models"]
-                for name in (each["name"] for each in found if NAME.fullmatch(each["name"])):
+                models = msgspec.json.decode(self.leader.get("/v1/models"))["models"]
+                for name in (each["name"] for each in models if NAME.fullmatch(each["name"])):
                     if name not in self.by_name and len(self.by_name) < self.limits.models:
                         self._begin(name, loop)
                 self.why = None
@@ -311,17 +276,6 @@ class Replicas:
         for replica in self.by_name.values():
             replica.close()
 
-    def create(self, *_: Any) -> Any:
+    def create(self, _: str, __: Settings) -> ServedModel:
         """Refuse: models are created at the leader."""
         raise Problem("read-only", f"this is a replica: create models at {self.leader.url}.")
-
-    def unsaved(self) -> str | None:
-        """Nothing is saved here."""
-        return None
-
-    def get(self, name: str) -> Replica:
-        """The model of that name, or a `Problem`."""
-        try:
-            return self.by_name[name]
-        except KeyError:
-            raise Problem("not-found", f"there is no model {name[:100]!r}.") from None

@@ -3,11 +3,13 @@
 import asyncio
 import hashlib
 import time
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.responses import Response
+from starlette.types import Receive, Scope
 
 from budgetron._util.text import shown
 from budgetron.serve.limits import Limits
@@ -16,6 +18,10 @@ from budgetron.serve.problems import Problem
 from budgetron.serve.rows import JSON, SLICE, UNREADABLE, Rows, parse, parsing
 
 LONGEST_KEY = 255
+KEY = {"Idempotency-Key": Annotated[str, msgspec.Meta(max_length=LONGEST_KEY)]}
+"""The header of `Request.key`, for endpoints."""
+Default = str | int | tuple[str, ...] | None
+"""A parameter of an address, by its default: a text, a number, or the first of some words. None: a text."""
 
 
 def as_json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -31,10 +37,12 @@ def as_problem(problem: Problem) -> Response:
 class Request:
     """A request, with less work than Starlette's does for headers that nobody reads."""
 
-    __slots__ = ("headers", "method", "receive", "scope")
+    __slots__ = ("headers", "method", "model", "query", "receive", "scope")
 
-    def __init__(self, scope: Any, receive: Any) -> None:
+    def __init__(self, scope: Scope, receive: Receive) -> None:
         self.scope, self.receive, self.method = scope, receive, scope["method"]
+        self.model = ""  # the name of the model that it is about, once that is found
+        self.query: dict[str, Any] = {}  # the parameters of the address, once they are read
         self.headers: dict[str, str] = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
@@ -42,8 +50,26 @@ class Request:
     @property
     def path_params(self) -> dict[str, Any]:
         """The parameters in the path."""
-        found: dict[str, Any] = self.scope["path_params"]
-        return found
+        parameters: dict[str, Any] = self.scope["path_params"]
+        return parameters
+
+    @property
+    def media(self) -> str:
+        """The content type, without parameters."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def key(self) -> str | None:
+        """The idempotency key, with or without quotes."""
+        key = self.headers.get("idempotency-key")
+        if key is None:
+            return None
+        if len(key) >= 2 and key[0] == key[-1] == '"':
+            key = key[1:-1]
+        if not 1 <= len(key) <= LONGEST_KEY or not (key.isascii() and key.isprintable()):
+            detail = f"an Idempotency-Key has 1 to {LONGEST_KEY} printable ASCII characters."
+            raise Problem("malformed", detail)
+        return key
 
 
 class Patience:
@@ -88,7 +114,7 @@ async def body_of(request: Request, limits: Limits, patience: Patience) -> bytes
         patience.expired.discard(task)
 
 
-async def _whole(receive: Any, limits: Limits) -> bytes:
+async def _whole(receive: Receive, limits: Limits) -> bytes:
     parts, size = list[bytes](), 0
     while True:
         message = await receive()
@@ -103,81 +129,65 @@ async def _whole(receive: Any, limits: Limits) -> bytes:
         parts.append(part)
 
 
-def media_of(request: Request) -> str:
-    """The content type, without parameters."""
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
 async def rows_of(media: str, body: bytes, limits: Limits, *, labelled: bool, label: str = "y") -> Rows:
     """The rows of a body. A long one lets other requests have their turn."""
-    if len(body) <= SLICE:
-        return parse(media, body, limits, labelled=labelled, label=label)
-    steps = parsing(media, body, limits, labelled=labelled, label=label)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            rows: Rows = end.value
-            return rows
-        await asyncio.sleep(0)
+    if len(body) > SLICE:
+        for rows in parsing(media, body, limits, labelled=labelled, label=label):
+            if rows is not None:
+                return rows
+            await asyncio.sleep(0)
+    return parse(media, body, limits, labelled=labelled, label=label)
 
 
-def document_of(body: bytes, kind: Any, limits: Limits) -> Any:
-    """A JSON document of a known form."""
+async def document_of(request: Request, kind: Any, limits: Limits, patience: Patience) -> tuple[Any, bytes]:
+    """A JSON document of a known form, and the body that has it.
+
+    The content type must say so: a form on a web page cannot send one.
+    """
+    if request.media != JSON:
+        raise Problem("media-type", f"expected {JSON}, got {shown(request.media)}.")
+    body = await body_of(request, limits, patience)
     if len(body) > limits.json:
         raise Problem("too-large", f"the document may have {limits.json} bytes, got {len(body)}.")
     try:
-        return msgspec.json.decode(body, type=kind)
+        return msgspec.json.decode(body, type=kind), body
     except UNREADABLE as error:
         raise Problem("malformed", f"the body cannot be read: {error}.") from None
 
 
-def refuse_media(request: Request) -> None:
-    """Refuse a body that is not declared as JSON; a form on a web page cannot send one."""
-    if media_of(request) != JSON:
-        raise Problem("media-type", f"expected {JSON}, got {shown(media_of(request))}.")
-
-
-def query(request: Request, *names: str) -> dict[str, str]:
-    """The parameters of the address, of which no others are known."""
+def query_of(request: Request, known: Mapping[str, Default]) -> dict[str, Any]:
+    """The parameters of the address, or their defaults. No others are known."""
+    values = {
+        name: default[0] if isinstance(default, tuple) else default for name, default in known.items()
+    }
     if not request.scope.get("query_string"):
-        return {}
+        return values
     try:
         text = request.scope["query_string"].decode("ascii")
-        found = dict(parse_qsl(text, keep_blank_values=True, strict_parsing=True, max_num_fields=20))
+        given = dict(parse_qsl(text, keep_blank_values=True, strict_parsing=True, max_num_fields=20))
     except ValueError:
         raise Problem("malformed", "the parameters of the address cannot be read.") from None
-    for name in found:
-        if name not in names:
-            known = f"expected {', '.join(names)}" if names else "there are none here"
-            raise Problem("malformed", f"there is no parameter {name[:50]!r}: {known}.")
-    return found
+    for name, text in given.items():
+        if name not in known:
+            expected = f"expected {', '.join(known)}" if known else "there are none here"
+            raise Problem("malformed", f"there is no parameter {name[:50]!r}: {expected}.")
+        values[name] = _parameter(text, name, known[name])
+    return values
 
 
-def whole(text: str, name: str) -> int:
-    """A parameter that is a number from 0."""
-    if not (text.isascii() and text.isdecimal()) or len(text) > 18:
-        raise Problem("malformed", f"{name} must be a whole number from 0, got {text[:50]!r}.")
-    return int(text)
-
-
-def choice(text: str, name: str, *known: str) -> str:
-    """A parameter that is one of a few words."""
-    if text not in known:
-        raise Problem("malformed", f"{name} must be one of {', '.join(known)}, got {text[:50]!r}.")
+def _parameter(text: str, name: str, default: Default) -> str | int:
+    if isinstance(default, int):
+        return whole(text, name)
+    if isinstance(default, tuple) and text not in default:
+        raise Problem("malformed", f"{name} must be one of {', '.join(default)}, got {text[:50]!r}.")
     return text
 
 
-def key_of(request: Request) -> str | None:
-    """The idempotency key, with or without quotes."""
-    key = request.headers.get("idempotency-key")
-    if key is None:
-        return None
-    if len(key) >= 2 and key[0] == key[-1] == '"':
-        key = key[1:-1]
-    if not 1 <= len(key) <= LONGEST_KEY or not (key.isascii() and key.isprintable()):
-        raise Problem("malformed", f"an Idempotency-Key has 1 to {LONGEST_KEY} printable ASCII characters.")
-    return key
+def whole(text: str, name: str) -> int:
+    """A parameter or header that is a number from 0."""
+    if not (text.isascii() and text.isdecimal()) or len(text) > 18:
+        raise Problem("malformed", f"{name} must be a whole number from 0, got {text[:50]!r}.")
+    return int(text)
 
 
 def digest_of(*parts: bytes) -> bytes:

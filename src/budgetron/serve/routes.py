@@ -2,81 +2,95 @@
 
 import asyncio
 import time
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.responses import Response, StreamingResponse
 
 from budgetron._util.errors import DataError
-from budgetron.serve.entries import Kept
+from budgetron.serve.endpoints import BINARY, Endpoint, ModelEndpoint, of_a_model
+from budgetron.serve.entries import KeptRow
 from budgetron.serve.metrics import MEDIA as PROMETHEUS
 from budgetron.serve.metrics import text
 from budgetron.serve.predicting import are_few, predict, refuse_large
 from budgetron.serve.problems import Problem
-from budgetron.serve.requests import (
-    Request,
-    as_json,
-    body_of,
-    choice,
-    digest_of,
-    document_of,
-    key_of,
-    media_of,
-    query,
-    refuse_media,
-    rows_of,
-    whole,
-)
-from budgetron.serve.rows import JSON, LARGEST_WHOLE, Rows
+from budgetron.serve.requests import KEY, Request, as_json, body_of, digest_of, document_of, rows_of, whole
+from budgetron.serve.rows import ARROW, DOCUMENTS, JSON, LARGEST_WHOLE, LINES, NOT_EMPTY, Rows, Whole
 from budgetron.serve.rows import Label as LabelValue
+from budgetron.serve.served import ServedModel
 from budgetron.serve.service import Service
-from budgetron.serve.settings import Settings, named
-from budgetron.serve.writer import OWN, Job, Keep, Label, Learn, Published, Snapshot
+from budgetron.serve.settings import TASKS, Settings, named
+from budgetron.serve.writer import SERVICE_KEY, Job, Keep, Label, Learn, LearnAnswer, Published, Snapshot
 
 LONGEST_WAIT = 30
-STREAM = "application/octet-stream"
+OCTETS = "application/octet-stream"
 MSGPACK = "application/msgpack"
 CHAIN = "Budgetron-Chain"
 """The header of a model file with the running digest of the log, for replicas."""
+ROWS = {JSON: DOCUMENTS, LINES: str, ARROW: BINARY}
 
 
-async def learn(service: Service, model: Any, request: Request) -> Response:
-    """Learn rows."""
-    asked = query(request, "ack", "label")
-    ack = choice(asked.get("ack", "durable"), "ack", "durable", "received")
-    media, label, key = media_of(request), asked.get("label", "y"), key_of(request)
-    body = await body_of(request, service.limits, service.patience)
-    rows = await rows_of(media, body, service.limits, labelled=True, label=label)
-    digest = b"" if key is None else digest_of(b"learn", media.encode(), label.encode(), body)
-    job = Learn(None, body, key, digest, media=media, label=label, parsed=rows)
-    if ack == "received":
-        model.submit(job)
-        return as_json({"rows": len(rows)}, 202)
-    return Response(await _answer(model, job), media_type=JSON)
+class PredictAnswer(TypedDict):
+    """The predictions of a version, the probability of each class for each row, and ids of kept rows."""
+
+    version: Whole
+    predictions: list[LabelValue]
+    classes: NotRequired[list[LabelValue]]
+    probabilities: NotRequired[list[list[float]]]
+    ids: NotRequired[list[Whole]]
 
 
-async def predict_rows(service: Service, model: Any, request: Request) -> Response:
+@ModelEndpoint(
+    "POST",
+    of_a_model("predict"),
+    role="read",
+    query={"keep": ("0", "1")},
+    body=ROWS,
+    answer={JSON: PredictAnswer},
+)
+async def predict_rows(service: Service, model: ServedModel, request: Request) -> Response:
     """Predict rows, and keep them if asked to."""
-    asked = query(request, "keep")
-    keep = choice(asked.get("keep", "0"), "keep", "0", "1") == "1"
+    keep = request.query["keep"] == "1"
     if keep:
         service.tokens.check(request, "learn")
     body = await body_of(request, service.limits, service.patience)
     began = time.perf_counter()
-    rows = await rows_of(media_of(request), body, service.limits, labelled=False)
+    rows = await rows_of(request.media, body, service.limits, labelled=False)
     published = model.fitted()
     refuse_large(published, rows, service.limits)
     if are_few(published, rows):
-        found, kept, answer = _predicted(published, rows, keep)
+        answer, waiting = _predicted(published, rows, keep)
     else:
-        found, kept, answer = await asyncio.to_thread(_predicted, published, rows, keep)
+        answer, waiting = await asyncio.to_thread(_predicted, published, rows, keep)
     service.counters.predictions[model.name] += len(rows)
     service.counters.predict_seconds.add(time.perf_counter() - began)
-    if not keep:
+    if isinstance(answer, bytes):
         return Response(answer, media_type=JSON)
-    job = Keep(None, body, kept=kept, answer=found)
-    return Response(await _answer(model, job), media_type=JSON)
+    return await _answer(model, Keep(None, body, kept_rows=waiting, answer=answer))
+
+
+@ModelEndpoint(
+    "POST",
+    of_a_model("learn"),
+    role="learn",
+    query={"ack": ("durable", "received"), "label": "y"},
+    headers=KEY,
+    body=ROWS,
+    answer={JSON: LearnAnswer},
+    statuses={202: "The rows are in the queue; nothing is promised."},
+)
+async def learn(service: Service, model: ServedModel, request: Request) -> Response:
+    """Learn rows."""
+    media, label, key = request.media, request.query["label"], request.key
+    body = await body_of(request, service.limits, service.patience)
+    rows = await rows_of(media, body, service.limits, labelled=True, label=label)
+    digest = b"" if key is None else digest_of(b"learn", media.encode(), label.encode(), body)
+    job = Learn(None, body, key, digest, media=media, label=label, parsed=rows)
+    if request.query["ack"] == "received":
+        model.submit(job)
+        return as_json({"rows": len(rows)}, 202)
+    return await _answer(model, job)
 
 
 class Labelled(Struct, forbid_unknown_fields=True):
@@ -86,33 +100,47 @@ class Labelled(Struct, forbid_unknown_fields=True):
     y: LabelValue
 
 
-async def label(service: Service, model: Any, request: Request) -> Response:
+@ModelEndpoint(
+    "POST",
+    of_a_model("label"),
+    role="learn",
+    headers=KEY,
+    body={JSON: (Labelled, Annotated[list[Labelled], NOT_EMPTY])},
+    answer={JSON: LearnAnswer},
+)
+async def label(service: Service, model: ServedModel, request: Request) -> Response:
     """Learn kept rows with their labels."""
-    query(request)
-    refuse_media(request)
-    body = await body_of(request, service.limits, service.patience)
-    said = document_of(body, Labelled | list[Labelled], service.limits)
-    labels = [said] if isinstance(said, Labelled) else said
-    if not 1 <= len(labels) <= service.limits.rows:
-        raise Problem("malformed", f"expected 1 to {service.limits.rows} labels, got {len(labels)}.")
+    limits = service.limits
+    document, body = await document_of(request, Labelled | list[Labelled], limits, service.patience)
+    labels = [document] if isinstance(document, Labelled) else document
+    if not 1 <= len(labels) <= limits.rows:
+        raise Problem("malformed", f"expected 1 to {limits.rows} labels, got {len(labels)}.")
     for i, each in enumerate(labels):
         if not 0 < each.id < LARGEST_WHOLE:
             raise Problem("unknown-id", f"no row is kept under the id {each.id}.", row=i)
     digest = digest_of(b"label", body)
-    key = key_of(request) or OWN + digest.hex()  # so a repeated request gets the same answer
-    job = Label(None, body, key, digest, labels=[(each.id, each.y) for each in labels])
-    return Response(await _answer(model, job), media_type=JSON)
+    key = request.key or SERVICE_KEY + digest.hex()  # so a repeated request gets the same answer
+    return await _answer(
+        model, Label(None, body, key, digest, labels=[(each.id, each.y) for each in labels])
+    )
 
 
-async def describe(_: Service, model: Any, request: Request) -> Response:
+@ModelEndpoint("GET", of_a_model("model"), role="read")
+async def describe(_: Service, model: ServedModel, __: Request) -> Response:
     """Describe the model."""
-    query(request)
     return as_json(await asyncio.to_thread(model.description))
 
 
-async def file(_: Service, model: Any, request: Request) -> Response:
+@ModelEndpoint(
+    "GET",
+    of_a_model("model/file"),
+    role="read",
+    headers={"If-None-Match": str},
+    answer={OCTETS: BINARY},
+    statuses={304: "The client has this version."},
+)
+async def file(_: Service, model: ServedModel, request: Request) -> Response:
     """The model file, unless the client has it."""
-    query(request)
     version = model.fitted().version
     known = request.headers.get("if-none-match", "")
     if f'"{version}"' in [tag.strip().removeprefix("W/") for tag in known.split(",")]:
@@ -121,56 +149,70 @@ async def file(_: Service, model: Any, request: Request) -> Response:
     name = f'attachment; filename="{model.name}.safetensors"'
     headers = {"ETag": f'"{version}"', "Content-Disposition": name}
     headers |= {} if chain is None else {CHAIN: chain.hex()}
-    return Response(content, 200, headers, STREAM)
+    return Response(content, 200, headers, OCTETS)
 
 
-async def log(_: Service, model: Any, request: Request) -> Response:
-    """The requests learned after a version; waits for some if there are none."""
-    asked = query(request, "after", "wait", "chain")
-    after, wait = whole(asked.get("after", "0"), "after"), whole(asked.get("wait", "0"), "wait")
+@ModelEndpoint(
+    "GET",
+    of_a_model("log"),
+    role="read",
+    query={"after": 0, "wait": 0, "chain": None},
+    answer={MSGPACK: BINARY},
+)
+async def log(_: Service, model: ServedModel, request: Request) -> Response:
+    """The requests learned after a version, for replicas; waits for some if there are none."""
+    after, wait, chain = (request.query[name] for name in ("after", "wait", "chain"))
     until = time.monotonic() + min(wait, LONGEST_WAIT)
     while model.published.version == after and time.monotonic() < until and not model.events.ended:
         await asyncio.sleep(0.05)
     try:
-        chain = bytes.fromhex(asked["chain"]) if "chain" in asked else None
+        digest = None if chain is None else bytes.fromhex(chain)
     except ValueError:
         raise Problem("malformed", "chain: expected hexadecimal digits.") from None
     end = model.published.version
-    records = await asyncio.to_thread(model.records, after, chain)
-    return Response(msgspec.msgpack.encode({"end": end, "records": records}), media_type=MSGPACK)
+    learned = await asyncio.to_thread(model.learned, after, digest)
+    return Response(msgspec.msgpack.encode({"end": end, "requests": learned}), media_type=MSGPACK)
 
 
-async def snapshot(_: Service, model: Any, request: Request) -> Response:
+@ModelEndpoint("POST", of_a_model("snapshot"), role="admin")
+async def snapshot(_: Service, model: ServedModel, __: Request) -> Response:
     """Save a snapshot now."""
-    query(request)
-    return Response(await _answer(model, Snapshot()), media_type=JSON)
+    return await _answer(model, Snapshot())
 
 
-async def events(_: Service, model: Any, request: Request) -> Response:
-    """The events after a version."""
-    asked = query(request, "after")
-    after = whole(request.headers.get("last-event-id") or asked.get("after", "0"), "Last-Event-ID")
+@ModelEndpoint(
+    "GET",
+    of_a_model("events"),
+    role="read",
+    query={"after": 0},
+    headers={"Last-Event-ID": str},
+    answer={"text/event-stream": str},
+)
+async def events(_: Service, model: ServedModel, request: Request) -> Response:
+    """The server-sent events after a version."""
+    last = request.headers.get("last-event-id")
+    after = whole(last, "Last-Event-ID") if last else request.query["after"]
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    stream = await model.events.stream(after)
-    return StreamingResponse(stream, 200, headers, "text/event-stream")
+    return StreamingResponse(await model.events.stream(after), 200, headers, "text/event-stream")
 
 
-async def models(service: Service, request: Request) -> Response:
+@Endpoint("GET", ("/v1/models",), role="read")
+async def models(service: Service, _: Request) -> Response:
     """List the models."""
-    query(request)
-    names = sorted(service.models.by_name)
-    found = [{"name": name, "version": service.models.get(name).published.version} for name in names]
-    return as_json({"models": found})
+    all_models = sorted(service.models.by_name.items())
+    return as_json(
+        {"models": [{"name": name, "version": model.published.version} for name, model in all_models]}
+    )
 
 
-class Wanted(Struct, forbid_unknown_fields=True):
+class NewModel(Struct, forbid_unknown_fields=True):
     """A model to be created: an algorithm by name, or a learner described as in model files."""
 
-    task: str = "classification"
+    task: Annotated[str, Meta(extra_json_schema={"enum": TASKS})] = TASKS[0]
     algorithm: str | UnsetType = UNSET
     parameters: dict[str, Any] | UnsetType = UNSET
     learner: dict[str, Any] | UnsetType = UNSET
-    seed: int = 0
+    seed: Annotated[int, Meta(extra_json_schema={"minimum": 0})] = 0
 
     def settings(self) -> Settings:
         """The settings of the model."""
@@ -186,44 +228,47 @@ class Wanted(Struct, forbid_unknown_fields=True):
             raise Problem("malformed", str(error)) from None
 
 
+@Endpoint("PUT", ("/v1/models/{model}",), role="admin", body={JSON: NewModel}, status=201)
 async def create(service: Service, request: Request) -> Response:
     """Create a model."""
-    query(request)
-    refuse_media(request)
-    name = request.path_params["model"]
-    said = document_of(await body_of(request, service.limits, service.patience), Wanted, service.limits)
+    document, _ = await document_of(request, NewModel, service.limits, service.patience)
     try:
-        model = await asyncio.to_thread(service.models.create, name, said.settings())
+        model = await asyncio.to_thread(
+            service.models.create, request.path_params["model"], document.settings()
+        )
     except (OSError, DataError) as error:
         raise Problem("learning-stopped", f"the model could not be created: {error}") from None
     return as_json(await asyncio.to_thread(model.description), 201)
 
 
-async def metrics(service: Service, request: Request) -> Response:
+@Endpoint("GET", ("/metrics",), role="read", answer={"text/plain": str})
+async def metrics(service: Service, _: Request) -> Response:
     """All numbers, for Prometheus."""
-    query(request)
     by_name = dict(service.models.by_name)
     numbers = await asyncio.to_thread(lambda: {name: model.numbers() for name, model in by_name.items()})
     return Response(text(service.counters, numbers), media_type=PROMETHEUS)
 
 
-async def _answer(model: Any, job: Job) -> bytes:
+async def _answer(model: ServedModel, job: Job) -> Response:
     """Give a job to the writer and wait for its end."""
-    job.future = asyncio.get_running_loop().create_future()
+    job.future = future = asyncio.get_running_loop().create_future()
     model.submit(job)
-    return await job.future
+    return Response(await future, media_type=JSON)
 
 
-def _predicted(published: Published, rows: Rows, keep: bool) -> tuple[dict[str, Any], list[Kept], bytes]:
-    """The predictions; what is to be kept, or else the answer."""
-    found = predict(published, rows)
-    kept = _kept(rows, found["predictions"]) if keep else []
-    return found, kept, b"" if keep else msgspec.json.encode(found)
+def _predicted(
+    published: Published, rows: Rows, keep: bool
+) -> tuple[dict[str, Any] | bytes, list[KeptRow]]:
+    """The answer, in JSON unless rows are to be kept: then it gets their ids."""
+    answer = predict(published, rows)
+    return (answer, _to_keep(rows, answer["predictions"])) if keep else (msgspec.json.encode(answer), [])
 
 
-def _kept(rows: Rows, predictions: list[Any]) -> list[Kept]:
+def _to_keep(rows: Rows, predictions: list[Any]) -> list[KeptRow]:
     if not isinstance(rows.X, list) and not hasattr(rows.X, "tolist"):
         raise Problem("malformed", "keep=1 takes rows as objects or lists in JSON or NDJSON.")
     values = rows.X if isinstance(rows.X, list) else rows.X.tolist()
     encode = msgspec.json.encode
-    return [Kept(encode(x), encode(said)) for x, said in zip(values, predictions, strict=True)]
+    return [
+        KeptRow(encode(x), encode(prediction)) for x, prediction in zip(values, predictions, strict=True)
+    ]

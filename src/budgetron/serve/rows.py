@@ -1,14 +1,14 @@
 """Bodies of requests to rows. The log stores bodies, so this also reads what was learned years ago."""
 
 import re
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from budgetron._util.text import shown
 from budgetron.records.reading import from_arrow
@@ -27,22 +27,32 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 Value = float | str | bool | None
 Label = int | float | str | bool
+Whole = Annotated[int, Meta(ge=0)]
+NOT_EMPTY = Meta(extra_json_schema={"minItems": 1})  # said, not checked: `parse` has better sentences
 
 
 class Row(Struct, forbid_unknown_fields=True):
     """One row of a JSON document or line."""
 
-    x: dict[str, Value] | list[float | None]
+    x: Annotated[dict[str, Value] | list[float | None], NOT_EMPTY]
     y: Label | UnsetType = UNSET
 
 
 class Document(Struct, forbid_unknown_fields=True):
-    """A JSON document: one row, many rows, or names once and values in lists."""
+    """One row; or many in ``rows``; or their names in ``columns``, values in ``x`` and labels in ``y``."""
 
     x: dict[str, Value] | list[Value | list[Value]] | UnsetType = UNSET
     y: Label | list[Label] | UnsetType = UNSET
     rows: list[Row] | UnsetType = UNSET
     columns: list[str] | UnsetType = UNSET
+
+
+DOCUMENTS = (
+    Row,
+    Annotated[list[Row], NOT_EMPTY],
+    Annotated[Document, Meta(extra_json_schema={"anyOf": [{"required": ["x"]}, {"required": ["rows"]}]})],
+)
+"""The forms of a JSON document, for its description."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,7 @@ def joined(parts: Sequence[Rows]) -> Rows:
     labels = [label for part in parts for label in part.y or ()]
     if isinstance(parts[0].X, np.ndarray):
         return Rows(np.concatenate([part.X for part in parts]), labels)
-    return Rows([record for part in parts for record in part.X], labels)  # type: ignore[union-attr]
+    return Rows([record for part in parts if isinstance(part.X, list) for record in part.X], labels)
 
 
 _document = msgspec.json.Decoder(Document | list[Row])
@@ -79,19 +89,15 @@ _PLACE = re.compile(r"\$(?:\.rows|\.x)?\[(\d+)\]")
 
 def parse(media: str, body: bytes, limits: Limits, *, labelled: bool, label: str = "y") -> Rows:
     """The rows of a body; `parsing` without interruptions."""
-    steps = parsing(media, body, limits, labelled=labelled, label=label)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            rows: Rows = end.value
-            return rows
+    *_, rows = parsing(media, body, limits, labelled=labelled, label=label)
+    assert rows is not None
+    return rows
 
 
 def parsing(
     media: str, body: bytes, limits: Limits, *, labelled: bool, label: str = "y"
-) -> Generator[None, None, Rows]:
-    """Parse a body; yields now and then, so that a long body does not delay other requests."""
+) -> Iterator[Rows | None]:
+    """Parse a body; yields None now and then, so that other requests can have their turn, then the rows."""
     if media == JSON:
         rows = _of_json(body, limits)
     elif media == LINES:
@@ -100,7 +106,7 @@ def parsing(
         rows = _of_arrow(body, label, limits, labelled)
     else:
         raise Problem("media-type", f"expected one of {', '.join(MEDIA)}, got {shown(media)}.")
-    return _checked(rows, limits, labelled)
+    yield _checked(rows, limits, labelled)
 
 
 def _of_json(body: bytes, limits: Limits) -> Rows:
@@ -110,42 +116,42 @@ def _of_json(body: bytes, limits: Limits) -> Rows:
             f"a JSON document may have {limits.json} bytes, got {len(body)}: send {LINES} instead.",
         )
     try:
-        said = _document.decode(body)
+        document = _document.decode(body)
     except UNREADABLE as error:
         raise _malformed(error) from None
-    if isinstance(said, list):
-        return _of_rows(said, limits)
-    if said.rows is not UNSET:
-        if said.x is not UNSET or said.y is not UNSET or said.columns is not UNSET:
+    if isinstance(document, list):
+        return _of_rows(document, limits)
+    if document.rows is not UNSET:
+        if document.x is not UNSET or document.y is not UNSET or document.columns is not UNSET:
             raise Problem("malformed", "rows stands alone: x, y and columns belong into each row.")
-        return _of_rows(said.rows, limits)
-    if said.x is UNSET:
+        return _of_rows(document.rows, limits)
+    if document.x is UNSET:
         raise Problem("malformed", 'expected {"x": ..., "y": ...}, a list of these, or {"rows": [...]}.')
-    y = None if said.y is UNSET else said.y
-    if said.columns is not UNSET:
-        return _of_columns(said.columns, said.x, y, limits)
-    if isinstance(said.x, dict):
-        return Rows([said.x], _one_label(y))
-    if said.x and all(isinstance(row, list) for row in said.x):
-        return Rows(_matrix(said.x, limits), _many_labels(y, len(said.x)))
-    return Rows(_matrix([said.x], limits), _one_label(y))
+    y = None if document.y is UNSET else document.y
+    if document.columns is not UNSET:
+        return _of_columns(document.columns, document.x, y, limits)
+    if isinstance(document.x, dict):
+        return Rows([document.x], _one_label(y))
+    if document.x and all(isinstance(row, list) for row in document.x):
+        return Rows(_matrix(document.x, limits), _many_labels(y, len(document.x)))
+    return Rows(_matrix([document.x], limits), _one_label(y))
 
 
 def _of_lines(body: bytes, limits: Limits) -> Generator[None, None, list[Row]]:
-    found: list[Row] = []
+    rows: list[Row] = []
     parsed = 0
     for line in body.splitlines():
         parsed += len(line)
         if line.strip():
             try:
-                found.append(_row.decode(line))
+                rows.append(_row.decode(line))
             except UNREADABLE as error:
-                raise _malformed(error, len(found)) from None
-            _refuse_many(len(found), limits)
+                raise _malformed(error, len(rows)) from None
+            _refuse_many(len(rows), limits)
         if parsed > SLICE:
             parsed = 0
             yield
-    return found
+    return rows
 
 
 def _of_rows(rows: list[Row], limits: Limits) -> Rows:
@@ -154,11 +160,11 @@ def _of_rows(rows: list[Row], limits: Limits) -> Rows:
     if any(with_label) and not all(with_label):
         raise _bad(with_label.index(False), "has no label y, which other rows have")
     y = [row.y for row in rows] if all(with_label) and rows else None
-    kinds = [isinstance(row.x, dict) for row in rows]
-    if all(kinds):
-        return Rows([row.x for row in rows], y)  # type: ignore[misc]
-    if any(kinds):
-        odd = kinds.index(not kinds[0])
+    records = [row.x for row in rows if isinstance(row.x, dict)]
+    if len(records) == len(rows):
+        return Rows(records, y)
+    if records:
+        odd = next(i for i, row in enumerate(rows) if type(row.x) is not type(rows[0].x))
         raise _bad(odd, "mixes the forms of x: use objects for all rows, or lists for all")
     return Rows(_matrix([row.x for row in rows], limits), y)
 
@@ -175,8 +181,8 @@ def _of_columns(names: list[str], x: Any, y: Any, limits: Limits) -> Rows:
         if len(row) != len(names):
             raise _bad(i, f"has {len(row)} values, expected {len(names)}, one for each of columns")
     values = zip(*x, strict=True) if x else [()] * len(names)
-    made = {name: column_of(column, name) for name, column in zip(names, values, strict=True)}
-    return Rows(Table(len(x), made).normal(), _many_labels(y, len(x)))
+    columns = {name: column_of(column, name) for name, column in zip(names, values, strict=True)}
+    return Rows(Table(len(x), columns).normal(), _many_labels(y, len(x)))
 
 
 def _of_arrow(body: bytes, label: str, limits: Limits, labelled: bool) -> Rows:
@@ -229,13 +235,13 @@ def _refuse_products(table: Any, limits: Limits) -> None:
 
 def _bytes_of_views(column: Any) -> int:
     """The bytes of texts or binary values, of which several may be the same bytes of the body."""
-    found = 0
+    size = 0
     for chunk in column.chunks:
         views = chunk.buffers()[1]
         if views is not None:
             lengths = np.frombuffer(views, np.int32).reshape(-1, 4)[:, 0]
-            found += int(lengths[chunk.offset : chunk.offset + len(chunk)].sum(dtype=np.int64))
-    return found
+            size += int(lengths[chunk.offset : chunk.offset + len(chunk)].sum(dtype=np.int64))
+    return size
 
 
 def _matrix(rows: Sequence[Any], limits: Limits) -> npt.NDArray[np.float64]:

@@ -67,9 +67,9 @@ class Settings:
 
     def write(self, folder: Path) -> None:
         """Write them to the folder of the model."""
-        said = {"format": FORMAT, "budgetron_version": version("budgetron")} | asdict(self)
-        said |= {"crc32": self.crc}
-        durable.write(str(folder / FILE), [json.dumps(said, indent=1).encode() + b"\n"])
+        document = {"format": FORMAT, "budgetron_version": version("budgetron")} | asdict(self)
+        document |= {"crc32": self.crc}
+        durable.write(str(folder / FILE), [json.dumps(document, indent=1).encode() + b"\n"])
 
 
 def named(algorithm: str, parameters: dict[str, Any]) -> Learner:
@@ -93,21 +93,21 @@ def read(folder: Path) -> Settings:
     """The settings in the folder of a model."""
     path = folder / FILE
     try:
-        said = json.loads(path.read_bytes())
-        if not isinstance(said, dict):
+        document = json.loads(path.read_bytes())
+        if not isinstance(document, dict):
             raise ValueError("it is no object")
     except ValueError as error:
         raise DataError(f"{path}: cannot be read: {error}.") from None
-    if said.get("format") != FORMAT:
+    if document.get("format") != FORMAT:
         raise DataError(
-            f"{path}: has format {said.get('format')!r}, written by budgetron "
-            f"{said.get('budgetron_version')!r}; this version reads format {FORMAT}: update budgetron."
+            f"{path}: has format {document.get('format')!r}, written by budgetron "
+            f"{document.get('budgetron_version')!r}; this version reads format {FORMAT}: update budgetron."
         )
     names = ("task", "learner", "seed")
     try:
-        settings = Settings(**{name: said[name] for name in names})
+        settings = Settings(**{name: document[name] for name in names})
         settings.estimator()
-        if said.get("crc32") != settings.crc:
+        if document.get("crc32") != settings.crc:
             raise ValueError("it was changed or damaged since it was written")
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{path}: does not describe a model: {error}.") from None

@@ -7,10 +7,10 @@ import stat
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from budgetron._util.errors import DataError
 from budgetron.serve.problems import Problem
+from budgetron.serve.requests import Request
 
 ROLES = ("read", "learn", "admin")
 """Each role includes those before it."""
@@ -49,7 +49,7 @@ class Tokens:
             raise DataError(f"{path}: has no tokens, expected lines of ROLE TOKEN.")
         return cls(known)
 
-    def check(self, request: Any, role: str) -> None:
+    def check(self, request: Request, role: str) -> None:
         """Raise a `Problem` unless the request may do what needs the role."""
         if self.known is None:
             _refuse_foreign_host(request.headers.get("host", ""), request.scope.get("server"))
@@ -57,19 +57,19 @@ class Tokens:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise Problem("token-needed", "send a token: Authorization: Bearer TOKEN.")
-        own = self.role(token.strip())
-        if own is None:
+        granted = self.role(token.strip())
+        if granted is None:
             raise Problem("token-needed", "the token is not known.")
-        if ROLES.index(own) < ROLES.index(role):
-            raise Problem("role-needed", f"the token has the role {own}, and this needs {role}.")
+        if ROLES.index(granted) < ROLES.index(role):
+            raise Problem("role-needed", f"the token has the role {granted}, and this needs {role}.")
 
     def role(self, token: str) -> str | None:
         """The role of a token. Every known one is compared, in constant time."""
-        given, found = _digest(token.encode("utf-8", "surrogateescape")), None
+        given, granted = _digest(token.encode("utf-8", "surrogateescape")), None
         for digest, role in (self.known or {}).items():
             if hmac.compare_digest(digest, given):
-                found = role
-        return found
+                granted = role
+        return granted
 
 
 def _digest(token: bytes) -> bytes:

@@ -10,32 +10,21 @@ from a pipe cannot. ``stream.skip(n)`` is the same stream without its first n ro
 ...     model = model.partial_fit(block.X, block.y, classes=[0, 1])
 """
 
-from budgetron._util.errors import DataError
-from budgetron.streams.arrays import from_arrays
-from budgetron.streams.dense import Dense
-from budgetron.streams.described import described, revived
-from budgetron.streams.labels import EncodeLabels
-from budgetron.streams.pairs import from_pairs
-from budgetron.streams.scaling import MinMax, Standardise
-from budgetron.streams.shuffling import ShuffleBuffer
-from budgetron.streams.stream import Block, Stream, Transform
-from budgetron.streams.svmlight import from_svmlight
-from budgetron.streams.tables import table
+from budgetron._util.exports import lazy
 
-__all__ = [
-    "Block",
-    "DataError",
-    "Dense",
-    "EncodeLabels",
-    "MinMax",
-    "ShuffleBuffer",
-    "Standardise",
-    "Stream",
-    "Transform",
-    "described",
-    "from_arrays",
-    "from_pairs",
-    "from_svmlight",
-    "revived",
-    "table",
-]
+__getattr__, __dir__, __all__ = lazy(
+    __name__,
+    {
+        "_util.errors": "DataError",
+        "streams.arrays": "from_arrays",
+        "streams.dense": "Dense",
+        "streams.descriptions": "described revived",
+        "streams.labels": "EncodeLabels",
+        "streams.pairs": "from_pairs",
+        "streams.scaling": "MinMax Standardise",
+        "streams.shuffling": "ShuffleBuffer",
+        "streams.stream": "Block Stream Transform",
+        "streams.svmlight": "from_svmlight",
+        "streams.tables": "table",
+    },
+)

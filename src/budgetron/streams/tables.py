@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["table"]
-
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from budgetron._util import check
+from budgetron._util.choices import FORMATS
 from budgetron._util.errors import DataError
 from budgetron._util.extras import pip_install
-from budgetron._util.formats import FORMATS
 from budgetron._util.text import nearest, shown
 from budgetron.records.arrow import column_of_arrow
 from budgetron.records.cells import NUMBER, column_of_cells

@@ -6,7 +6,7 @@ from budgetron import Encoder
 from budgetron.cli import output
 from budgetron.cli.arguments import Parser
 from budgetron.model.files import model_files
-from budgetron.model_files import ModelFile
+from budgetron.model.files.model_files import ModelFile
 
 LONGEST = 100
 SHORT = str | int | float | None

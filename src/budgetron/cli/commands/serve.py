@@ -85,9 +85,9 @@ def main(argv: list[str]) -> int:
 
 def _serve(argv: list[str]) -> int:
     args = parser().parse_args(argv)
-    from budgetron.serve import logs
+    from budgetron.serve import logging_format
 
-    logs.configure(args.json_logs)
+    logging_format.configure(args.json_logs)
     _check(args)
     try:
         from budgetron.serve import app

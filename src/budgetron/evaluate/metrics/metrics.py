@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from budgetron._util import check
-from budgetron._util.metric_names import CALIBRATED, RANKED
+from budgetron._util.choices import CALIBRATED, RANKED
 from budgetron.evaluate.metrics import _inputs as inputs
 from budgetron.evaluate.metrics import calibration, ranking
 from budgetron.evaluate.metrics._sums import Array, Rows, Sums, Values

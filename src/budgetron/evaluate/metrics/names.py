@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from budgetron._util.metric_names import LABELS, TARGETS
+from budgetron._util.choices import LABELS, TARGETS
 from budgetron._util.text import nearest, shown
 from budgetron.evaluate.metrics.residuals import name_of
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["to_c"]
-
 import re
 from typing import Any
 
@@ -62,8 +60,7 @@ def to_c(model: Any, *, name: str = "model", dtype: npt.DTypeLike = np.float32, 
 
     Examples
     --------
-    >>> from budgetron import Gaussian, OnlineClassifier, rbp
-    >>> from budgetron.export.c import to_c
+    >>> from budgetron import Gaussian, OnlineClassifier, rbp, to_c
     >>> model = OnlineClassifier(rbp(Gaussian(1.0), budget=10)).fit([[0.0], [1.0]], ["no", "yes"])
     >>> header = to_c(model, name="door")
     >>> [line for line in header.splitlines() if "door_predict(" in line]

@@ -285,7 +285,7 @@ class _Writer:
         }
 
     def write(self) -> str:
-        learner, native, fields = self.model.learner, self.model._native, list[tuple[str, str]]()
+        learner, native, fields = self.model.learner, self.model.engine, list[tuple[str, str]]()
         self.standardised = isinstance(learner, Standardised)
         formula: Any = self.frozen.formula
         if isinstance(learner, Standardised):

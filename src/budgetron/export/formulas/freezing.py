@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 from budgetron import _core
 from budgetron._util.text import shown
@@ -65,18 +65,18 @@ def freeze(estimator: Any) -> Frozen:
         raise TypeError(
             f"Expected a fitted OnlineClassifier or OnlineRegressor to export, got {shown(estimator)}."
         )
-    now = estimator._snapshot()
-    model = copy(now._fitted_model())  # other threads may go on learning
-    labels, names = now.fitted_.labels, now.fitted_.names
+    check_is_fitted(estimator)
+    fitted = estimator.fitted_.copy()  # other threads may go on learning
+    model, labels, names = fitted.model, fitted.labels, fitted.names
     if labels is not None and not len(labels):
         raise ValueError("The model knows no label yet, so there is nothing to export: learn a row first.")
     return Frozen(
-        _Freezing(model).formula(model.learner, model._native),
+        _Freezing(model).formula(model.learner, model.engine),
         model.n_features,
         model.task.outputs,
         labels,
         labels is not None and model.learner.probabilistic,
-        now.encoding_,
+        fitted.encoding,
         None if names is None else [str(name) for name in names],
         model,
     )
@@ -149,7 +149,7 @@ class _Freezing:
         weights, biases = np.split(state["stacked.weights"], [len(experts)])
         if not hasattr(task, "n_classes"):
             return Mixture(experts, weights)
-        first: Any = self.model.first[1]
+        first: Any = self.model.built_for[1]
         halved = first.n_classes == 2 < task.n_classes
         [rows] = state["stacked.rows"]
         roots = np.sqrt(state["stacked.squares"] / max(rows, 1))

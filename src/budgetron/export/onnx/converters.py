@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["register_converters"]
-
 from typing import Any
 
 import numpy as np
@@ -32,8 +30,7 @@ def register_converters() -> None:
     >>> import numpy as np
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from budgetron import Gaussian, OnlineClassifier, rbp
-    >>> from budgetron.export.onnx import register_converters
+    >>> from budgetron import Gaussian, OnlineClassifier, rbp, register_converters
     >>> X = np.array([[0.0], [1.0], [3.0]])
     >>> model = make_pipeline(StandardScaler(), OnlineClassifier(rbp(Gaussian(1.0), budget=10)))
     >>> model = model.fit(X, [0, 1, 1])
@@ -120,7 +117,7 @@ def _frozen(operator: Any) -> Frozen:
     if model.encoding is not None:
         raise ValueError(
             "A model of records cannot be part of a pipeline of skl2onnx, which passes arrays of numbers: "
-            "use budgetron.export.onnx.to_onnx."
+            "use budgetron.to_onnx."
         )
     return model
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["to_onnx"]
-
 from typing import Any
 
 import numpy as np
@@ -43,8 +41,7 @@ def to_onnx(model: Any, dtype: npt.DTypeLike = np.float64) -> Any:
     --------
     >>> import numpy as np
     >>> from onnx.reference import ReferenceEvaluator
-    >>> from budgetron import Gaussian, OnlineClassifier, rbp
-    >>> from budgetron.export.onnx import to_onnx
+    >>> from budgetron import Gaussian, OnlineClassifier, rbp, to_onnx
     >>> model = OnlineClassifier(rbp(Gaussian(1.0), budget=10)).fit([[0.0], [1.0]], ["no", "yes"])
     >>> label, scores = ReferenceEvaluator(to_onnx(model)).run(None, {"X": np.array([[0.9]])})
     >>> label, bool(abs(scores - model.decision_function([[0.9]])) < 1e-12)

@@ -2,4 +2,4 @@
 
 from budgetron._util.exports import lazy
 
-__getattr__, __dir__ = lazy(__name__)
+__getattr__, __dir__, __all__ = lazy(__name__)

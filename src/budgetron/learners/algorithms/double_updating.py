@@ -1,7 +1,5 @@
 """Double updating, without and with a budget."""
 
-__all__ = ["bduol", "duol"]
-
 from budgetron.learners.double_updating import DoubleUpdating, DualMaintenance, DualNearest
 from budgetron.parts.kernels import Kernel
 

@@ -1,7 +1,5 @@
 """Gradient descent on explicit features."""
 
-__all__ = ["fogd"]
-
 from budgetron.learners.learner import Learner
 from budgetron.parts.features.spectrum import Spectrum
 from budgetron.parts.kernels import Kernel

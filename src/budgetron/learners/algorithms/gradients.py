@@ -1,7 +1,5 @@
 """Online gradient descent in the space of the kernel, and its budgeted forms."""
 
-__all__ = ["bogd", "bogd_pp", "nogd", "norma", "ogd"]
-
 from typing import Literal
 
 from budgetron._util import check

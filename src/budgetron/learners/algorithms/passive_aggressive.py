@@ -1,7 +1,5 @@
 """The Passive-Aggressive algorithm and its budgeted forms."""
 
-__all__ = ["bpa_nn", "bpa_p", "bpa_s", "pa"]
-
 from budgetron.learners.kernelized import Kernelized
 from budgetron.parts.budgets.removal import Unbounded
 from budgetron.parts.budgets.swapping import Swap, SwapNearest, SwapProject

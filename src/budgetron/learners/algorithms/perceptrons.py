@@ -1,7 +1,5 @@
 """The Perceptron and the ways to keep it within a budget."""
 
-__all__ = ["budget_perceptron", "forgetron", "perceptron", "projectron", "projectron_pp", "rbp", "stoptron"]
-
 from typing import Literal
 
 from budgetron._util import check

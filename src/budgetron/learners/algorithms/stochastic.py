@@ -1,7 +1,5 @@
 """Stochastic gradient descent with the step 1/(lam t), and its budgeted forms."""
 
-__all__ = ["avm", "bsgd", "nbsgd", "sgd"]
-
 from collections.abc import Callable
 
 from budgetron.learners.kernelized import Kernelized

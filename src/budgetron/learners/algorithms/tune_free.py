@@ -1,7 +1,5 @@
 """The learner that needs no tuning."""
 
-__all__ = ["auto"]
-
 from budgetron.learners.learner import Learner
 
 

@@ -23,8 +23,8 @@ def describe(value: Any, where: str) -> Any:
         name = type(value).__name__
         if _members().get(name) is not type(value):
             raise TypeError(f"{where} is a {name}, not a class of budgetron, so no model file can name it.")
-        own = value.get_params(deep=False)
-        return {"type": name} | {key: describe(part, f"{where}.{key}") for key, part in own.items()}
+        params = value.get_params(deep=False)
+        return {"type": name} | {key: describe(part, f"{where}.{key}") for key, part in params.items()}
     if type(value) is tuple:
         return {"type": "tuple", "of": describe(list(value), where)}
     if type(value) is list:
@@ -41,17 +41,17 @@ def plain(value: Any, where: str) -> Any:
     raise TypeError(f"{where} is {value!r}, which no model file holds: it must be a number, text or None.")
 
 
-def revive(said: Any, depth: int = 0) -> Any:
+def revive(data: Any, depth: int = 0) -> Any:
     """The value that the JSON describes; ValueError if it is invalid."""
     if depth > _DEEPEST:
         raise ValueError("its description is nested too deeply")
-    if isinstance(said, list):
-        return [revive(part, depth + 1) for part in said]
-    if not isinstance(said, dict):
-        return said
-    if said.keys() == {"type", "of"} and said["type"] == "tuple" and isinstance(said["of"], list):
-        return tuple(revive(said["of"], depth))
-    name, values = said.get("type"), {key: part for key, part in said.items() if key != "type"}
+    if isinstance(data, list):
+        return [revive(part, depth + 1) for part in data]
+    if not isinstance(data, dict):
+        return data
+    if data.keys() == {"type", "of"} and data["type"] == "tuple" and isinstance(data["of"], list):
+        return tuple(revive(data["of"], depth))
+    name, values = data.get("type"), {key: part for key, part in data.items() if key != "type"}
     kind = _members().get(name) if isinstance(name, str) else None
     if kind is None:
         raise ValueError(f"it describes a {str(name)[:100]!r}, which this budgetron does not have")
@@ -67,4 +67,5 @@ def revive(said: Any, depth: int = 0) -> Any:
 
 @cache
 def _members() -> dict[str, Any]:
-    return {name: kind for name, kind in exported(Spec).items() if dataclasses.is_dataclass(kind)}
+    kinds = exported(Spec, "parts", "learners", "records")
+    return {name: kind for name, kind in kinds.items() if dataclasses.is_dataclass(kind)}

@@ -114,15 +114,15 @@ def _same(a: str, b: str) -> bool:
         return False
 
 
-def _refuse_foreign(neighbour: str, found: os.stat_result | None = None) -> None:
-    """Refuse a file that a ``write`` of this user cannot have left behind; ``found`` is its status."""
+def _refuse_foreign(neighbour: str, status: os.stat_result | None = None) -> None:
+    """Refuse a file that a ``write`` of this user cannot have left behind; ``status`` is its status."""
     try:
-        found = os.lstat(neighbour) if found is None else found
+        status = os.lstat(neighbour) if status is None else status
     except FileNotFoundError:
         return
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(f"{neighbour} is in the way, and is not a regular file")
-    if found.st_uid != os.geteuid():
+    if status.st_uid != os.geteuid():
         raise OSError(f"{neighbour} is in the way, and belongs to another user")
 
 

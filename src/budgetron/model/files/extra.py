@@ -32,14 +32,14 @@ def describe_extra(value: Any, where: str, arrays: dict[str, npt.NDArray[Any]]) 
     return plain(value, where)
 
 
-def revive_extra(said: Any, arrays: Arrays) -> Any:
+def revive_extra(data: Any, arrays: Arrays) -> Any:
     """The value that was described."""
-    if isinstance(said, list):
-        return [revive_extra(part, arrays) for part in said]
-    if not isinstance(said, dict):
-        return said
-    if "$array" in said:
-        return arrays[said["$array"]].copy()
-    if "$float" in said:
-        return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[said["$float"]]
-    return {key: revive_extra(part, arrays) for key, part in said.items()}
+    if isinstance(data, list):
+        return [revive_extra(part, arrays) for part in data]
+    if not isinstance(data, dict):
+        return data
+    if "$array" in data:
+        return arrays[data["$array"]].copy()
+    if "$float" in data:
+        return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[data["$float"]]
+    return {key: revive_extra(part, arrays) for key, part in data.items()}

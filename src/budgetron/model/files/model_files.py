@@ -4,16 +4,12 @@ The layout is that of safetensors (``tensors.py``), so other programs can read t
 file is run, and all data are checked before use.
 """
 
-__all__ = ["load"]
-
 import errno
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,15 +17,20 @@ from sklearn.base import BaseEstimator, is_classifier
 
 from budgetron._util.errors import ModelFileError
 from budgetron._util.exports import exported
+from budgetron._util.version import __version__
 from budgetron.learners.learner import Learner
+from budgetron.model.class_weights import ClassCounts
 from budgetron.model.files import durable, tensors
 from budgetron.model.files.described import describe, plain, revive
 from budgetron.model.files.extra import describe_extra, revive_extra
+from budgetron.model.fitted import Fitted
+from budgetron.model.labels import KnownLabels
 from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels, Targets
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
 
+T = TypeVar("T")
 Path = str | os.PathLike[str]
 
 FORMAT = "budgetron model"
@@ -62,7 +63,7 @@ class ModelFile:
         """The estimator, ready to continue."""
         return self._checked(lambda: _revive_estimator(self.description, self.arrays))
 
-    def _checked(self, build: Any) -> Any:
+    def _checked(self, build: Callable[[], T]) -> T:
         try:
             return build()
         except Exception as error:
@@ -78,8 +79,8 @@ def save(estimator: Any, path: Path, extra: Mapping[str, Any] | None = None) -> 
 def encoded(estimator: Any, extra: Mapping[str, Any] | None = None) -> list[bytes | memoryview]:
     """The bytes of the model file that `save` writes, in pieces."""
     arrays: dict[str, npt.NDArray[Any]] = {}
-    fitted = estimator.fitted_
-    model: Model = fitted.model
+    fitted: Fitted = estimator.fitted_
+    model = fitted.model
     state, counts = fitted.state()
     description = {
         "estimator": _describe_estimator(estimator),
@@ -101,7 +102,7 @@ def encoded(estimator: Any, extra: Mapping[str, Any] | None = None) -> list[byte
     texts = {
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
-        "budgetron_version": _this_version(),
+        "budgetron_version": __version__,
         "description": json.dumps(description, sort_keys=True, separators=(",", ":"), allow_nan=False),
     }
     return list(tensors.encode(arrays, texts))
@@ -169,21 +170,16 @@ def _place(path: Any) -> str:
     return place
 
 
-@cache
-def _this_version() -> str:
-    return version("budgetron")
-
-
 def _refuse_other_formats(texts: dict[str, str]) -> str | None:
     """Why a file with these texts is refused, or None."""
     if texts.get("format") != FORMAT:
         return "is not a model file of budgetron"
     number = texts.get("format_version", "")
     if number != str(FORMAT_VERSION):
-        written, this = texts.get("budgetron_version", "?")[:50], _this_version()
+        written = texts.get("budgetron_version", "?")[:50]
         return (
             f"has model file format {number[:20]!r}, written by budgetron {written}; "
-            f"this is budgetron {this}, which reads format {FORMAT_VERSION}: update it"
+            f"this is budgetron {__version__}, which reads format {FORMAT_VERSION}: update it"
         )
     return None
 
@@ -193,7 +189,7 @@ def _refuse_other_formats(texts: dict[str, str]) -> str | None:
 
 def _describe_estimator(estimator: Any) -> dict[str, Any]:
     kind = type(estimator)
-    if exported(BaseEstimator).get(kind.__name__) is not kind:
+    if exported(BaseEstimator, "estimators").get(kind.__name__) is not kind:
         raise TypeError(f"{kind.__name__} is not one of budgetron's estimators: no model file can name it.")
     params = estimator.get_params(deep=False)
     for name in vars(estimator):
@@ -212,11 +208,11 @@ def _describe_estimator(estimator: Any) -> dict[str, Any]:
 
 
 def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> Any:
-    said, fitted = description["estimator"], description["fitted"]
-    if not isinstance(said, dict) or not isinstance(fitted, dict) or set(fitted) - _SOMETIMES != _FITTED:
+    data, fitted = description["estimator"], description["fitted"]
+    if not isinstance(data, dict) or not isinstance(fitted, dict) or set(fitted) - _SOMETIMES != _FITTED:
         raise ValueError("its description has the wrong form")
-    name, params = said.get("type"), {key: value for key, value in said.items() if key != "type"}
-    kind: Any = exported(BaseEstimator).get(name) if isinstance(name, str) else None
+    name, params = data.get("type"), {key: value for key, value in data.items() if key != "type"}
+    kind: Any = exported(BaseEstimator, "estimators").get(name) if isinstance(name, str) else None
     if kind is None:
         raise ValueError(f"there is no estimator {str(name)[:100]!r}")
     estimator = kind()
@@ -234,11 +230,12 @@ def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> An
         raise ValueError(f"{name} has the wrong kind of labels")
     state = {key.removeprefix(_STATE): a for key, a in arrays.items() if key.startswith(_STATE)}
     model = _revive_model(fitted, classes, n_features, state)
-    labels = None if classes is None else (classes, *_revive_codes(len(classes), fitted.get("labels")))
-    counted = classes is not None and _COUNTS in arrays
-    counts = _revive_counts(arrays[_COUNTS], len(classes)) if counted else None  # type: ignore[arg-type]
+    labels = counts = None
+    if classes is not None:
+        labels = _revive_labels(classes, fitted.get("labels"))
+        counts = _revive_counts(arrays[_COUNTS], len(classes)) if _COUNTS in arrays else None
     encoding = _revive_encoding(fitted["encoding"], n_features) if "encoding" in fitted else None
-    estimator._take_up(model, names, encoding, labels, counts)
+    estimator.fitted_ = Fitted(model, labels, encoding, names, counts)
     return estimator
 
 
@@ -257,8 +254,8 @@ def _revive_model(
     return Model.restored(learner, task, n_features, fitted["dtype"], seed, state)
 
 
-def _natural(said: dict[str, Any], name: str, least: int, most: int) -> int:
-    value = said[name]
+def _natural(data: dict[str, Any], name: str, least: int, most: int) -> int:
+    value = data[name]
     if type(value) is not int or not least <= value <= most:
         raise ValueError(f"{name} must be a whole number from {least} to {most}")
     return value
@@ -272,35 +269,35 @@ def _describe_encoding(encoding: Encoding) -> dict[str, Any]:
     return parts | {"time_parts": list(encoding.time_parts), "state": encoding.state()}
 
 
-def _revive_encoding(said: Any, n_features: int) -> Encoding:
-    if not isinstance(said, dict) or set(said) != {"most_columns", "most_values", "time_parts", "state"}:
+def _revive_encoding(data: Any, n_features: int) -> Encoding:
+    if not isinstance(data, dict) or set(data) != {"most_columns", "most_values", "time_parts", "state"}:
         raise ValueError("its encoding has the wrong form")
-    encoding = Encoder(said["most_columns"], said["most_values"], said["time_parts"]).build()
-    encoding.restore(said["state"])
+    encoding = Encoder(data["most_columns"], data["most_values"], data["time_parts"]).build()
+    encoding.restore(data["state"])
     if max(encoding.width, 1) != n_features:
         raise ValueError("its encoding does not have as many columns as the model")
     return encoding
 
 
-def _describe_labels(labels: Any) -> dict[str, Any]:
+def _describe_labels(labels: KnownLabels | None) -> dict[str, Any]:
     """Nothing for labels that are fixed and have codes in their order."""
     if labels is None or (labels.fixed and labels.is_sorted):
         return {}
     return {"labels": {"fixed": labels.fixed, "codes": labels.order.tolist()}}
 
 
-def _revive_codes(classes: int, said: Any) -> tuple[list[int], bool]:
-    """The codes of the sorted labels, and whether other labels are refused."""
-    if said is None:
-        return list(range(classes)), True
-    if not isinstance(said, dict) or set(said) != {"fixed", "codes"} or type(said["fixed"]) is not bool:
+def _revive_labels(classes: npt.NDArray[Any], data: Any) -> KnownLabels:
+    """The sorted labels in the order of their codes."""
+    if data is None:
+        return KnownLabels(classes)
+    if not isinstance(data, dict) or set(data) != {"fixed", "codes"} or type(data["fixed"]) is not bool:
         raise ValueError("its labels have the wrong form")
-    codes = said["codes"]
+    codes = data["codes"]
     if not isinstance(codes, list) or not all(type(code) is int for code in codes):
         raise ValueError("its labels have no codes")
-    if sorted(codes) != list(range(classes)):
+    if sorted(codes) != list(range(len(classes))):
         raise ValueError("its labels do not have one code each")
-    return codes, said["fixed"]
+    return KnownLabels(classes[np.argsort(np.array(codes, dtype=np.intp))], data["fixed"])
 
 
 # ---- class weights
@@ -313,38 +310,38 @@ def _describe_weight(weight: Any) -> Any:
     return [[plain(part, "class_weight") for part in pair] for pair in weight.items()]
 
 
-def _revive_weight(said: Any) -> Any:
-    if not isinstance(said, list):
-        return said
-    if not all(isinstance(pair, list) and len(pair) == 2 and type(pair[0]) in _LABELS for pair in said):
+def _revive_weight(data: Any) -> Any:
+    if not isinstance(data, list):
+        return data
+    if not all(isinstance(pair, list) and len(pair) == 2 and type(pair[0]) in _LABELS for pair in data):
         raise ValueError("its class weights are not pairs of label and weight")
-    return dict(said)
+    return dict(data)
 
 
-def _revive_counts(counts: npt.NDArray[Any], classes: int) -> npt.NDArray[Any]:
+def _revive_counts(counts: npt.NDArray[Any], classes: int) -> ClassCounts:
     if counts.dtype != np.float64 or counts.shape != (classes,):
         raise ValueError("it does not have a count for each class")
     if not ((counts >= 0) & (counts < 2.0**53) & (counts == np.floor(counts))).all():
         raise ValueError("its counts of the classes are not whole numbers")
-    return counts.copy()
+    return ClassCounts(counts.copy())
 
 
 # ---- labels and names of features
 
 
-def _names(names: Any) -> list[str] | None:
+def _names(names: npt.NDArray[Any] | None) -> list[str] | None:
     return None if names is None else [str(plain(name, "feature_names_in_")) for name in names]
 
 
-def _revive_names(said: Any, n_features: int) -> npt.NDArray[Any] | None:
-    if said is None:
+def _revive_names(data: Any, n_features: int) -> npt.NDArray[Any] | None:
+    if data is None:
         return None
-    if not _texts(said) or len(said) != n_features:
+    if not _texts(data) or len(data) != n_features:
         raise ValueError("there are not as many names of features as features")
-    return np.array(said, dtype=object)
+    return np.array(data, dtype=object)
 
 
-def _describe_classes(labels: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
+def _describe_classes(labels: KnownLabels | None, arrays: dict[str, npt.NDArray[Any]]) -> Any:
     """Numbers are stored as an array, texts of one width as code points, other texts as a list."""
     if labels is None:
         return None
@@ -360,15 +357,15 @@ def _describe_classes(labels: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
     return "text" if text else "numbers"
 
 
-def _revive_classes(said: Any, arrays: tensors.Arrays, least: int) -> npt.NDArray[Any] | None:
-    if said is None:
+def _revive_classes(data: Any, arrays: tensors.Arrays, least: int) -> npt.NDArray[Any] | None:
+    if data is None:
         return None
-    if _texts(said):
-        classes = np.array(said, dtype=object)
-    elif said not in ("numbers", "text") or _CLASSES not in arrays:
+    if _texts(data):
+        classes = np.array(data, dtype=object)
+    elif data not in ("numbers", "text") or _CLASSES not in arrays:
         raise ValueError("its labels are of no known kind, or missing")
     else:
-        classes = arrays[_CLASSES].copy() if said == "numbers" else from_code_points(arrays[_CLASSES])
+        classes = arrays[_CLASSES].copy() if data == "numbers" else from_code_points(arrays[_CLASSES])
     if classes.ndim != 1 or len(classes) < least or not (classes[:-1] < classes[1:]).all():
         raise ValueError(f"its labels must be at least {least}, sorted, each one once")
     if classes.dtype.kind == "f" and not ((classes == np.floor(classes)) & (abs(classes) < 2.0**63)).all():

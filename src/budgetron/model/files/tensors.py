@@ -46,7 +46,7 @@ def encode(arrays: Arrays, texts: Mapping[str, str]) -> Iterator[bytes | memoryv
         name: np.ascontiguousarray(a, a.dtype.newbyteorder("<")).reshape(a.shape) for name, a in ordered
     }
     header = _header(little, {**texts, _CHECKSUM: _NO_CHECKSUM})
-    data = [memoryview(array.reshape(-1).view(np.uint8)) for array in little.values()]  # type: ignore[arg-type]
+    data = [array.reshape(-1).view(np.uint8).data for array in little.values()]
     checksum = _digest([header, *data])
     yield header.replace(_NO_CHECKSUM.encode(), checksum.encode(), 1)
     yield from data
@@ -135,10 +135,10 @@ def parse_json(text: bytes | str) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    named = dict(pairs)
+    if len(named) < len(pairs):
         raise ValueError("a name occurs twice")
-    return found
+    return named
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -154,14 +154,14 @@ def _finite(text: str) -> float:
 
 def _parse(header: bytes, refused: Callable[[str], ModelFileError]) -> tuple[dict[str, str], list[_Entry]]:
     try:
-        found = parse_json(header)
+        content = parse_json(header)
     except ValueError:  # includes text that is not UTF-8
         raise refused("is not a model file, or its header is damaged") from None
-    texts: Any = found.pop(_METADATA, None) if isinstance(found, dict) else None
+    texts: Any = content.pop(_METADATA, None) if isinstance(content, dict) else None
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
         raise refused("is not a model file: its header has no texts")
     entries = sorted(
-        (_entry(name, said, refused) for name, said in found.items()),
+        (_entry(name, description, refused) for name, description in content.items()),
         key=lambda e: (e.begin, e.end, e.name),
     )
     end = 0
@@ -172,9 +172,9 @@ def _parse(header: bytes, refused: Callable[[str], ModelFileError]) -> tuple[dic
     return texts, entries
 
 
-def _entry(name: str, said: Any, refused: Callable[[str], ModelFileError]) -> _Entry:
-    if isinstance(said, dict) and set(said) == {"dtype", "shape", "data_offsets"}:
-        dtype, shape, offsets = said["dtype"], said["shape"], said["data_offsets"]
+def _entry(name: str, description: Any, refused: Callable[[str], ModelFileError]) -> _Entry:
+    if isinstance(description, dict) and set(description) == {"dtype", "shape", "data_offsets"}:
+        dtype, shape, offsets = description["dtype"], description["shape"], description["data_offsets"]
         known = isinstance(dtype, str) and dtype in _DTYPES
         if known and _naturals(shape) and _naturals(offsets) and len(offsets) == 2:
             entry = _Entry(name, np.dtype(_DTYPES[dtype]), tuple(shape), *offsets)

@@ -1,7 +1,5 @@
 """A budget by distance: no two support vectors are near each other."""
 
-__all__ = ["Approximate"]
-
 from dataclasses import dataclass
 
 from budgetron import _core

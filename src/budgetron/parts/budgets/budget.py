@@ -1,7 +1,5 @@
 """What all budgets share."""
 
-__all__ = ["Budget"]
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -5,8 +5,6 @@ The smallest is p = argmin abs(alpha_i)^2 k(s_i,s_i), the new one included, the 
 the norm of the coefficients of s_i.
 """
 
-__all__ = ["Maintained", "Merge", "ProjectSmallest", "RemoveSmallest", "Sometimes"]
-
 from dataclasses import dataclass
 from typing import ClassVar
 

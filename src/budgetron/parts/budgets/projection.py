@@ -1,7 +1,5 @@
 """Budgets that project a new term on the span of the support vectors."""
 
-__all__ = ["Project", "ProjectPlus"]
-
 import math
 import sys
 from dataclasses import dataclass

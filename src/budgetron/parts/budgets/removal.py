@@ -1,15 +1,5 @@
 """Budgets that remove a support vector, or ignore the new term."""
 
-__all__ = [
-    "Forget",
-    "ForgetLargerRoot",
-    "RemoveOldest",
-    "RemoveRandom",
-    "RemoveRedundant",
-    "Stop",
-    "Unbounded",
-]
-
 from dataclasses import dataclass
 
 from budgetron import _core

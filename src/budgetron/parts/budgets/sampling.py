@@ -1,7 +1,5 @@
 """Budgets that remove a random support vector and rescale the others: the expectation of f is unchanged."""
 
-__all__ = ["SampleByWeight", "SampleUniform", "SampleUniformScaled"]
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

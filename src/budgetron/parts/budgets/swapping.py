@@ -6,8 +6,6 @@ x) (Wang & Vucetic 2010). Because t is in V, f_new(x) is the same for every r, a
 least abs(alpha_r)^2 times its squared distance to the span of V.
 """
 
-__all__ = ["Swap", "SwapNearest", "SwapProject"]
-
 from dataclasses import dataclass
 
 from budgetron import _core

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["FeatureMap"]
-
 from typing import Any, Self
 
 import numpy as np

@@ -5,8 +5,6 @@ The maps differ in how the frequencies u_i are drawn from the spectral density o
 
 from __future__ import annotations
 
-__all__ = ["HadamardFourier", "OrthogonalFourier", "RandomFourier", "SobolFourier", "SparseFourier"]
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self

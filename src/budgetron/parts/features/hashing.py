@@ -1,7 +1,5 @@
 """Hashed columns in front of a map."""
 
-__all__ = ["Hashed"]
-
 from dataclasses import dataclass, replace
 from typing import Any, Self
 

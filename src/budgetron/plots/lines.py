@@ -354,11 +354,11 @@ def _over_rows(
     name: str, runs: list[list[Record]], what: str, scale: float, metrics: str | None = None
 ) -> Line:
     """The line of an attribute of the records, or of one of their metrics ("running" or "window")."""
-    found = [
+    numbers = [
         [getattr(record, what) if metrics is None else record.metrics[metrics][what] for record in run]
         for run in runs
     ]
-    values = scale * np.array(found, dtype=float)  # None becomes NaN
+    values = scale * np.array(numbers, dtype=float)  # None becomes NaN
     sd = values.std(axis=0, ddof=1) if len(runs) > 1 else np.zeros(values.shape[1])
     return Line(name, np.array([record.rows for record in runs[0]]), values.mean(axis=0), sd)
 
@@ -376,8 +376,8 @@ def _by_budget(comparisons: Mapping[int, Comparison]) -> dict[int, Comparison]:
 
 def _rows(comparisons: Mapping[int, Comparison]) -> dict[str, dict[int, Row]]:
     """Name to budget to row."""
-    found: dict[str, dict[int, Row]] = {}
+    rows: dict[str, dict[int, Row]] = {}
     for budget, comparison in comparisons.items():
         for row in comparison.rows:
-            found.setdefault(row.name, {})[budget] = row
-    return found
+            rows.setdefault(row.name, {})[budget] = row
+    return rows

@@ -22,27 +22,27 @@ class Lines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One line, whatever the message holds."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        said: dict[str, Any] = {
+        message: dict[str, Any] = {
             "time": at.replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "message": record.getMessage(),
         }
-        said |= {name: value for name, value in vars(record).items() if name not in STANDARD}
+        message |= {name: value for name, value in vars(record).items() if name not in STANDARD}
         if record.exc_info:
-            said["traceback"] = self.formatException(record.exc_info)
+            message["traceback"] = self.formatException(record.exc_info)
         if self.as_json:
-            return json.dumps(said, default=str)
-        more = (f"{name}={value}" for name, value in list(said.items())[3:])
-        return printable(" ".join([said["time"], said["level"], said["message"], *map(str, more)]))
+            return json.dumps(message, default=str)
+        more = (f"{name}={value}" for name, value in list(message.items())[3:])
+        return printable(" ".join([message["time"], message["level"], message["message"], *map(str, more)]))
 
 
-class Stderr(logging.StreamHandler):  # type: ignore[type-arg]
+class Stderr(logging.StreamHandler[TextIO]):
     """Writes to what stderr is now."""
 
     @property
     def stream(self) -> TextIO:
         """The present stderr."""
-        return sys.stderr.own if isinstance(sys.stderr, Wrapped) else sys.stderr
+        return sys.stderr.stderr if isinstance(sys.stderr, Wrapped) else sys.stderr
 
     @stream.setter
     def stream(self, _: TextIO) -> None:
@@ -52,25 +52,25 @@ class Stderr(logging.StreamHandler):  # type: ignore[type-arg]
 class Wrapped(io.TextIOBase):
     """A stderr on which every line is a message: also tracebacks, and what libraries print."""
 
-    def __init__(self, own: TextIO, formatter: logging.Formatter) -> None:
-        self.own, self._formatter, self._rest = own, formatter, ""
+    def __init__(self, stderr: TextIO, formatter: logging.Formatter) -> None:
+        self.stderr, self._formatter, self._rest = stderr, formatter, ""
 
     def write(self, text: str) -> int:
         """Write the lines that are whole."""
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
             if line.strip():
-                said = {"levelname": "ERROR", "msg": line.removeprefix("budgetron: ")}
-                self.own.write(self._formatter.format(logging.makeLogRecord(said)) + "\n")
+                fields = {"levelname": "ERROR", "msg": line.removeprefix("budgetron: ")}
+                self.stderr.write(self._formatter.format(logging.makeLogRecord(fields)) + "\n")
         return len(text)
 
     def flush(self) -> None:
         """Write what has come so far."""
-        self.own.flush()
+        self.stderr.flush()
 
     def fileno(self) -> int:
         """That of stderr."""
-        return self.own.fileno()
+        return self.stderr.fileno()
 
 
 LEVELS = {

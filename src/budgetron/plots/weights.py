@@ -6,10 +6,9 @@ import numpy as np
 
 from budgetron._util.spec import Spec
 from budgetron.evaluate import prequential
-from budgetron.learners.learner import Learner
 from budgetron.learners.stacked import Stacked
 from budgetron.plots import style
-from budgetron.plots.curves import Line, curves
+from budgetron.plots.lines import Line, curves
 
 
 def experts(model: Any, stream: Any, *, classes: Any = None, every: int = 200) -> Any:
@@ -63,10 +62,10 @@ def experts(model: Any, stream: Any, *, classes: Any = None, every: int = 200) -
     return figure
 
 
-def _names(learner: Learner) -> list[str]:
+def _names(learner: Any) -> list[str]:
     """A short name of each expert: its number and its main parts."""
     while not isinstance(learner, Stacked):
-        learner = learner.learner  # type: ignore[attr-defined]
+        learner = learner.learner
     return [f"{i}: {_short(expert)}" for i, expert in enumerate(learner.learners)]
 
 

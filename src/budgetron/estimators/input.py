@@ -1,0 +1,279 @@
+"""From what a caller gives to checked rows in the layout of the core."""
+
+from __future__ import annotations
+
+import sys
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.validation import validate_data
+
+from budgetron._util import check
+from budgetron._util.errors import ROW, RefusedRow
+from budgetron._util.rows import (
+    Compressed,
+    Matrix,
+    aligned,
+    canonical,
+    compressed,
+    first_too_large,
+    refuse_too_large,
+    too_large,
+)
+from budgetron._util.text import shown
+from budgetron.learners.automatic import Auto
+from budgetron.learners.learner import Floats, Learner
+from budgetron.model.batch import Encoded, not_empty
+from budgetron.model.fitted import Fitted
+from budgetron.records.encoder import Encoder
+from budgetron.records.encoding import Encoding
+from budgetron.records.reading import is_frame, is_records, refuse_near_records, to_table
+from budgetron.records.table import Table
+
+
+class Input:
+    """The checks of the rows of one call.
+
+    ``fitted`` is what the model knows. It is None for the first rows: these decide which columns there are,
+    and whether rows are records. ``host`` is an object of the estimator's type for scikit-learn's checks,
+    which compare columns and names with its attributes, or set them.
+    """
+
+    def __init__(self, estimator: Any, fitted: Fitted | None) -> None:
+        self.fitted = fitted
+        self.host: Any = object.__new__(type(estimator))
+        self.host.__dict__ = {name: value for name, value in vars(estimator).items() if name != "fitted_"}
+        if fitted is not None:
+            self.host.fitted_ = fitted
+
+    @cached_property
+    def missing(self) -> bool:
+        """Whether NaN is a missing value for the learner."""
+        learner = learner_of(self.host) if self.fitted is None else self.fitted.model.learner
+        return isinstance(learner, Learner) and learner.accepts_missing
+
+    @property
+    def names(self) -> npt.NDArray[Any] | None:
+        """The column names of the first rows, if they have some."""
+        return getattr(self.host, "feature_names_in_", None)
+
+    # ---- arrays
+
+    def rows(self, X: Any, **more: Any) -> Any:
+        """X, and y if given, in the core's layout. Rows too large to square are refused."""
+        if self.takes_records(X):
+            return self._records_to_predict(X)
+        with check.in_range("X and y" if "y" in more else "X"):
+            checked = validate_data(
+                self.host,
+                X,
+                reset=self.fitted is None,
+                accept_sparse="csr",
+                dtype=(np.float64, np.float32),
+                ensure_all_finite=False,  # first_too_large finds infinity, and NaN where it is no value
+                **more,
+            )
+        X, y = checked if "y" in more else (checked, None)
+        X = canonical(X)
+        row = self._first_too_large(X)
+        if row < X.shape[0]:
+            finite = "allow-nan" if self.missing else True
+            check_array(
+                X, accept_sparse="csr", dtype=None, input_name="X", estimator=self.host,
+                ensure_all_finite=finite,
+            )  # fmt: skip
+            refuse_too_large(X, row)
+        return (X, y) if "y" in more else X
+
+    def _first_too_large(self, X: Matrix) -> int:
+        dtype = X.dtype if self.fitted is None else min(X.dtype, self.fitted.model.dtype)
+        return first_too_large(X, dtype, self.missing)
+
+    def labelled(
+        self, X: Any, y: Any, sample_weight: Any, **more: Any
+    ) -> tuple[Matrix, Any, Floats | None, Encoded | None]:
+        """Rows to be learned, with their labels and weights."""
+        if not self.takes_records(X):
+            X, y = self.rows(X, y=y, **more)
+            return X, y, checked_weights(X.shape[0], sample_weight), None
+        table, y = self.table(X), column_or_1d(y, warn=True)
+        if len(y) != len(table):
+            raise ValueError(f"X has {len(table)} records, but y has {len(y)} labels.")
+        weights = checked_weights(len(table), sample_weight)
+        encoded = self.encoded(table, weights)
+        return encoded.X, y, weights, encoded
+
+    # ---- records
+
+    def takes_records(self, X: Any) -> bool:
+        """Whether rows are records, known by their names. The first rows decide."""
+        refuse_near_records(X)
+        if self.fitted is None:
+            return self.host.encoder is not None or is_records(X)
+        if self.fitted.encoding is None and is_records(X):
+            raise TypeError(
+                "The model learned arrays of numbers, so X must be such an array, got records: a model "
+                "with encoder=Encoder() knows columns by name."
+            )
+        return self.fitted.encoding is not None
+
+    def table(self, X: Any) -> Table:
+        """The records as a table."""
+        if not (is_records(X) or is_frame(X)):
+            raise TypeError(f"X must hold records, as dicts or as a frame with names, got {shown(X)}.")
+        table = to_table(X)
+        if not len(table):
+            raise ValueError("X has no records, expected one or more.")
+        return table
+
+    def encoded(self, table: Table, weights: Floats | None = None) -> Encoded:
+        """Records to be learned as rows of numbers."""
+        return Encoded.of(table, self._encoding, weights, self.missing, self.fitted is None)
+
+    @property
+    def _encoding(self) -> Encoding:
+        if self.fitted is not None and self.fitted.encoding is not None:
+            return self.fitted.encoding
+        encoder = Encoder() if self.host.encoder is None else self.host.encoder
+        return check.instance(self.host, "encoder", encoder, Encoder).build()
+
+    def _records_to_predict(self, X: Any) -> Floats:
+        """The rows of records, with the columns that the model has; other columns are ignored."""
+        encoding = self._encoding
+        rows = not_empty(encoding.encode(self.table(X), grow=False)[0], self.missing)
+        self.refuse(rows, encoding)
+        return rows
+
+    def refuse(self, X: Floats, encoding: Encoding, start: int = 0) -> None:
+        """Refuse encoded rows that the learner cannot take; the first of them is number ``start``."""
+        bad = first_too_large(X, np.float64, self.missing)
+        if bad == len(X):
+            return
+        if not self.missing and np.isnan(X[bad]).any():
+            name = encoding.columns[int(np.argmax(np.isnan(X[bad])))]
+            raise RefusedRow(
+                f"Record {ROW} has no value for {name!r}, and the learner needs all values: "
+                "Standardised(learner), or --standardise, takes the mean for those that are missing.",
+                start + bad,
+            )
+        raise too_large(start + bad)
+
+
+def learner_of(estimator: Any) -> Learner:
+    """The learner of an estimator; the default if it has none."""
+    learner: Learner = Auto() if estimator.learner is None else estimator.learner
+    return learner
+
+
+def checked_weights(rows: int, sample_weight: Any) -> Floats | None:
+    """The weights of the rows; None if all are 1."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(rows, sample_weight)
+    with check.in_range("sample_weight"):
+        weights: Floats = aligned(
+            check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+        )
+    if weights.shape != (rows,):
+        raise ValueError(f"sample_weight has shape {weights.shape}, expected ({rows},).")
+    if (weights < 0).any():
+        raise ValueError(f"Negative values in sample_weight: expected 0 or more, got {weights.min()}.")
+    return weights
+
+
+# ---- rows that need no checks but those of their numbers
+
+
+def known_rows(fitted: Fitted, X: Any) -> Any:
+    """X as the core reads it, if it has the type and the columns that the model knows; else None.
+
+    scikit-learn's checks of one row take ten times as long as learning it. What is None here goes through
+    them, and is converted or refused. The numbers are not looked at.
+    """
+    if fitted.encoding is not None:
+        return None
+    rows, named = _plain(fitted, X)
+    known = (
+        (type(rows) is Compressed or _is_plain_array(rows))
+        and rows.shape[1] == fitted.model.n_features
+        and (fitted.names is not None) == named
+    )
+    return rows if known else None
+
+
+def is_single(fitted: Fitted, rows: Any) -> bool:
+    """Whether known rows are one that the core reads as it is, and checks by itself."""
+    return rows.shape[0] == 1 and type(rows) is np.ndarray and rows.dtype == fitted.model.dtype
+
+
+def are_learnable(fitted: Fitted, rows: Any) -> bool:
+    """Whether there are rows, and all their numbers can be learned."""
+    dtype = min(rows.dtype, fitted.model.dtype)
+    missing = fitted.model.learner.accepts_missing
+    return 0 < rows.shape[0] == first_too_large(rows, dtype, missing)
+
+
+def _plain(fitted: Fitted, X: Any) -> tuple[Any, bool]:
+    """A list of rows or a frame with the model's columns as an array, a CSR matrix as `Compressed`.
+
+    X itself if it is anything else. Also returns whether the columns had the model's names.
+    """
+    if type(X) is np.ndarray:
+        return X, False
+    if type(X) is list:
+        return _as_floats(plain_numbers(X)), False
+    pandas = sys.modules.get("pandas")
+    if pandas is None or type(X) is not getattr(pandas, "DataFrame", None):
+        rows = compressed(X)
+        return X if rows is None else rows, False
+    if fitted.names is None or _names_of(X.columns) != fitted.names.tolist():
+        return X, False
+    if not all(isinstance(dtype, np.dtype) and dtype.kind in "if" for dtype in _dtypes(X)):
+        return X, False
+    return _as_floats(np.ascontiguousarray(X.to_numpy())), True
+
+
+def _is_plain_array(X: Any) -> bool:
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype in (np.float64, np.float32)
+        and X.flags.c_contiguous
+        and X.flags.aligned
+    )
+
+
+_last: tuple[Any, list[Any]] = (None, [])
+
+
+def _names_of(columns: Any) -> list[Any]:
+    """The names in an index of pandas. An index cannot be changed, so those of the last one are kept."""
+    global _last
+    last = _last
+    if not columns.is_(last[0]):  # the same one, or a view of it
+        _last = last = (columns, columns.tolist())
+    return last[1]
+
+
+def _dtypes(frame: Any) -> Any:
+    """The types of the columns. Those of pandas' blocks are the same, and take a hundredth of the time."""
+    blocks = getattr(getattr(frame, "_mgr", None), "blocks", None)
+    return frame.dtypes if blocks is None else [block.dtype for block in blocks]
+
+
+def plain_numbers(values: Any) -> Any:
+    """The array of a list, if that is one of plain numbers; else the list itself."""
+    try:
+        array = np.array(values, order="C")
+    except (ValueError, TypeError, OverflowError):
+        return values
+    return array if array.dtype in (np.float64, np.float32, np.int64) else values
+
+
+def _as_floats(X: Any) -> Any:
+    return X.astype(np.float64) if getattr(X, "dtype", None) == np.int64 else X

@@ -1,0 +1,67 @@
+"""What learns: the object that a description builds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+class Engine(Protocol):
+    """A model that learns rows in order. The C++ core has one for each learner; others may come.
+
+    ``rows`` are native views of a block. Labels are -1 and +1 for one output, and codes for several.
+    ``run`` and ``learn_one`` write the scores of each row from before its update.
+    """
+
+    outputs: int
+    rows_done: int  # rows learned, or scored at weight 0
+    size: int  # support vectors
+    memory_bytes: int
+    has_deviations: bool
+
+    def begin(self) -> None:
+        """Prepare to learn the first row."""
+
+    def run(self, rows: Any, y: Floats, weights: Floats | None, scores: Floats) -> int:
+        """Learn the rows; the number learned is smaller if one is refused."""
+
+    def scores(self, rows: Any) -> Floats:
+        """The scores of the rows."""
+
+    def deviations(self, rows: Any) -> Floats:
+        """The standard deviation of each prediction."""
+
+    def learn_one(self, x: npt.NDArray[Any], y: float, scores: Floats, weight: float = 1.0) -> bool:
+        """Learn one row; False, with nothing changed, if it is refused."""
+
+    def score_one(self, x: npt.NDArray[Any], scores: Floats) -> bool:
+        """Score one row; False if a score is not finite."""
+
+    def widen(self, features: int, outputs: int) -> None:
+        """Take more columns or outputs from now on."""
+
+    def state_and_rows(self) -> tuple[dict[str, Any], int]:
+        """Everything that learning changed, as named arrays, and ``rows_done`` at that moment."""
+
+    def reordered_state(self, places: list[int]) -> dict[str, Any]:
+        """The state if output c becomes output ``places[c]``; a single output changes sign."""
+
+    def merged_fields(self) -> dict[str, str]:
+        """How each named array is merged with those of other models."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up such a state."""
+
+    def hold(self) -> None:
+        """Wait for the row being learned, and let nobody learn or read: a fork follows."""
+
+    def release(self) -> None:
+        """Go on in the process that forked."""
+
+    def renew(self) -> None:
+        """Go on in the forked process, where no other thread exists."""

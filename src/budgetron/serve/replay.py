@@ -1,0 +1,92 @@
+"""The requests of a log, learned again: by a restart, by ``fsck`` and by replicas."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from budgetron._util.errors import DataError
+from budgetron.serve import snapshot
+from budgetron.serve.entries import LoggedRequest
+from budgetron.serve.learning import Estimator, learn_group
+from budgetron.serve.limits import UNLIMITED
+from budgetron.serve.log import Log
+from budgetron.serve.problems import Problem
+from budgetron.serve.rows import Rows, parse
+from budgetron.serve.settings import Settings
+from budgetron.serve.tally import Tally
+from budgetron.serve.writer import Published
+
+report = logging.getLogger("budgetron.serve")
+BATCH = 5000  # rows that are learned together
+
+
+class ReplayError(DataError):
+    """A request of a log cannot be learned as it was."""
+
+
+def rows_of(request: LoggedRequest) -> Rows:
+    """The rows of a request. A `Problem` if it cannot be read, a ReplayError if it has other rows."""
+    rows = parse(request.media, request.body, UNLIMITED, labelled=True, label=request.label)
+    if len(rows) != request.rows:
+        raise ReplayError(f"the request of row {request.first} has {len(rows)} rows, not {request.rows}.")
+    return rows
+
+
+def learn_again(estimator: Estimator, batch: Sequence[Rows], tally: Tally, first: int) -> Estimator:
+    """The model after these requests, of which none was refused when it was learned."""
+    estimator, outcomes = learn_group(estimator, batch, UNLIMITED)
+    for outcome in outcomes:
+        if isinstance(outcome, Problem):
+            raise ReplayError(f"a request after row {first} is refused now: {outcome.detail}")
+        tally.add(outcome, estimator)
+    return estimator
+
+
+def restored(folder: Path, settings: Settings, log: Log) -> tuple[Published, Tally, int]:
+    """The newest snapshot and the log after it: the model as it was when it stopped, bit for bit."""
+    newest, damaged = snapshot.newest(folder)
+    for why in damaged:
+        report.warning("a snapshot is damaged, an older one is used: %s", why)
+    estimator, version, chain = settings.estimator(), 0, log.id
+    tally = Tally(estimator)
+    if newest is not None:
+        if type(newest.estimator) is not type(estimator):
+            raise DataError(f"{folder}: the snapshot is of another task than model.json says.")
+        estimator, version, chain = newest.estimator, newest.version, newest.chain
+        tally = Tally(estimator)
+        if newest.tally:  # none if the service began with a model file
+            tally.restore(newest.tally)
+    _refuse_gap(folder, log, version)
+    before = version
+    try:
+        for batch in _batches(log, version, chain):
+            estimator = learn_again(estimator, batch, tally, version)
+            version += sum(map(len, batch))
+    except ReplayError as error:
+        raise DataError(f"{log.path}: {error}") from None
+    return Published(estimator, version), tally, version - before
+
+
+def _refuse_gap(folder: Path, log: Log, version: int) -> None:
+    """Refuse a log that does not continue a snapshot."""
+    if version > log.end:
+        raise DataError(f"{folder}: the log ends at row {log.end}, before the snapshot of {version} rows.")
+    begin = log.begin
+    if begin is not None and begin > version:
+        raise DataError(
+            f"{folder}: the log begins at row {begin}, and no snapshot of {begin} or more rows can be read:"
+            " restore a backup."
+        )
+
+
+def _batches(log: Log, after: int, chain: bytes) -> Iterator[list[Rows]]:
+    """The requests of the log, some thousand rows at a time."""
+    batch, rows = list[Rows](), 0
+    for request in log.replay(after, chain):
+        batch.append(rows_of(request))
+        rows += request.rows
+        if rows >= BATCH:
+            yield batch
+            batch, rows = [], 0
+    if batch:
+        yield batch
