@@ -18,9 +18,8 @@ namespace budgetron {
 // What both Forgetrons share. When over the budget, all coefficients are scaled by phi and the oldest support vector is
 // removed. psi(phi) = q (sigma phi)^2 + 2 sigma phi (1 - phi mu) bounds the cost of this. It must stay within the slack
 // 15/32 M - Q, where M counts the mistakes and Q sums psi so far.
-class Forgetting : public Budget {
+class Forgetting : public OfSize {
  public:
-  std::size_t most() const override { return budget_; }
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(k_));
     io.field("forget.M", M_);
@@ -29,7 +28,7 @@ class Forgetting : public Budget {
   bool is_consistent(std::size_t n) const override { return n <= budget_ && std::isfinite(Q_); }
 
  protected:
-  explicit Forgetting(std::size_t budget) : budget_(budget) {}
+  using OfSize::OfSize;
 
   struct Cost {  // psi(phi) = a phi^2 + 2 sigma phi
     double a, sigma, slack;
@@ -57,7 +56,6 @@ class Forgetting : public Budget {
     f.shrink(phi);
   }
 
-  std::size_t budget_;
   Counter M_ = 0;
 
  private:

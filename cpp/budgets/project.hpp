@@ -234,8 +234,7 @@ class ProjectLowRank final : public Budget {
     io.field("low_rank.V", vectors);
     io.field("low_rank.D", D_);
     if (io.restoring()) set_eigenvectors(vectors);
-    if (!io.has("low_rank.weights")) return;
-    io.field("low_rank.weights", all);
+    io.field("low_rank.weights", all, {Merged::Unsaid, OfOutputs::Rows, true});
     io.field("low_rank.rested", rested_);
     if (io.restoring()) restore(all);
   }

@@ -23,25 +23,19 @@ class Unbounded final : public Budget {
 };
 
 // When full, the term is ignored.
-class Stop final : public Budget {
+class Stop final : public OfSize {
  public:
-  explicit Stop(std::size_t budget) : budget_(budget) {}
-  std::size_t most() const override { return budget_; }
+  using OfSize::OfSize;
   void insert(Expansion& f, const Term& term) override {
     if (f.size() < budget_) f.append(term);
   }
   void fields(Fields& io) override { io.scratch(sizeof *this); }
-  bool is_consistent(std::size_t n) const override { return n <= budget_; }
-
- private:
-  std::size_t budget_;
 };
 
 // When full, the term replaces a support vector drawn uniformly (Cesa-Bianchi et al. 2006).
-class RemoveRandom final : public Budget {
+class RemoveRandom final : public OfSize {
  public:
-  RemoveRandom(std::size_t budget, Counter seed) : budget_(budget), random_(seed) {}
-  std::size_t most() const override { return budget_; }
+  RemoveRandom(std::size_t budget, Counter seed) : OfSize(budget), random_(seed) {}
   void insert(Expansion& f, const Term& term) override {
     if (f.size() < budget_)
       f.append(term);
@@ -52,18 +46,15 @@ class RemoveRandom final : public Budget {
     io.scratch(sizeof *this);
     random_.fields(io);
   }
-  bool is_consistent(std::size_t n) const override { return n <= budget_; }
 
  private:
-  std::size_t budget_;
   Random random_;
 };
 
 // When full, the term replaces the oldest support vector.
-class RemoveOldest final : public Budget {
+class RemoveOldest final : public OfSize {
  public:
-  explicit RemoveOldest(std::size_t budget) : budget_(budget) {}
-  std::size_t most() const override { return budget_; }
+  using OfSize::OfSize;
   void insert(Expansion& f, const Term& term) override {
     if (f.size() < budget_)
       f.append(term);
@@ -71,20 +62,14 @@ class RemoveOldest final : public Budget {
       f.replace(f.oldest(), term);
   }
   void fields(Fields& io) override { io.scratch(sizeof *this); }
-  bool is_consistent(std::size_t n) const override { return n <= budget_; }
-
- private:
-  std::size_t budget_;
 };
 
 // When over the budget, removes the support vector that is best classified without itself (Crammer et al. 2003):
 // argmax_i y_i (f(s_i) - alpha_i k(s_i,s_i)), the oldest on ties. f includes the new term, which is a candidate too.
 // f(s_i) - alpha_i k(s_i,s_i) is kept for every i and output: a change takes one kernel row more.
-class RemoveRedundant final : public Budget {
+class RemoveRedundant final : public OfSize {
  public:
-  explicit RemoveRedundant(std::size_t budget) : budget_(budget) {}
-
-  std::size_t most() const override { return budget_; }
+  using OfSize::OfSize;
   void insert(Expansion& f, const Term& term) override {
     follow_outputs(f);
     if (f.size() < budget_) return append(f, term);
@@ -101,6 +86,9 @@ class RemoveRedundant final : public Budget {
   void shrunk(double factor) override {
     for (auto& row : without_) scale(factor, row);
   }
+  void widen(std::size_t outputs) override {
+    if (!without_.empty()) widen_outputs(without_, outputs);
+  }
 
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(without_) + bytes_of(margins_) + bytes_of(k_));
@@ -113,7 +101,7 @@ class RemoveRedundant final : public Budget {
     }
     std::vector<double> all;
     for (const auto& row : without_) all.insert(all.end(), row.begin(), row.end());
-    io.field("redundant.without", all);
+    io.field("redundant.without", all, {Merged::Unsaid, OfOutputs::Rows, true});
     if (io.restoring()) restore(all, outputs);
   }
   bool is_consistent(std::size_t n) const override {
@@ -166,11 +154,9 @@ class RemoveRedundant final : public Budget {
     return m;
   }
 
-  // Follows f if it has more outputs than before.
+  // Starts with the outputs of f.
   void follow_outputs(const Expansion& f) {
-    if (without_.size() == f.outputs()) return;
-    if (without_.empty() || without_.size() > f.outputs()) return remake(f);
-    widen_outputs(without_, f.outputs());
+    if (without_.size() != f.outputs()) remake(f);
   }
 
   // Recomputes the scores before rounding errors accumulate.
@@ -194,7 +180,6 @@ class RemoveRedundant final : public Budget {
     }
   }
 
-  std::size_t budget_;
   std::vector<std::vector<double>> without_;  // outputs x n: f(s_i) - alpha_i k(s_i,s_i)
   std::vector<double> margins_, k_;
   Counter changes_ = 0;  // since without_ was last recomputed

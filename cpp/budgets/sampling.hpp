@@ -17,11 +17,10 @@ namespace budgetron {
 
 // BOGD (Zhao et al. 2012): when full, draws i from p, removes it and rescales the others by 1/(1 - p_i), which keeps
 // the expectation of f. Then the coefficients are clamped to the cap (Eq. 10).
-class Sample : public Budget {
+class Sample : public OfSize {
  public:
-  Sample(std::size_t budget, double cap, Counter seed) : budget_(budget), cap_(cap), random_(seed) {}
+  Sample(std::size_t budget, double cap, Counter seed) : OfSize(budget), cap_(cap), random_(seed) {}
 
-  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) final {
     if (f.size() < budget_) return f.append(term);
     const std::size_t dropped = draw(f, random_);
@@ -35,7 +34,6 @@ class Sample : public Budget {
   }
 
   void fields(Fields& io) override { random_.fields(io); }
-  bool is_consistent(std::size_t n) const final { return n <= budget_; }
 
  protected:
   // The largest effective cap: squares of coefficients times k(x,x) must not overflow.
@@ -47,7 +45,6 @@ class Sample : public Budget {
   virtual void rescale(std::span<double> alpha, double cap) const = 0;
 
  private:
-  std::size_t budget_;
   double cap_;
   Random random_;
 };
@@ -72,11 +69,10 @@ class SampleUniform final : public Sample {
 // BOGD as in the program of Lu et al. 2016: when full, removes one drawn uniformly and rescales the others as above.
 // After every update, if a coefficient exceeds the cap, all coefficients, including the new one, are scaled down until
 // none does.
-class SampleUniformScaled final : public Budget {
+class SampleUniformScaled final : public OfSize {
  public:
-  SampleUniformScaled(std::size_t budget, double cap, Counter seed) : budget_(budget), cap_(cap), random_(seed) {}
+  SampleUniformScaled(std::size_t budget, double cap, Counter seed) : OfSize(budget), cap_(cap), random_(seed) {}
 
-  std::size_t most() const override { return budget_; }
   void insert(Expansion& f, const Term& term) override {
     if (f.size() < budget_) {
       f.append(term);
@@ -94,10 +90,8 @@ class SampleUniformScaled final : public Budget {
     io.scratch(sizeof *this);
     random_.fields(io);
   }
-  bool is_consistent(std::size_t n) const override { return n <= budget_; }
 
  private:
-  std::size_t budget_;
   double cap_;
   Random random_;
 };

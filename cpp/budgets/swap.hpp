@@ -22,11 +22,9 @@ inline std::size_t first_least(Vector cost) {
 }
 
 // BPA-S: V = {t}.
-class Swap final : public Budget {
+class Swap final : public OfSize {
  public:
-  explicit Swap(std::size_t budget) : budget_(budget) {}
-
-  std::size_t most() const override { return budget_; }
+  using OfSize::OfSize;
   void insert(Expansion& f, const Term& term) override {
     const Vector k = term.row.k;
     const double kxx = term.row.kxx;
@@ -38,19 +36,15 @@ class Swap final : public Budget {
     f.replace(r, term, k[r] / kxx);
   }
   void fields(Fields& io) override { io.scratch(sizeof *this + bytes_of(cost_)); }
-  bool is_consistent(std::size_t n) const override { return n <= budget_; }
 
  private:
-  std::size_t budget_;
   std::vector<double> cost_;
 };
 
 // BPA-NN: V = {t, the nearest neighbour of r}.
-class SwapNearest final : public Budget {
+class SwapNearest final : public OfSize {
  public:
-  explicit SwapNearest(std::size_t budget) : budget_(budget) {}
-
-  std::size_t most() const override { return budget_; }
+  using OfSize::OfSize;
   void insert(Expansion& f, const Term& term) override {
     if (term.row.kxx <= 0) return;  // k(x,.) = 0 changes nothing
     const Vector k = term.row.k;
@@ -112,7 +106,6 @@ class SwapNearest final : public Budget {
     return {alone - on_n * on_t, on_n};
   }
 
-  std::size_t budget_;
   Gram K_;
   Neighbours neighbours_;
   std::vector<double> cost_, knn_, ktn_;
@@ -121,11 +114,9 @@ class SwapNearest final : public Budget {
 // BPA-P: V = everything except r. With Q the inverse of the Gram matrix of all support vectors and t, the squared
 // distance is 1/Q_rr and the share of i is -Q_ri / Q_rr. If t lies in the span of the support vectors, it is projected
 // and replaces nothing.
-class SwapProject final : public Budget {
+class SwapProject final : public OfSize {
  public:
-  explicit SwapProject(std::size_t budget) : budget_(budget) {}
-
-  std::size_t most() const override { return budget_; }
+  using OfSize::OfSize;
   void insert(Expansion& f, const Term& term) override {
     const Vector k = term.row.k;
     inverse_.look(k, term.row.kxx);
@@ -157,7 +148,6 @@ class SwapProject final : public Budget {
   bool solves() const override { return true; }
 
  private:
-  std::size_t budget_;
   InverseFactor inverse_;
   std::vector<double> cost_, shares_;
 };

@@ -136,7 +136,7 @@ class AscentsByInverse {
 
   // Whether the descents since `prepare` have taken so long that no more j should be tried: where K is ill-conditioned,
   // every descent takes many steps. Never if it must be exact, and late if n is small, where all are quick.
-  bool tired() const { return !exact_ && too_long(work_, most_work, slope_.size()); }
+  bool over_limit() const { return !exact_ && too_long(work_, most_work, slope_.size()); }
 
   // DA of j, or nothing if neither the rounds nor the descent end.
   std::optional<double> operator()(const DualVariables& dual, const Gram& K, std::size_t j) {
@@ -263,7 +263,7 @@ class AscentsByInverse {
       }
       solve(j);
       work_ += mu_.size() * (mu_.size() + x_.size());
-      if (tired()) return false;
+      if (over_limit()) return false;
     }
     return false;
   }
@@ -329,9 +329,9 @@ class DualProjection final : public RowsOfGram {
     estimates_.assign(dual.size(), -std::numeric_limits<double>::infinity());
     if (!factor || !ascents_.prepare(dual, K_, *factor)) return most_ascending_of(dual, order_.size());
     for (const std::size_t j : order_) {
-      if (ascents_.tired()) break;
+      if (ascents_.over_limit()) break;
       const std::optional<double> found = ascents_(dual, K_, j);
-      if (!found && ascents_.tired() && j != order_[0]) break;  // given up half-way
+      if (!found && ascents_.over_limit() && j != order_[0]) break;  // given up half-way
       estimates_[j] = found ? *found : solved(dual, j);
     }
     const double doubt = ascents_.doubt(dual);

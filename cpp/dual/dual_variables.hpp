@@ -77,9 +77,9 @@ class DualVariables {
   void refresh(std::size_t i, Vector k) { F_[i] = dot(f_.alpha(0), k); }
 
   void fields(Fields& io) {
-    io.field("dual.y", y_);
+    io.field("dual.y", y_, {Merged::Unsaid, OfOutputs::All, true});
     io.field("dual.C", C_);
-    io.field("dual.F", F_);
+    io.field("dual.F", F_, {Merged::Unsaid, OfOutputs::All, true});
   }
   bool is_consistent(std::size_t n) const {
     const auto label = [](double y) { return y == 1 || y == -1; };

@@ -116,7 +116,7 @@ class FullCovariance final : public Covariance {
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(factors_) + bytes_of(most_) + bytes_of(total_) + bytes_of(next_bound_));
     if (io.restoring()) forget_bounds();
-    for (std::size_t c = 0; c < factors_.size(); ++c) factors_[c].fields(io, std::to_string(c));
+    for (std::size_t c = 0; c < factors_.size(); ++c) factors_[c].fields(io, c);
   }
   bool is_consistent(std::size_t features) const override {
     return std::all_of(factors_.begin(), factors_.end(),
@@ -207,7 +207,7 @@ class DiagonalCovariance final : public Covariance {
   }
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(sigma_) + bytes_of(reach_));
-    for (std::size_t c = 0; c < sigma_.size(); ++c) io.field(("covariance." + std::to_string(c)).c_str(), sigma_[c]);
+    io.outputs("covariance", sigma_, Merged::Own, false);
   }
   bool is_consistent(std::size_t features) const override {
     for (const auto& sigma : sigma_)

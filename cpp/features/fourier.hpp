@@ -118,8 +118,8 @@ class Fourier final : public FeatureMap {
     std::vector<Counter> columns(io.measuring() ? 0 : places_.size());
     if (!io.measuring())
       for (const auto& [j, place] : places_) columns[place] = j;
-    io.field("fourier.all", all);
-    io.field("fourier.columns", columns);
+    io.field("fourier.all", all, {Merged::Most});
+    io.field("fourier.columns", columns, {Merged::Joined});
     if (io.restoring()) restore(all, columns);
   }
 

@@ -33,21 +33,21 @@ class Kalman : public VectorRule {
   }
 
   // Labels: the logits are moderated, mu / sqrt(1 + pi S / 8), by what is not known yet.
-  void put_out(Vector Z, std::span<double> f) final {
+  void predict(Vector Z, std::span<double> f) final {
     mu_.assign(f.begin(), f.end());
     posterior_.look(Z, gain_);
     looked_ = true;
     moderate_scores(gain_.S, f);
   }
   bool looks_ahead() const final { return true; }
-  void put_out(Vector Z, std::size_t rows, std::span<double> F) const final {
+  void predict(Vector Z, std::size_t rows, std::span<double> F) const final {
     const std::size_t outputs = F.size() / rows;
     posterior_.each_look(
         Z, rows, [&](std::size_t r, const Gain& gain) { moderate_scores(gain.S, F.subspan(r * outputs, outputs)); });
   }
 
   void commit(const Question& question, Vector z, Weights& w) final {
-    if (!looked_) posterior_.look(z, gain_);  // the coordinates have changed since put_out
+    if (!looked_) posterior_.look(z, gain_);  // the coordinates have changed since predict
     looked_ = false;
     step(question, w);
   }
@@ -137,8 +137,8 @@ class KalmanTargets final : public Kalman {
   }
   void fields(Fields& io) override {
     Kalman::fields(io);
-    io.field("kalman.noise", noise_);
-    io.field("kalman.weight", weights_);
+    io.field("kalman.noise", noise_, {Merged::Own});
+    io.field("kalman.weight", weights_, {Merged::Own});
   }
   bool is_consistent(std::size_t features) const override {
     return Kalman::is_consistent(features) && noise_ >= 0 && std::isfinite(noise_) && weights_ >= 0;

@@ -63,7 +63,7 @@ class Mapped final : public Learner {
       const auto F = out.subspan(first * outputs(), count * outputs());
       for (std::size_t r = 0; r < count; ++r)
         w_.output_scores(Z.subspan(r * w_.size(), w_.size()), F.subspan(r * outputs(), outputs()));
-      rule_->put_out(Z, count, F);
+      rule_->predict(Z, count, F);
     });
   }
 
@@ -86,7 +86,7 @@ class Mapped final : public Learner {
 
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(z_));
-    io.field("t", t_);
+    io.field("t", t_, {Merged::Sum});
     map_->fields(io);
     w_.fields(io);
     rule_->fields(io);
@@ -156,12 +156,12 @@ class Mapped final : public Learner {
   bool learn(const Stretch& row, Vector Z, std::span<double> f, double y, double weight) {
     const Vector z = Z.first(w_.size());
     if (weight == 0) {
-      rule_->put_out(Z, f);
+      rule_->predict(Z, f);
       return true;
     }
     Question question = task_->ask(f, y, map_->squared_norm(row[0], z), weight);
     question.round.t = t_ + 1;
-    rule_->put_out(Z, f);
+    rule_->predict(Z, f);
     if (!moderate_square(question.round.kxx) || !rule_->propose(question.round)) return false;
     ++t_;
     if (map_->learns()) {

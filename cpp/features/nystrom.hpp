@@ -20,7 +20,7 @@
 #include "linalg/eigen.hpp"
 #include "linalg/limits.hpp"
 #include "model/kernels.hpp"
-#include "support/backend.hpp"
+#include "support/layouts.hpp"
 #include "support/support_set.hpp"
 
 namespace budgetron {
@@ -74,7 +74,7 @@ class Nystrom final : public FeatureMap {
     if (selection_->over_before(candidates_->size(), steps)) settle(changes);
     if (settled_) return;
     const std::size_t held = candidates_->size();
-    if (held == 0) lay_out(backend->layout_for(x, features_));
+    if (held == 0) lay_out(layout_for(x, features_));
     const double norm = candidates_->norm(x);
     if (held < most_ && !selection_->takes_dependent() && depends(x, norm)) return;
     const auto place = selection_->place(held, steps);
@@ -158,7 +158,7 @@ class Nystrom final : public FeatureMap {
 
   // Kernels are always computed in double precision, because systems of K are solved.
   std::unique_ptr<SupportSet> points_like_the_first() const {
-    return backend->support_set(layout_, kernel_->reduction(), Precision::Double, features_);
+    return support_set(layout_, kernel_->reduction(), Precision::Double, features_);
   }
   void lay_out(Layout layout) {
     layout_ = layout;
@@ -228,13 +228,13 @@ class Nystrom final : public FeatureMap {
   std::shared_ptr<const Kernel> kernel_;
   std::shared_ptr<LandmarkSelection> selection_;
   std::size_t most_, rank_, features_;
-  Layout layout_ = backend->initial_layout();  // chosen by the first landmark
-  bool layout_known_ = true;                   // false: the model file names an unknown layout
-  std::unique_ptr<SupportSet> basis_;          // linearly independent rows; empty once the map is built
-  Span span_;                                  // span of basis_
-  std::unique_ptr<SupportSet> candidates_;     // the landmarks, once the map is built
-  Counter settled_ = 0;                        // 1 once the map is built
-  std::vector<double> A_;                      // D_r^(-1/2) V_r', rank x landmarks
+  Layout layout_ = Layout::FeatureMajor;    // chosen by the first landmark
+  bool layout_known_ = true;                // false: the model file names an unknown layout
+  std::unique_ptr<SupportSet> basis_;       // linearly independent rows; empty once the map is built
+  Span span_;                               // span of basis_
+  std::unique_ptr<SupportSet> candidates_;  // the landmarks, once the map is built
+  Counter settled_ = 0;                     // 1 once the map is built
+  std::vector<double> A_;                   // D_r^(-1/2) V_r', rank x landmarks
 };
 
 }  // namespace budgetron

@@ -29,8 +29,8 @@ class VectorRule : public Part {
   // Turns f = w'z into the scores that the model puts out, for the first row z of Z. The other rows of Z come next, one
   // call each, until `finish`. The rule may keep what it computes for the round; the second form is for predictions, of
   // all rows of Z.
-  virtual void put_out(Vector /*Z*/, std::span<double> /*f*/) {}
-  virtual void put_out(Vector /*Z*/, std::size_t /*rows*/, std::span<double> /*F*/) const {}
+  virtual void predict(Vector /*Z*/, std::span<double> /*f*/) {}
+  virtual void predict(Vector /*Z*/, std::size_t /*rows*/, std::span<double> /*F*/) const {}
   // Whether the first form reads the rows that come next.
   virtual bool looks_ahead() const { return false; }
   // The variances of predictions for the rows of Z, if the rule has them.
@@ -127,7 +127,7 @@ class AdaGrad final : public OfGradient {
   }
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
-    for (std::size_t c = 0; c < G_.size(); ++c) io.field(("adagrad.G." + std::to_string(c)).c_str(), G_[c]);
+    io.outputs("adagrad.G", G_, Merged::Sum, false);
   }
   bool is_consistent(std::size_t features) const override {
     return std::all_of(G_.begin(), G_.end(), [&](const auto& row) { return row.size() == features; });
@@ -213,14 +213,11 @@ class CoinBetting final : public OfGradient {
   }
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
-    for (std::size_t c = 0; c < L_.size(); ++c) {
-      const std::string of = std::to_string(c);
-      io.field(("coin.L." + of).c_str(), L_[c]);
-      io.field(("coin.G." + of).c_str(), G_[c]);
-      io.field(("coin.reward." + of).c_str(), reward_[c]);
-      io.field(("coin.theta." + of).c_str(), theta_[c]);
-      io.field(("coin.start." + of).c_str(), start_[c]);
-    }
+    io.outputs("coin.L", L_, Merged::Own, false);
+    io.outputs("coin.G", G_, Merged::Own, false);
+    io.outputs("coin.reward", reward_, Merged::Own, false);
+    io.outputs("coin.theta", theta_, Merged::Own, true);
+    io.outputs("coin.start", start_, Merged::Own, true);
   }
   bool is_consistent(std::size_t features) const override {
     for (const auto* rows : {&L_, &G_, &reward_, &theta_, &start_})

@@ -84,9 +84,9 @@ class Weights {
 
   void fields(Fields& io) {
     io.scratch(bytes_of(w_));
-    io.field("weights.divisor", divisor_);
+    io.field("weights.divisor", divisor_, {Merged::Own});
     if (average_) average_->fields(io);
-    for (std::size_t c = 0; c < outputs(); ++c) io.field(("weights." + std::to_string(c)).c_str(), w_[c]);
+    io.outputs("weights", w_, Merged::Own, true);
   }
   bool is_consistent(std::size_t features) const {
     const auto right = [&](const auto& row) { return row.size() == features; };

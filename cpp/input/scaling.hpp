@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <iterator>
 #include <limits>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "input/rows.hpp"
@@ -32,10 +32,10 @@ class Moments {
   }
   void widen(std::size_t columns) { columns_.resize(columns); }
   void fields(Fields& io) {
-    io.field("rows", rows_);
+    io.field("rows", rows_, {Merged::Sum});
     if (io.measuring()) return io.scratch(bytes_of(columns_));
     sound_ = true;
-    for (const auto& [name, part] : Spread::parts) field(io, name, part);
+    for (const auto& [name, part, merged] : Spread::parts) field(io, name, part, merged);
   }
   bool is_consistent(std::size_t columns) const {
     return sound_ && columns_.size() == columns && rows_ >= 0 && std::isfinite(rows_) &&
@@ -43,12 +43,12 @@ class Moments {
   }
 
  private:
-  void field(Fields& io, const char* name, double Spread::* part) {
+  void field(Fields& io, const char* name, double Spread::* part, Merged merged) {
     std::vector<double> values;
     for (const Spread& column : columns_) values.push_back(column.*part);
-    io.field(name, values);
+    io.field(name, values, {merged});
     if (!io.restoring()) return;
-    if (part == Spread::parts[0].second) columns_.resize(values.size());
+    if (part == std::get<1>(Spread::parts[0])) columns_.resize(values.size());
     sound_ = sound_ && values.size() == columns_.size();
     for (std::size_t j = 0; j < values.size() && sound_; ++j) columns_[j].*part = values[j];
   }
@@ -77,15 +77,15 @@ class Squares {
   }
   void widen(std::size_t columns) {
     missing_.resize(columns, rows_);
-    for (const auto& [name, part] : parts) (this->*part).resize(columns);
+    for (const auto& [name, part, merged] : parts) (this->*part).resize(columns);
   }
   void fields(Fields& io) {
-    io.field("rows", rows_);
-    for (const auto& [name, part] : parts) io.field(name, this->*part);
+    io.field("rows", rows_, {Merged::Sum});
+    for (const auto& [name, part, merged] : parts) io.field(name, this->*part, {merged});
   }
   bool is_consistent(std::size_t columns) const {
     const auto possible = [&](const auto& part) {
-      const std::vector<double>& values = this->*part.second;
+      const std::vector<double>& values = this->*std::get<1>(part);
       return values.size() == columns && all_finite(values);
     };
     const auto none_negative = [](const std::vector<double>& v) {
@@ -101,10 +101,11 @@ class Squares {
   std::vector<double> missing_, squares_;
   std::vector<double> before_, later_;  // the sum of the last rows, and the number of rows before them, not 0
   std::vector<double> evidence_, last_, until_, reach_;  // as in `Spread`; reach is squared
-  static constexpr std::pair<const char*, std::vector<double> Squares::*> parts[] = {
-      {"missing", &Squares::missing_},     {"squares", &Squares::squares_},   {"later.before", &Squares::before_},
-      {"later.squares", &Squares::later_}, {"evidence", &Squares::evidence_}, {"last", &Squares::last_},
-      {"until", &Squares::until_},         {"reach", &Squares::reach_},
+  static constexpr NamedPart<std::vector<double> Squares::*> parts[] = {
+      {"missing", &Squares::missing_, Merged::Sum},       {"squares", &Squares::squares_, Merged::Sum},
+      {"later.before", &Squares::before_, Merged::Own},   {"later.squares", &Squares::later_, Merged::Restart},
+      {"evidence", &Squares::evidence_, Merged::Restart}, {"last", &Squares::last_, Merged::Restart},
+      {"until", &Squares::until_, Merged::Restart},       {"reach", &Squares::reach_, Merged::Most},
   };
 
   // The number of values before that of this row.
@@ -183,9 +184,9 @@ class Range {
     largest_.resize(columns, -INFINITY);
   }
   void fields(Fields& io) {
-    io.field("rows", rows_);
-    io.field("least", least_);
-    io.field("largest", largest_);
+    io.field("rows", rows_, {Merged::Sum});
+    io.field("least", least_, {Merged::Least});
+    io.field("largest", largest_, {Merged::Most});
   }
   bool is_consistent(std::size_t columns) const { return least_.size() == columns && largest_.size() == columns; }
 
@@ -205,8 +206,8 @@ class Largest {
   void count(std::size_t j, double x) { largest_[j] = std::max(largest_[j], std::abs(x)); }
   void widen(std::size_t columns) { largest_.resize(columns); }
   void fields(Fields& io) {
-    io.field("rows", rows_);
-    io.field("largest", largest_);
+    io.field("rows", rows_, {Merged::Sum});
+    io.field("largest", largest_, {Merged::Most});
   }
   bool is_consistent(std::size_t columns) const { return largest_.size() == columns; }
 

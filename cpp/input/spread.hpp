@@ -20,7 +20,9 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <utility>
+#include <tuple>
+
+#include "state/fields.hpp"
 
 namespace budgetron {
 
@@ -38,6 +40,10 @@ inline bool beyond(double square, double squares, double count) {
   return count >= first_values && squares > 0 && count * square > far_squared * squares;
 }
 
+// A number of every column, or of one: its name, where it is, and how it is merged.
+template <class Member>
+using NamedPart = std::tuple<const char*, Member, Merged>;
+
 struct Spread {
   double count = 0, mean = 0, squares = 0;                    // of the values so far; squares are about the mean
   double later_count = 0, later_mean = 0, later_squares = 0;  // of the last values, which may become the only ones
@@ -45,12 +51,17 @@ struct Spread {
   double last = 0, until = 0;                                 // the last far value; the count up to which it matters
   double reach = 0;                                           // the largest deviation that had no limit
 
-  static constexpr std::pair<const char*, double Spread::*> parts[] = {
-      {"count", &Spread::count},           {"mean", &Spread::mean},
-      {"squares", &Spread::squares},       {"later.count", &Spread::later_count},
-      {"later.mean", &Spread::later_mean}, {"later.squares", &Spread::later_squares},
-      {"evidence", &Spread::evidence},     {"last", &Spread::last},
-      {"until", &Spread::until},           {"reach", &Spread::reach},
+  static constexpr NamedPart<double Spread::*> parts[] = {
+      {"count", &Spread::count, Merged::Own},
+      {"mean", &Spread::mean, Merged::Own},
+      {"squares", &Spread::squares, Merged::Own},
+      {"later.count", &Spread::later_count, Merged::Restart},
+      {"later.mean", &Spread::later_mean, Merged::Restart},
+      {"later.squares", &Spread::later_squares, Merged::Restart},
+      {"evidence", &Spread::evidence, Merged::Restart},
+      {"last", &Spread::last, Merged::Restart},
+      {"until", &Spread::until, Merged::Restart},
+      {"reach", &Spread::reach, Merged::Most},
   };
 
   double deviation() const { return std::sqrt(squares / count); }
@@ -101,7 +112,7 @@ struct Spread {
 
   bool is_consistent() const {
     return std::all_of(std::begin(parts), std::end(parts),
-                       [&](const auto& p) { return std::isfinite(this->*p.second); }) &&
+                       [&](const auto& p) { return std::isfinite(this->*std::get<1>(p)); }) &&
            std::min({count, squares, later_count, later_squares, evidence, reach}) >= 0;
   }
 

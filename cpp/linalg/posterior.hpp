@@ -144,18 +144,20 @@ class Posterior {
     return {variance_.begin() + static_cast<std::ptrdiff_t>(full()), variance_.end()};
   }
 
-  void fields(Fields& io) {
+  // If the last weights belong to outputs, `ends` says so.
+  void fields(Fields& io, bool ends = false) {
+    const auto of = [&](OfOutputs which) { return ends ? which : OfOutputs::None; };
     io.scratch(bytes_of(squares_) + bytes_of(Z_) + bytes_of(PZ_));
-    io.field("posterior.rows", observed_);
+    io.field("posterior.rows", observed_, {Merged::Sum});
     if (io.measuring()) {
       io.scratch(bytes_of(P_) + bytes_of(variance_) + bytes_of(U_));
       return;
     }
     std::vector<double> P = packed(), U = packed_pending();
     std::vector<double> outside = variances();
-    io.field("posterior.variance", outside);
-    io.field("posterior.P", P);
-    io.field("posterior.pending", U);
+    io.field("posterior.variance", outside, {Merged::Own});
+    io.field("posterior.P", P, {Merged::Own, of(OfOutputs::Packed), true, m_});
+    io.field("posterior.pending", U, {Merged::Own, of(OfOutputs::Last), true, m_});
     if (io.restoring()) restore(P, outside, U);
   }
 

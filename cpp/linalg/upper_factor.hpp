@@ -79,13 +79,13 @@ class UpperFactor {
   }
 
   // In files U is a strict upper triangle, column by column.
-  void fields(Fields& io, const std::string& number) {
+  void fields(Fields& io, std::size_t output) {
     io.scratch(bytes_of(z_) + bytes_of(f_) + bytes_of(before_));
     if (io.measuring()) return io.scratch(bytes_of(U_) + bytes_of(D_));
     std::vector<double> U, D;
     if (!io.restoring()) U = packed(), D.assign(D_.begin(), D_.begin() + static_cast<std::ptrdiff_t>(m_));
-    io.field(("covariance.U." + number).c_str(), U);
-    io.field(("covariance.D." + number).c_str(), D);
+    io.field(Fields::of_output("covariance.U", output).c_str(), U, {Merged::Own, OfOutputs::All});
+    io.field(Fields::of_output("covariance.D", output).c_str(), D, {Merged::Own, OfOutputs::All});
     if (io.restoring()) restore(U, D);
   }
   bool is_consistent(std::size_t m) const {

@@ -75,13 +75,11 @@ class Average {
 
   void fields(Fields& io) {
     io.scratch(bytes_of(older_) + bytes_of(younger_));
-    io.field("average.t", t_);
-    io.field("average.older_start", older_start_);
-    io.field("average.younger_start", younger_start_);
-    for (std::size_t c = 0; c < older_.size(); ++c) {
-      io.field(("average.older." + std::to_string(c)).c_str(), older_[c]);
-      io.field(("average.younger." + std::to_string(c)).c_str(), younger_[c]);
-    }
+    io.field("average.t", t_, {Merged::Sum});
+    io.field("average.older_start", older_start_, {Merged::Sum});
+    io.field("average.younger_start", younger_start_, {Merged::Sum});
+    io.outputs("average.older", older_, Merged::Sum, true);
+    io.outputs("average.younger", younger_, Merged::Sum, true);
   }
   bool is_consistent(std::size_t n) const {
     for (std::size_t c = 0; c < older_.size(); ++c)

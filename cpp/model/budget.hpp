@@ -33,4 +33,15 @@ class Budget : public Part {
   virtual bool support_is_final() const { return false; }
 };
 
+// A budget that never has more than this many support vectors.
+class OfSize : public Budget {
+ public:
+  explicit OfSize(std::size_t budget) : budget_(budget) {}
+  std::size_t most() const final { return budget_; }
+  bool is_consistent(std::size_t n) const override { return n <= budget_; }
+
+ protected:
+  std::size_t budget_;
+};
+
 }  // namespace budgetron

@@ -19,7 +19,7 @@
 #include "model/tasks.hpp"
 #include "simd/vectors.hpp"
 #include "state/fields.hpp"
-#include "support/backend.hpp"
+#include "support/layouts.hpp"
 #include "support/row_block.hpp"
 #include "support/support_set.hpp"
 
@@ -329,7 +329,7 @@ class Expansion final : public Part {
     io.field("expansion.norm_age", norm_age_);
     io.field("expansion.births", births_);
     io.field("expansion.born", born_);
-    for (std::size_t c = 0; c < outputs(); ++c) io.field(("expansion.alpha." + std::to_string(c)).c_str(), alpha_[c]);
+    io.outputs("expansion.alpha", alpha_, Merged::Unsaid, true);
   }
 
   bool is_consistent(std::size_t n) const override {
@@ -341,12 +341,12 @@ class Expansion final : public Part {
  private:
   void lay_out(Layout layout) {
     layout_ = layout;
-    support_ = backend->support_set(layout, kernel_->reduction(), precision_, features_);
+    support_ = support_set(layout, kernel_->reduction(), precision_, features_);
   }
 
   // The first support vector decides the layout.
   void choose_layout(const Row& x) {
-    if (const Layout layout = backend->layout_for(x, features_, most_); layout != layout_) lay_out(layout);
+    if (const Layout layout = layout_for(x, features_, most_); layout != layout_) lay_out(layout);
   }
 
   void remake_selves() {
@@ -417,7 +417,7 @@ class Expansion final : public Part {
   }
 
   std::shared_ptr<const Kernel> kernel_;
-  Layout layout_ = backend->initial_layout();
+  Layout layout_ = Layout::FeatureMajor;
   std::unique_ptr<SupportSet> support_;
   std::vector<std::vector<double>> alpha_;  // outputs x n
   std::vector<Counter> births_;

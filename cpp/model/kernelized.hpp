@@ -57,7 +57,7 @@ class Kernelized final : public ExpansionLearner {
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
     if (!io.restoring() && !io.measuring()) settle();
-    io.field("t", t_);
+    io.field("t", t_, {Merged::Sum});
     f_.fields(io);
     rule_->fields(io);
     budget_->fields(io);

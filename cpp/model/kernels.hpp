@@ -9,7 +9,7 @@
 #include "linalg/limits.hpp"
 #include "simd/vectors.hpp"
 #include "state/fields.hpp"
-#include "support/backend.hpp"
+#include "support/layouts.hpp"
 #include "support/reduced.hpp"
 
 namespace budgetron {

@@ -4,9 +4,6 @@
 #include <atomic>
 #include <cmath>
 #include <memory>
-#include <mutex>
-#include <new>
-#include <shared_mutex>
 #include <span>
 #include <vector>
 
@@ -15,34 +12,9 @@
 #include "model/expansion.hpp"
 #include "model/kernel_rows.hpp"
 #include "state/fields.hpp"
+#include "state/guard.hpp"
 
 namespace budgetron {
-
-// A reader-writer lock. A writer does not wait for readers that arrive after it.
-class Guard {
- public:
-  void lock() {
-    const std::lock_guard turn(turnstile_);
-    readers_.lock();
-  }
-  void unlock() { readers_.unlock(); }
-  void lock_shared() {
-    {
-      const std::lock_guard turn(turnstile_);
-    }
-    readers_.lock_shared();
-  }
-  void unlock_shared() { readers_.unlock_shared(); }
-  // Held by a reader while it writes what readers share.
-  std::mutex& among_readers() { return among_readers_; }
-  // Resets the lock in a forked process, where the threads that held it no longer exist.
-  void renew() { new (this) Guard; }
-
- private:
-  std::mutex turnstile_;
-  std::shared_mutex readers_;
-  std::mutex among_readers_;
-};
 
 class Learner : public Part {
  public:
@@ -70,7 +42,7 @@ class Learner : public Part {
   // Whether rows may have NaN for a missing value.
   virtual bool accepts_missing() const { return false; }
   Guard& guard() const { return *guard_; }
-  // Learners inside of another have its guard, because their parts can be read by themselves.
+  // An inner learner shares the outer lock, because its parts can be read directly.
   virtual void set_guard(std::shared_ptr<Guard> guard) { guard_ = std::move(guard); }
   // The number of rows that `run` has done since the learner was built.
   std::atomic<Counter> rows_done = 0;

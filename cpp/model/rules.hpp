@@ -164,7 +164,7 @@ class SGDInBall final : public Rule {
   bool keeps_to_a_ball() const override { return true; }
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
-    io.field("sgd.y_max", y_max_);
+    io.field("sgd.y_max", y_max_, {Merged::Most});
   }
   bool is_consistent(std::size_t) const override { return y_max_ >= 0; }
 
@@ -189,7 +189,7 @@ class NORMA final : public Rule {
   void commit(const Round&, const Step& step) override { epsilon_ += step.own; }
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
-    io.field("norma.epsilon", epsilon_);
+    io.field("norma.epsilon", epsilon_, {Merged::Mean});
   }
 
  private:

@@ -85,7 +85,7 @@ class Scaled final : public Learner {
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
     Counter kind = scaling_.index();
-    io.field("scaled.kind", kind);
+    io.field("scaled.kind", kind, {Merged::Own});
     if (io.restoring()) start(kind);
     Prefixed columns(io, "scaled.");
     std::visit(
@@ -131,7 +131,7 @@ class Scaled final : public Learner {
     }
     void fields(Fields& io) {
       Prefixed target(io, "scaled.target.");
-      for (const auto& [name, part] : Spread::parts) target.field(name, spread.*part);
+      for (const auto& [name, part, merged] : Spread::parts) target.field(name, spread.*part, {merged});
     }
   };
 

@@ -48,7 +48,9 @@ class Stacked : public Learner {
     return std::all_of(experts_.begin(), experts_.end(), [](const auto& expert) { return expert->accepts_missing(); });
   }
   const std::vector<std::shared_ptr<Learner>>& experts() const { return experts_; }
-  Vector expert_weights() const { return Vector(w_).first(experts_.size()); }
+  std::vector<double> expert_weights() const {
+    return {w_.begin(), w_.begin() + static_cast<std::ptrdiff_t>(experts_.size())};
+  }
   // The mean loss of every expert so far, weighted; 0 before the first row.
   std::vector<double> expert_losses() const {
     std::vector<double> mean(losses_);
@@ -89,11 +91,12 @@ class Stacked : public Learner {
 
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(experts_) + bytes_of(l_));
-    io.field("stacked.weights", w_);
-    io.field("stacked.losses", losses_);
-    io.field("stacked.learned", learned_);
+    const bool ends = w_.size() > experts_.size();  // with biases
+    io.field("stacked.weights", w_, {Merged::Own, ends ? OfOutputs::Last : OfOutputs::None, true, w_.size()});
+    io.field("stacked.losses", losses_, {Merged::Sum});
+    io.field("stacked.learned", learned_, {Merged::Sum});
     Prefixed filter(io, "stacked.");
-    filter_.fields(filter);
+    filter_.fields(filter, ends);
     for (std::size_t i = 0; i < experts_.size(); ++i) {
       Prefixed part(io, ("expert." + std::to_string(i)).append("."));
       experts_[i]->fields(part);
@@ -238,8 +241,8 @@ class StackedLabels final : public Stacked {
   void fields(Fields& io) override {
     Stacked::fields(io);
     io.scratch(bytes_of(p_) + bytes_of(v_));
-    io.field("stacked.squares", squares_);
-    io.field("stacked.rows", rows_);
+    io.field("stacked.squares", squares_, {Merged::Sum});
+    io.field("stacked.rows", rows_, {Merged::Sum});
   }
   bool consistent() const override {
     return Stacked::consistent() && squares_.size() == experts_.size() && all_finite(squares_) && rows_ >= 0;
@@ -353,7 +356,7 @@ class StackedTargets final : public Stacked {
 
   void fields(Fields& io) override {
     Stacked::fields(io);
-    io.field("stacked.noise", noise_);
+    io.field("stacked.noise", noise_, {Merged::Own});
   }
   bool consistent() const override { return Stacked::consistent() && noise_ >= 0 && std::isfinite(noise_); }
 

@@ -1,4 +1,4 @@
-// The module: finds the loops, the backend and, when a part needs it, LAPACK; and binds the parts.
+// The module: finds the loops and, when a part needs it, LAPACK; and binds the parts.
 #include "python/bind.hpp"
 
 #include <cstdlib>
@@ -6,8 +6,7 @@
 
 #include "linalg/eigen.hpp"
 #include "simd/instruction_sets.hpp"
-#include "support/backend.hpp"
-#include "support/host.hpp"
+#include "support/layouts.hpp"
 
 namespace budgetron {
 
@@ -37,23 +36,17 @@ void find_loops() {
                            names + ".");
 }
 
-void find_backend() {
-  static const Host host;
-  backend = &host;
-}
-
 }  // namespace
 }  // namespace budgetron
 
 NB_MODULE(_core, m) {
   using namespace budgetron;
   find_loops();
-  find_backend();
   m.def("instruction_set", [] { return loops->name; }, "The one in use.");
   m.def("instruction_sets", &instruction_sets, "Those that run here, the widest first.");
   bind_input(m);
   bind_parts(m);
   bind_learners(m);
   bind_features(m);
-  bind_pieces(m);
+  bind_for_tests(m);
 }

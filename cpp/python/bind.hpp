@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <map>
 #include <new>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -23,6 +25,7 @@
 #include "input/rows.hpp"
 #include "simd/vectors.hpp"
 #include "state/fields.hpp"
+#include "state/reordering.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -86,15 +89,33 @@ BoundRows sparse(const Array1<T>& data, const Array1<std::int32_t>& indices, con
 using Field = std::variant<std::vector<double>, std::vector<float>, std::vector<Counter>>;
 using State = std::map<std::string, Field>;
 
+// Saves the fields, as they are or with outputs in other places.
 class Save final : public Fields {
  public:
-  void field(const char* name, double& v) override { state[name] = std::vector<double>{v}; }
-  void field(const char* name, Counter& v) override { state[name] = std::vector<Counter>{v}; }
-  void field(const char* name, std::vector<double>& v) override { state[name] = v; }
-  void field(const char* name, std::vector<float>& v) override { state[name] = v; }
-  void field(const char* name, std::vector<Counter>& v) override { state[name] = v; }
+  void visit(const char* name, Value value, const Meaning& meaning) override {
+    Field& saved = state[moved ? moved->name(name, meaning) : name];
+    const auto save = [&]<class T>(T* v) {
+      if constexpr (std::is_arithmetic_v<T>)
+        saved = std::vector<T>{*v};
+      else
+        saved = *v;
+    };
+    std::visit(save, value);
+    if (auto* numbers = std::get_if<std::vector<double>>(&saved); moved && numbers) moved->apply(*numbers, meaning);
+  }
 
   State state;
+  std::optional<Reordering> moved = std::nullopt;
+};
+
+// How every field is merged, in words.
+class Describe final : public Fields {
+ public:
+  void visit(const char* name, Value, const Meaning& meaning) override {
+    constexpr const char* words[] = {"unsaid", "sum", "mean", "most", "least", "joined", "restart", "own"};
+    ways[name] = words[static_cast<int>(meaning.merged)];
+  }
+  std::map<std::string, std::string> ways;
 };
 
 class Restore final : public Fields {
@@ -108,12 +129,15 @@ class Restore final : public Fields {
     if (!unknown.empty()) refuse(unknown.begin()->c_str(), "is unknown");
   }
   bool restoring() const override { return true; }
-  bool has(const char* name) const override { return state_.contains(name); }
-  void field(const char* name, double& v) override { v = single<double>(name); }
-  void field(const char* name, Counter& v) override { v = single<Counter>(name); }
-  void field(const char* name, std::vector<double>& v) override { v = many<double>(name); }
-  void field(const char* name, std::vector<float>& v) override { v = many<float>(name); }
-  void field(const char* name, std::vector<Counter>& v) override { v = many<Counter>(name); }
+  void visit(const char* name, Value value, const Meaning&) override {
+    const auto restore = [&]<class T>(T* v) {
+      if constexpr (std::is_arithmetic_v<T>)
+        *v = single<T>(name);
+      else
+        *v = many<typename T::value_type>(name);
+    };
+    std::visit(restore, value);
+  }
 
  private:
   template <class T>
@@ -157,6 +181,6 @@ void bind_input(nb::module_& m);
 void bind_parts(nb::module_& m);
 void bind_learners(nb::module_& m);
 void bind_features(nb::module_& m);
-void bind_pieces(nb::module_& m);
+void bind_for_tests(nb::module_& m);
 
 }  // namespace budgetron

@@ -16,6 +16,7 @@
 #include "features/vector_rules.hpp"
 #include "features/wrapped.hpp"
 #include "python/bind.hpp"
+#include "python/reading.hpp"
 
 namespace budgetron {
 namespace {
@@ -23,12 +24,10 @@ namespace {
 NewArray<double> landmarks(const Mapped& learner, std::size_t features) {
   const FeatureMap& map = learner.map();
   std::vector<double> out;
-  {
-    nb::gil_scoped_release free;
-    std::shared_lock lock(learner.guard());
+  reading(learner, [&] {
     out.resize(map.landmarks() * features);
     for (std::size_t i = 0; i < map.landmarks(); ++i) map.landmark(i, std::span(out).subspan(i * features, features));
-  }
+  });
   const std::size_t n = features == 0 ? 0 : out.size() / features;
   return array(std::move(out), {n, features});
 }
@@ -36,29 +35,23 @@ NewArray<double> landmarks(const Mapped& learner, std::size_t features) {
 // w, one row per output.
 NewArray<double> coef(const Mapped& learner) {
   std::vector<double> out;
-  {
-    nb::gil_scoped_release free;
-    std::shared_lock lock(learner.guard());
+  reading(learner, [&] {
     for (std::size_t c = 0; c < learner.outputs(); ++c)
       for (const double w : learner.weights().output(c)) out.push_back(w / learner.weights().output_divisor());
-  }
-  const std::size_t m = out.size() / learner.outputs();
-  return array(std::move(out), {learner.outputs(), m});
+  });
+  return as_rows(std::move(out), learner.outputs());
 }
 
 // Coefficients over the landmarks, one row per output.
 NewArray<double> landmark_coef(const Mapped& learner) {
   std::vector<double> out;
-  {
-    nb::gil_scoped_release free;
-    std::shared_lock lock(learner.guard());
+  reading(learner, [&] {
     for (std::size_t c = 0; c < learner.outputs(); ++c) {
       const std::vector<double> alpha = learner.dual(c);
       out.insert(out.end(), alpha.begin(), alpha.end());
     }
-  }
-  const std::size_t n = out.size() / learner.outputs();
-  return array(std::move(out), {learner.outputs(), n});
+  });
+  return as_rows(std::move(out), learner.outputs());
 }
 
 // The full block of the covariance of a filter, and the variances of the other weights; None if there is no filter.
@@ -66,12 +59,10 @@ nb::object covariance(const Mapped& learner) {
   const Posterior* const posterior = learner.rule().posterior();
   if (posterior == nullptr) return nb::none();
   std::vector<double> rows, variances;
-  {
-    nb::gil_scoped_release free;
-    std::shared_lock lock(learner.guard());
+  reading(learner, [&] {
     rows = posterior->full_block();
     variances = posterior->variances();
-  }
+  });
   const std::size_t m = variances.size(), n = posterior->size() - m;
   return nb::cast(std::make_tuple(array(std::move(rows), {n, n}), array(std::move(variances), {m})));
 }

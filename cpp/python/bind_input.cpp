@@ -7,7 +7,7 @@
 #include "input/svmlight.hpp"
 #include "python/bind.hpp"
 #include "python/record_reader.hpp"
-#include "support/backend.hpp"
+#include "support/layouts.hpp"
 
 namespace budgetron {
 namespace {

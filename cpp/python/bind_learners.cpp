@@ -1,5 +1,6 @@
 // Bindings: learners. The interpreter lock is released while rows are processed. No arithmetic here.
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "model/scaled.hpp"
 #include "model/stacked.hpp"
 #include "python/bind.hpp"
+#include "python/reading.hpp"
 #include "python/record_reader.hpp"
 
 namespace budgetron {
@@ -23,14 +25,29 @@ namespace {
 // The fields, and the number of rows done at the same moment.
 nb::tuple state_and_rows(Learner& learner) {
   Save save;
-  Counter rows;
-  {
-    nb::gil_scoped_release free;
-    std::shared_lock lock(learner.guard());
+  const Counter rows = reading(learner, [&] {
     learner.fields(save);
-    rows = learner.rows_done;
-  }
+    return learner.rows_done.load();
+  });
   return nb::make_tuple(arrays(std::move(save.state)), rows);
+}
+
+// The fields if output c becomes output places[c]. Two classes with one output change places if this is called.
+nb::dict reordered_state(Learner& learner, std::vector<std::size_t> places) {
+  std::vector<std::size_t> all(learner.outputs());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  if (!std::is_permutation(places.begin(), places.end(), all.begin(), all.end()))
+    throw std::invalid_argument("reordered_state: every output needs a place of its own.");
+  Save save;
+  save.moved.emplace(std::move(places));
+  reading(learner, [&] { learner.fields(save); });
+  return arrays(std::move(save.state));
+}
+
+std::map<std::string, std::string> merged_fields(Learner& learner) {
+  Describe describe;
+  reading(learner, [&] { learner.fields(describe); });
+  return std::move(describe.ways);
 }
 
 nb::dict state(Learner& learner) { return nb::cast<nb::dict>(state_and_rows(learner)[0]); }
@@ -88,16 +105,14 @@ void hold(const Learner& learner) {
 }
 
 NewArray<double> scores(const Learner& learner, const BoundRows& X) {
-  std::vector<double> out;
   std::size_t outputs;
-  {
-    nb::gil_scoped_release free;
-    std::shared_lock lock(learner.guard());
+  std::vector<double> out = reading(learner, [&] {
     check_columns(learner, X.rows);
     outputs = learner.outputs();
-    out.resize(X.rows.size() * outputs);
-    learner.scores(X.rows, out);
-  }
+    std::vector<double> scores(X.rows.size() * outputs);
+    learner.scores(X.rows, scores);
+    return scores;
+  });
   return array(std::move(out), {X.rows.size(), outputs});
 }
 
@@ -167,16 +182,12 @@ bool score_record(const Learner& learner, const RecordReader& reader, nb::handle
 
 Bytes memory(Learner& learner) {
   Measure measure;
-  nb::gil_scoped_release free;
-  std::shared_lock lock(learner.guard());
-  learner.fields(measure);
+  reading(learner, [&] { learner.fields(measure); });
   return measure.bytes;
 }
 
 std::size_t size(const Learner& learner) {
-  nb::gil_scoped_release free;
-  std::shared_lock lock(learner.guard());
-  return learner.size();
+  return reading(learner, [&] { return learner.size(); });
 }
 
 // Slots by age, oldest support vector first.
@@ -189,17 +200,15 @@ std::vector<std::size_t> by_age(const Expansion& f) {
 
 NewArray<double> support_vectors(const ExpansionLearner& learner, std::size_t features) {
   const Expansion& f = learner.expansion();
-  std::vector<double> out;
-  {
-    nb::gil_scoped_release free;
-    std::shared_lock lock(learner.guard());
-    out.resize(f.size() * features);
-    std::span<double> rest(out);
+  std::vector<double> out = reading(learner, [&] {
+    std::vector<double> rows(f.size() * features);
+    std::span<double> rest(rows);
     for (const std::size_t i : by_age(f)) {
       f.support().copy(i, rest.first(features));
       rest = rest.subspan(features);
     }
-  }
+    return rows;
+  });
   const std::size_t n = features == 0 ? 0 : out.size() / features;
   return array(std::move(out), {n, features});
 }
@@ -207,48 +216,29 @@ NewArray<double> support_vectors(const ExpansionLearner& learner, std::size_t fe
 NewArray<double> dual_coef(const ExpansionLearner& learner) {
   const Expansion& f = learner.expansion();
   std::vector<double> out;
-  {
-    nb::gil_scoped_release free;
-    std::shared_lock lock(learner.guard());
+  reading(learner, [&] {
     learner.settle();
     for (std::size_t c = 0; c < f.outputs(); ++c)
       for (const std::size_t i : by_age(f)) out.push_back(f.output(c)[i] / f.output_divisor());
-  }
-  const std::size_t n = out.size() / f.outputs();
-  return array(std::move(out), {f.outputs(), n});
+  });
+  return as_rows(std::move(out), f.outputs());
 }
 
 NewArray<double> deviations(const Learner& learner, const BoundRows& X) {
   std::vector<double> out(X.rows.size());
-  {
-    nb::gil_scoped_release free;
-    std::shared_lock lock(learner.guard());
+  reading(learner, [&] {
     check_columns(learner, X.rows);
     learner.deviations(X.rows, out);
-  }
-  return array(std::move(out), {X.rows.size()});
+  });
+  return as_vector(std::move(out));
 }
 
 NewArray<double> expert_weights(const Stacked& learner) {
-  std::vector<double> out;
-  {
-    nb::gil_scoped_release free;
-    std::shared_lock lock(learner.guard());
-    out.assign(learner.expert_weights().begin(), learner.expert_weights().end());
-  }
-  const std::size_t n = out.size();
-  return array(std::move(out), {n});
+  return as_vector(reading(learner, [&] { return learner.expert_weights(); }));
 }
 
 NewArray<double> expert_losses(const Stacked& learner) {
-  std::vector<double> out;
-  {
-    nb::gil_scoped_release free;
-    std::shared_lock lock(learner.guard());
-    out = learner.expert_losses();
-  }
-  const std::size_t n = out.size();
-  return array(std::move(out), {n});
+  return as_vector(reading(learner, [&] { return learner.expert_losses(); }));
 }
 
 template <class Dense, class Sparse>
@@ -272,10 +262,14 @@ void bind_learners(nb::module_& m) {
       .def("learn_one", &learn_one<float>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert(), "weight"_a = 1.0)
       .def("score_one", &score_one<double>, "x"_a.noconvert(), "scores"_a.noconvert())
       .def("score_one", &score_one<float>, "x"_a.noconvert(), "scores"_a.noconvert())
-      .def("learn_record", &learn_record, "reader"_a, "record"_a.none(), "y"_a, "scores"_a.noconvert(), "weight"_a = 1.0)
+      .def("learn_record", &learn_record, "reader"_a, "record"_a.none(), "y"_a, "scores"_a.noconvert(),
+           "weight"_a = 1.0)
       .def("score_record", &score_record, "reader"_a, "record"_a.none(), "scores"_a.noconvert())
       .def("state", &state, nb::sig("def state(self) -> dict[str, object]"))
       .def("state_and_rows", &state_and_rows, nb::sig("def state_and_rows(self) -> tuple[dict[str, object], int]"))
+      .def("reordered_state", &reordered_state, "places"_a,
+           nb::sig("def reordered_state(self, places: list[int]) -> dict[str, object]"))
+      .def("merged_fields", &merged_fields)
       .def("restore", &restore, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"))
       .def("keep_average", &Learner::keep_average, "suffix"_a)
       .def_prop_ro("outputs", &Learner::outputs)

@@ -14,14 +14,14 @@
 #include "model/rules.hpp"
 #include "model/tasks.hpp"
 #include "python/bind.hpp"
-#include "support/backend.hpp"
+#include "support/layouts.hpp"
 
 namespace budgetron {
 namespace {
 
 // k(x, z) for all rows x of X and z of Z.
 NewArray<double> kernel_matrix(const Kernel& kernel, const BoundRows& X, const BoundRows& Z, std::size_t features) {
-  const auto support = backend->support_set(backend->initial_layout(), kernel.reduction(), Precision::Double, features);
+  const auto support = support_set(Layout::FeatureMajor, kernel.reduction(), Precision::Double, features);
   for (std::size_t j = 0; j < Z.rows.size(); ++j) support->append(Z.rows[j], support->norm(Z.rows[j]));
   std::vector<double> out, k(support->padded());
   const auto rows = support->ahead(X.rows, 64);

@@ -1,4 +1,5 @@
-// A part of a model lists its state once, in `fields`. The same walk saves, restores and measures it.
+// A part of a model lists its state once, in `fields`. The same walk saves, restores and measures it, and says how the
+// fields of several models are merged and which numbers belong to an output.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace budgetron {
@@ -14,17 +17,38 @@ namespace budgetron {
 using Bytes = std::size_t;
 using Counter = std::uint64_t;
 
+// How the fields of models that learned different rows become one field. Own: by a formula that merging has for the
+// part. A field that does not say how cannot be merged.
+enum class Merged { Unsaid, Sum, Mean, Most, Least, Joined, Restart, Own };
+
+// Which numbers belong to an output: none; all, to one output; one row for each output; the last of every row, one for
+// each output; or those rows and columns of a packed lower triangle.
+enum class OfOutputs { None, All, Rows, Last, Packed };
+
+struct Meaning {
+  Merged merged = Merged::Unsaid;
+  OfOutputs of = OfOutputs::None;
+  bool signs = false;     // the numbers change sign if the two classes of one output change places
+  std::size_t width = 0;  // of the rows whose last numbers belong to outputs
+};
+
 class Fields {
  public:
+  using Value = std::variant<double*, Counter*, std::vector<double>*, std::vector<float>*, std::vector<Counter>*>;
+
   virtual ~Fields() = default;
   // State: saved, restored, measured. Names are unique within a model.
-  virtual void field(const char* name, double& value) = 0;
-  virtual void field(const char* name, Counter& value) = 0;
-  virtual void field(const char* name, std::vector<double>& values) = 0;
-  virtual void field(const char* name, std::vector<float>& values) = 0;
-  virtual void field(const char* name, std::vector<Counter>& values) = 0;
-  // Whether the field is there. One that is newer than the first files is missing in older ones.
-  virtual bool has(const char* /*name*/) const { return true; }
+  template <class T>
+  void field(const char* name, T& value, Meaning meaning = {}) {
+    visit(name, &value, meaning);
+  }
+  // One field for each output: name.0, name.1 ...
+  void outputs(const char* name, std::vector<std::vector<double>>& rows, Merged merged, bool signs) {
+    for (std::size_t c = 0; c < rows.size(); ++c)
+      field(of_output(name, c).c_str(), rows[c], {merged, OfOutputs::All, signs});
+  }
+  static std::string of_output(const std::string& name, std::size_t c) { return name + "." + std::to_string(c); }
+  virtual void visit(const char* name, Value value, const Meaning& meaning) = 0;
   // Working memory: measured only.
   virtual void scratch(Bytes) {}
   // Whether this walk writes the fields. If so, values derived from the fields must be recomputed.
@@ -36,11 +60,13 @@ class Fields {
 class Measure final : public Fields {
  public:
   bool measuring() const override { return true; }
-  void field(const char*, double&) override {}
-  void field(const char*, Counter&) override {}
-  void field(const char*, std::vector<double>& v) override { bytes += v.capacity() * sizeof(double); }
-  void field(const char*, std::vector<float>& v) override { bytes += v.capacity() * sizeof(float); }
-  void field(const char*, std::vector<Counter>& v) override { bytes += v.capacity() * sizeof(Counter); }
+  void visit(const char*, Value value, const Meaning&) override {
+    const auto measure = [&](auto* v) {
+      if constexpr (!std::is_arithmetic_v<std::remove_pointer_t<decltype(v)>>)
+        bytes += v->capacity() * sizeof(v->front());
+    };
+    std::visit(measure, value);
+  }
   void scratch(Bytes extra) override { bytes += extra; }
 
   Bytes bytes = 0;
@@ -50,13 +76,10 @@ class Measure final : public Fields {
 class Prefixed final : public Fields {
  public:
   Prefixed(Fields& io, std::string prefix) : io_(io), prefix_(std::move(prefix)) {}
-  void field(const char* name, double& v) override { io_.field((prefix_ + name).c_str(), v); }
-  void field(const char* name, Counter& v) override { io_.field((prefix_ + name).c_str(), v); }
-  void field(const char* name, std::vector<double>& v) override { io_.field((prefix_ + name).c_str(), v); }
-  void field(const char* name, std::vector<float>& v) override { io_.field((prefix_ + name).c_str(), v); }
-  void field(const char* name, std::vector<Counter>& v) override { io_.field((prefix_ + name).c_str(), v); }
+  void visit(const char* name, Value value, const Meaning& meaning) override {
+    io_.visit((prefix_ + name).c_str(), value, meaning);
+  }
   void scratch(Bytes bytes) override { io_.scratch(bytes); }
-  bool has(const char* name) const override { return io_.has((prefix_ + name).c_str()); }
   bool measuring() const override { return io_.measuring(); }
   bool restoring() const override { return io_.restoring(); }
 

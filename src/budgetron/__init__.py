@@ -36,7 +36,7 @@ __getattr__, __dir__, __all__ = lazy(
         "learners.scaled": "Ranged Standardised",
         "learners.stacked": "Stacked",
         "merging.models": "merge",
-        "merging.ways": "merge_promise",
+        "merging.promises": "merge_promise",
         "model.files.model_files": "load",
         "model.one_by_one": "OneByOne",
         "parts.budgets.approximation": "Approximate",

@@ -213,14 +213,14 @@ def test_values_that_only_one_part_has_are_hashed(odd, first):
 def test_the_start_is_the_same_if_dask_makes_it_again(monkeypatch):
     """A worker may be lost with it. Random features must agree, also if the model has no random_state."""
     X, y = rows(80)
-    seeds, started = [], distributed.fitting.work.started
+    seeds, started = [], distributed.fitting.workers.started
 
     def twice(*arguments):
         models = [started(*arguments) for _ in range(2)]
         seeds.extend(model.fitted_.model.seed for model in models)
         return models[0]
 
-    monkeypatch.setattr(distributed.fitting.work, "started", twice)
+    monkeypatch.setattr(distributed.fitting.workers, "started", twice)
     for random_state in (None, np.random.RandomState(0), 7):
         fitted = distributed.fit(OnlineClassifier(SMALL, random_state=random_state), *chunked(X, y, 40))
         assert seeds[-2] == seeds[-1]

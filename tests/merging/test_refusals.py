@@ -7,6 +7,7 @@ import pytest
 
 from budgetron import (
     OGD,
+    AdaGrad,
     Encoder,
     Gaussian,
     Kalman,
@@ -20,6 +21,7 @@ from budgetron import (
     merge,
     rbp,
 )
+from budgetron.model.model import Model
 from tests.helpers.cases import each
 
 K = Gaussian(0.5)
@@ -106,6 +108,16 @@ def test_sentences(case):
 def test_types(models, sentence):
     with pytest.raises(TypeError, match=sentence):
         merge(models() if callable(models) else models)
+
+
+def test_a_field_that_does_not_say_how_it_is_merged(monkeypatch):
+    """A new part is refused by name until it says how."""
+    models = [fitted(Mapped(RandomFourier(K, 9), AdaGrad())) for _ in range(2)]
+    ways = models[0].fitted_.model.merged_fields()
+    assert ways["adagrad.G.0"] == "sum"
+    monkeypatch.setattr(Model, "merged_fields", lambda _: ways | {"adagrad.G.0": "unsaid"})
+    with pytest.raises(ValueError, match=r"nothing says how to merge their field adagrad\.G\.0\.$"):
+        merge(models)
 
 
 def test_records_of_the_same_columns_merge():

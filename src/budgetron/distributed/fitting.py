@@ -8,8 +8,8 @@ from typing import Any
 from budgetron._util import check
 from budgetron._util.extras import pip_install
 from budgetron._util.text import shown
-from budgetron.distributed import work
-from budgetron.distributed.parts import parts_of
+from budgetron.distributed import workers
+from budgetron.distributed.collections import parts_of
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.estimators.online import seed_of, unfitted
 from budgetron.learners.learner import Learner
@@ -78,16 +78,18 @@ def fit(
     run: Callable[[Any], Any] = (
         (lambda task: client.compute(task).result()) if client else _computed(compute)
     )
-    survey = work.Survey(first=_first_with_rows(X))
+    survey = workers.Survey(first=_first_with_rows(X))
     needs_labels = isinstance(estimator, OnlineClassifier) and classes is None
     if survey.first is None or estimator.encoder is not None or needs_labels:
-        surveys = [delayed(work.survey)(estimator, *part) for part in numbered]
-        survey = run(_tree(surveys, delayed(work.survey_all), fan_in))
+        surveys = [delayed(workers.survey)(estimator, *part) for part in numbered]
+        survey = run(_tree(surveys, delayed(workers.survey_all), fan_in))
         if survey.first is None:
             raise ValueError("distributed.fit: no part has rows.")
-    started = delayed(work.started)(estimator, seed_of(estimator), survey, classes, *numbered[survey.first])
-    models = [delayed(work.learned)(started, *part) for part in numbered]
-    return run(_tree(models, delayed(work.merged), fan_in))
+    started = delayed(workers.started)(
+        estimator, seed_of(estimator), survey, classes, *numbered[survey.first]
+    )
+    models = [delayed(workers.learned)(started, *part) for part in numbered]
+    return run(_tree(models, delayed(workers.merged), fan_in))
 
 
 def _computed(compute: Callable[..., tuple[Any, ...]]) -> Callable[[Any], Any]:
@@ -102,7 +104,7 @@ def _tree(tasks: Sequence[Any], join: Callable[[Sequence[Any]], Any], fan_in: in
     return tasks[0]
 
 
-def _estimator(model: Any) -> work.Estimator:
+def _estimator(model: Any) -> workers.Estimator:
     if isinstance(model, Learner):
         return OnlineClassifier(model)
     if not isinstance(model, OnlineClassifier | OnlineRegressor):

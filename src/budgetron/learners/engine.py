@@ -48,6 +48,12 @@ class Engine(Protocol):
     def state_and_rows(self) -> tuple[dict[str, Any], int]:
         """Everything that learning changed, as named arrays, and ``rows_done`` at that moment."""
 
+    def reordered_state(self, places: list[int]) -> dict[str, Any]:
+        """The state if output c becomes output ``places[c]``; a single output changes sign."""
+
+    def merged_fields(self) -> dict[str, str]:
+        """How each named array is merged with those of other models."""
+
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take up such a state."""
 

@@ -17,8 +17,8 @@ from budgetron.learners.learner import Learner
 from budgetron.learners.mapped import Mapped
 from budgetron.learners.scaled import Ranged, Standardised
 from budgetron.learners.stacked import Stacked
-from budgetron.merging import labels, stacks, ways
-from budgetron.merging.parts import first_of, parts_of
+from budgetron.merging import label_order, promises, stacks
+from budgetron.merging.fields import first_of, parts_of
 from budgetron.model.class_weights import ClassCounts
 from budgetron.model.fitted import Fitted
 from budgetron.model.labels import KnownLabels
@@ -110,7 +110,7 @@ def _models(models: Sequence[Model]) -> Model:
             )
         return stacks.stacked(parts)
     model = copy(parts[0])
-    model.restore(ways.merged(parts_of(parts)) | first_of(parts[0]))
+    model.restore(promises.merged(parts_of(parts)) | first_of(parts[0]))
     return model
 
 
@@ -146,7 +146,7 @@ def _refuse_different(models: Sequence[Model]) -> None:
 
 
 def _only_stacks(learner: Learner) -> bool:
-    return ways.STACK in ways.merge_promise(learner).values()
+    return promises.STACK in promises.merge_promise(learner).values()
 
 
 def _is_drawn(part: Learner | FeatureMap) -> bool:
@@ -174,8 +174,8 @@ def _estimators(models: list[Any]) -> Any:
     fresh = unfitted(models[0])
     natives = [part.model for part in parts]
     if isinstance(fresh, OnlineClassifier):
-        known = labels.union([part.labels for part in parts])
-        natives = [labels.in_order(part.model, part.labels, known) for part in parts]
+        known = label_order.union([part.labels for part in parts])
+        natives = [label_order.in_order(part.model, part.labels, known) for part in parts]
     counts = None if known is None else _counted(known, parts)
     fresh.fitted_ = replace(parts[0], model=_models(natives), labels=known, counts=counts)
     return fresh

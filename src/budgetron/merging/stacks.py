@@ -13,7 +13,7 @@ from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.learner import Floats, Learner
 from budgetron.learners.stacked import Stacked
 from budgetron.merging import gaussian
-from budgetron.merging.parts import Merger, Parts, State, below, first_of, parts_of, under, without_first
+from budgetron.merging.fields import Merger, Parts, State, below, first_of, parts_of, under, without_first
 from budgetron.model.model import Model
 from budgetron.parts.budgets.approximation import Approximate
 from budgetron.parts.budgets.removal import Unbounded
@@ -23,8 +23,8 @@ from budgetron.parts.tasks import Labels
 def merged(parts: Parts, expert: Merger) -> State:
     """The merged fields of `Stacked`: every expert in its own way, then the filter on top.
 
-    Of experts with a budget of support vectors, that with the lowest loss stays as it is: a union within
-    the budget is no better, and the filter has learned to trust what there was.
+    Of experts with a budget of support vectors, that with the lowest loss stays as it is: the filter has
+    learned to trust it.
     """
     learner = parts.learner
     assert isinstance(learner, Stacked)
@@ -38,7 +38,7 @@ def merged(parts: Parts, expert: Merger) -> State:
             else expert(inner)
         )
         state |= under(own, f"expert.{i}.")
-    return state
+    return parts.complete(state)
 
 
 def has_budget(learner: Learner) -> bool:
@@ -60,12 +60,11 @@ def filter_of(parts: Parts, learner: Stacked) -> State:
     covariances = [gaussian.covariance(state, "stacked.posterior") for state in parts.states]
     means = [w[None, :] for w in parts.get("stacked.weights")]
     P, w = gaussian.averaged(covariances, means, learner.prior, shares)
-    state = parts.sums("stacked.losses", "stacked.learned", "stacked.posterior.rows")
+    state = parts.said("stacked.") | {"stacked.weights": w[0]} | gaussian.fields(P, "stacked.posterior")
     state |= {"stacked.posterior.variance": parts.states[0]["stacked.posterior.variance"]}
-    state |= {"stacked.weights": w[0]} | gaussian.fields(P, "stacked.posterior")
-    if isinstance(parts.task, Labels):
-        return state | parts.sums("stacked.squares", "stacked.rows")
-    return state | {"stacked.noise": np.array([shares @ np.concatenate(parts.get("stacked.noise"))])}
+    if "stacked.noise" in parts.states[0]:
+        state |= {"stacked.noise": np.array([shares @ np.concatenate(parts.get("stacked.noise"))])}
+    return state
 
 
 def stacked(models: Sequence[Model]) -> Model:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
@@ -214,10 +214,28 @@ class Model:
     def state_and_rows(self) -> tuple[dict[str, npt.NDArray[Any]], int]:
         """The state, and what `rows_done` was at that moment."""
         state, rows = self.engine.state_and_rows()
+        return dict(sorted((state | self._first_field()).items())), rows
+
+    def _first_field(self) -> dict[str, npt.NDArray[Any]]:
         features, task = self.built_for
-        if (features, task) != (self.n_features, self.task):
-            state[_FIRST] = np.array([features, getattr(task, "n_classes", 0)], dtype=np.uint64)
-        return dict(sorted(state.items())), rows
+        if (features, task) == (self.n_features, self.task):
+            return {}
+        return {_FIRST: np.array([features, getattr(task, "n_classes", 0)], dtype=np.uint64)}
+
+    def merged_fields(self) -> dict[str, str]:
+        """How each field of the state is merged with those of other models, as its part says it."""
+        return self.engine.merged_fields()
+
+    def reordered(self, places: Sequence[int]) -> Self:
+        """The same model with its classes in another order: class c becomes class ``places[c]``.
+
+        A stack centres logits over as many of the first classes as it was built for. If it was widened,
+        its scores may change a little.
+        """
+        if list(places) == sorted(places):
+            return copy.copy(self)
+        outputs = list(places) if self.task.outputs > 1 else [0]  # the score of two classes changes sign
+        return self.in_state(self.engine.reordered_state(outputs) | self._first_field())
 
     @property
     def rows_done(self) -> int:

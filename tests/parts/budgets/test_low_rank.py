@@ -87,22 +87,6 @@ def test_rows_without_a_step_settle_the_coefficients():
     assert bits(whole) == bits(parts) == bits(copied)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-def test_a_state_without_weights_goes_on(classes):
-    """The first files had the coefficients only."""
-    X, y = rows(classes)
-    model, older = (model_of(learner(), classes) for _ in range(2))
-    model.learn(X, y)
-    state = model.state()
-    older.restore(
-        {name: v for name, v in state.items() if name not in ("low_rank.weights", "low_rank.rested")}
-    )
-    np.testing.assert_allclose(older.scores(X), model.scores(X), rtol=1e-12, atol=1e-14)
-    for each in (model, older):
-        each.learn(X[:60], y[:60])
-    np.testing.assert_allclose(older.scores(X), model.scores(X), rtol=1e-9, atol=1e-12)
-
-
 def test_weights_are_widened():
     X, y = rows(2)
     model = model_of(learner(), 2)

@@ -12,8 +12,8 @@ from budgetron.learners.learner import Learner
 from budgetron.learners.mapped import Mapped
 from budgetron.learners.scaled import Ranged, Standardised
 from budgetron.learners.stacked import Stacked
-from budgetron.merging import features, scaling, stacks, support
-from budgetron.merging.parts import NotMergeable, Parts, State, under
+from budgetron.merging import scaling, stacks, union, weights
+from budgetron.merging.fields import NotMergeable, Parts, State, under
 from budgetron.parts.vector_rules import AROW, Kalman, OnlineNewton
 
 EXACT = "exact: the model of a single pass over all rows, up to rounding"
@@ -21,7 +21,7 @@ PRECISION = "precision-weighted: precisions add up, and each weight counts as fa
 FORGETS = "precision-weighted average: each weight counts as far as a model knows it"
 AVERAGE = "average of the weights, by the number of rows of each model"
 UNION = "union of the support vectors, passed through the budget"
-BEST = "the expert with the lowest loss: a union within the budget would be no better"
+BEST = "the expert with the lowest loss, to which the filter is tuned"
 STACK = "stacked: all models side by side with a filter on top, as many times the memory"
 
 
@@ -30,14 +30,14 @@ def merged(parts: Parts) -> State:
     learner = parts.learner
     if isinstance(learner, Standardised | Ranged):
         inner = parts.inner(learner.learner, "learner.", parts.seed)
-        return scaling.statistics(parts) | under(merged(inner), "learner.")
+        return parts.complete(scaling.statistics(parts) | under(merged(inner), "learner."))
     if isinstance(learner, Stacked):
         return stacks.merged(parts, merged)
     inside = learner.learner if isinstance(learner, Averaged) else learner
     if isinstance(inside, Mapped):
-        return features.merged(parts)
+        return weights.merged(parts)
     if isinstance(inside, Kernelized):
-        return support.merged(parts)
+        return union.merged(parts)
     raise NotMergeable
 
 
@@ -92,7 +92,7 @@ def _promises(learner: Learner, targets: bool) -> Iterator[tuple[str, str]]:
 
 def _promise(learner: Learner, targets: bool) -> str:
     inside = learner.learner if isinstance(learner, Averaged) else learner
-    if isinstance(inside, Mapped) and not features.learns(inside.features):
+    if isinstance(inside, Mapped) and not weights.learns(inside.features):
         rule = inside.rule
         if isinstance(rule, Kalman) and rule.drift > 0:
             return FORGETS

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from budgetron import _core
+from budgetron._util.text import shown
 from budgetron.learners.learner import Floats, Learner
 from budgetron.model.model import Model
 from budgetron.parts.tasks import Task
 
 State = dict[str, npt.NDArray[Any]]
-
+T = TypeVar("T")
 
 _FIRST = "widened.from"  # in the state of a model that was widened: its first columns and classes
 
@@ -28,12 +29,13 @@ class NotMergeable(Exception):
 class Parts:
     """The same part of several models.
 
-    ``first`` is the number of columns and the task with which the models were built, before they were
-    widened.
+    ``ways`` says how each field is merged, by its native part. ``first`` is the number of columns and
+    the task with which the models were built, before they were widened.
     """
 
     learner: Learner
     states: Sequence[State]
+    ways: Mapping[str, str]
     task: Task
     n_features: int
     dtype: np.dtype[Any]
@@ -43,7 +45,7 @@ class Parts:
     def inner(self, learner: Learner, prefix: str, seed: int) -> Parts:
         """A part of these parts, whose fields have this prefix."""
         states = [below(state, prefix) for state in self.states]
-        return replace(self, learner=learner, states=states, seed=seed)
+        return replace(self, learner=learner, states=states, ways=below(self.ways, prefix), seed=seed)
 
     def new(self) -> Any:
         """The native learner, before it has learned."""
@@ -66,9 +68,32 @@ class Parts:
         """The fields of outputs 0, 1 ..., which have this prefix."""
         return [f"{prefix}.{c}" for c in range(self.task.outputs)]
 
-    def sums(self, *names: str) -> State:
-        """The sums of these fields."""
-        return {name: np.sum(self.get(name), axis=0, dtype=self.get(name)[0].dtype) for name in names}
+    def said(self, prefix: str = "") -> State:
+        """The merged fields with this prefix, if their part says how; not those with a formula."""
+        there = {name: way for name, way in self.ways.items() if name in self.states[0]}
+        return {
+            name: self._merged(name, way)
+            for name, way in there.items()
+            if name.startswith(prefix) and way not in ("own", "unsaid")
+        }
+
+    def _merged(self, name: str, way: str) -> npt.NDArray[Any]:
+        values = self.get(name)
+        if way == "sum" and values[0].dtype.kind == "f":
+            return np.asarray(np.minimum(np.sum(values, axis=0), np.finfo(float).max))
+        if way == "mean":
+            return np.asarray(self.shares @ np.array(values))
+        return np.asarray(_WAYS[way](values))
+
+    def complete(self, state: State) -> State:
+        """The merged fields, if none is missing."""
+        for name in self.states[0]:
+            if name not in state:
+                raise ValueError(
+                    f"merge: models of {shown(self.learner)} cannot be merged: nothing says how to merge "
+                    f"their field {name}."
+                )
+        return state
 
     @property
     def shares(self) -> Floats:
@@ -77,7 +102,16 @@ class Parts:
         return rounds / rounds.sum() if rounds.any() else np.full(len(rounds), 1 / len(rounds))
 
 
-def below(state: State, prefix: str) -> State:
+_WAYS: dict[str, Callable[[list[npt.NDArray[Any]]], Any]] = {
+    "sum": lambda values: np.sum(values, axis=0, dtype=values[0].dtype),
+    "most": lambda values: np.max(values, axis=0),
+    "least": lambda values: np.min(values, axis=0),
+    "joined": lambda values: np.unique(np.concatenate(values)),
+    "restart": lambda values: np.zeros_like(values[0]),
+}
+
+
+def below(state: Mapping[str, T], prefix: str) -> dict[str, T]:
     """The fields with this prefix, without it."""
     return {name.removeprefix(prefix): values for name, values in state.items() if name.startswith(prefix)}
 
@@ -91,8 +125,10 @@ def parts_of(models: Sequence[Model]) -> Parts:
     """Whole models of one description."""
     model = models[0]
     states = [without_first(each.state()) for each in models]
-    built_for = model.built_for
-    return Parts(model.learner, states, model.task, model.n_features, model.dtype, model.seed, built_for)
+    ways = {name: way for each in models for name, way in each.merged_fields().items()}
+    return Parts(
+        model.learner, states, ways, model.task, model.n_features, model.dtype, model.seed, model.built_for
+    )
 
 
 def first_of(model: Model) -> State:

@@ -8,8 +8,8 @@ from budgetron._util.rows import Matrix, views
 from budgetron.learners.averaged import Averaged
 from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.learner import Floats
-from budgetron.merging.features import common_divisor, rule_numbers
-from budgetron.merging.parts import NotMergeable, Parts, State
+from budgetron.merging.fields import NotMergeable, Parts, State
+from budgetron.merging.weights import common_divisor
 from budgetron.parts.budgets.projection import Project, ProjectPlus
 from budgetron.parts.budgets.removal import Stop
 
@@ -37,8 +37,7 @@ def merged(parts: Parts) -> State:
     rows, coefficients = np.ascontiguousarray(rows[order]), np.ascontiguousarray(coefficients[order])
     divisor = common_divisor(parts, "expansion.divisor")
     native.absorb(views(rows)(slice(0, len(rows))), coefficients.ravel(), 1.0, divisor)
-    state: State = dict(native.state())
-    return state | parts.sums("t") | rule_numbers(parts)
+    return dict(native.state()) | parts.said()
 
 
 def _terms(parts: Parts) -> tuple[Matrix, Floats]:

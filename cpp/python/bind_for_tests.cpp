@@ -94,7 +94,7 @@ NewArray<double> uniforms(Counter seed, std::size_t n, Counter stream) {
 
 }  // namespace
 
-void bind_pieces(nb::module_& m) {
+void bind_for_tests(nb::module_& m) {
   m.def("box_qp", &box_qp<&BoxQP::solve>, "Q"_a, "q"_a, "lo"_a, "hi"_a,
         "The minimiser of x'Qx/2 - q'x over lo <= x <= hi, as the exact projection computes it.");
   m.def("box_qp_by_descent", &box_qp<&BoxQP::solve_by_descent>, "Q"_a, "q"_a, "lo"_a, "hi"_a,

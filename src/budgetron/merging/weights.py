@@ -8,39 +8,30 @@ from budgetron.learners.averaged import Averaged
 from budgetron.learners.learner import Floats
 from budgetron.learners.mapped import Mapped
 from budgetron.merging import gaussian
-from budgetron.merging.parts import NotMergeable, Parts, State
+from budgetron.merging.fields import NotMergeable, Parts, State
 from budgetron.parts.features.feature_map import FeatureMap
 from budgetron.parts.features.nystrom import Nystrom
 from budgetron.parts.features.stack import Stack
-from budgetron.parts.tasks import Targets
-from budgetron.parts.vector_rules import AROW, AdaGrad, CoinBetting, Kalman, OnlineNewton
+from budgetron.parts.vector_rules import AROW, CoinBetting, Kalman, OnlineNewton
 
 
 def merged(parts: Parts) -> State:
     """The merged fields of `Mapped`, or of `Averaged` around it."""
     learner = parts.learner
-    averaged = isinstance(learner, Averaged)
     mapped = learner.learner if isinstance(learner, Averaged) else learner
     assert isinstance(mapped, Mapped)
     if learns(mapped.features):
         raise NotMergeable
-    state = parts.sums("t") | _map(parts) | _weights(parts)
-    if averaged:
-        counts = ("average.t", "average.older_start", "average.younger_start")
-        sums = [*parts.names("average.older"), *parts.names("average.younger")]
-        state |= parts.sums(*counts, *sums)
+    state = parts.said() | _weights(parts)
     rule = mapped.rule
     if isinstance(rule, Kalman):
         state |= _kalman(parts, rule)
     elif isinstance(rule, AROW | OnlineNewton):
         start = 1.0 if isinstance(rule, AROW) else 1 / rule.delta
         state |= (_full if rule.covariance == "full" else _diagonal)(parts, start)
-    elif isinstance(rule, AdaGrad):
-        state |= parts.sums(*parts.names("adagrad.G"))
     elif isinstance(rule, CoinBetting):
         state |= _bets(parts, state, rule)
-    state |= rule_numbers(parts)
-    return state
+    return parts.complete(state)
 
 
 def learns(features: FeatureMap) -> bool:
@@ -50,31 +41,10 @@ def learns(features: FeatureMap) -> bool:
     return isinstance(features, Nystrom)
 
 
-def rule_numbers(parts: Parts) -> State:
-    """The numbers that a scalar rule keeps, if any."""
-    state: State = {}
-    if "sgd.y_max" in parts.states[0]:
-        state["sgd.y_max"] = np.max(parts.get("sgd.y_max"), axis=0)
-    if "norma.epsilon" in parts.states[0]:
-        state["norma.epsilon"] = np.asarray(parts.shares @ np.array(parts.get("norma.epsilon")))
-    return state
-
-
 def common_divisor(parts: Parts, name: str) -> float:
     """The divisor of the merged coefficients: the sum for SGD, whose divisor counts rows; else 1."""
     divisors = np.concatenate(parts.get(name))
     return 1.0 if (divisors == 1).all() else float(divisors.sum())
-
-
-def _map(parts: Parts) -> State:
-    """The columns whose frequencies are known; all other fields of a map that does not learn are equal."""
-    state: State = {}
-    for name, values in parts.states[0].items():
-        if name.endswith("fourier.columns"):
-            state[name] = np.unique(np.concatenate(parts.get(name)))
-        elif name.startswith("map.") or name.endswith("fourier.all"):
-            state[name] = np.max(parts.get(name), axis=0) if values.size else values
-    return state
 
 
 def _weights(parts: Parts) -> State:
@@ -101,9 +71,9 @@ def _kalman(parts: Parts, rule: Kalman) -> State:
         P, w = gaussian.combined(full, blocks, rule.prior) if m else (full[0], blocks[0])
         v, others = gaussian.combined_diagonal(variances, rest, rule.prior)
     weights = np.hstack([w, others])
-    state = parts.sums("posterior.rows") | gaussian.fields(P) | {"posterior.variance": v}
+    state = gaussian.fields(P) | {"posterior.variance": v}
     state |= dict(zip(parts.names("weights"), weights, strict=True))
-    if isinstance(parts.task, Targets):
+    if "kalman.noise" in parts.states[0]:
         exact = rule.drift == 0 and not v.size
         state |= _noise(parts, [each[0] for each in means], full, (weights[0], P), exact)
     return state
