@@ -129,7 +129,9 @@ void sparse_scale(nb::module_& m, const char* name) {
 void bind_input(nb::module_& m) {
   nb::class_<RecordReader>(m, "RecordReader")
       .def(nb::init<nb::dict, nb::dict, nb::object, std::vector<double>, bool>(), "numbers"_a, "texts"_a, "kinds"_a,
-           "absent"_a, "takes_none"_a)
+           "absent"_a, "takes_none"_a,
+           nb::sig("def __init__(self, numbers: dict[str, int], texts: dict[str, dict[str, int]], kinds: "
+                   "frozenset[object], absent: list[float], takes_none: bool) -> None"))
       .def("row", &row_of_record, "record"_a.none());
   nb::enum_<Precision>(m, "Precision").value("Single", Precision::Single).value("Double", Precision::Double);
   nb::class_<BoundRows>(m, "Rows");

@@ -24,6 +24,7 @@ ELSEWHERE = {  # pages that are not under docs/, or not where the site has them
     "reproduction/README.md": "papers/package.md",
     "docs/index.md": "pages.md",
     "benchmarks/README.md": "code/benchmarks.md",
+    "tests/README.md": "code/tests.md",
 }
 ROOMS = ("cpp", "src/budgetron")  # each folder in them may have a README, which is a page in code/
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.DOTALL | re.MULTILINE)

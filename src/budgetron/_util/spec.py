@@ -151,7 +151,7 @@ class Parts(Spec):
             )
         return each or parts
 
-    def _parts(self) -> tuple[Any, ...]:
+    def members(self) -> tuple[Any, ...]:
         """The parts, checked."""
         name, what, parts = type(self).__name__, self._field, getattr(self, self._field)
         if not isinstance(parts, (list, tuple)):

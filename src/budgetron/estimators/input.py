@@ -215,7 +215,7 @@ def are_learnable(fitted: Fitted, rows: Any) -> bool:
     """Whether there are rows, and all their numbers can be learned."""
     dtype = min(rows.dtype, fitted.model.dtype)
     missing = fitted.model.learner.accepts_missing
-    return 0 < rows.shape[0] == first_too_large(rows, dtype, missing)
+    return bool(0 < rows.shape[0] == first_too_large(rows, dtype, missing))
 
 
 def _plain(fitted: Fitted, X: Any) -> tuple[Any, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -428,6 +428,8 @@ def one_row(fitted: Fitted | None, x: Any) -> Any:
 
 # ---- for the rooms above
 
+Estimator = TypeVar("Estimator", bound=Online)
+
 
 def scored(estimator: Online, X: Any) -> tuple[Fitted, list[Scored]]:
     """What an estimator has learned, and the scores of rows."""
@@ -480,7 +482,7 @@ def start(estimator: Online, X: Any, labels: KnownLabels | None = None) -> None:
         estimator.fitted_ = estimator._built(rows, X, labels, None, encoding)
 
 
-def unfitted(estimator: Online) -> Any:
+def unfitted(estimator: Estimator) -> Estimator:
     """An estimator with the same parameters that has learned nothing."""
     return type(estimator)(**estimator.get_params(deep=False))
 

@@ -178,7 +178,7 @@ def _ranges(part: Spec, regression: bool, before: str = "") -> Iterator[tuple[st
     own = {**part.ranges, **(getattr(part, "ranges_for_targets", {}) if regression else {})}
     for name, limits in own.items():
         yield before + name, limits, isinstance(part, Kernel)
-    inner = enumerate(part._parts()) if isinstance(part, Parts) else part.get_params(deep=False).items()
+    inner = enumerate(part.members()) if isinstance(part, Parts) else part.get_params(deep=False).items()
     for key, value in inner:
         if isinstance(value, Spec):
             yield from _ranges(value, regression, f"{before}{key}__")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,11 +17,25 @@ class Engine(Protocol):
     ``run`` and ``learn_one`` write the scores of each row from before its update.
     """
 
-    outputs: int
-    rows_done: int  # rows learned, or scored at weight 0
-    size: int  # support vectors
-    memory_bytes: int
-    has_deviations: bool
+    @property
+    def outputs(self) -> int:
+        """The number of scores of a row."""
+
+    @property
+    def rows_done(self) -> int:
+        """The number of rows learned, or scored at weight 0."""
+
+    @property
+    def size(self) -> int:
+        """The number of support vectors."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """The memory that it holds."""
+
+    @property
+    def has_deviations(self) -> bool:
+        """Whether `deviations` are known."""
 
     def begin(self) -> None:
         """Prepare to learn the first row."""
@@ -42,6 +55,12 @@ class Engine(Protocol):
     def score_one(self, x: npt.NDArray[Any], scores: Floats) -> bool:
         """Score one row; False if a score is not finite."""
 
+    def learn_record(self, reader: Any, record: Any, y: float, scores: Floats, weight: float = 1.0) -> bool:
+        """Learn a dict; False, with nothing changed, if the reader cannot read it or it is refused."""
+
+    def score_record(self, reader: Any, record: Any, scores: Floats) -> bool:
+        """Score a dict; False if the reader cannot read it or a score is not finite."""
+
     def widen(self, features: int, outputs: int) -> None:
         """Take more columns or outputs from now on."""
 
@@ -54,7 +73,7 @@ class Engine(Protocol):
     def merged_fields(self) -> dict[str, str]:
         """How each named array is merged with those of other models."""
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Take up such a state."""
 
     def hold(self) -> None:

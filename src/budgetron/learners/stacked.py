@@ -85,17 +85,17 @@ class Stacked(Parts, Learner):
 
     def resolved(self, X: Any) -> Self:
         """The learners with a number for every parameter; open ones are computed from the rows X."""
-        return self._with(learner.resolved(X) for learner in self._parts())
+        return self._with(learner.resolved(X) for learner in self.members())
 
     def check_parts(self, task: Task, n_features: int) -> None:
         self._filter()
-        for learner in self._parts():
+        for learner in self.members():
             learner.check_parts(task, n_features)
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
         prior, drift = self._filter()
-        learners, maps = self._parts(), _Maps()
+        learners, maps = self.members(), _Maps()
         experts: list[_core.Learner] = []
         for i, learner in enumerate(learners):
             own = seed_of_part(seed, i)

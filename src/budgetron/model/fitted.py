@@ -228,10 +228,9 @@ class Fitted:
 
     @cached_property
     def _reader(self) -> Any:
-        """Reads dicts straight into an engine that takes them."""
-        encoding, engine = self.encoding, self.model.engine
-        takes = encoding is not None and encoding.width == self.model.n_features
-        return encoding.reader if takes and hasattr(engine, "learn_record") else None  # type: ignore[union-attr]
+        """Reads dicts straight into rows of the engine."""
+        encoding = self.encoding
+        return None if encoding is None or encoding.width != self.model.n_features else encoding.reader
 
     @cached_property
     def _unread(self) -> Floats:

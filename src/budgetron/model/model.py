@@ -248,7 +248,7 @@ class Model:
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take up a state of a model of the same description."""
-        fields = dict(state)
+        fields: dict[str, Any] = dict(state)
         features, task = built_for = self._built_for(fields.pop(_FIRST, None))
         engine = self.learner.build(task, features, self.dtype, self.seed)
         if built_for != (self.n_features, self.task):

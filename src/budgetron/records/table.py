@@ -247,7 +247,7 @@ class Table:
         """The columns, and the numbers of those that are cells."""
         return self.columns.places if isinstance(self.columns, Columns) else self.columns
 
-    def _parts(self) -> tuple[dict[str, Column], list[str], Cells | None, Layouts]:
+    def members(self) -> tuple[dict[str, Column], list[str], Cells | None, Layouts]:
         """The columns, the names of those that are cells, the cells, and the layouts."""
         usual, rare = dict[str, Column](), dict[int, str]()
         for name, place in self.places.items():
@@ -267,7 +267,7 @@ class Table:
                     raise TypeError("Rows of a Table are selected by a slice or an array of row numbers.")
                 index = np.zeros(0, np.intp)
         chosen = np.arange(self.n_rows)[index]
-        usual, names, cells, layouts = self._parts()
+        usual, names, cells, layouts = self.members()
         usual = {name: column.rows(index) for name, column in usual.items()}
         cells = None if cells is None else cells.of_rows(chosen)
         return assembled(len(chosen), usual, names, cells, layouts.rows(index))
@@ -286,7 +286,7 @@ class Table:
 
     def normal(self) -> "Table":
         """The same with columns in the order of their first values, and none that has no value."""
-        return assembled(self.n_rows, *self._parts())
+        return assembled(self.n_rows, *self.members())
 
     def firsts(self, names: Iterable[str]) -> dict[str, int]:
         """The first rows of these columns, as far as they have a value."""
@@ -327,7 +327,7 @@ class Table:
 
     def cells(self) -> Cells:
         """All values as cells, row by row, columns in their order."""
-        usual, names, rare, _ = self._parts()
+        usual, names, rare, _ = self.members()
         number = {name: j for j, name in enumerate(self.columns)}
         parts = (
             []
@@ -357,7 +357,7 @@ class Table:
     def as_arrays(self) -> dict[str, Array]:
         """The table as plain arrays, for files."""
         cells, number = self.cells(), {name: j for j, name in enumerate(self.columns)}
-        values, layouts = narrowed(cells.values), self._parts()[3]
+        values, layouts = narrowed(cells.values), self.members()[3]
         names, name_ends = packed(self.columns)
         texts, text_ends = packed(values.texts)
         orders = [[number[name] for name in layout if name in number] for layout in layouts.names]
@@ -470,7 +470,7 @@ def _joined_layouts(tables: Sequence[Table]) -> Layouts:
     """The layouts of all rows, each once, and none that no row has."""
     numbered, parts = dict[tuple[str, ...], int](), []
     for table in tables:
-        layouts = table._parts()[3]
+        layouts = table.members()[3]
         numbers = layouts.numbers(len(table))
         new = np.zeros(len(layouts.names), np.int32)
         for used in np.unique(numbers).tolist():

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from budgetron.evaluate.metrics._sums import Array, Rows, Sums, Values, plus, ratio
+from budgetron.evaluate.metrics.sums import Array, Rows, Sums, Values, plus, ratio
 
 BINS = 15
 EPSILON = float(np.finfo(np.float64).eps)

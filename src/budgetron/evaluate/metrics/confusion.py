@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from budgetron.evaluate.metrics._sums import Array, Rows, Sums, Values, plus, ratio
+from budgetron.evaluate.metrics.sums import Array, Rows, Sums, Values, plus, ratio
 
 MOST_CLASSES = 50
 """The confusion matrix is kept for at most this many classes; the metrics need only its margins."""

@@ -7,14 +7,13 @@ import numpy as np
 
 from budgetron._util import check
 from budgetron._util.choices import CALIBRATED, RANKED
-from budgetron.evaluate.metrics import _inputs as inputs
-from budgetron.evaluate.metrics import calibration, ranking
-from budgetron.evaluate.metrics._sums import Array, Rows, Sums, Values
+from budgetron.evaluate.metrics import calibration, inputs, ranking
 from budgetron.evaluate.metrics.calibration import Calibration
 from budgetron.evaluate.metrics.confusion import Confusion
 from budgetron.evaluate.metrics.names import checked, quantile_of
 from budgetron.evaluate.metrics.ranking import Ranking
 from budgetron.evaluate.metrics.residuals import Residuals
+from budgetron.evaluate.metrics.sums import Array, Rows, Sums, Values
 from budgetron.evaluate.metrics.window import Window
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from budgetron.evaluate.metrics._sums import Array, Rows, Sums, Values, plus
+from budgetron.evaluate.metrics.sums import Array, Rows, Sums, Values, plus
 
 _SMALLEST, _LARGEST = 2.0**-30, 2.0**20
 _KEPT = 48  # the bits below are dropped: sign, exponent and four digits of a double remain

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from budgetron.evaluate.metrics._sums import Array, Rows, Sums, Values, plus, ratio
+from budgetron.evaluate.metrics.sums import Array, Rows, Sums, Values, plus, ratio
 
 
 class Residuals(Sums):

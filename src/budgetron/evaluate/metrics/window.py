@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from budgetron.evaluate.metrics._sums import Rows
+from budgetron.evaluate.metrics.sums import Rows
 
 
 class Window:

@@ -86,7 +86,7 @@ def freeze_map(features: FeatureMap) -> Features:
     """The formula of a fitted feature map."""
     if not hasattr(features, "map_"):
         raise ValueError(f"Expected a fitted feature map to export, got {shown(features)}: call fit first.")
-    return _FreezingMap(features.n_features_in_).features(features.map_, features._native)
+    return _FreezingMap(features.n_features_in_).features(features.map_, features.native_)
 
 
 class _Freezing:

@@ -47,10 +47,10 @@ class Budget(Spec):
         """The native budget; checks the parameters and the context."""
         raise NotImplementedError
 
-    def _count(self) -> int:
+    def size_limit(self) -> int:
         return check.count(self, "budget", getattr(self, "budget", None))
 
-    def _needs_labels(self, context: BuildContext, why: str) -> None:
+    def needs_labels(self, context: BuildContext, why: str) -> None:
         if isinstance(context.task, Targets):
             raise ValueError(f"{type(self).__name__}: is defined for classification only; {why}.")
 
@@ -64,5 +64,5 @@ class OfSize(Budget):
     budget: int
 
     def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
-        native: _core.Budget = self.native(self._count())
+        native: _core.Budget = self.native(self.size_limit())
         return native

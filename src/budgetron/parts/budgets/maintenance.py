@@ -53,7 +53,7 @@ class RemoveSmallest(Maintained):
     budget: int
 
     def build(self, context: BuildContext) -> _core.Maintained:  # noqa: ARG002
-        return _core.RemoveSmallest(self._count())
+        return _core.RemoveSmallest(self.size_limit())
 
 
 @dataclass
@@ -91,9 +91,9 @@ class ProjectSmallest(Maintained):
 
     def build(self, context: BuildContext) -> _core.Maintained:  # noqa: ARG002
         if self.neighbours is None:
-            return _core.ProjectSmallest(self._count())
+            return _core.ProjectSmallest(self.size_limit())
         neighbours = check.count(self, "neighbours", self.neighbours)
-        return _core.ProjectNearest(self._count(), neighbours)
+        return _core.ProjectNearest(self.size_limit(), neighbours)
 
 
 @dataclass
@@ -127,7 +127,7 @@ class Merge(Maintained):
         gamma = context.kernel.gaussian_gamma()
         if gamma is None:
             raise ValueError(f"Merge: is defined for the Gaussian kernel only, got {context.kernel!r}.")
-        return _core.Merge(self._count(), gamma)
+        return _core.Merge(self.size_limit(), gamma)
 
 
 @dataclass

@@ -60,7 +60,7 @@ class Project(Budget):
             return _core.Project(_limit(self), _threshold(self, context))
         if self.budget is None or self.eta is not None or self.U is not None:
             raise ValueError("Project: rank needs budget, and excludes eta and U.")
-        rank, budget = check.count(self, "rank", self.rank), self._count()
+        rank, budget = check.count(self, "rank", self.rank), self.size_limit()
         if rank > budget:
             raise ValueError(f"Project: rank ({rank}) exceeds budget ({budget}).")
         if budget > _LARGEST_EIGENPROBLEM:
@@ -108,7 +108,7 @@ class ProjectPlus(Budget):
     U: float | None = None
 
     def build(self, context: BuildContext) -> _core.Budget:
-        self._needs_labels(context, "a target has no margin error")
+        self.needs_labels(context, "a target has no margin error")
         return _core.ProjectPlus(_limit(self), _threshold(self, context), self._progress())
 
     def _progress(self) -> float:
@@ -124,7 +124,7 @@ def _limit(spec: Project | ProjectPlus) -> int:
     """The native budget; without a budget, the largest integer."""
     if spec.budget is None and spec.eta is None and spec.U is None:
         raise ValueError(f"{type(spec).__name__}: give a budget, or a threshold by eta or U.")
-    return sys.maxsize if spec.budget is None else spec._count()
+    return sys.maxsize if spec.budget is None else spec.size_limit()
 
 
 def _threshold(spec: Project | ProjectPlus, context: BuildContext) -> _core.Threshold:
@@ -134,5 +134,5 @@ def _threshold(spec: Project | ProjectPlus, context: BuildContext) -> _core.Thre
         return _core.FixedThreshold(eta)
     if spec.eta is not None:
         raise ValueError(f"{name}: eta and U both set the threshold; give one of them.")
-    spec._needs_labels(context, "the threshold of U (Eq. 13) needs labels, so give eta or budget")
+    spec.needs_labels(context, "the threshold of U (Eq. 13) needs labels, so give eta or budget")
     return _core.ProgressThreshold(check.positive(spec, "U", spec.U))

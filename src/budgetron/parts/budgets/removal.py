@@ -75,7 +75,7 @@ class RemoveRandom(Budget):
     budget: int
 
     def build(self, context: BuildContext) -> _core.Budget:
-        return _core.RemoveRandom(self._count(), context.seed)
+        return _core.RemoveRandom(self.size_limit(), context.seed)
 
 
 @dataclass
@@ -131,8 +131,8 @@ class RemoveRedundant(Budget):
     budget: int
 
     def build(self, context: BuildContext) -> _core.Budget:
-        self._needs_labels(context, "a target has no margin")
-        return _core.RemoveRedundant(self._count())
+        self.needs_labels(context, "a target has no margin")
+        return _core.RemoveRedundant(self.size_limit())
 
 
 @dataclass

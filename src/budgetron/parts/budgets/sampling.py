@@ -19,7 +19,7 @@ class _Sampling(Budget):
 
     def build(self, context: BuildContext) -> _core.Budget:
         cap = check.positive(self, "cap", self.cap) * context.task.unit(context.rule)
-        native: _core.Budget = self.native(self._count(), cap, context.seed)
+        native: _core.Budget = self.native(self.size_limit(), cap, context.seed)
         return native
 
 

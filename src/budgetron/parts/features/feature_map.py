@@ -52,14 +52,14 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
         native.fit(whole(X))
         self._n_features, self._dtype, self._seed_used = X.shape[1], X.dtype, seed
         self.map_ = fitted
-        self._native: Any = native  # set last: other threads may be using the old one
+        self.native_: Any = native  # set last: other threads may be using the old one
         return self
 
     def transform(self, X: Any) -> npt.NDArray[np.floating[Any]]:
         """z(x) for every row of X."""
         check_is_fitted(self, "map_")
         X = self._rows(X, reset=False)
-        Z: npt.NDArray[np.float64] = self._native.transform(whole(X))
+        Z: npt.NDArray[np.float64] = self.native_.transform(whole(X))
         return Z.astype(X.dtype, copy=False)
 
     def _build(self) -> _core.FeatureMap:
@@ -89,18 +89,18 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
 
     @property
     def _n_features_out(self) -> int:
-        return int(self._native.size)
+        return int(self.native_.size)
 
     def __getstate__(self) -> dict[str, Any]:
-        described = {k: v for k, v in super().__getstate__().items() if k != "_native"}
-        return described | ({"_state": self._native.state()} if hasattr(self, "_native") else {})
+        described = {k: v for k, v in super().__getstate__().items() if k != "native_"}
+        return described | ({"_state": self.native_.state()} if hasattr(self, "native_") else {})
 
     def __setstate__(self, described: dict[str, Any]) -> None:
         state = described.pop("_state", None)
         super().__setstate__(described)
         if state is not None:
-            self._native = self._build()
-            self._native.restore(state)
+            self.native_ = self._build()
+            self.native_.restore(state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -90,11 +90,11 @@ class Stack(Parts, FeatureMap):
 
     def resolved(self, X: Any) -> Self:
         """The maps with a number for every parameter; open ones are computed from the rows X."""
-        return self._with((m.resolved(X) for m in self._parts()), random_state=self._own_seed())
+        return self._with((m.resolved(X) for m in self.members()), random_state=self._own_seed())
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
         """The native map; checks the description. Every map gets a seed of its own."""
         seed = self._seed(seed)
         return _core.Stack(
-            [m.build(n_features, dtype, seed_of_part(seed, i)) for i, m in enumerate(self._parts())]
+            [m.build(n_features, dtype, seed_of_part(seed, i)) for i, m in enumerate(self.members())]
         )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from budgetron._util import check
-from budgetron.evaluate.metrics._sums import Array
+from budgetron.evaluate.metrics.sums import Array
 
 EMPTY = (("proba", 0.0), ("scores", -np.inf))
 """What a class without a column has."""
