@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,11 +43,6 @@ static inline int ${p}_below(${p}_state *m, int n) {
 }
 """
 FORGET = """\
-  if (mistake) m->slack += $gain;
-  if (m->size < $B) {
-    ${p}_put(m, m->size++, x, beta, plus, minus);
-    return 1;
-  }
   const int old = m->oldest;
   ${p}_real sigma = 0, mu = 0, q = 0;
   for (int c = 0; c < $C; ++c) {
@@ -117,6 +112,19 @@ PROJECT = """\
 """
 
 
+PROGRESS = "(2 * (y * fx < 1 ? 1 - y * fx : 0) - P - $half) / $twice"
+INSERT: dict[type, str] = {
+    Stop: APPEND,
+    RemoveRandom: APPEND + "  ${p}_put(m, ${p}_below(m, $B), x, beta, plus, minus);\n",
+    RemoveOldest: APPEND
+    + "  ${p}_put(m, m->oldest, x, beta, plus, minus);\n  m->oldest = (m->oldest + 1) % $B;\n",
+    Forget: "  if (mistake) m->slack += $gain;\n" + APPEND + FORGET,
+    SampleUniform: APPEND + SAMPLE,
+    Project: PROJECT,
+}
+"""The statements of each budget."""
+
+
 @dataclass(frozen=True)
 class BudgetCode:
     """The fields of a budget in the model, each with its first value, and the statements of `insert`.
@@ -127,81 +135,52 @@ class BudgetCode:
     size: int
     fields: list[tuple[str, str]]
     insert: str
-    before: str = ""
+    before: str
 
 
-class Budgets:
-    """Writes the budget of a kernel learner; ``words`` has the kernel, the sizes and the limits."""
+def budget_code(
+    source: Source, learner: Any, task: Task, state: dict[str, Any], words: dict[str, Any]
+) -> BudgetCode:
+    """The budget of a kernel learner; ``words`` has the kernel, the sizes and the limits."""
+    budget, name = learner.budget, type(learner.budget).__name__
+    if type(budget) not in INSERT:
+        known = ", ".join(kind.__name__ for kind in INSERT)
+        raise ValueError(f"The budget {name} cannot learn in C: take one of {known}.")
+    if budget.budget is None:
+        raise ValueError(f"{name} without a budget cannot learn in C, where memory is fixed.")
+    words = words | {"B": budget.budget, "gain": 15 / 32}
+    if isinstance(budget, SampleUniform):
+        words |= _sampling(budget, task.unit(learner.rule), source)
+    if isinstance(budget, Project):
+        words |= _projecting(budget, source)
+    before = source.text(RANDOM, seed=state["random.seed"][0]) if "random.seed" in state else ""
+    insert = source.text(INSERT[type(budget)], **words)
+    fields = [*_fields(source, insert, state, budget.budget)]
+    return BudgetCode(budget.budget, fields, insert, before)
 
-    def __init__(
-        self, source: Source, learner: Any, task: Task, state: dict[str, Any], words: dict[str, Any]
-    ) -> None:
-        self.source, self.state = source, state
-        self.unit = task.unit(learner.rule)
-        self.budget = learner.budget
-        self.words = words | {"B": getattr(learner.budget, "budget", None)}
 
-    def code(self) -> BudgetCode:
-        """The fields and the statements of the budget."""
-        kinds: dict[type, Callable[[], BudgetCode]] = {
-            Stop: self._stop,
-            RemoveRandom: self._remove_random,
-            RemoveOldest: self._remove_oldest,
-            Forget: self._forget,
-            SampleUniform: self._sample,
-            Project: self._project,
-        }
-        name = type(self.budget).__name__
-        if type(self.budget) not in kinds:
-            known = ", ".join(kind.__name__ for kind in kinds)
-            raise ValueError(f"The budget {name} cannot learn in C: take one of {known}.")
-        if self.words["B"] is None:
-            raise ValueError(f"{name} without a budget cannot learn in C, where memory is fixed.")
-        return kinds[type(self.budget)]()
+def _fields(source: Source, insert: str, state: dict[str, Any], B: int) -> Iterator[tuple[str, str]]:
+    if "random.drawn" in state:
+        yield "uint64_t drawn", f"UINT64_C({state['random.drawn'][0]})"
+    if "m->oldest" in insert:  # its place; the others follow in a ring
+        births = state["expansion.births"]
+        yield "int oldest", str(int(np.argmin(births)) if len(births) else 0)
+    if "forget.M" in state:
+        [M], [Q] = state["forget.M"], state["forget.Q"]
+        yield "${p}_real slack", source.number(15 / 32 * float(M) - Q)
+    if "span.L" in state:
+        yield f"${{p}}_real L[{B * (B + 1) // 2}]", source.braces(state["span.L"])
 
-    def _text(self, piece: str, **words: Any) -> str:
-        return self.source.text(piece, **self.words, **words)
 
-    def _stop(self) -> BudgetCode:
-        return BudgetCode(self.words["B"], [], self._text(APPEND))
+def _sampling(budget: SampleUniform, unit: float, source: Source) -> dict[str, Any]:
+    more = 1 / (budget.budget - 1) if budget.budget > 1 else 0.0  # 1 / (1 - 1/B) = 1 + 1 / (B - 1)
+    return {"more": more, "cap": min(budget.cap * unit, LARGEST_CAP[source.single])}
 
-    def _remove_random(self) -> BudgetCode:
-        put = "  ${p}_put(m, ${p}_below(m, $B), x, beta, plus, minus);\n"
-        return self._drawn(self._text(APPEND + put))
 
-    def _drawn(self, insert: str) -> BudgetCode:
-        [drawn], [seed] = self.state["random.drawn"], self.state["random.seed"]
-        fields = [("uint64_t drawn", f"UINT64_C({drawn})")]
-        return BudgetCode(self.words["B"], fields, insert, self.source.text(RANDOM, seed=seed))
-
-    def _remove_oldest(self) -> BudgetCode:
-        put = "  ${p}_put(m, m->oldest, x, beta, plus, minus);\n  m->oldest = (m->oldest + 1) % $B;\n"
-        return BudgetCode(self.words["B"], [self._oldest()], self._text(APPEND + put))
-
-    def _oldest(self) -> tuple[str, str]:
-        """The place of the oldest support vector; the others follow in a ring."""
-        births = self.state["expansion.births"]
-        return "int oldest", str(int(np.argmin(births)) if len(births) else 0)
-
-    def _forget(self) -> BudgetCode:
-        [M], [Q] = self.state["forget.M"], self.state["forget.Q"]
-        slack = ("${p}_real slack", self.source.number(15 / 32 * float(M) - Q))
-        text = self._text(FORGET, gain=self.source.number(15 / 32))
-        return BudgetCode(self.words["B"], [self._oldest(), slack], text)
-
-    def _sample(self) -> BudgetCode:
-        B, cap = self.words["B"], min(self.budget.cap * self.unit, LARGEST_CAP[self.source.single])
-        more = self.source.number(1 / (B - 1) if B > 1 else 0)  # 1 / (1 - 1/B) = 1 + 1 / (B - 1)
-        return self._drawn(self._text(APPEND + SAMPLE, more=more, cap=self.source.number(cap)))
-
-    def _project(self) -> BudgetCode:
-        number, B = self.source.number, self.words["B"]
-        if self.budget.rank is not None:
-            raise ValueError("Project with a rank (nogd) cannot learn in C: take it without a rank.")
-        eta = number(self.budget.eta or 0)
-        if self.budget.U is not None:
-            loss = "(y * fx < 1 ? 1 - y * fx : 0)"
-            eta = f"(2 * {loss} - P - {number(0.5)}) / {number(2 * self.budget.U)}"
-        inside = number(1e-5 if self.source.single else 1e-10)
-        fields = [(f"${{p}}_real L[{B * (B + 1) // 2}]", self.source.braces(self.state["span.L"]))]
-        return BudgetCode(B, fields, self._text(PROJECT, eta=eta, inside=inside))
+def _projecting(budget: Project, source: Source) -> dict[str, Any]:
+    if budget.rank is not None:
+        raise ValueError("Project with a rank (nogd) cannot learn in C: take it without a rank.")
+    eta: Any = float(budget.eta or 0)
+    if budget.U is not None:
+        eta = source.text(PROGRESS, half=0.5, twice=float(2 * budget.U))
+    return {"eta": eta, "inside": 1e-5 if source.single else 1e-10}

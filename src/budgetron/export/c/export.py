@@ -13,7 +13,7 @@ from budgetron.export.c.formulas import Formulas
 from budgetron.export.c.learning import write_learner
 from budgetron.export.c.source import Source
 from budgetron.export.formulas.freezing import checked_dtype, freeze, plain_labels
-from budgetron.export.formulas.parts import Frozen
+from budgetron.export.formulas.tree import Frozen
 
 KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if inline int "

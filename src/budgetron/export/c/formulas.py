@@ -8,19 +8,7 @@ from typing import Any
 import numpy as np
 
 from budgetron.export.c.source import Source
-from budgetron.export.formulas.parts import (
-    Constant,
-    Expansion,
-    Features,
-    Floats,
-    Fourier,
-    FromKernel,
-    HashedInputs,
-    Inputs,
-    Mixture,
-    Scaled,
-    Weighted,
-)
+from budgetron.export.formulas import tree
 from budgetron.parts.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Sigmoid
 
 KERNEL = """
@@ -86,6 +74,37 @@ static inline void $name(const ${p}_real *x, ${p}_real *f) {
   for (int c = 0; c < $outputs; ++c) f[c] = $start;
 $experts}
 """
+FOURIER = """\
+  for (int i = 0; i < $D; ++i) {
+    ${p}_real angle = 0;
+    for (int j = 0; j < $d; ++j) angle += $U[(size_t)i * $d + j] * x[j];
+    z[$at + i] = $scale * $sin(angle);
+    z[$at + $D + i] = $scale * $cos(angle);
+  }
+"""
+FROM_KERNEL = """\
+  for (int r = 0; r < $m; ++r) z[$at + r] = 0;
+  for (int i = 0; i < $n; ++i) {
+    const ${p}_real k = $kernel(x, $points + (size_t)i * $d);
+    for (int r = 0; r < $m; ++r) z[$at + r] += $A[(size_t)i * $m + r] * k;
+  }
+"""
+HASHED = """\
+  static const int places$at[$d] = {$places};
+  ${p}_real h$at[$columns] = {0};
+  for (int j = 0; j < $d; ++j) h$at[places$at[j]] += $signs[j] * x[j];
+  $inner(h$at, z + $at);
+"""
+PRODUCT = "r += x[j] * s[j]"
+KERNELS: dict[type, tuple[str, str]] = {
+    Gaussian: ("r += (x[j] - s[j]) * (x[j] - s[j])", "$exp(-$gamma * r)"),
+    Laplacian: ("r += $fabs(x[j] - s[j])", "$exp(-$gamma * r)"),
+    Linear: (PRODUCT, "r"),
+    Polynomial: (PRODUCT, "$pow($gamma * r + $coef0, $degree)"),
+    Sigmoid: (PRODUCT, "$tanh($gamma * r + $coef0)"),
+}
+"""How each kernel adds up its columns, and what it makes of the sum."""
+BACK = "  f[0] = $mean + $deviation * f[0];\n"
 CLIPPED = "v < -$clip ? -$clip : v > $clip ? $clip : v"
 
 
@@ -104,57 +123,52 @@ class Formulas:
         raise ValueError(f"{type(formula).__name__} cannot be exported to C.")
 
     @scores.register
-    def _(self, formula: Expansion) -> str:
+    def _(self, formula: tree.Expansion) -> str:
         s, kernel = self.source, self.kernel(formula.kernel)
-        vectors, coef = s.array(formula.vectors), s.array(formula.coef.T)
+        arrays = {"vectors": formula.vectors, "coef": formula.coef.T}
         words = {"n": len(formula.vectors), "outputs": self.outputs, "columns": self.columns}
-        return s.function("f", EXPANSION, kernel=kernel, vectors=vectors, coef=coef, **words)
+        return s.function("f", EXPANSION, kernel=kernel, **arrays, **words)
 
     @scores.register
-    def _(self, formula: Weighted) -> str:
+    def _(self, formula: tree.Weighted) -> str:
         s, features, m = self.source, self.features(formula.features), formula.features.size
         coef, moderate = s.array(formula.coef), ""
         if formula.full is not None and formula.variances is not None:
             terms = self._quadratic(formula.full, formula.variances)
-            share = s.number(np.pi / 8)
-            moderate = s.text(MODERATE, terms=terms, share=share, outputs=self.outputs)
+            moderate = s.text(MODERATE, terms=terms, share=np.pi / 8, outputs=self.outputs)
         words = {"m": m, "outputs": self.outputs}
         return s.function("f", WEIGHTED, features=features, coef=coef, moderate=moderate, **words)
 
-    def _quadratic(self, full: Floats, variances: Floats) -> str:
+    def _quadratic(self, full: tree.Floats, variances: tree.Floats) -> str:
         """S += z'P z. Of the full block the lower triangle is stored, with the sum of two equal entries."""
         s, n, text = self.source, len(full), ""
         if n:
             lower = np.where(np.eye(n, dtype=bool), full, full + full.T)[np.tril_indices(n)]
-            text += s.text(FULL, full=s.array(lower), n=n)
+            text += s.text(FULL, full=lower, n=n)
         if len(variances):
-            text += s.text(DIAGONAL, variances=s.array(variances), n=len(variances), first=n)
+            text += s.text(DIAGONAL, variances=variances, n=len(variances), first=n)
         return text
 
     @scores.register
-    def _(self, formula: Scaled) -> str:
-        s, learner = self.source, self.scores(formula.learner)
-        shift, factor = s.array(formula.shift), s.array(formula.factor)
-        clipped = "v"
+    def _(self, formula: tree.Scaled) -> str:
+        s, clipped, back = self.source, "v", ""
+        words = {"learner": self.scores(formula.learner), "columns": self.columns}
         if formula.clip < 1e38:  # a learner that does not clip has 1e150
-            clipped = s.text(CLIPPED, clip=s.number(formula.clip))
+            clipped = s.text(CLIPPED, clip=float(formula.clip))
         if formula.missing:
             clipped = f"x[j] != x[j] ? 0 : {clipped}"
-        back = ""
         if (formula.mean, formula.deviation) != (0, 1):
-            back = f"  f[0] = {s.number(formula.mean)} + {s.number(formula.deviation)} * f[0];\n"
-        words = {"learner": learner, "clipped": clipped, "back": back, "columns": self.columns}
-        return s.function("f", SCALED, shift=shift, factor=factor, **words)
+            back = s.text(BACK, mean=formula.mean, deviation=formula.deviation)
+        arrays = {"shift": formula.shift, "factor": formula.factor}
+        return s.function("f", SCALED, clipped=clipped, back=back, **arrays, **words)
 
     @scores.register
-    def _(self, formula: Mixture) -> str:
-        s, start = self.source, "0"
+    def _(self, formula: tree.Mixture) -> str:
         experts = "".join(self._expert(formula, i) for i in range(len(formula.experts)))
-        if formula.biases is not None:
-            start = f"{s.array(formula.biases)}[c]"
-        return s.function("f", MIXTURE, outputs=self.outputs, start=start, experts=experts)
+        start = "0" if formula.biases is None else f"{self.source.array(formula.biases)}[c]"
+        return self.source.function("f", MIXTURE, outputs=self.outputs, start=start, experts=experts)
 
-    def _expert(self, formula: Mixture, i: int) -> str:
+    def _expert(self, formula: tree.Mixture, i: int) -> str:
         s = self.source
         loop, weight = f"  for (int c = 0; c < {self.outputs}; ++c)", s.number(formula.weights[i])
         text = f"  {self.scores(formula.experts[i])}(x, l);\n"
@@ -165,20 +179,20 @@ class Formulas:
             first = " + ".join(f"l[{c}]" for c in range(formula.centred))
             text += f"  const {s.prefix}_real mean{i} = ({first}) / {formula.centred};\n"
             logit = f"(l[c] - mean{i})"
-        clipped = s.text(CLIPPED, clip=s.number(formula.clip))
+        clipped = s.text(CLIPPED, clip=formula.clip)
         text += f"{loop} {{\n    const {s.prefix}_real v = {logit} * {s.number(formula.factors[i])};\n"
         return f"{text}    f[c] += {weight} * ({clipped});\n  }}\n"
 
     # ---- functions void z(const real *x, real *z)
 
-    def features(self, features: Features) -> str:
+    def features(self, features: tree.Features) -> str:
         """Write the function of the features; its name."""
         if id(features) not in self._features:
             at, body = 0, ""
             for piece in features.pieces:
                 body += self.piece(piece, at)
                 at += piece.size
-            if not any(not isinstance(piece, Constant) for piece in features.pieces):
+            if not any(not isinstance(piece, tree.Constant) for piece in features.pieces):
                 body += "  (void)x;\n"
             head = "static inline void $name(const ${p}_real *x, ${p}_real *z) {\n"
             self._features[id(features)] = self.source.function("z", f"\n{head}{body}}}\n")
@@ -190,97 +204,39 @@ class Formulas:
         raise ValueError(f"{type(piece).__name__} cannot be exported to C.")
 
     @piece.register
-    def _(self, piece: Inputs, at: int) -> str:
+    def _(self, piece: tree.Inputs, at: int) -> str:
         scale = "" if piece.scale == 1 else f"{self.source.number(piece.scale)} * "
         return f"  for (int j = 0; j < {piece.size}; ++j) z[{at} + j] = {scale}x[{piece.start} + j];\n"
 
     @piece.register
-    def _(self, piece: Constant, at: int) -> str:  # noqa: ARG002
+    def _(self, piece: tree.Constant, at: int) -> str:  # noqa: ARG002
         return f"  z[{at}] = 1;\n"
 
     @piece.register
-    def _(self, piece: Fourier, at: int) -> str:
-        s, (d, D) = self.source, piece.frequencies.shape
-        return s.text(
-            """\
-  for (int i = 0; i < $D; ++i) {
-    ${p}_real angle = 0;
-    for (int j = 0; j < $d; ++j) angle += $U[(size_t)i * $d + j] * x[j];
-    z[$at + i] = $scale * $sin(angle);
-    z[$at + $D + i] = $scale * $cos(angle);
-  }
-""",
-            U=s.array(piece.frequencies.T),
-            d=d,
-            D=D,
-            at=at,
-            scale=s.number(D**-0.5),
-        )
+    def _(self, piece: tree.Fourier, at: int) -> str:
+        d, D = piece.frequencies.shape
+        return self.source.text(FOURIER, U=piece.frequencies.T, d=d, D=D, at=at, scale=D**-0.5)
 
     @piece.register
-    def _(self, piece: FromKernel, at: int) -> str:
-        s, kernel = self.source, self.kernel(piece.kernel)
-        return s.text(
-            """\
-  for (int r = 0; r < $m; ++r) z[$at + r] = 0;
-  for (int i = 0; i < $n; ++i) {
-    const ${p}_real k = $kernel(x, $points + (size_t)i * $d);
-    for (int r = 0; r < $m; ++r) z[$at + r] += $A[(size_t)i * $m + r] * k;
-  }
-""",
-            kernel=kernel,
-            points=s.array(piece.points),
-            A=s.array(piece.matrix.T),
-            m=piece.size,
-            n=len(piece.points),
-            d=self.columns,
-            at=at,
-        )
+    def _(self, piece: tree.FromKernel, at: int) -> str:
+        arrays = {"points": piece.points, "A": piece.matrix.T}
+        sizes = {"m": piece.size, "n": len(piece.points), "d": self.columns, "at": at}
+        return self.source.text(FROM_KERNEL, kernel=self.kernel(piece.kernel), **arrays, **sizes)
 
     @piece.register
-    def _(self, piece: HashedInputs, at: int) -> str:
-        s = self.source
-        inner = Formulas(s, self.outputs, piece.columns).features(piece.features)
-        places, name = ", ".join(map(str, piece.places.tolist())), f"places{at}"
-        return s.text(
-            """\
-  static const int $name[$d] = {$places};
-  ${p}_real h$at[$columns] = {0};
-  for (int j = 0; j < $d; ++j) h$at[$name[j]] += $signs[j] * x[j];
-  $inner(h$at, z + $at);
-""",
-            name=name,
-            places=places,
-            signs=s.array(piece.signs),
-            columns=piece.columns,
-            d=self.columns,
-            inner=inner,
-            at=at,
-        )
+    def _(self, piece: tree.HashedInputs, at: int) -> str:
+        inner = Formulas(self.source, self.outputs, piece.columns).features(piece.features)
+        places = ", ".join(map(str, piece.places.tolist()))
+        words = {"inner": inner, "places": places, "columns": piece.columns, "d": self.columns, "at": at}
+        return self.source.text(HASHED, signs=piece.signs, **words)
 
     # ---- kernels
 
     def kernel(self, kernel: Kernel) -> str:
         """Write the function of a kernel; its name."""
-        s = self.source
-        if isinstance(kernel, Gaussian):
-            reduce = "r += (x[j] - s[j]) * (x[j] - s[j])"
-            finish = f"$exp(-{s.number(kernel.gaussian_gamma())} * r)"
-        elif isinstance(kernel, Laplacian):
-            reduce, finish = "r += $fabs(x[j] - s[j])", f"$exp(-{s.number(float(kernel.gamma))} * r)"
-        else:
-            reduce, finish = "r += x[j] * s[j]", self._of_product(kernel)
-        words = {"reduce": s.text(reduce), "finish": s.text(finish)}
+        s, (reduce, finish) = self.source, KERNELS[type(kernel)]
+        if isinstance(kernel, Polynomial) and kernel.degree <= 100:
+            finish = f"{s.function('power', POWER, degree=kernel.degree)}($gamma * r + $coef0)"
+        numbers = {name: float(value) for name, value in kernel.get_params().items()}
+        words = {"reduce": s.text(reduce), "finish": s.text(finish, **numbers)}
         return s.function("kernel", KERNEL, columns=self.columns, **words)
-
-    def _of_product(self, kernel: Kernel) -> str:
-        s = self.source
-        if isinstance(kernel, Linear):
-            return "r"
-        assert isinstance(kernel, Polynomial | Sigmoid)
-        shifted = f"{s.number(float(kernel.gamma))} * r + {s.number(kernel.coef0)}"
-        if isinstance(kernel, Sigmoid):
-            return f"$tanh({shifted})"
-        if kernel.degree > 100:
-            return f"$pow({shifted}, {s.number(kernel.degree)})"
-        return f"{s.function('power', POWER, degree=kernel.degree)}({shifted})"

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from budgetron.export.c import rules
-from budgetron.export.c.budgets import Budgets
-from budgetron.export.c.formulas import Formulas
+from budgetron.export.c.budgets import budget_code
+from budgetron.export.c.formulas import MODERATE, Formulas
 from budgetron.export.c.source import Source
-from budgetron.export.formulas.parts import Frozen, Scaled, Weighted
+from budgetron.export.formulas.tree import Frozen, Scaled, Weighted
 from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.mapped import Mapped
 from budgetron.learners.scaled import Standardised
@@ -88,16 +88,10 @@ $question$step$shrink  for (int i = 0; i < $m; ++i) {
     if (minus >= 0) m->w[minus * $m + i] -= beta * z[i];
   }
 """
-MODERATE = """\
-  ${p}_real S = 0;
-  for (int i = 0; i < $m; ++i) S += m->variance[i] * z[i] * z[i];
-  S = $sqrt(1 + $share * S);
-  for (int c = 0; c < $C; ++c) f[c] /= S;
-"""
+VARIANCE = "  for (int i = 0; i < $m; ++i) S += m->variance[i] * z[i] * z[i];\n"
 KALMAN = """\
   ${p}_real S = 0;
-  for (int i = 0; i < $m; ++i) S += m->variance[i] * z[i] * z[i];
-  if (!(S <= $square)) return 0;
+$variance  if (!(S <= $square)) return 0;
 $errors  for (int i = 0; i < $m; ++i) {
     const ${p}_real g = m->variance[i] * z[i];
     for (int c = 0; c < $C; ++c) m->w[c * $m + i] += f[c] / (1 + h * S) * g;
@@ -278,9 +272,9 @@ class _Writer:
         self.words: dict[str, Any] = {
             "d": frozen.n_features,
             "C": frozen.outputs,
-            "largest": source.number(1e18 if single else 1e150),
-            "square": source.number(1e36 if single else 1e250),
-            "norm": source.number(4e37 if single else 2e307),
+            "largest": 1e18 if single else 1e150,
+            "square": 1e36 if single else 1e250,
+            "norm": 4e37 if single else 2e307,
             "argument": source.text(rules.argument(self.task)),
         }
 
@@ -291,12 +285,12 @@ class _Writer:
         if isinstance(learner, Standardised):
             assert isinstance(formula, Scaled)
             fields += self._statistics(native.state())
-            self.words["clip"] = self.source.number(learner.clip)
+            self.words["clip"] = float(learner.clip)
             learner, native, formula = learner.learner, native.inner, formula.learner
         if isinstance(learner, Kernelized):
-            own, code = self._kernelized(learner, native)
+            more, code = self._kernelized(learner, native)
         elif isinstance(learner, Mapped):
-            own, code = self._mapped(learner, native, formula)
+            more, code = self._mapped(learner, native, formula)
         else:
             raise ValueError(
                 f"The learner {type(learner).__name__} cannot learn in C: take a kernel learner or one on "
@@ -304,7 +298,7 @@ class _Writer:
             )
         if self.standardised:
             self.source.add(SPREAD)
-        self._struct(own + fields)
+        self._struct(more + fields)
         self.source.add(COMMON + code, **self.words)
         if self.standardised:
             self._write_scaling()
@@ -328,7 +322,7 @@ class _Writer:
     def _kernelized(self, learner: Kernelized, native: Any) -> tuple[Fields, str]:
         s, state = self.source, native.state()
         kernel = Formulas(s, self.frozen.outputs, self.frozen.n_features).kernel(learner.kernel)
-        budget = Budgets(s, learner, self.task, state, self.words | {"kernel": kernel}).code()
+        budget = budget_code(s, learner, self.task, state, self.words | {"kernel": kernel})
         d, C, B = self.frozen.n_features, self.frozen.outputs, budget.size
         order = np.argsort(np.argsort(state["expansion.births"]))  # from age to the place in the core
         vectors, coef = native.support_vectors(d)[order], np.zeros((C, B))
@@ -338,17 +332,11 @@ class _Writer:
             (f"${{p}}_real vectors[{B * d}]", s.braces(vectors)),
             (f"${{p}}_real alpha[{C * B}]", s.braces(coef)),
         ]
-        self.words |= {
-            "B": B,
-            "kernel": kernel,
-            "self": self._self(learner, kernel),
-            "insert": budget.insert,
-        }
+        one = isinstance(learner.kernel, Gaussian | Laplacian)
+        self.words |= {"B": B, "kernel": kernel, "self": "1" if one else f"{kernel}(x, x)"}
+        self.words["insert"] = budget.insert
         self._add_rule(learner.rule, "m->alpha", C * B)
         return fields + budget.fields, budget.before + KERNELIZED
-
-    def _self(self, learner: Kernelized, kernel: str) -> str:
-        return "1" if isinstance(learner.kernel, Gaussian | Laplacian) else f"{kernel}(x, x)"
 
     def _add_rule(self, rule: Any, coefficients: str, count: int) -> None:
         share = rules.shrink(self.source, rule)
@@ -381,11 +369,14 @@ class _Writer:
 
     def _kalman(self, rule: Kalman) -> str:
         s, errors = self.source, TARGET_ERROR
+        variance = s.text(VARIANCE, **self.words)
         if isinstance(self.task, Labels):
             errors = TWO_ERRORS if self.frozen.outputs == 1 else ERRORS
-            self.words["moderate"] = s.text(MODERATE, share=s.number(np.pi / 8), **self.words)
-        numbers = {"drift": s.number(rule.drift), "prior": s.number(rule.prior), "most": s.number(2.0**40)}
-        return s.text(KALMAN, errors=s.text(errors, **self.words), **numbers, **self.words)
+            terms = {"terms": variance, "outputs": self.frozen.outputs}
+            self.words["moderate"] = s.text(MODERATE, share=np.pi / 8, **terms)
+        numbers = {"drift": float(rule.drift), "prior": float(rule.prior), "most": 2.0**40}
+        errors = s.text(errors, **self.words)
+        return s.text(KALMAN, errors=errors, variance=variance, **numbers, **self.words)
 
     # ---- scaling
 

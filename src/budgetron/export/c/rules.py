@@ -49,7 +49,7 @@ def question(source: Source, task: Task) -> str:
     return source.text(TWO_CLASSES if task.outputs == 1 else CLASSES, outputs=task.outputs)
 
 
-def step(source: Source, rule: Any, task: Task, square: str) -> str:
+def step(source: Source, rule: Any, task: Task, square: float) -> str:
     """Statements that define beta, and refuse a step that is too long."""
     beta = source.text(_beta(source, rule, task))
     return f"  const {source.prefix}_real {beta};\n" + source.text(POSSIBLE, square=square)

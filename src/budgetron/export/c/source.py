@@ -16,7 +16,8 @@ class Source:
     """Pieces of C, in order.
 
     In a piece, ``$p`` is the prefix of all names, ``$f`` the suffix of numbers, and ``$exp`` the function
-    for the type of the numbers, float or double.
+    for the type of the numbers, float or double. Other words are given: a float is written as a number of
+    the type, and an array as a constant, whose name is the word.
     """
 
     def __init__(self, prefix: str, dtype: npt.DTypeLike) -> None:
@@ -24,7 +25,7 @@ class Source:
         self.dtype = np.dtype(dtype)
         self.single = self.dtype == np.float32
         self.pieces: list[str] = []
-        self._made: dict[str, str] = {}
+        self._names: dict[str, str] = {}  # of functions, by their text
         self._arrays = 0
         suffix = "f" if self.single else ""
         self._words = {"p": prefix, "f": suffix, "real": "float" if self.single else "double"}
@@ -36,15 +37,20 @@ class Source:
 
     def text(self, piece: str, /, **words: object) -> str:
         """The piece with its words replaced."""
-        return Template(piece).substitute(self._words, **{k: str(v) for k, v in words.items()})
+        return Template(piece).substitute(self._words, **{k: self._word(v) for k, v in words.items()})
+
+    def _word(self, value: object) -> str:
+        if isinstance(value, float):
+            return self.number(value)
+        return self.array(value) if isinstance(value, np.ndarray) else str(value)
 
     def function(self, kind: str, piece: str, /, **words: object) -> str:
         """Append a function, called ``$name`` in the piece; its name. Equal functions are written once."""
-        key = self.text(piece, name="$name", **words)
-        if key not in self._made:
-            self._made[key] = f"{self.prefix}_{kind}{len(self._made)}"
-            self.add(piece, name=self._made[key], **words)
-        return self._made[key]
+        text = self.text(piece, name="$name", **words)
+        if text not in self._names:
+            self._names[text] = f"{self.prefix}_{kind}{len(self._names)}"
+            self.add(text, name=self._names[text])
+        return self._names[text]
 
     def array(self, values: npt.ArrayLike) -> str:
         """Append a constant array of numbers; its name."""
@@ -62,9 +68,9 @@ class Source:
     def number(self, value: float) -> str:
         """A number of the type, which is read back exactly."""
         with np.errstate(over="ignore"):
-            own: Any = np.asarray(value, self.dtype)[()]
-        if not np.isfinite(own):
+            narrow: Any = np.asarray(value, self.dtype)[()]
+        if not np.isfinite(narrow):
             raise ValueError(
                 f"The model has the number {value}, which a {self._words['real']} cannot hold."
             )
-        return (str(own) if "." in str(own) or "e" in str(own) else f"{own}.0") + self._words["f"]
+        return (str(narrow) if set(".e") & set(str(narrow)) else f"{narrow}.0") + self._words["f"]

@@ -13,22 +13,7 @@ from budgetron import _core
 from budgetron._util.label_rules import LARGEST  # the clip of a learner that does not clip
 from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
-from budgetron.export.formulas.parts import (
-    Constant,
-    Expansion,
-    Features,
-    Floats,
-    Formula,
-    Fourier,
-    FromKernel,
-    Frozen,
-    HashedInputs,
-    Inputs,
-    Mixture,
-    Piece,
-    Scaled,
-    Weighted,
-)
+from budgetron.export.formulas import tree
 from budgetron.learners.averaged import Averaged
 from budgetron.learners.double_updating import DoubleUpdating
 from budgetron.learners.kernelized import Kernelized
@@ -51,15 +36,15 @@ LARGEST_LOGIT = 8.0  # of a mixture; half of it after two classes became several
 def checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
     """The type, float64 or float32."""
     try:
-        found = np.dtype(dtype)
+        number_type = np.dtype(dtype)
     except TypeError:
-        found = np.dtype(object)
-    if found not in (np.float64, np.float32):
+        number_type = np.dtype(object)
+    if number_type not in (np.float64, np.float32):
         raise ValueError(f"dtype must be float64 or float32, got {shown(dtype)}.")
-    return found
+    return number_type
 
 
-def freeze(estimator: Any) -> Frozen:
+def freeze(estimator: Any) -> tree.Frozen:
     """The formula of a fitted estimator, as it is now."""
     if not isinstance(estimator, OnlineClassifier | OnlineRegressor):
         raise TypeError(
@@ -70,7 +55,7 @@ def freeze(estimator: Any) -> Frozen:
     model, labels, names = fitted.model, fitted.labels, fitted.names
     if labels is not None and not len(labels):
         raise ValueError("The model knows no label yet, so there is nothing to export: learn a row first.")
-    return Frozen(
+    return tree.Frozen(
         _Freezing(model).formula(model.learner, model.engine),
         model.n_features,
         model.task.outputs,
@@ -82,7 +67,7 @@ def freeze(estimator: Any) -> Frozen:
     )
 
 
-def freeze_map(features: FeatureMap) -> Features:
+def freeze_map(features: FeatureMap) -> tree.Features:
     """The formula of a fitted feature map."""
     if not hasattr(features, "map_"):
         raise ValueError(f"Expected a fitted feature map to export, got {shown(features)}: call fit first.")
@@ -92,9 +77,9 @@ def freeze_map(features: FeatureMap) -> Features:
 class _Freezing:
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._maps: dict[int, tuple[Any, Features]] = {}  # learners may share a map
+        self._maps: dict[int, tuple[Any, tree.Features]] = {}  # learners may share a map
 
-    def formula(self, learner: Learner, native: Any) -> Formula:
+    def formula(self, learner: Learner, native: Any) -> tree.Formula:
         if isinstance(learner, Averaged):
             return self.formula(learner.learner, native)
         if isinstance(learner, Kernelized | DoubleUpdating):
@@ -107,27 +92,27 @@ class _Freezing:
             return self._mixture(learner, native)
         raise ValueError(f"The learner {type(learner).__name__} cannot be exported.")
 
-    def _expansion(self, kernel: Kernel, native: Any) -> Expansion:
+    def _expansion(self, kernel: Kernel, native: Any) -> tree.Expansion:
         vectors, coef = native.support_vectors(self.model.n_features), native.dual_coef()
         if not len(vectors):
             vectors, coef = np.zeros((1, self.model.n_features)), np.zeros((len(coef), 1))
-        return Expansion(known_kernel(kernel), vectors, coef)
+        return tree.Expansion(known_kernel(kernel), vectors, coef)
 
-    def _weighted(self, learner: Mapped, native: Any) -> Weighted:
+    def _weighted(self, learner: Mapped, native: Any) -> tree.Weighted:
         features, coef = self._features(learner.features, native.map), native.coef()
         if not features.size:  # a Nystrom map before its first landmark
-            return Weighted(Features((Constant(),)), np.zeros((len(coef), 1)))
+            return tree.Weighted(tree.Features((tree.Constant(),)), np.zeros((len(coef), 1)))
         if not isinstance(learner.rule, Kalman) or not hasattr(self.model.task, "n_classes"):
-            return Weighted(features, coef)
-        return Weighted(features, coef, *native.covariance())
+            return tree.Weighted(features, coef)
+        return tree.Weighted(features, coef, *native.covariance())
 
-    def _features(self, description: FeatureMap, native: Any) -> Features:
+    def _features(self, description: FeatureMap, native: Any) -> tree.Features:
         if id(native) not in self._maps:
-            found = _FreezingMap(self.model.n_features).features(description, native)
-            self._maps[id(native)] = native, found
+            features = _FreezingMap(self.model.n_features).features(description, native)
+            self._maps[id(native)] = native, features
         return self._maps[id(native)][1]
 
-    def _scaled(self, learner: Standardised | Ranged, native: Any) -> Scaled:
+    def _scaled(self, learner: Standardised | Ranged, native: Any) -> tree.Scaled:
         state = {
             name.removeprefix("scaled."): v
             for name, v in native.state().items()
@@ -137,18 +122,18 @@ class _Freezing:
         clip, missing = getattr(learner, "clip", LARGEST), isinstance(learner, Standardised)
         inner = self.formula(learner.learner, native.inner)
         if "target.count" not in state:
-            return Scaled(inner, shift, factor, clip, missing)
+            return tree.Scaled(inner, shift, factor, clip, missing)
         [mean], [squares], [count] = (state[f"target.{name}"] for name in ("mean", "squares", "count"))
         deviation = float(np.sqrt(squares / count)) if squares > 0 else 1.0
-        return Scaled(inner, shift, factor, clip, missing, float(mean), deviation)
+        return tree.Scaled(inner, shift, factor, clip, missing, float(mean), deviation)
 
-    def _mixture(self, learner: Stacked, native: Any) -> Mixture:
+    def _mixture(self, learner: Stacked, native: Any) -> tree.Mixture:
         parts = zip(learner.learners, native.experts, strict=True)
         experts = tuple(self.formula(part, expert) for part, expert in parts)
         state, task = native.state(), self.model.task
         weights, biases = np.split(state["stacked.weights"], [len(experts)])
         if not hasattr(task, "n_classes"):
-            return Mixture(experts, weights)
+            return tree.Mixture(experts, weights)
         first: Any = self.model.built_for[1]
         halved = first.n_classes == 2 < task.n_classes
         [rows] = state["stacked.rows"]
@@ -156,7 +141,7 @@ class _Freezing:
         factors = np.divide(1, roots, out=np.zeros(len(experts)), where=roots > 0)
         factors[[part.probabilistic for part in learner.learners]] = 1
         clip = LARGEST_LOGIT / 2 if halved else LARGEST_LOGIT
-        return Mixture(experts, weights, biases, factors, first.n_classes, clip)
+        return tree.Mixture(experts, weights, biases, factors, first.n_classes, clip)
 
 
 class _FreezingMap:
@@ -165,16 +150,18 @@ class _FreezingMap:
     def __init__(self, n_features: int) -> None:
         self.n_features = n_features
 
-    def features(self, description: FeatureMap, native: Any) -> Features:
-        later: list[Inputs] = []
+    def features(self, description: FeatureMap, native: Any) -> tree.Features:
+        later: list[tree.Inputs] = []
         first = [piece for piece in self._pieces(description, native, later) if piece.size]
         if not later:
-            return Features(tuple(first))
+            return tree.Features(tuple(first))
         columns = range(later[0].start, later[0].stop)
-        tail = [Inputs(j, j + 1, piece.scale) for j in columns for piece in later]
-        return Features((*first, *tail))
+        tail = [tree.Inputs(j, j + 1, piece.scale) for j in columns for piece in later]
+        return tree.Features((*first, *tail))
 
-    def _pieces(self, description: FeatureMap, native: Any, later: list[Inputs]) -> Iterator[Piece]:
+    def _pieces(
+        self, description: FeatureMap, native: Any, later: list[tree.Inputs]
+    ) -> Iterator[tree.Piece]:
         if isinstance(native, _core.SharedMap):
             native = native.inner
         if isinstance(description, Hashed):
@@ -183,32 +170,32 @@ class _FreezingMap:
             else:
                 yield from self._pieces(description.features, native, later)
         elif isinstance(description, Stack):
-            for part, own in zip(description.maps, native.maps, strict=True):
-                yield from self._pieces(part, own, later)
+            for part, inner in zip(description.maps, native.maps, strict=True):
+                yield from self._pieces(part, inner, later)
         elif isinstance(description, Identity):
             yield from self._inputs(description, native, later)
         elif isinstance(description, Nystrom):
             points = native.landmarks(self.n_features)
-            yield FromKernel(known_kernel(description.kernel_), points, native.from_kernel_row())
+            yield tree.FromKernel(known_kernel(description.kernel_), points, native.from_kernel_row())
         else:
             frequencies = native.frequencies(self.n_features)
             if not frequencies.size:
                 raise ValueError(f"The feature map {type(description).__name__} cannot be exported.")
-            yield Fourier(frequencies)
+            yield tree.Fourier(frequencies)
 
-    def _inputs(self, description: Identity, native: Any, later: list[Inputs]) -> Iterator[Piece]:
+    def _inputs(self, description: Identity, native: Any, later: list[tree.Inputs]) -> Iterator[tree.Piece]:
         first = self.n_features - native.tail
         scale = first**-0.5 if description.scale == "1/sqrt(d)" else float(description.scale)
-        yield Inputs(0, first, scale)
+        yield tree.Inputs(0, first, scale)
         if description.constant:
-            yield Constant()
+            yield tree.Constant()
         if native.tail:
-            later.append(Inputs(first, self.n_features, scale))
+            later.append(tree.Inputs(first, self.n_features, scale))
 
-    def _hashed(self, description: Hashed, native: Any) -> HashedInputs:
+    def _hashed(self, description: Hashed, native: Any) -> tree.HashedInputs:
         places, signs = native.places(self.n_features)
         inner = _FreezingMap(native.columns).features(description.features, native.inner)
-        return HashedInputs(places.astype(np.intp), signs, native.columns, inner)
+        return tree.HashedInputs(places.astype(np.intp), signs, native.columns, inner)
 
 
 def known_kernel(kernel: Any) -> Kernel:
@@ -231,7 +218,7 @@ def plain_labels(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
     raise ValueError(f"Labels {what} cannot be exported: use texts, or numbers of 64 bits.")
 
 
-def _scales(state: dict[str, Any], n_features: int) -> tuple[Floats, Floats]:
+def _scales(state: dict[str, Any], n_features: int) -> tuple[tree.Floats, tree.Floats]:
     """Shift and factor of every column; 0 and 0 for a column that has no scale."""
     if "rows" not in state:  # no row was learned
         return np.zeros(n_features), np.zeros(n_features)

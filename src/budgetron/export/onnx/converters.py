@@ -9,7 +9,7 @@ import numpy as np
 from budgetron._util.exports import exported
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.export.formulas.freezing import freeze, freeze_map, plain_labels
-from budgetron.export.formulas.parts import Frozen
+from budgetron.export.formulas.tree import Frozen
 from budgetron.export.onnx.export import write_labels, write_shares
 from budgetron.export.onnx.formulas import Formulas
 from budgetron.export.onnx.graph import Graph
@@ -145,7 +145,7 @@ def _copy(graph: Graph, results: list[str], scope: Any, operator: Any, container
         [result] = node.output
         names[result] = scope.get_unique_variable_name(result[1:])
         attributes = {a.name: make.get_attribute_value(a) for a in node.attribute}
-        own = [names[argument] for argument in node.input]
-        container.add_node(node.op_type, own, [names[result]], **attributes)
+        arguments = [names[argument] for argument in node.input]
+        container.add_node(node.op_type, arguments, [names[result]], **attributes)
     for result, output in zip(results, operator.outputs, strict=True):
         container.add_node("Identity", [names[result]], [output.full_name])

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetron.export.formulas.freezing import checked_dtype, freeze, freeze_map, plain_labels
-from budgetron.export.formulas.parts import Frozen
+from budgetron.export.formulas.tree import Frozen
 from budgetron.export.onnx.formulas import Formulas
 from budgetron.export.onnx.graph import Graph
 from budgetron.export.onnx.rows import write_rows

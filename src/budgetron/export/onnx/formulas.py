@@ -7,19 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetron.export.formulas.parts import (
-    Constant,
-    Expansion,
-    Features,
-    Floats,
-    Fourier,
-    FromKernel,
-    HashedInputs,
-    Inputs,
-    Mixture,
-    Scaled,
-    Weighted,
-)
+from budgetron.export.formulas import tree
 from budgetron.export.onnx.graph import Graph
 from budgetron.parts.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Sigmoid
 
@@ -41,12 +29,12 @@ class Formulas:
         raise ValueError(f"{type(formula).__name__} cannot be exported to ONNX.")
 
     @scores.register
-    def _(self, formula: Expansion, x: str) -> str:
+    def _(self, formula: tree.Expansion, x: str) -> str:
         k = self.kernel_rows(formula.kernel, formula.vectors, x)
         return self.graph.add("MatMul", k, self.graph.numbers(formula.coef.T))
 
     @scores.register
-    def _(self, formula: Weighted, x: str) -> str:
+    def _(self, formula: tree.Weighted, x: str) -> str:
         g, z = self.graph, self.features(formula.features, x)
         f = g.add("MatMul", z, g.numbers(formula.coef.T))
         if formula.full is None or formula.variances is None:
@@ -55,7 +43,7 @@ class Formulas:
         return g.add("Div", f, g.add("Sqrt", g.add("Add", variance, g.numbers(1))))
 
     @scores.register
-    def _(self, formula: Scaled, x: str) -> str:
+    def _(self, formula: tree.Scaled, x: str) -> str:
         g = self.graph
         scaled = g.add("Mul", g.add("Sub", x, g.numbers(formula.shift)), g.numbers(formula.factor))
         if formula.missing:
@@ -68,7 +56,7 @@ class Formulas:
         return g.add("Add", g.times(f, 1, formula.deviation), g.numbers(formula.mean))
 
     @scores.register
-    def _(self, formula: Mixture, x: str) -> str:
+    def _(self, formula: tree.Mixture, x: str) -> str:
         g, terms = self.graph, []
         outputs = 1 if formula.biases is None else len(formula.biases)
         for i, expert in enumerate(formula.experts):
@@ -80,7 +68,7 @@ class Formulas:
             terms.append(g.numbers(formula.biases))
         return g.add("Sum", *terms)
 
-    def _logits(self, f: str, formula: Mixture, i: int) -> str:
+    def _logits(self, f: str, formula: tree.Mixture, i: int) -> str:
         g = self.graph
         assert formula.factors is not None
         assert formula.biases is not None
@@ -90,7 +78,7 @@ class Formulas:
         f = g.times(f, len(formula.biases), formula.factors[i])
         return g.add("Clip", f, g.number(-formula.clip), g.number(formula.clip))
 
-    def _quadratic(self, z: str, full: Floats, variances: Floats) -> str:
+    def _quadratic(self, z: str, full: tree.Floats, variances: tree.Floats) -> str:
         """The form z'P z of every row."""
         g, n, terms = self.graph, len(full), []
         if n:
@@ -104,7 +92,7 @@ class Formulas:
 
     # ---- features
 
-    def features(self, features: Features, x: str) -> str:
+    def features(self, features: tree.Features, x: str) -> str:
         """z(x), one column per feature."""
         key = id(features), x
         if key not in self._features:
@@ -119,19 +107,19 @@ class Formulas:
         raise ValueError(f"{type(piece).__name__} cannot be exported to ONNX.")
 
     @piece.register
-    def _(self, piece: Inputs, x: str) -> str:
+    def _(self, piece: tree.Inputs, x: str) -> str:
         g = self.graph
         columns = g.add("Slice", x, g.whole(piece.start), g.whole(piece.stop), g.whole(1))
         return g.times(columns, piece.size, piece.scale)
 
     @piece.register
-    def _(self, piece: Constant, x: str) -> str:  # noqa: ARG002
+    def _(self, piece: tree.Constant, x: str) -> str:  # noqa: ARG002
         g = self.graph
         rows = g.add("Slice", g.add("Shape", x), g.whole(0), g.whole(1))
         return g.add("Expand", g.numbers(1), g.add("Concat", rows, g.whole(1), axis=0))
 
     @piece.register
-    def _(self, piece: Fourier, x: str) -> str:
+    def _(self, piece: tree.Fourier, x: str) -> str:
         g = self.graph
         angles = g.add("MatMul", x, g.numbers(piece.frequencies))
         quarter = g.add("Add", angles, g.numbers(np.pi / 2))  # many runtimes have no Cos of doubles
@@ -139,19 +127,19 @@ class Formulas:
         return g.times(waves, piece.size, piece.frequencies.shape[1] ** -0.5)
 
     @piece.register
-    def _(self, piece: FromKernel, x: str) -> str:
+    def _(self, piece: tree.FromKernel, x: str) -> str:
         k = self.kernel_rows(piece.kernel, piece.points, x)
         return self.graph.add("MatMul", k, self.graph.numbers(piece.matrix.T))
 
     @piece.register
-    def _(self, piece: HashedInputs, x: str) -> str:
+    def _(self, piece: tree.HashedInputs, x: str) -> str:
         to = np.zeros((len(piece.places), piece.columns))
         to[np.arange(len(to)), piece.places] = piece.signs
         return self.features(piece.features, self.graph.add("MatMul", x, self.graph.numbers(to)))
 
     # ---- kernels
 
-    def kernel_rows(self, kernel: Kernel, points: Floats, x: str) -> str:
+    def kernel_rows(self, kernel: Kernel, points: tree.Floats, x: str) -> str:
         """k(x, s) for every row x, one column per point s."""
         g = self.graph
         if isinstance(kernel, Gaussian):
@@ -172,7 +160,7 @@ class Formulas:
     def _falling(self, gamma: float, distances: str) -> str:
         return self.graph.add("Exp", self.graph.add("Mul", distances, self.graph.numbers(-gamma)))
 
-    def _squared_distances(self, points: Floats, x: str, gamma: float) -> str:
+    def _squared_distances(self, points: tree.Floats, x: str, gamma: float) -> str:
         """|x - s|^2 from products, if these are small, else from differences, which take more memory.
 
         Rows and points are moved to the points' mean. What products lose is a share of their size.
@@ -188,7 +176,7 @@ class Formulas:
         both = g.add("Add", squares, g.numbers((near**2).sum(axis=1)))
         return g.add("Max", g.add("Add", both, products), g.numbers(0))
 
-    def _differences(self, points: Floats, x: str) -> str:
+    def _differences(self, points: tree.Floats, x: str) -> str:
         """The differences x - s, of shape rows, points, columns."""
         g = self.graph
         return g.add("Sub", g.add("Unsqueeze", x, g.whole(1)), g.numbers(points[None]))

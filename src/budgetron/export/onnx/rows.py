@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetron.export.formulas.parts import Frozen
+from budgetron.export.formulas.tree import Frozen
 from budgetron.export.onnx.graph import Graph
 from budgetron.records.encoding import PERIODS
 

@@ -1,0 +1,29 @@
+"""Every exported learner and part becomes a formula, or is refused by its name."""
+
+from typing import Any
+
+import pytest
+
+from budgetron import to_c
+from budgetron.export.formulas.freezing import freeze
+from tests.helpers.members import TASKS, cases, combinations, fitted
+
+
+def refusal(export: Any, model: Any) -> str | None:
+    """The sentence that refuses a model, if there is one."""
+    try:
+        export(model)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_member_is_exported_or_refused_by_name(task: str) -> None:
+    learners = [learner for its_task, learner in [*cases(), *combinations()] if its_task == task]
+    for learner in learners:
+        model = fitted(task, learner)
+        names = repr(model.learner_).replace("(", " ").replace("=", " ").split()
+        for export in (freeze, lambda model: to_c(model, learn=True)):
+            sentence = refusal(export, model)
+            assert sentence is None or set(sentence.split()) & set(names), (learner, sentence)
