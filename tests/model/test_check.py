@@ -61,10 +61,12 @@ def test_a_full_covariance_of_many_columns():
         learner.check(Labels(2), 30_000)
 
 
-def test_a_run_builds_its_model_once(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("row", "flags"), [("{i},{i},{i}.5", ["--regression"]), ("{i},t{i},c{i}", [])])
+def test_a_run_builds_its_model_once(row, flags, tmp_path, monkeypatch):
+    """Also if every row brings a value and a class."""
     built, build = [], Standardised.build
     monkeypatch.setattr(Standardised, "build", lambda *args: built.append(args) or build(*args))
     file = tmp_path / "rows.csv"
-    file.write_text("a,b,y\n" + "".join(f"{i % 7},{i % 5},{i % 3 / 2}\n" for i in range(50)))
-    assert main(["run", str(file), "--target", "y", "--regression"]) == 0
+    file.write_text("a,b,y\n" + "".join(row.format(i=i % 7) + "\n" for i in range(50)))
+    assert main(["run", str(file), "--target", "y", *flags]) == 0
     assert len(built) == 1

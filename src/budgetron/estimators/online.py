@@ -305,7 +305,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
         labels = None if batch.labels is None else batch.labels.first(start.n_labels)
         X = batch.rows(slice(0, batch.X.shape[0]), start.n_features)
         built = self._counted(self._built(rows, X, labels, batch.weights, None))
-        outcome = built.learn(replace(batch, growth=later), self._class_weight)
+        outcome = built.learn(replace(batch, growth=later), self._class_weight, private=True)
         if outcome.rows:
             self.fitted_ = outcome.fitted
         return outcome.checked()

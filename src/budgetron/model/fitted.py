@@ -84,13 +84,16 @@ class Fitted:
 
     # ---- learning
 
-    def learn(self, batch: Batch, class_weight: Any = None) -> Outcome:
-        """Learn the parts of a batch; each has the columns and labels known at its first row."""
+    def learn(self, batch: Batch, class_weight: Any = None, private: bool = False) -> Outcome:
+        """Learn the parts of a batch; each has the columns and labels known at its first row.
+
+        A model that is ``private``, because nobody else has it, is widened without a copy.
+        """
         now, pieces = self, list[Scored]()
         for cut, growth in batch.parts():
             known = now.n_labels
             try:
-                now = now if growth is None else self._own(now)._grown(growth, batch)
+                now = now if growth is None else self._own(now, private)._grown(growth, batch)
                 learned = now._learn_part(batch, cut, class_weight)
             except BaseException as error:
                 learned = Learned(np.empty((0, 1)), error)
@@ -98,13 +101,13 @@ class Fitted:
             if learned.error is not None:
                 rows = cut.start + len(learned.scores)
                 if growth is not None and not len(learned.scores):
-                    now, rows = self._learned_again(batch, cut.start, class_weight)
+                    now, rows = self._learned_again(batch, cut.start, class_weight, private)
                 return Outcome(now._encoding_after(batch, rows), pieces, rows, learned.error)
         return Outcome(now._encoding_after(batch, batch.X.shape[0]), pieces, batch.X.shape[0])
 
-    def _own(self, now: Fitted) -> Fitted:
+    def _own(self, now: Fitted, private: bool) -> Fitted:
         """What a batch may widen: a copy, unless it was copied before."""
-        return now.copy() if now.model is self.model else now
+        return now.copy() if now.model is self.model and not private else now
 
     def _grown(self, growth: Growth, batch: Batch) -> Self:
         """With more columns or labels. The model is widened in place, so nobody else may have it."""
@@ -114,18 +117,25 @@ class Fitted:
         counts = None if self.counts is None else self.counts.wider(self.model.rows_done, growth.n_labels)
         return replace(self, labels=batch.labels.first(growth.n_labels), counts=counts)
 
-    def _learned_again(self, batch: Batch, stop: int, class_weight: Any) -> tuple[Fitted, int]:
+    def _learned_again(
+        self, batch: Batch, stop: int, class_weight: Any, private: bool
+    ) -> tuple[Fitted, int]:
         """The model before it was widened for a row that was then refused, and the rows it has learned.
 
         A model cannot be narrowed. This is rare, so the rows before are learned again, with the same bits,
         from the first growth of the batch on; those before that were learned in place. An interrupt may end
         this early too.
         """
-        start = batch.growth[0].row
+        before, start = (self._unlearned(), 0) if private else (self, batch.growth[0].row)
         if start == stop:
-            return self, stop
-        again = self.learn(batch.part(start, stop), class_weight)
+            return before, stop
+        again = before.learn(batch.part(start, stop), class_weight)
         return again.fitted, start + again.rows
+
+    def _unlearned(self) -> Fitted:
+        """The same before its first row."""
+        fresh = replace(self, model=self.model.unlearned(), counts=None)
+        return fresh if self.counts is None else fresh.counting()
 
     def _learn_part(self, batch: Batch, cut: slice, class_weight: Any) -> Learned:
         """Learn rows of a batch in which nothing is new."""

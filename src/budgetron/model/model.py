@@ -246,6 +246,11 @@ class Model:
         """A model of the same description, in another state."""
         return self.restored(self.learner, self.task, self.n_features, self.dtype, self.seed, state)
 
+    def unlearned(self) -> Model:
+        """The model as it was built."""
+        features, task = self.built_for
+        return Model(self.learner, task, features, self.dtype, self.seed)
+
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take up a state of a model of the same description."""
         fields: dict[str, Any] = dict(state)
