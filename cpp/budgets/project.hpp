@@ -157,7 +157,7 @@ class ProjectPlus final : public Project {
 // While steps are frequent, f is kept as alpha = V w: with z = V'k, f(x) = w'z and a step adds beta D^-1 z to w. So a
 // row needs one product with V, and alpha is computed when it is read. After a few rows without a step (`patience`),
 // f(x) = alpha'k needs none. Which form is used is part of the state, because f(x) differs in its last bits.
-class ProjectLowRank final : public Budget {
+class ProjectLowRank final : public Budget, public OwnNumbers {
  public:
   ProjectLowRank(std::size_t budget, std::size_t rank) : budget_(budget), rank_(rank) {}
 

@@ -14,14 +14,6 @@ class Budget : public Part {
   virtual void insert(Expansion& f, const Term& term) = 0;
   // The number of support vectors that f may have; 0 if it is not known.
   virtual std::size_t most() const { return 0; }
-  // A round without a step has ended.
-  virtual void rest(Expansion&) {}
-  // A budget may keep f in other numbers than its coefficients. `scores` then writes f_c(x) and returns true; `settle`
-  // makes the coefficients those of f, and changes nothing else.
-  virtual bool scores(const Expansion&, const KernelRow&, std::span<double>) const { return false; }
-  virtual void settle(Expansion&) {}
-  // Whether what it keeps of f is for this many outputs.
-  virtual bool has_outputs(std::size_t) const { return true; }
   // f has more outputs than before (widen_outputs in tasks.hpp).
   virtual void widen(std::size_t /*outputs*/) {}
   // All coefficients were multiplied by the factor, outside of `insert`.
@@ -42,6 +34,19 @@ class OfSize : public Budget {
 
  protected:
   std::size_t budget_;
+};
+
+// A budget that keeps f in other numbers than its coefficients: those of ProjectLowRank are coordinates in the span.
+class OwnNumbers {
+ public:
+  virtual ~OwnNumbers() = default;
+  // A round without a step has ended.
+  virtual void rest(Expansion&) = 0;
+  // Writes f_c(x) and returns true, unless the coefficients are as good.
+  virtual bool scores(const Expansion&, const KernelRow&, std::span<double>) const = 0;
+  // Makes the coefficients those of f, and changes nothing else.
+  virtual void settle(Expansion&) = 0;
+  virtual bool has_outputs(std::size_t) const = 0;
 };
 
 }  // namespace budgetron

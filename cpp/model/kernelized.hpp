@@ -21,7 +21,8 @@ class Kernelized final : public ExpansionLearner {
                          task->outputs()),
         rule_(std::move(rule)),
         budget_(std::move(budget)),
-        task_(std::move(task)) {
+        task_(std::move(task)),
+        own_numbers_(dynamic_cast<OwnNumbers*>(budget_.get())) {
     if (rule_->keeps_to_a_ball()) f_.keep_norm();
     f_.expect(budget_->most());
   }
@@ -65,17 +66,18 @@ class Kernelized final : public ExpansionLearner {
 
   bool is_consistent(std::size_t n) const override {
     return f_.is_consistent(n) && rule_->is_consistent(n) && budget_->is_consistent(n) &&
-           budget_->has_outputs(f_.outputs());
+           (own_numbers_ == nullptr || own_numbers_->has_outputs(f_.outputs()));
   }
 
   void settle() const override {
+    if (own_numbers_ == nullptr) return;
     const std::lock_guard turn(guard().among_readers());
-    budget_->settle(f_);
+    own_numbers_->settle(f_);
   }
 
  protected:
   void score(const KernelRow& row, std::span<double> f) const override {
-    if (!budget_->scores(f_, row, f)) f_.scores(row.k, f);
+    if (own_numbers_ == nullptr || !own_numbers_->scores(f_, row, f)) f_.scores(row.k, f);
   }
   bool support_is_final() const override { return budget_->support_is_final(); }
   bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) override {
@@ -88,7 +90,7 @@ class Kernelized final : public ExpansionLearner {
     if (step.shrink != 1) f_.shrink(step.shrink), budget_->shrunk(step.shrink);
     f_.divide_by(step.divisor);
     if (step.beta == 0) {
-      budget_->rest(f_);
+      if (own_numbers_ != nullptr) own_numbers_->rest(f_);
       return true;
     }
     budget_->insert(f_, {x, row, step.beta, question.v, question.round});
@@ -101,6 +103,7 @@ class Kernelized final : public ExpansionLearner {
   std::shared_ptr<Rule> rule_;
   std::shared_ptr<Budget> budget_;
   std::shared_ptr<const Task> task_;
+  OwnNumbers* own_numbers_;  // the budget, if it has some; else null
 };
 
 }  // namespace budgetron
