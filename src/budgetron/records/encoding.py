@@ -221,7 +221,7 @@ class Encoding:
     def _rows(self, table: Table) -> Matrix:
         X = np.empty((len(table), self.width))
         X[:] = self._template
-        if table.rare is None:
+        if not len(table.rare):
             self._put(X, table)
         else:
             for rows in table.pieces(PIECE):
@@ -260,7 +260,7 @@ class Encoding:
         """Add what is hashed of these columns, in their order."""
         if self._block is None or not others:
             return
-        cells = table.cells_of([number for _, number in others])
+        cells = table.rare.of_columns([number for _, number in others])
         each = zip(cells.columns.tolist(), cells.values.values(), strict=True)
         names = {number: (_checksum(name), self._is_shut(name)) for name, number in others}
         kept, codes, values = list[int](), list[int](), list[float]()
