@@ -394,10 +394,11 @@ def assembled(n_rows: int, places: Mapping[str, Column | int], cells: Cells, lay
     """
     if len(cells):
         often, cells = cells.split(n_rows)
-        places = {
-            name: often.get(place, place) if isinstance(place, int) else place
-            for name, place in places.items()
-        }
+        if often:
+            places = {
+                name: often.get(place, place) if isinstance(place, int) else place
+                for name, place in places.items()
+            }
     order = layouts.in_order(Table(n_rows, places, layouts, cells).firsts(places))
     return Table(n_rows, {name: places[name] for name in order}, layouts, cells)
 
