@@ -11,7 +11,6 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from types import TracebackType
 from typing import Any, Self
 
 from budgetron._util.extras import pip_install
@@ -104,16 +103,13 @@ class Client:
         )
 
     def __repr__(self) -> str:
-        return (
-            f"Client({self.url!r})" if self.model == "default" else f"Client({self.url!r}, {self.model!r})"
-        )
+        model = "" if self.model == "default" else f", {self.model!r}"
+        return f"Client({self.url!r}{model})"
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -185,14 +181,9 @@ class Client:
                     raise ServiceError(f"{self.url}: cannot be reached: {shown(error)}.") from error
                 self._wait(attempt, None)
                 continue
-            running = answer.status_code == 409 and _named(answer) == "key-in-use"
             if answer.is_success:
                 return answer
-            if (
-                last
-                or not (answer.status_code in PASSING or running)
-                or _named(answer) == "learning-stopped"
-            ):
+            if last or not _passes(answer):
                 raise _refused(answer)
             self._wait(attempt, answer.headers.get("Retry-After"))
         raise AssertionError("unreachable")
@@ -219,8 +210,11 @@ def _document(answer: Any) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _named(answer: Any) -> str:
-    return str(_document(answer).get("type", "")).rpartition(":")[2]
+def _passes(answer: Any) -> bool:
+    """Whether the same request may succeed later."""
+    problem = str(_document(answer).get("type", "")).rpartition(":")[2]
+    running = answer.status_code == 409 and problem == "key-in-use"
+    return running or (answer.status_code in PASSING and problem != "learning-stopped")
 
 
 def _refused(answer: Any) -> ServiceError:

@@ -1,6 +1,7 @@
 """Load data sets into memory."""
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,7 @@ def load(name: str, part: str | None = None, *, folder: folders.Folder = None) -
     columns = entry.columns
     if columns is None:
         columns = max(from_svmlight(path).n_features for path in paths)
-    rows = joined([_read(path, columns) for path in paths])
-    return rows.X, rows.y
+    return read(paths, columns)
 
 
 def files(name: str, part: str | None = None, *, folder: folders.Folder = None) -> list[Path]:
@@ -64,8 +64,9 @@ def files(name: str, part: str | None = None, *, folder: folders.Folder = None) 
     return [local[each] for each in parts]
 
 
-def read(path: Path, columns: int | None = None) -> Rows:
-    rows = _read(path, columns)
+def read(paths: Iterable[Path], columns: int | None) -> Rows:
+    """The rows and labels of files, one file after the other."""
+    rows = joined([_whole(path, columns) for path in paths])
     return rows.X, rows.y
 
 
@@ -110,7 +111,7 @@ def synthetic(rows: int = 10_000, seed: int = 0) -> Rows:
     return sparse.csr_matrix(X), np.where(flipped, -y, y)
 
 
-def _read(path: Path, columns: int | None) -> Block:
+def _whole(path: Path, columns: int | None) -> Block:
     blocks = list(from_svmlight(path, columns, rows=50_000))
     if not blocks:
         raise DataError("datasets: the file has no rows.")

@@ -55,9 +55,9 @@ class Encoded:
         if learned is None:
             X, growth = after.encode(table)
         else:
-            _, found = after.encode(table[learned])
+            _, arrivals = after.encode(table[learned])
             X, _ = after.encode(table, grow=False)
-            growth = [(int(learned[row]), width) for row, width in found]
+            growth = [(int(learned[row]), width) for row, width in arrivals]
         X = not_empty(X, missing)
         if encoding.width == 0:  # the column that a model has before the first one of its own
             X[: growth[0][0] if growth else len(X), 0] = no_value(missing)
@@ -140,13 +140,13 @@ def no_value(missing: bool) -> float:
 
 def growths(start: Growth, columns: Sequence[tuple[int, int]], labels: Sequence[int]) -> tuple[Growth, ...]:
     """Where a model that is now as in ``start`` grows: (row, width) of columns, and rows of new labels."""
-    wider, found, now = dict(columns), list[Growth](), start
+    wider, steps, now = dict(columns), list[Growth](), start
     for row in sorted({*wider, *labels}):
         before = now
         now = Growth(row, max(wider.get(row, 0), now.n_features), now.n_labels + labels.count(row))
         if replace(now, row=before.row) != before:  # the first column takes the place that the model had
-            found.append(now)
-    return tuple(found)
+            steps.append(now)
+    return tuple(steps)
 
 
 def learned_rows(weights: Floats | None) -> npt.NDArray[np.intp] | None:

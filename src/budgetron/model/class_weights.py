@@ -62,9 +62,9 @@ def online(
         new[np.argmax(rows)] = counts[code] == 0
     rows_so_far = counts.sum() + np.arange(1, len(learned) + 1)
     classes_so_far = np.count_nonzero(counts) + np.cumsum(new)
-    found = np.ones(len(codes))
-    found[counting] = rows_so_far / (classes_so_far * of_class)
-    return _weighted(found, weights)
+    by_row = np.ones(len(codes))
+    by_row[counting] = rows_so_far / (classes_so_far * of_class)
+    return _weighted(by_row, weights)
 
 
 def of_all(class_weight: Any, labels: KnownLabels, codes: Codes, weights: Floats | None) -> Floats:
@@ -82,8 +82,8 @@ def counted(codes: Codes, weights: Floats | None, counts: Floats) -> Floats:
     return counts + np.bincount(learned, minlength=len(counts))
 
 
-def _weighted(found: Floats, weights: Floats | None) -> Floats:
-    return found if weights is None else found * weights
+def _weighted(by_class: Floats, weights: Floats | None) -> Floats:
+    return by_class if weights is None else by_class * weights
 
 
 def _is_balanced(class_weight: Any) -> bool:

@@ -22,19 +22,20 @@ def kind_of(labels: Array) -> str:
 
 def of_kind(kind: str, y: Array) -> Array:
     """The labels as labels of a kind, where that loses nothing; others are left for the checks."""
-    own = y.dtype.kind
-    if (own == "u" and kind == INTEGER) or own == kind:
+    given = y.dtype.kind
+    if (given == "u" and kind == INTEGER) or given == kind:
         return y
-    if kind == TEXT and own == "O" and all(isinstance(label, str) for label in y):
+    if kind == TEXT and given == "O" and all(isinstance(label, str) for label in y):
         return np.array(y.tolist())
-    if kind == OBJECT and own == "U":
+    if kind == OBJECT and given == "U":
         return y.astype(object)
-    if kind not in (BOOL, INTEGER, FLOAT) or not _are_numbers(y):
+    if kind not in (BOOL, INTEGER, FLOAT) or not are_numbers(y):
         return y
     return {BOOL: _bools, INTEGER: _integers, FLOAT: _floats}[kind](y)
 
 
-def _are_numbers(y: Array) -> bool:
+def are_numbers(y: Array) -> bool:
+    """Whether all labels are numbers or bools."""
     if y.dtype != object:
         return y.dtype.kind in "biuf"
     return all(isinstance(label, bool | int | float | np.number | np.bool_) for label in y)
@@ -65,7 +66,7 @@ def joined(labels: Array, new: Array) -> Array:
     """All labels; integers stay integers, which NumPy does not promise for signed and unsigned ones."""
     if {labels.dtype.kind, new.dtype.kind} != {"i", "u"}:
         return np.concatenate([labels, new])
-    found = np.array(labels.tolist() + new.tolist())
-    if found.dtype.kind not in "iu":
+    both = np.array(labels.tolist() + new.tolist())
+    if both.dtype.kind not in "iu":
         raise ValueError("y must hold integer labels that fit into 64 bits together, got larger ones.")
-    return found
+    return both

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
 from budgetron._util import check
 from budgetron.learners.learner import Floats
-from budgetron.model.label_kinds import joined, kind_of, of_kind
+from budgetron.model.label_kinds import are_numbers, joined, kind_of, of_kind
 
 Codes = npt.NDArray[np.intp]
 
@@ -130,19 +130,19 @@ class KnownLabels:
         codes = self.quick_codes(y)
         if codes is not None:
             return self, codes, []
-        own = dict(self.codes)
+        by_name = dict(self.codes)
         self._refuse_other_kind(y)
-        found, first, places = np.unique(y, return_index=True, return_inverse=True)
-        names, rows = found.tolist(), list[int]()
+        different, first, places = np.unique(y, return_index=True, return_inverse=True)
+        names, rows = different.tolist(), list[int]()
         for i in np.argsort(first):
-            if names[i] not in own:
+            if names[i] not in by_name:
                 if self.fixed:
                     raise ValueError(
                         f"y contains {names[i]!r}, which is not among the classes {self.classes.tolist()}."
                     )
-                own[names[i]] = len(own)
+                by_name[names[i]] = len(by_name)
                 rows.append(int(first[i]))
-        codes = np.array([own[name] for name in names], dtype=np.intp)[places.reshape(-1)]
+        codes = np.array([by_name[name] for name in names], dtype=np.intp)[places.reshape(-1)]
         if not rows:
             return self, codes, rows
         new = y[rows]
@@ -302,7 +302,7 @@ def _are_objects(y: npt.NDArray[Any]) -> bool:
 
 def _sortable(y: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     """Labels that are Python objects; numbers among them become an array of numbers."""
-    if all(isinstance(label, (int, float, np.number, np.bool_)) for label in y):
+    if are_numbers(y):
         numbers = np.array(y.tolist())
         return numbers if numbers.dtype != object else y
     for row, label in enumerate(y):

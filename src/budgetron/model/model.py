@@ -176,36 +176,33 @@ class Model:
 
     def support_vectors(self) -> Matrix:
         """The support vectors, oldest first, in the scale in which they were learned."""
-        return self._part("support_vectors")(self.n_features).astype(self.dtype, copy=False)
+        return self._part("support_vectors", self.n_features).astype(self.dtype, copy=False)
 
     def dual_coef(self) -> Floats:
         """The coefficients, one row per output, oldest support vector first."""
-        coefficients: Floats = self._part("dual_coef")()
-        return coefficients
+        return self._part("dual_coef")
 
     def coef(self) -> Floats:
         """The weights of the explicit features, one row per output."""
-        weights: Floats = self._part("coef")()
-        return weights
+        return self._part("coef")
 
     def expert_weights(self) -> Floats:
         """The weight of every expert."""
-        weights: Floats = self._part("expert_weights")()
-        return weights
+        return self._part("expert_weights")
 
     def expert_losses(self) -> Floats:
         """The mean loss of every expert so far."""
-        losses: Floats = self._part("expert_losses")()
-        return losses
+        return self._part("expert_losses")
 
-    def _part(self, name: str) -> Any:
-        """The method of the engine, or of the one inside."""
+    def _part(self, name: str, *args: int) -> Floats:
+        """What the engine, or the one inside, has by that name."""
         engine: Any = self.engine
         while not hasattr(engine, name) and hasattr(engine, "inner"):
             engine = engine.inner
         if not hasattr(engine, name):
             raise AttributeError(f"A model with the learner {type(self.learner).__name__} has no {name}_.")
-        return getattr(engine, name)
+        part: Floats = getattr(engine, name)(*args)
+        return part
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything that learning changed, as named arrays."""

@@ -62,9 +62,7 @@ def error_against_rows(source: Source, ax: Any = None) -> Any:
     scale, label = _measure(next(iter(runs.values()))[0][0].mistakes is not None)
     ax = curves([_over_rows(name, each, "rate", scale) for name, each in runs.items()], ax)
     question = "How many mistakes so far?" if scale == 100 else "How large is the error so far?"
-    ax.set_title(question, loc="left", fontsize=11)
-    ax.set(ylabel=label)
-    return _scale_rows_axis(ax)
+    return _against_rows(ax, question, label)
 
 
 def window_against_rows(source: Source, metric: str = "rate", ax: Any = None) -> Any:
@@ -93,9 +91,7 @@ def window_against_rows(source: Source, metric: str = "rate", ax: Any = None) ->
     question = QUESTIONS.get(metric, f"How is {metric} now?")
     if metric == "rate" and scale == 100:
         question = "How many mistakes now?"
-    ax.set_title(question, loc="left", fontsize=11)
-    ax.set(ylabel=f"{label}, last {rows:,} rows")
-    return _scale_rows_axis(ax)
+    return _against_rows(ax, question, f"{label}, last {rows:,} rows")
 
 
 def support_vectors_against_rows(source: Source, ax: Any = None) -> Any:
@@ -113,10 +109,8 @@ def support_vectors_against_rows(source: Source, ax: Any = None) -> Any:
     """
     lines = [line if line.mean.any() else _nothing(line) for line in over_rows(source, "support_vectors")]
     ax = curves(lines, ax, from_zero=True)
-    ax.set_title("How large is the model?", loc="left", fontsize=11)
-    ax.set(ylabel="support vectors")
     ax.yaxis.set_major_formatter("{x:,.0f}")
-    return _scale_rows_axis(ax)
+    return _against_rows(ax, "How large is the model?", "support vectors")
 
 
 def error_against_budget(comparisons: Mapping[int, Comparison], ax: Any = None) -> Any:
@@ -146,9 +140,7 @@ def error_against_budget(comparisons: Mapping[int, Comparison], ax: Any = None) 
     ax.set_xscale("log", base=2)
     ax.set_xticks(list(by_budget), [f"{budget:,}" for budget in by_budget])
     ax.minorticks_off()
-    ax.set_title("What does a larger budget gain?", loc="left", fontsize=11)
-    ax.set(xlabel="budget", ylabel=label)
-    return ax
+    return _titled(ax, "What does a larger budget gain?", "budget", label)
 
 
 def error_against_time(source: Comparison | Mapping[int, Comparison], ax: Any = None) -> Any:
@@ -171,9 +163,7 @@ def error_against_time(source: Comparison | Mapping[int, Comparison], ax: Any = 
         line = _of_rows(name, [row.seconds for row in rows.values()], list(rows.values()), scale)
         ax.errorbar(line.x, line.mean, yerr=line.sd, label=name, elinewidth=1, markersize=6, **look)
     _scale_time_axis(ax)
-    ax.set_title("What does a lower error cost?", loc="left", fontsize=11)
-    ax.set(xlabel="seconds", ylabel=label)
-    return style.with_legend(ax)
+    return style.with_legend(_titled(ax, "What does a lower error cost?", "seconds", label))
 
 
 def overview(comparison: Comparison) -> Any:
@@ -265,13 +255,19 @@ def curves(
     return _label_ends(ax, list(lines)) if named else ax
 
 
-def _scale_rows_axis(ax: Any) -> Any:
-    """Few ticks, since numbers of seven digits would touch."""
+def _titled(ax: Any, question: str, x: str, y: str) -> Any:
+    """The axes with a title and with names of x and y."""
+    ax.set_title(question, loc="left", fontsize=11)
+    ax.set(xlabel=x, ylabel=y)
+    return ax
+
+
+def _against_rows(ax: Any, question: str, y: str) -> Any:
+    """The same, with few ticks of rows, since numbers of seven digits would touch."""
     from matplotlib.ticker import MaxNLocator
 
-    ax.set_xlabel("rows")
     ax.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=(1, 2, 4, 5, 10)))
-    return ax
+    return _titled(ax, question, "rows", y)
 
 
 def _scale_time_axis(ax: Any) -> None:

@@ -34,17 +34,17 @@ def column_of_arrow(array: Any, name: str) -> Column:
         numbers: Array = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         return Column(numbers)
     if is_a.is_dictionary(kind):
-        return categories(_filled(array.indices, -1), array.dictionary.to_pylist())
+        return categories(places_of(array.indices), array.dictionary.to_pylist())
     if is_a.is_string(kind) or is_a.is_large_string(kind) or str(kind) == "string_view":
         if str(kind) == "string_view":  # which pyarrow 15 does not have
             array = array.cast(pa.large_string())
         encoded = array.dictionary_encode()
-        return coded(_filled(encoded.indices, -1), encoded.dictionary.to_pylist())
+        return coded(places_of(encoded.indices), encoded.dictionary.to_pylist())
     if is_a.is_timestamp(kind) or is_a.is_date(kind):
-        seconds = _seconds(array)
+        seconds = seconds_of_arrow(array)
         return Column(seconds, ~np.isnan(seconds))
     if is_a.is_duration(kind) or is_a.is_time(kind):
-        return Column(_seconds(array))
+        return Column(seconds_of_arrow(array))
     if is_a.is_decimal(kind):  # by way of texts, which are rounded correctly
         return Column(array.cast(pa.string()).cast(pa.float64()).to_numpy(zero_copy_only=False))
     if any(map(str(kind).startswith, ("binary", "large_binary", "fixed_size_binary"))):
@@ -61,18 +61,14 @@ def _noun(kind: Any) -> str:
     return f"value of type {kind}"
 
 
-def _filled(array: Any, none: int) -> Array:
-    import pyarrow.compute as pc
-
-    if array.null_count:
-        import pyarrow as pa
-
-        array = pc.fill_null(array.cast(pa.int64()), none)
-    filled: Array = array.to_numpy(zero_copy_only=False)
-    return filled.astype(np.int32, copy=False)
+def places_of(indices: Any) -> Array:
+    """The indices of a dictionary; -1 for those that are missing."""
+    places: Array = indices.cast("int32").fill_null(-1).to_numpy(zero_copy_only=False)
+    return places
 
 
-def _seconds(array: Any) -> Array:
+def seconds_of_arrow(array: Any) -> Array:
+    """Seconds (since 1970) of an array of moments, dates, times or durations; NaN for missing ones."""
     import pyarrow as pa
 
     missing = array.is_null().to_numpy(zero_copy_only=False)

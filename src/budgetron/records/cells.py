@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from budgetron.records.arrow import places_of, seconds_of_arrow
 from budgetron.records.table import Array, Column
-from budgetron.records.values import BLANKS, coded, seconds_from
+from budgetron.records.values import BLANKS, coded
 
 NUMBER = re.compile(
     r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE
@@ -100,25 +101,18 @@ def all_numbers(cells: Any) -> Array | None:
 def _all_dates(cells: Any) -> Array | None:
     """The seconds since 1970, if pyarrow reads every cell as a moment."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     for zone in (None, "UTC"):
         try:
-            moments = cells.cast(pa.timestamp("us", zone))
+            return seconds_of_arrow(cells.cast(pa.timestamp("us", zone)))
         except pa.ArrowInvalid:
             continue
-        missing = moments.is_null().to_numpy(zero_copy_only=False)
-        counts = pc.fill_null(moments.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-        return seconds_from(counts, 10**6, missing)
     return None
 
 
 def _by_value(cells: Any) -> Column:
     """Each different text is read once."""
-    import pyarrow.compute as pc
-
     encoded = cells if hasattr(cells, "dictionary") else cells.dictionary_encode()
-    places = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     meanings = [meaning(text) for text in encoded.dictionary.to_pylist()]
     numbers = np.array([np.nan if m is None or isinstance(m, str) else m[0] if isinstance(m, tuple) else m
                         for m in meanings])  # fmt: skip
@@ -126,4 +120,4 @@ def _by_value(cells: Any) -> Column:
     trimmed: dict[str, int] = {}
     codes = [trimmed.setdefault(m, len(trimmed)) if isinstance(m, str) else -1 for m in meanings]
     texts = coded(np.array(codes, np.int32), list(trimmed))
-    return Column(numbers, dates, texts.codes, texts.texts).compact().spread(places)
+    return Column(numbers, dates, texts.codes, texts.texts).compact().spread(places_of(encoded.indices))

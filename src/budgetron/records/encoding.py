@@ -8,6 +8,7 @@ whether it is hashed is the same for all rows.
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -40,6 +41,11 @@ class Known:
     values: dict[str, int] = field(default_factory=dict)
     hashed: bool = False
 
+    def measured(self, waves: int) -> list[int]:
+        """The slots of its number, and of so many sines and cosines."""
+        number = [] if self.number is None else [self.number]
+        return number if self.times is None else [*number, *range(self.times, self.times + waves)]
+
 
 class Arrival(NamedTuple):
     """Something without a slot that appears in a batch. Arrivals sort by row, then by column."""
@@ -68,8 +74,6 @@ class Encoding:
         self._block: int | None = None  # the first slot of the hashed block
         self._others_hashed = False  # whether a column that is not known was hashed
         self._template = np.empty(0)  # a row without any value
-        self._numbers: dict[str, int] = {}  # for `reader`: the slots of numbers, and of values
-        self._indicators: dict[str, dict[str, int]] = {}
         self._reader: _core.RecordReader | None = None
 
     # ---- what there is
@@ -103,7 +107,7 @@ class Encoding:
 
     def is_number(self, name: str) -> bool:
         """Whether a column of the records has had numbers."""
-        return name in self._numbers
+        return name in self._known and self._known[name].number is not None
 
     def lacks_value(self, name: Any, value: Any) -> bool:
         """Whether a number is there without a value."""
@@ -152,9 +156,10 @@ class Encoding:
 
     def copy(self) -> "Encoding":
         """An encoding in the same state, which grows separately."""
-        other = Encoding(self.most_columns, self.most_values, self.time_parts, self.absent)
-        columns = [replace(known, values=dict(known.values)) for known in self._known.values()]
-        other._install(columns, self._block, self._others_hashed, self.width)
+        other = copy(self)
+        other._known = {
+            name: replace(known, values=dict(known.values)) for name, known in self._known.items()
+        }
         return other
 
     def __getstate__(self) -> dict[str, Any]:
@@ -181,9 +186,11 @@ class Encoding:
     def reader(self) -> _core.RecordReader:
         """Reads a dict of numbers and texts that have a slot; None for any other record."""
         if self._reader is None:
-            missing = bool(np.isnan(self.absent))
+            known, template = self._known.values(), self._template.tolist()
+            numbers = {column.name: column.number for column in known if column.number is not None}
+            values = {column.name: column.values for column in known if column.values}
             self._reader = _core.RecordReader(
-                self._numbers, self._indicators, NUMBERS, self._template.tolist(), missing
+                numbers, values, NUMBERS, template, bool(np.isnan(self.absent))
             )
         return self._reader
 
@@ -215,13 +222,15 @@ class Encoding:
                 place, sign = _hashed(name, [text])
                 row[block + place[0]] += sign[0] * number if text is None else sign[0]
             if isinstance(value, tuple) and known is not None and known.times is not None:
-                row[known.times : known.times + self._waves] = self._place_in_periods(np.array(value))[0]
+                row[known.times : known.times + self._waves] = place_in_periods(
+                    np.array(value), self.time_parts
+                )
         return row
 
     def _rows(self, table: Table) -> Matrix:
         X = np.empty((len(table), self.width))
         X[:] = self._template
-        if table.rare is None:
+        if not len(table.rare):
             self._put(X, table)
         else:
             for rows in table.pieces(PIECE):
@@ -230,9 +239,7 @@ class Encoding:
 
     def _put(self, X: Matrix, table: Table) -> None:
         """Write all values. Sums of hashed numbers depend on the order, so it is that of the names."""
-        others: list[
-            tuple[str, int]
-        ] = []  # neighbours that are not known and are cells, with their numbers
+        others = list[tuple[str, int]]()  # neighbours that are not known, and are cells of these numbers
         for name in sorted(table.places):
             place = table.places[name]
             if isinstance(place, int) and name not in self._known:
@@ -250,7 +257,7 @@ class Encoding:
             if known is not None and known.times is not None and column.dates is not None:
                 rows = np.flatnonzero(column.dates)
                 times = slice(known.times, known.times + self._waves)
-                X[rows, times] = self._place_in_periods(column.numbers[rows])
+                X[rows, times] = place_in_periods(column.numbers[rows], self.time_parts)
         if len(column.texts) > len(X):
             column = column.compact()
         if column.codes is not None:
@@ -260,7 +267,7 @@ class Encoding:
         """Add what is hashed of these columns, in their order."""
         if self._block is None or not others:
             return
-        cells = table.cells_of([number for _, number in others])
+        cells = table.rare.of_columns([number for _, number in others])
         each = zip(cells.columns.tolist(), cells.values.values(), strict=True)
         names = {number: (_checksum(name), self._is_shut(name)) for name, number in others}
         kept, codes, values = list[int](), list[int](), list[float]()
@@ -305,9 +312,6 @@ class Encoding:
             places[hashed], signs[hashed] = _hashed(name, [texts[i] for i in hashed])
             rows = np.flatnonzero(places[codes] >= 0)
             X[rows, self._block + places[codes[rows]]] += signs[codes[rows]]
-
-    def _place_in_periods(self, moments: Array) -> Matrix:
-        return place_in_periods(moments, self.time_parts)
 
     # ---- growing
 
@@ -363,46 +367,41 @@ class Encoding:
         ranks = {name: rank for rank, name in enumerate(self._known)}
         firsts = table.firsts(name for name in table.places if name not in ranks)
         new = sorted(firsts, key=firsts.__getitem__)  # stable: the order of the columns decides ties
-        found: list[Arrival] = []
+        arrivals: list[Arrival] = []
         for name in new:
             if not self._is_shut(name):
                 self._known[name] = Known(name)
                 ranks[name] = len(ranks)
-            elif not found and not self._others_hashed:  # later ones change nothing
-                found.append(Arrival(firsts[name], len(ranks), NUMBER, None, name))
+            elif not arrivals and not self._others_hashed:  # later ones change nothing
+                arrivals.append(Arrival(firsts[name], len(ranks), NUMBER, None, name))
                 ranks[name] = len(ranks)
-        for name in self._known:
+        for name, known in self._known.items():
             if name in table.places:
-                arrived = self._new_in(name, table.columns[name])
-                found += [Arrival(row, ranks[name], kind, text, name) for row, kind, text in arrived]
-        return found
+                parts = self._new_in(known, table.columns[name])
+                arrivals += [Arrival(row, ranks[name], kind, text, name) for row, kind, text in parts]
+        return arrivals
 
-    def _new_in(self, name: str, column: Column) -> Iterator[tuple[int, int, str | None]]:
+    def _new_in(self, known: Known, column: Column) -> Iterator[tuple[int, int, str | None]]:
         """What is new in a column: its first row, its kind, and the text if it is one."""
-        known = self._known.get(name)
-        noted = self._others_hashed if known is None else known.hashed
-        if column.numbers is not None and (known is None or known.number is None):
+        if column.numbers is not None and known.number is None:
             there = ~np.isnan(column.numbers)
-            if there.any() and not (noted and self._is_hashed(name, known, None)):
+            if there.any() and not (known.hashed and self._is_hashed(known.name, known, None)):
                 yield int(np.argmax(there)), NUMBER, None
-        may_have_times = 0 < self._waves <= self._free and known is not None and known.times is None
+        may_have_times = known.times is None and 0 < self._waves <= self._free
         if may_have_times and column.dates is not None and column.dates.any():
             yield int(np.argmax(column.dates)), TIMES, None
-        if column.codes is not None and not (noted and self._is_hashed(name, known, "")):
-            yield from self._new_texts(known, column)
+        if column.codes is not None and not (known.hashed and self._is_full(known)):
+            yield from self._new_texts(known, column.codes, column.texts)
 
-    def _new_texts(self, known: Known | None, column: Column) -> Iterator[tuple[int, int, str]]:
+    def _new_texts(
+        self, known: Known, codes: Array, texts: Sequence[str]
+    ) -> Iterator[tuple[int, int, str]]:
         """The new texts that may get a slot, and the first that do not."""
-        codes, texts = column.codes, column.texts
-        assert codes is not None
-        values = {} if known is None else known.values
         firsts = np.full(len(texts) + 1, -1)  # the last place is for code -1
         firsts[codes[::-1]] = np.arange(len(codes))[::-1]
-        firsts[-1] = -1
-        new = [(row, text) for text, row in zip(texts, firsts.tolist(), strict=False)
-               if row >= 0 and text not in values]  # fmt: skip
-        new.sort()
-        room = 0 if known is None else min(self.most_values - len(known.values), self._free)
+        rows = zip(firsts.tolist(), texts, strict=False)
+        new = sorted((row, text) for row, text in rows if row >= 0 and text not in known.values)
+        room = min(self.most_values - len(known.values), self._free)
         short = [(row, text) for row, text in new if len(text) <= LONGEST][: room + 1]
         long = [(row, text) for row, text in new if len(text) > LONGEST][:1]
         for row, text in short + long:
@@ -421,11 +420,10 @@ class Encoding:
         if known is None:
             self._others_hashed = True
         elif text is None and self._free > 0:
-            known.number = self._numbers[known.name] = self._widen(1, self.absent)
+            known.number = self._widen(1, self.absent)
             return
         elif text is not None and len(text) <= LONGEST and not self._is_full(known):
             known.values[text] = self._widen(1, 0.0)
-            self._indicators[known.name] = known.values
             return
         else:
             known.hashed = True
@@ -443,21 +441,11 @@ class Encoding:
 
     def state(self) -> dict[str, Any]:
         """The state as plain data, which JSON can hold."""
-        return {
-            "columns": [
-                {
-                    "name": known.name,
-                    "number": known.number,
-                    "times": known.times,
-                    "values": list(known.values),
-                    "slots": list(known.values.values()),
-                    "hashed": known.hashed,
-                }
-                for known in self._known.values()
-            ],
-            "block": self._block,
-            "others_hashed": self._others_hashed,
-        }
+        columns = [
+            vars(known) | {"values": list(known.values), "slots": list(known.values.values())}
+            for known in self._known.values()
+        ]
+        return {"columns": columns, "block": self._block, "others_hashed": self._others_hashed}
 
     def restore(self, state: Any) -> None:
         """Continue from a saved state; ValueError if it is invalid, and then nothing has changed."""
@@ -469,55 +457,43 @@ class Encoding:
             and type(state.get("others_hashed")) is bool
         ):
             raise ValueError("the state of the encoder is invalid")
-        columns = [self._restored(said) for said in state["columns"]]
-        taken = [] if block is None else list(range(block, block + BLOCK))
-        for known in columns:
-            taken += [] if known.number is None else [known.number]
-            taken += known.values.values()
-            taken += [] if known.times is None else range(known.times, known.times + self._waves)
+        columns = [self._restored(data) for data in state["columns"]]
+        measured = [slot for known in columns for slot in known.measured(self._waves)]
+        hashed = [] if block is None else list(range(block, block + BLOCK))
+        taken = [*measured, *hashed, *(slot for known in columns for slot in known.values.values())]
         width = len(taken)
         names = {known.name for known in columns}
-        plain = width - (0 if block is None else BLOCK)
         if (
-            plain > self.most_columns - BLOCK
+            width - len(hashed) > self.most_columns - BLOCK
             or sorted(taken) != list(range(width))
             or len(names) < len(columns)
         ):
             raise ValueError("the slots of the encoder do not fit together")
         if block is None and (state["others_hashed"] or any(known.hashed for known in columns)):
             raise ValueError("the encoder has hashed values, but no slots for them")
-        self._install(columns, block, state["others_hashed"], width)
-
-    def _install(self, columns: list[Known], block: int | None, others_hashed: bool, width: int) -> None:
         template = np.zeros(width)
-        for known in columns:
-            if known.number is not None:
-                template[known.number] = self.absent
-            if known.times is not None:
-                template[known.times : known.times + self._waves] = self.absent
+        template[measured] = self.absent
         self._known = {known.name: known for known in columns}
-        self._numbers = {known.name: known.number for known in columns if known.number is not None}
-        self._indicators = {known.name: known.values for known in columns if known.values}
-        self._block, self._others_hashed, self._template = block, others_hashed, template
+        self._block, self._others_hashed, self._template = block, state["others_hashed"], template
         self._reader = None
 
-    def _restored(self, said: Any) -> Known:
+    def _restored(self, data: Any) -> Known:
         if (
-            isinstance(said, Mapping)
-            and said.keys() == {"name", "number", "times", "values", "slots", "hashed"}
-            and all(isinstance(said[key], list) for key in ("values", "slots"))
+            isinstance(data, Mapping)
+            and data.keys() == {"name", "number", "times", "values", "slots", "hashed"}
+            and all(isinstance(data[key], list) for key in ("values", "slots"))
             and all(
-                isinstance(text, str) and len(text) <= LONGEST for text in [said["name"], *said["values"]]
+                isinstance(text, str) and len(text) <= LONGEST for text in [data["name"], *data["values"]]
             )
-            and len(set(said["values"])) == len(said["values"]) == len(said["slots"]) <= self.most_values
-            and all(slot is not None and _is_slot(slot) for slot in said["slots"])
-            and _is_slot(said["number"])
-            and _is_slot(said["times"])
-            and (said["times"] is None or self.time_parts)
-            and type(said["hashed"]) is bool
+            and len(set(data["values"])) == len(data["values"]) == len(data["slots"]) <= self.most_values
+            and all(slot is not None and _is_slot(slot) for slot in data["slots"])
+            and _is_slot(data["number"])
+            and _is_slot(data["times"])
+            and (data["times"] is None or self.time_parts)
+            and type(data["hashed"]) is bool
         ):
-            values = dict(zip(said["values"], said["slots"], strict=True))
-            return Known(said["name"], said["number"], said["times"], values, said["hashed"])
+            values = dict(zip(data["values"], data["slots"], strict=True))
+            return Known(data["name"], data["number"], data["times"], values, data["hashed"])
         raise ValueError("a column of the encoder is invalid")
 
 

@@ -13,7 +13,7 @@ from budgetron._util.extras import pip_install
 from budgetron._util.text import shown
 from budgetron.records.arrow import column_of_arrow
 from budgetron.records.cells import column_of_cells
-from budgetron.records.table import RARE, Cells, Column, Layouts, Table, assembled
+from budgetron.records.table import NO_CELLS, RARE, Cells, Column, Layouts, Table, assembled
 from budgetron.records.values import (
     NUMBERS,
     RefusedValueError,
@@ -109,7 +109,7 @@ def from_dicts(records: Sequence[Any]) -> Table:
     of_row = [layouts.setdefault(names, len(layouts)) for names in _names_of_each(records)]
     orders = Layouts(list(layouts) or [()], np.array(of_row, np.int32))
     try:
-        return _uniform(records, orders.names[0]) if len(layouts) == 1 else _ragged(records, orders)
+        return _uniform(records, orders) if len(layouts) == 1 else _ragged(records, orders)
     except RefusedValueError:
         for row, record in enumerate(records):  # the first bad value, row by row
             for name, value in record.items():
@@ -123,16 +123,16 @@ def _names_of_each(records: Sequence[Any]) -> Iterator[tuple[str, ...]]:
     return map(tuple, records) if texts else (tuple(_names(record)) for record in records)
 
 
-def _uniform(records: Sequence[Any], names: tuple[str, ...]) -> Table:
-    """The table of records that all have these names, in this order."""
+def _uniform(records: Sequence[Any], orders: Layouts) -> Table:
+    """The table of records that all have the same names, in the same order."""
     each = zip(*(record.values() for record in records), strict=True)
-    columns = {name: column_of(values, name) for name, values in zip(names, each, strict=True)}
-    return assembled(len(records), columns, [], None, Layouts([names]))
+    columns = {name: column_of(values, name) for name, values in zip(orders.names[0], each, strict=True)}
+    return assembled(len(records), columns, NO_CELLS, orders)
 
 
 def _ragged(records: Sequence[Any], orders: Layouts) -> Table:
     """The table of any records. What few of them have becomes cells, in the memory of the values."""
-    n, each = len(records), [orders.names[layout] for layout in orders.numbers(len(records)).tolist()]
+    n, each = len(records), [orders.names[layout] for layout in orders.of_row.tolist()]
     counts = Counter(chain.from_iterable(each)).items()
     often: dict[str, tuple[list[int], list[Any]]] = {
         name: ([], []) for name, count in counts if count * RARE >= n
@@ -148,24 +148,18 @@ def _ragged(records: Sequence[Any], orders: Layouts) -> Table:
                 numbers.append(rare.setdefault(name, len(rare)))
                 rows.append(row)
                 values.append(value)
-    columns = {name: _spread(column_of(given, name), at, n) for name, (at, given) in often.items()}
-    return assembled(n, columns, list(rare), _cells(numbers, rows, values), orders)
+    places: dict[str, Column | int] = {
+        name: column_of(given, name).spread_to(at, n) for name, (at, given) in often.items()
+    }
+    return assembled(n, places | rare, _cells(numbers, rows, values), orders)
 
 
-def _spread(column: Column, rows: list[int], n: int) -> Column:
-    places = np.full(n, -1)
-    places[rows] = np.arange(len(rows))
-    return column.spread(places)
-
-
-def _cells(numbers: Sequence[int], rows: Sequence[int], values: list[Any]) -> Cells | None:
+def _cells(numbers: Sequence[int], rows: Sequence[int], values: list[Any]) -> Cells:
     """The cells that have a value."""
     column = column_of(values, "")
     if column.first() is None:
-        return None
-    cells = Cells(np.array(rows, np.intp), np.array(numbers, np.intp), column)
-    there = column.present()
-    return cells if there.all() else cells.at(np.flatnonzero(there))
+        return NO_CELLS
+    return Cells(np.array(rows, np.intp), np.array(numbers, np.intp), column).at(column.present())
 
 
 def normal_record(record: Mapping[Any, Any]) -> dict[str, float | tuple[float] | str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,12 @@ class Column:
             return None if array is None else array[index]
 
         return Column(part(self.numbers), part(self.dates), part(self.codes), self.texts)
+
+    def spread_to(self, rows: Any, n_rows: int) -> "Column":
+        """A longer column, which has the values of this one in these rows, and no others."""
+        places = np.full(n_rows, -1)
+        places[rows] = np.arange(len(rows))
+        return self.spread(places)
 
     def spread(self, places: Array) -> "Column":
         """A longer column: row i has the value in ``places[i]`` of this one, and none if that is -1."""
@@ -71,14 +77,12 @@ class Column:
             dates = None
         if codes is None or not (codes >= 0).any():
             return Column(numbers, dates)
-        used = np.zeros(len(self.texts) + 1, bool)  # the last place is for code -1
-        used[codes] = True
-        used[-1] = False
-        if used[:-1].all():
+        used = _used(codes, len(self.texts))
+        if len(used) == len(self.texts):
             return Column(numbers, dates, codes, self.texts)
-        new = np.full(len(used), -1, np.int32)
-        new[used] = np.arange(np.count_nonzero(used))
-        return Column(numbers, dates, new[codes], [self.texts[i] for i in np.flatnonzero(used).tolist()])
+        new = np.searchsorted(used, codes).astype(np.int32)
+        new[codes < 0] = -1
+        return Column(numbers, dates, new, [self.texts[code] for code in used.tolist()])
 
     def values(self) -> list[float | str | None]:
         """The values one by one, dates as seconds."""
@@ -91,7 +95,16 @@ class Column:
         ]
 
 
-@dataclass(frozen=True, slots=True)
+def _used(codes: Array, texts: int) -> Array:
+    """The codes of so many texts that are used, sorted."""
+    if texts > len(codes):
+        return np.unique(codes[codes >= 0])
+    used = np.zeros(texts + 1, bool)  # the last place is for code -1
+    used[codes] = True
+    return np.flatnonzero(used[:-1])
+
+
+@dataclass(frozen=True)
 class Cells:
     """Values of columns that few rows have, row by row: the memory is that of the values.
 
@@ -111,26 +124,44 @@ class Cells:
 
     def of_rows(self, chosen: Array) -> "Cells":
         """The cells of these rows, which become rows 0, 1, ..."""
+        if not len(self):
+            return self
         begins, ends = (np.searchsorted(self.rows, chosen, side) for side in ("left", "right"))
-        each = _ranges(begins, ends)
         rows = np.repeat(np.arange(len(chosen)), ends - begins)
-        return Cells(rows, self.columns[each], self.values.rows(each))
+        return replace(self.at(_ranges(begins, ends)), rows=rows)
 
-    def column(self, n_rows: int) -> Column:
-        """All cells as one column of so many rows."""
-        places = np.full(n_rows, -1)
-        places[self.rows] = np.arange(len(self))
-        return narrowed(self.values).spread(places)
+    def of_columns(self, numbers: Sequence[int]) -> "Cells":
+        """The cells of these columns, one column after the other."""
+        order, known, ends = self._by_column
+        places = np.searchsorted(known, numbers)
+        return self.at(order[_ranges(ends[places], ends[places + 1])])
 
+    def column(self, number: int, n_rows: int) -> Column:
+        """The cells of one column as a column of so many rows."""
+        cells = self.of_columns([number])
+        return cells.values.compact().spread_to(cells.rows, n_rows)
 
-def narrowed(column: Column) -> Column:
-    """The same without parts and texts that no row uses, however many texts there are."""
-    if column.codes is None:
-        return column.compact()
-    used, codes = np.unique(column.codes, return_inverse=True)
-    missing = int(used.size > 0 and used[0] < 0)
-    texts = [column.texts[code] for code in used[missing:].tolist()]
-    return Column(column.numbers, column.dates, (codes - missing).astype(np.int32), texts).compact()
+    def firsts(self) -> dict[int, int]:
+        """The first row of each column."""
+        if not len(self):
+            return {}
+        order, numbers, ends = self._by_column
+        return dict(zip(numbers.tolist(), self.rows[order[ends[:-1]]].tolist(), strict=True))
+
+    def split(self, n_rows: int) -> tuple[dict[int, Column], "Cells"]:
+        """What many of so many rows have as columns, by number, and the other cells."""
+        _, numbers, ends = self._by_column
+        often = numbers[np.diff(ends) * RARE >= n_rows]
+        rest = self.at(np.isin(self.columns, often, invert=True))
+        columns = {number: self.column(number, n_rows) for number in often.tolist()}
+        return columns, replace(rest, values=rest.values.compact())
+
+    @cached_property
+    def _by_column(self) -> tuple[Array, Array, Array]:
+        """The cells sorted by column, the columns, and where each begins; then the end of the last."""
+        order = np.argsort(self.columns, kind="stable")
+        numbers, begins = np.unique(self.columns[order], return_index=True)
+        return order, numbers, np.append(begins, len(order))
 
 
 def _ranges(begins: Array, ends: Array) -> Array:
@@ -140,61 +171,42 @@ def _ranges(begins: Array, ends: Array) -> Array:
     return numbers
 
 
-class Columns(Mapping[str, Column]):
-    """The columns of a table, of which those that few rows have are cells until they are asked for."""
+def _together(parts: Sequence[Cells]) -> Cells:
+    """The cells of all parts."""
+    rows, columns = ([getattr(part, name) for part in parts] for name in ("rows", "columns"))
+    values = concatenated([part.values for part in parts], list(map(len, parts)))
+    return Cells(np.concatenate(rows), np.concatenate(columns), values)
 
-    def __init__(self, n_rows: int, places: Mapping[str, Column | int], cells: Cells) -> None:
-        self.n_rows, self.places, self.cells = n_rows, places, cells
+
+NO_CELLS = Cells(np.zeros(0, np.intp), np.zeros(0, np.intp), Column())
+
+
+class Columns(Mapping[str, Column]):
+    """The columns of a table. Those that few rows have are made of their cells each time."""
+
+    def __init__(self, table: "Table") -> None:
+        self._table = table
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self._table.places)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.places)
+        return iter(self._table.places)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.places
+        return name in self._table.places
 
     def __getitem__(self, name: str) -> Column:
-        place = self.places[name]
-        return self.cells_of([place]).column(self.n_rows) if isinstance(place, int) else place
-
-    def cells_of(self, numbers: Sequence[int]) -> Cells:
-        """The cells of some columns, one column after the other."""
-        order, ends = self._by_column
-        wanted = np.asarray(numbers, np.intp)
-        return self.cells.at(order[_ranges(ends[wanted], ends[wanted + 1])])
-
-    def firsts(self, numbers: Sequence[int]) -> list[int]:
-        """The first rows of some columns that are cells."""
-        order, ends = self._by_column
-        rows: list[int] = self.cells.rows[order[ends[np.asarray(numbers, np.intp)]]].tolist()
-        return rows
-
-    @cached_property
-    def _by_column(self) -> tuple[Array, Array]:
-        counts = np.bincount(self.cells.columns)
-        return np.argsort(self.cells.columns, kind="stable"), np.concatenate([[0], np.cumsum(counts)])
+        table, place = self._table, self._table.places[name]
+        return table.rare.column(place, table.n_rows) if isinstance(place, int) else place
 
 
 @dataclass(frozen=True, slots=True)
 class Layouts:
-    """The order of the values in each row: row i has that of ``names[of_row[i]]``; None for the first."""
+    """The order of the values in each row: row i has that of ``names[of_row[i]]``."""
 
     names: Sequence[tuple[str, ...]]
-    of_row: Array | None = None
-
-    def rows(self, index: Any) -> "Layouts":
-        """Those of the rows that a slice or an index array selects."""
-        return self if self.of_row is None else Layouts(self.names, self.of_row[index])
-
-    def of(self, row: int) -> tuple[str, ...]:
-        """The names in a row, in order."""
-        return self.names[0 if self.of_row is None else int(self.of_row[row])]
-
-    def numbers(self, n_rows: int) -> Array:
-        """The layout of each row, as its place in ``names``."""
-        return np.zeros(n_rows, np.int32) if self.of_row is None else self.of_row
+    of_row: Array
 
     def in_order(self, firsts: Mapping[str, int]) -> list[str]:
         """Columns in the order of their first values: by row, and within a row as the row has them."""
@@ -204,7 +216,9 @@ class Layouts:
         for row, names in by_row.items():
             if len(names) > 1:
                 given = dict.fromkeys(names)
-                by_row[row] = list({name: None for name in self.of(row) if name in given} | given)
+                by_row[row] = list(
+                    {name: None for name in self.names[self.of_row[row]] if name in given} | given
+                )
         return [name for row in sorted(by_row) for name in by_row[row]]
 
 
@@ -212,8 +226,9 @@ class Layouts:
 class Table:
     """An immutable batch of records: its columns by name, in the order of their first values.
 
-    ``layouts`` are the orders of the values within the rows; None for that of the columns. With them, a
-    part of a table is the table of these records alone.
+    ``places`` has the columns, and numbers for those that few rows have: their values are the ``rare``
+    cells. ``layouts`` are the orders of the values within the rows; None for that of the columns. With
+    them, a part of a table is the table of these records alone.
 
     Examples
     --------
@@ -226,8 +241,9 @@ class Table:
     """
 
     n_rows: int
-    columns: Mapping[str, Column]
+    places: Mapping[str, Column | int]
     layouts: Layouts | None = None
+    rare: Cells = NO_CELLS
 
     def __len__(self) -> int:
         return self.n_rows
@@ -235,28 +251,17 @@ class Table:
     @property
     def shape(self) -> tuple[int, int]:
         """The numbers of rows and columns."""
-        return self.n_rows, len(self.columns)
+        return self.n_rows, len(self.places)
 
     @property
-    def rare(self) -> Cells | None:
-        """The cells of columns that few rows have."""
-        return self.columns.cells if isinstance(self.columns, Columns) else None
+    def columns(self) -> Columns:
+        """The columns by name."""
+        return Columns(self)
 
     @property
-    def places(self) -> Mapping[str, Column | int]:
-        """The columns, and the numbers of those that are cells."""
-        return self.columns.places if isinstance(self.columns, Columns) else self.columns
-
-    def members(self) -> tuple[dict[str, Column], list[str], Cells | None, Layouts]:
-        """The columns, the names of those that are cells, the cells, and the layouts."""
-        usual, rare = dict[str, Column](), dict[int, str]()
-        for name, place in self.places.items():
-            if isinstance(place, int):
-                rare[place] = name
-            else:
-                usual[name] = place
-        layouts = Layouts([tuple(self.columns)]) if self.layouts is None else self.layouts
-        return usual, [rare[i] for i in range(len(rare))], self.rare, layouts
+    def order(self) -> Layouts:
+        """The orders of the values within the rows."""
+        return self.layouts or Layouts([tuple(self.places)], np.zeros(self.n_rows, np.int32))
 
     def __getitem__(self, index: Any) -> "Table":
         """The rows that a slice, an array of row numbers or a mask selects, as a table of these alone."""
@@ -266,11 +271,15 @@ class Table:
                 if index.size:
                     raise TypeError("Rows of a Table are selected by a slice or an array of row numbers.")
                 index = np.zeros(0, np.intp)
-        chosen = np.arange(self.n_rows)[index]
-        usual, names, cells, layouts = self.members()
-        usual = {name: column.rows(index) for name, column in usual.items()}
-        cells = None if cells is None else cells.of_rows(chosen)
-        return assembled(len(chosen), usual, names, cells, layouts.rows(index))
+        chosen, order = np.arange(self.n_rows)[index], self.order
+        cells = self.rare.of_rows(chosen)
+        known = cells.firsts()
+        places = {
+            name: place if isinstance(place, int) else place.rows(index)
+            for name, place in self.places.items()
+            if not isinstance(place, int) or place in known
+        }
+        return assembled(len(chosen), places, cells, Layouts(order.names, order.of_row[index]))
 
     def __eq__(self, other: object) -> bool:
         """Whether the rows have equal values. The order of columns counts, that of texts does not."""
@@ -286,37 +295,26 @@ class Table:
 
     def normal(self) -> "Table":
         """The same with columns in the order of their first values, and none that has no value."""
-        return assembled(self.n_rows, *self.members())
+        return assembled(self.n_rows, self.places, self.rare, self.order)
 
     def firsts(self, names: Iterable[str]) -> dict[str, int]:
         """The first rows of these columns, as far as they have a value."""
-        firsts, numbers, rare = dict[str, int | None](), list[int](), list[str]()
+        of_cells, firsts = self.rare.firsts(), dict[str, int]()
         for name in names:
             place = self.places[name]
-            firsts[name] = None if isinstance(place, int) else place.first()
-            if isinstance(place, int):
-                numbers.append(place)
-                rare.append(name)
-        if isinstance(self.columns, Columns):
-            firsts.update(zip(rare, self.columns.firsts(numbers), strict=True))
-        return {name: first for name, first in firsts.items() if first is not None}
-
-    def cells_of(self, numbers: Sequence[int]) -> Cells:
-        """The cells of the columns with these numbers, one column after the other."""
-        assert isinstance(self.columns, Columns)
-        return self.columns.cells_of(numbers)
+            row = of_cells.get(place) if isinstance(place, int) else place.first()
+            if row is not None:
+                firsts[name] = row
+        return firsts
 
     def with_columns(self, more: Mapping[str, Column]) -> "Table":
         """The same with more columns, after the others."""
-        places = {**self.places, **more}
-        cells = self.rare
-        columns: Any = places if cells is None else Columns(self.n_rows, places, cells)
-        return Table(self.n_rows, columns, self.layouts)
+        return replace(self, places={**self.places, **more})
 
     def pieces(self, cells: int) -> Iterator[slice]:
         """Slices of rows, in order, with about so many cells of rare columns each."""
         rare, start = self.rare, 0
-        while rare is not None and start < self.n_rows:
+        while start < self.n_rows:
             begin = int(np.searchsorted(rare.rows, start))
             if len(rare) - begin <= cells:
                 break
@@ -327,21 +325,14 @@ class Table:
 
     def cells(self) -> Cells:
         """All values as cells, row by row, columns in their order."""
-        usual, names, rare, _ = self.members()
-        number = {name: j for j, name in enumerate(self.columns)}
-        parts = (
-            []
-            if rare is None
-            else [replace(rare, columns=np.array([number[n] for n in names])[rare.columns])]
-        )
-        for name, column in usual.items():
-            there = np.flatnonzero(column.present())
-            parts.append(Cells(there, np.full(len(there), number[name]), column.rows(there)))
-        joint = Cells(
-            np.concatenate([np.zeros(0, np.intp), *(part.rows for part in parts)]),
-            np.concatenate([np.zeros(0, np.intp), *(part.columns for part in parts)]),
-            concatenated([part.values for part in parts], list(map(len, parts))),
-        )
+        new, usual = np.zeros(self.rare.columns.max(initial=0) + 1, np.intp), list[Cells]()
+        for j, place in enumerate(self.places.values()):
+            if isinstance(place, int):
+                new[place] = j
+            else:
+                there = np.flatnonzero(place.present())
+                usual.append(Cells(there, np.full(len(there), j), place.rows(there)))
+        joint = _together([replace(self.rare, columns=new[self.rare.columns]), *usual])
         return joint.at(np.lexsort((joint.columns, joint.rows)))
 
     def records(self) -> Iterator[dict[str, float | str]]:
@@ -357,7 +348,7 @@ class Table:
     def as_arrays(self) -> dict[str, Array]:
         """The table as plain arrays, for files."""
         cells, number = self.cells(), {name: j for j, name in enumerate(self.columns)}
-        values, layouts = narrowed(cells.values), self.members()[3]
+        values, layouts = cells.values.compact(), self.order
         names, name_ends = packed(self.columns)
         texts, text_ends = packed(values.texts)
         orders = [[number[name] for name in layout if name in number] for layout in layouts.names]
@@ -378,105 +369,63 @@ class Table:
             "text_ends": text_ends,
             "layouts": np.array([j for order in orders for j in order], np.int32),
             "layout_ends": np.cumsum([0, *map(len, orders)])[1:].astype(np.int64),
-            "layout_of_row": layouts.numbers(self.n_rows).astype(np.int32),
+            "layout_of_row": layouts.of_row.astype(np.int32),
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> "Table":
         """The table of these arrays; ValueError if they do not fit together."""
-        got = _Parts(arrays)
-        rows = got.array("rows", np.int64)
+        parts = _Parts(arrays)
+        rows = parts.array("rows", np.int64)
         if len(rows) != 1 or not 0 <= rows[0] <= _LARGEST:
             raise ValueError("a table has an invalid number of rows")
         n = int(rows[0])
-        names = unpacked(got.array("names", np.uint8), got.array("name_ends", np.int64))
-        if len(set(names)) != len(names):
+        names = unpacked(parts.array("names", np.uint8), parts.array("name_ends", np.int64))
+        numbers = {name: j for j, name in enumerate(names)}
+        if len(numbers) != len(names):
             raise ValueError("two columns of a table have the same name")
-        cells = got.cells(n, len(names))
-        return assembled(n, {}, names, cells, got.layouts(n, names))
+        return assembled(n, numbers, parts.cells(n, len(names)), parts.layouts(n, names))
 
 
-def assembled(
-    n_rows: int, usual: Mapping[str, Column], names: Sequence[str], cells: Cells | None, layouts: Layouts
-) -> Table:
-    """The table of columns and of cells, whose columns have these names; in the order of first values.
+def assembled(n_rows: int, places: Mapping[str, Column | int], cells: Cells, layouts: Layouts) -> Table:
+    """The table of columns and of cells, whose columns have these numbers; in the order of first values.
 
     Cells of columns that many rows have become a column.
     """
-    columns = dict(usual)
-    if cells is not None:
-        numbers, counts = np.unique(cells.columns, return_counts=True)
-        often = counts * RARE >= n_rows
-        columns |= dict(_often(n_rows, names, cells, numbers[often]))
-        cells, names = _renumbered(cells, names, numbers[~often])
-    order = layouts.in_order(_firsts(columns, names, cells))
-    if cells is None or not len(cells):
-        return Table(n_rows, {name: columns[name] for name in order}, layouts)
-    rare = {name: i for i, name in enumerate(names)}
-    places = {name: columns[name] if name in columns else rare[name] for name in order}
-    return Table(n_rows, Columns(n_rows, places, cells), layouts)
-
-
-def _often(n_rows: int, names: Sequence[str], cells: Cells, numbers: Array) -> Iterator[tuple[str, Column]]:
-    """The columns with these numbers, made of their cells."""
-    if not len(numbers):
-        return
-    mine = cells.at(np.flatnonzero(np.isin(cells.columns, numbers)))
-    mine = mine.at(np.argsort(mine.columns, kind="stable"))
-    ends = np.searchsorted(mine.columns, numbers, "right").tolist()
-    for number, begin, end in zip(numbers.tolist(), [0, *ends], ends, strict=False):
-        yield names[number], mine.at(slice(begin, end)).column(n_rows)
-
-
-def _renumbered(cells: Cells, names: Sequence[str], kept: Array) -> tuple[Cells, list[str]]:
-    """The cells of the columns that are kept, which get the numbers 0, 1, ..."""
-    mine = cells.at(np.flatnonzero(np.isin(cells.columns, kept)))
-    mine = Cells(mine.rows, np.searchsorted(kept, mine.columns), narrowed(mine.values))
-    return mine, [names[number] for number in kept.tolist()]
-
-
-def _firsts(columns: Mapping[str, Column], names: Sequence[str], cells: Cells | None) -> dict[str, int]:
-    """The first row of each column that has a value."""
-    firsts = {name: first for name, column in columns.items() if (first := column.first()) is not None}
-    if cells is not None:
-        numbers, at = np.unique(cells.columns, return_index=True)
-        rows = cells.rows[at].tolist()
-        firsts |= {names[j]: row for j, row in zip(numbers.tolist(), rows, strict=True)}
-    return firsts
+    if len(cells):
+        often, cells = cells.split(n_rows)
+        if often:
+            places = {
+                name: often.get(place, place) if isinstance(place, int) else place
+                for name, place in places.items()
+            }
+    order = layouts.in_order(Table(n_rows, places, layouts, cells).firsts(places))
+    return Table(n_rows, {name: places[name] for name in order}, layouts, cells)
 
 
 def joined(tables: Sequence[Table]) -> Table:
     """The rows of all tables, in order."""
-    n, names = sum(map(len, tables)), dict[str, int]()
-    for table in tables:
-        for name in table.columns:
-            names.setdefault(name, len(names))
-    layouts = _joined_layouts(tables)
-    if all(table.rare is None for table in tables):
-        usual = {name: _joined_column(tables, name).compact() for name in names}
-        return assembled(n, usual, [], None, layouts)
-    each = [table.cells() for table in tables]
-    starts = np.cumsum([0, *map(len, tables)])
-    numbers = [np.array([names[name] for name in table.columns], np.intp) for table in tables]
-    cells = Cells(
-        np.concatenate([cells.rows + start for cells, start in zip(each, starts, strict=False)]),
-        np.concatenate([places[cells.columns] for cells, places in zip(each, numbers, strict=True)]),
-        concatenated([cells.values for cells in each], list(map(len, each))),
-    )
-    return assembled(n, {}, list(names), cells, layouts)
+    n, layouts = sum(map(len, tables)), _joined_layouts(tables)
+    numbers = {name: j for j, name in enumerate(dict.fromkeys(chain(*(table.places for table in tables))))}
+    if not any(len(table.rare) for table in tables):
+        usual = {name: _joined_column(tables, name).compact() for name in numbers}
+        return assembled(n, usual, NO_CELLS, layouts)
+    parts = [NO_CELLS]
+    for table, start in zip(tables, accumulate(map(len, tables), initial=0), strict=False):
+        cells, new = table.cells(), np.array([numbers[name] for name in table.places], np.intp)
+        parts.append(Cells(cells.rows + start, new[cells.columns], cells.values))
+    return assembled(n, numbers, _together(parts), layouts)
 
 
 def _joined_layouts(tables: Sequence[Table]) -> Layouts:
     """The layouts of all rows, each once, and none that no row has."""
-    numbered, parts = dict[tuple[str, ...], int](), []
-    for table in tables:
-        layouts = table.members()[3]
-        numbers = layouts.numbers(len(table))
+    numbered, parts = dict[tuple[str, ...], int](), [np.zeros(0, np.int32)]
+    for layouts in (table.order for table in tables):
         new = np.zeros(len(layouts.names), np.int32)
-        for used in np.unique(numbers).tolist():
+        for used in np.unique(layouts.of_row).tolist():
             new[used] = numbered.setdefault(layouts.names[used], len(numbered))
-        parts.append(new[numbers])
-    return Layouts(list(numbered) or [()], np.concatenate([np.zeros(0, np.int32), *parts]))
+        parts.append(new[layouts.of_row])
+    return Layouts(list(numbered) or [()], np.concatenate(parts))
 
 
 def _joined_column(tables: Sequence[Table], name: str) -> Column:

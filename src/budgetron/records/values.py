@@ -40,8 +40,8 @@ def unexpected(noun: str) -> str:
     return f"expected a number, a text or a date, got {a(noun)}"
 
 
-def column_of(values: Sequence[Any], name: str, rows: Sequence[int] | None = None) -> Column:
-    """The column of Python values; ``rows`` are their row numbers, for messages."""
+def column_of(values: Sequence[Any], name: str) -> Column:
+    """The column of Python values."""
     kinds = set(map(type, values))
     if kinds <= NUMBERS:
         try:
@@ -54,9 +54,7 @@ def column_of(values: Sequence[Any], name: str, rows: Sequence[int] | None = Non
     texts: list[str] = [""] * len(values)
     for i, value in enumerate(values):
         kind = type(value)
-        normal = (
-            value if kind is str or kind is float else placed(value, name, i if rows is None else rows[i])
-        )
+        normal = value if kind is str or kind is float else placed(value, name, i)
         if isinstance(normal, str):
             texts[i] = normal
         elif isinstance(normal, tuple):

@@ -18,7 +18,6 @@ from budgetron.parts.features.fourier import RandomFourier
 from budgetron.parts.features.spectrum import Spectrum
 from budgetron.parts.kernels import Gaussian, Kernel
 from budgetron.records.encoding import Encoding
-from budgetron.records.table import Table
 from budgetron.river.frames import checked_frame, frame_like
 from budgetron.river.records import (
     AbsentIsZero,
@@ -123,10 +122,7 @@ class FourierFeatures(base.MiniBatchTransformer):  # type: ignore[misc]
         if built is None:
             return self._frame(X, self._of_nothing(len(table)))
         refuse_missing_cells(X, table, built.encoding)
-        return self._frame(X, self._features(built, self._encoded(built, table)))
-
-    def _encoded(self, built: _Built, table: Table) -> Floats:
-        return built.encoding.encode(table, grow=False)[0]
+        return self._frame(X, self._features(built, built.encoding.encode(table, grow=False)[0]))
 
     def _features(self, built: _Built, rows: Floats) -> Floats:
         if not np.isfinite(rows).all():
