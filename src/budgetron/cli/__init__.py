@@ -16,7 +16,7 @@ learn
   run [ALGORITHM] FILE  predict each row, then learn it; save, checkpoint and resume
   compare FILE          run several algorithms over random orders of the same rows
   tune FILE             choose the parameters of an algorithm on the first rows
-  demo                  compare ten algorithms on handwritten digits
+  demo                  compare nine learners on handwritten digits
 
 use
   predict MODEL FILE    predict the rows of a file with a saved model
