@@ -158,7 +158,7 @@ def test_a_damaged_request_refuses_the_start_and_fsck_cuts_it(inside, tmp_path, 
         for row in ROWS:
             learn(client, row)
         [model] = client.service.models.by_name.values()
-        model.writer.stopped = "a test: no snapshot at the end"
+        model.trouble = "a test: no snapshot at the end"
     root = tmp_path / "models"
     assert called(capsys, "fsck", root).code == 0
     damage(client.folder, 7)

@@ -14,9 +14,9 @@ import msgspec
 
 from budgetron._util.errors import DataError
 from budgetron.serve.entries import Place
+from budgetron.serve.jobs import Advance, Job, Learn
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import LINES, parse
-from budgetron.serve.writer import Advance, Job, Learn
 from budgetron.streams.bad_rows import BadRows, refused
 from budgetron.streams.brokers.address import Address
 from budgetron.streams.brokers.broker import ConnectionLostError, Message, Position, connect

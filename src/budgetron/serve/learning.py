@@ -22,6 +22,8 @@ def learn_group(
     base: Estimator, requests: Sequence[Rows], limits: Limits
 ) -> tuple[Estimator, list[Learned | Problem]]:
     """Learn the requests in order on a copy of ``base``; returns the copy, and what became of each."""
+    if not requests:
+        return base, []
     work = copy(base)
     try:
         return work, [each for run in _runs(requests) for each in _learn_run(work, run, limits)]

@@ -14,12 +14,14 @@ from budgetron.serve import log, settings, snapshot
 from budgetron.serve.end import FILE as END
 from budgetron.serve.entries import FILE as LOG
 from budgetron.serve.entries import LoggedRequest
+from budgetron.serve.jobs import Job
 from budgetron.serve.limits import Limits
+from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
 from budgetron.serve.replay import restored
 from budgetron.serve.served import ServedModel, ServedModels
 from budgetron.serve.settings import Settings
-from budgetron.serve.writer import Job, Published, Work, Writer
+from budgetron.serve.writer import Writer
 
 DEFAULT = "default"
 """The model that every folder has, and that the paths mean which name none."""
@@ -28,33 +30,19 @@ DEFAULT = "default"
 class Model(ServedModel):
     """A model that learns: what it predicts with, its log and its writer."""
 
+    log: Log
+
     def __init__(self, name: str, folder: Path, limits: Limits) -> None:
         chosen = settings.read(folder)
-        self.log = log.Log(folder, limits)
+        self.log = Log(folder, limits)
         try:
             published, tally, replayed = restored(folder, chosen, self.log)
         except BaseException:
             self.log.close()
             raise
-        work = Work(snapshot_version=published.version - replayed)
-        super().__init__(name, limits, chosen, tally, work)
-        self.log_id = self.log.id
-        self.writer = Writer(name, self.log, published, tally, limits, self.notify, work)
-
-    @property
-    def published(self) -> Published:
-        """What predictions are made with now."""
-        return self.writer.published
-
-    @property
-    def trouble(self) -> str | None:
-        """Why the model does not learn."""
-        return self.writer.stopped
-
-    def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin to learn."""
-        self.loop = self.writer.loop = loop
-        self.writer.start()
+        super().__init__(name, limits, chosen, published, tally)
+        self.work.snapshot_version = published.version - replayed
+        self.writer = self.thread = Writer(self, self.log)
 
     def close(self) -> None:
         """Finish what is queued, save, close."""
@@ -76,14 +64,6 @@ class Model(ServedModel):
         if after > end or (after < end and (begin is None or after < begin)):
             raise Problem("log-removed", f"the log has no rows after {after}: fetch the model file.")
         return list(self.log.requests(after))
-
-    def chain(self, version: int) -> bytes | None:
-        """The running digest of the log up to a version."""
-        return self.log.chain(version)
-
-    def log_bytes(self) -> int:
-        """The size of its log."""
-        return self.log.file_bytes()
 
 
 class Models(ServedModels):
@@ -160,15 +140,6 @@ class Models(ServedModels):
         self._loop = loop
         for model in self.by_name.values():
             model.start(loop)
-
-    def close(self) -> None:
-        """Finish, save and close all models."""
-        for model in self.by_name.values():
-            model.close()
-
-    def unsaved(self) -> str | None:
-        """Why the last snapshot of a model failed."""
-        return next((why for each in self.by_name.values() if (why := each.writer.failed_snapshot)), None)
 
 
 def folders(folder: Path) -> list[str]:

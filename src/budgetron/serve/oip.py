@@ -12,13 +12,13 @@ from starlette.responses import Response
 from budgetron.records.table import Table
 from budgetron.records.values import column_of
 from budgetron.serve.endpoints import Endpoint, ModelEndpoint
+from budgetron.serve.jobs import Published
 from budgetron.serve.predicting import predict, refuse_large
 from budgetron.serve.problems import Problem
 from budgetron.serve.requests import Request, as_json, document_of
 from budgetron.serve.rows import JSON, Rows
 from budgetron.serve.served import ServedModel
 from budgetron.serve.service import Service
-from budgetron.serve.writer import Published
 
 NUMBERS = (
     *("FP16", "FP32", "FP64", "BOOL"),

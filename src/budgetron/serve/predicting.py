@@ -9,11 +9,11 @@ from msgspec.json import encode
 
 from budgetron._util.errors import RefusedRow
 from budgetron.estimators.online import scored
+from budgetron.serve.jobs import Published
 from budgetron.serve.learning import REFUSALS, refusal
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import Rows
-from budgetron.serve.writer import Published
 
 FEW, FEW_VALUES = 512, 10_000
 """Scores and values of rows that are predicted in the event loop; more are predicted in another thread."""

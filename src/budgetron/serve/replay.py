@@ -8,6 +8,7 @@ from budgetron._util.errors import DataError
 from budgetron.evaluate.progressive import Estimator
 from budgetron.serve import snapshot
 from budgetron.serve.entries import LoggedRequest
+from budgetron.serve.jobs import Published
 from budgetron.serve.learning import learn_group
 from budgetron.serve.limits import UNLIMITED
 from budgetron.serve.log import Log
@@ -15,7 +16,6 @@ from budgetron.serve.problems import Problem
 from budgetron.serve.rows import Rows, parse
 from budgetron.serve.settings import Settings
 from budgetron.serve.tally import Tally
-from budgetron.serve.writer import Published
 
 report = logging.getLogger("budgetron.serve")
 BATCH = 5000  # rows that are learned together

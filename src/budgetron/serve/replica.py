@@ -18,6 +18,7 @@ from budgetron._util.text import printable
 from budgetron.learners.automatic import Auto
 from budgetron.model.files import model_files
 from budgetron.serve.entries import LoggedRequest
+from budgetron.serve.jobs import Job, Published
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import Problem
 from budgetron.serve.replay import learn_again, rows_of
@@ -26,7 +27,6 @@ from budgetron.serve.rows import Rows
 from budgetron.serve.served import ServedModel, ServedModels
 from budgetron.serve.settings import NAME, Settings
 from budgetron.serve.tally import Tally
-from budgetron.serve.writer import Job, Published
 
 report = logging.getLogger("budgetron.serve")
 WAIT = 10
@@ -89,28 +89,14 @@ class Replica(ServedModel):
 
     def __init__(self, name: str, leader: Leader, limits: Limits) -> None:
         settings = Settings.of("classification", Auto())
-        self.state, self.leader = Published(settings.estimator(), 0), leader
-        super().__init__(name, limits, settings, Tally(self.state.estimator))
-        self.why: str | None = "the model was not read from the leader yet."
+        published = Published(settings.estimator(), 0)
+        super().__init__(name, limits, settings, published, Tally(published.estimator))
+        self.leader = leader
+        self.trouble = "the model was not read from the leader yet."
         self._begun, self._failures = False, 0
         self._id, self._chain = "", b""  # of the leader's log, and its running digest up to here
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name=f"replica-{name}", daemon=True)
-
-    @property
-    def published(self) -> Published:
-        """What predictions are made with now."""
-        return self.state
-
-    @property
-    def trouble(self) -> str | None:
-        """Why the replica is not up to date."""
-        return self.why
-
-    def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin to follow."""
-        self.loop = loop
-        self._thread.start()
+        self.thread = threading.Thread(target=self._follow, name=f"replica-{name}", daemon=True)
 
     def close(self) -> None:
         """Stop following."""
@@ -144,18 +130,19 @@ class Replica(ServedModel):
             self._begin()
             self._begun = True
         end = self._advance()
-        if self.state.version >= end:
-            self.why = None
-        elif self.why is not None:  # once it has caught up, being some rows behind is no trouble
-            self.why = f"the replica has learned {self.state.version} of {end} rows of the leader so far."
+        if self.published.version >= end:
+            self.trouble = None
+        elif self.trouble is not None:  # once it has caught up, being some rows behind is no trouble
+            rows = f"{self.published.version} of {end} rows"
+            self.trouble = f"the replica has learned {rows} of the leader so far."
 
     def _failed(self, why: str) -> None:
         if self._ended.is_set():  # nobody follows any more
             return
         sentence = _sentence(self.leader, why)
-        if sentence != self.why:
+        if sentence != self.trouble:
             report.warning(sentence, extra={"model": self.name})
-        self.why = sentence
+        self.trouble = sentence
         self._failures += 1
         self._ended.wait(min(LONGEST_PAUSE, 2.0 ** min(self._failures - 1, 10)))
 
@@ -177,12 +164,12 @@ class Replica(ServedModel):
                 raise Refused("its model file came without the running digest of the log")
             version = int(tag.strip('"'))
         self.settings, self._id, self._chain = settings, model["log_id"], bytes.fromhex(chain)
-        self.tally, self.state = Tally(estimator), Published(estimator, version)
+        self.tally, self.published = Tally(estimator), Published(estimator, version)
 
     def _advance(self) -> int:
         """Learn what the leader has learned since; returns how many rows it has."""
-        estimator, version = self.state
-        wait = WAIT if self.why is None else 0
+        estimator, version = self.published
+        wait = WAIT if self.trouble is None else 0
         asked = f"after={version}&wait={wait}&chain={self._chain.hex()}"
         most = 64 * 2**20 + self.limits.body
         content = self.leader.get(f"/v1/models/{self.name}/log?{asked}", most)
@@ -190,12 +177,12 @@ class Replica(ServedModel):
         batch, chain = self._parsed(answer.requests)
         if batch:
             estimator = learn_again(estimator, batch, self.tally, version)
-            self._chain, self.state = chain, Published(estimator, answer.requests[-1].end)
+            self._chain, self.published = chain, Published(estimator, answer.requests[-1].end)
         return answer.end
 
     def _parsed(self, requests: list[LoggedRequest]) -> tuple[list[Rows], bytes]:
         """The rows of requests, which must follow on what is learned here; and the running digest then."""
-        end, chain, batch = self.state.version, self._chain, list[Rows]()
+        end, chain, batch = self.published.version, self._chain, list[Rows]()
         for request in requests:
             if request.first != end or request.chain != chain:
                 raise Refused(OTHER)

@@ -12,6 +12,7 @@ from budgetron._util.errors import DataError
 from budgetron._util.label_rules import EXACT
 from budgetron.serve.endpoints import BINARY, Endpoint, ModelEndpoint, of_a_model
 from budgetron.serve.entries import KeptRow
+from budgetron.serve.jobs import Job, Keep, Label, Learn, Published, Snapshot
 from budgetron.serve.metrics import MEDIA as PROMETHEUS
 from budgetron.serve.metrics import text
 from budgetron.serve.predicting import are_few, predict, refuse_large
@@ -22,7 +23,7 @@ from budgetron.serve.rows import Label as LabelValue
 from budgetron.serve.served import ServedModel
 from budgetron.serve.service import Service
 from budgetron.serve.settings import TASKS, Settings, named
-from budgetron.serve.writer import SERVICE_KEY, Job, Keep, Label, Learn, LearnAnswer, Published, Snapshot
+from budgetron.serve.writer import SERVICE_KEY, LearnAnswer
 
 LONGEST_WAIT = 30
 OCTETS = "application/octet-stream"

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -16,42 +17,37 @@ from budgetron.model.files import model_files
 from budgetron.model.files.described import describe
 from budgetron.serve.entries import LoggedRequest
 from budgetron.serve.events import Events
+from budgetron.serve.jobs import Job, Published, Work
 from budgetron.serve.limits import Limits
+from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
 from budgetron.serve.settings import Settings
 from budgetron.serve.tally import Tally
-from budgetron.serve.writer import Job, Published, Work
 
 report = logging.getLogger("budgetron.serve")
 
 
 class ServedModel(ABC):
-    """A model of a service. ``work`` and ``log_id`` are those of the writer and the log, if there are."""
+    """A model of a service. Its thread learns, and replaces what is published by one assignment."""
 
-    log_id = b""
+    thread: threading.Thread
+    log: Log | None = None
+    trouble: str | None = None  # why it does not learn
 
     def __init__(
-        self, name: str, limits: Limits, settings: Settings, tally: Tally, work: Work | None = None
+        self, name: str, limits: Limits, settings: Settings, published: Published, tally: Tally
     ) -> None:
-        self.name, self.limits, self.settings, self.tally = name, limits, settings, tally
-        self.work = work or Work()
+        self.name, self.limits, self.settings = name, limits, settings
+        self.published, self.tally = published, tally
+        self.work = Work()
         self.events = Events(limits)
         self.loop: asyncio.AbstractEventLoop | None = None
         self._drawn = -1
 
-    @property
-    @abstractmethod
-    def published(self) -> Published:
-        """What predictions are made with now."""
-
-    @property
-    @abstractmethod
-    def trouble(self) -> str | None:
-        """Why the model does not learn."""
-
-    @abstractmethod
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to learn."""
+        self.loop = loop
+        self.thread.start()
 
     @abstractmethod
     def close(self) -> None:
@@ -67,11 +63,7 @@ class ServedModel(ABC):
 
     def log_bytes(self) -> int:
         """The size of its log; 0 if it has none."""
-        return 0
-
-    def chain(self, _: int) -> bytes | None:
-        """The running digest of the log up to a version; None if it is not known."""
-        return None
+        return 0 if self.log is None else self.log.file_bytes()
 
     def fitted(self) -> Published:
         """What predictions are made with; a `Problem` before the first row."""
@@ -83,7 +75,7 @@ class ServedModel(ABC):
     def file(self) -> tuple[bytes, int, bytes | None]:
         """The bytes of the model file, the version, and the running digest of the log there."""
         estimator, version = self.fitted()
-        chain = self.chain(version)
+        chain = None if self.log is None else self.log.chain(version)
         return b"".join(model_files.encoded(estimator)), version, chain
 
     def notify(self, what: str, more: dict[str, Any]) -> None:
@@ -109,7 +101,7 @@ class ServedModel(ABC):
             "queue_rows": self.work.queued_rows,
             "snapshot_version": self.work.snapshot_version,
             "log_bytes": self.log_bytes(),
-            "log_id": self.log_id.hex(),
+            "log_id": "" if self.log is None else self.log.id.hex(),
             **_fitted(estimator, version),
             "metrics": self.tally.values(),
         }
@@ -186,9 +178,10 @@ class ServedModels(ABC):
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to learn."""
 
-    @abstractmethod
     def close(self) -> None:
-        """End all models."""
+        """Finish, save and close all models."""
+        for model in self.by_name.values():
+            model.close()
 
     @abstractmethod
     def create(self, name: str, chosen: Settings) -> ServedModel:
@@ -196,4 +189,4 @@ class ServedModels(ABC):
 
     def unsaved(self) -> str | None:
         """Why the last snapshot of a model failed."""
-        return None
+        return next((why for each in self.by_name.values() if (why := each.work.unsaved)), None)
