@@ -62,9 +62,9 @@ class FittedAttribute:
 class Online(BaseEstimator):  # type: ignore[misc]
     """Base of the estimators.
 
-    Threads: ``start``, ``fit``, ``partial_fit``, ``learn_one`` and ``progressive_predict`` run one at a time.
-    All other methods may run at the same time as one of these. Each call sees the model, the labels and the column
-    names of one moment, never a mixture of two.
+    Threads: ``start``, ``fit``, ``partial_fit``, ``learn_one`` and ``progressive_predict`` take turns. All
+    other methods may run at the same time as one of these. Each call sees the model, the labels and the
+    column names of one moment, never a mixture of two.
 
     How: all that was learned is one value, ``fitted_``, replaced in one assignment and read once in a call.
     """
