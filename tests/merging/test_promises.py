@@ -5,89 +5,58 @@ import pickle
 import numpy as np
 import pytest
 
-from budgetron import (
-    AROW,
-    OGD,
-    AdaGrad,
-    Auto,
-    Averaged,
-    CoinBetting,
-    Gaussian,
-    Identity,
-    Kalman,
-    Mapped,
-    Nystrom,
-    OnlineClassifier,
-    OnlineNewton,
-    OnlineRegressor,
-    RandomFourier,
-    Ranged,
-    Stack,
-    Stacked,
-    Standardised,
-    bduol,
-    bogd,
-    bogd_pp,
-    bpa_nn,
-    bpa_p,
-    bpa_s,
-    bsgd,
-    budget_perceptron,
-    duol,
-    fogd,
-    forgetron,
-    load,
-    merge,
-    merge_promise,
-    nogd,
-    ogd,
-    pa,
-    perceptron,
-    projectron,
-    projectron_pp,
-    rbp,
-    sgd,
-    stoptron,
-)
+import budgetron as bt
 from tests.helpers.cases import each
 
-K = Gaussian(0.5)
-F = RandomFourier(K, components=40)
+K = bt.Gaussian(0.5)
+F = bt.RandomFourier(K, components=40)
 UNIONS = [
-    *(make(K) for make in (perceptron, pa, ogd)),
+    *(make(K) for make in (bt.perceptron, bt.pa, bt.ogd)),
     *(
         make(K, budget=30)
-        for make in (stoptron, rbp, forgetron, budget_perceptron, projectron, projectron_pp)
+        for make in (
+            bt.stoptron,
+            bt.rbp,
+            bt.forgetron,
+            bt.budget_perceptron,
+            bt.projectron,
+            bt.projectron_pp,
+        )
     ),
-    *(make(K, budget=30) for make in (bpa_s, bpa_nn, bpa_p, bogd, bogd_pp)),
-    nogd(K, budget=30, rank=10),
-    sgd(K, lam=0.01),
-    bsgd(K, budget=30, lam=0.01),
+    *(make(K, budget=30) for make in (bt.bpa_s, bt.bpa_nn, bt.bpa_p, bt.bogd, bt.bogd_pp)),
+    bt.nogd(K, budget=30, rank=10),
+    bt.sgd(K, lam=0.01),
+    bt.bsgd(K, budget=30, lam=0.01),
 ]
 PRECISE = [
-    Mapped(F, Kalman()),
-    Mapped(F, Kalman(covariance="diagonal")),
-    Mapped(F, Kalman(drift=0.01)),
-    Mapped(F, AROW()),
-    Mapped(F, AROW(covariance="diagonal")),
-    Mapped(F, OnlineNewton()),
+    bt.Mapped(F, bt.Kalman()),
+    bt.Mapped(F, bt.Kalman(covariance="diagonal")),
+    bt.Mapped(F, bt.Kalman(drift=0.01)),
+    bt.Mapped(F, bt.AROW()),
+    bt.Mapped(F, bt.AROW(covariance="diagonal")),
+    bt.Mapped(F, bt.OnlineNewton()),
 ]
 AVERAGES = [
-    fogd(K),
-    Mapped(F, AdaGrad()),
-    Mapped(F, CoinBetting()),
-    Averaged(fogd(K)),
-    Mapped(F, sgd(K, lam=0.1).rule),
+    bt.fogd(K),
+    bt.Mapped(F, bt.AdaGrad()),
+    bt.Mapped(F, bt.CoinBetting()),
+    bt.Averaged(bt.fogd(K)),
+    bt.Mapped(F, bt.sgd(K, lam=0.1).rule),
 ]
 STACKS = [
-    duol(K),
-    bduol(K, budget=30),
-    Mapped(Nystrom(K, landmarks=30), OGD()),
-    Averaged(perceptron(K), suffix=0.5),
-    Standardised(duol(K)),
-    Stacked(rbp(K, budget=10), duol(K)),
+    bt.duol(K),
+    bt.bduol(K, budget=30),
+    bt.Mapped(bt.Nystrom(K, landmarks=30), bt.OGD()),
+    bt.Averaged(bt.perceptron(K), suffix=0.5),
+    bt.Standardised(bt.duol(K)),
+    bt.Stacked(bt.rbp(K, budget=10), bt.duol(K)),
 ]
-WHOLE = [Auto(size=10), Standardised(rbp(K, budget=30)), Ranged(fogd(K)), Stacked(perceptron(K), prior=0.2)]
+WHOLE = [
+    bt.Auto(size=10),
+    bt.Standardised(bt.rbp(K, budget=30)),
+    bt.Ranged(bt.fogd(K)),
+    bt.Stacked(bt.perceptron(K), prior=0.2),
+]
 CUTS = [slice(0, 200), slice(200, 300), slice(300, 600)]
 
 
@@ -98,7 +67,7 @@ def rows(classes=2):
     return X, y
 
 
-def learned(learner, X, y, cuts=CUTS, kind=OnlineClassifier):
+def learned(learner, X, y, cuts=CUTS, kind=bt.OnlineClassifier):
     more = {"classes": [0, 1]} if "DoubleUpdating" in repr(learner) else {}  # in the same order
     return [kind(learner, random_state=0).partial_fit(X[cut], y[cut], **more) for cut in cuts]
 
@@ -125,37 +94,37 @@ def test_merged_models_predict_learn_and_are_saved(learner, classes, tmp_path):
         pytest.skip("DoubleUpdating is defined for two classes")
     parts = learned(learner, X, y)
     before = [pickle.dumps(part.fitted_.model.state()) for part in parts]
-    model = merge(parts)
+    model = bt.merge(parts)
     assert [pickle.dumps(part.fitted_.model.state()) for part in parts] == before
     more = 0.15 if "RemoveRandom" in repr(learner) else 0.1  # which removes large terms too
     assert error(model, X, y) < max(error(part, X, y) for part in parts) + more
     most = budget_of(learner)
     assert most is None or model.n_support_ <= most or "DoubleUpdating" in repr(learner)
     model.save(tmp_path / "model")
-    again = load(tmp_path / "model")
+    again = bt.load(tmp_path / "model")
     for one in (model, again):
         one.partial_fit(X, y)
     assert np.array_equal(model.decision_function(X), again.decision_function(X))
-    assert np.array_equal(merge(parts).decision_function(X), merge(parts).decision_function(X))
+    assert np.array_equal(bt.merge(parts).decision_function(X), bt.merge(parts).decision_function(X))
 
 
-@each("learner", [*PRECISE, *AVERAGES, Auto(size=10)], ids=repr)
+@each("learner", [*PRECISE, *AVERAGES, bt.Auto(size=10)], ids=repr)
 def test_merging_on_explicit_features_beats_the_parts(learner):
     X, y = rows()
     parts = learned(learner, X, y)
-    assert error(merge(parts), X, y) < np.mean([error(part, X, y) for part in parts])
+    assert error(bt.merge(parts), X, y) < np.mean([error(part, X, y) for part in parts])
 
 
-@each("learner", [*UNIONS[:13], *PRECISE[:4], fogd(K), Auto(size=10)], ids=repr)
+@each("learner", [*UNIONS[:13], *PRECISE[:4], bt.fogd(K), bt.Auto(size=10)], ids=repr)
 def test_targets(learner):
     X, _ = rows()
     y = 100 + 20 * np.sin(2 * X[:, 0])
-    scaled = Standardised(learner)
+    scaled = bt.Standardised(learner)
     try:
-        parts = learned(scaled, X, y, kind=OnlineRegressor)
+        parts = learned(scaled, X, y, kind=bt.OnlineRegressor)
     except ValueError as refused:
         pytest.skip(str(refused))
-    model = merge(parts)
+    model = bt.merge(parts)
     assert np.isfinite(model.partial_fit(X, y).predict(X)).all()
 
 
@@ -164,10 +133,10 @@ def test_targets(learner):
 
 def test_a_union_without_a_budget_is_the_average_of_the_scores():
     X, y = rows()
-    for learner in (perceptron(K), sgd(K, lam=0.01)):
+    for learner in (bt.perceptron(K), bt.sgd(K, lam=0.01)):
         parts = learned(learner, X, y)
         mean = average(parts, X)
-        model = merge(parts)
+        model = bt.merge(parts)
         np.testing.assert_allclose(model.decision_function(X), mean, atol=1e-12)
         assert model.n_support_ == sum(part.n_support_ for part in parts)
 
@@ -177,12 +146,12 @@ def test_first_order_weights_are_averaged_by_rows():
     for learner in AVERAGES:
         parts = learned(learner, X, y)
         mean = average(parts, X)
-        np.testing.assert_allclose(merge(parts).decision_function(X), mean, atol=1e-12)
+        np.testing.assert_allclose(bt.merge(parts).decision_function(X), mean, atol=1e-12)
 
 
 def test_betting_goes_on_from_the_averaged_weights():
     X, y = rows()
-    model = merge(learned(Mapped(F, CoinBetting()), X, y))
+    model = bt.merge(learned(bt.Mapped(F, bt.CoinBetting()), X, y))
     before = model.coef_
     model.partial_fit(X[:1], y[:1])
     assert np.abs(model.coef_ - before).max() < 0.1 * np.abs(before).max()
@@ -193,23 +162,25 @@ def test_a_model_that_knows_more_counts_more():
     X = np.zeros((400, 2))
     X[:200, 0] = X[200:, 1] = np.random.default_rng(0).normal(size=200)
     y = 3 * X[:, 0] - 2 * X[:, 1]
-    learner = Mapped(Identity(), Kalman())
-    parts = learned(learner, X, y, [slice(0, 200), slice(200, 400)], OnlineRegressor)
-    assert merge(parts).predict(np.eye(2)) == pytest.approx([3, -2], abs=0.02)
+    learner = bt.Mapped(bt.Identity(), bt.Kalman())
+    parts = learned(learner, X, y, [slice(0, 200), slice(200, 400)], bt.OnlineRegressor)
+    assert bt.merge(parts).predict(np.eye(2)) == pytest.approx([3, -2], abs=0.02)
 
 
 def test_filters_that_forget_are_averaged_not_added():
     X, y = rows()
-    learner = Mapped(F, Kalman(drift=0.01))
+    learner = bt.Mapped(F, bt.Kalman(drift=0.01))
     part = learned(learner, X, y)[0]
-    np.testing.assert_allclose(merge([part] * 5).decision_function(X), part.decision_function(X), rtol=1e-6)
+    np.testing.assert_allclose(
+        bt.merge([part] * 5).decision_function(X), part.decision_function(X), rtol=1e-6
+    )
 
 
 @each("learner", STACKS, ids=repr)
 def test_a_stack_has_all_models_and_stays_flat(learner):
     X, y = rows()
     a, b, c = learned(learner, X, y)
-    one, other = merge([a, b, c]), merge([merge([a, b]), c])
+    one, other = bt.merge([a, b, c]), bt.merge([bt.merge([a, b]), c])
     assert len(one.expert_weights_) == 3
     assert one.n_support_ == sum(each.n_support_ for each in (a, b, c))
     assert np.array_equal(one.decision_function(X), other.decision_function(X))
@@ -217,20 +188,22 @@ def test_a_stack_has_all_models_and_stays_flat(learner):
 
 def test_of_budgeted_experts_the_best_stays():
     X, y = rows()
-    learner = Stacked(rbp(K, budget=10), Mapped(F, Kalman()))
+    learner = bt.Stacked(bt.rbp(K, budget=10), bt.Mapped(F, bt.Kalman()))
     parts = learned(learner, X, y)
     best = parts[int(np.argmin([part.expert_losses_[0] for part in parts]))]
-    assert merge(parts).n_support_ == best.n_support_
-    kept, own = (model.fitted_.model.state()["expert.0.support.values"] for model in (merge(parts), best))
+    assert bt.merge(parts).n_support_ == best.n_support_
+    kept, own = (
+        model.fitted_.model.state()["expert.0.support.values"] for model in (bt.merge(parts), best)
+    )
     assert np.array_equal(kept, own)
-    assert "the expert with the lowest loss" in merge_promise(learner)[repr(learner.learners[0])]
+    assert "the expert with the lowest loss" in bt.merge_promise(learner)[repr(learner.learners[0])]
 
 
 def test_one_model_merges_to_itself():
     X, y = rows()
-    for learner in (rbp(K, budget=10), duol(K), Auto(size=10)):
+    for learner in (bt.rbp(K, budget=10), bt.duol(K), bt.Auto(size=10)):
         part = learned(learner, X, y)[0]
-        model = merge([part])
+        model = bt.merge([part])
         assert model is not part
         assert np.array_equal(model.decision_function(X), part.decision_function(X))
 
@@ -238,32 +211,36 @@ def test_one_model_merges_to_itself():
 def test_models_that_learned_nothing_add_nothing():
     X, y = rows()
     for learner in (
-        Mapped(F, Kalman()),
-        Mapped(F, AROW()),
-        fogd(K),
-        perceptron(K),
-        Standardised(rbp(K, budget=9)),
+        bt.Mapped(F, bt.Kalman()),
+        bt.Mapped(F, bt.AROW()),
+        bt.fogd(K),
+        bt.perceptron(K),
+        bt.Standardised(bt.rbp(K, budget=9)),
     ):
-        part = OnlineClassifier(learner, random_state=0).partial_fit(X, y, classes=[0, 1])
-        empty = OnlineClassifier(learner, random_state=0).start(X, classes=[0, 1])
+        part = bt.OnlineClassifier(learner, random_state=0).partial_fit(X, y, classes=[0, 1])
+        empty = bt.OnlineClassifier(learner, random_state=0).start(X, classes=[0, 1])
         for pair in ([part, empty], [empty, part]):
             np.testing.assert_allclose(
-                merge(pair).decision_function(X), part.decision_function(X), atol=1e-9
+                bt.merge(pair).decision_function(X), part.decision_function(X), atol=1e-9
             )
 
 
 def test_seeds_matter_for_random_features_only():
     X, y = rows()
     assert (
-        merge([OnlineClassifier(rbp(K, budget=9), random_state=i).fit(X, y) for i in range(2)]).n_support_
+        bt.merge(
+            [bt.OnlineClassifier(bt.rbp(K, budget=9), random_state=i).fit(X, y) for i in range(2)]
+        ).n_support_
         == 9
     )
-    own = Mapped(RandomFourier(K, components=9, random_state=7), Kalman())
-    merge([OnlineClassifier(own, random_state=i).fit(X, y) for i in range(2)])
-    mixed = Mapped(Stack(RandomFourier(K, components=9, random_state=7), Nystrom(K, landmarks=9)), OGD())
-    a, b = (OnlineClassifier(mixed, random_state=i).fit(X, y) for i in range(2))
+    own = bt.Mapped(bt.RandomFourier(K, components=9, random_state=7), bt.Kalman())
+    bt.merge([bt.OnlineClassifier(own, random_state=i).fit(X, y) for i in range(2)])
+    mixed = bt.Mapped(
+        bt.Stack(bt.RandomFourier(K, components=9, random_state=7), bt.Nystrom(K, landmarks=9)), bt.OGD()
+    )
+    a, b = (bt.OnlineClassifier(mixed, random_state=i).fit(X, y) for i in range(2))
     mean = (a.decision_function(X) + b.decision_function(X)) / 2
-    np.testing.assert_allclose(merge([a, b]).decision_function(X), np.clip(mean, -8, 8), atol=1e-12)
+    np.testing.assert_allclose(bt.merge([a, b]).decision_function(X), np.clip(mean, -8, 8), atol=1e-12)
 
 
 # ---- what is promised
@@ -276,19 +253,24 @@ def test_seeds_matter_for_random_features_only():
 )
 def test_promises(learners, word):
     for learner in learners:
-        promises = merge_promise(learner)
+        promises = bt.merge_promise(learner)
         assert all(word in promise for promise in promises.values()), (learner, promises)
 
 
 def test_what_is_exact_is_promised():
-    exact = [Mapped(F, Kalman()), Mapped(F, AROW())]
-    other = [Mapped(F, Kalman(drift=0.1)), Mapped(F, AROW(epsilon=0.1)), Averaged(exact[0]), *PRECISE[4:]]
+    exact = [bt.Mapped(F, bt.Kalman()), bt.Mapped(F, bt.AROW())]
+    other = [
+        bt.Mapped(F, bt.Kalman(drift=0.1)),
+        bt.Mapped(F, bt.AROW(epsilon=0.1)),
+        bt.Averaged(exact[0]),
+        *PRECISE[4:],
+    ]
     for learner in exact:
-        assert merge_promise(learner, targets=True) == {
+        assert bt.merge_promise(learner, targets=True) == {
             repr(learner): "exact: the model of a single pass over all rows, up to rounding"
         }
-    for learner in (*other, *map(Standardised, exact)):
+    for learner in (*other, *map(bt.Standardised, exact)):
         assert not any(
-            "a single pass" in promise for promise in merge_promise(learner, targets=True).values()
+            "a single pass" in promise for promise in bt.merge_promise(learner, targets=True).values()
         )
-    assert merge_promise(Auto())["Standardised columns"] == "exact"
+    assert bt.merge_promise(bt.Auto())["Standardised columns"] == "exact"

@@ -6,93 +6,58 @@ from copy import copy
 import numpy as np
 import pytest
 
-from budgetron import (
-    OGD,
-    PA,
-    Absolute,
-    Averaged,
-    EpsilonInsensitive,
-    Gaussian,
-    Hashed,
-    Hinge,
-    Identity,
-    Kalman,
-    Kernelized,
-    Laplacian,
-    Linear,
-    Logistic,
-    Mapped,
-    MarginPerceptron,
-    Nystrom,
-    OnlineClassifier,
-    OnlineRegressor,
-    Perceptron,
-    Polynomial,
-    Project,
-    RandomFourier,
-    Ranged,
-    RemoveOldest,
-    Sigmoid,
-    Squared,
-    SquaredHinge,
-    Stack,
-    Stacked,
-    Standardised,
-    auto,
-    bogd,
-    bpa_nn,
-    duol,
-    fogd,
-    forgetron,
-    nogd,
-    perceptron,
-    projectron,
-    rbp,
-    sgd,
-    stoptron,
-)
+import budgetron as bt
 from budgetron.estimators.online import progressive
 from budgetron.export.c import to_c
 from tests.helpers import members
 from tests.helpers.cases import each
 from tests.helpers.compiled import learning, library, needs_compiler, pointer
 
-NEAR, FAR = Gaussian(0.1), Gaussian(1.0)  # FAR: the Gram matrix of a projection is well conditioned
+NEAR, FAR = bt.Gaussian(0.1), bt.Gaussian(1.0)  # FAR: the Gram matrix of a projection is well conditioned
 
 # The learners that the page names, and how far their floats may be from Python's doubles, in units of the
 # largest score. A projection in float solves a linear system, and Standardised sums up squares.
 LEARNERS = {
-    "rbp": (rbp(NEAR, budget=30), 1e-6),
-    "forgetron": (forgetron(NEAR, budget=30), 1e-6),
-    "bogd": (bogd(NEAR, budget=30, lam=0.01), 1e-6),
-    "projectron": (projectron(FAR, budget=30), 1e-6),
-    "fogd": (fogd(NEAR, components=30, eta=0.5, lam=0.001), 1e-6),
-    "kalman": (Mapped(Identity(), Kalman(covariance="diagonal", drift=0.001)), 1e-6),
-    "stoptron": (stoptron(NEAR, budget=30), 1e-6),
-    "scaled": (Standardised(rbp(NEAR, budget=30)), 1e-5),
-    "scaled kalman": (Standardised(Mapped(Identity(), Kalman(covariance="diagonal"))), 1e-5),
+    "rbp": (bt.rbp(NEAR, budget=30), 1e-6),
+    "forgetron": (bt.forgetron(NEAR, budget=30), 1e-6),
+    "bogd": (bt.bogd(NEAR, budget=30, lam=0.01), 1e-6),
+    "projectron": (bt.projectron(FAR, budget=30), 1e-6),
+    "fogd": (bt.fogd(NEAR, components=30, eta=0.5, lam=0.001), 1e-6),
+    "kalman": (bt.Mapped(bt.Identity(), bt.Kalman(covariance="diagonal", drift=0.001)), 1e-6),
+    "stoptron": (bt.stoptron(NEAR, budget=30), 1e-6),
+    "scaled": (bt.Standardised(bt.rbp(NEAR, budget=30)), 1e-5),
+    "scaled kalman": (bt.Standardised(bt.Mapped(bt.Identity(), bt.Kalman(covariance="diagonal"))), 1e-5),
 }
 # Parts in other combinations, in double.
 OTHERS = {
     **{
-        repr(k): rbp(k, budget=20)
-        for k in (Linear(), Polynomial(0.1, 1.0, 2), Laplacian(0.3), Sigmoid(0.1))
+        repr(k): bt.rbp(k, budget=20)
+        for k in (bt.Linear(), bt.Polynomial(0.1, 1.0, 2), bt.Laplacian(0.3), bt.Sigmoid(0.1))
     },
     **{
-        repr(loss): Kernelized(NEAR, OGD(0.2, loss=loss), RemoveOldest(15))
-        for loss in (Absolute(), Squared(), EpsilonInsensitive(0.2), Hinge(), SquaredHinge(), Logistic())
+        repr(loss): bt.Kernelized(NEAR, bt.OGD(0.2, loss=loss), bt.RemoveOldest(15))
+        for loss in (
+            bt.Absolute(),
+            bt.Squared(),
+            bt.EpsilonInsensitive(0.2),
+            bt.Hinge(),
+            bt.SquaredHinge(),
+            bt.Logistic(),
+        )
     },
-    "PA": Kernelized(NEAR, PA(0.5), RemoveOldest(20)),
-    "margin": Kernelized(NEAR, MarginPerceptron(margin=0.3), RemoveOldest(20)),
-    "capped": bogd(NEAR, budget=20, eta=0.5, cap=1.0),
-    "one vector": bogd(NEAR, budget=1),
-    "threshold": projectron(FAR, budget=20, eta=0.3),
-    "progress": Kernelized(FAR, Perceptron(), Project(20, U=2.0)),
-    "gradient": Kernelized(FAR, OGD(0.2), Project(20)),
-    "features": Mapped(Stack(RandomFourier(NEAR, 10), Identity(scale=0.5)), PA()),
-    "hashed": Mapped(Hashed(RandomFourier(NEAR, 10), columns=3), Kalman(covariance="diagonal", prior=1.0)),
-    "scaled projection": Standardised(projectron(FAR, budget=20)),
-    "scaled features": Standardised(fogd(NEAR, components=10), clip=2.0),
+    "PA": bt.Kernelized(NEAR, bt.PA(0.5), bt.RemoveOldest(20)),
+    "margin": bt.Kernelized(NEAR, bt.MarginPerceptron(margin=0.3), bt.RemoveOldest(20)),
+    "capped": bt.bogd(NEAR, budget=20, eta=0.5, cap=1.0),
+    "one vector": bt.bogd(NEAR, budget=1),
+    "threshold": bt.projectron(FAR, budget=20, eta=0.3),
+    "progress": bt.Kernelized(FAR, bt.Perceptron(), bt.Project(20, U=2.0)),
+    "gradient": bt.Kernelized(FAR, bt.OGD(0.2), bt.Project(20)),
+    "features": bt.Mapped(bt.Stack(bt.RandomFourier(NEAR, 10), bt.Identity(scale=0.5)), bt.PA()),
+    "hashed": bt.Mapped(
+        bt.Hashed(bt.RandomFourier(NEAR, 10), columns=3), bt.Kalman(covariance="diagonal", prior=1.0)
+    ),
+    "scaled projection": bt.Standardised(bt.projectron(FAR, budget=20)),
+    "scaled features": bt.Standardised(bt.fogd(NEAR, components=10), clip=2.0),
 }
 
 
@@ -209,7 +174,7 @@ def test_a_row_that_is_refused_changes_nothing(tmp_path):
     runs = Runs(
         tmp_path,
         "float64",
-        [rbp(NEAR, budget=9), fogd(NEAR, components=5), LEARNERS["scaled"][0]],
+        [bt.rbp(NEAR, budget=9), bt.fogd(NEAR, components=5), LEARNERS["scaled"][0]],
         first=20,
     )
     for name, (task, model, X, y) in runs.cases.items():
@@ -229,7 +194,7 @@ def test_missing_values_and_labels_in_the_order_of_their_appearance(tmp_path):
     X, y = stream("multiclass", 300)
     X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
     names = np.array(["z", "a", "m"])[(y - y[0]) % 3]
-    model = OnlineClassifier(LEARNERS["scaled"][0], random_state=0).partial_fit(X[:100], names[:100])
+    model = bt.OnlineClassifier(LEARNERS["scaled"][0], random_state=0).partial_fit(X[:100], names[:100])
     assert not model.fitted_.labels.is_sorted
     places, header = (
         np.searchsorted(model.classes_, names),
@@ -247,7 +212,7 @@ def test_missing_values_and_labels_in_the_order_of_their_appearance(tmp_path):
 @needs_compiler
 def test_memory_is_fixed_and_small(tmp_path):
     model = members.start(
-        members.estimator("binary", rbp(NEAR, budget=30)), "binary", *stream("binary", 50)
+        members.estimator("binary", bt.rbp(NEAR, budget=30)), "binary", *stream("binary", 50)
     )
     functions = library(tmp_path, {"m": to_c(model, name="m", learn=True)}, [learning("m", model)])
     assert 30 * 5 * 4 <= functions.m_bytes() <= 30 * 5 * 4 + 32  # floats of 30 rows of 4, 30 coefficients
@@ -257,27 +222,33 @@ def test_memory_is_fixed_and_small(tmp_path):
     ("learner", "message"),
     [
         (
-            bpa_nn(NEAR, budget=9),
+            bt.bpa_nn(NEAR, budget=9),
             "The budget SwapNearest cannot learn in C: take one of Stop, RemoveRandom",
         ),
-        (perceptron(NEAR), "The budget Unbounded cannot learn in C"),
-        (nogd(NEAR, budget=9), "Project with a rank (nogd) cannot learn in C: take it without a rank."),
-        (projectron(NEAR, eta=0.1), "Project without a budget cannot learn in C, where memory is fixed."),
+        (bt.perceptron(NEAR), "The budget Unbounded cannot learn in C"),
+        (bt.nogd(NEAR, budget=9), "Project with a rank (nogd) cannot learn in C: take it without a rank."),
         (
-            Kernelized(NEAR, sgd(NEAR).rule, RemoveOldest(9)),
+            bt.projectron(NEAR, eta=0.1),
+            "Project without a budget cannot learn in C, where memory is fixed.",
+        ),
+        (
+            bt.Kernelized(NEAR, bt.sgd(NEAR).rule, bt.RemoveOldest(9)),
             "The rule SGD cannot learn in C: take Perceptron",
         ),
-        (duol(NEAR), "The learner DoubleUpdating cannot learn in C"),
-        (Averaged(rbp(NEAR, budget=9)), "The learner Averaged cannot learn in C"),
-        (Stacked(rbp(NEAR, budget=9)), "The learner Stacked cannot learn in C"),
-        (Ranged(rbp(NEAR, budget=9)), "The learner Ranged cannot learn in C"),
-        (auto(size=5), "The learner Stacked cannot learn in C"),
-        (Mapped(Nystrom(NEAR, 5), OGD()), "A Nystrom map cannot learn in C: take a Fourier map."),
-        (Mapped(Identity(), Kalman()), 'A Kalman filter can learn in C with covariance="diagonal" only.'),
+        (bt.duol(NEAR), "The learner DoubleUpdating cannot learn in C"),
+        (bt.Averaged(bt.rbp(NEAR, budget=9)), "The learner Averaged cannot learn in C"),
+        (bt.Stacked(bt.rbp(NEAR, budget=9)), "The learner Stacked cannot learn in C"),
+        (bt.Ranged(bt.rbp(NEAR, budget=9)), "The learner Ranged cannot learn in C"),
+        (bt.auto(size=5), "The learner Stacked cannot learn in C"),
+        (bt.Mapped(bt.Nystrom(NEAR, 5), bt.OGD()), "A Nystrom map cannot learn in C: take a Fourier map."),
+        (
+            bt.Mapped(bt.Identity(), bt.Kalman()),
+            'A Kalman filter can learn in C with covariance="diagonal" only.',
+        ),
     ],
 )
 def test_what_cannot_learn_is_refused_by_name(learner, message):
-    model = OnlineClassifier(learner, random_state=0).fit(*stream("binary", 20))
+    model = bt.OnlineClassifier(learner, random_state=0).fit(*stream("binary", 20))
     assert to_c(model).startswith("/* A model of budgetron; a classifier of 2 labels.")  # it can predict
     with pytest.raises(ValueError, match=r".") as refused:
         to_c(model, learn=True)
@@ -288,14 +259,14 @@ def test_sparse_rows_cannot_be_scaled_in_c():
     from scipy import sparse
 
     X, y = stream("regression", 20)
-    model = OnlineRegressor(LEARNERS["scaled"][0], random_state=0).fit(sparse.csr_matrix(X), y)
+    model = bt.OnlineRegressor(LEARNERS["scaled"][0], random_state=0).fit(sparse.csr_matrix(X), y)
     with pytest.raises(ValueError, match=r"^A model of sparse rows cannot learn in C\.$"):
         to_c(model, learn=True)
 
 
 def test_weights_of_classes_are_refused():
     """The C code would learn every row with the weight 1."""
-    model = OnlineClassifier(LEARNERS["rbp"][0], class_weight={0: 1, 1: 5}).fit(*stream("binary", 20))
+    model = bt.OnlineClassifier(LEARNERS["rbp"][0], class_weight={0: 1, 1: 5}).fit(*stream("binary", 20))
     with pytest.raises(ValueError, match=r"^A model with class_weight cannot learn in C"):
         to_c(model, learn=True)
     assert to_c(model)
