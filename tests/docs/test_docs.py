@@ -9,6 +9,11 @@ import pytest
 
 import budgetron
 from budgetron import algorithms
+from budgetron._util import choices
+from budgetron._util.exports import exported
+from budgetron.parts.kernels import Kernel
+from budgetron.parts.losses import Loss
+from tests.helpers import trajectories
 from tests.helpers.cases import each
 
 ROOT = Path(__file__).parents[2]
@@ -229,3 +234,20 @@ def members():
 def test_every_member_is_documented(name, pages):
     text = "\n".join((ROOT / "docs" / page).read_text() for page in pages.split())
     assert re.search(rf"^\|.*`{name}\b", text, re.MULTILINE), f"No table of {pages} has `{name}`."
+
+
+def test_every_loss_and_kernel_is_compared_with_its_reference():
+    """Tests with references go through these tables; sigmoid kernels have tests of their own."""
+    for kind, table in ((Loss, trajectories.LOSSES), (Kernel, trajectories.KERNELS)):
+        compared = {type(member).__name__ for member, _ in table.values()}
+        assert {n for n, member in exported(kind).items() if is_dataclass(member)} - compared <= {"Sigmoid"}
+
+
+def test_metrics_and_endpoints_are_on_their_pages():
+    pytest.importorskip("starlette", reason="needs budgetron[serve]")
+    from budgetron.serve import app
+
+    paths = {path for endpoint in app.ENDPOINTS for path in endpoint.paths if "{" not in path}
+    for page, words in {"evaluation.md": {*choices.LABELS, *choices.TARGETS}, "service.md": paths}.items():
+        text = (ROOT / "docs" / page).read_text()
+        assert sorted(word for word in words if word not in text) == []

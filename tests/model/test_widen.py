@@ -11,73 +11,47 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from budgetron import (
-    AROW,
-    OGD,
-    AdaGrad,
-    Auto,
-    Averaged,
-    CoinBetting,
-    Gaussian,
-    HadamardFourier,
-    Hashed,
-    Identity,
-    Kalman,
-    Kernelized,
-    Laplacian,
-    Law,
-    Mapped,
-    Nystrom,
-    OnlineNewton,
-    OnlineRegressor,
-    OrthogonalFourier,
-    RandomFourier,
-    Ranged,
-    RemoveOldest,
-    SobolFourier,
-    SparseFourier,
-    Spectrum,
-    Stack,
-    Stacked,
-    Standardised,
-    VectorRule,
-    algorithms,
-    load,
-)
+import budgetron as bt
 from budgetron.learners.learner import Learner
 from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels, Targets, Task
 from tests.helpers import members
 from tests.helpers.cases import each
 
-KERNEL = Gaussian(0.5)
-INPUTS = Stack(Identity("1/sqrt(d)"), RandomFourier(Gaussian("4/d"), 5), Identity(constant=False))
+KERNEL = bt.Gaussian(0.5)
+INPUTS = bt.Stack(
+    bt.Identity("1/sqrt(d)"), bt.RandomFourier(bt.Gaussian("4/d"), 5), bt.Identity(constant=False)
+)
 MORE: list[Learner] = [
-    *[Mapped(INPUTS, rule) for rule in members.parts(VectorRule)],
-    *[Mapped(Identity(), rule) for rule in (Kalman(covariance="diagonal"), Kalman(drift=0.01), OGD())],
-    Mapped(Stack(Nystrom(KERNEL, 8, 4), Identity()), Kalman()),
-    Mapped(Stack(Nystrom(KERNEL, 200), Identity()), AROW()),
-    Mapped(Stack(INPUTS, Hashed(Identity(), columns=2)), Kalman()),
+    *[bt.Mapped(INPUTS, rule) for rule in members.parts(bt.VectorRule)],
     *[
-        Mapped(kind(law, 6), OGD())
+        bt.Mapped(bt.Identity(), rule)
+        for rule in (bt.Kalman(covariance="diagonal"), bt.Kalman(drift=0.01), bt.OGD())
+    ],
+    bt.Mapped(bt.Stack(bt.Nystrom(KERNEL, 8, 4), bt.Identity()), bt.Kalman()),
+    bt.Mapped(bt.Stack(bt.Nystrom(KERNEL, 200), bt.Identity()), bt.AROW()),
+    bt.Mapped(bt.Stack(INPUTS, bt.Hashed(bt.Identity(), columns=2)), bt.Kalman()),
+    *[
+        bt.Mapped(kind(law, 6), bt.OGD())
         for kind, law in [
-            (OrthogonalFourier, KERNEL),
-            (SobolFourier, Laplacian(0.5)),
-            (SobolFourier, Spectrum(radius=Law("gamma", (1.5,)))),
-            (RandomFourier, Spectrum(radius=Law("gamma", (1.5,)))),
-            (HadamardFourier, KERNEL),
+            (bt.OrthogonalFourier, KERNEL),
+            (bt.SobolFourier, bt.Laplacian(0.5)),
+            (bt.SobolFourier, bt.Spectrum(radius=bt.Law("gamma", (1.5,)))),
+            (bt.RandomFourier, bt.Spectrum(radius=bt.Law("gamma", (1.5,)))),
+            (bt.HadamardFourier, KERNEL),
         ]
     ],
-    Averaged(Mapped(INPUTS, OGD()), 0.5),
-    Averaged(Kernelized(KERNEL, OGD(), RemoveOldest(10))),
-    Standardised(
-        Stacked(
-            *[Mapped(INPUTS, Kalman(prior=prior)) for prior in (1, 10)], algorithms.rbp(KERNEL, budget=10)
+    bt.Averaged(bt.Mapped(INPUTS, bt.OGD()), 0.5),
+    bt.Averaged(bt.Kernelized(KERNEL, bt.OGD(), bt.RemoveOldest(10))),
+    bt.Standardised(
+        bt.Stacked(
+            *[bt.Mapped(INPUTS, bt.Kalman(prior=prior)) for prior in (1, 10)],
+            bt.algorithms.rbp(KERNEL, budget=10),
         )
     ),
-    Standardised(Mapped(Stack(SparseFourier(9), Identity()), Kalman())),
-    Ranged(Mapped(INPUTS, AdaGrad())),
-    Stacked(Mapped(INPUTS, CoinBetting()), Mapped(INPUTS, OnlineNewton())),
+    bt.Standardised(bt.Mapped(bt.Stack(bt.SparseFourier(9), bt.Identity()), bt.Kalman())),
+    bt.Ranged(bt.Mapped(INPUTS, bt.AdaGrad())),
+    bt.Stacked(bt.Mapped(INPUTS, bt.CoinBetting()), bt.Mapped(INPUTS, bt.OnlineNewton())),
 ]
 
 
@@ -180,7 +154,7 @@ def test_new_classes_keep_the_differences_of_scores(task: str, learner: Learner)
         assert_array_equal(after[:, 1] - after[:, 0], before[:, 0])
     else:
         assert_array_equal(after[:, :3], before)
-    if not isinstance(learner, Stacked | Standardised | Auto):
+    if not isinstance(learner, bt.Stacked | bt.Standardised | bt.Auto):
         assert not after[:, 2 if task == "binary" else 3 :].any()
 
 
@@ -234,10 +208,12 @@ def test_twice_is_once_and_nothing_is_nothing(task: str, learner: Learner) -> No
 
 @pytest.mark.parametrize("task", members.TASKS)
 def test_a_model_file(task: str, tmp_path: Any) -> None:
-    estimator = members.fitted(task, Standardised(Stacked(*MORE[:2], algorithms.rbp(KERNEL, budget=10))))
+    estimator = members.fitted(
+        task, bt.Standardised(bt.Stacked(*MORE[:2], bt.algorithms.rbp(KERNEL, budget=10)))
+    )
     estimator.fitted_.model.widen(7)
     estimator.save(tmp_path / "model")
-    loaded = load(tmp_path / "model")
+    loaded = bt.load(tmp_path / "model")
     X, y = members.data(task, 30, seed=5, features=7)
     for model in (estimator, loaded):
         members.start(model, task, X, y)
@@ -250,12 +226,12 @@ def test_a_new_column_is_learned() -> None:
     X = rng.normal(size=(400, 6))
     y = np.sign(X[:, 5])
     for features in (
-        Identity(),
-        RandomFourier(Gaussian(0.3), 50),
-        SparseFourier(50),
-        HadamardFourier(KERNEL, 50),
+        bt.Identity(),
+        bt.RandomFourier(bt.Gaussian(0.3), 50),
+        bt.SparseFourier(50),
+        bt.HadamardFourier(KERNEL, 50),
     ):
-        model = learned("binary", Mapped(features, Kalman()), X[:50, :2].copy(), y[:50])
+        model = learned("binary", bt.Mapped(features, bt.Kalman()), X[:50, :2].copy(), y[:50])
         model.widen(6)
         model.learn(X[50:], y[50:])
         assert np.mean(np.sign(model.scores(X)[:, 0]) == y) > 0.8, features
@@ -264,8 +240,8 @@ def test_a_new_column_is_learned() -> None:
 def test_probabilities_keep_their_ratio() -> None:
     X, y = rows("binary")
     for learner in (
-        Mapped(INPUTS, Kalman()),
-        Stacked(algorithms.rbp(KERNEL, budget=10), Mapped(INPUTS, Kalman())),
+        bt.Mapped(INPUTS, bt.Kalman()),
+        bt.Stacked(bt.algorithms.rbp(KERNEL, budget=10), bt.Mapped(INPUTS, bt.Kalman())),
     ):
         model = learned("binary", learner, X, y)
         logit = model.scores(X)[:, 0]
@@ -305,7 +281,9 @@ def test_a_failure_on_the_way_leaves_the_estimator_as_it_was() -> None:
             return p
 
     records = [{"a": float(i)} for i in range(9)]
-    model = OnlineRegressor(Mapped(Stack(Identity(), RandomFourier(Spectrum(Coordinate()), 4)), OGD()))
+    model = bt.OnlineRegressor(
+        bt.Mapped(bt.Stack(bt.Identity(), bt.RandomFourier(bt.Spectrum(Coordinate()), 4)), bt.OGD())
+    )
     model.partial_fit(records, range(9))
     before, scores, columns = bits(model.fitted_.model), model.predict(records), model.encoding_.columns
     Coordinate.fails = True
@@ -351,10 +329,13 @@ def test_never_widened_has_the_fields_of_before() -> None:
     assert model.state()["widened.from"].tolist() == [3, 2]
 
 
-@each("features", [Identity(), INPUTS, HadamardFourier(KERNEL, 4), Nystrom(KERNEL, 8), SparseFourier(4)])
+@each(
+    "features",
+    [bt.Identity(), INPUTS, bt.HadamardFourier(KERNEL, 4), bt.Nystrom(KERNEL, 8), bt.SparseFourier(4)],
+)
 def test_a_file_that_claims_many_columns_takes_no_memory(features: Any) -> None:
     X, y = rows("binary")
-    model = learned("binary", Standardised(Mapped(features, Kalman())), X[:, :1].copy(), y)
+    model = learned("binary", bt.Standardised(bt.Mapped(features, bt.Kalman())), X[:, :1].copy(), y)
     state = model.state() | {"widened.from": np.array([1, 2], dtype=np.uint64)}
     with pytest.raises(ValueError, match="do not fit together"):
         Model.restored(model.learner, model.task, 2**31 - 1, model.dtype, 3, state)
@@ -363,7 +344,7 @@ def test_a_file_that_claims_many_columns_takes_no_memory(features: Any) -> None:
 def test_readers_in_other_threads_meet_the_old_model_or_the_new_one() -> None:
     X, y = rows("multiclass")
     model = learned(
-        "multiclass", Stacked(algorithms.rbp(KERNEL, budget=10), Mapped(INPUTS, Kalman())), X, y
+        "multiclass", bt.Stacked(bt.algorithms.rbp(KERNEL, budget=10), bt.Mapped(INPUTS, bt.Kalman())), X, y
     )
     expected, stop, wrong = model.scores(X), threading.Event(), []
 
