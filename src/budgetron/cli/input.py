@@ -10,7 +10,7 @@ from scipy import sparse
 
 from budgetron import datasets, streams
 from budgetron._util.text import nearest
-from budgetron.cli.arguments import classes_of, names
+from budgetron.cli.arguments import names
 from budgetron.cli.process import UsageError, say
 from budgetron.learners.learner import Learner
 from budgetron.learners.scaled import Ranged, Standardised
@@ -220,7 +220,7 @@ class Survey:
 def _numeric_target(args: Namespace) -> bool | None:
     if getattr(args, "regression", False):
         return True
-    classes = classes_of(getattr(args, "classes", None))
+    classes = getattr(args, "classes", None)
     return None if classes is None else not isinstance(classes[0], str)
 
 

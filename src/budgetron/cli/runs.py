@@ -12,7 +12,7 @@ from typing import Any
 from budgetron import OnlineClassifier, OnlineRegressor, SaveError
 from budgetron._util.progress import Progress
 from budgetron.cli import checkpoint, input, learners, output
-from budgetron.cli.arguments import classes_of, metrics
+from budgetron.cli.arguments import metrics
 from budgetron.cli.checkpoint import Origin
 from budgetron.cli.input import NamedRows
 from budgetron.cli.messages import address_of, check_flags, open_messages
@@ -126,7 +126,7 @@ def _interrupted(rows: int, saved: str | None, signal: int) -> Interrupted:
 
 def _planned(algorithm: str, source: NamedRows, address: Address | None, args: Namespace) -> "Run":
     """A new run, or with ``--resume`` the one in the model file."""
-    regression, classes = args.regression or source.is_regression, classes_of(args.classes)
+    regression, classes = args.regression or source.is_regression, args.classes
     learner = learners.build([algorithm], learners.given_flags(args))[algorithm]
     learner, steps = input.scaled(learner, args), input.transforms(args)
     estimator = (OnlineRegressor if regression else OnlineClassifier)(learner, random_state=args.seed)

@@ -15,18 +15,17 @@ EXAMPLES = """\
 
 
 def main(argv: list[str]) -> None:
-    made = Parser(
+    command = Parser(
         "data",
         "list | describe NAME | fetch NAME",
         "List, describe or download data sets. Their files are in the folder that the environment\n"
         "variable BUDGETRON_DATA names, or else in the user's cache.",
         EXAMPLES,
     )
-    made.add_argument(
-        "action", choices=["list", "describe", "fetch"], metavar="ACTION", help="list, describe or fetch"
-    )
-    made.add_argument("name", nargs="?", metavar="NAME", help="the name of a data set")
-    args = made.parse_args(argv)
+    actions, about = ("list", "describe", "fetch"), "list, describe or fetch"
+    command.add_argument("action", choices=actions, metavar="ACTION", help=about)
+    command.add_argument("name", nargs="?", metavar="NAME", help="the name of a data set")
+    args = command.parse_args(argv)
     if (args.name is None) != (args.action == "list"):
         what = "takes no name" if args.action == "list" else "needs a name"
         raise UsageError(f"data {args.action} {what}.")

@@ -4,7 +4,7 @@ from typing import Any
 
 from budgetron import Encoder
 from budgetron.cli import output
-from budgetron.cli.arguments import Parser
+from budgetron.cli.arguments import MODEL, Parser, add
 from budgetron.model.files import model_files
 from budgetron.model.files.model_files import ModelFile
 
@@ -13,19 +13,14 @@ SHORT = str | int | float | None
 
 
 def main(argv: list[str]) -> None:
-    made = Parser(
+    command = Parser(
         "inspect",
         "MODEL [--json]",
         "Show the contents of a model file: the learner, the labels, the run and the arrays.",
         "  budgetron inspect model\n  budgetron inspect model --json | jq .fitted\n",
     )
-    made.add_argument("model", metavar="MODEL", help="a model file")
-    made.add_argument(
-        "--json",
-        action="store_true",
-        help="print a JSON document of everything but the numbers in the arrays",
-    )
-    args = made.parse_args(argv)
+    add(command, MODEL | {"--json": "print a JSON document of everything but the numbers in the arrays"})
+    args = command.parse_args(argv)
     file = model_files.read(args.model)
     print(output.document(_document(file)) if args.json else _text(file))
 

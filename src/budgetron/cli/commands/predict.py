@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from budgetron.cli import checkpoint, input, output
-from budgetron.cli.arguments import Parser, add_rows, whole
+from budgetron.cli.arguments import BLOCK, FILE, MODEL, Parser, add, add_rows
 from budgetron.cli.input import NamedRows, Roles
 from budgetron.cli.process import UsageError, say
 from budgetron.cli.row_checks import refuse_unprintable
@@ -27,31 +27,23 @@ EXAMPLES = """\
 """
 
 
+SHOWN = {
+    "--scores": "print scores f(x) instead of labels; one per class for more than two classes",
+    "--proba": "print class probabilities, where the learner has them, as auto",
+}
+
+
 def parser() -> Parser:
-    made = Parser(
+    command = Parser(
         "predict",
         "MODEL FILE [FLAGS]",
         "Print the predictions of a saved model, one line per row.",
         EXAMPLES,
     )
-    made.add_argument("model", metavar="MODEL", help="a model file")
-    made.add_argument("file", metavar="FILE", help="a file, the name of a data set, or - for a pipe")
-    what = made.add_mutually_exclusive_group()
-    what.add_argument(
-        "--scores",
-        action="store_true",
-        help="print scores f(x) instead of labels; one per class for more than two classes",
-    )
-    what.add_argument(
-        "--proba",
-        action="store_true",
-        help="print class probabilities, where the learner has them, as auto",
-    )
-    rows = add_rows(made)
-    rows.add_argument(
-        "--block", type=whole(1), default=1000, metavar="N", help="read N rows at a time; default 1000"
-    )
-    return made
+    add(command, MODEL | FILE)
+    add(command.add_mutually_exclusive_group(), SHOWN)
+    add(add_rows(command), BLOCK, block=1000)
+    return command
 
 
 def main(argv: list[str]) -> None:
