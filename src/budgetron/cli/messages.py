@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from budgetron.cli.input import NamedRows
-from budgetron.cli.process import UsageError, say
+from budgetron.cli.process import UsageError, say, usage_errors
 from budgetron.streams.bad_rows import BadRows
 from budgetron.streams.brokers.address import Address, is_address, parse
 from budgetron.streams.brokers.broker import Position, connect
@@ -18,10 +18,8 @@ def address_of(text: str) -> Address | None:
     """The address of a broker; None if the text is the name of a file."""
     if not is_address(text):
         return None
-    try:
+    with usage_errors():
         return parse(text)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def check_flags(args: Namespace, file: str) -> None:

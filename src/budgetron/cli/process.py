@@ -3,6 +3,7 @@
 import signal
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Self, TypeVar
 
@@ -17,6 +18,15 @@ STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 class UsageError(Exception):
     """Wrong usage of the command. The message says what is wrong and what to do."""
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turn the errors of values that were given as flags into errors of usage."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise UsageError(str(error)) from error
 
 
 class Interrupted(BaseException):

@@ -51,7 +51,9 @@ def parser() -> Parser:
 def main(argv: list[str]) -> None:
     args = parser().parse_args(argv)
     name = learners.algorithm_name(args.learner)
-    kernel, values = learners.arguments(name, learners.given_flags(args))
+    flags = learners.given_flags(args)
+    learners.build([name], flags)  # refuses wrong values before the rows are read
+    kernel, values = learners.arguments([name], flags)
     source = input.NamedRows.of(args.file, args)
     regression = args.regression or source.is_regression
     first, stream = source.first_rows(input.transforms(args), args.rows)
@@ -69,7 +71,7 @@ def main(argv: list[str]) -> None:
             classes=args.classes,
             seed=args.seed,
             n_jobs=args.jobs,
-            **values,
+            **values[name],
         )
     except DataError as error:
         raise DataError(f"{args.file}: {error}") from error
