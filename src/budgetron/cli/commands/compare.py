@@ -69,13 +69,13 @@ def main(argv: list[str]) -> None:
     rows, stream = source.load(input.transforms(args))
     y, classes = rows.y, args.classes
     regression = args.regression or source.is_regression
-    if not regression and not source.is_data_set:
+    if not regression and source.data_set is None:
         refuse_many(file, y)
     task = Targets() if regression else Labels(max(2, len(np.unique(y if classes is None else classes))))
     names = metrics(args.metrics, regression)
     for learner in competing.values():
         learners.check_buildable(learner, task, max(stream.n_features, 1))
-    found = compare(
+    comparison = compare(
         competing,
         (rows.X, y),
         permutations=args.permutations,
@@ -90,10 +90,10 @@ def main(argv: list[str]) -> None:
         sample_weight=rows.weights,
     )
     input.say_bad_rows(stream)
-    whole_document = {"data": file, "bad_rows": input.bad_rows(stream).count, **found.as_dict()}
-    print(output.document(whole_document) if args.json else found.table(names or ()))
+    whole_document = {"data": file, "bad_rows": input.bad_rows(stream).count, **comparison.as_dict()}
+    print(output.document(whole_document) if args.json else comparison.table(names or ()))
     if figure is not None:
-        _draw(found, figure)
+        _draw(comparison, figure)
         say(f"the figure is {figure}.")
 
 
@@ -115,22 +115,19 @@ def _figure(args: Namespace) -> str | None:
     if args.no_figure and args.figure is not None:
         raise UsageError("--figure and --no-figure exclude each other.")
     drawable = find_spec("matplotlib") is not None
-    figure: str | None = args.figure
-    if not args.no_figure and figure is None and drawable:
-        figure = "compare.png"
-    if figure is not None:
-        if Path(figure).suffix not in (".png", ".svg", ".pdf"):
-            raise UsageError(
-                f"--figure: expected a name that ends with .png, .svg or .pdf, got {figure!r}."
-            )
-        output.check_place(Path(figure))
-        if not drawable:
-            raise UsageError(f"--figure needs matplotlib: {pip_install('plot')}.")
+    if args.figure is None and (args.no_figure or not drawable):
+        return None
+    figure = "compare.png" if args.figure is None else str(args.figure)
+    if Path(figure).suffix not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"--figure: expected a name that ends with .png, .svg or .pdf, got {figure!r}.")
+    output.check_place(Path(figure))
+    if not drawable:
+        raise UsageError(f"--figure needs matplotlib: {pip_install('plot')}.")
     return figure
 
 
-def _draw(found: Comparison, path: str) -> None:
+def _draw(comparison: Comparison, path: str) -> None:
     os.environ.setdefault("MPLBACKEND", "agg")
     from budgetron import plots
 
-    plots.overview(found).savefig(path)
+    plots.overview(comparison).savefig(path)

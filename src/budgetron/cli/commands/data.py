@@ -3,7 +3,7 @@
 from budgetron import datasets
 from budgetron._util.text import aligned, nearest
 from budgetron.cli.arguments import Parser
-from budgetron.cli.input import is_data_set
+from budgetron.cli.input import data_set
 from budgetron.cli.process import UsageError
 from budgetron.streams import DataError
 
@@ -32,7 +32,7 @@ def main(argv: list[str]) -> None:
     if args.action == "list":
         print(_list())
         return
-    if not is_data_set(args.name):
+    if data_set(args.name) is None:
         near = nearest(args.name, datasets.names(), otherwise="see budgetron data list.")
         raise UsageError(f"there is no data set {args.name!r}; {near}")
     print(datasets.describe(args.name) if args.action == "describe" else _fetched(args.name))
