@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+from functools import partial
 from typing import Any, NoReturn
 
 from budgetron._util.choices import FORMATS, LABELS, TARGETS
@@ -15,23 +16,25 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that raises `UsageError`. Flags cannot be abbreviated."""
 
     def __init__(self, command: str, usage: str, description: str, examples: str) -> None:
+        width = min(shutil.get_terminal_size().columns, 108)
         super().__init__(
             prog=f"budgetron {command}",
             usage=f"budgetron {command} {usage}",
             description=description,
             epilog=f"examples\n{examples}",
-            formatter_class=Layout,
+            formatter_class=partial(
+                argparse.RawDescriptionHelpFormatter, max_help_position=26, width=width
+            ),
             allow_abbrev=False,
         )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Accept ``--classes -1,1``, which argparse would take for two flags."""
-        if args is not None:
-            args = list(args)
-            self._refuse_unknown_flags(args)
-            for i in range(len(args) - 1, 0, -1):
-                if args[i - 1] == "--classes" and not args[i].startswith("--"):
-                    args[i - 1 : i + 1] = [f"--classes={args[i]}"]
+        args = list(args)
+        self._refuse_unknown_flags(args)
+        for i in range(len(args) - 1, 0, -1):
+            if args[i - 1] == "--classes" and not args[i].startswith("--"):
+                args[i - 1 : i + 1] = [f"--classes={args[i]}"]
         return super().parse_known_args(args, namespace)
 
     def _refuse_unknown_flags(self, args: list[str]) -> None:
@@ -47,26 +50,23 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(message if message.endswith(("?", ".")) else f"{message}.")
 
 
-class Layout(argparse.RawDescriptionHelpFormatter):
-    """Help text as wide as the terminal, at most 108 columns."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=26, width=min(shutil.get_terminal_size().columns, 108))
-
-
-def whole(least: int) -> Any:
-    """A function that reads a whole number of at least ``least``."""
+def whole(least: int, bits: int = 63) -> Any:
+    """A function that reads a whole number of at least ``least``, of at most so many bits."""
 
     def read(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
             value = least - 1
-        if not least <= value < 2**63:
-            raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, got {text!r}")
+        if not least <= value < 2**bits:
+            bound = f"of at least {least}" if value < least else f"below 2^{bits}"
+            raise argparse.ArgumentTypeError(f"expected a whole number {bound}, got {text!r}")
         return value
 
     return read
+
+
+seed = whole(0, bits=32)
 
 
 def jobs(text: str) -> int:
@@ -74,14 +74,6 @@ def jobs(text: str) -> int:
     if text != "-1" and not (text.isdecimal() and int(text)):
         raise UsageError(f"--jobs: expected a whole number of at least 1, or -1, got {text}.")
     return int(text)
-
-
-def seed(text: str) -> int:
-    """Read a seed: a whole number from 0 to 2^32 - 1."""
-    value: int = whole(0)(text)
-    if value >= 2**32:
-        raise argparse.ArgumentTypeError(f"expected a whole number below 2^32, got {text!r}")
-    return value
 
 
 def labels(text: str) -> list[Any]:

@@ -60,14 +60,10 @@ def add_flags(parser: Parser) -> None:
     _add(group, "kernel", f"{', '.join(kernels)}; default gaussian")
     _add(group, "sigma", f"{', '.join(WIDTHS)}: the width, instead of --gamma")
     for name in _kernel_flags()[2:]:
-        _add(group, name, f"{', '.join(k for k, kind in kernels.items() if name in fields(kind))}")
+        _add(group, name, ", ".join(k for k, kind in kernels.items() if name in fields(kind)))
     group = parser.add_argument_group("algorithm", "The flags of each algorithm are listed below.")
-    hints: dict[str, set[Any]] = {}
-    for algorithm in algorithms.__all__:
-        for name, hint in parameters(algorithm).items():
-            hints.setdefault(name, set()).add(hint)
-    for name in sorted(hints):
-        _add(group, name, _meaning(name, hints[name]))
+    for name in sorted({name for algorithm in algorithms.__all__ for name in parameters(algorithm)}):
+        _add(group, name, _meaning(name))
     rows = ((name, " ".join(map(as_flag, parameters(name)))) for name in algorithms.__all__)
     listed = "\n".join(f"  {name:<18} {flags}" for name, flags in rows)
     parser.epilog = f"algorithms\n{listed}\n\n{parser.epilog}"
@@ -175,9 +171,10 @@ def _kernel(flags: Mapping[str, str]) -> Kernel:
     return kernel
 
 
-def _meaning(name: str, hints: set[Any]) -> str:
+def _meaning(name: str) -> str:
     """The help text of a flag, with the names that its types allow."""
     about = MEANINGS.get(name) or _documented(name)
+    hints = (parameters(algorithm).get(name) for algorithm in algorithms.__all__)
     names = sorted({member for hint in hints for member in members(hint)})
     return f"{about}{': ' if about and names else ''}{', '.join(names)}"
 

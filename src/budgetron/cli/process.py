@@ -66,15 +66,8 @@ def _code(error: BaseException) -> int | None:
     from budgetron import ModelFileError
     from budgetron.streams import DataError
 
-    codes: dict[type[BaseException], int] = {
-        KeyboardInterrupt: 128 + signal.SIGINT,
-        DataError: BAD_DATA,
-        ModelFileError: BAD_MODEL,
-        OSError: FAILED,
-        ValueError: FAILED,
-        ImportError: FAILED,
-        MemoryError: FAILED,
-    }
+    codes = {KeyboardInterrupt: 128 + signal.SIGINT, DataError: BAD_DATA, ModelFileError: BAD_MODEL}
+    codes |= dict.fromkeys((OSError, ValueError, ImportError, MemoryError), FAILED)
     return next((code for kind, code in codes.items() if isinstance(error, kind)), None)
 
 

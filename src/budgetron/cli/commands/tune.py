@@ -60,7 +60,7 @@ def main(argv: list[str]) -> None:
     if not regression:
         _refuse_labels(args, first.y)
     try:
-        found = tune(
+        tuning = tune(
             name,
             [first],
             kernel=kernel,
@@ -80,8 +80,9 @@ def main(argv: list[str]) -> None:
     input.say_bad_rows(stream)
     if source.is_pipe and source.form == "svmlight" and source.features is None:
         source = replace(source, features=first.X.shape[1])  # the printed command needs it
-    command = _command(source, args, found)
-    print(_document(args.file, command, found) if args.json else _text(command, found))
+    command = _command(source, args, tuning)
+    text = "\n".join([tuning.table(), "", tuning.confidence(), tuning.python, command])
+    print(_document(args.file, command, tuning) if args.json else text)
 
 
 def _refuse_labels(args: Namespace, y: Any) -> None:
@@ -95,42 +96,30 @@ def _refuse_labels(args: Namespace, y: Any) -> None:
     refuse_unprintable(args.file, labels)
 
 
-def _command(source: input.NamedRows, args: Namespace, found: Tuning) -> str:
+def _command(source: input.NamedRows, args: Namespace, tuning: Tuning) -> str:
     """The command that runs the winner over the same rows."""
-    assert found.shell is not None
-    values = {"features": source.features, "format": args.format}
-    values |= {"delimiter": source.delimiter, "shuffle": args.shuffle}
-    flags = [word for name, v in values.items() if v is not None for word in (f"--{name}", str(v))]
+    assert tuning.shell is not None
+    values = {"--features": source.features, "--format": args.format, "--delimiter": source.delimiter}
+    values |= {"--shuffle": args.shuffle, "--seed": args.seed or None}
+    values["--on-error"] = None if source.on_error == "stop" else source.on_error
+    flags = [word for flag, v in values.items() if v is not None for word in (flag, str(v))]
     flags += source.roles.flags()
-    flags += [] if source.on_error == "stop" else ["--on-error", source.on_error]
     flags += [] if args.classes is None else [f"--classes={','.join(map(output.label, args.classes))}"]
-    flags += [f"--seed={args.seed}"] if args.seed else []
-    switches = {"zero-based": source.zero_based, "dense": args.dense}
-    switches["regression"] = found.task == "regression"
-    flags += [f"--{name}" for name, given in switches.items() if given]
-    return shlex.join([source.file if word == "FILE" else word for word in found.shell.split()] + flags)
+    switches = {"--zero-based": source.zero_based, "--dense": args.dense}
+    switches["--regression"] = tuning.task == "regression"
+    flags += [flag for flag, given in switches.items() if given]
+    return shlex.join([source.file if word == "FILE" else word for word in tuning.shell.split()] + flags)
 
 
-def _text(command: str, found: Tuning) -> str:
-    return "\n".join([found.table(), "", found.confidence(), found.python, command])
+def _document(file: str, command: str, tuning: Tuning) -> str:
+    head = {"data": file, "learner": tuning.python, "command": command, "task": tuning.task}
+    gap = {"gap": _finite(tuning.gap), "gap_error": tuning.gap_error}
+    candidates = [
+        {"parameters": dict(each.parameters), "rows": each.rows, "error": _finite(each.error)}
+        for each in tuning.candidates
+    ]
+    return output.document({**head, **gap, "candidates": candidates})
 
 
-def _document(file: str, command: str, found: Tuning) -> str:
-    return output.document(
-        {
-            "data": file,
-            "learner": found.python,
-            "command": command,
-            "task": found.task,
-            "gap": found.gap if math.isfinite(found.gap) else None,
-            "gap_error": found.gap_error,
-            "candidates": [
-                {
-                    "parameters": dict(each.parameters),
-                    "rows": each.rows,
-                    "error": each.error if math.isfinite(each.error) else None,
-                }
-                for each in found.candidates
-            ],
-        }
-    )
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
