@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+from functools import partial
 from typing import Any, NoReturn
 
 from budgetron._util.choices import FORMATS, LABELS, TARGETS
@@ -15,23 +16,25 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that raises `UsageError`. Flags cannot be abbreviated."""
 
     def __init__(self, command: str, usage: str, description: str, examples: str) -> None:
+        width = min(shutil.get_terminal_size().columns, 108)
         super().__init__(
             prog=f"budgetron {command}",
             usage=f"budgetron {command} {usage}",
             description=description,
             epilog=f"examples\n{examples}",
-            formatter_class=Layout,
+            formatter_class=partial(
+                argparse.RawDescriptionHelpFormatter, max_help_position=26, width=width
+            ),
             allow_abbrev=False,
         )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Accept ``--classes -1,1``, which argparse would take for two flags."""
-        if args is not None:
-            args = list(args)
-            self._refuse_unknown_flags(args)
-            for i in range(len(args) - 1, 0, -1):
-                if args[i - 1] == "--classes" and not args[i].startswith("--"):
-                    args[i - 1 : i + 1] = [f"--classes={args[i]}"]
+        args = list(args)
+        self._refuse_unknown_flags(args)
+        for i in range(len(args) - 1, 0, -1):
+            if args[i - 1] == "--classes" and not args[i].startswith("--"):
+                args[i - 1 : i + 1] = [f"--classes={args[i]}"]
         return super().parse_known_args(args, namespace)
 
     def _refuse_unknown_flags(self, args: list[str]) -> None:
@@ -47,94 +50,118 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(message if message.endswith(("?", ".")) else f"{message}.")
 
 
-class Layout(argparse.RawDescriptionHelpFormatter):
-    """Help text as wide as the terminal, at most 108 columns."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=26, width=min(shutil.get_terminal_size().columns, 108))
-
-
-def whole(least: int) -> Any:
-    """A function that reads a whole number of at least ``least``."""
+def whole(least: int, bits: int = 63) -> Any:
+    """A function that reads a whole number of at least ``least``, of at most so many bits."""
 
     def read(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
             value = least - 1
-        if not least <= value < 2**63:
-            raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, got {text!r}")
+        if not least <= value < 2**bits:
+            bound = f"of at least {least}" if value < least else f"below 2^{bits}"
+            raise argparse.ArgumentTypeError(f"expected a whole number {bound}, got {text!r}")
         return value
 
     return read
 
 
+seed = whole(0, bits=32)
+
+
+def jobs(text: str) -> int:
+    """Read a number of threads; -1 means one per processor."""
+    if text != "-1" and not (text.isdecimal() and int(text)):
+        raise UsageError(f"--jobs: expected a whole number of at least 1, or -1, got {text}.")
+    return int(text)
+
+
+def labels(text: str) -> list[Any]:
+    """Read the labels of ``--classes``; numbers if all are numbers."""
+    words = [word.strip() for word in text.split(",")]
+    try:
+        values: list[Any] = [float(word) for word in words]
+    except ValueError:
+        values = words
+    if len(set(values)) < len(values) or "" in words or len(values) < 2:
+        raise UsageError(
+            f"--classes: expected two or more different labels, separated by commas, got {text!r}."
+        )
+    return values
+
+
+FILE = {"FILE": "a file, the name of a data set, or - for a pipe"}
+MODEL = {"MODEL": "a model file"}
+JSON = {"--json": "print a JSON document instead of a table"}
+BLOCK = {"--block N": "read N rows at a time; default 1000"}
+DELAY = {"--delay N": "the label of a row arrives N rows later; default 0"}
+ROWS = {
+    "--features N": "the number of columns of svmlight text; required for a pipe",
+    "--delimiter SIGN": "the sign between two cells of a CSV file; default a comma",
+    "--target COLUMN": "the column of labels in a CSV or Parquet file",
+    "--drop A,B,...": "columns to ignore",
+    "--only A,B,...": "the only columns to learn from",
+    "--weight COLUMN": "the column of sample weights",
+    "--time COLUMN": "the column with the time of a row; its place in the day and week is learned from",
+    "--id COLUMN": "the column that names a row, printed beside predictions",
+    "--on-error WHAT": "at a row that cannot be read: stop (the default), skip, or a folder that keeps "
+    "such rows",
+    "--zero-based": "svmlight indices start at 0, not 1",
+}
+TRANSFORMS = {
+    "--shuffle SIZE": "shuffle within a buffer of SIZE rows",
+    "--dense": "convert sparse rows to dense rows, so that --standardise centres them",
+}
+SCALING = {
+    "--standardise --standardize": "scale columns, and targets, to mean 0 and variance 1, as measured on "
+    "the rows before",
+    "--min-max": "scale columns to 0 .. 1, as measured on the rows before",
+}
+METRICS = {
+    "--metrics A,B,...": f"also show these metrics: of labels {', '.join(LABELS)}; of targets "
+    f"{', '.join(TARGETS)}, pinball:QUANTILE",
+    "--window N": "the number of last rows for the metrics over a window; default 1000",
+}
+TYPES = {"N": whole(1), "SIZE": whole(1), "--delay": whole(0)}
+TYPES |= {"--seed": seed, "--jobs": jobs, "--classes": labels}
+REPEATED = ("--drop", "--only", "--learners")
+
+
+def add(group: Any, flags: dict[str, str], **defaults: Any) -> None:
+    """Add flags to a group. Each has its help by how it is written: ``FILE``, ``--rows N``, ``--json``."""
+    for written, about in flags.items():
+        words = written.split()
+        names, value = [word for word in words if word.startswith("-")], words[-1]
+        if value in names:
+            group.add_argument(*names, action="store_true", help=about)
+            continue
+        flag = names[0] if names else value.lower()
+        action = "append" if flag in REPEATED else "store"
+        kind = TYPES.get(flag, TYPES.get(value))
+        group.add_argument(*names or [flag], metavar=value, type=kind, action=action, help=about)
+    group.set_defaults(**defaults)
+
+
 def add_rows(parser: Parser) -> Any:
-    """Add the flags for reading rows."""
+    """Add the flags for reading rows. Returns their group."""
     group = parser.add_argument_group("rows")
-    add = group.add_argument
-    add(
-        "--features",
-        type=whole(1),
-        metavar="N",
-        help="the number of columns of svmlight text; required for a pipe",
-    )
-    add("--format", metavar="F", choices=FORMS, help=f"{', '.join(FORMS)}; by default from the file name")
-    add("--delimiter", metavar="SIGN", help="the sign between two cells of a CSV file; default a comma")
-    add("--target", metavar="COLUMN", help="the column of labels in a CSV or Parquet file")
-    add("--drop", metavar="A,B,...", action="append", help="columns to ignore")
-    add("--only", metavar="A,B,...", action="append", help="the only columns to learn from")
-    add("--weight", metavar="COLUMN", help="the column of sample weights")
-    add(
-        "--time",
-        metavar="COLUMN",
-        help="the column with the time of a row; its place in the day and week is learned from",
-    )
-    add("--id", metavar="COLUMN", help="the column that names a row, printed beside predictions")
-    add(
-        "--on-error",
-        metavar="WHAT",
-        default="stop",
-        help="at a row that cannot be read: stop (the default), skip, or a folder that keeps such rows",
-    )
-    add("--zero-based", action="store_true", help="svmlight indices start at 0, not 1")
+    about = f"{', '.join(FORMS)}; by default from the file name"
+    group.add_argument("--format", metavar="F", choices=FORMS, help=about)
+    add(group, ROWS, on_error="stop")
     return group
 
 
-def add_transforms(group: Any) -> None:
-    """Add the flags for transforms."""
-    add = group.add_argument
-    add("--shuffle", type=whole(1), metavar="SIZE", help="shuffle within a buffer of SIZE rows")
-    add(
-        "--dense",
-        action="store_true",
-        help="convert sparse rows to dense rows, so that --standardise centres them",
-    )
-    add = group.add_mutually_exclusive_group().add_argument
-    add(
-        "--standardise",
-        "--standardize",
-        action="store_true",
-        help="scale columns, and targets, to mean 0 and variance 1, as measured on the rows before",
-    )
-    add("--min-max", action="store_true", help="scale columns to 0 .. 1, as measured on the rows before")
-
-
-def add_metrics(add: Any) -> None:
-    """Add the flags of the metrics; ``add`` is the method of a group of flags."""
-    add(
-        "--metrics",
-        metavar="A,B,...",
-        help=f"also show these metrics: of labels {', '.join(LABELS)}; of targets {', '.join(TARGETS)}, "
-        "pinball:QUANTILE",
-    )
-    add(
-        "--window",
-        type=whole(1),
-        default=1000,
-        metavar="N",
-        help="the number of last rows for the metrics over a window; default 1000",
-    )
+def add_learning(
+    parser: Parser, task: dict[str, str], classes: str = "all labels; others are refused"
+) -> Any:
+    """Add the flags of commands that learn: for rows and their transforms, and for the task."""
+    rows, group = add_rows(parser), parser.add_argument_group("task")
+    add(rows, TRANSFORMS)
+    add(rows.add_mutually_exclusive_group(), SCALING)
+    kinds = {"--classes A,B,...": classes, "--regression": "the labels are real-valued targets"}
+    add(group.add_mutually_exclusive_group(), kinds)
+    add(group, {"--seed N": "the seed of all random choices; default 0"} | task, seed=0)
+    return rows
 
 
 def metrics(text: str | None, regression: bool) -> tuple[str, ...] | None:
@@ -149,31 +176,7 @@ def metrics(text: str | None, regression: bool) -> tuple[str, ...] | None:
         raise UsageError(f"--metrics: {error}") from None
 
 
-def seed(text: str) -> int:
-    """Read a seed: a whole number from 0 to 2^32 - 1."""
-    value: int = whole(0)(text)
-    if value >= 2**32:
-        raise argparse.ArgumentTypeError(f"expected a whole number below 2^32, got {text!r}")
-    return value
-
-
-def classes_of(text: str | None) -> list[Any] | None:
-    """The labels of ``--classes``; numbers if all are numbers."""
-    if text is None:
-        return None
-    words = [word.strip() for word in text.split(",")]
-    try:
-        labels: list[Any] = [float(word) for word in words]
-    except ValueError:
-        labels = words
-    if len(set(labels)) < len(labels) or "" in words or len(labels) < 2:
-        raise UsageError(
-            f"--classes: expected two or more different labels, separated by commas, got {text!r}."
-        )
-    return labels
-
-
 def names(texts: list[str] | None) -> list[str]:
     """The names of a flag that may be repeated, each time with names separated by commas."""
-    found = [word.strip() for text in texts or () for word in text.split(",")]
-    return [word for word in dict.fromkeys(found) if word]
+    words = [word.strip() for text in texts or () for word in text.split(",")]
+    return [word for word in dict.fromkeys(words) if word]

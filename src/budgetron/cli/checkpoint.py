@@ -47,8 +47,8 @@ class Origin:
     @classmethod
     def from_dict(cls, data: Any) -> Self:
         """The origin in a model file, checked."""
-        own = {each.name for each in fields(cls)} - {"roles"}
-        if not isinstance(data, dict) or {*data, "messages"} != {*own, *ROLES}:
+        names = {each.name for each in fields(cls)} - {"roles"} | {*ROLES}
+        if not isinstance(data, dict) or {*data, "messages"} != names:
             raise ValueError("it does not say how its rows were read")
         for name in ROLES:
             kinds = (list, NoneType) if name == "only" else list if name == "drop" else (str, NoneType)
@@ -59,9 +59,8 @@ class Origin:
             raise ValueError("it has no checksum of its rows")
         if (data["form"] == "messages") != _is_position(data.get("messages")):
             raise ValueError("it has no position in the messages")
-        lists = {name: tuple(data[name]) for name in ("drop", "only") if data[name] is not None}
-        roles = Roles(**({name: data[name] for name in ROLES} | lists))
-        return cls(roles=roles, **{name: value for name, value in data.items() if name in own})
+        roles: dict[str, Any] = {n: tuple(v) if isinstance(v := data[n], list) else v for n in ROLES}
+        return cls(roles=Roles(**roles), **{name: data[name] for name in data if name not in ROLES})
 
     def as_dict(self) -> dict[str, Any]:
         """What a model file has of it."""
@@ -76,16 +75,12 @@ class Origin:
 
 
 def _is_position(data: Any) -> bool:
-    if not isinstance(data, dict) or set(data) != {"position", "bad"}:
-        return False
-    position, bad = data["position"], data["bad"]
-    return (
-        isinstance(position, dict)
-        and all(isinstance(name, str) and type(place) in (int, str) for name, place in position.items())
-        and isinstance(bad, dict)
-        and set(bad) == {"count", "bytes"}
-        and all(type(n) is int and n >= 0 for n in bad.values())
-    )
+    match data:
+        case {"position": dict(position), "bad": dict(bad)} if len(data) == 2:
+            named = all(isinstance(n, str) and type(place) in (int, str) for n, place in position.items())
+            counted = all(type(n) is int and n >= 0 for n in bad.values())
+            return named and counted and set(bad) == {"count", "bytes"}
+    return False
 
 
 def added(sums: list[int], block: Block) -> list[int]:

@@ -5,12 +5,13 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from glob import escape, glob
 
 from scipy import sparse
 
 from budgetron import datasets, streams
 from budgetron._util.text import nearest
-from budgetron.cli.arguments import classes_of, names
+from budgetron.cli.arguments import names
 from budgetron.cli.process import UsageError, say
 from budgetron.learners.learner import Learner
 from budgetron.learners.scaled import Ranged, Standardised
@@ -54,12 +55,11 @@ class Roles:
 
     def flags(self) -> list[str]:
         """The flags that were given, as in the command line."""
-        values = {"target": self.target, "weight": self.weight, "time": self.time, "id": self.id}
-        values["drop"] = ",".join(self.drop) or None
-        values["only"] = None if self.only is None else ",".join(self.only)
-        return [
-            word for flag, value in values.items() if value is not None for word in (f"--{flag}", value)
-        ]
+        given = {name: value for name, value in vars(self).items() if value != getattr(Roles, name)}
+        texts = {
+            name: value if isinstance(value, str) else ",".join(value) for name, value in given.items()
+        }
+        return [word for name, text in texts.items() for word in (f"--{name}", text)]
 
 
 @dataclass(frozen=True)
@@ -79,17 +79,19 @@ class NamedRows:
     def of(cls, file: str, args: Namespace) -> "NamedRows":
         form = "messages" if is_address(file) else str(args.format or format_of_name(file, "svmlight"))
         flags = {name: getattr(args, name) for name in ("zero_based", "features", "delimiter", "on_error")}
-        return cls(file, form, Roles.of(args), **flags, numeric_target=_numeric_target(args))
+        classes, numeric = getattr(args, "classes", None), getattr(args, "regression", False) or None
+        numeric = numeric if classes is None else not isinstance(classes[0], str)
+        return cls(file, form, Roles.of(args), **flags, numeric_target=numeric)
 
     @property
-    def is_data_set(self) -> bool:
-        """Whether it is the name of a data set, and there is no file of that name."""
-        return self.file != "-" and not os.path.exists(self.file) and is_data_set(self.file)
+    def data_set(self) -> datasets.DataSet | None:
+        """The data set of that name, if there is no file of that name."""
+        return None if self.file == "-" or os.path.exists(self.file) else data_set(self.file)
 
     @property
     def is_regression(self) -> bool:
         """Whether it is a data set of targets."""
-        return self.is_data_set and datasets.describe(self.file).task == "regression"
+        return self.data_set is not None and self.data_set.task == "regression"
 
     @property
     def is_pipe(self) -> bool:
@@ -99,7 +101,7 @@ class NamedRows:
 
     def open(self, rows: int = ROWS, features: int | None = None) -> Stream:
         """The stream of a file, data set or pipe; ``features`` overrides the flag."""
-        if self.is_data_set:
+        if self.data_set is not None:
             self._refuse_roles("a data set")
             return _data_set(self.file, rows, features)
         self._refuse_absent()
@@ -136,7 +138,8 @@ class NamedRows:
                 "messages of a broker are read by run and serve only; save them to a file first."
             )
         if what != "-" and not os.path.exists(what):
-            near = nearest(what, [*datasets.names(), *_beside(what)], otherwise="see budgetron data list.")
+            beside = glob(os.path.join(escape(os.path.dirname(what)), "*"), include_hidden=True)
+            near = nearest(what, [*datasets.names(), *beside], otherwise="see budgetron data list.")
             raise FileNotFoundError(f"{what}: there is no file and no data set of that name; {near}")
         if what == "-" and sys.stdin is None:
             raise UsageError("- reads the standard input, which is closed.")
@@ -159,27 +162,27 @@ class NamedRows:
     @property
     def columns_unknown(self) -> bool:
         """Whether the number of columns must be found by reading the rows."""
-        if self.is_data_set:
-            return self.file != "synthetic" and datasets.describe(self.file).columns is None
+        if self.data_set is not None:
+            return self.file != "synthetic" and self.data_set.columns is None
         return self.form == "svmlight" and self.features is None
 
-    def survey(self, *, verbose: bool) -> "Survey | None":
-        """Read a file once to find its number of columns.
+    def survey(self, *, verbose: bool) -> tuple[int, int] | tuple[None, None]:
+        """Read a file once to find its numbers of rows and columns.
 
-        Returns None if it need not be found: it is given by ``--features``, the header of a table, or the
-        catalogue.
+        They are None if that of columns need not be found: it is given by ``--features``, the header of a
+        table, or the catalogue.
         """
         if self.is_pipe or not self.columns_unknown:
-            return None
+            return None, None
         stream = self.open_labelled(features=WIDEST)
-        if (verbose or sys.stderr.isatty()) and self.file != "synthetic":
+        if verbose or sys.stderr.isatty():
             say(f"{self.file} is read twice, first to find the number of columns (--features).")
         rows, features = 0, 1
         for block in stream:
             rows += len(block)
             if block.X.nnz:
                 features = max(features, int(block.X.indices.max()) + 1)
-        return Survey(rows, features)
+        return rows, features
 
     def first_rows(self, steps: list[Transform], rows: int) -> tuple[Block, Stream]:
         """The first rows after the transforms, and their stream. Columns of svmlight are those of them."""
@@ -209,66 +212,36 @@ class NamedRows:
         return joined(blocks)
 
 
-@dataclass(frozen=True)
-class Survey:
-    """The number of rows and columns of a file."""
-
-    rows: int
-    features: int
-
-
-def _numeric_target(args: Namespace) -> bool | None:
-    if getattr(args, "regression", False):
-        return True
-    classes = classes_of(getattr(args, "classes", None))
-    return None if classes is None else not isinstance(classes[0], str)
-
-
 def bad_rows(stream: Stream) -> BadRows:
     """The rows of a stream that could not be read."""
-    found = getattr(stream, "bad_rows", None)
-    return found if isinstance(found, BadRows) else BadRows("stop")
+    bad: BadRows = getattr(stream, "bad_rows", BadRows())
+    return bad
 
 
 def say_bad_rows(stream: Stream) -> None:
     """Report how many rows could not be read."""
     bad = bad_rows(stream)
+    rows, were = ("1 row", "was") if bad.count == 1 else (f"{bad.count} rows", "were")
+    where = "" if bad.path is None else f": see {bad.path}"
     if bad.count:
-        rows = (
-            "1 row that cannot be read was"
-            if bad.count == 1
-            else f"{bad.count} rows that cannot be read were"
-        )
-        say(f"{rows} skipped." if bad.path is None else f"{rows} skipped: see {bad.path}.")
+        say(f"{rows} that cannot be read {were} skipped{where}.")
 
 
-def _beside(what: str) -> list[str]:
-    """The paths of the files in the folder of a path."""
-    folder = os.path.dirname(what)
+def data_set(name: str) -> datasets.DataSet | None:
+    """The data set of that name, if there is one."""
     try:
-        return [os.path.join(folder, name) for name in os.listdir(folder or ".")]
-    except OSError:
-        return []
-
-
-def is_data_set(name: str) -> bool:
-    """Whether the catalogue has a data set of that name."""
-    try:
-        datasets.describe(name)
+        return datasets.describe(name)
     except streams.DataError:
-        return False
-    return True
+        return None
 
 
 class Concatenated(Stream):
     """Several streams, concatenated."""
 
-    def __init__(self, parts: list[Stream], n_features: int) -> None:
-        self.parts, self.rows, self.columns = parts, parts[0].rows, n_features
+    n_features = 0
 
-    @property
-    def n_features(self) -> int:
-        return self.columns
+    def __init__(self, parts: list[Stream], n_features: int) -> None:
+        self.parts, self.rows, self.n_features = parts, parts[0].rows, n_features
 
     def __iter__(self) -> Iterator[Block]:
         start = 0

@@ -15,7 +15,7 @@ from budgetron._util.names import classes, find, kebab, unknown
 from budgetron._util.spec import Spec
 from budgetron._util.text import nearest
 from budgetron.cli.arguments import Parser
-from budgetron.cli.process import UsageError
+from budgetron.cli.process import UsageError, usage_errors
 from budgetron.learners import algorithms
 from budgetron.learners.learner import Learner
 from budgetron.parts.budgets.budget import Budget
@@ -60,14 +60,10 @@ def add_flags(parser: Parser) -> None:
     _add(group, "kernel", f"{', '.join(kernels)}; default gaussian")
     _add(group, "sigma", f"{', '.join(WIDTHS)}: the width, instead of --gamma")
     for name in _kernel_flags()[2:]:
-        _add(group, name, f"{', '.join(k for k, kind in kernels.items() if name in fields(kind))}")
+        _add(group, name, ", ".join(k for k, kind in kernels.items() if name in fields(kind)))
     group = parser.add_argument_group("algorithm", "The flags of each algorithm are listed below.")
-    hints: dict[str, set[Any]] = {}
-    for algorithm in algorithms.__all__:
-        for name, hint in parameters(algorithm).items():
-            hints.setdefault(name, set()).add(hint)
-    for name in sorted(hints):
-        _add(group, name, _meaning(name, hints[name]))
+    for name in sorted({name for algorithm in algorithms.__all__ for name in parameters(algorithm)}):
+        _add(group, name, _meaning(name))
     rows = ((name, " ".join(map(as_flag, parameters(name)))) for name in algorithms.__all__)
     listed = "\n".join(f"  {name:<18} {flags}" for name, flags in rows)
     parser.epilog = f"algorithms\n{listed}\n\n{parser.epilog}"
@@ -88,82 +84,64 @@ def algorithm_name(algorithm: str) -> str:
 
 def build(names: Sequence[str], flags: Mapping[str, str]) -> dict[str, Learner]:
     """Build each algorithm with the flags that it has. A flag that none of them has is an error."""
-    kernel = _kernel({name: text for name, text in flags.items() if name in _kernel_flags()})
-    if not any("kernel" in inspect.signature(getattr(algorithms, name)).parameters for name in names):
-        for name in flags:
-            if name in _kernel_flags():
-                raise UsageError(
-                    f"{as_flag(name)} is not for {', '.join(names)}, which has no kernel to choose."
-                )
-    own = {name: text for name, text in flags.items() if name not in _kernel_flags()}
-    for name in own:
-        if not any(name in parameters(algorithm) for algorithm in names):
-            takes = "; ".join(f"{algorithm} takes {as_flags(parameters(algorithm))}" for algorithm in names)
-            raise UsageError(f"{as_flag(name)} is not for {', '.join(names)}: {takes}.")
-    return {name: _learner(name, kernel, own) for name in names}
+    kernel, values = arguments(names, flags)
+    kernels = {name: [kernel] if "kernel" in _signature(name) else [] for name in names}
+    with usage_errors():
+        return {name: getattr(algorithms, name)(*kernels[name], **values[name]) for name in names}
 
 
-def arguments(name: str, flags: Mapping[str, str]) -> tuple[Kernel, dict[str, Any]]:
-    """The kernel and the other arguments that the flags give an algorithm, checked as by `build`."""
-    build([name], flags)
-    own = {flag: text for flag, text in flags.items() if flag not in _kernel_flags()}
-    return _kernel({flag: text for flag, text in flags.items() if flag in _kernel_flags()}), _values(
-        name, own
-    )
+def arguments(names: Sequence[str], flags: Mapping[str, str]) -> tuple[Kernel, dict[str, dict[str, Any]]]:
+    """The kernel, and the other arguments of each algorithm, that the flags give."""
+    kernel = _kernel({flag: text for flag, text in flags.items() if flag in _kernel_flags()})
+    taken = {flag for name in names for flag in parameters(name)}
+    if any("kernel" in _signature(name) for name in names):
+        taken.update(_kernel_flags())
+    for flag in flags:
+        if flag not in taken:
+            takes = "; ".join(f"{name} takes {as_flags(parameters(name))}" for name in names)
+            why = ", which has no kernel to choose" if flag in _kernel_flags() else f": {takes}"
+            raise UsageError(f"{as_flag(flag)} is not for {', '.join(names)}{why}.")
+    return kernel, {name: _values(name, flags) for name in names}
 
 
 def check_buildable(learner: Learner, task: Task, columns: int) -> None:
     """Check that the learner can be built, before any row is read."""
-    try:
+    with usage_errors():
         learner.check(task, columns)
-    except (TypeError, ValueError) as error:
-        raise UsageError(str(error)) from error
 
 
 @cache
 def parameters(algorithm: str) -> dict[str, Any]:
-    """The parameters of an algorithm but the kernel, and their types."""
-    hints = _types(algorithm)
+    """The parameters of an algorithm but the kernel, and their types; with those of its maintenances."""
+    hints = {name: each.annotation for name, each in _signature(algorithm).items() if name != "kernel"}
     for kind in members(hints.get("maintenance")).values():
         hints = hints | {name: hint for name, hint in fields(kind).items() if name != "budget"}
     return hints
 
 
 @cache
-def _types(algorithm: str) -> dict[str, Any]:
-    hints = get_type_hints(getattr(algorithms, algorithm))
-    return {name: hint for name, hint in hints.items() if name not in ("kernel", "return")}
-
-
-def _learner(algorithm: str, kernel: Kernel, flags: Mapping[str, str]) -> Learner:
-    function, values = getattr(algorithms, algorithm), _values(algorithm, flags)
-    try:
-        made: Learner = function(*([kernel] if "kernel" in _defaults(algorithm) else []), **values)
-    except (TypeError, ValueError) as error:
-        raise UsageError(str(error)) from error
-    return made
-
-
-def _defaults(algorithm: str) -> dict[str, Any]:
-    signature = inspect.signature(getattr(algorithms, algorithm))
-    return {p.name: p.default for p in signature.parameters.values()}
+def _signature(algorithm: str) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(getattr(algorithms, algorithm), eval_str=True).parameters
 
 
 def _values(algorithm: str, flags: Mapping[str, str]) -> dict[str, Any]:
-    """The arguments of an algorithm but the kernel."""
-    hints, defaults = _types(algorithm), _defaults(algorithm)
-    values = {name: read(name, hints[name], text) for name, text in flags.items() if name in hints}
-    for name in hints:
-        if defaults[name] is inspect.Parameter.empty and name not in values:
+    """The arguments of an algorithm but the kernel. Flags of the maintenance become its options."""
+    values, options = dict[str, Any](), dict[str, str]()
+    for name, hint in parameters(algorithm).items():
+        parameter = _signature(algorithm).get(name)
+        if name in flags and parameter is None:
+            options[name] = flags[name]
+        elif name in flags:
+            values[name] = read(name, hint, flags[name])
+        elif parameter is not None and parameter.default is parameter.empty:
             raise UsageError(f"{algorithm} needs {as_flag(name)}.")
-    inner = {name: flags[name] for name in parameters(algorithm) if name in flags and name not in hints}
-    if inner:
-        kind = values.get("maintenance", defaults["maintenance"])
-        for name in inner:
+    if options:
+        kind = values.get("maintenance", _signature(algorithm)["maintenance"].default)
+        for name in options:
             if name not in fields(kind):
                 raise UsageError(f"{as_flag(name)} is not for the maintenance {kebab(kind.__name__)}.")
-        options = {name: read(name, fields(kind)[name], text) for name, text in inner.items()}
-        values["maintenance"] = partial(kind, **options)
+        read_options = {name: read(name, fields(kind)[name], text) for name, text in options.items()}
+        values["maintenance"] = partial(kind, **read_options)
     return values
 
 
@@ -174,8 +152,7 @@ def _kernel_flags() -> tuple[str, ...]:
 
 
 def _kernel(flags: Mapping[str, str]) -> Kernel:
-    name = flags.get("kernel", "gaussian")
-    kind = choice("kernel", name, members(Kernel))
+    kind = choice("kernel", flags.get("kernel", "gaussian"), members(Kernel))
     name = kebab(kind.__name__)
     takes = fields(kind) | ({"sigma": float} if name in WIDTHS else {})
     values = {key: text for key, text in flags.items() if key != "kernel"}
@@ -185,19 +162,19 @@ def _kernel(flags: Mapping[str, str]) -> Kernel:
     if {"sigma", "gamma"} <= set(values):
         raise UsageError("--sigma and --gamma exclude each other: give one of them.")
     numbers = {key: read(key, takes[key], text) for key, text in values.items()}
-    try:
-        sigma = numbers.pop("sigma", None)
-        width = None if sigma is None else check.positive(name, "sigma", sigma)
-        kernel: Kernel = kind(**numbers) if width is None else WIDTHS[name](width)
+    with usage_errors():
+        if "sigma" in numbers:
+            kernel = WIDTHS[name](check.positive(name, "sigma", numbers["sigma"]))
+        else:
+            kernel = kind(**numbers)
         kernel.resolved(np.zeros((1, 1))).build()
-    except ValueError as error:
-        raise UsageError(str(error)) from error
     return kernel
 
 
-def _meaning(name: str, hints: set[Any]) -> str:
+def _meaning(name: str) -> str:
     """The help text of a flag, with the names that its types allow."""
     about = MEANINGS.get(name) or _documented(name)
+    hints = (parameters(algorithm).get(name) for algorithm in algorithms.__all__)
     names = sorted({member for hint in hints for member in members(hint)})
     return f"{about}{': ' if about and names else ''}{', '.join(names)}"
 
@@ -205,9 +182,9 @@ def _meaning(name: str, hints: set[Any]) -> str:
 def _documented(name: str) -> str:
     """The first clause about a parameter in the docstring of an algorithm."""
     texts = (inspect.getdoc(getattr(algorithms, algorithm)) or "" for algorithm in algorithms.__all__)
-    found = (re.search(rf"^{name} : .*\n((?:    .*\n)+)", text, re.MULTILINE) for text in texts)
-    said = next((match[1] for match in found if match), "")
-    return re.split(r"[.;](?:\s|$)", " ".join(said.split()))[0].replace("%", "%%")
+    matches = (re.search(rf"^{name} : .*\n((?:    .*\n)+)", text, re.MULTILINE) for text in texts)
+    about = next((match[1] for match in matches if match), "")
+    return re.split(r"[.;](?:\s|$)", " ".join(about.split()))[0].replace("%", "%%")
 
 
 def _add(group: Any, name: str, about: str) -> None:
@@ -247,14 +224,11 @@ def read(name: str, hint: Any, text: str) -> Any:
     if kinds := members(hint):
         kind = choice(name, text, kinds)
         return kind if get_origin(hint) in (type, Callable) else kind()
-    if get_origin(hint) is Literal:
-        if text not in get_args(hint):
-            raise UsageError(f"{as_flag(name)}: expected {' or '.join(get_args(hint))}, got {text!r}.")
-        return text
-    if hint is bool:
-        if text not in ("yes", "no"):
-            raise UsageError(f"{as_flag(name)}: expected yes or no, got {text!r}.")
-        return text == "yes"
+    allowed = ("yes", "no") if hint is bool else get_args(hint) if get_origin(hint) is Literal else ()
+    if allowed:
+        if text not in allowed:
+            raise UsageError(f"{as_flag(name)}: expected {' or '.join(allowed)}, got {text!r}.")
+        return text == "yes" if hint is bool else text
     words = [word for part in get_args(hint) for word in get_args(part)]
     if text in words or (str in get_args(hint) and text.endswith("/d")):
         return text
@@ -268,7 +242,7 @@ def read(name: str, hint: Any, text: str) -> Any:
 
 def choice(name: str, text: str, kinds: Mapping[str, type]) -> type:
     """The class of that name, spelled as a flag value or as in Python."""
-    found = find(text, kinds)
-    if found is None:
+    kind = find(text, kinds)
+    if kind is None:
         raise UsageError(f"{as_flag(name)}: there is no {text!r}; {unknown(text, kinds)}")
-    return found
+    return kind

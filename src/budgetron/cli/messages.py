@@ -1,14 +1,15 @@
 """Open the messages of a broker as the rows of ``budgetron run``."""
 
 from argparse import Namespace
-from collections.abc import Sequence
 from typing import Any
 
+from budgetron import OnlineRegressor
 from budgetron.cli.input import NamedRows
-from budgetron.cli.process import UsageError, say
+from budgetron.cli.process import UsageError, say, usage_errors
+from budgetron.evaluate import Session
 from budgetron.streams.bad_rows import BadRows
 from budgetron.streams.brokers.address import Address, is_address, parse
-from budgetron.streams.brokers.broker import Position, connect
+from budgetron.streams.brokers.broker import connect
 from budgetron.streams.brokers.following import Following
 from budgetron.streams.brokers.messages import MessageStream
 from budgetron.streams.brokers.records import RecordReader
@@ -18,10 +19,8 @@ def address_of(text: str) -> Address | None:
     """The address of a broker; None if the text is the name of a file."""
     if not is_address(text):
         return None
-    try:
+    with usage_errors():
         return parse(text)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def check_flags(args: Namespace, file: str) -> None:
@@ -38,27 +37,24 @@ def check_flags(args: Namespace, file: str) -> None:
 
 
 def open_messages(
-    address: Address,
-    source: NamedRows,
-    *,
-    regression: bool,
-    classes: Sequence[Any] | None,
-    numeric: bool | None = None,
-    start: int = 0,
-    state: dict[str, Any] | None = None,
-    **limits: Any,
+    address: Address, source: NamedRows, args: Namespace, session: Session, state: Any, rows: int
 ) -> MessageStream:
-    """The messages, or those after the ``state`` of a run that has learned ``start`` rows.
+    """The messages after those that the session has learned, in blocks of ``rows``.
 
-    ``numeric`` is whether the labels of that run are numbers; ``limits`` are those of `MessageStream`.
+    ``state`` is that of the messages of a resumed run, None for a new one.
     """
-    numeric = numeric if source.numeric_target is None else source.numeric_target
-    reader = RecordReader(**vars(source.roles), numeric=numeric, regression=regression, classes=classes)
+    model, numeric = session.estimator, source.numeric_target
+    regression = isinstance(model, OnlineRegressor)
+    if numeric is None and session.started:
+        numeric = regression or model.classes_.dtype.kind in "fiub"
+    reader = RecordReader(
+        **vars(source.roles), numeric=numeric, regression=regression, classes=args.classes
+    )
+    following = Following(connect(address), {} if state is None else state["position"], say)
     bad_rows = BadRows(source.on_error)
-    position: Position = {} if state is None else state["position"]
-    following = Following(connect(address), position, say)
     if state is None:
         bad_rows.begin()
     else:
         bad_rows.resume(state["bad"])
-    return MessageStream(following, reader, bad_rows, start=start, **limits)
+    limits = {"start": session.entered, "limit": args.rows, "until_end": args.until_end}
+    return MessageStream(following, reader, bad_rows, rows=rows, **limits)

@@ -82,6 +82,7 @@ class Document:
     def finish(self, session: Session, bad_rows: BadRows) -> None:
         model: Any = session.estimator
         last, metrics = session.record(), session.metrics
+        recall = {} if metrics.targets else metrics.recall()
         result = {
             "algorithm": self._algorithm,
             "learner": repr(model.learner_),
@@ -92,18 +93,13 @@ class Document:
             "resumed_from": self._resumed,
             **last.as_dict(),
             "rate": last.rate,
-            "recall": None if metrics.targets else _by_class(metrics.recall()),
+            "recall": [{"class": name, "recall": value} for name, value in recall.items()] or None,
             "confusion": None if metrics.targets else metrics.confusion(),
             "saved": self._saved,
             "bad_rows": bad_rows.count,
             "records": [record.as_dict() for record in self._records],
         }
         print(document(result))
-
-
-def _by_class(recall: dict[Any, float | None]) -> list[dict[str, Any]]:
-    """A list, since JSON has no keys that are numbers."""
-    return [{"class": name, "recall": value} for name, value in recall.items()]
 
 
 class Predictions:
@@ -121,7 +117,7 @@ class Predictions:
 
     def write(self, predictions: Any, ids: Any = None) -> None:
         if self._file is not None:
-            self._file.write(named(lines(predictions), ids))
+            self._file.write(lines(map(label, predictions), ids))
 
     def sync(self) -> None:
         """Write everything to disk, so that a checkpoint never has more rows than the file."""
@@ -147,24 +143,11 @@ def label(value: Any) -> str:
     return str(int(number)) if number.is_integer() and is_exact(number) else repr(number)
 
 
-def lines(values: Iterable[Any]) -> str:
-    return "".join(f"{label(value)}\n" for value in values)
-
-
-def named(text: str, ids: Any) -> str:
-    """The lines, each after the id of its row and a tab, if rows have ids."""
-    if ids is None:
-        return text
-    return "".join(
-        f"{printable(name)}\t{line}" for name, line in zip(ids, text.splitlines(keepends=True), strict=True)
-    )
-
-
-def pairs(rows: Iterable[tuple[str, Any]]) -> str:
-    """Names and values in two columns."""
-    texts = [(name, str(value)) for name, value in rows]
-    width = max(len(name) for name, _ in texts)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in texts)
+def lines(texts: Iterable[str], ids: Any = None) -> str:
+    """The texts as lines, each after the id of its row and a tab, if rows have ids."""
+    if ids is not None:
+        texts = (f"{printable(name)}\t{text}" for name, text in zip(ids, texts, strict=True))
+    return "".join(f"{text}\n" for text in texts)
 
 
 def check_place(place: Path) -> None:

@@ -3,6 +3,7 @@
 import signal
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Self, TypeVar
 
@@ -17,6 +18,15 @@ STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 class UsageError(Exception):
     """Wrong usage of the command. The message says what is wrong and what to do."""
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turn the errors of values that were given as flags into errors of usage."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise UsageError(str(error)) from error
 
 
 class Interrupted(BaseException):
@@ -56,15 +66,8 @@ def _code(error: BaseException) -> int | None:
     from budgetron import ModelFileError
     from budgetron.streams import DataError
 
-    codes: dict[type[BaseException], int] = {
-        KeyboardInterrupt: 128 + signal.SIGINT,
-        DataError: BAD_DATA,
-        ModelFileError: BAD_MODEL,
-        OSError: FAILED,
-        ValueError: FAILED,
-        ImportError: FAILED,
-        MemoryError: FAILED,
-    }
+    codes = {KeyboardInterrupt: 128 + signal.SIGINT, DataError: BAD_DATA, ModelFileError: BAD_MODEL}
+    codes |= dict.fromkeys((OSError, ValueError, ImportError, MemoryError), FAILED)
     return next((code for kind, code in codes.items() if isinstance(error, kind)), None)
 
 

@@ -1,8 +1,9 @@
 """A run of ``budgetron run``: start it or resume it from a file, learn the rows, report, and save."""
 
 import os
+import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +13,7 @@ from typing import Any
 from budgetron import OnlineClassifier, OnlineRegressor, SaveError
 from budgetron._util.progress import Progress
 from budgetron.cli import checkpoint, input, learners, output
-from budgetron.cli.arguments import classes_of, metrics
+from budgetron.cli.arguments import metrics
 from budgetron.cli.checkpoint import Origin
 from budgetron.cli.input import NamedRows
 from budgetron.cli.messages import address_of, check_flags, open_messages
@@ -44,22 +45,24 @@ def run(algorithm: str, file: str, args: Namespace) -> None:
         closing(Predictions(args.predictions, resumed)) as predictions,
         Signals() as signals,
     ):
-        session.predictions = predictions.write
+        session.predictions, this.on_record = predictions.write, report.add
         save = partial(this.save, args.save, predictions)
-        with Progress(this.total, algorithm) as progress:
-            progress.advance(resumed)
-            try:
-                ended = this.learn(signals, report.add, _between(args, session, save, progress))
-            except (DataError, UsageError) as error:
-                if args.save is None or session.broken or session.entered == entered or not save():
-                    raise
-                raise type(error)(
-                    f"{error} The rows before it are learned and saved to {args.save}."
-                ) from error
-        if not ended:
+        try:
+            with Progress(this.total, algorithm) as progress:
+                progress.advance(resumed)
+                _learn(this, signals, save, args.checkpoint_every, progress)
+        except (DataError, UsageError) as error:
+            if args.save is None or session.broken or session.entered == entered or not save():
+                raise
+            raise type(error)(
+                f"{error} The rows before it are learned and saved to {args.save}."
+            ) from error
+        if signals.received is not None:
             resumable = args.checkpoint_every or args.resume or (address is not None and args.save)
-            saved = args.save if resumable and save() else None
-            raise _interrupted(session.rows, saved, signals.received or 0)
+            how = "nothing was saved."
+            if resumable and save():
+                how = f"saved to {args.save}: continue with --resume."
+            raise Interrupted(signals.received, f"stopped after {session.rows} rows; {how}")
         if session.rows == 0:
             raise DataError(f"{file}: has no rows.")
         save()
@@ -90,23 +93,18 @@ def _same_file(a: Path, b: Path) -> bool:
     return a.resolve() == b.resolve() or (a.exists() and b.exists() and a.samefile(b))
 
 
-def _between(
-    args: Namespace, session: Session, save: Callable[[], object], progress: Progress
-) -> Callable[[], None]:
-    """A function to call after each block: it saves a checkpoint if due and updates the progress."""
-    last = session.entered + session.drained
-
-    def between() -> None:
-        nonlocal last
-        now = session.entered + session.drained
-        if args.checkpoint_every and now - last >= args.checkpoint_every:
-            last = now
+def _learn(
+    this: "Run", signals: Signals, save: Callable[[], object], every: int | None, progress: Progress
+) -> None:
+    """Learn the rows. After each block, save a checkpoint if due, and show the progress."""
+    session, last = this.session, this.taken
+    for _ in this.learn(signals):
+        if every and this.taken - last >= every:
+            last = this.taken
             save()
         if session.rows:  # without a total, the number of rows follows
             progress.label = partial(_shown, session, "" if progress.total else ", rows")
         progress.advance(session.rows - progress.done)
-
-    return between
 
 
 def _shown(session: Session, rest: str) -> str:
@@ -116,17 +114,12 @@ def _shown(session: Session, rest: str) -> str:
     return f"{error}, {session.estimator.n_support_} support vectors{rest}"
 
 
-def _interrupted(rows: int, saved: str | None, signal: int) -> Interrupted:
-    how = "nothing was saved." if saved is None else f"saved to {saved}: continue with --resume."
-    return Interrupted(signal, f"stopped after {rows} rows; {how}")
-
-
 # ---- the plan
 
 
 def _planned(algorithm: str, source: NamedRows, address: Address | None, args: Namespace) -> "Run":
     """A new run, or with ``--resume`` the one in the model file."""
-    regression, classes = args.regression or source.is_regression, classes_of(args.classes)
+    regression, classes = args.regression or source.is_regression, args.classes
     learner = learners.build([algorithm], learners.given_flags(args))[algorithm]
     learner, steps = input.scaled(learner, args), input.transforms(args)
     estimator = (OnlineRegressor if regression else OnlineClassifier)(learner, random_state=args.seed)
@@ -134,31 +127,24 @@ def _planned(algorithm: str, source: NamedRows, address: Address | None, args: N
     options |= {"metrics": metrics(args.metrics, regression), "window": args.window}
     # Each block copies the shuffle buffer, so blocks grow with the buffer.
     rows = args.block or max(input.ROWS, (args.shuffle or 0) // 4)
-    messages: dict[str, Any] = {"regression": regression, "classes": classes, "rows": rows}
-    messages |= {"limit": args.rows, "until_end": args.until_end}
     origin = None if args.save is None else Origin.of(source)
     total, stream = args.rows, None
     if origin is not None and args.resume and os.path.exists(args.save):
         file = model_files.read(args.save)
         session, origin = checkpoint.restored(file, estimator, steps, origin, **options)
         _refuse_others(file.path, session.estimator, classes, args.features)
-        columns, numeric = session.estimator.n_features_in_, _are_numbers(session.estimator)
-        messages |= {"numeric": numeric, "start": session.entered, "state": origin.messages}
+        columns = session.estimator.n_features_in_
     else:
-        survey = None if address else source.survey(verbose=args.verbose)
-        columns = None if survey is None else survey.features
+        length, columns = (None, None) if address else source.survey(verbose=args.verbose)
+        total = min((n for n in (length, args.rows) if n is not None), default=None)
         stream = None if address else source.open_labelled(rows, columns)
         task = Targets() if regression else Labels(2 if classes is None else len(classes))
         learners.check_buildable(learner, task, 1 if stream is None else max(stream.n_features, 1))
         session = Session(estimator, steps, classes=classes, **options)
-        total = args.rows if survey is None else min(survey.rows, args.rows or survey.rows)
     if address is not None:
-        return Run(session, open_messages(address, source, **messages), origin, total)
+        state = None if origin is None else origin.messages
+        return Run(session, open_messages(address, source, args, session, state, rows), origin, total)
     return Run(session, stream or source.open_labelled(rows, columns), origin, total, args.rows)
-
-
-def _are_numbers(model: Any) -> bool:
-    return isinstance(model, OnlineRegressor) or model.classes_.dtype.kind in "fiub"
 
 
 def _refuse_others(path: str, model: Any, classes: list[Any] | None, features: int | None) -> None:
@@ -183,14 +169,15 @@ class Run:
     origin: Origin | None
     total: int | None = None
     limit: int | None = None  # of rows, at which it ends
+    on_record: Callable[[Record], None] = lambda _: None
 
-    def learn(
-        self, signals: Signals, on_record: Callable[[Record], None], between: Callable[[], None]
-    ) -> bool:
-        """Learn the remaining rows. Returns whether the end was reached, not interrupted by a signal.
+    @property
+    def taken(self) -> int:
+        """The number of rows taken from the stream, and from a buffer after its end."""
+        return self.session.entered + self.session.drained
 
-        ``between`` is called after each block; the run can be saved then.
-        """
+    def learn(self, signals: Signals) -> Iterator[None]:
+        """Learn the remaining rows until a signal arrives; yield after each block, when it can be saved."""
         session, name = self.session, self.session.name
         checks: list[Callable[[Block], None]] = [TimeCheck(name)]
         if session.classes is None and isinstance(session.estimator, OnlineClassifier):
@@ -204,52 +191,48 @@ class Run:
                     "with --shuffle or --delay cannot continue after its end: start again without --resume."
                 )
             if isinstance(self.rows, MessageStream):
-                self._feed_messages(self.rows, block, on_record)
+                self._feed_messages(self.rows, block)
             else:
-                self._feed(block, on_record)
-            between()
+                self._feed(block)
+            yield
         while signals.received is None and session.holding:
-            for record in session.drain():
-                on_record(record)
-            between()
+            self._report(session.drain())
+            yield
         if signals.received is None:
             session.finish()
-        return signals.received is None
+
+    def _report(self, records: Iterable[Record]) -> None:
+        for record in records:
+            self.on_record(record)
 
     def _blocks(self) -> Iterator[Block]:
         """The blocks after those that are learned, up to the limit."""
+        session = self.session
         if isinstance(self.rows, MessageStream):
             yield from self.rows
             return
-        session = self.session
-        if self.limit is not None and session.entered >= self.limit:
-            return
-        for block in checkpoint.rows_after(self.rows, session.entered, self.origin, session.name):
-            left = len(block) if self.limit is None else self.limit - session.entered
+        blocks = checkpoint.rows_after(self.rows, session.entered, self.origin, session.name)
+        left = sys.maxsize if self.limit is None else self.limit - session.entered
+        while left > 0 and (block := next(blocks, None)) is not None:
             yield block if left >= len(block) else block.part(0, left)
-            if self.limit is not None and session.entered >= self.limit:
-                return
+            left -= len(block)
 
-    def _feed(self, block: Block, on_record: Callable[[Record], None]) -> None:
+    def _feed(self, block: Block) -> None:
         session, entered = self.session, self.session.entered
         try:
-            for record in session.feeding(block):
-                on_record(record)
+            self._report(session.feeding(block))
         finally:  # the model may have refused a row
             if self.origin is not None and session.entered > entered:
                 learned = block.part(0, session.entered - entered)
                 self.origin.checksum = checkpoint.added(self.origin.checksum, learned)
 
-    def _feed_messages(
-        self, messages: MessageStream, block: Block, on_record: Callable[[Record], None]
-    ) -> None:
+    def _feed_messages(self, messages: MessageStream, block: Block) -> None:
         """Learn a block. A message that the model refuses goes where bad messages go."""
         session, row = self.session, 0
         while row < len(block):
             entered = session.entered
             try:
-                for record in session.feeding(block.part(row)):
-                    on_record(record)
+                self._report(session.feeding(block.part(row)))
                 row = len(block)
             except DataError as error:
                 row += session.entered - entered

@@ -9,16 +9,7 @@ import numpy as np
 
 from budgetron._util.extras import pip_install
 from budgetron.cli import input, learners, output
-from budgetron.cli.arguments import (
-    Parser,
-    add_metrics,
-    add_rows,
-    add_transforms,
-    classes_of,
-    metrics,
-    seed,
-    whole,
-)
+from budgetron.cli.arguments import DELAY, FILE, JSON, METRICS, Parser, add, add_learning, metrics
 from budgetron.cli.arguments import names as names_of
 from budgetron.cli.process import UsageError, say
 from budgetron.cli.row_checks import refuse_many
@@ -32,54 +23,38 @@ EXAMPLES = """\
 """
 
 
+NAMES = {
+    "--learners A,B,...": "algorithms from the list below; default auto",
+    "--data FILE": "the file, if the words before the flags are the algorithms",
+}
+TASK = {
+    "--seed N": "the seed of the first order; default 0",
+    "--permutations N": "the number of orders; default 20",
+    "--jobs N": "the number of threads; -1 means one per processor; default 1",
+}
+RESULTS = {
+    "--every N": "the number of rows between two points of the figure",
+    "--figure FILE": "plot error, support vectors and time to FILE (.png, .svg or .pdf); default "
+    "compare.png, if matplotlib is installed",
+    "--no-figure": "do not plot",
+}
+
+
 def parser() -> Parser:
-    made = Parser(
+    command = Parser(
         "compare",
         "FILE --learners A,B,... [FLAGS]",
         "Run several algorithms over the same random orders of the rows, which are held in memory. Each\n"
         "algorithm uses the flags that it has; a flag that none of them has is an error.",
         EXAMPLES,
     )
-    made.add_argument(
-        "words", metavar="FILE", nargs="*", help="a file, the name of a data set, or - for a pipe"
-    )
-    made.add_argument(
-        "--learners",
-        metavar="A,B,...",
-        action="append",
-        help="algorithms from the list below; default auto",
-    )
-    made.add_argument(
-        "--data", metavar="FILE", help="the file, if the words before the flags are the algorithms"
-    )
-    add_transforms(add_rows(made))
-    task = made.add_argument_group("task")
-    kind, add = task.add_mutually_exclusive_group(), task.add_argument
-    kind.add_argument("--classes", metavar="A,B,...", help="all labels; others are refused")
-    kind.add_argument("--regression", action="store_true", help="the labels are real-valued targets")
-    add("--delay", type=whole(0), default=0, metavar="N", help="labels arrive N rows later; default 0")
-    add("--permutations", type=whole(1), default=20, metavar="N", help="the number of orders; default 20")
-    add("--seed", type=seed, default=0, metavar="N", help="the seed of the first order; default 0")
-    add(
-        "--jobs",
-        type=int,
-        default=1,
-        metavar="N",
-        help="the number of threads; -1 means one per processor; default 1",
-    )
-    add = made.add_argument_group("results").add_argument
-    add("--every", type=whole(1), metavar="N", help="the number of rows between two points of the figure")
-    add(
-        "--figure",
-        metavar="FILE",
-        help="plot error, support vectors and time to FILE (.png, .svg or .pdf); default compare.png, if "
-        "matplotlib is installed",
-    )
-    add("--no-figure", action="store_true", help="do not plot")
-    add_metrics(add)
-    add("--json", action="store_true", help="print a JSON document instead of a table")
-    learners.add_flags(made)
-    return made
+    command.add_argument("words", metavar="FILE", nargs="*", help=FILE["FILE"])
+    add(command, NAMES)
+    add_learning(command, DELAY | TASK)
+    add(command.add_argument_group("results"), RESULTS | METRICS | JSON)
+    command.set_defaults(delay=0, permutations=20, jobs=1, window=1000)
+    learners.add_flags(command)
+    return command
 
 
 def main(argv: list[str]) -> None:
@@ -92,15 +67,15 @@ def main(argv: list[str]) -> None:
     competing = {name: input.scaled(learner, args) for name, learner in competing.items()}
     figure, source = _figure(args), input.NamedRows.of(file, args)
     rows, stream = source.load(input.transforms(args))
-    y, classes = rows.y, classes_of(args.classes)
+    y, classes = rows.y, args.classes
     regression = args.regression or source.is_regression
-    if not regression and not source.is_data_set:
+    if not regression and source.data_set is None:
         refuse_many(file, y)
     task = Targets() if regression else Labels(max(2, len(np.unique(y if classes is None else classes))))
     names = metrics(args.metrics, regression)
     for learner in competing.values():
         learners.check_buildable(learner, task, max(stream.n_features, 1))
-    found = compare(
+    comparison = compare(
         competing,
         (rows.X, y),
         permutations=args.permutations,
@@ -115,10 +90,10 @@ def main(argv: list[str]) -> None:
         sample_weight=rows.weights,
     )
     input.say_bad_rows(stream)
-    whole_document = {"data": file, "bad_rows": input.bad_rows(stream).count, **found.as_dict()}
-    print(output.document(whole_document) if args.json else found.table(names or ()))
+    whole_document = {"data": file, "bad_rows": input.bad_rows(stream).count, **comparison.as_dict()}
+    print(output.document(whole_document) if args.json else comparison.table(names or ()))
     if figure is not None:
-        _draw(found, figure)
+        _draw(comparison, figure)
         say(f"the figure is {figure}.")
 
 
@@ -137,27 +112,22 @@ def _named(args: Namespace) -> tuple[list[str], str]:
 
 def _figure(args: Namespace) -> str | None:
     """The file of the figure, if there is to be one; checks the flags."""
-    if args.jobs == 0 or args.jobs < -1:
-        raise UsageError(f"--jobs: expected a whole number of at least 1, or -1, got {args.jobs}.")
     if args.no_figure and args.figure is not None:
         raise UsageError("--figure and --no-figure exclude each other.")
     drawable = find_spec("matplotlib") is not None
-    figure: str | None = args.figure
-    if not args.no_figure and figure is None and drawable:
-        figure = "compare.png"
-    if figure is not None:
-        if Path(figure).suffix not in (".png", ".svg", ".pdf"):
-            raise UsageError(
-                f"--figure: expected a name that ends with .png, .svg or .pdf, got {figure!r}."
-            )
-        output.check_place(Path(figure))
-        if not drawable:
-            raise UsageError(f"--figure needs matplotlib: {pip_install('plot')}.")
+    if args.figure is None and (args.no_figure or not drawable):
+        return None
+    figure = "compare.png" if args.figure is None else str(args.figure)
+    if Path(figure).suffix not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"--figure: expected a name that ends with .png, .svg or .pdf, got {figure!r}.")
+    output.check_place(Path(figure))
+    if not drawable:
+        raise UsageError(f"--figure needs matplotlib: {pip_install('plot')}.")
     return figure
 
 
-def _draw(found: Comparison, path: str) -> None:
+def _draw(comparison: Comparison, path: str) -> None:
     os.environ.setdefault("MPLBACKEND", "agg")
     from budgetron import plots
 
-    plots.overview(found).savefig(path)
+    plots.overview(comparison).savefig(path)

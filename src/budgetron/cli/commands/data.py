@@ -3,7 +3,7 @@
 from budgetron import datasets
 from budgetron._util.text import aligned, nearest
 from budgetron.cli.arguments import Parser
-from budgetron.cli.input import is_data_set
+from budgetron.cli.input import data_set
 from budgetron.cli.process import UsageError
 from budgetron.streams import DataError
 
@@ -15,25 +15,24 @@ EXAMPLES = """\
 
 
 def main(argv: list[str]) -> None:
-    made = Parser(
+    command = Parser(
         "data",
         "list | describe NAME | fetch NAME",
         "List, describe or download data sets. Their files are in the folder that the environment\n"
         "variable BUDGETRON_DATA names, or else in the user's cache.",
         EXAMPLES,
     )
-    made.add_argument(
-        "action", choices=["list", "describe", "fetch"], metavar="ACTION", help="list, describe or fetch"
-    )
-    made.add_argument("name", nargs="?", metavar="NAME", help="the name of a data set")
-    args = made.parse_args(argv)
+    actions, about = ("list", "describe", "fetch"), "list, describe or fetch"
+    command.add_argument("action", choices=actions, metavar="ACTION", help=about)
+    command.add_argument("name", nargs="?", metavar="NAME", help="the name of a data set")
+    args = command.parse_args(argv)
     if (args.name is None) != (args.action == "list"):
         what = "takes no name" if args.action == "list" else "needs a name"
         raise UsageError(f"data {args.action} {what}.")
     if args.action == "list":
         print(_list())
         return
-    if not is_data_set(args.name):
+    if data_set(args.name) is None:
         near = nearest(args.name, datasets.names(), otherwise="see budgetron data list.")
         raise UsageError(f"there is no data set {args.name!r}; {near}")
     print(datasets.describe(args.name) if args.action == "describe" else _fetched(args.name))

@@ -3,7 +3,7 @@
 import os
 import re
 
-from budgetron.cli.arguments import Parser
+from budgetron.cli.arguments import MODEL, Parser, add
 from budgetron.cli.process import UsageError, say
 from budgetron.model.files import durable, model_files
 
@@ -12,29 +12,27 @@ EXAMPLES = """\
   budgetron export model --format c --learn --dtype float64 -o sensor.h
   budgetron export model --format onnx -o model.onnx
 """
+C_FLAGS = {
+    "--name NAME": "C: the prefix of all names; default the name of the file without its ending",
+    "--learn": "C: the model goes on learning on the device",
+}
 NUMBERS = {"c": "float32", "onnx": "float64"}
 
 
 def main(argv: list[str]) -> None:
-    made = Parser(
+    command = Parser(
         "export",
         "MODEL --format c|onnx -o FILE [FLAGS]",
         "Write a saved model as a C99 header without dependencies, or as an ONNX graph of plain operators.",
         EXAMPLES,
     )
-    made.add_argument("model", metavar="MODEL", help="a model file")
-    made.add_argument("--format", choices=("c", "onnx"), required=True, help="what to write")
-    made.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write")
-    made.add_argument(
-        "--dtype",
-        choices=("float32", "float64"),
-        help="the type of all numbers; default float32 for C, float64 for ONNX",
-    )
-    made.add_argument(
-        "--name", help="C: the prefix of all names; default the name of the file without its ending"
-    )
-    made.add_argument("--learn", action="store_true", help="C: the model goes on learning on the device")
-    args = made.parse_args(argv)
+    add(command, MODEL)
+    command.add_argument("--format", choices=("c", "onnx"), required=True, help="what to write")
+    command.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write")
+    about = "the type of all numbers; default float32 for C, float64 for ONNX"
+    command.add_argument("--dtype", choices=("float32", "float64"), help=about)
+    add(command, C_FLAGS)
+    args = command.parse_args(argv)
     if args.format == "onnx" and (args.learn or args.name is not None):
         raise UsageError(f"{'--learn' if args.learn else '--name'} is only for --format c.")
     file = model_files.read(args.model)

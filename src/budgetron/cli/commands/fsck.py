@@ -3,25 +3,24 @@
 from pathlib import Path
 
 from budgetron._util.extras import pip_install
-from budgetron.cli.arguments import Parser
+from budgetron.cli.arguments import Parser, add
 from budgetron.cli.process import FAILED
 
 
 def main(argv: list[str]) -> int:
-    made = Parser(
+    command = Parser(
         "fsck",
         "DIR [--cut]",
         "Check the folder of budgetron serve: the log, the snapshots, and that the models load. The\n"
         "service must be stopped. The exit code is 0 if all is well.",
         "  budgetron fsck folder\n  budgetron fsck folder --cut\n",
     )
-    made.add_argument("folder", metavar="DIR", help="the folder of the models")
-    made.add_argument(
-        "--cut",
-        action="store_true",
-        help="remove the first damaged request of the log and all after it, which are lost then",
+    command.add_argument("folder", metavar="DIR", help="the folder of the models")
+    add(
+        command,
+        {"--cut": "remove the first damaged request of the log and all after it, which are lost then"},
     )
-    args = made.parse_args(argv)
+    args = command.parse_args(argv)
     try:
         from budgetron.serve.fsck import check
     except ImportError as error:

@@ -3,8 +3,9 @@
 from typing import Any
 
 from budgetron import Encoder
+from budgetron._util.text import aligned
 from budgetron.cli import output
-from budgetron.cli.arguments import Parser
+from budgetron.cli.arguments import MODEL, Parser, add
 from budgetron.model.files import model_files
 from budgetron.model.files.model_files import ModelFile
 
@@ -13,19 +14,14 @@ SHORT = str | int | float | None
 
 
 def main(argv: list[str]) -> None:
-    made = Parser(
+    command = Parser(
         "inspect",
         "MODEL [--json]",
         "Show the contents of a model file: the learner, the labels, the run and the arrays.",
         "  budgetron inspect model\n  budgetron inspect model --json | jq .fitted\n",
     )
-    made.add_argument("model", metavar="MODEL", help="a model file")
-    made.add_argument(
-        "--json",
-        action="store_true",
-        help="print a JSON document of everything but the numbers in the arrays",
-    )
-    args = made.parse_args(argv)
+    add(command, MODEL | {"--json": "print a JSON document of everything but the numbers in the arrays"})
+    args = command.parse_args(argv)
     file = model_files.read(args.model)
     print(output.document(_document(file)) if args.json else _text(file))
 
@@ -40,34 +36,27 @@ def _document(file: ModelFile) -> dict[str, Any]:
 
 
 def _text(file: ModelFile) -> str:
-    fitted, extra = file.description["fitted"], file.description["extra"]
-    fitted = fitted if isinstance(fitted, dict) else {}
-    run = extra.get("run", {}) if isinstance(extra, dict) else {}
-    rows = [("file", ascii(file.path)[1:-1]), ("budgetron", _code(file.budgetron_version)[1:-1])]
-    rows += [("estimator", _code(file.description["estimator"])), ("learner", _code(fitted.get("learner")))]
-    rows += [(name, _code(fitted.get(name))) for name in ("n_features_in", "dtype", "seed")]
-    rows += [("classes", _classes(fitted.get("classes"), file))]
-    rows += [] if "encoding" not in fitted else [("encoding", _encoding(fitted["encoding"]))]
-    if isinstance(run, dict):
-        rows += [
-            (_code(name)[1:-1], _code(value))
-            for name, value in sorted(run.items())
-            if isinstance(value, SHORT)
-        ]
-        rows += [("step", _code(step["what"])) for step in _steps(run)]
-    others = sorted(set(extra) - {"run"}) if isinstance(extra, dict) else []
-    rows += [("extra", _code(name)[1:-1]) for name in others]
-    arrays = [
-        f"  {_code(name)[1:-1]:<40} {array.dtype.name:>8} {array.shape!s:>16} {array.nbytes:>12}"
-        for name, array in sorted(file.arrays.items())
-    ]
-    head = f"  {'arrays':<40} {'dtype':>8} {'shape':>16} {'bytes':>12}"
-    return "\n".join([output.pairs(rows), "", head, *arrays])
+    fitted, extra = (_members(file.description[key]) for key in ("fitted", "extra"))
+    run = _members(extra.get("run"))
+    rows = [["file", ascii(file.path)[1:-1]], ["budgetron", _code(file.budgetron_version)[1:-1]]]
+    rows += [["estimator", _code(file.description["estimator"])], ["learner", _code(fitted.get("learner"))]]
+    rows += [[name, _code(fitted.get(name))] for name in ("n_features_in", "dtype", "seed")]
+    rows += [["classes", _classes(fitted.get("classes"), file)]]
+    rows += [["encoding", _encoding(fitted["encoding"])]] if "encoding" in fitted else []
+    short = {name: value for name, value in sorted(run.items()) if isinstance(value, SHORT)}
+    rows += [[_code(name)[1:-1], _code(value)] for name, value in short.items()]
+    steps = run["steps"] if isinstance(run.get("steps"), list) else []
+    rows += [["step", _code(step["what"])] for step in map(_members, steps) if "what" in step]
+    rows += [["extra", _code(name)[1:-1]] for name in sorted(set(extra) - {"run"})]
+    arrays = [["arrays", "dtype", "shape", "bytes"]]
+    for name, array in sorted(file.arrays.items()):
+        arrays.append([_code(name)[1:-1], array.dtype.name, str(array.shape), str(array.nbytes)])
+    return "\n".join([*aligned(rows, left=2), "", *(f"  {line}" for line in aligned(arrays))])
 
 
-def _steps(run: dict[str, Any]) -> list[dict[str, Any]]:
-    steps = run.get("steps")
-    return [s for s in steps if isinstance(s, dict) and "what" in s] if isinstance(steps, list) else []
+def _members(value: Any) -> dict[str, Any]:
+    """The value if it is an object; a forged file may have anything in its place."""
+    return value if isinstance(value, dict) else {}
 
 
 def _classes(value: Any, file: ModelFile) -> str:
@@ -82,12 +71,11 @@ def _classes(value: Any, file: ModelFile) -> str:
     return _code(value)
 
 
-def _encoding(said: Any) -> str:
+def _encoding(value: Any) -> str:
     """How records become rows of numbers."""
     try:
-        encoder = Encoder(said["most_columns"], said["most_values"], said["time_parts"])
-        encoding = encoder.build()
-        encoding.restore(said["state"])
+        encoding = Encoder(value["most_columns"], value["most_values"], value["time_parts"]).build()
+        encoding.restore(value["state"])
     except (ValueError, TypeError, KeyError):
         return "an encoder that cannot be read"
     return _cut(ascii(encoding.describe())[1:-1])

@@ -2,15 +2,17 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from budgetron.cli import checkpoint, input, output
-from budgetron.cli.arguments import Parser, add_rows, whole
+from budgetron.cli.arguments import BLOCK, FILE, MODEL, Parser, add, add_rows
 from budgetron.cli.input import NamedRows, Roles
 from budgetron.cli.process import UsageError, say
 from budgetron.cli.row_checks import refuse_unprintable
@@ -27,31 +29,23 @@ EXAMPLES = """\
 """
 
 
+SHOWN = {
+    "--scores": "print scores f(x) instead of labels; one per class for more than two classes",
+    "--proba": "print class probabilities, where the learner has them, as auto",
+}
+
+
 def parser() -> Parser:
-    made = Parser(
+    command = Parser(
         "predict",
         "MODEL FILE [FLAGS]",
         "Print the predictions of a saved model, one line per row.",
         EXAMPLES,
     )
-    made.add_argument("model", metavar="MODEL", help="a model file")
-    made.add_argument("file", metavar="FILE", help="a file, the name of a data set, or - for a pipe")
-    what = made.add_mutually_exclusive_group()
-    what.add_argument(
-        "--scores",
-        action="store_true",
-        help="print scores f(x) instead of labels; one per class for more than two classes",
-    )
-    what.add_argument(
-        "--proba",
-        action="store_true",
-        help="print class probabilities, where the learner has them, as auto",
-    )
-    rows = add_rows(made)
-    rows.add_argument(
-        "--block", type=whole(1), default=1000, metavar="N", help="read N rows at a time; default 1000"
-    )
-    return made
+    add(command, MODEL | FILE)
+    add(command.add_mutually_exclusive_group(), SHOWN)
+    add(add_rows(command), BLOCK, block=1000)
+    return command
 
 
 def main(argv: list[str]) -> None:
@@ -61,80 +55,73 @@ def main(argv: list[str]) -> None:
     columns = model.n_features_in_
     if args.features not in (None, columns):
         raise UsageError(f"--features {args.features}: expected {columns}, as {args.model} has.")
-    if not (args.scores or args.proba):
+    numbers = args.scores or args.proba
+    if not numbers:
         refuse_unprintable(args.model, getattr(model, "classes_", ()))
     learned = checkpoint.roles_of(file)
     source = _open(NamedRows.of(args.file, args), args.block, learned, columns)
     rows_of = _matcher(args, model, source, learned)
     predict = _function(model, args)
-    write = _numbers if args.scores or args.proba else output.lines
     for block in source:
         try:
-            text = write(predict(rows_of(block)))
+            values = predict(rows_of(block))
         except ValueError as error:
             where = f"{args.file}, rows {block.start} to {block.stop - 1} (the first is 0)"
             raise DataError(f"{where}: {error}") from error
-        sys.stdout.write(output.named(text, block.ids))
+        texts = _numbers(values) if numbers else map(output.label, values)
+        sys.stdout.write(output.lines(texts, block.ids))
         sys.stdout.flush()
     input.say_bad_rows(source)
 
 
 def _open(given: NamedRows, block: int, learned: Roles, columns: int) -> Stream:
     """The rows to predict. Columns are for what they were in the run, unless the flags say otherwise."""
-    if given.form == "svmlight" or given.is_data_set:
+    if given.form == "svmlight" or given.data_set is not None:
         return given.open(block, columns)
-    own = given.roles
-    own = own if own.target is None else replace(own, target=None, drop=(*own.drop, own.target))
     source = replace(given, roles=Roles()).open(block)
     assert isinstance(source, TableStream)
-    names = set(source.names)
-
-    def there(name: str | None) -> str | None:
-        return name if name in names else None
-
-    drop = dict.fromkeys(
-        [*own.drop, *(n for n in (*learned.drop, learned.target, learned.weight) if there(n))]
-    )
-    time, row_id = own.time or there(learned.time), own.id or there(learned.id)
-    only = own.only
+    asked, names = given.roles, source.names
+    time = asked.time or (learned.time if learned.time in names else None)
+    row_id = asked.id or (learned.id if learned.id in names else None)
+    only = asked.only
     if only is None and learned.only is not None:
         only = tuple(name for name in learned.only if name in names)
-    left = tuple(name for name in drop if name is not None and name not in (time, row_id, *(only or ())))
-    source.columns = chosen(source.source.name, source.names, drop=left, only=only, time=time, id=row_id)
+    unused = [name for name in (*learned.drop, learned.target, learned.weight) if name in names]
+    used = (None, time, row_id, *(only or ()))
+    drop = tuple(name for name in (*asked.drop, asked.target, *unused) if name not in used)
+    source.columns = chosen(source.source.name, names, drop=drop, only=only, time=time, id=row_id)
     return source
 
 
 def _matcher(args: Namespace, model: Any, source: Stream, learned: Roles) -> Callable[[Block], Any]:
     """A function that gives the rows of a block as the model knows them: by name if both have names."""
     columns, encoding = model.n_features_in_, model.encoding_
+    if encoding is not None and isinstance(source, TableStream):
+        _say_missing(args, encoding, source, learned)
+        return lambda block: block.X
+    if encoding is not None:
+        names = encoding.columns
+        if set(names) != set(encoding.names):
+            raise DataError(
+                f"{args.file}: has no column names, which {args.model} needs for its texts and dates."
+            )
+        say(f"only {args.model} has column names: columns are matched by position.")
+        return lambda block: _table(block, names)
+    rows_of: Callable[[Block], Any] = attrgetter("X")
+    count = source.n_features
     if isinstance(source, TableStream):
-        if encoding is not None:
-            _say_missing(args, encoding, source, learned)
-            return lambda block: block.X
-        named = getattr(model, "feature_names_in_", None)
-        names = source.features if named is None else [str(name) for name in named]
-        if named is None:
+        names = list(map(str, getattr(model, "feature_names_in_", source.features)))
+        if not hasattr(model, "feature_names_in_"):
             say(f"only {args.file} has column names: columns are matched by position.")
         for name in names:
             if name not in source.features:
-                there = listed(source.features)
-                raise DataError(f"{args.file}: there is no column {name!r} among: {there}.")
-        if len(names) != columns:
-            raise DataError(f"{args.file}: has {len(names)} columns of features, expected {columns}.")
-        return lambda block: _matrix(block, names)
-    if encoding is None:
-        if source.n_features != columns:
-            raise DataError(
-                f"{args.file}: has {source.n_features} columns of features, expected {columns}."
-            )
-        return lambda block: block.X
-    names = encoding.columns
-    if set(names) != set(encoding.names):
-        raise DataError(
-            f"{args.file}: has no column names, which {args.model} needs for its texts and dates."
-        )
-    say(f"only {args.model} has column names: columns are matched by position.")
-    return lambda block: _table(block, names)
+                raise DataError(
+                    f"{args.file}: there is no column {name!r} among: {listed(source.features)}."
+                )
+        count, rows_of = len(names), partial(_matrix, names=names)
+    if count != columns:
+        raise DataError(f"{args.file}: has {count} columns of features, expected {columns}.")
+    return rows_of
 
 
 def _say_missing(args: Namespace, encoding: Encoding, source: TableStream, learned: Roles) -> None:
@@ -177,7 +164,7 @@ def _function(model: Any, args: Namespace) -> Callable[[Any], Any]:
     return function
 
 
-def _numbers(values: Any) -> str:
-    """One line per row, numbers separated by tabs and printed in full precision."""
-    rows = np.asarray(values).reshape(len(values), -1).tolist()
-    return "".join("\t".join(map(repr, row)) + "\n" for row in rows)
+def _numbers(values: Any) -> Iterator[str]:
+    """A text for each row: its numbers in full precision, separated by tabs."""
+    for row in np.asarray(values).reshape(len(values), -1).tolist():
+        yield "\t".join(map(repr, row))

@@ -3,7 +3,7 @@
 import os
 
 from budgetron.cli import learners
-from budgetron.cli.arguments import Parser, add_metrics, add_rows, add_transforms, seed, whole
+from budgetron.cli.arguments import BLOCK, DELAY, JSON, METRICS, Parser, add, add_learning
 from budgetron.cli.process import UsageError
 from budgetron.learners import algorithms
 
@@ -18,8 +18,26 @@ EXAMPLES = """\
 """
 
 
+READING = {
+    "--rows N": "end after N rows, learned before or now",
+    "--until-end": "end when a broker has no more messages",
+    **BLOCK,
+    "--verbose": "report on stderr if a file is read twice, and why; on a terminal always",
+}
+RESULTS = {
+    "--every N": "print a line every N rows, not only at the end",
+    **JSON,
+    **METRICS,
+    "--predictions FILE": "write predictions, one per line; with - they go to stdout and the table to "
+    "stderr",
+    "--save MODEL": "write the model and the state of the run to a file",
+    "--checkpoint-every N": "also save after the first block that ends N or more rows later",
+    "--resume": "continue the run in MODEL, if the file exists",
+}
+
+
 def parser() -> Parser:
-    made = Parser(
+    command = Parser(
         "run",
         "[ALGORITHM] FILE [FLAGS]",
         "Predict each row, then learn it. The algorithm is auto, unless one is given. CSV and Parquet\n"
@@ -27,67 +45,17 @@ def parser() -> Parser:
         "for its number of columns, unless --features gives it.",
         EXAMPLES,
     )
-    made.add_argument(
+    command.add_argument(
         "words",
         metavar="[ALGORITHM] FILE",
         nargs="+",
         help="an algorithm from the list below, default auto; a file, a data set, - for a pipe, or a "
         "stream of messages: redis://HOST/STREAM, nats://HOST/STREAM, kafka://HOST/TOPIC",
     )
-    _add_rows(made)
-    _add_task(made)
-    _add_results(made)
-    learners.add_flags(made)
-    return made
-
-
-def _add_rows(made: Parser) -> None:
-    rows = add_rows(made)
-    add_transforms(rows)
-    rows.add_argument("--rows", type=whole(1), metavar="N", help="end after N rows, learned before or now")
-    rows.add_argument("--until-end", action="store_true", help="end when a broker has no more messages")
-    rows.add_argument("--block", type=whole(1), metavar="N", help="read N rows at a time; default 1000")
-    rows.add_argument(
-        "--verbose",
-        action="store_true",
-        help="report on stderr if a file is read twice, and why; on a terminal always",
-    )
-
-
-def _add_task(made: Parser) -> None:
-    task = made.add_argument_group("task")
-    kind = task.add_mutually_exclusive_group()
-    add = task.add_argument
-    kind.add_argument("--classes", metavar="A,B,...", help="all labels; others are refused")
-    kind.add_argument("--regression", action="store_true", help="the labels are real-valued targets")
-    add(
-        "--delay",
-        type=whole(0),
-        default=0,
-        metavar="N",
-        help="the label of a row arrives N rows later; default 0",
-    )
-    add("--seed", type=seed, default=0, metavar="N", help="the seed of all random choices; default 0")
-
-
-def _add_results(made: Parser) -> None:
-    add = made.add_argument_group("results").add_argument
-    add("--every", type=whole(1), metavar="N", help="print a line every N rows, not only at the end")
-    add("--json", action="store_true", help="print a JSON document instead of a table")
-    add_metrics(add)
-    add(
-        "--predictions",
-        metavar="FILE",
-        help="write predictions, one per line; with - they go to stdout and the table to stderr",
-    )
-    add("--save", metavar="MODEL", help="write the model and the state of the run to a file")
-    add(
-        "--checkpoint-every",
-        type=whole(1),
-        metavar="N",
-        help="also save after the first block that ends N or more rows later",
-    )
-    add("--resume", action="store_true", help="continue the run in MODEL, if the file exists")
+    add(add_learning(command, DELAY), READING, delay=0)
+    add(command.add_argument_group("results"), RESULTS, window=1000)
+    learners.add_flags(command)
+    return command
 
 
 def main(argv: list[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from budgetron.cli import input, learners, output
-from budgetron.cli.arguments import Parser, add_rows, add_transforms, classes_of, seed, whole
+from budgetron.cli.arguments import FILE, JSON, Parser, add, add_learning
 from budgetron.cli.process import UsageError
 from budgetron.cli.row_checks import refuse_many, refuse_unprintable
 from budgetron.evaluate import Tuning, tune
@@ -22,8 +22,16 @@ EXAMPLES = """\
 """
 
 
+SEARCH = {
+    "--rows N": "read at most N rows; default 10000",
+    "--candidates N": "the number at the start; default 32",
+    "--jobs N": "the number of threads; default one per processor",
+    **JSON,
+}
+
+
 def parser() -> Parser:
-    made = Parser(
+    command = Parser(
         "tune",
         "FILE --learner ALGORITHM [FLAGS]",
         "Choose the parameters of an algorithm on the first rows, by successive halving: all candidates\n"
@@ -31,44 +39,28 @@ def parser() -> Parser:
         "that are given are not searched. The last line of the output is the command that runs the winner.",
         EXAMPLES,
     )
-    made.add_argument("file", metavar="FILE", help="a file, the name of a data set, or - for a pipe")
-    made.add_argument(
-        "--learner", metavar="ALGORITHM", required=True, help="an algorithm from the list below"
-    )
-    rows = add_rows(made)
-    add_transforms(rows)
-    task = made.add_argument_group("task")
-    kind = task.add_mutually_exclusive_group()
-    kind.add_argument("--classes", metavar="A,B,...", help="all labels; default those of the rows read")
-    kind.add_argument("--regression", action="store_true", help="the labels are real-valued targets")
-    task.add_argument(
-        "--seed", type=seed, default=0, metavar="N", help="the seed of all random choices; default 0"
-    )
-    add = made.add_argument_group("search").add_argument
-    add("--rows", type=whole(1), default=10_000, metavar="N", help="read at most N rows; default 10000")
-    add("--candidates", type=whole(1), default=32, metavar="N", help="the number at the start; default 32")
-    add(
-        "--jobs", type=int, default=-1, metavar="N", help="the number of threads; default one per processor"
-    )
-    add("--json", action="store_true", help="print a JSON document instead of a table")
-    learners.add_flags(made)
-    return made
+    add(command, FILE)
+    about = "an algorithm from the list below"
+    command.add_argument("--learner", metavar="ALGORITHM", required=True, help=about)
+    add_learning(command, {}, classes="all labels; default those of the rows read")
+    add(command.add_argument_group("search"), SEARCH, rows=10_000, candidates=32, jobs=-1)
+    learners.add_flags(command)
+    return command
 
 
 def main(argv: list[str]) -> None:
     args = parser().parse_args(argv)
-    if args.jobs == 0 or args.jobs < -1:
-        raise UsageError(f"--jobs: expected a whole number of at least 1, or -1, got {args.jobs}.")
     name = learners.algorithm_name(args.learner)
-    kernel, values = learners.arguments(name, learners.given_flags(args))
-    classes = classes_of(args.classes)
+    flags = learners.given_flags(args)
+    learners.build([name], flags)  # refuses wrong values before the rows are read
+    kernel, values = learners.arguments([name], flags)
     source = input.NamedRows.of(args.file, args)
     regression = args.regression or source.is_regression
     first, stream = source.first_rows(input.transforms(args), args.rows)
     if not regression:
         _refuse_labels(args, first.y)
     try:
-        found = tune(
+        tuning = tune(
             name,
             [first],
             kernel=kernel,
@@ -76,10 +68,10 @@ def main(argv: list[str]) -> None:
             rows=args.rows,
             candidates=args.candidates,
             task="regression" if regression else "classification",
-            classes=classes,
+            classes=args.classes,
             seed=args.seed,
             n_jobs=args.jobs,
-            **values,
+            **values[name],
         )
     except DataError as error:
         raise DataError(f"{args.file}: {error}") from error
@@ -88,8 +80,9 @@ def main(argv: list[str]) -> None:
     input.say_bad_rows(stream)
     if source.is_pipe and source.form == "svmlight" and source.features is None:
         source = replace(source, features=first.X.shape[1])  # the printed command needs it
-    command = _command(source, args, found)
-    print(_document(args.file, command, found) if args.json else _text(command, found))
+    command = _command(source, args, tuning)
+    text = "\n".join([tuning.table(), "", tuning.confidence(), tuning.python, command])
+    print(_document(args.file, command, tuning) if args.json else text)
 
 
 def _refuse_labels(args: Namespace, y: Any) -> None:
@@ -103,42 +96,30 @@ def _refuse_labels(args: Namespace, y: Any) -> None:
     refuse_unprintable(args.file, labels)
 
 
-def _command(source: input.NamedRows, args: Namespace, found: Tuning) -> str:
+def _command(source: input.NamedRows, args: Namespace, tuning: Tuning) -> str:
     """The command that runs the winner over the same rows."""
-    assert found.shell is not None
-    values = {"features": source.features, "format": args.format}
-    values |= {"delimiter": source.delimiter, "shuffle": args.shuffle}
-    flags = [word for name, v in values.items() if v is not None for word in (f"--{name}", str(v))]
+    assert tuning.shell is not None
+    values = {"--features": source.features, "--format": args.format, "--delimiter": source.delimiter}
+    values |= {"--shuffle": args.shuffle, "--seed": args.seed or None}
+    values["--on-error"] = None if source.on_error == "stop" else source.on_error
+    flags = [word for flag, v in values.items() if v is not None for word in (flag, str(v))]
     flags += source.roles.flags()
-    flags += [] if source.on_error == "stop" else ["--on-error", source.on_error]
-    flags += [] if args.classes is None else [f"--classes={args.classes}"]
-    flags += [f"--seed={args.seed}"] if args.seed else []
-    switches = {"zero-based": source.zero_based, "dense": args.dense}
-    switches["regression"] = found.task == "regression"
-    flags += [f"--{name}" for name, given in switches.items() if given]
-    return shlex.join([source.file if word == "FILE" else word for word in found.shell.split()] + flags)
+    flags += [] if args.classes is None else [f"--classes={','.join(map(output.label, args.classes))}"]
+    switches = {"--zero-based": source.zero_based, "--dense": args.dense}
+    switches["--regression"] = tuning.task == "regression"
+    flags += [flag for flag, given in switches.items() if given]
+    return shlex.join([source.file if word == "FILE" else word for word in tuning.shell.split()] + flags)
 
 
-def _text(command: str, found: Tuning) -> str:
-    return "\n".join([found.table(), "", found.confidence(), found.python, command])
+def _document(file: str, command: str, tuning: Tuning) -> str:
+    head = {"data": file, "learner": tuning.python, "command": command, "task": tuning.task}
+    gap = {"gap": _finite(tuning.gap), "gap_error": tuning.gap_error}
+    candidates = [
+        {"parameters": dict(each.parameters), "rows": each.rows, "error": _finite(each.error)}
+        for each in tuning.candidates
+    ]
+    return output.document({**head, **gap, "candidates": candidates})
 
 
-def _document(file: str, command: str, found: Tuning) -> str:
-    return output.document(
-        {
-            "data": file,
-            "learner": found.python,
-            "command": command,
-            "task": found.task,
-            "gap": found.gap if math.isfinite(found.gap) else None,
-            "gap_error": found.gap_error,
-            "candidates": [
-                {
-                    "parameters": dict(each.parameters),
-                    "rows": each.rows,
-                    "error": each.error if math.isfinite(each.error) else None,
-                }
-                for each in found.candidates
-            ],
-        }
-    )
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
