@@ -17,6 +17,8 @@ from budgetron.streams.brokers.broker import Message
 from budgetron.streams.stream import Block
 from budgetron.streams.tables import places_in_time
 
+NO_TIME = (0.0, False)
+
 
 class RefusedMessageError(Exception):
     """A message that cannot be read. The text is the reason."""
@@ -80,7 +82,7 @@ class RecordReader:
         record, label = labelled(message, self.target)
         label = self._label(label)
         weight = 1.0 if self.weight is None else self._weight(record.get(self.weight))
-        time = None if self.time is None else self._time(record.get(self.time))
+        time = NO_TIME if self.time is None else self._time(record.get(self.time))
         name = None if self.id is None else record.get(self.id)
         if self.only is not None:
             record = {key: record[key] for key in self.only if key in record}
@@ -93,9 +95,8 @@ class RecordReader:
     def _label(self, value: Any) -> Any:
         what = f"column {self.target!r}: expected"
         if self.numeric == isinstance(value, str):
-            raise RefusedMessageError(
-                f"{what} a {'number' if self.numeric else 'text'}, as the first label, got {shown(value)}"
-            )
+            kind = "number" if self.numeric else "text"
+            raise RefusedMessageError(f"{what} a {kind}, as the first label, got {shown(value)}")
         if not is_printable(value):
             raise RefusedMessageError(f"{what} a label without control characters, got {shown(value)}")
         if not isinstance(value, str):
@@ -125,14 +126,16 @@ class RecordReader:
             )
         return float(value)
 
-    def _time(self, value: Any) -> float | tuple[float]:
-        found = meaning(value) if isinstance(value, str) else value
-        moment = found[0] if isinstance(found, tuple) else found
+    def _time(self, value: Any) -> tuple[float, bool]:
+        """The moment, and whether it was given as a date."""
+        content = meaning(value) if isinstance(value, str) else value
+        is_date = isinstance(content, tuple)
+        moment = content[0] if isinstance(content, tuple) else content
         if not isinstance(moment, int | float) or not abs(moment) <= LARGEST:
             raise RefusedMessageError(
                 f"column {self.time!r}: expected a date or a number, got {shown(value)}"
             )
-        return found if isinstance(found, tuple) else float(moment)
+        return float(moment), is_date
 
     def _features(self, read: "list[_Row]", reasons: dict[int, str]) -> Table:
         """The features of all rows that can be learned; adds why others cannot."""
@@ -152,10 +155,8 @@ class RecordReader:
         ids = None if self.id is None else np.array([row.name for row in read], dtype=object)
         times = None
         if self.time is not None:
-            dates = np.array([isinstance(row.time, tuple) for row in read], bool)
-            times = np.array(
-                [row.time[0] if isinstance(row.time, tuple) else row.time for row in read], float
-            )
+            times = np.array([row.time[0] for row in read], float)
+            dates = np.array([row.time[1] for row in read], bool)
             X = X.with_columns(places_in_time(self.time, Column(times, dates)))
         return Block(X, labels, start, weights, times, ids)
 
@@ -168,7 +169,7 @@ class _Row:
     record: dict[str, Any]
     label: Any
     weight: float
-    time: float | tuple[float] | None
+    time: tuple[float, bool]
     name: str
 
 
@@ -202,12 +203,12 @@ def _decoded(message: Message) -> dict[str, Any]:
     if message.body is None:
         raise RefusedMessageError(f"expected a JSON object, got {message.instead}")
     try:
-        found = _decode(message.body.decode())
+        content = _decode(message.body.decode())
     except (ValueError, RecursionError) as error:
         raise RefusedMessageError(f"expected a JSON object: {' '.join(str(error).split())[:200]}") from None
-    if type(found) is not dict:
-        raise RefusedMessageError(f"expected a JSON object, got {shown(found)}")
-    return found
+    if type(content) is not dict:
+        raise RefusedMessageError(f"expected a JSON object, got {shown(content)}")
+    return content
 
 
 def _no_number(name: str) -> NoReturn:
