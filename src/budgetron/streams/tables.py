@@ -206,8 +206,9 @@ class Reading:
             except pa.ArrowInvalid:
                 values = [t if t and NUMBER.fullmatch(t) else None for t in texts.to_pylist()]
                 numbers = pa.array([t and float(t) for t in values], pa.float64())
-                wrong = pc.and_(numbers.is_null(), texts.is_valid())
-                _refuse(reasons, name, wrong, lambda i: f"expected a number, got {texts[i].as_py()!r}")
+                wrong = np.flatnonzero(pc.and_(numbers.is_null(), texts.is_valid())).tolist()
+                expected = f"column {name!r}: expected a number"
+                reasons |= {i: f"{expected}, got {texts[i].as_py()!r}" for i in wrong}
             return _number_labels(numbers, texts, name, reasons, True)
         labels, missing = (a.to_numpy(zero_copy_only=False) for a in (texts, texts.is_null()))
         _refuse(reasons, name, missing, lambda _: "expected a label, got a missing value")
