@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, TypeVar
@@ -15,6 +15,8 @@ from budgetron._util.names import classes, unknown
 from budgetron._util.text import shown
 
 T = TypeVar("T")
+Check = Callable[[object, str, Any], T]
+"""Takes the owner, the name and the value of a parameter, and returns the value as a plain number."""
 
 
 def _must(owner: object, name: str, what: str, value: Any) -> str:
@@ -37,62 +39,41 @@ def number(owner: object, name: str, value: Any) -> float:
     return float(value)
 
 
-def positive(owner: object, name: str, value: Any) -> float:
-    """A number above 0."""
-    if number(owner, name, value) <= 0:
-        raise ValueError(_must(owner, name, "be above 0", value))
-    return float(value)
+def _also(first: Check[T], what: str, holds: Callable[[T], bool]) -> Check[T]:
+    """A check after another one."""
+
+    def checked(owner: object, name: str, value: Any) -> T:
+        passed = first(owner, name, value)
+        if not holds(passed):
+            raise ValueError(_must(owner, name, what, value))
+        return passed
+
+    return checked
 
 
-def moderate(owner: object, name: str, value: Any) -> float:
-    """A number above 0 whose square and reciprocal are far from overflow."""
-    if not 1e-100 <= positive(owner, name, value) <= 1e100:
-        raise ValueError(_must(owner, name, "lie between 1e-100 and 1e100", value))
-    return float(value)
+positive = _also(number, "be above 0", lambda x: x > 0)
+moderate = _also(positive, "lie between 1e-100 and 1e100", lambda x: 1e-100 <= x <= 1e100)
+"""A number above 0 whose square and reciprocal are far from overflow."""
+non_negative = _also(number, "be at least 0", lambda x: x >= 0)
+share = _also(number, "lie between 0 and 1", lambda x: 0 <= x <= 1)
+below_one = _also(number, "be at least 0 and below 1", lambda x: 0 <= x < 1)
 
 
-def non_negative(owner: object, name: str, value: Any) -> float:
-    """A number of at least 0."""
-    if number(owner, name, value) < 0:
-        raise ValueError(_must(owner, name, "be at least 0", value))
-    return float(value)
+def _whole(what: str, least: int, end: float = math.inf) -> Check[int]:
+    """A check of a whole number from ``least`` to below ``end``."""
+
+    def checked(owner: object, name: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) < end:
+            raise ValueError(_must(owner, name, f"be a whole number {what}", value))
+        return int(value)
+
+    return checked
 
 
-def share(owner: object, name: str, value: Any) -> float:
-    """A number between 0 and 1, both included."""
-    if not 0 <= number(owner, name, value) <= 1:
-        raise ValueError(_must(owner, name, "lie between 0 and 1", value))
-    return float(value)
-
-
-def below_one(owner: object, name: str, value: Any) -> float:
-    """A number of at least 0 and below 1."""
-    if not 0 <= number(owner, name, value) < 1:
-        raise ValueError(_must(owner, name, "be at least 0 and below 1", value))
-    return float(value)
-
-
-def count(owner: object, name: str, value: Any) -> int:
-    """A whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-        raise ValueError(_must(owner, name, "be a whole number above 0", value))
-    if int(value) > 2**31 - 1:
-        raise ValueError(_must(owner, name, "be below 2^31", value))
-    return int(value)
-
-
-def whole(owner: object, name: str, value: Any) -> int:
-    """A whole number of at least 0."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
-        raise ValueError(_must(owner, name, "be a whole number of at least 0", value))
-    return int(value)
-
-
-def natural(owner: object, name: str, value: Any) -> int:
-    """A whole number that can be a seed of the generator."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) < 2**64:
-        raise ValueError(_must(owner, name, "be a whole number from 0 to 2^64 - 1", value))
-    return int(value)
+whole = _whole("of at least 0", 0)
+natural = _whole("from 0 to 2^64 - 1", 0, 2**64)
+"""A whole number that can be a seed of the generator."""
+count = _also(_whole("above 0", 1), "be below 2^31", lambda n: n < 2**31)
 
 
 def instance(owner: object, name: str, value: Any, kind: type[T]) -> T:

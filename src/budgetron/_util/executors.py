@@ -56,41 +56,35 @@ def results(
     """
     answers: dict[int, T] = {}
     there = _scattered(executor, shared)
-    open_tasks: dict[Future[T], int] = {}
-    missing = list(range(len(arguments)))
+    calls = {i: (task, there, *each) for i, each in enumerate(arguments)}  # without an answer
+    futures: dict[Future[T], int] = {}
     try:
         for _ in range(TRIES):
-            open_tasks = _submitted(executor, task, there, arguments, missing)
-            for future in as_completed(open_tasks):
-                i = open_tasks[future]
+            futures = _submitted(executor, calls)
+            for future in as_completed(futures):
+                i = futures[future]
                 if not _is_lost(future):
                     answers[i] = future.result()
                     finished(i, answers[i])
-            missing = [i for i in missing if i not in answers]
-            if not missing or not open_tasks:
+                    del calls[i]
+            if not calls or not futures:
                 break
     except BaseException:
-        for future in open_tasks:
+        for future in futures:
             future.cancel()
         raise
-    for i in missing:
+    for i in calls:
         answers[i] = task(shared, *arguments[i])
         finished(i, answers[i])
     return [answers[i] for i in range(len(arguments))]
 
 
-def _submitted(
-    executor: Executor,
-    task: Callable[..., T],
-    shared: Any,
-    arguments: Sequence[tuple[Any, ...]],
-    which: list[int],
-) -> dict[Future[T], int]:
-    """The tasks that the executor has taken."""
-    taken: dict[Future[T], int] = {}
-    for i in which:
+def _submitted(executor: Executor, calls: dict[int, tuple[Any, ...]]) -> dict[Future[Any], int]:
+    """The calls that the executor has taken."""
+    taken: dict[Future[Any], int] = {}
+    for i, call in calls.items():
         try:
-            taken[executor.submit(task, shared, *arguments[i])] = i
+            taken[executor.submit(*call)] = i
         except BrokenExecutor:  # a pool of processes takes nothing more when it has lost one
             break
     return taken

@@ -30,12 +30,13 @@ class Spec:
     """Whether a name may stand for a description of this kind."""
     also: ClassVar[tuple[str, ...]] = ()
     """Names that other libraries use; an unknown name is compared with them."""
+    _examples: ClassVar[tuple[str, ...]] = ()
+    """Names of nested parameters, for the message about an unknown one."""
 
     @property
     def needs_rows(self) -> bool:
         """Whether a parameter is computed from the first rows, as gamma="scale" is."""
-        parts = self.get_params(deep=False).values()
-        return any(part.needs_rows for part in parts if isinstance(part, Spec))
+        return any(part.needs_rows for part in self._specs(self.get_params(deep=False)).values())
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, self._named(name, value))
@@ -50,35 +51,31 @@ class Spec:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with ``deep`` also those of nested descriptions."""
         params = {f.name: getattr(self, f.name) for f in fields(self)}
-        if not deep:
-            return params
-        nested = {
-            f"{name}__{inner}": value
-            for name, part in params.items()
-            if isinstance(part, Spec)
-            for inner, value in part.get_params().items()
-        }
-        return params | nested
+        for name, part in self._specs(params).items() if deep else ():
+            params |= {f"{name}__{inner}": value for inner, value in part.get_params().items()}
+        return params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; whole parts before the parameters inside them."""
-        direct = {name: self._named(name, value) for name, value in params.items() if "__" not in name}
-        nested = {name: value for name, value in params.items() if "__" in name}
-        parts = self.get_params(deep=False) | direct
-        for name in params:
+        known = self.get_params(deep=False)
+        direct = {name: self._named(name, params[name]) for name in params if name in known}
+        parts = self._specs(known | direct)
+        nested: dict[str, dict[str, Any]] = {}
+        for name in (name for name in params if name not in direct):
             first, _, rest = name.partition("__")
-            if first not in self.get_params(deep=False) or (rest and not isinstance(parts[first], Spec)):
-                what, names = type(self).__name__, ", ".join(self.get_params(deep=False))
-                raise ValueError(f"{what} has no parameter {name!r}; it has: {names}.")
+            if not rest or first not in parts:
+                names = ", ".join([*known, *self._examples])
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has: {names}.")
+            nested.setdefault(first, {})[rest] = params[name]
         for name, value in direct.items():
             setattr(self, name, value)
-        parts_of: dict[str, dict[str, Any]] = {}
-        for name, value in nested.items():
-            first, _, rest = name.partition("__")
-            parts_of.setdefault(first, {})[rest] = value
-        for first, values in parts_of.items():  # one call, so that a part is set before its parameters
-            getattr(self, first).set_params(**values)
+        for first, values in nested.items():  # one call, so that a part is set before its parameters
+            parts[first].set_params(**values)
         return self
+
+    def _specs(self, params: Mapping[str, Any]) -> "dict[str, Spec]":
+        """The nested descriptions among the parameters, by their names in `get_params`."""
+        return {name: part for name, part in params.items() if isinstance(part, Spec)}
 
 
 @cache
@@ -100,6 +97,7 @@ class Parts(Spec):
     """
 
     _kind: ClassVar[type]
+    _examples = ("0__...", "1__...")
 
     def __repr__(self) -> str:
         (what, parts), *rest = self.get_params(deep=False).items()
@@ -108,36 +106,10 @@ class Parts(Spec):
         each = [*map(repr, parts)] if isinstance(parts, (list, tuple)) else [f"{what}={parts!r}"]
         return f"{type(self).__name__}({', '.join([*each, *others])})"
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; with ``deep`` also those of every part, under its number."""
-        params = {f.name: getattr(self, f.name) for f in fields(self)}
+    def _specs(self, params: Mapping[str, Any]) -> dict[str, Spec]:
         parts = params[self._field]
-        for i, part in enumerate(parts if deep and isinstance(parts, (list, tuple)) else ()):
-            if isinstance(part, Spec):
-                params |= {f"{i}__{name}": value for name, value in part.get_params().items()}
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Set the parts, or parameters of one: ``0__components=50``."""
-        names = [f.name for f in fields(self)]
-        direct = {name: params.pop(name, getattr(self, name)) for name in names}
-        parts, inner = direct[self._field], dict[int, dict[str, Any]]()
-        for name, value in params.items():
-            number, _, rest = name.partition("__")
-            if not (number.isdecimal() and int(number) < len(parts) and rest):
-                known = ", ".join([*names, "0__...", "1__..."])
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has: {known}.")
-            inner.setdefault(int(number), {})[rest] = value
-        for name, value in direct.items():
-            setattr(self, name, value)
-        for i, values in inner.items():
-            parts[i].set_params(**values)
-        return self
-
-    @property
-    def needs_rows(self) -> bool:
-        parts = getattr(self, self._field)
-        return any(part.needs_rows for part in parts if isinstance(part, Spec))
+        numbered = enumerate(parts if isinstance(parts, (list, tuple)) else ())
+        return {str(i): part for i, part in numbered if isinstance(part, Spec)}
 
     @property
     def _field(self) -> str:

@@ -15,11 +15,11 @@ Part = tuple[Any, Any]
 def parts_of(X: Any, y: Any) -> list[Part]:
     """The parts of the rows and labels, not computed."""
     kind = _kind(X)
-    if kind == "array":
+    if kind == "Array":
         return _of_arrays(X, y)
-    if kind == "frame":
+    if kind == "DataFrame":
         return _of_frames(X, y)
-    if kind == "bag":
+    if kind == "Bag":
         if not (y is None or isinstance(y, str)):
             raise TypeError(
                 "distributed.fit: y must be the name of the label in the records of the bag, or None for "
@@ -34,24 +34,17 @@ def parts_of(X: Any, y: Any) -> list[Part]:
 
 def _kind(data: Any) -> str | None:
     """Which collection of Dask it is, without importing the modules of the others."""
-    if not hasattr(data, "__dask_graph__"):
-        return None
-    module, name = type(data).__module__, type(data).__name__
-    if name == "Array":
-        return "array"
-    if name == "Bag":
-        return "bag"
-    return {"DataFrame": "frame", "Series": "series"}.get(name) if "dask" in module else None
+    return type(data).__name__ if hasattr(data, "__dask_graph__") else None
 
 
 def _of_arrays(X: Any, y: Any) -> list[Part]:
     if X.ndim != 2:
         raise ValueError(f"distributed.fit: X must have two dimensions, got {X.ndim}.")
-    if _kind(y) not in ("array", "series"):
+    if _kind(y) not in ("Array", "Series"):
         raise TypeError(f"distributed.fit: y must be a Dask array, as X is, got {shown(y)}.")
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
-    if _kind(y) == "array":
+    if _kind(y) == "Array":
         if y.ndim != 1:
             raise ValueError(f"distributed.fit: y must have one dimension, got {y.ndim}.")
         known = not np.isnan([*X.chunks[0], *y.chunks[0]]).any()
@@ -68,7 +61,7 @@ def _of_frames(X: Any, y: Any) -> list[Part]:
             known = ", ".join(map(repr, X.columns))
             raise ValueError(f"distributed.fit: the frame has no column {y!r}; it has {known}.")
         return [(part, y) for part in X.to_delayed()]
-    if _kind(y) not in ("series", "array"):
+    if _kind(y) not in ("Array", "Series"):
         raise TypeError(
             "distributed.fit: y must be the name of the column with the labels, or a Dask series, "
             f"got {shown(y)}."

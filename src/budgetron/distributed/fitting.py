@@ -67,7 +67,6 @@ def fit(
     if fan_in < 2:
         raise ValueError("distributed.fit: fan_in must be at least 2, got 1.")
     try:
-        from dask.base import compute
         from dask.delayed import delayed
     except ImportError as error:
         raise ImportError(f"distributed.fit needs Dask: {pip_install('dask')}.") from error
@@ -75,9 +74,10 @@ def fit(
     if not parts:
         raise ValueError("distributed.fit: X has no parts.")
     numbered = [(rows, labels, i) for i, (rows, labels) in enumerate(parts)]
-    run: Callable[[Any], Any] = (
-        (lambda task: client.compute(task).result()) if client else _computed(compute)
-    )
+
+    def run(task: Any) -> Any:
+        return client.compute(task).result() if client else task.compute()
+
     survey = workers.Survey(first=_first_with_rows(X))
     needs_labels = isinstance(estimator, OnlineClassifier) and classes is None
     if survey.first is None or estimator.encoder is not None or needs_labels:
@@ -90,10 +90,6 @@ def fit(
     )
     models = [delayed(workers.learned)(started, *part) for part in numbered]
     return run(_tree(models, delayed(workers.merged), fan_in))
-
-
-def _computed(compute: Callable[..., tuple[Any, ...]]) -> Callable[[Any], Any]:
-    return lambda task: compute(task)[0]
 
 
 def _tree(tasks: Sequence[Any], join: Callable[[Sequence[Any]], Any], fan_in: int) -> Any:

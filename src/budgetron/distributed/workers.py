@@ -41,12 +41,12 @@ class Survey:
 
 def survey(estimator: Estimator, X: Any, y: Any, number: int) -> Survey:
     """The labels and the columns of one part."""
-    rows, labels = _rows(X, y, number)
-    if len(labels) == 0:
-        return Survey()
-    survey = Survey(number)
-    if isinstance(estimator, OnlineClassifier):
-        with _named(number):
+    with _named(number):
+        rows, labels = _rows(X, y)
+        if len(labels) == 0:
+            return Survey()
+        survey = Survey(number)
+        if isinstance(estimator, OnlineClassifier):
             survey.labels = unique(checked_labels(np.asarray(labels)))
     if Input(estimator, None).takes_records(rows):
         survey.encoding = (estimator.encoder or Encoder()).build()
@@ -77,7 +77,8 @@ def started(
 
     The seed is drawn by the client: if a worker is lost, Dask runs this task again.
     """
-    rows, _ = _rows(X, y, number)
+    with _named(number):
+        rows, _ = _rows(X, y)
     head = rows.iloc[:HEAD] if hasattr(rows, "iloc") else rows[:HEAD]
     labels = None
     if isinstance(estimator, OnlineClassifier):
@@ -95,12 +96,9 @@ def started(
 
 def learned(started: Estimator, X: Any, y: Any, number: int) -> Estimator | None:
     """The model of one part; None if that has no rows."""
-    rows, labels = _rows(X, y, number)
-    if len(labels) == 0:
-        return None
-    model = deepcopy(started)
     with _named(number):
-        return model.partial_fit(rows, labels)
+        rows, labels = _rows(X, y)
+        return deepcopy(started).partial_fit(rows, labels) if len(labels) else None
 
 
 def merged(models: Sequence[Estimator | None]) -> Estimator | None:
@@ -118,33 +116,31 @@ def _named(number: int) -> Iterator[None]:
         raise ValueError(f"distributed.fit, part {number}: {error}") from error
 
 
-def _rows(X: Any, y: Any, number: int) -> tuple[Any, Any]:
+def _rows(X: Any, y: Any) -> tuple[Any, Any]:
     """The rows and labels of a part."""
     if isinstance(y, str) and is_frame(X):
         return X.drop(columns=y), X[y].to_numpy()
     if y is None or isinstance(y, str):
-        pairs = [_pair(record, y, number) for record in X]
+        pairs = [_pair(record, y) for record in X]
         given = [label for _, label in pairs]
-        with _named(number):
-            check.one_kind("y", given)
+        check.one_kind("y", given)
         return [record for record, _ in pairs], np.array(given)
     labels = np.asarray(y)
     rows = X if hasattr(X, "shape") else np.asarray(X)
     if rows.shape[0] != len(labels):
-        raise ValueError(f"distributed.fit, part {number}: {rows.shape[0]} rows and {len(labels)} labels.")
+        raise ValueError(f"{rows.shape[0]} rows and {len(labels)} labels.")
     return rows, labels
 
 
-def _pair(record: Any, target: str | None, number: int) -> tuple[Any, Any]:
+def _pair(record: Any, target: str | None) -> tuple[Any, Any]:
     if target is None:
         if isinstance(record, tuple | list) and len(record) == 2:
             return record[0], record[1]
         raise ValueError(
-            f"distributed.fit, part {number}: the bag must hold pairs (record, label), or y be the name of "
-            "the label in its records."
+            "the bag must hold pairs (record, label), or y be the name of the label in its records."
         )
     if not isinstance(record, Mapping):
-        raise ValueError(f"distributed.fit, part {number}: a record must be a dict, got {shown(record)}.")
+        raise ValueError(f"a record must be a dict, got {shown(record)}.")
     if target not in record:
-        raise ValueError(f"distributed.fit, part {number}: a record has no {target!r}.")
+        raise ValueError(f"a record has no {target!r}.")
     return {name: value for name, value in record.items() if name != target}, record[target]

@@ -44,32 +44,27 @@ class BadRows:
         self.stop = on_error == "stop"
         self.count = 0
         self._file: IO[str] | None = None
-        self._path = None if on_error in ("stop", "skip") else Path(on_error) / FILE
-        if self._path is not None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-
-    @property
-    def path(self) -> Path | None:
-        """The file of the bad rows."""
-        return self._path
+        self.path = None if on_error in ("stop", "skip") else Path(on_error) / FILE
+        if self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
 
     def begin(self) -> None:
         """Start counting. A second pass over the rows writes the file again."""
         self.count = 0
-        if self._path is not None:
+        if self.path is not None:
             self.end()
-            self._file = self._path.open("w", encoding="utf-8", buffering=1)
+            self._file = self.path.open("w", encoding="utf-8", buffering=1)
 
     def resume(self, state: dict[str, int]) -> None:
         """Go on after a `state`: lines that were written later are removed."""
         self.count = state["count"]
-        if self._path is None:
+        if self.path is None:
             return
         self.end()
-        self._file = self._path.open("a", encoding="utf-8", buffering=1)
+        self._file = self.path.open("a", encoding="utf-8", buffering=1)
         if self._file.tell() < state["bytes"]:
             self.end()
-            raise DataError(f"{self._path}: expected the bad rows of the run to resume, got fewer.")
+            raise DataError(f"{self.path}: expected the bad rows of the run to resume, got fewer.")
         self._file.truncate(state["bytes"])
 
     def state(self) -> dict[str, int]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,10 @@ class Quotes:
             return False
         return self._with_line_end.search(data) is not None
 
+    def open_at(self, data: bytes) -> int | None:
+        """Where a cell begins that does not end in the data."""
+        return next((match.start() for match in self.cell.finditer(data) if not match[1]), None)
+
     def _are_plain(self, data: Any) -> bool:
         """Whether every cell that a quote begins ends in its line: the usual case, found quickly."""
         quotes, ends = np.flatnonzero(data == 34), np.flatnonzero((data == 10) | (data == 13))
@@ -87,13 +91,13 @@ class Text:
         masked = self.data
         if self.over_lines:
             masked = self.quotes.cell.sub(_without_line_ends, masked)
-        found, at, line = [], 0, self.line
+        starts, at, line = [], 0, self.line
         for end in LINE_END.finditer(masked):
             if end.start() > at:
-                found.append((line, at, end.start()))
+                starts.append((line, at, end.start()))
             line += 1 + len(LINE_END.findall(self.data, at, end.start()))
             at = end.end()
-        return found + ([(line, at, len(masked))] if at < len(masked) else [])
+        return starts + ([(line, at, len(masked))] if at < len(masked) else [])
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -113,20 +117,17 @@ class Text:
         begin = len(self.data) - len(self.data.lstrip(b"\r\n"))
         if begin == len(self.data):
             return None, self
-        found = None if self.over_lines else LINE_END.search(self.data, begin)
-        end = found.end() if found else len(self.data)
+        line_end = None if self.over_lines else LINE_END.search(self.data, begin)
+        end = line_end.end() if line_end else len(self.data)
         line = self.line + len(LINE_END.findall(self.data, 0, begin))
         head = Text(self.data[begin:end], self.row, line, self.quotes, self.over_lines)
         return head, Text(self.data[end:], self.row + 1, line + 1, self.quotes, self.over_lines)
 
     def stray_quote(self) -> int | None:
         """The index of the row with a quote that does not end, if there is one."""
-        if not self.over_lines:
+        if not self.over_lines or (place := self.quotes.open_at(self.data)) is None:
             return None
-        place = next((m.start() for m in self.quotes.cell.finditer(self.data) if not m[1]), None)
-        return (
-            None if place is None else next(i for i, (_, _, end) in enumerate(self._starts) if place < end)
-        )
+        return next(i for i, (_, _, end) in enumerate(self._starts) if place < end)
 
     def part(self, begin: int, end: int) -> "Text":
         """The rows from ``begin`` to ``end``."""
@@ -157,21 +158,15 @@ class CsvText:
         if not isinstance(self.delimiter, str) or len(self.delimiter.encode()) != 1:
             raise ValueError(f"table: delimiter must be one ASCII character, got {self.delimiter!r}.")
         self._quotes = Quotes(self.delimiter)
-        self._texts = self._cut()
-        self._head = next(self._texts, None)
-        self.names = [] if self._head is None else self._names(self._head)
-        self._used = False
+        self._begun: Iterator[Text] | None = self._cut()  # the first pass
+        head = next(self._begun, None)
+        self.names = [] if head is None else self._names(head)
 
     def rows(self, columns: Sequence[str], typed: Sequence[str]) -> Iterator[TextRows]:
         """The rows of these columns; those ``typed`` as numbers or dictionaries where that is quicker."""
-        if self._used:  # the first pass has been begun, for the head
-            texts = self._cut()
-            next(texts, None)
-        else:
-            self._used, texts = True, self._texts
+        texts, self._begun = self._begun or islice(self._cut(), 1, None), None
         reader = Reader(self.names, list(columns), set(typed), self.delimiter)
-        for text in texts:
-            yield reader.read(text)
+        yield from map(reader.read, texts)
 
     def _names(self, head: Text) -> list[str]:
         from pyarrow import ArrowException, BufferReader
@@ -202,53 +197,44 @@ class CsvText:
                 row += n
 
     def _without_bom(self) -> Iterator[bytes]:
-        pieces = self.source.pieces()
+        pieces = filter(None, self.source.pieces())
         start = b""
-        for piece in pieces:
+        while len(start) < len(BOM) and (piece := next(pieces, b"")):
             start += piece
-            if len(start) >= len(BOM):
-                break
         return chain([start.removeprefix(BOM)], pieces)
 
     def _whole_rows(self, pieces: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
         """Data that ends with a row, and whether a cell of it may be quoted over more than one line."""
         least = LEAST if self.source.rereadable else 1
         waiting, size, ended, known = list[bytes](), 0, False, False
-        while True:
-            try:
-                piece = next(filter(None, pieces), b"")
-            except DataError:  # the data is damaged from here on
-                data = b"".join(waiting)
-                if end := data.rfind(b"\n") + 1:
-                    yield data[:end], self._quotes.have_line_end(data[:end])
-                raise
-            if not piece:
-                break
-            waiting.append(piece)
-            size += len(piece)
-            ended = ended or b"\n" in piece or b"\r" in piece
-            if size < least or not ended:
-                continue
-            data = b"".join(waiting)
-            end = data.rfind(b"\n") + 1 or data.rfind(b"\r", 0, len(data) - 1) + 1
-            if end and not known:  # rows of many columns are slow to read one by one
-                wide = 64 * (LINE_END.search(data) or LINE_END.match(b"\n")).start()  # type: ignore[union-attr]
-                least, known = max(least, min(wide, 32 * LEAST) if wide > 4 * LEAST else 0), True
-                if size < least:
-                    waiting = [data]
+        try:
+            for piece in pieces:
+                waiting.append(piece)
+                size += len(piece)
+                ended = ended or b"\n" in piece or b"\r" in piece
+                if size < least or not ended:
                     continue
-            over_lines = end > 0 and self._quotes.have_line_end(data[:end])
-            if end and (size > LONGEST_QUOTE + least or not (over_lines and self._is_open(data[:end]))):
-                yield data[:end], over_lines
-                data = data[end:]
-            waiting, size, ended = [data], len(data), end == 0 or b"\n" in data or b"\r" in data
-        if size:
+                data = b"".join(waiting)
+                end = data.rfind(b"\n") + 1 or data.rfind(b"\r", 0, len(data) - 1) + 1
+                if end and not known:  # rows of many columns are slow to read one by one
+                    wide = 64 * len(LINE_END.split(data, 1)[0])
+                    least, known = max(least, min(wide, 32 * LEAST) if wide > 4 * LEAST else 0), True
+                    if size < least:
+                        waiting = [data]
+                        continue
+                over_lines = end > 0 and self._quotes.have_line_end(data[:end])
+                is_open = over_lines and self._quotes.open_at(data[:end]) is not None
+                if end and (size > LONGEST_QUOTE + least or not is_open):
+                    yield data[:end], over_lines
+                    data = data[end:]
+                waiting, size, ended = [data], len(data), end == 0 or b"\n" in data or b"\r" in data
+        except DataError:  # the data is damaged from here on
             data = b"".join(waiting)
+            if end := data.rfind(b"\n") + 1:
+                yield data[:end], self._quotes.have_line_end(data[:end])
+            raise
+        if data := b"".join(waiting):
             yield data, self._quotes.have_line_end(data)
-
-    def _is_open(self, data: bytes) -> bool:
-        """Whether the data ends inside a quoted cell."""
-        return any(not m[1] for m in self._quotes.cell.finditer(data))
 
 
 class Reader:
@@ -268,25 +254,27 @@ class Reader:
         self._types: dict[str, Any] | None = None  # by column, for those that are not texts
 
     def read(self, text: Text) -> TextRows:
-        import pyarrow as pa
-
-        bad: list[BadRow] = []
-        table = None
-        if self._types and text.stray_quote() is None:
-            try:
-                table = self._parsed(text, self._types, bad)
-            except pa.ArrowInvalid:
-                bad = []
-            if table is not None and not all(self._is_plain(table, name) for name in self._types):
-                table = None
-        if table is None:
-            bad = []
-            table = self._texts(text, bad)
-            self._choose_types(table)
+        rows = self._typed_rows(text)
+        if rows is None:
+            rows = self._texts(text)
+            self._choose_types(rows[0])
+        table, bad = rows
         numbers = np.arange(text.row, text.row + table.num_rows + len(bad))
         if bad:
             numbers = np.setdiff1d(numbers, [each.row for each in bad])
         return TextRows(table, numbers, bad, text)
+
+    def _typed_rows(self, text: Text) -> tuple[Any, list[BadRow]] | None:
+        """All rows with the types chosen, or None if a cell does not fit."""
+        import pyarrow as pa
+
+        if not self._types or text.stray_quote() is not None:
+            return None
+        try:
+            table, bad = self._parsed(text, self._types)
+        except pa.ArrowInvalid:
+            return None
+        return (table, bad) if all(self._is_plain(table, name) for name in self._types) else None
 
     def _is_plain(self, table: Any, name: str) -> bool:
         import pyarrow as pa
@@ -313,33 +301,34 @@ class Reader:
             if kind == pa.float64() and all_numbers(table.column(name).combine_chunks()) is None:
                 del self._types[name]
 
-    def _texts(self, text: Text, bad: list[BadRow]) -> Any:
+    def _texts(self, text: Text) -> tuple[Any, list[BadRow]]:
         """All rows as texts. If pyarrow refuses them, each half is read alone, down to the bad rows."""
         import pyarrow as pa
 
-        found: list[BadRow] = []
-        stray = text.stray_quote() if text.over_lines and len(text) > 1 else None
-        if stray is not None:
-            return self._halves(text, max(stray, 1) if stray < len(text) - 1 else stray, bad)
+        stray = text.stray_quote()
+        if stray is not None and len(text) > 1:
+            return self._halves(text, max(stray, 1) if stray < len(text) - 1 else stray)
         try:
-            table = self._parsed(text, {}, found)
+            return self._parsed(text, {})
         except pa.ArrowInvalid as error:
             if len(text) > 1:
-                return self._halves(text, len(text) // 2, bad)
-            bad.append(text.bad_row(text.row, _reason(error)))
-            return pa.table({name: pa.array([], pa.string()) for name in self._columns})
-        bad += found
-        return table
+                return self._halves(text, len(text) // 2)
+            empty = pa.table({name: pa.array([], pa.string()) for name in self._columns})
+            return empty, [text.bad_row(text.row, _reason(error))]
 
-    def _halves(self, text: Text, middle: int, bad: list[BadRow]) -> Any:
+    def _halves(self, text: Text, middle: int) -> tuple[Any, list[BadRow]]:
         import pyarrow as pa
 
-        parts = [self._texts(text.part(i, j), bad) for i, j in ((0, middle), (middle, len(text)))]
-        return pa.concat_tables(parts).combine_chunks()
+        (one, bad), (other, more) = (
+            self._texts(text.part(i, j)) for i, j in ((0, middle), (middle, len(text)))
+        )
+        return pa.concat_tables([one, other]).combine_chunks(), bad + more
 
-    def _parsed(self, text: Text, types: dict[str, Any], bad: list[BadRow]) -> Any:
+    def _parsed(self, text: Text, types: dict[str, Any]) -> tuple[Any, list[BadRow]]:
         import pyarrow as pa
         from pyarrow import csv as arrow
+
+        bad: list[BadRow] = []
 
         def skip(row: Any) -> str:
             reason = f"expected {row.expected_columns} cells, got {row.actual_columns}"
@@ -364,7 +353,7 @@ class Reader:
                 strings_can_be_null=True,
             ),
         )
-        return table.rename_columns(self._columns)
+        return table.rename_columns(self._columns), bad
 
 
 def _reason(error: BaseException) -> str:

@@ -19,9 +19,6 @@ class Dense(Transform):
     array([[0., 2.]])
     """
 
-    def __repr__(self) -> str:
-        return "Dense()"
-
     def learn_transform(self, block: Block) -> Block:
         return replace(block, X=self.transform(block.X))
 

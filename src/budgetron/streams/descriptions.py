@@ -1,6 +1,5 @@
 """Convert transforms to plain data (type and parameters, not the learned state) and back."""
 
-import inspect
 from typing import Any
 
 from budgetron.streams.dense import Dense
@@ -21,8 +20,7 @@ def described(transform: Transform) -> dict[str, Any]:
     >>> streams.described(streams.ShuffleBuffer(100, seed=3))
     {'type': 'ShuffleBuffer', 'size': 100, 'seed': 3}
     """
-    names = inspect.signature(type(transform)).parameters
-    return {"type": type(transform).__name__} | {name: getattr(transform, name) for name in names}
+    return {"type": type(transform).__name__} | transform.parameters()
 
 
 def revived(description: dict[str, Any]) -> Transform:

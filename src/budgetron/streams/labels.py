@@ -27,9 +27,6 @@ class EncodeLabels(Transform):
         self.classes = classes
         self._codes = _codes(() if classes is None else classes)
 
-    def __repr__(self) -> str:
-        return f"EncodeLabels(classes={self.classes!r})"
-
     @property
     def seen(self) -> Any:
         """The labels seen so far (or all ``classes``), in the order of their codes."""

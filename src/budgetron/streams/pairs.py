@@ -24,11 +24,9 @@ class PairStream(Stream):
         raise AttributeError("The number of columns of a stream of pairs is not known in advance.")
 
     def __iter__(self) -> Iterator[Block]:
-        pairs, start = iter(self.pairs), 0
-        for start in range(self.first):
-            if next(pairs, None) is None:
-                raise too_few_rows("from_pairs", self.first, start)
-        start = self.first
+        pairs, start = iter(self.pairs), self.first
+        if (skipped := sum(1 for _ in islice(pairs, start))) < start:
+            raise too_few_rows("from_pairs", start, skipped)
         while batch := list(islice(pairs, self.rows)):
             yield _block(batch, start)
             start += len(batch)

@@ -29,9 +29,6 @@ class Scaling(Transform):
     def __init__(self) -> None:
         self._native: Any = None
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
-
     def learn_transform(self, block: Block) -> Block:
         """Scale each row with the statistics of the rows before it, then update the statistics."""
         X = self._checked(block.X, block.start)

@@ -35,9 +35,6 @@ class ShuffleBuffer(Transform):
         self._left = 0
         self._held: Block | None = None
 
-    def __repr__(self) -> str:
-        return f"ShuffleBuffer(size={self.size}, seed={self.seed})"
-
     @property
     def held(self) -> int:
         return 0 if self._held is None else len(self._held)

@@ -143,27 +143,23 @@ def _after_padding(piece: bytes, packed: Iterator[bytes]) -> bytes:
 
 
 def _decompress_zstandard(file: Peeked) -> Iterator[bytes]:
+    start: Callable[[], Any]
     try:
         from compression import zstd  # Python 3.14
-    except ImportError:
-        zstd = _import_zstandard()
-        start: Callable[[], Any] = lambda: _PackageStream(zstd)  # noqa: E731
-    else:
+
         start = zstd.ZstdDecompressor
+    except ImportError:
+        try:
+            import zstandard as zstd
+        except ImportError:
+            raise ImportError(
+                f"Reading zstandard files needs the package zstandard: {pip_install('zstd')}."
+            ) from None
+        start = lambda: _PackageStream(zstd.ZstdDecompressor().decompressobj())  # noqa: E731
     try:
         yield from _decompressor(start)(file)
     except zstd.ZstdError as error:
         raise OSError(str(error)) from error
-
-
-def _import_zstandard() -> Any:
-    try:
-        import zstandard
-    except ImportError:
-        raise ImportError(
-            f"Reading zstandard files needs the package zstandard: {pip_install('zstd')}."
-        ) from None
-    return zstandard
 
 
 class _PackageStream:
@@ -171,16 +167,11 @@ class _PackageStream:
 
     needs_input = True
 
-    def __init__(self, package: Any) -> None:
-        self._stream = package.ZstdDecompressor().decompressobj()
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
 
-    @property
-    def eof(self) -> bool:
-        return bool(self._stream.eof)
-
-    @property
-    def unused_data(self) -> bytes:
-        return bytes(self._stream.unused_data)
+    def __getattr__(self, name: str) -> Any:  # eof and unused_data
+        return getattr(self._stream, name)
 
     def decompress(self, piece: bytes, _: int) -> bytes:
         return bytes(self._stream.decompress(piece))

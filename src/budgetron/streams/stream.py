@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,8 @@ from budgetron._util.rows import Matrix
 from budgetron._util.text import shown
 from budgetron.records.table import Table, packed, unpacked
 from budgetron.records.table import joined as joined_tables
+from budgetron.streams.bad_rows import BadRows
+from budgetron.streams.sources import Source
 
 BESIDE = ("y", "weights", "times", "ids")
 """What a block has beside X: arrays of one entry for each row, or None."""
@@ -92,6 +95,14 @@ class Transform(ABC):
     array([0., 0., 3.])
     """
 
+    def __repr__(self) -> str:
+        parameters = ", ".join(f"{name}={value!r}" for name, value in self.parameters().items())
+        return f"{type(self).__name__}({parameters})"
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the constructor, by name."""
+        return {name: getattr(self, name) for name in signature(type(self)).parameters}
+
     @property
     def held(self) -> int:
         """The number of rows held back, which `flush` would return."""
@@ -148,6 +159,26 @@ class Stream(ABC):
             if not isinstance(transform, Transform):
                 raise TypeError(f"through: expected transforms, got {shown(transform)}.")
         return Through(self, transforms)
+
+
+@dataclass(eq=False, repr=False)
+class FileStream(Stream):
+    """The rows of a file, in blocks of ``rows`` rows."""
+
+    source: Source
+    rows: int
+    bad_rows: BadRows
+
+    def __iter__(self) -> Iterator[Block]:
+        self.bad_rows.begin()
+        try:
+            yield from cut(self._blocks(), self.first, self.rows)
+        finally:
+            self.bad_rows.end()
+
+    @abstractmethod
+    def _blocks(self) -> Iterator[Block]:
+        """Blocks of any size, from row ``first`` or one before it on; an error if there are fewer rows."""
 
 
 class Through(Stream):
@@ -245,23 +276,20 @@ def cut(blocks: Iterable[Block], first: int, rows: int) -> Iterator[Block]:
     """The rows from row ``first`` on, in blocks of ``rows`` rows; an error after the rows before it."""
     waiting: list[Block] = []
     failure: DataError | None = None
-    source = iter(blocks)
-    while True:
-        try:
-            block = next(source, None)
-        except DataError as error:
-            failure, block = error, None
-        if block is None:
-            break
-        if block.stop <= first:
-            continue
-        waiting.append(block.part(max(first - block.start, 0)))
-        if block.stop - waiting[0].start >= rows:
-            whole = joined(waiting)
-            full = len(whole) - len(whole) % rows
-            for i in range(0, full, rows):
-                yield whole.part(i, i + rows)
-            waiting = [whole.part(full)]
+    try:
+        for block in blocks:
+            if len(block) == rows and block.start >= first and not waiting:
+                yield block
+            elif block.stop > first:
+                waiting.append(block.part(max(first - block.start, 0)))
+            if waiting and block.stop - waiting[0].start >= rows:
+                whole = joined(waiting)
+                full = len(whole) - len(whole) % rows
+                for i in range(0, full, rows):
+                    yield whole.part(i, i + rows)
+                waiting = [whole.part(full)] if full < len(whole) else []
+    except DataError as error:
+        failure = error
     if waiting and len(rest := joined(waiting)):
         yield rest
     if failure is not None:

@@ -1,7 +1,9 @@
 """Streams from svmlight and LIBSVM files."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 from scipy import sparse
@@ -11,7 +13,7 @@ from budgetron._util import check
 from budgetron._util.errors import DataError
 from budgetron.streams.bad_rows import BadRow, BadRows
 from budgetron.streams.sources import Source, whole_lines
-from budgetron.streams.stream import Block, Stream, cut, too_few_rows
+from budgetron.streams.stream import Block, FileStream, too_few_rows
 
 LARGEST = 2**31 - 2
 """The largest index allowed in a file."""
@@ -26,158 +28,111 @@ EXPECTED = {
 }
 
 
-class SvmlightStream(Stream):
+Parsers = Iterator[tuple[_core.SvmlightParser, bool]]
+"""A parser, again after each piece of the file that it was fed, and whether this was its last one."""
+
+Note = Callable[[_core.Problem, int, bytes], None]
+"""What is told of a bad line: the problem, the number of the line, and its text."""
+
+
+@dataclass(eq=False, repr=False)
+class SvmlightStream(FileStream):
     """See `from_svmlight`."""
 
-    def __init__(
-        self, source: Source, n_features: int | None, rows: int, zero_based: bool, bad_rows: BadRows
-    ) -> None:
-        self.source = source
-        self.rows = rows
-        self.zero_based = zero_based
-        self.bad_rows = bad_rows
-        self._given = n_features
-        self._width = n_features
+    width: int | None
+    zero_based: bool
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         """The number of columns: as given, or else found by reading the file for its largest index."""
-        if self._width is None:
-            self._width = self._scan()
-        return self._width
+        if self.width is not None:
+            return self.width
+        width = 1
+        with suppress(DataError):  # which iteration will report
+            for parser, _ in self._parsers(lambda *_: None):
+                parser.drop(parser.ready)
+                width = max(width, parser.columns)
+        return width
 
-    def __iter__(self) -> Iterator[Block]:
-        if self.bad_rows.stop:
-            yield from self._strict()
-            return
-        width, end = self.n_features, 0
-        self.bad_rows.begin()
+    def skip(self, rows: int) -> Self:
+        _ = self.n_features  # found here, once for all streams made by skip
+        return super().skip(rows)
 
-        def blocks() -> Iterator[Block]:
-            nonlocal end
-            for part in self._lenient(width, self._note):
-                yield replace(part, start=end)
-                end += len(part)
-
-        try:
-            yield from cut(blocks(), self.first, self.rows)
-        finally:
-            self.bad_rows.end()
-        if end < self.first:
-            raise too_few_rows(self.source.name, self.first, end)
-
-    def _strict(self) -> Iterator[Block]:
-        """Stop at the first bad line."""
-        width, at, failure = self.n_features, 0, None
-        parser = self._parser()
-        for failure in _fed(parser, self.source):
+    def _blocks(self) -> Iterator[Block]:
+        width, at = self.n_features, 0
+        for parser, is_done in self._parsers(self._note):
             if parser.columns > width:
                 why = "the file has more columns than when it was first read; give n_features"
                 raise DataError(f"{self.source.name}: {why}.")
             skipped = min(parser.ready, max(self.first - at, 0))
             parser.drop(skipped)
             at += skipped
-            while parser.ready >= self.rows or (parser.ready and failure is not None):
-                block = _block(parser, self.rows, width, at)
-                at = block.stop
-                yield block
-        if isinstance(failure, DataError):
-            raise failure
-        if parser.problem is not None:
-            raise self._refused(parser.problem)
+            while parser.ready >= self.rows or (parser.ready and is_done):
+                data, indices, indptr, y = parser.take(min(self.rows, parser.ready))
+                yield Block(sparse.csr_matrix((data, indices, indptr), shape=(len(y), width)), y, at)
+                at += len(y)
         if at < self.first:
             raise too_few_rows(self.source.name, self.first, at)
 
-    def skip(self, rows: int) -> Self:
-        _ = self.n_features  # found here, once for all streams made by skip
-        return super().skip(rows)
+    def _parsers(self, note: Note) -> Parsers:
+        return self._up_to_problem(note) if self.bad_rows.stop else self._around_problems(note)
 
-    def _scan(self) -> int:
-        """The number of columns up to the first error, which iteration will report."""
-        if not self.bad_rows.stop:
-            used = (block.X.indices.max() + 1 for block in self._lenient(LARGEST) if block.X.nnz)
-            return int(max(used, default=1))
+    def _up_to_problem(self, note: Note) -> Parsers:
+        """One parser for the whole file, or up to the first bad line."""
         parser = self._parser()
-        for _ in _fed(parser, self.source):
-            parser.drop(parser.ready)
-        return max(parser.columns, 1)
-
-    def _lenient(
-        self, width: int, note: Callable[[_core.Problem, int, bytes], None] | None = None
-    ) -> Iterator[Block]:
-        """The rows of all lines but the bad ones, which ``note`` is told with their lines before them."""
-        before = 0
-        for lines in whole_lines(self.source.pieces()):
-            at, count = 0, lines.count(b"\n") + (not lines.endswith(b"\n"))
-            while at < len(lines):
-                parser = self._parser()
-                parser.feed(lines[at:])
-                parser.finish()
-                if parser.ready:
-                    if parser.columns > width:
-                        why = "the file has more columns than when it was first read; give n_features"
-                        raise DataError(f"{self.source.name}: {why}.")
-                    yield _block(parser, parser.ready, width, 0)
-                if (problem := parser.problem) is None:
+        try:
+            for piece in self.source.pieces():
+                parser.feed(piece)
+                if parser.problem is not None:
                     break
-                begin = at
-                for _ in range(problem.line - 1):
-                    begin = lines.index(b"\n", begin) + 1
-                end = lines.find(b"\n", begin) + 1 or len(lines)
-                if note is not None:
-                    note(
-                        problem, before + lines.count(b"\n", 0, begin) + 1, lines[begin:end].rstrip(b"\r\n")
-                    )
-                at = end
-            before += count
+                yield parser, False
+            else:
+                parser.finish()
+        except DataError:
+            yield parser, True
+            raise
+        yield parser, True
+        if parser.problem is not None:
+            note(parser.problem, parser.problem.line, b"")
 
-    def _note(self, problem: _core.Problem, line: int, text: bytes) -> None:
-        reason = str(self._refused(problem)).partition(": expected ")[2].rstrip(".")
-        shown = text.decode("utf-8", "backslashreplace")
-        bad = BadRow(None, f"expected {reason}", shown, line, problem.column)
-        self.bad_rows.add(self.source.name, bad)
+    def _around_problems(self, note: Note) -> Parsers:
+        """A parser for the lines between two bad ones."""
+        line = 0
+        for rest in whole_lines(self.source.pieces()):
+            while rest:
+                parser = self._parser()
+                parser.feed(rest)
+                parser.finish()
+                yield parser, True
+                if parser.problem is None:
+                    line += rest.count(b"\n")
+                    break
+                bad = parser.problem.line
+                lines = rest.split(b"\n", bad)
+                line += bad
+                note(parser.problem, line, lines[bad - 1].rstrip(b"\r"))
+                rest = lines[bad] if len(lines) > bad else b""
 
     def _parser(self) -> _core.SvmlightParser:
-        first, last = self._indices()
-        return _core.SvmlightParser(first, last)
+        return _core.SvmlightParser(*self._indices())
 
     def _indices(self) -> tuple[int, int]:
         first = 0 if self.zero_based else 1
-        return first, LARGEST if self._given is None else min(self._given - 1 + first, LARGEST)
+        return first, LARGEST if self.width is None else min(self.width - 1 + first, LARGEST)
 
-    def _refused(self, problem: _core.Problem) -> DataError:
-        where = f"{self.source.name}, line {problem.line}, column {problem.column}"
+    def _note(self, problem: _core.Problem, line: int, text: bytes) -> None:
         expected = EXPECTED.get(problem.fault) or self._range(problem.found)
-        found = ascii(problem.found.decode("latin-1")) if problem.found else "nothing"
-        return DataError(f"{where}: expected {expected}, got {found}.", problem.line, problem.column)
+        got = ascii(problem.found.decode("latin-1")) if problem.found else "nothing"
+        shown = text.decode("utf-8", "backslashreplace")
+        bad = BadRow(None, f"expected {expected}, got {got}", shown, line, problem.column)
+        self.bad_rows.add(self.source.name, bad)
 
-    def _range(self, found: bytes) -> str:
+    def _range(self, pair: bytes) -> str:
         first, last = self._indices()
         expected = f"an index from {first} to {last}"
-        if not found.partition(b":")[0].strip(b"0"):
+        if not pair.partition(b":")[0].strip(b"0"):
             return f"{expected} (zero_based=True reads files that count from 0)"
-        return expected if self._given is None else f"{expected} (n_features is {self._given})"
-
-
-def _fed(parser: _core.SvmlightParser, source: Source) -> Iterator[DataError | bool | None]:
-    """Feed all bytes to the parser. Yields None after each piece; at the end True, or the error."""
-    try:
-        for piece in source.pieces():
-            parser.feed(piece)
-            if parser.problem is not None:
-                break
-            yield None
-        else:
-            parser.finish()
-    except DataError as failure:
-        yield failure
-    else:
-        yield True
-
-
-def _block(parser: _core.SvmlightParser, rows: int, width: int, start: int) -> Block:
-    data, indices, indptr, y = parser.take(rows)
-    return Block(sparse.csr_matrix((data, indices, indptr), shape=(len(y), width)), y, start)
+        return expected if self.width is None else f"{expected} (n_features is {self.width})"
 
 
 def from_svmlight(
@@ -216,4 +171,4 @@ def from_svmlight(
     elif not source.rereadable:
         raise ValueError(f"from_svmlight: {source.name} is a pipe, which needs n_features.")
     rows = check.count("from_svmlight", "rows", rows)
-    return SvmlightStream(source, n_features, rows, bool(zero_based), BadRows(on_error))
+    return SvmlightStream(source, rows, BadRows(on_error), n_features, bool(zero_based))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,10 +24,10 @@ from budgetron.records.encoding import names_of_places, place_in_periods
 from budgetron.records.reading import from_arrow
 from budgetron.records.table import Column, Table
 from budgetron.records.values import BLANKS, RefusedValueError
-from budgetron.streams.bad_rows import BadRow, BadRows
+from budgetron.streams.bad_rows import BadRow, BadRows, refused
 from budgetron.streams.csv_text import CsvText, Rows, first_line
 from budgetron.streams.sources import Source
-from budgetron.streams.stream import Block, Stream, cut, too_few_rows
+from budgetron.streams.stream import Block, FileStream, too_few_rows
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 PERIODS = ("day", "week")  # of which the time of a row gives its place
@@ -63,28 +63,14 @@ class Columns:
         return list(dict.fromkeys([*self.features, *(name for name in others if name is not None)]))
 
 
-class TableStream(Stream):
+@dataclass(eq=False, repr=False)
+class TableStream(FileStream):
     """See `table`."""
 
-    is_text = False
-
-    def __init__(
-        self,
-        source: Source,
-        names: list[str],
-        columns: Columns,
-        rows: int,
-        bad_rows: BadRows,
-        numeric_target: bool | None,
-    ) -> None:
-        self.source = source
-        self.names = names
-        self.columns = columns
-        self.rows = rows
-        self.bad_rows = bad_rows
-        self.numeric_target = numeric_target
-        self._end = 0
-        self._stopped_at: BadRow | None = None
+    names: list[str]
+    columns: Columns
+    numeric_target: bool | None
+    is_text: ClassVar[bool] = False
 
     @property
     def target(self) -> str | None:
@@ -100,39 +86,25 @@ class TableStream(Stream):
     def n_features(self) -> int:
         return len(self.features)
 
-    def __iter__(self) -> Iterator[Block]:
-        start, rows = self._rows()
-        self.bad_rows.begin()
-        self._end, self._stopped_at = start, None
-        try:
-            yield from cut(self._blocks(rows, start), self.first, self.rows)
-        finally:
-            self.bad_rows.end()
-        if self._stopped_at is not None:
-            self.bad_rows.add(self.source.name, self._stopped_at)
-        if self._end < self.first:
-            raise too_few_rows(self.source.name, self.first, self._end)
-
     @abstractmethod
     def _rows(self) -> tuple[int, Iterator[Rows]]:
         """The index of the first row that is read, and an iterator of rows."""
 
-    def _blocks(self, parts: Iterator[Rows], at: int) -> Iterator[Block]:
+    def _blocks(self) -> Iterator[Block]:
         """The rows that can be read, up to the first bad one if that stops the stream."""
         reading = Reading(self.columns, self.is_text, self.numeric_target)
+        at, parts = self._rows()
         for part in parts:
-            block, bad = reading.block(part, at)
-            bad.sort(key=lambda each: each.row or 0)
+            block, bad = reading.block(part, at, up_to_bad=self.bad_rows.stop)
             if bad and self.bad_rows.stop:
-                self._stopped_at = bad[0]
-                block = _tidied(block.chosen(reading.numbers < bad[0].row, at))
-                self._end = block.stop
                 yield block
-                return
+                raise refused(self.source.name, bad[0])
             for each in bad:
                 self.bad_rows.add(self.source.name, each)
-            at = self._end = block.stop
             yield block
+            at = block.stop
+        if at < self.first:
+            raise too_few_rows(self.source.name, self.first, at)
 
 
 class Reading:
@@ -142,14 +114,11 @@ class Reading:
         self._columns = columns
         self._is_text = is_text
         self._numeric = numeric
-        self.numbers: Any = None  # of the rows of the last block: their places in the file
 
-    def block(self, rows: Rows, start: int) -> tuple[Block, list[BadRow]]:
-        """The block of the rows that can be read, and the bad ones."""
-        reasons: dict[int, str] = {}
+    def block(self, rows: Rows, start: int, up_to_bad: bool) -> tuple[Block, list[BadRow]]:
+        """The block of the rows that can be read, or of those before the first bad one; the bad ones."""
         table, read = rows.table, self._columns
-        X, dropped = self._features(table)
-        reasons |= dropped
+        X, reasons = self._features(table)
 
         def column(name: str | None, of: Callable[[Any, str, dict[int, str]], Any]) -> Any:
             return None if name is None else of(_single(table.column(name)), name, reasons)
@@ -158,17 +127,21 @@ class Reading:
         times, ids = column(read.time, self._times), column(read.id, self._ids)
         if read.time is not None:
             X = X.with_columns(places_in_time(read.time, times))
-            times = times.numbers if times.numbers is not None else np.full(len(X), np.nan)
-        good = np.ones(len(X), bool)
-        good[list(reasons)] = False
-        whole = Block(X, y, start, weights, times, ids)
-        self.numbers = rows.numbers if good.all() else rows.numbers[good]
+            times = _numbers(times, len(X))
+        block = Block(X, y, start, weights, times, ids)
         bad = rows.bad + [
             rows.bad_row(place, reason, None if ids is None else ids[place])
             for place, reason in reasons.items()
         ]
-        block = whole if good.all() else whole.chosen(np.flatnonzero(good), start)
-        return (block if good.all() else _tidied(block)), bad
+        bad.sort(key=lambda each: each.row or 0)
+        good = np.ones(len(X), bool)
+        good[list(reasons)] = False
+        if bad and up_to_bad:
+            good &= rows.numbers < bad[0].row
+        if not good.all():
+            block = block.chosen(np.flatnonzero(good), start)
+            block.X = block.X.normal()  # columns are in the order of their first values again
+        return block, bad
 
     def _features(self, table: Any) -> tuple[Table, dict[int, str]]:
         """The records, and the rows that have a value which is refused."""
@@ -192,10 +165,10 @@ class Reading:
                 values[error.row] = None
                 table = table.set_column(place, error.column, pa.array(values, table.schema.types[place]))
         for name, column in X.columns.items():
-            if column.numbers is not None and (large := np.abs(column.numbers) > LARGEST).any():
-                for place in np.flatnonzero(large).tolist():
-                    number = column.numbers[place]
-                    reasons[place] = f"column {name!r}: expected a number up to 1e150, got {number:g}"
+            if (numbers := column.numbers) is not None:
+                large = {i: numbers[i] for i in np.flatnonzero(np.abs(numbers) > LARGEST).tolist()}
+                expected = f"column {name!r}: expected a number up to 1e150"
+                reasons |= {i: f"{expected}, got {number:g}" for i, number in large.items()}
         return X, reasons
 
     def _column(self, array: Any, name: str) -> Column:
@@ -231,33 +204,26 @@ class Reading:
             try:
                 numbers = texts.cast(pa.float64())
             except pa.ArrowInvalid:
-                values = texts.to_pylist()
-                each = [t if t is None or NUMBER.fullmatch(t) else None for t in values]
-                for i, (text, kept) in enumerate(zip(values, each, strict=True)):
-                    if text != kept:
-                        reasons[i] = f"column {name!r}: expected a number, got {text!r}"
-                numbers = pa.array([None if t is None else float(t) for t in each], pa.float64())
+                values = [t if t and NUMBER.fullmatch(t) else None for t in texts.to_pylist()]
+                numbers = pa.array([t and float(t) for t in values], pa.float64())
+                wrong = np.flatnonzero(pc.and_(numbers.is_null(), texts.is_valid())).tolist()
+                expected = f"column {name!r}: expected a number"
+                reasons |= {i: f"{expected}, got {texts[i].as_py()!r}" for i in wrong}
             return _number_labels(numbers, texts, name, reasons, True)
-        labels = texts.to_numpy(zero_copy_only=False).astype(object)
-        for i in np.flatnonzero(texts.is_null().to_numpy(zero_copy_only=False)).tolist():
-            reasons.setdefault(i, f"column {name!r}: expected a label, got a missing value")
-            labels[i] = ""
-        return labels
+        labels, missing = (a.to_numpy(zero_copy_only=False) for a in (texts, texts.is_null()))
+        _refuse(reasons, name, missing, lambda _: "expected a label, got a missing value")
+        return np.where(missing, "", labels.astype(object))
 
     def _weights(self, array: Any, name: str, reasons: dict[int, str]) -> Any:
-        numbers = self._column(array, name).numbers
-        numbers = np.full(len(array), np.nan) if numbers is None else numbers
-        for i in np.flatnonzero(~((numbers >= 0) & (numbers <= LARGEST))).tolist():
-            what = shown(array[i].as_py())
-            reasons.setdefault(i, f"column {name!r}: expected a weight of 0 or more, got {what}")
+        numbers = _numbers(self._column(array, name), len(array))
+        wrong = ~((numbers >= 0) & (numbers <= LARGEST))
+        _refuse(reasons, name, wrong, lambda i: f"expected a weight of 0 or more, got {_cell(array, i)}")
         return numbers
 
     def _times(self, array: Any, name: str, reasons: dict[int, str]) -> Column:
         column = self._column(array, name)
-        numbers = np.full(len(array), np.nan) if column.numbers is None else column.numbers
-        for i in np.flatnonzero(~np.isfinite(numbers)).tolist():
-            what = shown(array[i].as_py())
-            reasons.setdefault(i, f"column {name!r}: expected a date or a number, got {what}")
+        wrong = ~np.isfinite(_numbers(column, len(array)))
+        _refuse(reasons, name, wrong, lambda i: f"expected a date or a number, got {_cell(array, i)}")
         return column
 
     def _ids(self, array: Any, _: str, __: dict[int, str]) -> Any:
@@ -267,16 +233,16 @@ class Reading:
 def _number_labels(numbers: Any, shown_as: Any, name: str, reasons: dict[int, str], rounds: bool) -> Any:
     """Labels that are numbers. If they may have been rounded, large ones are refused."""
     labels = numbers.to_numpy(zero_copy_only=False)
-    refused = ~np.isfinite(labels)
-    for i in np.flatnonzero(refused | ((np.abs(labels) >= EXACT) & rounds)).tolist():
-        what = shown_as[i].as_py()
-        if what is None:
-            why = "expected a label, got a missing value"
-        elif refused[i]:
-            why = f"expected a finite number, got {what}"
-        else:
-            why = "expected a label below 2^53, got a larger one, which would be rounded"
-        reasons.setdefault(i, f"column {name!r}: {why}")
+    infinite = ~np.isfinite(labels)
+
+    def why(i: int) -> str:
+        if (cell := shown_as[i].as_py()) is None:
+            return "expected a label, got a missing value"
+        if infinite[i]:
+            return f"expected a finite number, got {cell}"
+        return "expected a label below 2^53, got a larger one, which would be rounded"
+
+    _refuse(reasons, name, infinite | ((np.abs(labels) >= EXACT) & rounds), why)
     return labels
 
 
@@ -290,27 +256,33 @@ def places_in_time(name: str, times: Column) -> dict[str, Column]:
     return {wave: Column(np.ascontiguousarray(waves[:, i])) for i, wave in enumerate(names)}
 
 
-def _tidied(block: Block) -> Block:
-    """The block after rows were taken out: columns are in the order of their first values again."""
-    block.X = block.X.normal()
-    return block
+def _refuse(reasons: dict[int, str], name: str, rows: Any, why: Callable[[int], str]) -> None:
+    """Say why these rows of a mask cannot be read; the first reason counts."""
+    for i in np.flatnonzero(rows).tolist():
+        reasons.setdefault(i, f"column {name!r}: {why(i)}")
+
+
+def _cell(array: Any, i: int) -> str:
+    return shown(array[i].as_py())
+
+
+def _numbers(column: Column, rows: int) -> Any:
+    return np.full(rows, np.nan) if column.numbers is None else column.numbers
 
 
 def _single(column: Any) -> Any:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
+@dataclass(eq=False, repr=False)
 class CsvStream(TableStream):
     """A CSV file."""
 
+    text: CsvText
     is_text = True
 
-    def __init__(self, text: CsvText, *more: Any) -> None:
-        self._text = text
-        super().__init__(text.source, text.names, *more)
-
     def _rows(self) -> tuple[int, Iterator[Rows]]:
-        return 0, self._text.rows(self.columns.all, self.features)
+        return 0, self.text.rows(self.columns.all, self.features)
 
 
 class ParquetStream(TableStream):
@@ -429,9 +401,8 @@ def table(
             raise DataError(f"{source.name}: is empty, expected a line with the names of the columns.")
         _refuse_other_delimiter(source.name, names, text.delimiter)
     columns = chosen(source.name, names, target, drop, only, weight, time, id)
-    if form == "parquet":
-        return ParquetStream(source, names, columns, rows, bad_rows, numeric_target)
-    return CsvStream(text, columns, rows, bad_rows, numeric_target)
+    more = (source, rows, bad_rows, names, columns, numeric_target)
+    return ParquetStream(*more) if form == "parquet" else CsvStream(*more, text)
 
 
 def _refuse_other_delimiter(source: str, names: list[str], delimiter: str) -> None:

@@ -41,6 +41,7 @@ class Broker(ABC):
     def __init__(self, address: Address) -> None:
         self.address = address
         self.name = str(address)
+        self.stream = address.stream
 
     @abstractmethod
     def seek(self, position: Position) -> None:
@@ -78,13 +79,23 @@ class Broker(ABC):
             "stream was trimmed or replaced: restore it, or start again without the model."
         )
 
-    def place(self, position: Position, part: str) -> int | str | None:
-        """The place in the only part of a stream."""
-        if position and list(position) != [part]:
+    def disconnected(self, error: object) -> ConnectionLostError:
+        """The error for a broker that does not answer."""
+        return ConnectionLostError(f"{self.name}: {sentence(error)}")
+
+    def place(self, position: Position) -> int | str | None:
+        """The place in a stream of one part."""
+        if position and list(position) != [self.stream]:
             raise DataError(
                 f"{self.name}: cannot go on after {', '.join(position)}, which is another stream."
             )
-        return position.get(part)
+        return position.get(self.stream)
+
+
+def sentence(error: object) -> str:
+    """The message of a client library in one line, with a full stop."""
+    text = " ".join(str(error).split()).removeprefix("nats: ").rstrip(".") or type(error).__name__
+    return f"{text}."
 
 
 def connect(address: Address) -> Broker:
@@ -98,9 +109,9 @@ def connect(address: Address) -> Broker:
         "kafka": ("kafka", "KafkaTopic", "kafka"),
     }[address.scheme]
     try:
-        made: Broker = getattr(import_module(f"budgetron.streams.brokers.{module}"), kind)(address)
+        broker: Broker = getattr(import_module(f"budgetron.streams.brokers.{module}"), kind)(address)
     except ImportError as error:
         raise ImportError(
             f"{address.scheme}:// needs the package {error.name}: {pip_install(extra)}."
         ) from None
-    return made
+    return broker

@@ -6,7 +6,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from budgetron._util.errors import DataError
 from budgetron.streams.brokers.address import Address
-from budgetron.streams.brokers.broker import Broker, ConnectionLostError, Message, Position
+from budgetron.streams.brokers.broker import Broker, ConnectionLostError, Message, Position, sentence
 
 GROUP = "budgetron"
 ANSWER = 10.0  # seconds to wait for a broker
@@ -18,7 +18,6 @@ class KafkaTopic(Broker):
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
-        self._topic = address.stream
         self._consumer: Any = None
         self._ended = set[int]()  # partitions
         self._last: Position = {}
@@ -47,7 +46,7 @@ class KafkaTopic(Broker):
             }
         )
         try:
-            self._partitions = self._found()
+            self._partitions = self._partitions_to_read()
             self._assign(position)
         except KafkaException as error:
             raise self._lost_connection(error.args[0]) from error
@@ -55,18 +54,18 @@ class KafkaTopic(Broker):
     def receive(self, most: int, seconds: float) -> list[Message]:
         first = self._consumer.poll(seconds)
         more = min(most - 1, MOST)
-        found = [] if first is None else [first, *self._consumer.consume(more, timeout=0)]
+        batch = [] if first is None else [first, *self._consumer.consume(more, timeout=0)]
         messages = list[Message]()
-        for each in found:
+        for each in batch:
             error, partition = each.error(), each.partition()
             if error is None:
                 self._ended.discard(partition)
-                messages.append(Message(f"{self._topic}/{partition}", each.offset(), each.value()))
+                messages.append(Message(f"{self.stream}/{partition}", each.offset(), each.value()))
                 self._last[messages[-1].part] = each.offset()
             elif error.code() == KafkaError._PARTITION_EOF:
                 self._ended.add(partition)
             elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
-                name = f"{self._topic}/{partition}"
+                name = f"{self.stream}/{partition}"
                 raise self.lost(name, self._last.get(name, -1))
             elif not error.retriable():
                 raise self._lost_connection(error)
@@ -79,9 +78,9 @@ class KafkaTopic(Broker):
 
     def commit(self, position: Position) -> None:
         offsets = [
-            TopicPartition(self._topic, partition, int(place) + 1)
+            TopicPartition(self.stream, partition, int(place) + 1)
             for partition in self._partitions
-            if (place := position.get(f"{self._topic}/{partition}")) is not None
+            if (place := position.get(f"{self.stream}/{partition}")) is not None
         ]
         if self._consumer is None or self._down is not None:
             raise ConnectionLostError(self._down or f"{self.name}: not connected.")
@@ -95,9 +94,8 @@ class KafkaTopic(Broker):
             self._consumer.close()
             self._consumer = None
 
-    def _found(self) -> list[int]:
-        """The partitions to read."""
-        topic = self._consumer.list_topics(self._topic, timeout=ANSWER).topics[self._topic]
+    def _partitions_to_read(self) -> list[int]:
+        topic = self._consumer.list_topics(self.stream, timeout=ANSWER).topics[self.stream]
         if topic.error is not None:
             if topic.error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):
                 raise self.missing()
@@ -111,30 +109,26 @@ class KafkaTopic(Broker):
 
     def _assign(self, position: Position) -> None:
         """Go on after a position; a partition that is not in it begins with its first message."""
-        names = {f"{self._topic}/{partition}": partition for partition in self._partitions}
+        names = {f"{self.stream}/{partition}": partition for partition in self._partitions}
         for name in position:
             if name not in names:
                 raise DataError(f"{self.name}: cannot go on after {name}, which is not read now.")
         assigned = []
         for name, partition in names.items():
             low, high = self._consumer.get_watermark_offsets(
-                TopicPartition(self._topic, partition), timeout=ANSWER
+                TopicPartition(self.stream, partition), timeout=ANSWER
             )
             begin = int(position[name]) + 1 if name in position else low
             if not low <= begin <= high:
                 raise self.lost(name, position[name])
-            assigned.append(TopicPartition(self._topic, partition, begin))
+            assigned.append(TopicPartition(self.stream, partition, begin))
         self._ended, self._last = set(), dict(position)
         self._consumer.assign(assigned)
 
     def _take_error(self, error: Any) -> None:
         """Errors of the client as a whole; those of single connections mend themselves."""
         if error.fatal() or error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION):
-            self._down = f"{self.name}: {_reason(error)}"
+            self._down = f"{self.name}: {sentence(error.str())}"
 
     def _lost_connection(self, error: Any) -> ConnectionLostError:
-        return ConnectionLostError(self._down or f"{self.name}: {_reason(error)}")
-
-
-def _reason(error: Any) -> str:
-    return " ".join(str(error.str()).split()).rstrip(".") + "."
+        return ConnectionLostError(self._down) if self._down else self.disconnected(error.str())

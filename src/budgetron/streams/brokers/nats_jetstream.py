@@ -2,9 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator
-from concurrent.futures import TimeoutError as FutureTimeoutError
-from contextlib import contextmanager, suppress
+from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import nats
@@ -28,7 +27,6 @@ class JetStream(Broker):
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
-        self._stream = address.stream
         self._consumer = address.options.get("consumer", CONSUMER)
         self._client: Any = None
         self._pull: Any = None
@@ -40,11 +38,10 @@ class JetStream(Broker):
         self._why: Exception | None = None
 
     def seek(self, position: Position) -> None:
-        place = self.place(position, self._stream)
+        place = self.place(position)
         self._last = 0 if place is None else int(place)
         self.close()
-        with self._errors():
-            self._run(self._open(place is None))
+        self._run(self._open(place is None))
 
     async def _open(self, new: bool) -> None:
         servers = [f"nats://{host}" for host in self.address.servers.split(",")]
@@ -58,11 +55,10 @@ class JetStream(Broker):
             connect_timeout=int(ANSWER),
             error_cb=self._take_error,
         )
-        manager = self._client.jsm(timeout=ANSWER)
         try:
-            info = await manager.stream_info(self._stream)
+            info = await self._manager.stream_info(self.stream)
         except js_errors.NotFoundError:
-            raise self.missing() if new else self.lost(self._stream, self._last) from None
+            raise self.missing() if new else self.lost(self.stream, self._last) from None
         if info.config.retention not in (None, api.RetentionPolicy.LIMITS):
             raise DataError(
                 f"{self.name}: has the retention {info.config.retention.value}, which removes what is "
@@ -70,11 +66,11 @@ class JetStream(Broker):
             )
         self._refuse_lost(info.state, new)
         with suppress(js_errors.NotFoundError):
-            await manager.delete_consumer(self._stream, self._consumer)
-        again = self._last > 0 and await self._has(manager, self._last)
+            await self._manager.delete_consumer(self.stream, self._consumer)
+        again = self._last > 0 and await self._sequence(self._last) is not None
         # The last message is taken again, if it is there: to acknowledge it shows the position.
-        made = await manager.add_consumer(
-            self._stream,
+        consumer = await self._manager.add_consumer(
+            self.stream,
             durable_name=self._consumer,
             deliver_policy=api.DeliverPolicy.BY_START_SEQUENCE,
             opt_start_seq=self._last + (not again),
@@ -82,34 +78,34 @@ class JetStream(Broker):
             ack_wait=A_YEAR,
             max_ack_pending=-1,
         )
-        self._created = made.created
+        self._created = consumer.created
         stream = self._client.jetstream(timeout=ANSWER)
-        self._pull = await stream.pull_subscribe_bind(self._consumer, self._stream)
+        self._pull = await stream.pull_subscribe_bind(self._consumer, self.stream)
         self._received = int(again)
         if again:
             [message] = await self._pull.fetch(1, timeout=ANSWER)
             await self._ack(message)
 
-    async def _has(self, manager: Any, sequence: int) -> bool:
-        try:
-            await manager.get_msg(self._stream, sequence)
-        except js_errors.NotFoundError:
-            return False
-        return True
+    @property
+    def _manager(self) -> Any:
+        return self._client.jsm(timeout=ANSWER)
 
-    async def _next(self) -> int | None:
-        """The first message in the stream after the last one received; some may have been deleted."""
-        manager = self._client.jsm(timeout=ANSWER)
+    async def _sequence(self, sequence: int, **how: Any) -> int | None:
+        """The number of a message, if it is in the stream."""
         try:
-            found = await manager.get_msg(self._stream, self._last + 1, subject=">", next=True)
+            message = await self._manager.get_msg(self.stream, sequence, **how)
         except js_errors.NotFoundError:
             return None
-        return int(found.seq)
+        return int(message.seq)
+
+    def _next(self) -> int | None:
+        """The first message in the stream after the last one received; some may have been deleted."""
+        return self._run(self._sequence(self._last + 1, subject=">", next=True))
 
     async def _refuse_others(self) -> None:
         """Raise an error if the consumer is gone, or another process has made it anew for itself."""
         try:
-            info = await self._client.jsm(timeout=ANSWER).consumer_info(self._stream, self._consumer)
+            info = await self._manager.consumer_info(self.stream, self._consumer)
         except js_errors.NotFoundError:
             raise ConnectionLostError(f"{self.name}: the consumer {self._consumer!r} is gone.") from None
         if info.created != self._created:
@@ -119,49 +115,45 @@ class JetStream(Broker):
             )
 
     def receive(self, most: int, seconds: float) -> list[Message]:
-        with self._errors():
-            found = self._run(self._fetch(most, seconds), seconds)
+        batch = self._run(self._fetch(most, seconds), seconds)
         messages = list[Message]()
-        for each in found:
+        for each in batch:
             sequence = each.metadata.sequence
             self._received += 1
             is_next = sequence.consumer == self._received and sequence.stream > self._last
             if is_next and sequence.stream > self._last + 1:  # some may have been deleted one by one
-                with self._errors():
-                    self._refuse_lost(self._run(self._state()), new=not self._last)
-                    is_next = self._run(self._next()) == sequence.stream
+                info = self._run(self._manager.stream_info(self.stream))
+                self._refuse_lost(info.state, new=not self._last)
+                is_next = self._next() == sequence.stream
             if not is_next:
-                with self._errors():
-                    self._run(self._refuse_others())
+                self._run(self._refuse_others())
                 raise ConnectionLostError(f"{self.name}: a message was lost on its way.")
             self._last = sequence.stream
-            messages.append(Message(self._stream, sequence.stream, each.data))
-        self._batch = found or self._batch
+            messages.append(Message(self.stream, sequence.stream, each.data))
+        self._batch = batch or self._batch
         return messages
 
     async def _fetch(self, most: int, seconds: float) -> list[Any]:
         if self._client is None or self._client.is_closed:
             raise errors.ConnectionClosedError
         try:
-            found: list[Any] = await self._pull.fetch(most, timeout=max(seconds, 0.01))
+            batch: list[Any] = await self._pull.fetch(most, timeout=max(seconds, 0.01))
         except TimeoutError:
-            found = []
-        if not found and self._client.is_closed:
+            batch = []
+        if not batch and self._client.is_closed:
             raise errors.ConnectionClosedError
-        if not found:
+        if not batch:
             await self._refuse_others()
-        return found
+        return batch
 
     def at_end(self) -> bool:
-        with self._errors():
-            return self._run(self._next()) is None
+        return self._next() is None
 
     def commit(self, position: Position) -> None:
-        place = int(position[self._stream])
+        place = int(position[self.stream])
         reached = [each for each in self._batch if each.metadata.sequence.stream <= place]
         if reached:
-            with self._errors():
-                self._run(self._ack(reached[-1]))
+            self._run(self._ack(reached[-1]))
 
     async def _ack(self, message: Any) -> None:
         await self._client.publish(message.reply, b"+ACK")
@@ -176,35 +168,27 @@ class JetStream(Broker):
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._loop = None
 
-    async def _state(self) -> Any:
-        return (await self._client.jsm(timeout=ANSWER).stream_info(self._stream)).state
-
     def _refuse_lost(self, state: Any, new: bool) -> None:
         """Refuse a stream whose first message is behind the next one of ours, or that ends before it."""
         if not new and not state.first_seq - 1 <= self._last <= state.last_seq:
-            raise self.lost(self._stream, self._last)
+            raise self.lost(self.stream, self._last)
 
     def _run(self, work: Coroutine[Any, Any, T], seconds: float = 0.0) -> T:
-        """Run in the event loop of a thread: the client is asynchronous."""
+        """Run in the event loop of a thread: the client is asynchronous. Its errors become ours."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             threading.Thread(target=_forever, args=(self._loop,), name="nats", daemon=True).start()
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(3 * ANSWER + seconds)
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result(3 * ANSWER + seconds)
+        except ConnectionLostError:
+            raise
+        except (errors.Error, js_errors.Error, OSError) as error:  # OSError: also a timeout
+            is_why = isinstance(error, errors.NoServersError) and self._why
+            raise self.disconnected(self._why if is_why else error) from error
 
     async def _take_error(self, error: Exception) -> None:
         """Errors are raised by the calls, too, but not why no server could be reached."""
         self._why = error
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except (DataError, ConnectionLostError):
-            raise
-        except (errors.Error, js_errors.Error, OSError, FutureTimeoutError) as error:
-            cause = self._why if isinstance(error, errors.NoServersError) and self._why else error
-            text = " ".join(str(cause).split()).removeprefix("nats: ").rstrip(".") or type(cause).__name__
-            raise ConnectionLostError(f"{self.name}: {text}.") from error
 
 
 def _forever(loop: asyncio.AbstractEventLoop) -> None:

@@ -17,6 +17,8 @@ from budgetron.streams.brokers.broker import Message
 from budgetron.streams.stream import Block
 from budgetron.streams.tables import places_in_time
 
+NO_TIME = (0.0, False)
+
 
 class RefusedMessageError(Exception):
     """A message that cannot be read. The text is the reason."""
@@ -80,7 +82,7 @@ class RecordReader:
         record, label = labelled(message, self.target)
         label = self._label(label)
         weight = 1.0 if self.weight is None else self._weight(record.get(self.weight))
-        time = None if self.time is None else self._time(record.get(self.time))
+        time = NO_TIME if self.time is None else self._time(record.get(self.time))
         name = None if self.id is None else record.get(self.id)
         if self.only is not None:
             record = {key: record[key] for key in self.only if key in record}
@@ -91,48 +93,41 @@ class RecordReader:
         return _Row(place, record, label, weight, time, "" if name is None else str(name))
 
     def _label(self, value: Any) -> Any:
-        what = f"column {self.target!r}: expected"
         if self.numeric == isinstance(value, str):
-            raise RefusedMessageError(
-                f"{what} a {'number' if self.numeric else 'text'}, as the first label, got {shown(value)}"
-            )
+            kind = "number" if self.numeric else "text"
+            raise _refusal(self.target, f"a {kind}, as the first label", shown(value))
         if not is_printable(value):
-            raise RefusedMessageError(f"{what} a label without control characters, got {shown(value)}")
+            raise _refusal(self.target, "a label without control characters", shown(value))
         if not isinstance(value, str):
-            value = self._number(value, what)
+            value = self._number(value)
         if self.classes is not None and value not in self.classes:
-            raise RefusedMessageError(f"{what} one of the classes, got {shown(value)}")
+            raise _refusal(self.target, "one of the classes", shown(value))
         return value
 
-    def _number(self, value: float, what: str) -> float:
+    def _number(self, value: float) -> float:
         if isinstance(value, int) and not is_exact(value):
-            raise RefusedMessageError(
-                f"{what} a label below 2^53, got a larger one, which would be rounded"
-            )
+            raise _refusal(self.target, "a label below 2^53", "a larger one, which would be rounded")
         number = float(value)
         if not abs(number) <= LARGEST:
-            raise RefusedMessageError(f"{what} a number up to 1e150, got {number:g}")
+            raise _refusal(self.target, "a number up to 1e150", f"{number:g}")
         if not self.regression and has_decimals(number) and self.classes is None:
-            raise RefusedMessageError(
-                f"{what} a label, got {number!r}, a number with decimals: --regression learns targets"
-            )
+            got = f"{number!r}, a number with decimals: --regression learns targets"
+            raise _refusal(self.target, "a label", got)
         return number
 
     def _weight(self, value: Any) -> float:
         if isinstance(value, str | list | dict) or value is None or not 0 <= value <= LARGEST:
-            raise RefusedMessageError(
-                f"column {self.weight!r}: expected a weight of 0 or more, got {shown(value)}"
-            )
+            raise _refusal(self.weight, "a weight of 0 or more", shown(value))
         return float(value)
 
-    def _time(self, value: Any) -> float | tuple[float]:
-        found = meaning(value) if isinstance(value, str) else value
-        moment = found[0] if isinstance(found, tuple) else found
+    def _time(self, value: Any) -> tuple[float, bool]:
+        """The moment, and whether it was given as a date."""
+        content = meaning(value) if isinstance(value, str) else value
+        is_date = isinstance(content, tuple)
+        moment = content[0] if isinstance(content, tuple) else content
         if not isinstance(moment, int | float) or not abs(moment) <= LARGEST:
-            raise RefusedMessageError(
-                f"column {self.time!r}: expected a date or a number, got {shown(value)}"
-            )
-        return found if isinstance(found, tuple) else float(moment)
+            raise _refusal(self.time, "a date or a number", shown(value))
+        return float(moment), is_date
 
     def _features(self, read: "list[_Row]", reasons: dict[int, str]) -> Table:
         """The features of all rows that can be learned; adds why others cannot."""
@@ -152,10 +147,8 @@ class RecordReader:
         ids = None if self.id is None else np.array([row.name for row in read], dtype=object)
         times = None
         if self.time is not None:
-            dates = np.array([isinstance(row.time, tuple) for row in read], bool)
-            times = np.array(
-                [row.time[0] if isinstance(row.time, tuple) else row.time for row in read], float
-            )
+            times = np.array([row.time[0] for row in read], float)
+            dates = np.array([row.time[1] for row in read], bool)
             X = X.with_columns(places_in_time(self.time, Column(times, dates)))
         return Block(X, labels, start, weights, times, ids)
 
@@ -168,8 +161,12 @@ class _Row:
     record: dict[str, Any]
     label: Any
     weight: float
-    time: float | tuple[float] | None
+    time: tuple[float, bool]
     name: str
+
+
+def _refusal(column: Any, expected: str, got: str) -> RefusedMessageError:
+    return RefusedMessageError(f"column {column!r}: expected {expected}, got {got}")
 
 
 def labelled(message: Message, target: str | None) -> tuple[Any, Any]:
@@ -181,11 +178,10 @@ def labelled(message: Message, target: str | None) -> tuple[Any, Any]:
     if target is None and not (set(content) == {"x", "y"} and isinstance(content["x"], dict | list)):
         raise RefusedMessageError(f'expected {{"x": ..., "y": ...}}, got {shown(content)}')
     label = content.pop("y" if target is None else target, None)
-    what = f"column {target or 'y'!r}: expected"
     if label is None or (isinstance(label, str) and not label):
-        raise RefusedMessageError(f"{what} a label, got a missing value")
+        raise _refusal(target or "y", "a label", "a missing value")
     if not isinstance(label, str | int | float):
-        raise RefusedMessageError(f"{what} a number or a text, got {shown(label)}")
+        raise _refusal(target or "y", "a number or a text", shown(label))
     return content["x"] if target is None else content, label
 
 
@@ -194,7 +190,7 @@ def refuse_large(values: Iterable[tuple[Any, Any]]) -> None:
     for name, value in values:
         if type(value) in (int, float) and not abs(value) <= LARGEST:
             got = f"{value:g}" if abs(value) < 1e308 or type(value) is float else "a larger one"
-            raise RefusedMessageError(f"column {name!r}: expected a number up to 1e150, got {got}")
+            raise _refusal(name, "a number up to 1e150", got)
 
 
 def _decoded(message: Message) -> dict[str, Any]:
@@ -202,12 +198,12 @@ def _decoded(message: Message) -> dict[str, Any]:
     if message.body is None:
         raise RefusedMessageError(f"expected a JSON object, got {message.instead}")
     try:
-        found = _decode(message.body.decode())
+        content = _decode(message.body.decode())
     except (ValueError, RecursionError) as error:
         raise RefusedMessageError(f"expected a JSON object: {' '.join(str(error).split())[:200]}") from None
-    if type(found) is not dict:
-        raise RefusedMessageError(f"expected a JSON object, got {shown(found)}")
-    return found
+    if type(content) is not dict:
+        raise RefusedMessageError(f"expected a JSON object, got {shown(content)}")
+    return content
 
 
 def _no_number(name: str) -> NoReturn:
