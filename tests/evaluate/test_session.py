@@ -22,6 +22,7 @@ from budgetron import (
     streams,
 )
 from budgetron.evaluate import Session
+from budgetron.evaluate.delayed import Delayed
 from budgetron.streams import Block, DataError, Dense, EncodeLabels, MinMax, ShuffleBuffer, Standardise
 from tests.helpers.cases import each, pairs
 
@@ -208,6 +209,21 @@ def test_a_row_that_is_not_finite():
             with pytest.raises(ValueError, match="the session has ended"):
                 call()
         assert ran(Session(model), blocks(X[701:], NUMBERS[701:], 100))[-1]["rows"] == N - 701
+
+
+def test_an_error_that_names_its_row_is_not_searched_for(monkeypatch):
+    """The rows before it are learned in one call."""
+    sizes, learn = [], Delayed.predict_learn
+    monkeypatch.setattr(
+        Delayed, "predict_learn", lambda *given: sizes.append(len(given[2])) or learn(*given)
+    )
+    rows = X[:400].copy()
+    rows[300] = 1e200
+    session = Session(estimator(NUMBERS, 0.5), classes=[-1, 1])
+    with pytest.raises(DataError, match=r"rows 0 to 399 .* Row 300 of X is too large") as caught:
+        session.feed(Block(rows, NUMBERS[:400], 0))
+    assert sizes == [400, 300, 100]
+    assert caught.value.rows_learned == session.rows == session.entered == 300
 
 
 @pytest.mark.parametrize("delay", [0, 7])

@@ -17,6 +17,9 @@ from budgetron.records.encoder import Encoder
 from budgetron.records.table import Table
 from budgetron.streams import Block
 
+Steps = tuple[Callable[[int], Any], Callable[[int], None]]
+"""Functions that predict and that learn a row, by its number."""
+
 
 def is_baseline(model: Any) -> bool:
     """Whether a model has ``partial_fit``, or ``learn_one`` and ``predict_one``."""
@@ -38,44 +41,44 @@ def run(
     delay: int = 0,
 ) -> Iterator[Record]:
     """Predict each row, then learn it, with a fresh copy of the model. Yields records as a session does."""
-    step = _step(_fresh(model), rows.X, rows.y, targets, rows.weights)
+    steps = _row_by_row if _takes_rows(model) else _partial_fits
+    predict, learn = steps(_fresh(model), rows, targets)
     measured = ProgressiveMetrics(Metrics(metrics, targets=targets, window=window))
     seconds = 0.0
     for start in range(0, len(rows), every):
         stop = min(start + every, len(rows))
         began, predicted = thread_time(), []
         for i in range(start, stop):
-            predicted.append(step.predict(i))
+            predicted.append(predict(i))
             if i >= delay:
-                step.learn(i - delay)
+                learn(i - delay)
         seconds += thread_time() - began
         measured.add(Learned(_like(rows.y, predicted), [], rows.y[start:stop]), None)
         yield measured.record(seconds)
 
 
-class _Step:
-    """Predict and learn one row by its number."""
+def _row_by_row(model: Any, rows: Block, targets: bool) -> Steps:
+    """For a model with ``learn_one`` and ``predict_one``."""
+    X = list(rows.X.records()) if isinstance(rows.X, Table) else _dicts(rows.X)
+    classes = [] if targets else np.unique(rows.y).tolist()
+    binary = len(classes) == 2  # river's binary models know True and False only
+    labels = (rows.y == classes[1] if binary else rows.y).tolist()
+    names = {False: classes[0], True: classes[1], None: None} if binary else {}
 
-    def __init__(self, predict: Callable[[int], Any], learn: Callable[[int], object]) -> None:
-        self.predict, self.learn = predict, learn
+    def predict(i: int) -> Any:
+        label = model.predict_one(X[i])
+        return names[label] if binary else label
+
+    def learn(i: int) -> None:
+        model.learn_one(X[i], labels[i], **({} if rows.weights is None else {"w": float(rows.weights[i])}))
+
+    return predict, learn
 
 
-def _step(model: Any, X: Any, y: Any, targets: bool, weights: Any) -> _Step:
-    if _takes_rows(model):
-        rows = list(X.records()) if isinstance(X, Table) else _dicts(X)
-        classes = [] if targets else np.unique(y).tolist()
-        if len(classes) == 2:  # river's binary models know True and False only
-            labels, names = (y == classes[1]).tolist(), {False: classes[0], True: classes[1], None: None}
-            named = names.__getitem__
-        else:
-            labels, named = y.tolist(), _same
-
-        def learn_one(i: int) -> None:
-            model.learn_one(rows[i], labels[i], **({} if weights is None else {"w": float(weights[i])}))
-
-        return _Step(lambda i: named(model.predict_one(rows[i])), learn_one)
-    X = np.nan_to_num(Encoder().build().encode(X)[0]) if isinstance(X, Table) else X
-    more: dict[str, Any] = {} if targets else {"classes": np.unique(y)}
+def _partial_fits(model: Any, rows: Block, targets: bool) -> Steps:
+    """For a model of scikit-learn."""
+    X = np.nan_to_num(Encoder().build().encode(rows.X)[0]) if isinstance(rows.X, Table) else rows.X
+    more: dict[str, Any] = {} if targets else {"classes": np.unique(rows.y)}
     begun = False
 
     def predict(i: int) -> Any:
@@ -83,15 +86,11 @@ def _step(model: Any, X: Any, y: Any, targets: bool, weights: Any) -> _Step:
 
     def learn(i: int) -> None:
         nonlocal begun
-        own = more if weights is None else more | {"sample_weight": weights[i : i + 1]}
-        model.partial_fit(X[i : i + 1], y[i : i + 1], **own)
+        weight = {} if rows.weights is None else {"sample_weight": rows.weights[i : i + 1]}
+        model.partial_fit(X[i : i + 1], rows.y[i : i + 1], **more, **weight)
         begun = True
 
-    return _Step(predict, learn)
-
-
-def _same(label: Any) -> Any:
-    return label
+    return predict, learn
 
 
 def _dicts(X: Any) -> list[dict[int, float]]:
@@ -106,10 +105,9 @@ def _dicts(X: Any) -> list[dict[int, float]]:
 def _like(y: Any, predicted: list[Any]) -> Any:
     """The predictions as an array; those that a model does not make are 0, or a label that never occurs."""
     if y.dtype.kind == "f":
-        return np.array([0.0 if p is None else p for p in predicted], dtype=np.float64)
-    if y.dtype.kind in "iub":
-        return np.array([-(2**62) if p is None else p for p in predicted])
-    return np.array(["" if p is None else p for p in predicted], dtype=object)
+        return np.array([0.0 if label is None else label for label in predicted], dtype=np.float64)
+    missing, dtype = (-(2**62), None) if y.dtype.kind in "iub" else ("", object)
+    return np.array([missing if label is None else label for label in predicted], dtype=dtype)
 
 
 def _fresh(model: Any) -> Any:

@@ -72,16 +72,16 @@ class Called(Given):
 
     def _sets(self, name: str, path: str, probe: float) -> bool:
         try:
-            made = self.function(*self._kernels({}), **self.given, **{name: probe})
+            learner = self.function(*self._kernels({}), **self.given, **{name: probe})
         except (TypeError, ValueError):  # the argument is not a number
             return False
-        return bool(made.get_params().get(path) == probe)
+        return bool(learner.get_params().get(path) == probe)
 
     def _kernels(self, values: Values) -> list[Kernel]:
         if self.kernel is None:
             return []
-        own = {name: value for name, value in values.items() if name in self.kernel.ranges}
-        return [replace(self.kernel, **own)]
+        parameters = {name: value for name, value in values.items() if name in self.kernel.ranges}
+        return [replace(self.kernel, **parameters)]
 
     def _arguments(self, values: Values) -> dict[str, Any]:
         of_kernel = () if self.kernel is None else self.kernel.ranges
@@ -131,12 +131,13 @@ def template(learner: Any, kernel: Any, scaling: str | None, given: Mapping[str,
     if isinstance(kernel, str) and (named := find(kernel, classes(Kernel))) is not None:
         kernel = named()
     kernel = check.instance("tune", "kernel", kernel, Kernel)
-    own = kernel if "kernel" in inspect.signature(learner).parameters else None
+    kernel = kernel if "kernel" in inspect.signature(learner).parameters else None
     try:
-        made = learner(*([] if own is None else [own]), **given)
+        called = learner(*([] if kernel is None else [kernel]), **given)
     except TypeError as error:
         raise TypeError(f"tune: {error}.") from error
-    return Called(check.instance("tune", learner.__name__, made, Learner), scaling, learner, own, given)
+    called = check.instance("tune", learner.__name__, called, Learner)
+    return Called(called, scaling, learner, kernel, given)
 
 
 class Searched:
@@ -149,9 +150,9 @@ class Searched:
         self.first = first
         self.ranges: dict[str, Range] = {}
         self._paths: dict[str, list[str]] = {}
-        found = list(_ranges(first.learner, regression))
-        scale = self._scale([path for path, _, relative in found if relative], X)
-        for path, (low, high), relative in found:
+        ranges = list(_ranges(first.learner, regression))
+        scale = self._scale([path for path, _, relative in ranges if relative], X)
+        for path, (low, high), relative in ranges:
             if (name := first.argument(path, low)) is not None:
                 unit = scale[path] if relative else 1.0
                 self.ranges[name] = (low * unit, high * unit)
@@ -175,8 +176,8 @@ class Searched:
 
 def _ranges(part: Spec, regression: bool, before: str = "") -> Iterator[tuple[str, Range, bool]]:
     """The nested name and the range of each parameter; whether the range is in multiples of "scale"."""
-    own = {**part.ranges, **(getattr(part, "ranges_for_targets", {}) if regression else {})}
-    for name, limits in own.items():
+    ranges = {**part.ranges, **(getattr(part, "ranges_for_targets", {}) if regression else {})}
+    for name, limits in ranges.items():
         yield before + name, limits, isinstance(part, Kernel)
     inner = enumerate(part.members()) if isinstance(part, Parts) else part.get_params(deep=False).items()
     for key, value in inner:

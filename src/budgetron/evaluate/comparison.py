@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,13 @@ import numpy as np
 from budgetron._util import check, executors
 from budgetron._util.jobs import run_jobs
 from budgetron._util.progress import Progress
-from budgetron._util.rows import Matrix
 from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.evaluate import baselines
 from budgetron.evaluate.metrics import Metrics
+from budgetron.evaluate.protocol import prequential
 from budgetron.evaluate.record import Record
 from budgetron.evaluate.results import Comparison, Records
-from budgetron.evaluate.session import Session
 from budgetron.learners.learner import Learner
 from budgetron.streams import Block, from_arrays
 
@@ -110,24 +108,20 @@ def compare(
     * the best, and those not significantly worse (paired t-test, p >= 0.05).
     """
     by_name = _by_name(learners)
-    X, y = _rows(data)
-    seed, task = check.whole("compare", "seed", seed), task_of(y, task)
-    interval = max(FEWEST, -(-len(y) // POINTS)) if every is None else every
-    orders = Orders(
-        X,
-        y,
-        task,
-        seed,
-        every=check.count("compare", "every", interval),
-        metrics=Metrics(metrics, targets=task == "regression", window=window),
-        delay=check.whole("compare", "delay", delay),
-        classes=classes,
-        weights=_weights(sample_weight, len(y)),
-    )
+    rows = _rows(data, sample_weight)
+    seed, task = check.whole("compare", "seed", seed), task_of(rows.y, task)
+    interval = max(FEWEST, -(-len(rows) // POINTS)) if every is None else every
+    options = {
+        "every": check.count("compare", "every", interval),
+        "delay": check.whole("compare", "delay", delay),
+        "metrics": Metrics(metrics, targets=task == "regression", window=window).names,
+        "window": window,
+    }
+    orders = Orders(rows, task, seed, classes, options)
     permutations = check.count("compare", "permutations", permutations)
     pool = executors.checked("compare", executor)
     tasks = [(name, learner, i) for i in range(permutations) for name, learner in by_name.items()]
-    with Progress(len(y) * len(tasks), "comparing") as progress:
+    with Progress(len(rows) * len(tasks), "comparing") as progress:
         if pool is None:
             jobs = [partial(orders.run, *each, progress.advance) for each in tasks]
             results = run_jobs("compare", jobs, n_jobs, orders.stop)
@@ -139,46 +133,35 @@ def compare(
     return Comparison(task, {name: repr(each) for name, each in by_name.items()}, runs, seed)
 
 
-def _rows(data: Any) -> tuple[Matrix, Any]:
+def _rows(data: Any, sample_weight: Any) -> Block:
     if not isinstance(data, tuple | list) or len(data) != 2:
         raise TypeError(f"compare: data must be a pair (X, y), got {type(data).__name__}.")
     rows = from_arrays(*data)
     if rows.y is None or not len(rows.y):
         raise ValueError("compare: data must have rows and labels, got none.")
-    return rows.X, rows.y
-
-
-def _weights(given: Any, rows: int) -> Any:
-    if given is None:
-        return None
-    weights = np.asarray(given, dtype=np.float64)
-    if weights.shape != (rows,):
-        raise ValueError(f"compare: sample_weight must have {rows} weights, as y has labels.")
-    return weights
+    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weights is not None and weights.shape != (len(rows.y),):
+        raise ValueError(f"compare: sample_weight must have {len(rows.y)} weights, as y has labels.")
+    return Block(rows.X, rows.y, 0, weights)
 
 
 @dataclass
 class Orders:
     """Random orders of the same rows; runs a learner over one of them."""
 
-    X: Matrix
-    y: Any
+    rows: Block
     task: str
     seed: int
-    every: int
-    metrics: Metrics  # of no rows: the names and the window
-    delay: int
     classes: Any
-    weights: Any
+    options: dict[str, Any]  # of every run
     stopped: bool = False
 
     def run(
         self, name: str, learner: Any, i: int, advance: Callable[[int], None] = lambda _: None
     ) -> Records:
         """Run a learner over the i-th order and return the records. Errors say its name."""
-        order = np.random.default_rng(self.seed + i).permutation(len(self.y))
-        weights = None if self.weights is None else self.weights[order]
-        rows = Block(self.X[order], self.y[order], 0, weights)
+        order = np.random.default_rng(self.seed + i).permutation(len(self.rows))
+        rows = self.rows.chosen(order, 0)
         records = list[Record]()
         try:
             for record in self._records(learner, i, rows):
@@ -186,26 +169,22 @@ class Orders:
                 records.append(record)
                 if self.stopped:
                     break
-        except ValueError as error:
-            raise ValueError(f"compare, {name} on permutation {i}: {error}") from error
         except Exception as error:
-            if isinstance(learner, Learner):
+            known = isinstance(error, ValueError)
+            if isinstance(learner, Learner) and not known:
                 raise
-            what = f"{type(error).__name__}: {error}"  # other libraries raise what they like
+            what = str(error) if known else f"{type(error).__name__}: {error}"  # of other libraries
             raise ValueError(f"compare, {name} on permutation {i}: {what}") from error
         return tuple(records)
 
     def _records(self, learner: Any, i: int, rows: Block) -> Iterator[Record]:
         targets = self.task == "regression"
-        options: dict[str, Any] = {"every": self.every, "delay": self.delay}
-        options |= {"metrics": self.metrics.names, "window": self.metrics.window}
         if not isinstance(learner, Learner):
-            return baselines.run(learner, rows, targets=targets, **options)
+            return baselines.run(learner, rows, targets=targets, **self.options)
         classes = None if targets else rows.y if self.classes is None else self.classes
         estimator = ESTIMATORS[self.task](learner, random_state=i)
-        session = Session(estimator, classes=classes, name="prequential", **options)
         blocks = (rows.part(start, start + ROWS) for start in range(0, len(rows), ROWS))
-        return chain.from_iterable(chain(map(session.feeding, blocks), [session.finishing()]))
+        return prequential(estimator, blocks, classes=classes, **self.options)
 
     def stop(self) -> None:
         """End all runs soon: after the next record."""
@@ -229,21 +208,15 @@ def task_of(y: Any, task: str | None = None, who: str = "compare") -> str:
     return "classification"
 
 
-def _learner(name: str, value: Any) -> Learner:
-    if not isinstance(value, Learner):
-        kinds = "a Learner, or a model with partial_fit, or with learn_one and predict_one"
-        raise TypeError(f"compare: {name} must be {kinds}, got {shown(value)}.")
-    return value
-
-
 def _by_name(learners: Any) -> dict[str, Any]:
     if isinstance(learners, Learner) or baselines.is_baseline(learners):
         learners = [learners]
     pairs = learners.items() if isinstance(learners, Mapping) else [(repr(each), each) for each in learners]
-    by_name = {
-        str(name): each if baselines.is_baseline(each) else _learner(str(name), each)
-        for name, each in pairs
-    }
+    for name, each in pairs:
+        if not isinstance(each, Learner) and not baselines.is_baseline(each):
+            kinds = "a Learner, or a model with partial_fit, or with learn_one and predict_one"
+            raise TypeError(f"compare: {name} must be {kinds}, got {shown(each)}.")
+    by_name = {str(name): each for name, each in pairs}
     if not by_name:
         raise ValueError("compare: learners is empty: expected at least one.")
     if len(by_name) < len(pairs):

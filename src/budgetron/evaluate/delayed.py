@@ -42,6 +42,7 @@ class Delayed:
             step = predict_learn(estimator, replace(both.chosen(order, block.start), weights=weights))
         except DivergedError as error:
             error.rows_learned = int(np.count_nonzero(learned[: error.rows_learned]))
+            error.scored = []
             raise
         return Learned(step.predicted[~learned], selected(step.pieces, ~learned), step.y[~learned])
 

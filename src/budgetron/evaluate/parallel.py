@@ -93,14 +93,13 @@ def _refuse_shared(how: str, parts: list[Any]) -> None:
             raise ValueError(f"progressive_predict_many: estimators {j} and {i} {how}; give each its own.")
 
 
-def _permutations(orders: Sequence[npt.ArrayLike], models: int, rows: int) -> list[Order]:
+def _permutations(orders: Sequence[npt.ArrayLike], models: int, rows: int) -> Sequence[Order]:
     if len(orders) != models:
         raise ValueError(f"progressive_predict_many: {len(orders)} orders for {models} estimators.")
-    checked: list[Order] = []
-    for i, order in enumerate(map(np.asarray, orders)):
+    arrays = [np.asarray(order) for order in orders]
+    for i, order in enumerate(arrays):
         if order.shape != (rows,) or not np.array_equal(np.sort(order), np.arange(rows)):
             raise ValueError(
                 f"progressive_predict_many: orders[{i}] must hold every number from 0 to {rows - 1} once."
             )
-        checked.append(order)
-    return checked
+    return arrays

@@ -51,11 +51,7 @@ def prequential(
         stream = from_arrays(*stream)
         new = isinstance(estimator, OnlineClassifier) and not estimator.__sklearn_is_fitted__()
         classes = stream.y if new and classes is None else classes
-    if not isinstance(stream, Iterable):
-        expected = "a stream, blocks, pairs (x, y) or a pair (X, y)"
-        raise TypeError(f"prequential: expected {expected}, got {shown(stream)}.")
-    if not isinstance(stream, Stream):
-        stream = blocks_of(stream)
+    blocks = blocks_of("prequential", stream)
     session = Session(
         estimator,
         classes=classes,
@@ -66,7 +62,7 @@ def prequential(
         window=window,
         name="prequential",
     )
-    return _records(session, stream)
+    return _records(session, blocks)
 
 
 def is_whole(data: Any) -> bool:
@@ -74,9 +70,14 @@ def is_whole(data: Any) -> bool:
     return isinstance(data, tuple | list) and len(data) == 2 and not isinstance(data[0], Block | tuple)
 
 
-def blocks_of(items: Iterable[Any]) -> Iterable[Block]:
-    """Blocks as they are; pairs (x, y) in blocks."""
-    rest = iter(items)
+def blocks_of(owner: str, data: Any) -> Iterable[Block]:
+    """The blocks of a stream, of blocks, or of pairs (x, y)."""
+    if isinstance(data, Stream):
+        return data
+    if not isinstance(data, Iterable):
+        expected = "a stream, blocks, pairs (x, y) or a pair (X, y)"
+        raise TypeError(f"{owner}: expected {expected}, got {shown(data)}.")
+    rest = iter(data)
     for first in rest:
         return chain([first], rest) if isinstance(first, Block) else from_pairs(chain([first], rest))
     return ()

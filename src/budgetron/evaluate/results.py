@@ -121,13 +121,12 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain data for JSON. ``rows`` is for the reader; `from_dict` ignores it."""
-        runs = {name: [_columns(run) for run in runs] for name, runs in self.records.items()}
         return {
             "task": self.task,
             "seed": self.seed,
             "learners": dict(self.learners),
             "rows": [asdict(row) for row in self.rows],
-            "records": runs,
+            "records": {name: list(map(_columns, runs)) for name, runs in self.records.items()},
         }
 
     @classmethod
@@ -138,9 +137,8 @@ class Comparison:
 
     def _row(self, name: str, mean: float, best: str) -> Row:
         runs, several = self.records[name], self.permutations > 1
-        p = None
-        if several and name != best:
-            p = p_value(_last(runs, "error"), _last(self.records[best], "error"))
+        error, lowest = _last(runs, "error"), _last(self.records[best], "error")
+        p = p_value(error, lowest) if several and name != best else None
         return Row(
             name=name,
             mean=mean,
@@ -208,11 +206,8 @@ def in_words(value: float | None) -> str:
 def _mean_metrics(runs: Sequence[Records]) -> dict[str, float | None]:
     """The mean of each metric over the runs."""
     last = [run[-1].metrics.get("running", {}) for run in runs]
-    found: dict[str, float | None] = {}
-    for name in last[0]:
-        values = [each.get(name) for each in last]
-        found[name] = None if None in values else float(np.mean(np.array(values, dtype=np.float64)))
-    return found
+    values: dict[str, Any] = {name: [metrics.get(name) for metrics in last] for name in last[0]}
+    return {name: None if None in column else float(np.mean(column)) for name, column in values.items()}
 
 
 def _columns(run: Records) -> dict[str, list[Any]]:

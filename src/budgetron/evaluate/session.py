@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from time import thread_time
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from budgetron._util import check
-from budgetron._util.errors import DivergedError
 from budgetron._util.text import shown
 from budgetron.estimators import OnlineRegressor
 from budgetron.evaluate import progressive, session_state
@@ -20,8 +18,13 @@ from budgetron.evaluate.record import Record
 from budgetron.streams import Block, DataError, Transform, described
 from budgetron.streams.stream import joined, transformed
 
+T = TypeVar("T")
+
 PIECE = 1000
 """The number of rows taken from a buffer at a time after the end of the stream."""
+
+BETWEEN, INSIDE, REFUSED = "between blocks", "inside a block", "at a refused row"
+"""Where a session is. Inside a block, rows and the state of transforms may not agree."""
 
 Flushed = tuple[int, dict[str, Any], Block]
 """The index of a flushed transform, its state before the flush, and the rows that it returned."""
@@ -126,8 +129,7 @@ class Session:
         self._delayed = Delayed(self.delay)
         self._flushed: Flushed | None = None
         self._finished = False
-        self._between_blocks = True
-        self._stopped_at_row = False
+        self._place = BETWEEN
 
     @property
     def rows(self) -> int:
@@ -147,7 +149,7 @@ class Session:
     @property
     def broken(self) -> bool:
         """Whether an error ended the session, so that its state cannot be saved."""
-        return not (self._between_blocks or self._stopped_at_row)
+        return self._place == INSIDE
 
     @property
     def over(self) -> bool:
@@ -174,20 +176,19 @@ class Session:
             yield from self._learn(transformed(block, self.transforms))
         except DataError:
             if not self.delay and not any(step.state() for step in self.transforms):
-                self._stopped_at_row = self.started and self.rows >= self.entered
+                self._place = REFUSED if self.started and self.rows >= self.entered else INSIDE
                 self.entered = max(self.rows, self.entered)
             raise
         self.entered += len(block)
-        self._between_blocks = True
+        self._place = BETWEEN
 
     def skip_refused(self) -> None:
         """After an error at a row that the model refuses: go on with the rows after it.
 
         Raises a ValueError if that cannot be, which `broken` tells.
         """
-        if not self._stopped_at_row:
-            self._refuse_inside_block()
-        self._between_blocks, self._stopped_at_row = True, False
+        self._refuse(INSIDE)
+        self._place = BETWEEN
 
     def drain(self) -> Iterator[Record]:
         """After the end of the stream: learn the next 1000 held-back rows. Iterate to the end.
@@ -198,12 +199,17 @@ class Session:
         self._enter_block()
         self._finished = True
         if self._buffered():
-            place, piece = self._next_piece()
+            # A transform returns all its rows at once. Until all are learned, its state is that before.
+            self._flushed = self._flushed or self._flush()
+            place, _, rest = self._flushed
+            piece = rest.part(self.drained, self.drained + PIECE)
             yield from self._learn(transformed(piece, self.transforms[place + 1 :]))
             self.drained += len(piece)
+            if self.drained >= len(rest):
+                self._flushed, self.drained = None, 0
         elif self._head:
             yield from self._start()
-        self._between_blocks = True
+        self._place = BETWEEN
 
     def finish(self) -> list[Record]:
         """End the stream: learn all held-back rows. Returns their records and a last one."""
@@ -214,10 +220,9 @@ class Session:
         while self.holding:
             yield from self.drain()
         self._enter_block()
-        late, first = len(self._delayed), self.rows - len(self._delayed)
-        self._timed(partial(self._delayed.learn_all, self.estimator), first, late)
-        self._flushed, self.drained, self._finished = None, 0, True
-        self._between_blocks = True
+        late = len(self._delayed)
+        self._timed(self.rows - late, late, self._delayed.learn_all, self.estimator)
+        self._finished, self._place = True, BETWEEN
         if self.rows and (late or self.every is None or self.rows % self.every):
             yield self.record()
 
@@ -233,8 +238,7 @@ class Session:
         make a session with that estimator and the same parameters, and call `restore`. It continues as if
         it had never stopped, bit for bit.
         """
-        if self.broken:
-            self._refuse_inside_block()
+        self._refuse(INSIDE)
         states = [transform.state() for transform in self.transforms]
         if self._flushed is not None:
             states[self._flushed[0]] = self._flushed[1]
@@ -292,35 +296,23 @@ class Session:
     def _buffers(self) -> list[Transform]:
         return [each for each in self.transforms if type(each).flush is not Transform.flush]
 
-    def _refuse_inside_block(self) -> None:
-        if not self._between_blocks:
+    def _refuse(self, *places: str) -> None:
+        if self._place in places:
             why = "an error occurred, or an iteration was not finished"
             raise ValueError(f"{self.name}: the session has ended, because {why}: make a new one.")
 
     def _enter_block(self) -> None:
-        self._refuse_inside_block()
-        self._between_blocks = False
+        self._refuse(INSIDE, REFUSED)
+        self._place = INSIDE
 
     def _buffered(self) -> bool:
-        left = self._flushed is not None and self.drained < len(self._flushed[2])
-        return left or any(transform.held for transform in self.transforms)
+        return self._flushed is not None or any(transform.held for transform in self.transforms)
 
     def _flush(self) -> Flushed:
         place = next(i for i, transform in enumerate(self.transforms) if transform.held)
         before, rest = self.transforms[place].state(), self.transforms[place].flush()
         assert rest is not None
         return place, before, rest
-
-    def _next_piece(self) -> tuple[int, Block]:
-        """The next rows of the first transform that holds rows, and the index of that transform.
-
-        The transform is flushed at once, in an order that depends on its state. Until all these rows are
-        learned, `state` saves its state before the flush and the number of rows drained.
-        """
-        if self._flushed is None or self.drained >= len(self._flushed[2]):
-            self._flushed, self.drained = self._flush(), 0
-        place, _, rest = self._flushed
-        return place, rest.part(self.drained, self.drained + PIECE)
 
     def _learn(self, block: Block) -> Iterator[Record]:
         if len(block) == 0:
@@ -337,35 +329,33 @@ class Session:
         """Start the model from the first rows, then learn them."""
         head, self._head = self._head, []
         first, begin = joined(head), self.delay > 0 or head[0].weights is not None
-        try:
-            progressive.start(self.estimator, first.X, first.y, self.classes, begin=begin)
-        except ValueError as error:
-            raise self._refused(error, head[0].start, min(len(first), HEAD), 0) from error
+        rows, start = min(len(first), HEAD), progressive.start
+        self._timed(first.start, rows, start, self.estimator, first.X, first.y, self.classes, begin=begin)
         for block in head:
             yield from self._learn_pieces(block)
 
     def _learn_pieces(self, block: Block) -> Iterator[Record]:
         """Learn a block in pieces that end where a record is due.
 
-        A piece that the estimator refuses as a whole is cut in half again and again, until the rows before
-        the refused one are learned.
+        If the estimator refuses a piece as a whole, the rows before the refused one are learned first. An
+        error that does not tell the row cuts the piece in half, again and again.
         """
         at, most, first = 0, len(block), None
         while at < len(block):
             due = len(block) if self.every is None else self.every - self.rows % self.every
             piece = block.part(at, at + min(due, most))
-            work = partial(self._delayed.predict_learn, self.estimator, piece)
             try:
-                learned = self._timed(work, piece.start, len(piece))
+                work = self._delayed.predict_learn
+                learned = self._timed(piece.start, len(piece), work, self.estimator, piece)
             except DataError as error:
-                first = first or error
-                if not self.delay and len(piece) > 1 and not isinstance(error.__cause__, DivergedError):
-                    most = len(piece) // 2
+                first, cause = first or error, error.__cause__
+                learned_some = self.delay or getattr(cause, "rows_learned", 0)
+                most = 0 if learned_some else getattr(cause, "row", len(piece) // 2)
+                if most:
                     continue
-                if not self.delay:
-                    before = progressive.learned_before(self.estimator, error.__cause__, piece)
-                    if before is not None:
-                        self._take(before, piece.part(0, len(before.y)))
+                before = progressive.learned_before(self.estimator, cause, piece)
+                if before is not None:
+                    self._take(before, piece.part(0, len(before.y)))
                 first.rows_learned = error.rows_learned  # type: ignore[attr-defined]
                 raise first from first.__cause__
             self._take(learned, piece)
@@ -381,32 +371,29 @@ class Session:
         if self.predictions is not None:
             self.predictions(learned.predicted, *([] if piece.ids is None else [piece.ids]))
 
-    def _timed(self, work: Callable[[], Any], start: int, rows: int) -> Any:
+    def _timed(self, start: int, rows: int, work: Callable[..., T], *given: Any, **options: Any) -> T:
         """Call ``work``, add its processor time to ``seconds``, and name the rows in its errors."""
         began, learned = thread_time(), self.rows - len(self._delayed)
         try:
-            return work()
+            return work(*given, **options)
         except ValueError as error:
-            raise self._refused(error, start, rows, learned) from error
+            where = f"{self.name}, rows {start} to {start + rows - 1} (the first is 0)"
+            refused = DataError(f"{where}: {error}")
+            refused.rows_learned = learned + getattr(error, "rows_learned", 0)  # type: ignore[attr-defined]
+            raise refused from error
         finally:
             self.seconds += thread_time() - began
 
-    def _refused(self, error: ValueError, start: int, rows: int, learned: int) -> DataError:
-        where = f"{self.name}, rows {start} to {start + rows - 1} (the first is 0)"
-        refused = DataError(f"{where}: {error}")
-        refused.rows_learned = learned + getattr(error, "rows_learned", 0)  # type: ignore[attr-defined]
-        return refused
-
 
 def _labels(estimator: Estimator, classes: Any, name: str) -> Any:
-    """The classes that the estimator needs; None if it is a regressor or already knows them."""
-    if isinstance(estimator, OnlineRegressor):
-        if classes is not None:
-            raise ValueError(f"{name}: classes are for a classifier, got a regressor.")
+    """The classes that the estimator needs; None if it already knows them."""
+    if classes is None:
         return None
+    if isinstance(estimator, OnlineRegressor):
+        raise ValueError(f"{name}: classes are for a classifier, got a regressor.")
     if not estimator.__sklearn_is_fitted__():
         return classes
     known = estimator.classes_
-    if classes is not None and not np.array_equal(np.unique(classes), known):
+    if not np.array_equal(np.unique(classes), known):
         raise ValueError(f"{name}: classes differ from those of the fitted estimator, {known.tolist()}.")
     return None

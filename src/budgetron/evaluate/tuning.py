@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from budgetron._util import check, executors
 from budgetron._util.jobs import run_jobs
 from budgetron._util.progress import Progress
-from budgetron._util.text import aligned, shown
+from budgetron._util.text import aligned
 from budgetron.evaluate.candidates import Searched, drawn, template
 from budgetron.evaluate.comparison import ESTIMATORS, task_of
 from budgetron.evaluate.progressive import HEAD, Learned, predict_learn, start
@@ -184,26 +185,24 @@ def tune(
     seed = check.natural("tune", "seed", seed)
     first = template(learner, kernel, scaling, given)
     read = _first_rows(data, rows)
-    y = np.asarray(read.y)
-    task = task_of(y, task, "tune")
+    task = task_of(read.y, task, "tune")
     targets = task == "regression"
-    labels = None if targets else np.unique(y) if classes is None else classes
+    labels = None if targets else np.unique(read.y) if classes is None else classes
     default = first.with_params({})
     # A learner that cannot be built is an error; other candidates are only dropped.
-    start(ESTIMATORS[task](default), read.X[:HEAD], y[:HEAD], labels, begin=True)
+    start(ESTIMATORS[task](default), read.X[:HEAD], read.y[:HEAD], labels, begin=True)
     sample = Encoder().build().encode(read.X[:HEAD])[0] if isinstance(read.X, Table) else read.X[:HEAD]
     searched = Searched(first, regression=targets, X=sample)
-    values = [{}, *drawn(searched.ranges, count - 1, seed)]
-    trial = partial(Trial, task=task, rows=replace(read, y=y), classes=classes, seed=seed)
-    trials = [trial(default), *(trial(searched.learner(each)) for each in values[1:])]
-    order = _halved(trials, len(y), n_jobs, executors.checked("tune", executor))
-    gap, gap_error = _gap(*(trials[i].losses for i in order[:2]))
+    others = [Trial(values, searched.learner(values)) for values in drawn(searched.ranges, count - 1, seed)]
+    course = Course(read, task, None if targets else classes, seed)
+    trials = _halved(course, [Trial({}, default), *others], n_jobs, executors.checked("tune", executor))
+    gap, gap_error = _gap(*(trial.losses for trial in trials[:2]))
     return Tuning(
-        trials[order[0]].learner,
-        first.python(values[order[0]]),
-        first.shell(values[order[0]]),
+        trials[0].learner,
+        first.python(trials[0].parameters),
+        first.shell(trials[0].parameters),
         task,
-        tuple(Candidate(values[i], len(trials[i].losses), trials[i].error) for i in order),
+        tuple(Candidate(trial.parameters, len(trial.losses), trial.error) for trial in trials),
         gap,
         gap_error,
     )
@@ -218,14 +217,8 @@ def _gap(best: Floats, *others: Floats) -> tuple[float, float]:
 
 
 def _first_rows(data: Any, rows: int) -> Block:
-    if is_whole(data):
-        X, y = data
-        data = from_arrays(X, y, rows=rows)
-    if not isinstance(data, Iterable):
-        expected = "a stream, blocks, pairs (x, y) or a pair (X, y)"
-        raise TypeError(f"tune: expected {expected}, got {shown(data)}.")
     blocks, read = list[Block](), 0
-    for block in data if isinstance(data, Stream) else blocks_of(data):
+    for block in blocks_of("tune", from_arrays(data[0], data[1], rows) if is_whole(data) else data):
         if block.y is None:
             raise DataError(f"tune: row {block.start} (the first is 0) has no label.")
         blocks.append(block)
@@ -234,18 +227,16 @@ def _first_rows(data: Any, rows: int) -> Block:
             break
     if not read:
         raise DataError("tune: the stream has no rows.")
-    return joined(blocks).part(0, rows)
+    first = joined(blocks).part(0, rows)
+    return replace(first, y=np.asarray(first.y))
 
 
-@dataclass
+@dataclass(eq=False)
 class Trial:
     """A candidate and its losses so far."""
 
+    parameters: Mapping[str, float]
     learner: Learner
-    task: str
-    rows: Any  # a block; None while the trial travels
-    classes: Any
-    seed: int
     losses: Floats = field(default_factory=lambda: np.empty(0))
     refused: Exception | None = None
     estimator: Any = None
@@ -255,84 +246,71 @@ class Trial:
         """The mean loss so far; infinite if a row was refused."""
         return math.inf if self.refused is not None else float(self.losses.mean())
 
-    def learn(self, end: int, advance: Callable[[int], None] = lambda _: None) -> None:
+
+@dataclass
+class Course:
+    """The rows that all candidates learn."""
+
+    rows: Block
+    task: str
+    classes: Any
+    seed: int
+
+    def learn(self, trial: Trial, end: int, advance: Callable[[int], None] = lambda _: None) -> Trial:
         """Predict and learn the rows up to ``end``. If one is refused, the candidate is out."""
-        begun = len(self.losses)
+        begun = len(trial.losses)
         try:
-            if self.estimator is None:
-                self.estimator = self._started()
-            learned = predict_learn(self.estimator, self.rows.part(begun, end))
-            self.losses = np.concatenate([self.losses, _losses(learned, self.task)])
+            if trial.estimator is None:
+                trial.estimator = ESTIMATORS[self.task](trial.learner, random_state=self.seed)
+                weighted = self.rows.weights is not None
+                start(trial.estimator, self.rows.X, self.rows.y, self.classes, begin=weighted)
+            learned = predict_learn(trial.estimator, self.rows.part(begun, end))
+            trial.losses = np.concatenate([trial.losses, self._losses(learned)])
         except ValueError as error:
-            self.refused = error
+            trial.refused = error
         advance(end - begun)
+        return trial
 
-    def _started(self) -> Any:
-        estimator = ESTIMATORS[self.task](self.learner, random_state=self.seed)
-        classes = None if self.task == "regression" else self.classes
-        start(estimator, self.rows.X, self.rows.y, classes, begin=self.rows.weights is not None)
-        return estimator
+    def _losses(self, learned: Learned) -> Floats:
+        """0 or 1, or squared errors; clipped, so that they are finite also if predictions diverge."""
+        if self.task != "regression":
+            return np.asarray(learned.predicted != learned.y, dtype=np.float64)
+        return np.asarray(np.square(np.clip(learned.predicted - learned.y, -1e100, 1e100)))
 
+    def learn_all(
+        self, trials: list[Trial], end: int, n_jobs: int, executor: Executor | None, progress: Progress
+    ) -> None:
+        """Let the candidates learn up to ``end``, in threads or on an executor."""
+        if executor is None:
+            run_jobs(
+                "tune", [partial(self.learn, trial, end, progress.advance) for trial in trials], n_jobs
+            )
+            return
+        rows = end - len(trials[0].losses)
 
-def _losses(learned: Learned, task: str) -> Floats:
-    """0 or 1, or squared errors: clipped, so that the square of a prediction that diverges is finite."""
-    if task != "regression":
-        return np.asarray(learned.predicted != learned.y, dtype=np.float64)
-    return np.asarray(np.square(np.clip(learned.predicted - learned.y, -1e100, 1e100)))
+        def finished(place: int, trial: Trial) -> None:
+            progress.advance(rows)
+            trials[place].__dict__ = vars(trial)  # it may come from another process
 
-
-def _learned(rows: Block, trial: Trial, end: int) -> Trial:
-    """A candidate that has come without its rows, after it has learned up to ``end``."""
-    trial.rows = rows
-    trial.learn(end)
-    return replace(trial, rows=None)
-
-
-def _learn_on(
-    executor: Executor, trials: list[Trial], alive: list[int], end: int, advance: Callable[[int], None]
-) -> None:
-    """Let the candidates learn up to ``end``; they travel without the rows."""
-    rows = trials[0].rows
-
-    def finished(place: int, trial: Trial) -> None:
-        i = alive[place]
-        advance(end - len(trials[i].losses))
-        trials[i] = replace(trial, rows=rows)
-
-    executors.results(
-        executor, _learned, rows, [(replace(trials[i], rows=None), end) for i in alive], finished
-    )
+        executors.results(executor, Course.learn, self, [(trial, end) for trial in trials], finished)
 
 
-def _halved(trials: list[Trial], rows: int, n_jobs: int, executor: Executor | None = None) -> list[int]:
-    """Run the candidates; return their numbers, best first."""
-    rounds = range(max(1, math.ceil(math.log2(len(trials)))))
-    ends = [end for k in reversed(rounds) if (end := rows >> k) >= FEWEST] or [rows]
-    alive = list(range(len(trials)))
-    with Progress(_work(len(trials), ends)) as progress:
-        for start, end in zip([0, *ends], ends, strict=False):
+def _halved(course: Course, trials: list[Trial], n_jobs: int, executor: Executor | None) -> list[Trial]:
+    """Run the candidates; return them, best first."""
+    rows, alive = len(course.rows), trials
+    halvings = range(max(1, math.ceil(math.log2(len(trials)))))
+    ends = [end for k in reversed(halvings) if (end := rows >> k) >= FEWEST] or [rows]
+    rounds = list(pairwise([0, *ends]))
+    work = sum(math.ceil(len(trials) / 2**k) * (end - start) for k, (start, end) in enumerate(rounds))
+    with Progress(work) as progress:
+        for start, end in rounds:
             progress.label = f"tuning, {len(alive)} candidates"
-            if executor is not None:
-                _learn_on(executor, trials, alive, end, progress.advance)
-            else:
-                jobs = [partial(trials[i].learn, end, progress.advance) for i in alive]
-                run_jobs("tune", jobs, n_jobs)
-            ranked = sorted((i for i in alive if trials[i].refused is None), key=lambda i: trials[i].error)
-            if not ranked:
-                refused = trials[alive[0]].refused
+            course.learn_all(alive, end, n_jobs, executor, progress)
+            ranked = sorted(alive, key=lambda trial: trial.error)
+            if (refused := ranked[0].refused) is not None:
                 why, where = str(refused).splitlines()[0], f"rows {start} to {end - 1} (the first is 0)"
                 raise DataError(f"tune, {where}: every candidate refuses a row: {why}") from refused
-            alive = ranked[: math.ceil(len(alive) / 2)]
-            for i in set(range(len(trials))).difference(alive):
-                trials[i].estimator = None  # frees the memory of its model
-    places = [(trial.refused is not None, -len(trial.losses), trial.error) for trial in trials]
-    return sorted(range(len(trials)), key=places.__getitem__)
-
-
-def _work(alive: int, ends: list[int]) -> int:
-    """The number of rows that all candidates learn together."""
-    work, before = 0, 0
-    for end in ends:
-        work += alive * (end - before)
-        alive, before = math.ceil(alive / 2), end
-    return work
+            alive = [trial for trial in ranked[: math.ceil(len(ranked) / 2)] if trial.refused is None]
+            for trial in set(ranked).difference(alive):
+                trial.estimator = None  # frees the memory of its model
+    return sorted(trials, key=lambda trial: (trial.refused is not None, -len(trial.losses), trial.error))

@@ -15,7 +15,8 @@ class Confusion(Sums):
 
     def __init__(self, classes: int) -> None:
         self.true, self.predicted, self.right = np.zeros((3, classes))
-        self.matrix = _matrix(classes)
+        side = classes if classes <= MOST_CLASSES else 0
+        self.matrix = np.zeros((side, side))
         self.repeated = np.zeros(1)
 
     def add(self, rows: Rows) -> None:
@@ -64,11 +65,6 @@ class Confusion(Sums):
         if len(both) == 2 and both.any():
             return 2 * float(self.right[1]) / float(both[1]) if both[1] else 0.0
         return _mean(2 * self.right[both > 0], both[both > 0])
-
-
-def _matrix(classes: int) -> Array:
-    side = classes if classes <= MOST_CLASSES else 0
-    return np.zeros((side, side))
 
 
 def _mean(a: Array, b: Array) -> float | None:

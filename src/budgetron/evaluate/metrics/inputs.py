@@ -1,6 +1,5 @@
 """Checks the arguments of `Metrics.update` and brings them into one form."""
 
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 from budgetron._util import check
 from budgetron.evaluate.metrics.sums import Array
 
-EMPTY = (("proba", 0.0), ("scores", -np.inf))
+EMPTY = {"proba": 0.0, "scores": -np.inf}
 """What a class without a column has."""
 
 
@@ -39,37 +38,32 @@ def are_known(classes: list[Any], given: Array) -> bool:
 def weights(given: Any, rows: int) -> Array:
     if given is None:
         return np.ones(rows)
-    found = np.asarray(given, dtype=np.float64)
-    if found.shape != (rows,) or not ((found >= 0) & np.isfinite(found)).all():
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != (rows,) or not ((weights >= 0) & np.isfinite(weights)).all():
         raise ValueError(f"Metrics: weights must be {rows} finite numbers of at least 0.")
-    return found
+    return weights
 
 
 def table(name: str, given: Any, labels: list[Any], rows: int) -> Array:
     """Scores or probabilities, checked, with a column for each label."""
-    found = np.asarray(given, dtype=np.float64)
-    if name == "scores" and len(labels) == 2 and found.size == rows:
-        found = np.stack([-found.ravel(), found.ravel()], axis=1)
-    if found.shape != (rows, len(labels)):
-        raise ValueError(f"Metrics: {name} has shape {found.shape}, expected {(rows, len(labels))}.")
+    table = np.asarray(given, dtype=np.float64)
+    if name == "scores" and len(labels) == 2 and table.size == rows:
+        table = np.stack([-table.ravel(), table.ravel()], axis=1)
+    if table.shape != (rows, len(labels)):
+        raise ValueError(f"Metrics: {name} has shape {table.shape}, expected {(rows, len(labels))}.")
     low, high = (0.0, 1.0) if name == "proba" else (-np.inf, np.inf)
-    if not ((found >= low) & (found <= high)).all():
+    if not ((table >= low) & (table <= high)).all():
         raise ValueError(f"Metrics: {name} has a value that is not between {low:g} and {high:g}.")
-    return found
+    return table
 
 
-def widened(table: Array | None, places: Array, classes: int, empty: float) -> Array | None:
+def widened(table: Array, places: Array, classes: int, empty: float) -> Array:
     """The table with a column for every class."""
-    if table is None or (len(places) == classes and (places == np.arange(classes)).all()):
+    if len(places) == classes and (places == np.arange(classes)).all():
         return table
-    wide = np.full((len(table), classes), empty)
+    wide = np.full((len(table), classes), empty, dtype=table.dtype)
     wide[:, places] = table
     return wide
-
-
-def empty_tables(given: Mapping[str, bool] | None, classes: int) -> list[Array | None]:
-    """Tables without rows."""
-    return [np.zeros((0, classes)) if given and given[name] else None for name, _ in EMPTY]
 
 
 def are_classes(given: Any) -> bool:

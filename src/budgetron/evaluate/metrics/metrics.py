@@ -1,6 +1,7 @@
 """Metrics: all chosen metrics of a stream."""
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -81,15 +82,14 @@ class Metrics:
         self.rows = 0
         self._classes: list[Any] = []  # sorted
         self._last = -1  # the class of the last row
-        self._given: dict[str, bool] | None = None  # whether rows come with probabilities, with scores
+        self._given: dict[str, bool] = {}  # whether rows come with probabilities, with scores
         self._sums = self._new_sums()
         self._window = Window(self.window)
 
     @property
     def mistakes(self) -> int | None:
         """The weight of the wrong predictions, a count if rows have no weights; None for targets."""
-        confusion = self._sums.get("confusion")
-        return confusion.mistakes if isinstance(confusion, Confusion) else None
+        return None if self.targets else self._confusion().mistakes
 
     @property
     def loss(self) -> float | None:
@@ -150,7 +150,10 @@ class Metrics:
 
     def windowed(self) -> Values:
         """The metrics of the last ``window`` rows."""
-        return self._chosen(self._window_sums())
+        sums, rows = self._new_sums(), self._window.rows()
+        for each in sums.values() if rows else ():
+            each.add(rows)
+        return self._chosen(sums)
 
     def recall(self) -> dict[Any, float | None]:
         """The share of right predictions among the rows of each class."""
@@ -173,16 +176,17 @@ class Metrics:
             "rows": self.rows,
             "classes": list(self._classes),
             "last": self._last,
-            "given": self._given,
+            "given": self._given or None,
             "sums": {name: sums.state() for name, sums in self._sums.items()},
             "window": {name: column.copy() for name, column in sorted(self._window.rows().items())},
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a state of the same names and window; a ValueError changes nothing."""
-        for name, own in (("names", list(self.names)), ("targets", self.targets), ("size", self.window)):
-            if state.get(name) != own:
-                raise ValueError(f"its metrics have {name} {state.get(name)!r}, expected {own!r}")
+        expected = {"names": list(self.names), "targets": self.targets, "size": self.window}
+        for name, value in expected.items():
+            if state.get(name) != value:
+                raise ValueError(f"its metrics have {name} {state.get(name)!r}, expected {value!r}")
         fresh = Metrics(self.names, targets=self.targets, window=self.window)
         fresh._restore(state)
         self.__dict__ = vars(fresh)
@@ -197,7 +201,7 @@ class Metrics:
         flags = {"proba", "scores"}
         if given is not None and (not isinstance(given, dict) or set(given) != flags):
             raise ValueError("its metrics do not say whether there are probabilities")
-        self.rows, self._classes, self._last, self._given = rows, classes, last, given
+        self.rows, self._classes, self._last, self._given = rows, classes, last, given or {}
         self._sums = self._new_sums()
         for name, sums in self._sums.items():
             sums.restore(state["sums"][name])
@@ -207,19 +211,17 @@ class Metrics:
 
     def _check_window(self, window: Any) -> None:
         """Check the rows of a state, whose columns must be those that `update` makes."""
-        k, column = len(self._classes), np.zeros(0)
-        like = _target_rows(column, column)
+        k, numbers, codes = len(self._classes), np.zeros(0), np.zeros(0, dtype=np.intp)
+        like = _target_rows(numbers, numbers)
         if not self.targets:
-            like = self._columns(
-                column.astype(np.intp), column.astype(np.intp), *inputs.empty_tables(self._given, k)
-            )
-        like["weight"] = column
+            like = self._columns(codes, codes, np.zeros((0, k)))
+        like["weight"] = numbers
         if not isinstance(window, dict) or set(window) != set(like):
             raise ValueError("the window of its metrics has unexpected columns")
-        for name, own in like.items():
+        for name, empty in like.items():
             given = window[name]
-            shape = (min(self.rows, self.window), *own.shape[1:])
-            if not isinstance(given, np.ndarray) or (given.shape, given.dtype) != (shape, own.dtype):
+            shape = (min(self.rows, self.window), *empty.shape[1:])
+            if not isinstance(given, np.ndarray) or (given.shape, given.dtype) != (shape, empty.dtype):
                 raise ValueError(f"the window of its metrics has no column {name} of shape {shape}")
         limits = {} if self.targets else {"y": k, "predicted": k, "bins": ranking.BINS}
         for name, limit in limits.items():
@@ -233,25 +235,17 @@ class Metrics:
         if self.targets:
             quantiles = [q for q in map(quantile_of, self.names) if q is not None]
             return {"residuals": Residuals(quantiles)}
-        k, given = len(self._classes), self._given or {}
-        found: dict[str, Sums] = {"confusion": Confusion(k)}
+        k, given = len(self._classes), self._given
+        sums: dict[str, Sums] = {"confusion": Confusion(k)}
         if any(given.values()) and not set(self.names).isdisjoint(RANKED):
-            found["ranking"] = Ranking(k)
+            sums["ranking"] = Ranking(k)
         if given.get("proba") and not set(self.names).isdisjoint(CALIBRATED):
-            found["calibration"] = Calibration(k)
-        return found
-
-    def _window_sums(self) -> dict[str, Sums]:
-        found, rows = self._new_sums(), self._window.rows()
-        for sums in found.values() if rows else ():
-            sums.add(rows)
-        return found
+            sums["calibration"] = Calibration(k)
+        return sums
 
     def _chosen(self, sums: Mapping[str, Sums]) -> Values:
-        found: Values = {}
-        for each in sums.values():
-            found |= each.values()
-        return {name: found.get(name) for name in ("rate", *self.names)}
+        values = dict(chain.from_iterable(each.values().items() for each in sums.values()))
+        return {name: values.get(name) for name in ("rate", *self.names)}
 
     def _confusion(self) -> Confusion:
         if self.targets:
@@ -268,33 +262,30 @@ class Metrics:
         """Checks the arguments, adds new classes, and makes the columns."""
         self._note_what_is_given({"proba": proba is not None, "scores": scores is not None})
         labels = [] if classes is None else np.asarray(classes).tolist()
-        wanted = (
-            (("proba", proba), ("scores", scores if proba is None else None)) if self.needs_scores else ()
-        )
-        tables = {
-            name: inputs.table(name, table, labels, len(y)) for name, table in wanted if table is not None
-        }
+        name, given = ("scores", scores) if proba is None else ("proba", proba)
+        used = given is not None and self.needs_scores
+        table = inputs.table(name, given, labels, len(y)) if used else np.zeros((len(y), 0))
         y, predicted = self._codes(inputs.labels(y), inputs.labels(predicted), labels)
-        k, places = len(self._classes), inputs.places(self._classes, labels)
-        wide = [inputs.widened(tables.get(name), places, k, empty) for name, empty in inputs.EMPTY]
+        if used:
+            places = inputs.places(self._classes, labels)
+            table = inputs.widened(table, places, len(self._classes), inputs.EMPTY[name])
         before = np.concatenate([[self._last], y[counted]])
         repeats = np.zeros(len(y), dtype=np.uint8)
         repeats[counted] = before[1:] == before[:-1]
         self._last = int(before[-1])
-        return self._columns(y, predicted, *wide) | {"repeats": repeats}
+        return self._columns(y, predicted, table) | {"repeats": repeats}
 
-    def _columns(self, y: Array, predicted: Array, proba: Array | None, scores: Array | None) -> Rows:
+    def _columns(self, y: Array, predicted: Array, table: Array) -> Rows:
+        """The columns of rows; the table has a probability, or else a score, of every class."""
         rows: Rows = {"y": y, "predicted": predicted, "repeats": np.zeros(len(y), dtype=np.uint8)}
         if "ranking" in self._sums:
-            by_class = scores if proba is None else ranking.log_odds(proba)
-            assert by_class is not None
-            rows["bins"] = ranking.bins_of(by_class)
-        if "calibration" in self._sums and proba is not None:
-            rows |= calibration.columns(y, y == predicted, proba)
+            rows["bins"] = ranking.bins_of(ranking.log_odds(table) if self._given["proba"] else table)
+        if "calibration" in self._sums:
+            rows |= calibration.columns(y, y == predicted, table)
         return rows
 
     def _note_what_is_given(self, given: dict[str, bool]) -> None:
-        if self._given is None:
+        if not self._given:
             self._given = given
             self._sums = self._new_sums()
         elif self._given != given:
@@ -323,8 +314,7 @@ def _moved(rows: Rows, places: Array, classes: int) -> Rows:
     """The rows of a window after classes were added."""
     moved = rows | {name: places[rows[name]] for name in ("y", "predicted")}
     if "bins" in rows:
-        moved["bins"] = np.zeros((len(rows["y"]), classes), dtype=rows["bins"].dtype)
-        moved["bins"][:, places] = rows["bins"]
+        moved["bins"] = inputs.widened(rows["bins"], places, classes, 0)
     return moved
 
 

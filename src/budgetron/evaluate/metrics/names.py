@@ -23,24 +23,20 @@ def checked(names: Any, targets: bool) -> tuple[str, ...]:
 def quantile_of(name: str) -> float | None:
     """The quantile of a name such as "pinball:0.9"; None if it is no such name."""
     word, colon, number = name.partition(":")
-    if word != "pinball":
-        return None
     try:
         quantile = float(number) if colon else 0.5
     except ValueError:
         return None
-    return quantile if 0 < quantile < 1 else None
+    return quantile if word == "pinball" and 0 < quantile < 1 else None
 
 
 def _checked(name: Any, targets: bool) -> str:
-    known = TARGETS if targets else LABELS
-    if isinstance(name, str):
-        if name in known:
-            return name
-        quantile = quantile_of(name) if targets else None
-        if quantile is not None:
-            return name_of(quantile)
+    known, named = TARGETS if targets else LABELS, isinstance(name, str)
+    if named and name in known:
+        return str(name)
+    if named and targets and (quantile := quantile_of(name)) is not None:
+        return name_of(quantile)
     what, also = ("targets", ", pinball:QUANTILE") if targets else ("labels", "")
-    near = nearest(name, known, otherwise="") if isinstance(name, str) else ""
+    near = nearest(name, known, otherwise="") if named else ""
     rest = near or f"expected {', '.join(known)}{also}."
     raise ValueError(f"{shown(name)} is no metric of {what}: {rest}")

@@ -55,8 +55,8 @@ class Ranking(Sums):
 
     def values(self) -> Values:
         """The mean over the classes that have rows and are not alone; ties count half."""
-        others, own = self.counts
+        others, members = self.counts
         below = np.cumsum(others, axis=1) - others / 2
-        pairs = own.sum(axis=1) * others.sum(axis=1)
-        areas = (own * below).sum(axis=1)[pairs > 0] / pairs[pairs > 0]
+        pairs = members.sum(axis=1) * others.sum(axis=1)
+        areas = (members * below).sum(axis=1)[pairs > 0] / pairs[pairs > 0]
         return {"auc": float(areas.mean()) if len(areas) else None}

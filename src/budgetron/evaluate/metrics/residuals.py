@@ -41,15 +41,13 @@ class Residuals(Sums):
     def values(self) -> Values:
         total, squared = float(self.total[0]), float(self.squared[0])
         mean_square = ratio(squared, total)
-        found: Values = {
+        pinballs = [ratio(loss, total) for loss in self.pinballs[:, 0].tolist()]
+        return {
             "rate": mean_square,
             "mae": ratio(float(self.absolute[0]), total),
             "rmse": None if mean_square is None else math.sqrt(mean_square),
             "r2": self._r2(squared, total),
-        }
-        for quantile, loss in zip(self.quantiles, self.pinballs[:, 0].tolist(), strict=True):
-            found[name_of(quantile)] = ratio(loss, total)
-        return found
+        } | dict(zip(map(name_of, self.quantiles), pinballs, strict=True))
 
     def _r2(self, squared: float, total: float) -> float | None:
         """As scikit-learn: None for less than two rows; for constant targets 1 if exact, else 0."""

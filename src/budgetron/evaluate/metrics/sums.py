@@ -49,8 +49,8 @@ class Sums:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a state of sums over the same classes."""
         for name in self.arrays:
-            own, given = getattr(self, name), state.get(name)
-            if not isinstance(given, np.ndarray) or (given.shape, given.dtype) != (own.shape, own.dtype):
-                raise ValueError(f"its metrics have no {name} of shape {own.shape}")
+            now, given = getattr(self, name), state.get(name)
+            if not isinstance(given, np.ndarray) or (given.shape, given.dtype) != (now.shape, now.dtype):
+                raise ValueError(f"its metrics have no {name} of shape {now.shape}")
         for name in self.arrays:
             setattr(self, name, state[name].copy())

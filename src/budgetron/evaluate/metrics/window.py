@@ -30,9 +30,8 @@ class Window:
         """The rows, oldest first, in one piece; no columns if there are no rows."""
         if not self._pieces:
             return {}
-        names = self._pieces[0]
-        joined = {name: np.concatenate([piece[name] for piece in self._pieces]) for name in names}
-        joined = {name: column[-self.size :] for name, column in joined.items()}
+        columns = {name: [piece[name] for piece in self._pieces] for name in self._pieces[0]}
+        joined = {name: np.concatenate(column)[-self.size :] for name, column in columns.items()}
         self._pieces, self._held = deque([joined]), _length(joined)
         return joined
 
