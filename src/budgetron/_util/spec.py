@@ -1,8 +1,8 @@
 """Descriptions: dataclasses that a user writes, compares, prints, copies and searches over."""
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, fields, replace
 from functools import cache
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
@@ -34,8 +34,26 @@ class Spec:
     @property
     def needs_rows(self) -> bool:
         """Whether a parameter is computed from the first rows, as gamma="scale" is."""
-        parts = self.get_params(deep=False).values()
-        return any(part.needs_rows for part in parts if isinstance(part, Spec))
+        return any(part.needs_rows for part in self.parts().values())
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether features depend on the seed of the estimator."""
+        return any(part.is_drawn for part in self.parts().values())
+
+    def parts(self) -> dict[str, "Spec"]:
+        """The parameters that are descriptions themselves, by name."""
+        params = self.get_params(deep=False).items()
+        return {name: part for name, part in params if isinstance(part, Spec)}
+
+    def resolved(self, X: Any) -> Self:
+        """The description with a number for every parameter; open ones are computed from the rows X."""
+        parts = {name: part.resolved(X) for name, part in self.parts().items()}
+        return self._with(parts) if parts else self
+
+    def _with(self, parts: dict[str, Any]) -> Self:
+        """The description with these parts."""
+        return replace(self, **parts)
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, self._named(name, value))
@@ -54,8 +72,7 @@ class Spec:
             return params
         nested = {
             f"{name}__{inner}": value
-            for name, part in params.items()
-            if isinstance(part, Spec)
+            for name, part in self.parts().items()
             for inner, value in part.get_params().items()
         }
         return params | nested
@@ -108,14 +125,19 @@ class Parts(Spec):
         each = [*map(repr, parts)] if isinstance(parts, (list, tuple)) else [f"{what}={parts!r}"]
         return f"{type(self).__name__}({', '.join([*each, *others])})"
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; with ``deep`` also those of every part, under its number."""
-        params = {f.name: getattr(self, f.name) for f in fields(self)}
-        parts = params[self._field]
-        for i, part in enumerate(parts if deep and isinstance(parts, (list, tuple)) else ()):
-            if isinstance(part, Spec):
-                params |= {f"{i}__{name}": value for name, value in part.get_params().items()}
-        return params
+    def parts(self) -> dict[str, Spec]:
+        """The parts by their numbers."""
+        parts = getattr(self, self._field)
+        each = enumerate(parts if isinstance(parts, (list, tuple)) else ())
+        return {str(i): part for i, part in each if isinstance(part, Spec)}
+
+    def resolved(self, X: Any) -> Self:
+        """The description with a number for every parameter; open ones are computed from the rows X."""
+        self.members()  # raises if one is no part
+        return super().resolved(X)
+
+    def _with(self, parts: dict[str, Any]) -> Self:
+        return replace(self, **{self._field: tuple(parts.values())})
 
     def set_params(self, **params: Any) -> Self:
         """Set the parts, or parameters of one: ``0__components=50``."""
@@ -133,11 +155,6 @@ class Parts(Spec):
         for i, values in inner.items():
             parts[i].set_params(**values)
         return self
-
-    @property
-    def needs_rows(self) -> bool:
-        parts = getattr(self, self._field)
-        return any(part.needs_rows for part in parts if isinstance(part, Spec))
 
     @property
     def _field(self) -> str:
@@ -162,11 +179,6 @@ class Parts(Spec):
             if not isinstance(part, self._kind):
                 raise TypeError(f"{name}: {what}[{i}] must be a {self._kind.__name__}, got {shown(part)}.")
         return tuple(parts)
-
-    def _with(self, parts: Iterable[Any], **changed: Any) -> Self:
-        """The same with other parts."""
-        others = {f.name: getattr(self, f.name) for f in fields(self)[1:]}
-        return type(self)(*parts, **(others | changed))
 
 
 def seed_of_part(seed: int, i: int) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy.typing as npt
 
@@ -54,10 +54,6 @@ class Kernelized(Learner):
     def probabilistic(self) -> bool:
         """Whether the rule's loss makes a score a probability."""
         return probabilistic(self.rule)
-
-    def resolved(self, X: Any) -> Self:
-        """The learner with a number for every parameter; open ones are computed from the rows X."""
-        return replace(self, kernel=check.instance(self, "kernel", self.kernel, Kernel).resolved(X))
 
     def check_parts(self, task: Task, n_features: int) -> None:  # noqa: ARG002
         self._native_parts(task, 0)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
 
 import numpy.typing as npt
 
@@ -60,6 +59,7 @@ class Stacked(Parts, Learner):
     prior: float
     drift: float
     _kind = Learner
+    probabilistic = True  # scores are logits
 
     def __init__(
         self,
@@ -73,19 +73,10 @@ class Stacked(Parts, Learner):
         self.drift = drift
 
     @property
-    def probabilistic(self) -> bool:
-        """Scores are logits."""
-        return True
-
-    @property
     def accepts_missing(self) -> bool:
         """Whether all experts accept NaN."""
         learners = self.learners if isinstance(self.learners, (list, tuple)) else ()
         return all(getattr(learner, "accepts_missing", False) for learner in learners)
-
-    def resolved(self, X: Any) -> Self:
-        """The learners with a number for every parameter; open ones are computed from the rows X."""
-        return self._with(learner.resolved(X) for learner in self.members())
 
     def check_parts(self, task: Task, n_features: int) -> None:
         self._filter()

@@ -70,10 +70,6 @@ class Kernel(Spec):
         """The native generator of random frequencies, if there is one for the kernel."""
         return None
 
-    def resolved(self, X: Any) -> Self:  # noqa: ARG002
-        """The kernel with every parameter a number; open parameters are computed from the rows X."""
-        return self
-
     def build(self) -> _core.Kernel:
         """The native kernel; checks the parameters."""
         raise NotImplementedError
