@@ -55,6 +55,10 @@ class Kernelized(Learner):
         """Whether the rule's loss makes a score a probability."""
         return probabilistic(self.rule)
 
+    @property
+    def has_budget(self) -> bool:
+        return self.budget.is_limited
+
     def check_parts(self, task: Task, n_features: int) -> None:  # noqa: ARG002
         self._native_parts(task, 0)
 

@@ -13,7 +13,9 @@ from budgetron.learners.learner import Learner, Wrapping
 from budgetron.parts.tasks import Targets, Task
 
 
-class _Scaled(Wrapping):
+class Scaled(Wrapping):
+    """Base of the learners that scale rows."""
+
     unit: ClassVar[tuple[tuple[float], tuple[float]]]
     """A column of two rows, of the variance of scaled rows."""
 
@@ -25,7 +27,7 @@ class _Scaled(Wrapping):
 
 
 @dataclass
-class Standardised(_Scaled):
+class Standardised(Scaled):
     """A learner on rows that are scaled along the stream, to mean 0 and variance 1 of every column.
 
     A row is scaled with the mean and deviation of the rows learned before it, and clipped. NaN is a missing
@@ -76,7 +78,7 @@ class Standardised(_Scaled):
 
 
 @dataclass
-class Ranged(_Scaled):
+class Ranged(Scaled):
     """A learner on rows that are scaled along the stream, every column to 0 .. 1.
 
     A row is scaled with the smallest and largest value of each column in the rows learned before it; a new

@@ -21,10 +21,6 @@ T = TypeVar("T")
 _FIRST = "widened.from"  # in the state of a model that was widened: its first columns and classes
 
 
-class NotMergeable(Exception):
-    """Nothing but a stack keeps what these models have learned."""
-
-
 @dataclass(frozen=True)
 class Parts:
     """The same part of several models.

@@ -297,10 +297,7 @@ class Sigmoid(_WithGamma):
     gamma: Gamma = "scale"
     coef0: float = 1.0
 
-    @property
-    def positive_semidefinite(self) -> bool:
-        """False: some Gram matrices have negative eigenvalues."""
-        return False
+    positive_semidefinite = False  # some Gram matrices have negative eigenvalues
 
     def build(self) -> _core.Kernel:
         return _core.Sigmoid(self._gamma(), check.number(self, "coef0", self.coef0))

@@ -14,8 +14,6 @@ from budgetron.export.formulas.tree import Frozen, Scaled, Weighted
 from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.mapped import Mapped
 from budgetron.learners.scaled import Standardised
-from budgetron.parts.features.feature_map import FeatureMap
-from budgetron.parts.features.nystrom import Nystrom
 from budgetron.parts.kernels import Gaussian, Laplacian
 from budgetron.parts.tasks import Labels, Task
 from budgetron.parts.vector_rules import Kalman
@@ -351,7 +349,7 @@ class _Writer:
 
     def _mapped(self, learner: Mapped, native: Any, formula: Weighted) -> tuple[Fields, str]:
         s, m, C = self.source, formula.features.size, self.frozen.outputs
-        if _learns(learner.features):
+        if learner.features.learns:
             raise ValueError("A Nystrom map cannot learn in C: take a Fourier map.")
         features = Formulas(s, C, self.frozen.n_features).features(formula.features)
         fields = [(f"${{p}}_real w[{C * m}]", s.braces(formula.coef))]
@@ -426,8 +424,3 @@ class _Writer:
             body += "  ${p}_count(m, x);\n  return 1;\n"
         what = f"label is a place in {s.prefix}_labels" if labels else "y is its target"
         s.add(LEARN, what=what, body=s.text(body, **self.words), argument=self.words["argument"])
-
-
-def _learns(features: FeatureMap) -> bool:
-    parts = [*getattr(features, "maps", ()), getattr(features, "features", None)]
-    return isinstance(features, Nystrom) or any(_learns(part) for part in parts if part is not None)
