@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -146,17 +145,3 @@ class Mixture:
 
 
 Formula = Expansion | Weighted | Scaled | Mixture
-
-
-@dataclass(frozen=True, eq=False)
-class Frozen:
-    """A fitted estimator: the formula of its scores, and how a score becomes a label."""
-
-    formula: Formula
-    n_features: int
-    outputs: int
-    labels: Any  # KnownLabels, or None in regression
-    probabilistic: bool
-    encoding: Any  # how records become rows, or None
-    names: list[str] | None  # of the columns, if they have any
-    model: Any  # the copy of the model that was frozen
