@@ -64,7 +64,7 @@ class Parts:
         """The fields of outputs 0, 1 ..., which have this prefix."""
         return [f"{prefix}.{c}" for c in range(self.task.outputs)]
 
-    def said(self, prefix: str = "") -> State:
+    def declared(self, prefix: str = "") -> State:
         """The merged fields with this prefix, if their part says how; not those with a formula."""
         there = {name: way for name, way in self.ways.items() if name in self.states[0]}
         return {

@@ -48,7 +48,7 @@ def filter_of(parts: Parts, learner: Stacked) -> State:
     covariances = [gaussian.covariance(state, "stacked.posterior") for state in parts.states]
     means = [w[None, :] for w in parts.get("stacked.weights")]
     P, w = gaussian.combined(covariances, means, learner.prior, shares)
-    state = parts.said("stacked.") | {"stacked.weights": w[0]} | gaussian.fields(P, "stacked.posterior")
+    state = parts.declared("stacked.") | {"stacked.weights": w[0]} | gaussian.fields(P, "stacked.posterior")
     state |= {"stacked.posterior.variance": parts.states[0]["stacked.posterior.variance"]}
     if "stacked.noise" in parts.states[0]:
         state |= {"stacked.noise": np.array([shares @ np.concatenate(parts.get("stacked.noise"))])}

@@ -29,7 +29,7 @@ def merged(parts: Parts) -> State:
     rows, coefficients = np.ascontiguousarray(rows[order]), np.ascontiguousarray(coefficients[order])
     divisor = common_divisor(parts, "expansion.divisor")
     native.absorb(views(rows)(slice(0, len(rows))), coefficients.ravel(), 1.0, divisor)
-    return dict(native.state()) | parts.said()
+    return dict(native.state()) | parts.declared()
 
 
 def _terms(parts: Parts) -> tuple[Matrix, Floats]:

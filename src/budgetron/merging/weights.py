@@ -18,7 +18,7 @@ def merged(parts: Parts) -> State:
     mapped = learner.learner if isinstance(learner, Averaged) else learner
     assert isinstance(mapped, Mapped)
     assert not mapped.features.learns
-    state = parts.said() | _weights(parts)
+    state = parts.declared() | _weights(parts)
     rule = mapped.rule
     if isinstance(rule, Kalman):
         state |= _kalman(parts, rule)

@@ -75,7 +75,7 @@ def to_c(model: Any, *, name: str = "model", dtype: npt.DTypeLike = np.float32, 
             )
         scores = write_learner(source, formula, fitted)
     else:
-        scores = Formulas(source, fitted.outputs, fitted.model.n_features).scores(formula)
+        scores = Formulas(source, fitted.outputs, fitted.model.n_features).write(formula)
     _write_predict(source, fitted, scores, "const ${p}_state *m, " if learn else "")
     return _head(source, fitted, shown(model.learner_)) + "".join(source.pieces) + "\n#endif\n"
 

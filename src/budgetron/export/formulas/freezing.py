@@ -168,7 +168,7 @@ class _FreezingMap:
             yield from self._inputs(description, native, later)
         elif isinstance(description, Nystrom):
             points = native.landmarks(self.n_features)
-            yield tree.FromKernel(known_kernel(description.kernel_), points, native.from_kernel_row())
+            yield tree.Nystrom(known_kernel(description.kernel_), points, native.from_kernel_row())
         else:
             frequencies = native.frequencies(self.n_features)
             if not frequencies.size:
@@ -184,10 +184,10 @@ class _FreezingMap:
         if native.tail:
             later.append(tree.Inputs(first, self.n_features, scale))
 
-    def _hashed(self, description: Hashed, native: Any) -> tree.HashedInputs:
+    def _hashed(self, description: Hashed, native: Any) -> tree.Hashed:
         places, signs = native.places(self.n_features)
         inner = _FreezingMap(native.columns).features(description.features, native.inner)
-        return tree.HashedInputs(places.astype(np.intp), signs, native.columns, inner)
+        return tree.Hashed(places.astype(np.intp), signs, native.columns, inner)
 
 
 def known_kernel(kernel: Any) -> Kernel:

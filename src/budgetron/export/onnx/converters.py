@@ -94,7 +94,7 @@ def _map_shapes(operator: Any) -> None:
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     formula, fitted = _frozen(operator)
     graph = _graph(operator, container)
-    scores = Formulas(graph).scores(formula, "X")
+    scores = Formulas(graph).write(formula, "X")
     label, names = write_labels(graph, fitted.labels, scores)
     if names.dtype != object:
         label = graph.add("Cast", label, to=graph.kind(np.int64))
@@ -103,7 +103,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     graph = _graph(operator, container)
-    scores = Formulas(graph).scores(_frozen(operator)[0], "X")
+    scores = Formulas(graph).write(_frozen(operator)[0], "X")
     _copy(graph, [scores], scope, operator, container)
 
 

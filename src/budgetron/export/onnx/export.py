@@ -55,7 +55,7 @@ def to_onnx(model: Any, dtype: npt.DTypeLike = np.float64) -> Any:
         graph.output("features", z, graph.dtype, [None, features.size])
         return graph.model(DOC)
     formula, fitted = freeze(model)
-    write_outputs(graph, fitted, Formulas(graph).scores(formula, write_rows(graph, fitted)))
+    write_outputs(graph, fitted, Formulas(graph).write(formula, write_rows(graph, fitted)))
     return graph.model(DOC)
 
 
