@@ -30,6 +30,7 @@ class Spec:
     """Whether a name may stand for a description of this kind."""
     also: ClassVar[tuple[str, ...]] = ()
     """Names that other libraries use; an unknown name is compared with them."""
+    _numbered: ClassVar[tuple[str, ...]] = ()
 
     @property
     def needs_rows(self) -> bool:
@@ -41,10 +42,10 @@ class Spec:
         """Whether features depend on the seed of the estimator."""
         return any(part.is_drawn for part in self.parts().values())
 
-    def parts(self) -> dict[str, "Spec"]:
-        """The parameters that are descriptions themselves, by name."""
-        params = self.get_params(deep=False).items()
-        return {name: part for name, part in params if isinstance(part, Spec)}
+    def parts(self, **changed: Any) -> dict[str, "Spec"]:
+        """The parameters that are descriptions themselves, by name; those of ``changed`` count instead."""
+        params = self.get_params(deep=False) | changed
+        return {name: part for name, part in params.items() if isinstance(part, Spec)}
 
     def resolved(self, X: Any) -> Self:
         """The description with a number for every parameter; open ones are computed from the rows X."""
@@ -79,22 +80,20 @@ class Spec:
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; whole parts before the parameters inside them."""
+        names, inner = self.get_params(deep=False), dict[str, dict[str, Any]]()
         direct = {name: self._named(name, value) for name, value in params.items() if "__" not in name}
-        nested = {name: value for name, value in params.items() if "__" in name}
-        parts = self.get_params(deep=False) | direct
-        for name in params:
+        parts = self.parts(**direct)
+        for name, value in params.items():
             first, _, rest = name.partition("__")
-            if first not in self.get_params(deep=False) or (rest and not isinstance(parts[first], Spec)):
-                what, names = type(self).__name__, ", ".join(self.get_params(deep=False))
-                raise ValueError(f"{what} has no parameter {name!r}; it has: {names}.")
+            if first not in (parts if rest else names) or name.endswith("__"):
+                known = ", ".join([*names, *self._numbered])
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has: {known}.")
+            if rest:
+                inner.setdefault(first, {})[rest] = value
         for name, value in direct.items():
             setattr(self, name, value)
-        parts_of: dict[str, dict[str, Any]] = {}
-        for name, value in nested.items():
-            first, _, rest = name.partition("__")
-            parts_of.setdefault(first, {})[rest] = value
-        for first, values in parts_of.items():  # one call, so that a part is set before its parameters
-            getattr(self, first).set_params(**values)
+        for first, values in inner.items():  # one call, so that a part is set before its parameters
+            parts[first].set_params(**values)
         return self
 
 
@@ -117,6 +116,7 @@ class Parts(Spec):
     """
 
     _kind: ClassVar[type]
+    _numbered = ("0__...", "1__...")
 
     def __repr__(self) -> str:
         (what, parts), *rest = self.get_params(deep=False).items()
@@ -125,9 +125,9 @@ class Parts(Spec):
         each = [*map(repr, parts)] if isinstance(parts, (list, tuple)) else [f"{what}={parts!r}"]
         return f"{type(self).__name__}({', '.join([*each, *others])})"
 
-    def parts(self) -> dict[str, Spec]:
+    def parts(self, **changed: Any) -> dict[str, Spec]:
         """The parts by their numbers."""
-        parts = getattr(self, self._field)
+        parts = changed.get(self._field, getattr(self, self._field))
         each = enumerate(parts if isinstance(parts, (list, tuple)) else ())
         return {str(i): part for i, part in each if isinstance(part, Spec)}
 
@@ -138,23 +138,6 @@ class Parts(Spec):
 
     def _with(self, parts: dict[str, Any]) -> Self:
         return replace(self, **{self._field: tuple(parts.values())})
-
-    def set_params(self, **params: Any) -> Self:
-        """Set the parts, or parameters of one: ``0__components=50``."""
-        names = [f.name for f in fields(self)]
-        direct = {name: params.pop(name, getattr(self, name)) for name in names}
-        parts, inner = direct[self._field], dict[int, dict[str, Any]]()
-        for name, value in params.items():
-            number, _, rest = name.partition("__")
-            if not (number.isdecimal() and int(number) < len(parts) and rest):
-                known = ", ".join([*names, "0__...", "1__..."])
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has: {known}.")
-            inner.setdefault(int(number), {})[rest] = value
-        for name, value in direct.items():
-            setattr(self, name, value)
-        for i, values in inner.items():
-            parts[i].set_params(**values)
-        return self
 
     @property
     def _field(self) -> str:

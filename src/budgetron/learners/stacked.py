@@ -89,12 +89,12 @@ class Stacked(Parts, Learner):
         learners, maps = self.members(), _Maps()
         experts: list[_core.Learner] = []
         for i, learner in enumerate(learners):
-            own = seed_of_part(seed, i)
+            part_seed = seed_of_part(seed, i)
             if isinstance(learner, Mapped):
-                features = maps.shared(learner, n_features, dtype, own)
+                features = maps.shared(learner, n_features, dtype, part_seed)
                 experts.append(learner.build_on(features, task))
             else:
-                experts.append(learner.build(task, n_features, dtype, own))
+                experts.append(learner.build(task, n_features, dtype, part_seed))
         if not isinstance(task, Labels):
             return _core.StackedTargets(experts, prior, drift)
         logits = [learner.probabilistic for learner in learners]
@@ -116,10 +116,10 @@ class _Maps:
             if features == learner.features:
                 native.add_learner()
                 return native
-        own = learner.build_map(n_features, dtype, seed)
-        if own.learns:
-            return own
-        shared = _core.SharedMap(own)
+        native_map = learner.build_map(n_features, dtype, seed)
+        if native_map.learns:
+            return native_map
+        shared = _core.SharedMap(native_map)
         shared.add_learner()
         self._known.append((learner.features, shared))
         return shared

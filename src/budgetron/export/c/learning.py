@@ -134,6 +134,8 @@ typedef struct {
   ${p}_real mean, squares, later_mean, later_squares, last, reach;
 } ${p}_spread;
 """
+COUNTS = ("count", "later.count", "evidence", "until")  # the fields of a spread, in order
+NUMBERS = ("mean", "squares", "later.mean", "later.squares", "last", "reach")
 COUNT = """
 static inline ${p}_real ${p}_deviation(const ${p}_spread *s) {
   return s->squares > 0 ? $sqrt(s->squares / (${p}_real)s->count) : 1;
@@ -391,14 +393,9 @@ class _Writer:
     def _spread(self, state: dict[str, Any], prefix: str, j: int) -> str:
         if prefix + "count" not in state:  # no row was learned
             return "{0}"
-        counts, numbers = (
-            [state[prefix + name][j] for name in names]
-            for names in (
-                ("count", "later.count", "evidence", "until"),
-                ("mean", "squares", "later.mean", "later.squares", "last", "reach"),
-            )
-        )
-        return f"{{{', '.join([*(str(int(n)) for n in counts), *map(self.source.number, numbers)])}}}"
+        counts = [str(int(state[prefix + name][j])) for name in COUNTS]
+        numbers = [self.source.number(state[prefix + name][j]) for name in NUMBERS]
+        return f"{{{', '.join(counts + numbers)}}}"
 
     def _write_scaling(self) -> None:
         back = ""
