@@ -13,6 +13,7 @@ from budgetron import (
     Averaged,
     CoinBetting,
     Gaussian,
+    Hashed,
     Identity,
     Kalman,
     Mapped,
@@ -83,6 +84,7 @@ STACKS = [
     duol(K),
     bduol(K, budget=30),
     Mapped(Nystrom(K, landmarks=30), OGD()),
+    Mapped(Hashed(Nystrom(K, landmarks=30)), OGD()),
     Averaged(perceptron(K), suffix=0.5),
     Standardised(duol(K)),
     Stacked(rbp(K, budget=10), duol(K)),
@@ -258,8 +260,9 @@ def test_seeds_matter_for_random_features_only():
         merge([OnlineClassifier(rbp(K, budget=9), random_state=i).fit(X, y) for i in range(2)]).n_support_
         == 9
     )
-    own = Mapped(RandomFourier(K, components=9, random_state=7), Kalman())
-    merge([OnlineClassifier(own, random_state=i).fit(X, y) for i in range(2)])
+    seeded = RandomFourier(K, components=9, random_state=7)
+    for features in (seeded, Hashed(seeded, columns=2)):
+        merge([OnlineClassifier(Mapped(features, Kalman()), random_state=i).fit(X, y) for i in range(2)])
     mixed = Mapped(Stack(RandomFourier(K, components=9, random_state=7), Nystrom(K, landmarks=9)), OGD())
     a, b = (OnlineClassifier(mixed, random_state=i).fit(X, y) for i in range(2))
     mean = (a.decision_function(X) + b.decision_function(X)) / 2
