@@ -47,6 +47,7 @@ STACKS = [
     bt.duol(K),
     bt.bduol(K, budget=30),
     bt.Mapped(bt.Nystrom(K, landmarks=30), bt.OGD()),
+    bt.Mapped(bt.Hashed(bt.Nystrom(K, landmarks=30)), bt.OGD()),
     bt.Averaged(bt.perceptron(K), suffix=0.5),
     bt.Standardised(bt.duol(K)),
     bt.Stacked(bt.rbp(K, budget=10), bt.duol(K)),
@@ -233,8 +234,10 @@ def test_seeds_matter_for_random_features_only():
         ).n_support_
         == 9
     )
-    own = bt.Mapped(bt.RandomFourier(K, components=9, random_state=7), bt.Kalman())
-    bt.merge([bt.OnlineClassifier(own, random_state=i).fit(X, y) for i in range(2)])
+    seeded = bt.RandomFourier(K, components=9, random_state=7)
+    for features in (seeded, bt.Hashed(seeded, columns=2)):
+        learner = bt.Mapped(features, bt.Kalman())
+        bt.merge([bt.OnlineClassifier(learner, random_state=i).fit(X, y) for i in range(2)])
     mixed = bt.Mapped(
         bt.Stack(bt.RandomFourier(K, components=9, random_state=7), bt.Nystrom(K, landmarks=9)), bt.OGD()
     )

@@ -1,8 +1,8 @@
 """Descriptions: dataclasses that a user writes, compares, prints, copies and searches over."""
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, fields, replace
 from functools import cache
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
@@ -30,13 +30,31 @@ class Spec:
     """Whether a name may stand for a description of this kind."""
     also: ClassVar[tuple[str, ...]] = ()
     """Names that other libraries use; an unknown name is compared with them."""
-    _examples: ClassVar[tuple[str, ...]] = ()
-    """Names of nested parameters, for the message about an unknown one."""
+    _numbered: ClassVar[tuple[str, ...]] = ()
 
     @property
     def needs_rows(self) -> bool:
         """Whether a parameter is computed from the first rows, as gamma="scale" is."""
-        return any(part.needs_rows for part in self._specs(self.get_params(deep=False)).values())
+        return any(part.needs_rows for part in self.parts().values())
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether features depend on the seed of the estimator."""
+        return any(part.is_drawn for part in self.parts().values())
+
+    def parts(self, **changed: Any) -> dict[str, "Spec"]:
+        """The parameters that are descriptions themselves, by name; those of ``changed`` count instead."""
+        params = self.get_params(deep=False) | changed
+        return {name: part for name, part in params.items() if isinstance(part, Spec)}
+
+    def resolved(self, X: Any) -> Self:
+        """The description with a number for every parameter; open ones are computed from the rows X."""
+        parts = {name: part.resolved(X) for name, part in self.parts().items()}
+        return self._with(parts) if parts else self
+
+    def _with(self, parts: dict[str, Any]) -> Self:
+        """The description with these parts."""
+        return replace(self, **parts)
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, self._named(name, value))
@@ -51,31 +69,32 @@ class Spec:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with ``deep`` also those of nested descriptions."""
         params = {f.name: getattr(self, f.name) for f in fields(self)}
-        for name, part in self._specs(params).items() if deep else ():
-            params |= {f"{name}__{inner}": value for inner, value in part.get_params().items()}
-        return params
+        if not deep:
+            return params
+        nested = {
+            f"{name}__{inner}": value
+            for name, part in self.parts().items()
+            for inner, value in part.get_params().items()
+        }
+        return params | nested
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; whole parts before the parameters inside them."""
-        known = self.get_params(deep=False)
-        direct = {name: self._named(name, params[name]) for name in params if name in known}
-        parts = self._specs(known | direct)
-        nested: dict[str, dict[str, Any]] = {}
-        for name in (name for name in params if name not in direct):
+        names, inner = self.get_params(deep=False), dict[str, dict[str, Any]]()
+        direct = {name: self._named(name, value) for name, value in params.items() if "__" not in name}
+        parts = self.parts(**direct)
+        for name, value in params.items():
             first, _, rest = name.partition("__")
-            if not rest or first not in parts:
-                names = ", ".join([*known, *self._examples])
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has: {names}.")
-            nested.setdefault(first, {})[rest] = params[name]
+            if first not in (parts if rest else names) or name.endswith("__"):
+                known = ", ".join([*names, *self._numbered])
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has: {known}.")
+            if rest:
+                inner.setdefault(first, {})[rest] = value
         for name, value in direct.items():
             setattr(self, name, value)
-        for first, values in nested.items():  # one call, so that a part is set before its parameters
+        for first, values in inner.items():  # one call, so that a part is set before its parameters
             parts[first].set_params(**values)
         return self
-
-    def _specs(self, params: Mapping[str, Any]) -> "dict[str, Spec]":
-        """The nested descriptions among the parameters, by their names in `get_params`."""
-        return {name: part for name, part in params.items() if isinstance(part, Spec)}
 
 
 @cache
@@ -97,7 +116,7 @@ class Parts(Spec):
     """
 
     _kind: ClassVar[type]
-    _examples = ("0__...", "1__...")
+    _numbered = ("0__...", "1__...")
 
     def __repr__(self) -> str:
         (what, parts), *rest = self.get_params(deep=False).items()
@@ -106,10 +125,19 @@ class Parts(Spec):
         each = [*map(repr, parts)] if isinstance(parts, (list, tuple)) else [f"{what}={parts!r}"]
         return f"{type(self).__name__}({', '.join([*each, *others])})"
 
-    def _specs(self, params: Mapping[str, Any]) -> dict[str, Spec]:
-        parts = params[self._field]
-        numbered = enumerate(parts if isinstance(parts, (list, tuple)) else ())
-        return {str(i): part for i, part in numbered if isinstance(part, Spec)}
+    def parts(self, **changed: Any) -> dict[str, Spec]:
+        """The parts by their numbers."""
+        parts = changed.get(self._field, getattr(self, self._field))
+        each = enumerate(parts if isinstance(parts, (list, tuple)) else ())
+        return {str(i): part for i, part in each if isinstance(part, Spec)}
+
+    def resolved(self, X: Any) -> Self:
+        """The description with a number for every parameter; open ones are computed from the rows X."""
+        self.members()  # raises if one is no part
+        return super().resolved(X)
+
+    def _with(self, parts: dict[str, Any]) -> Self:
+        return replace(self, **{self._field: tuple(parts.values())})
 
     @property
     def _field(self) -> str:
@@ -134,11 +162,6 @@ class Parts(Spec):
             if not isinstance(part, self._kind):
                 raise TypeError(f"{name}: {what}[{i}] must be a {self._kind.__name__}, got {shown(part)}.")
         return tuple(parts)
-
-    def _with(self, parts: Iterable[Any], **changed: Any) -> Self:
-        """The same with other parts."""
-        others = {f.name: getattr(self, f.name) for f in fields(self)[1:]}
-        return type(self)(*parts, **(others | changed))
 
 
 def seed_of_part(seed: int, i: int) -> int:

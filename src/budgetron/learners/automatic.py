@@ -67,15 +67,8 @@ class Auto(Learner):
     size: int = 100
     drift: bool = True
 
-    @property
-    def probabilistic(self) -> bool:
-        """Scores are logits."""
-        return True
-
-    @property
-    def accepts_missing(self) -> bool:
-        """NaN is a missing value."""
-        return True
+    probabilistic = True  # scores are logits
+    accepts_missing = True  # NaN is a missing value
 
     def composition(self) -> Standardised:
         """The learner in parts, to look at or to change; checks the parameters."""

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy.typing as npt
 
 from budgetron import _core
 from budgetron._util import check
-from budgetron.learners.learner import Learner
-from budgetron.parts.kernels import Kernel
+from budgetron.learners.learner import Learner, Wrapping
 from budgetron.parts.tasks import Task
 
 
 @dataclass
-class Averaged(Learner):
+class Averaged(Wrapping):
     """Predict with the average of f over the rounds, or over the last share of them.
 
     The inner learner learns as without it, and :meth:`~budgetron.OnlineClassifier.progressive_predict`
@@ -52,27 +51,9 @@ class Averaged(Learner):
     learner: Learner
     suffix: float = 1.0
 
-    @property
-    def kernel(self) -> Kernel | None:
-        """The kernel of the inner learner, where it has one."""
-        return getattr(self.learner, "kernel", None)
-
-    @property
-    def probabilistic(self) -> bool:
-        """As the inner learner."""
-        return self.learner.probabilistic
-
-    @property
-    def accepts_missing(self) -> bool:
-        return self.learner.accepts_missing
-
-    def resolved(self, X: Any) -> Self:
-        """The learner with a number for every parameter; open ones are computed from the rows X."""
-        return replace(self, learner=check.instance(self, "learner", self.learner, Learner).resolved(X))
-
     def check_parts(self, task: Task, n_features: int) -> None:
         self._suffix()
-        self.learner.check_parts(task, n_features)
+        super().check_parts(task, n_features)
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
@@ -83,7 +64,7 @@ class Averaged(Learner):
 
     def _suffix(self) -> float:
         """The share; checks the description."""
-        if isinstance(check.instance(self, "learner", self.learner, Learner), Averaged):
+        if isinstance(self.inner, Averaged):
             raise TypeError("Averaged: learner must not itself be Averaged.")
         suffix = check.share(self, "suffix", self.suffix)
         if suffix == 0:

@@ -10,8 +10,8 @@ The removed j is the one with the largest change of D (Zhao & Hoi 2012),
 the oldest on ties.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy.typing as npt
 
@@ -236,9 +236,6 @@ class DoubleUpdating(Learner):
     rho: float = 0.0
     maintenance: DualMaintenance | None = None
     ranges: ClassVar[Ranges] = {"C": (0.01, 10.0), "rho": (0.01, 0.9)}
-
-    def resolved(self, X: Any) -> Self:
-        return replace(self, kernel=check.instance(self, "kernel", self.kernel, Kernel).resolved(X))
 
     def check_parts(self, task: Task, n_features: int) -> None:  # noqa: ARG002
         self._native_parts(task)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy.typing as npt
 
@@ -55,9 +55,9 @@ class Kernelized(Learner):
         """Whether the rule's loss makes a score a probability."""
         return probabilistic(self.rule)
 
-    def resolved(self, X: Any) -> Self:
-        """The learner with a number for every parameter; open ones are computed from the rows X."""
-        return replace(self, kernel=check.instance(self, "kernel", self.kernel, Kernel).resolved(X))
+    @property
+    def has_budget(self) -> bool:
+        return self.budget.is_limited
 
     def check_parts(self, task: Task, n_features: int) -> None:  # noqa: ARG002
         self._native_parts(task, 0)

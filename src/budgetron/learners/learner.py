@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from budgetron import _core
+from budgetron._util import check
 from budgetron._util.spec import Spec
 from budgetron.parts.tasks import Task
 
@@ -35,6 +36,11 @@ class Learner(Spec):
         """Whether rows may have NaN for a missing value."""
         return False
 
+    @property
+    def has_budget(self) -> bool:
+        """Whether the number of its support vectors is limited."""
+        return False
+
     def check(self, task: Task, n_features: int = 1) -> None:
         """Refuse a description of which no model can be built, without building one.
 
@@ -53,10 +59,33 @@ class Learner(Spec):
         """As `check`, if every parameter is a number. Builds kernels, rules and maps, which are small."""
         raise NotImplementedError
 
-    def resolved(self, X: Any) -> Self:
-        """The learner with a number for every parameter; open ones are computed from the rows X."""
-        raise NotImplementedError
-
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
         raise NotImplementedError
+
+
+class Wrapping(Learner):
+    """Base of the learners around another, whose scores are those of the inner one."""
+
+    learner: Learner
+
+    @property
+    def inner(self) -> Learner:
+        """The inner learner, checked."""
+        return check.instance(self, "learner", self.learner, Learner)
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel of the inner learner, where it has one."""
+        return getattr(self.learner, "kernel", None)
+
+    @property
+    def probabilistic(self) -> bool:
+        return self.learner.probabilistic
+
+    @property
+    def accepts_missing(self) -> bool:
+        return self.learner.accepts_missing
+
+    def check_parts(self, task: Task, n_features: int) -> None:
+        self.inner.check_parts(task, n_features)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy.typing as npt
 
@@ -56,10 +56,6 @@ class Mapped(Learner):
         """Whether the rule's loss makes a score a probability."""
         return probabilistic(self.rule)
 
-    def resolved(self, X: Any) -> Self:
-        """The learner with a number for every parameter; open ones are computed from the rows X."""
-        return replace(self, features=self._features().resolved(X))
-
     def check_parts(self, task: Task, n_features: int) -> None:
         self._rule(self.build_map(n_features, "float64", 0), task)
 
@@ -82,7 +78,7 @@ class Mapped(Learner):
         if isinstance(self.rule, Kalman):
             full = self.rule.full(features)
             self._refuse_large(full, 0 if features.learns else full)
-            return task.rule(_Bounded(self.rule, full))
+            return task.rule(self.rule, full)
         if isinstance(self.rule, VectorRule):
             if getattr(self.rule, "covariance", None) == "full":
                 self._refuse_large(features.size, features.size)
@@ -93,17 +89,3 @@ class Mapped(Learner):
         if size > 20_000:
             need = f"{full} features takes {full**2 / 2**28:.0f} GiB an output"
             raise ValueError(f'Mapped: a full covariance of {need}; take covariance="diagonal".')
-
-
-@dataclass(frozen=True)
-class _Bounded:
-    """The forms of a Kalman filter with a full block of this many features."""
-
-    rule: Kalman
-    full: int
-
-    def for_labels(self) -> _core.VectorRule:
-        return self.rule.for_labels(self.full)
-
-    def for_targets(self) -> _core.VectorRule:
-        return self.rule.for_targets(self.full)

@@ -1,7 +1,7 @@
 """Learners on rows that are scaled along the stream, inside the model."""
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -9,36 +9,25 @@ import numpy.typing as npt
 from budgetron import _core
 from budgetron._util import check
 from budgetron._util.label_rules import LARGEST
-from budgetron.learners.learner import Learner
+from budgetron.learners.learner import Learner, Wrapping
 from budgetron.parts.tasks import Targets, Task
 
 
-class _Scaled(Learner):
-    learner: Learner
+class Scaled(Wrapping):
+    """Base of the learners that scale rows."""
 
-    @property
-    def probabilistic(self) -> bool:
-        return self.learner.probabilistic
+    unit: ClassVar[tuple[tuple[float], tuple[float]]]
+    """A column of two rows, of the variance of scaled rows."""
 
-    @property
-    def kernel(self) -> Any:
-        """The kernel of the inner learner, where it has one."""
-        return getattr(self.learner, "kernel", None)
+    needs_rows = False  # the scale of the rows is known
 
-    @property
-    def needs_rows(self) -> bool:
-        """No: the scale of the rows is known."""
-        return False
-
-    def check_parts(self, task: Task, n_features: int) -> None:
-        self._inner().check_parts(task, n_features)
-
-    def _inner(self) -> Learner:
-        return check.instance(self, "learner", self.learner, Learner)
+    def resolved(self, X: Any) -> Self:
+        """The learner with a number for every parameter, for scaled rows."""
+        return super().resolved(np.broadcast_to(self.unit, (2, X.shape[1])))
 
 
 @dataclass
-class Standardised(_Scaled):
+class Standardised(Scaled):
     """A learner on rows that are scaled along the stream, to mean 0 and variance 1 of every column.
 
     A row is scaled with the mean and deviation of the rows learned before it, and clipped. NaN is a missing
@@ -75,13 +64,8 @@ class Standardised(_Scaled):
     learner: Learner
     clip: float = 10.0
 
-    @property
-    def accepts_missing(self) -> bool:
-        return True
-
-    def resolved(self, X: Any) -> Self:
-        unit = np.broadcast_to([[-1.0], [1.0]], (2, X.shape[1]))  # of variance 1, as the scaled rows
-        return replace(self, learner=self._inner().resolved(unit))
+    accepts_missing = True
+    unit = ((-1.0,), (1.0,))  # of variance 1
 
     def check_parts(self, task: Task, n_features: int) -> None:
         check.moderate(self, "clip", self.clip)
@@ -89,12 +73,12 @@ class Standardised(_Scaled):
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         clip = check.moderate(self, "clip", self.clip)
-        native = self._inner().build(task, n_features, dtype, seed)
+        native = self.inner.build(task, n_features, dtype, seed)
         return _core.Standardised(native, n_features, clip, isinstance(task, Targets))
 
 
 @dataclass
-class Ranged(_Scaled):
+class Ranged(Scaled):
     """A learner on rows that are scaled along the stream, every column to 0 .. 1.
 
     A row is scaled with the smallest and largest value of each column in the rows learned before it; a new
@@ -122,9 +106,8 @@ class Ranged(_Scaled):
 
     learner: Learner
 
-    def resolved(self, X: Any) -> Self:
-        unit = np.broadcast_to([[0.0], [12**-0.5 * 2]], (2, X.shape[1]))  # of variance 1/12
-        return replace(self, learner=self._inner().resolved(unit))
+    accepts_missing = False
+    unit = ((0.0,), (12**-0.5 * 2,))  # of variance 1/12
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
-        return _core.Ranged(self._inner().build(task, n_features, dtype, seed), n_features, LARGEST, False)
+        return _core.Ranged(self.inner.build(task, n_features, dtype, seed), n_features, LARGEST, False)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
 
 import numpy.typing as npt
 
@@ -60,6 +59,7 @@ class Stacked(Parts, Learner):
     prior: float
     drift: float
     _kind = Learner
+    probabilistic = True  # scores are logits
 
     def __init__(
         self,
@@ -73,19 +73,10 @@ class Stacked(Parts, Learner):
         self.drift = drift
 
     @property
-    def probabilistic(self) -> bool:
-        """Scores are logits."""
-        return True
-
-    @property
     def accepts_missing(self) -> bool:
         """Whether all experts accept NaN."""
         learners = self.learners if isinstance(self.learners, (list, tuple)) else ()
         return all(getattr(learner, "accepts_missing", False) for learner in learners)
-
-    def resolved(self, X: Any) -> Self:
-        """The learners with a number for every parameter; open ones are computed from the rows X."""
-        return self._with(learner.resolved(X) for learner in self.members())
 
     def check_parts(self, task: Task, n_features: int) -> None:
         self._filter()
@@ -98,12 +89,12 @@ class Stacked(Parts, Learner):
         learners, maps = self.members(), _Maps()
         experts: list[_core.Learner] = []
         for i, learner in enumerate(learners):
-            own = seed_of_part(seed, i)
+            part_seed = seed_of_part(seed, i)
             if isinstance(learner, Mapped):
-                features = maps.shared(learner, n_features, dtype, own)
+                features = maps.shared(learner, n_features, dtype, part_seed)
                 experts.append(learner.build_on(features, task))
             else:
-                experts.append(learner.build(task, n_features, dtype, own))
+                experts.append(learner.build(task, n_features, dtype, part_seed))
         if not isinstance(task, Labels):
             return _core.StackedTargets(experts, prior, drift)
         logits = [learner.probabilistic for learner in learners]
@@ -125,10 +116,10 @@ class _Maps:
             if features == learner.features:
                 native.add_learner()
                 return native
-        own = learner.build_map(n_features, dtype, seed)
-        if own.learns:
-            return own
-        shared = _core.SharedMap(own)
+        native_map = learner.build_map(n_features, dtype, seed)
+        if native_map.learns:
+            return native_map
+        shared = _core.SharedMap(native_map)
         shared.add_learner()
         self._known.append((learner.features, shared))
         return shared

@@ -21,10 +21,6 @@ T = TypeVar("T")
 _FIRST = "widened.from"  # in the state of a model that was widened: its first columns and classes
 
 
-class NotMergeable(Exception):
-    """Nothing but a stack keeps what these models have learned."""
-
-
 @dataclass(frozen=True)
 class Parts:
     """The same part of several models.
@@ -68,7 +64,7 @@ class Parts:
         """The fields of outputs 0, 1 ..., which have this prefix."""
         return [f"{prefix}.{c}" for c in range(self.task.outputs)]
 
-    def said(self, prefix: str = "") -> State:
+    def declared(self, prefix: str = "") -> State:
         """The merged fields with this prefix, if their part says how; not those with a formula."""
         there = {name: way for name, way in self.ways.items() if name in self.states[0]}
         return {

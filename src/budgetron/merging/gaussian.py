@@ -24,39 +24,35 @@ from budgetron.learners.learner import Floats
 _LEAST = 1e-300  # variances below this count as this
 
 
-def combined(covariances: Sequence[Floats], means: Sequence[Floats], prior: float) -> tuple[Floats, Floats]:
-    """The merged covariance and means (outputs x weights) of models that forget nothing, and began at 0."""
-    precisions = [inverse(P) for P in covariances]
-    total = np.sum(precisions, axis=0) - np.eye(len(covariances[0])) * ((len(covariances) - 1) / prior)
+def combined(
+    covariances: Sequence[Floats], means: Sequence[Floats], prior: float, shares: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """The merged covariance and means (outputs x weights).
+
+    Models that forget nothing, and began at 0, add up. Models that forget are averaged by their ``shares``.
+    """
+    counts, more_priors = _counts(len(covariances), shares)
+    precisions = [count * inverse(P) for count, P in zip(counts, covariances, strict=True)]
+    total = np.sum(precisions, axis=0) - np.eye(len(covariances[0])) * (more_priors / prior)
     return _posterior(total, precisions, means, prior)
 
 
-def averaged(
-    covariances: Sequence[Floats], means: Sequence[Floats], prior: float, shares: Floats
-) -> tuple[Floats, Floats]:
-    """The same for models that forget."""
-    precisions = [share * inverse(P) for share, P in zip(shares, covariances, strict=True)]
-    return _posterior(np.sum(precisions, axis=0), precisions, means, prior)
-
-
 def combined_diagonal(
-    variances: Sequence[Floats], means: Sequence[Floats], prior: float
+    variances: Sequence[Floats], means: Sequence[Floats], prior: float, shares: Floats | None = None
 ) -> tuple[Floats, Floats]:
     """`combined` for weights that have a variance each."""
-    precisions = [1 / np.maximum(v, _LEAST) for v in variances]
-    total = np.maximum(np.sum(precisions, axis=0) - (len(variances) - 1) / prior, 1 / prior)
+    counts, more_priors = _counts(len(variances), shares)
+    precisions = [count / np.maximum(v, _LEAST) for count, v in zip(counts, variances, strict=True)]
+    total = np.sum(precisions, axis=0) - more_priors / prior
+    if more_priors:
+        total = np.maximum(total, 1 / prior)
     shift = sum(w * L for w, L in zip(means, precisions, strict=True))
     return np.minimum(1 / total, prior), np.asarray(shift / total)
 
 
-def averaged_diagonal(
-    variances: Sequence[Floats], means: Sequence[Floats], prior: float, shares: Floats
-) -> tuple[Floats, Floats]:
-    """`averaged` for weights that have a variance each."""
-    precisions = [share / np.maximum(v, _LEAST) for share, v in zip(shares, variances, strict=True)]
-    total = np.sum(precisions, axis=0)
-    shift = sum(w * L for w, L in zip(means, precisions, strict=True))
-    return np.minimum(1 / total, prior), np.asarray(shift / total)
+def _counts(models: int, shares: Floats | None) -> tuple[Floats, int]:
+    """How much each precision counts, and how many priors their sum has more than one."""
+    return (np.ones(models), models - 1) if shares is None else (shares, 0)
 
 
 def _posterior(

@@ -20,12 +20,12 @@ def union(labels: Sequence[KnownLabels]) -> KnownLabels:
     return KnownLabels(known.labels, all(each.fixed for each in labels))
 
 
-def in_order(model: Model, own: KnownLabels, known: KnownLabels) -> Model:
+def in_order(model: Model, labels: KnownLabels, known: KnownLabels) -> Model:
     """The model with an output for every known label, in the order of these."""
     classes = max(2, len(known))
-    if classes > max(2, len(own)):
+    if classes > max(2, len(labels)):
         model = copy(model)
         model.widen(model.n_features, classes)
-    places = [known.codes[label] for label in own.codes]
+    places = [known.codes[label] for label in labels.codes]
     order = [*places, *(place for place in range(classes) if place not in places)]
     return model if order == sorted(order) else model.reordered(order)

@@ -12,20 +12,13 @@ import numpy as np
 from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.estimators.online import unfitted
-from budgetron.learners.averaged import Averaged
 from budgetron.learners.learner import Learner
-from budgetron.learners.mapped import Mapped
-from budgetron.learners.scaled import Ranged, Standardised
-from budgetron.learners.stacked import Stacked
 from budgetron.merging import label_order, promises, stacks
 from budgetron.merging.fields import first_of, parts_of
 from budgetron.model.class_weights import ClassCounts
 from budgetron.model.fitted import Fitted
 from budgetron.model.labels import KnownLabels
 from budgetron.model.model import Model
-from budgetron.parts.features.feature_map import FeatureMap
-from budgetron.parts.features.nystrom import Nystrom
-from budgetron.parts.features.stack import Identity, Stack
 
 T = TypeVar("T")
 
@@ -103,7 +96,7 @@ def _models(models: Sequence[Model]) -> Model:
     if len(parts) == 1:
         return copy(parts[0])
     if _only_stacks(parts[0].learner):
-        if _is_drawn(parts[0].learner):
+        if parts[0].learner.is_drawn:
             raise ValueError(
                 f"merge: models of {shown(parts[0].learner)} can only be stacked, and random features "
                 "depend on the place in a stack: give the feature map a random_state of its own."
@@ -133,7 +126,7 @@ def _refuse_different(models: Sequence[Model]) -> None:
             "seed": "the seed of the random features; give all models the same random_state",
         }.items():
             one, other = getattr(first, what), getattr(model, what)
-            if one != other and (what != "seed" or _is_drawn(first.learner)):
+            if one != other and (what != "seed" or first.learner.is_drawn):
                 raise ValueError(
                     f"merge: models[0] and models[{i}] differ in {how}: {shown(one)} and {shown(other)}."
                 )
@@ -147,21 +140,6 @@ def _refuse_different(models: Sequence[Model]) -> None:
 
 def _only_stacks(learner: Learner) -> bool:
     return promises.STACK in promises.merge_promise(learner).values()
-
-
-def _is_drawn(part: Learner | FeatureMap) -> bool:
-    """Whether a learner or map draws frequencies with the seed of the model."""
-    if isinstance(part, Standardised | Ranged | Averaged):
-        return _is_drawn(part.learner)
-    if isinstance(part, Stacked):
-        return any(map(_is_drawn, part.learners))
-    if isinstance(part, Mapped):
-        return _is_drawn(part.features)
-    if getattr(part, "random_state", None) is not None:
-        return False
-    if isinstance(part, Stack):
-        return any(map(_is_drawn, part.maps))
-    return isinstance(part, FeatureMap) and not isinstance(part, Identity | Nystrom)
 
 
 def _estimators(models: list[Any]) -> Any:
@@ -214,7 +192,7 @@ def _counted(known: KnownLabels, parts: Sequence[Fitted]) -> ClassCounts | None:
         return None
     counts = np.zeros(len(known))
     for part in parts:
-        own = part.state()[1]
-        if own is not None and part.labels is not None:
-            np.add.at(counts, [known.codes[label] for label in part.labels.codes], own)
+        seen = part.state()[1]
+        if seen is not None and part.labels is not None:
+            np.add.at(counts, [known.codes[label] for label in part.labels.codes], seen)
     return ClassCounts(counts)

@@ -10,10 +10,10 @@ from budgetron.learners.averaged import Averaged
 from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.learner import Learner
 from budgetron.learners.mapped import Mapped
-from budgetron.learners.scaled import Ranged, Standardised
+from budgetron.learners.scaled import Scaled
 from budgetron.learners.stacked import Stacked
 from budgetron.merging import scaling, stacks, union, weights
-from budgetron.merging.fields import NotMergeable, Parts, State, under
+from budgetron.merging.fields import Parts, State, under
 from budgetron.parts.vector_rules import AROW, Kalman, OnlineNewton
 
 EXACT = "exact: the model of a single pass over all rows, up to rounding"
@@ -26,19 +26,14 @@ STACK = "stacked: all models side by side with a filter on top, as many times th
 
 
 def merged(parts: Parts) -> State:
-    """The merged fields of a learner of any kind; raises `NotMergeable` if only a stack is right."""
+    """The merged fields of a learner of any kind whose promise is not a stack."""
     learner = parts.learner
-    if isinstance(learner, Standardised | Ranged):
+    if isinstance(learner, Scaled):
         inner = parts.inner(learner.learner, "learner.", parts.seed)
         return parts.complete(scaling.statistics(parts) | under(merged(inner), "learner."))
     if isinstance(learner, Stacked):
         return stacks.merged(parts, merged)
-    inside = learner.learner if isinstance(learner, Averaged) else learner
-    if isinstance(inside, Mapped):
-        return weights.merged(parts)
-    if isinstance(inside, Kernelized):
-        return union.merged(parts)
-    raise NotMergeable
+    return union.merged(parts) if isinstance(learner, Kernelized) else weights.merged(parts)
 
 
 def merge_promise(learner: Learner, *, targets: bool = False) -> dict[str, str]:
@@ -77,7 +72,7 @@ def merge_promise(learner: Learner, *, targets: bool = False) -> dict[str, str]:
 def _promises(learner: Learner, targets: bool) -> Iterator[tuple[str, str]]:
     if isinstance(learner, Auto):
         learner = learner.composition()
-    if isinstance(learner, Standardised | Ranged):
+    if isinstance(learner, Scaled):
         yield f"{type(learner).__name__} columns{' and targets' if targets else ''}", "exact"
         # rows were scaled by the statistics of their own model, so that nothing inside is exact
         for name, promise in _promises(learner.learner, targets):
@@ -85,14 +80,14 @@ def _promises(learner: Learner, targets: bool) -> Iterator[tuple[str, str]]:
     elif isinstance(learner, Stacked):
         yield "filter on top", FORGETS
         for each in learner.learners:
-            yield from [(repr(each), BEST)] if stacks.has_budget(each) else _promises(each, targets)
+            yield from [(repr(each), BEST)] if each.has_budget else _promises(each, targets)
     else:
         yield repr(learner), _promise(learner, targets)
 
 
 def _promise(learner: Learner, targets: bool) -> str:
     inside = learner.learner if isinstance(learner, Averaged) else learner
-    if isinstance(inside, Mapped) and not weights.learns(inside.features):
+    if isinstance(inside, Mapped) and not inside.features.learns:
         rule = inside.rule
         if isinstance(rule, Kalman) and rule.drift > 0:
             return FORGETS

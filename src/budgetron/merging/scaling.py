@@ -19,7 +19,7 @@ def statistics(parts: Parts) -> State:
     if len({int(state["scaled.kind"][0]) for state in begun}) > 1:
         raise ValueError("merge: some models began with dense rows and others with sparse ones.")
     parts = replace(parts, states=begun)
-    state = parts.said("scaled.") | {"scaled.kind": begun[0]["scaled.kind"]}
+    state = parts.declared("scaled.") | {"scaled.kind": begun[0]["scaled.kind"]}
     for prefix in ("scaled.", "scaled.target."):
         names = [prefix + name for name in ("count", "mean", "squares")]
         if names[0] in begun[0]:

@@ -9,14 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from budgetron._util.spec import seed_of_part
-from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.learner import Floats, Learner
 from budgetron.learners.stacked import Stacked
 from budgetron.merging import gaussian
 from budgetron.merging.fields import Merger, Parts, State, below, first_of, parts_of, under, without_first
 from budgetron.model.model import Model
-from budgetron.parts.budgets.approximation import Approximate
-from budgetron.parts.budgets.removal import Unbounded
 from budgetron.parts.tasks import Labels
 
 
@@ -32,18 +29,9 @@ def merged(parts: Parts, expert: Merger) -> State:
     losses = [_mean_losses(each) for each in parts.states]
     for i, each in enumerate(learner.learners):
         inner = parts.inner(each, f"expert.{i}.", seed_of_part(parts.seed, i))
-        own = (
-            inner.states[int(np.argmin([loss[i] for loss in losses]))]
-            if has_budget(each)
-            else expert(inner)
-        )
-        state |= under(own, f"expert.{i}.")
+        best = int(np.argmin([loss[i] for loss in losses]))
+        state |= under(inner.states[best] if each.has_budget else expert(inner), f"expert.{i}.")
     return parts.complete(state)
-
-
-def has_budget(learner: Learner) -> bool:
-    """Whether an expert has a limited number of support vectors."""
-    return isinstance(learner, Kernelized) and not isinstance(learner.budget, Unbounded | Approximate)
 
 
 def _mean_losses(state: State) -> Floats:
@@ -59,8 +47,8 @@ def filter_of(parts: Parts, learner: Stacked) -> State:
     shares = learned / learned.sum() if learned.any() else np.full(len(learned), 1 / len(learned))
     covariances = [gaussian.covariance(state, "stacked.posterior") for state in parts.states]
     means = [w[None, :] for w in parts.get("stacked.weights")]
-    P, w = gaussian.averaged(covariances, means, learner.prior, shares)
-    state = parts.said("stacked.") | {"stacked.weights": w[0]} | gaussian.fields(P, "stacked.posterior")
+    P, w = gaussian.combined(covariances, means, learner.prior, shares)
+    state = parts.declared("stacked.") | {"stacked.weights": w[0]} | gaussian.fields(P, "stacked.posterior")
     state |= {"stacked.posterior.variance": parts.states[0]["stacked.posterior.variance"]}
     if "stacked.noise" in parts.states[0]:
         state |= {"stacked.noise": np.array([shares @ np.concatenate(parts.get("stacked.noise"))])}
@@ -94,10 +82,10 @@ def unstacked(model: Model) -> list[Model]:
         return [model]
     models = []
     for i, each in enumerate(learner.learners):
-        own = copy(model)
-        own.learner, own.seed = each, seed_of_part(model.seed, i)
-        own.restore(below(model.state(), f"expert.{i}.") | first_of(model))
-        models.append(own)
+        expert = copy(model)
+        expert.learner, expert.seed = each, seed_of_part(model.seed, i)
+        expert.restore(below(model.state(), f"expert.{i}.") | first_of(model))
+        models.append(expert)
     return models
 
 

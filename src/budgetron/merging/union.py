@@ -5,16 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from budgetron._util.rows import Matrix, views
-from budgetron.learners.averaged import Averaged
 from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.learner import Floats
-from budgetron.merging.fields import NotMergeable, Parts, State
+from budgetron.merging.fields import Parts, State
 from budgetron.merging.weights import common_divisor
-from budgetron.parts.budgets.projection import Project, ProjectPlus
-from budgetron.parts.budgets.removal import Stop
-
-_KEEP_THE_FIRST = (Stop, Project, ProjectPlus)
-"""Budgets that, once full, take no further support vectors."""
 
 
 def merged(parts: Parts) -> State:
@@ -25,19 +19,17 @@ def merged(parts: Parts) -> State:
     terms enter first; a budget that keeps the first gets the largest terms first.
     """
     learner = parts.learner
-    if isinstance(learner, Averaged):
-        raise NotMergeable  # a union would lose the average
-    assert isinstance(learner, Kernelized)
+    assert isinstance(learner, Kernelized)  # not Averaged: a union would lose the average
     rows, coefficients = _terms(parts)
     order = np.argsort(_sizes(learner, rows, coefficients), kind="stable")
-    if isinstance(learner.budget, _KEEP_THE_FIRST):
+    if learner.budget.keeps_first:
         order = order[::-1]
     native = parts.new()
     native.begin()
     rows, coefficients = np.ascontiguousarray(rows[order]), np.ascontiguousarray(coefficients[order])
     divisor = common_divisor(parts, "expansion.divisor")
     native.absorb(views(rows)(slice(0, len(rows))), coefficients.ravel(), 1.0, divisor)
-    return dict(native.state()) | parts.said()
+    return dict(native.state()) | parts.declared()
 
 
 def _terms(parts: Parts) -> tuple[Matrix, Floats]:

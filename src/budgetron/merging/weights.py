@@ -8,10 +8,7 @@ from budgetron.learners.averaged import Averaged
 from budgetron.learners.learner import Floats
 from budgetron.learners.mapped import Mapped
 from budgetron.merging import gaussian
-from budgetron.merging.fields import NotMergeable, Parts, State
-from budgetron.parts.features.feature_map import FeatureMap
-from budgetron.parts.features.nystrom import Nystrom
-from budgetron.parts.features.stack import Stack
+from budgetron.merging.fields import Parts, State
 from budgetron.parts.vector_rules import AROW, CoinBetting, Kalman, OnlineNewton
 
 
@@ -20,9 +17,8 @@ def merged(parts: Parts) -> State:
     learner = parts.learner
     mapped = learner.learner if isinstance(learner, Averaged) else learner
     assert isinstance(mapped, Mapped)
-    if learns(mapped.features):
-        raise NotMergeable
-    state = parts.said() | _weights(parts)
+    assert not mapped.features.learns
+    state = parts.declared() | _weights(parts)
     rule = mapped.rule
     if isinstance(rule, Kalman):
         state |= _kalman(parts, rule)
@@ -32,13 +28,6 @@ def merged(parts: Parts) -> State:
     elif isinstance(rule, CoinBetting):
         state |= _bets(parts, state, rule)
     return parts.complete(state)
-
-
-def learns(features: FeatureMap) -> bool:
-    """Whether a map learns, so that the coordinates of two models differ."""
-    if isinstance(features, Stack):
-        return any(map(learns, features.maps))
-    return isinstance(features, Nystrom)
 
 
 def common_divisor(parts: Parts, name: str) -> float:
@@ -64,12 +53,9 @@ def _kalman(parts: Parts, rule: Kalman) -> State:
     means, full = _all_weights(parts), [gaussian.covariance(state) for state in parts.states]
     variances, m = parts.get("posterior.variance"), len(full[0])
     blocks, rest = [each[:, :m] for each in means], [each[:, m:] for each in means]
-    if rule.drift > 0:
-        P, w = gaussian.averaged(full, blocks, rule.prior, parts.shares) if m else (full[0], blocks[0])
-        v, others = gaussian.averaged_diagonal(variances, rest, rule.prior, parts.shares)
-    else:
-        P, w = gaussian.combined(full, blocks, rule.prior) if m else (full[0], blocks[0])
-        v, others = gaussian.combined_diagonal(variances, rest, rule.prior)
+    shares = parts.shares if rule.drift > 0 else None
+    P, w = gaussian.combined(full, blocks, rule.prior, shares) if m else (full[0], blocks[0])
+    v, others = gaussian.combined_diagonal(variances, rest, rule.prior, shares)
     weights = np.hstack([w, others])
     state = gaussian.fields(P) | {"posterior.variance": v}
     state |= dict(zip(parts.names("weights"), weights, strict=True))

@@ -70,10 +70,6 @@ class Kernel(Spec):
         """The native generator of random frequencies, if there is one for the kernel."""
         return None
 
-    def resolved(self, X: Any) -> Self:  # noqa: ARG002
-        """The kernel with every parameter a number; open parameters are computed from the rows X."""
-        return self
-
     def build(self) -> _core.Kernel:
         """The native kernel; checks the parameters."""
         raise NotImplementedError
@@ -301,10 +297,7 @@ class Sigmoid(_WithGamma):
     gamma: Gamma = "scale"
     coef0: float = 1.0
 
-    @property
-    def positive_semidefinite(self) -> bool:
-        """False: some Gram matrices have negative eigenvalues."""
-        return False
+    positive_semidefinite = False  # some Gram matrices have negative eigenvalues
 
     def build(self) -> _core.Kernel:
         return _core.Sigmoid(self._gamma(), check.number(self, "coef0", self.coef0))

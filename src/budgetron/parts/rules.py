@@ -24,11 +24,13 @@ class Rule(Spec):
 
     ranges_for_targets: ClassVar[Ranges] = {}
     """Further ``ranges`` in regression; those of a size are for targets of variance about 1."""
+    step: ClassVar[str] = "eta"
+    """The parameter that is the ``unit``: the size of a step."""
 
     @property
     def unit(self) -> float:
         """The size of a coefficient that an example of slope 1 gets; caps are counted in it."""
-        raise NotImplementedError
+        return check.positive(self, self.step, getattr(self, self.step))
 
     @property
     def unit_for_targets(self) -> float:
@@ -77,7 +79,7 @@ class Perceptron(Rule):
 
     @property
     def unit(self) -> float:
-        return 1.0 if self.eta is None else check.positive(self, "eta", self.eta)
+        return 1.0 if self.eta is None else super().unit
 
     @property
     def unit_for_targets(self) -> float:
@@ -157,9 +159,7 @@ class PA(Rule):
     ranges: ClassVar[Ranges] = {"C": (0.01, 10.0)}
     ranges_for_targets: ClassVar[Ranges] = {"epsilon": (0.001, 0.3)}
 
-    @property
-    def unit(self) -> float:
-        return check.positive(self, "C", self.C)
+    step = "C"
 
     def for_labels(self) -> _core.Rule:
         return _core.PassiveAggressive(self.unit)
@@ -203,10 +203,6 @@ class OGD(Rule):
     epsilon: float = 0.1
     ranges: ClassVar[Ranges] = {"eta": (0.003, 3.0), "lam": (1e-7, 0.01)}
     ranges_for_targets: ClassVar[Ranges] = {"epsilon": (0.001, 0.3)}
-
-    @property
-    def unit(self) -> float:
-        return check.positive(self, "eta", self.eta)
 
     def for_labels(self) -> _core.Rule:
         return _core.OGD(loss_for_labels(self).build(), self.unit, _lam(self))
@@ -323,10 +319,6 @@ class NORMA(Rule):
     lam: float = 0.0
     epsilon: float = 0.1
     ranges: ClassVar[Ranges] = {"eta": (0.003, 3.0), "nu": (0.1, 0.9), "lam": (1e-7, 0.01)}
-
-    @property
-    def unit(self) -> float:
-        return check.positive(self, "eta", self.eta)
 
     def for_targets(self) -> _core.Rule:
         nu = check.share(self, "nu", self.nu)

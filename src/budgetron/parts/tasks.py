@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeVar
 
@@ -16,8 +17,10 @@ Native = TypeVar("Native", covariant=True)
 class Forms(Protocol[Native]):
     """A rule of either kind: it has a form for labels and one for targets."""
 
-    def for_labels(self) -> Native: ...
-    def for_targets(self) -> Native: ...
+    @property
+    def for_labels(self) -> Callable[..., Native]: ...
+    @property
+    def for_targets(self) -> Callable[..., Native]: ...
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,9 @@ class Labels:
         expected = "-1 or 1" if self.n_classes == 2 else f"a whole number from 0 to {self.n_classes - 1}"
         raise ValueError(f"The label y must be {expected}, got {shown(y)}.")
 
-    def rule(self, rule: Forms[Native]) -> Native:
+    def rule(self, rule: Forms[Native], *arguments: int) -> Native:
         """The native rule, in its form for labels."""
-        return rule.for_labels()
+        return rule.for_labels(*arguments)
 
     def unit(self, rule: Rule) -> float:
         """The rule's step size, the unit of caps."""
@@ -71,9 +74,9 @@ class Targets:
             return float(y)
         raise ValueError(f"The target y must be a finite number, got {shown(y)}.")
 
-    def rule(self, rule: Forms[Native]) -> Native:
+    def rule(self, rule: Forms[Native], *arguments: int) -> Native:
         """The native rule, in its form for targets."""
-        return rule.for_targets()
+        return rule.for_targets(*arguments)
 
     def unit(self, rule: Rule) -> float:
         """The rule's step size, the unit of caps."""

@@ -13,7 +13,7 @@ from budgetron.export.c.formulas import Formulas
 from budgetron.export.c.learning import write_learner
 from budgetron.export.c.source import Source
 from budgetron.export.formulas.freezing import checked_dtype, freeze, plain_labels
-from budgetron.export.formulas.tree import Frozen
+from budgetron.model.fitted import Fitted
 
 KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if inline int "
@@ -67,17 +67,17 @@ def to_c(model: Any, *, name: str = "model", dtype: npt.DTypeLike = np.float32, 
     ['static inline int door_predict(const door_real *x, door_real *scores) {']
     """
     source = Source(_checked_name(name), checked_dtype(dtype))
-    frozen = freeze(model)
+    formula, fitted = freeze(model)
     if learn:
         if getattr(model, "class_weight", None) is not None:
             raise ValueError(
                 "A model with class_weight cannot learn in C, which has no weights: take one without it."
             )
-        scores = write_learner(source, frozen)
+        scores = write_learner(source, formula, fitted)
     else:
-        scores = Formulas(source, frozen.outputs, frozen.n_features).scores(frozen.formula)
-    _write_predict(source, frozen, scores, "const ${p}_state *m, " if learn else "")
-    return _head(source, frozen, shown(model.learner_)) + "".join(source.pieces) + "\n#endif\n"
+        scores = Formulas(source, fitted.outputs, fitted.model.n_features).write(formula)
+    _write_predict(source, fitted, scores, "const ${p}_state *m, " if learn else "")
+    return _head(source, fitted, shown(model.learner_)) + "".join(source.pieces) + "\n#endif\n"
 
 
 HEAD = """\
@@ -126,29 +126,29 @@ SOFTMAX = """\
 """
 
 
-def _head(source: Source, model: Frozen, learner: str) -> str:
+def _head(source: Source, fitted: Fitted, learner: str) -> str:
     """The comment, the types and the labels."""
     from budgetron import __version__
 
-    what = "a regressor" if model.labels is None else f"a classifier of {len(model.labels)} labels"
+    what = "a regressor" if fitted.labels is None else f"a classifier of {len(fitted.labels)} labels"
     text = source.text(
         HEAD,
         what=what,
         version=__version__,
         learner=_comment(learner),
-        columns=_columns(model),
+        columns=_columns(fitted),
         guard=f"BUDGETRON_{source.prefix}_H",
-        features=model.n_features,
-        outputs=model.outputs,
+        features=fitted.model.n_features,
+        outputs=fitted.outputs,
     )
-    return text if model.labels is None else text + _labels(source, model.labels.classes)
+    return text if fitted.labels is None else text + _labels(source, fitted.labels.classes)
 
 
-def _columns(model: Frozen) -> str:
-    names = model.names if model.encoding is None else model.encoding.columns[: model.n_features]
-    if not names:
+def _columns(fitted: Fitted) -> str:
+    names = fitted.names if fitted.encoding is None else fitted.encoding.columns[: fitted.model.n_features]
+    if names is None or not len(names):
         return ""
-    listed = "".join(f" *   x[{j}]: {_comment(name)}\n" for j, name in enumerate(names))
+    listed = "".join(f" *   x[{j}]: {_comment(str(name))}\n" for j, name in enumerate(names))
     return f" *\n * Columns of a row:\n{listed}"
 
 
@@ -182,17 +182,17 @@ def _c_text(text: str) -> str:
     return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in codes) + '"'
 
 
-def _write_predict(source: Source, model: Frozen, scores: str, state: str) -> None:
+def _write_predict(source: Source, fitted: Fitted, scores: str, state: str) -> None:
     """The functions that a user calls for predictions."""
     state, call = source.text(state), f"{scores}({'m, ' if state else ''}x, f)"
-    if model.labels is None:
+    if fitted.labels is None:
         source.add(REGRESSION, state=state, call=call)
         return
-    order, count, outputs = model.labels.order.tolist(), len(model.labels), model.outputs
+    order, count, outputs = fitted.labels.order.tolist(), len(fitted.labels), fitted.outputs
     if count <= 2:
-        sign = "" if model.labels.is_sorted else "-"
+        sign = "" if fitted.labels.is_sorted else "-"
         text = f"  scores[0] = {sign}f[0];\n"
-        label = "0" if count == 1 else "f[0] >= 0" if model.labels.is_sorted else "!(f[0] >= 0)"
+        label = "0" if count == 1 else "f[0] >= 0" if fitted.labels.is_sorted else "!(f[0] >= 0)"
     else:
         text, label = "".join(f"  scores[{i}] = f[{code}];\n" for i, code in enumerate(order)), "best"
         places = ", ".join(str(order.index(code)) for code in range(count))
@@ -200,7 +200,7 @@ def _write_predict(source: Source, model: Frozen, scores: str, state: str) -> No
         text += f"  for (int c = 1; c < {count}; ++c) best = f[c] > f[best] ? c : best;\n"
         label = "places[best]"
     source.add(CLASSIFICATION, state=state, call=call, outputs=outputs, order=text, label=label)
-    if model.probabilistic:
+    if fitted.model.learner.probabilistic:
         two = source.text("  p[1] = 1 / (1 + $exp(-scores[0]));\n  p[0] = 1 / (1 + $exp(scores[0]));\n")
         one = "  (void)scores;\n  p[0] = 1;\n"
         body = source.text(SOFTMAX, outputs=outputs) if count > 2 else two if count == 2 else one

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import singledispatchmethod
-from typing import Any
-
 import numpy as np
 
 from budgetron.export.c.source import Source
@@ -108,8 +105,10 @@ BACK = "  f[0] = $mean + $deviation * f[0];\n"
 CLIPPED = "v < -$clip ? -$clip : v > $clip ? $clip : v"
 
 
-class Formulas:
+class Formulas(tree.Writer):
     """Writes formulas into a source. ``columns`` is the number of columns of the rows."""
+
+    language = "C"
 
     def __init__(self, source: Source, outputs: int, columns: int) -> None:
         self.source, self.outputs, self.columns = source, outputs, columns
@@ -117,20 +116,13 @@ class Formulas:
 
     # ---- functions void f(const real *x, real *f)
 
-    @singledispatchmethod
-    def scores(self, formula: Any) -> str:
-        """Write the function of the scores; its name."""
-        raise ValueError(f"{type(formula).__name__} cannot be exported to C.")
-
-    @scores.register
-    def _(self, formula: tree.Expansion) -> str:
+    def expansion(self, formula: tree.Expansion) -> str:
         s, kernel = self.source, self.kernel(formula.kernel)
         arrays = {"vectors": formula.vectors, "coef": formula.coef.T}
         words = {"n": len(formula.vectors), "outputs": self.outputs, "columns": self.columns}
         return s.function("f", EXPANSION, kernel=kernel, **arrays, **words)
 
-    @scores.register
-    def _(self, formula: tree.Weighted) -> str:
+    def weighted(self, formula: tree.Weighted) -> str:
         s, features, m = self.source, self.features(formula.features), formula.features.size
         coef, moderate = s.array(formula.coef), ""
         if formula.full is not None and formula.variances is not None:
@@ -149,10 +141,9 @@ class Formulas:
             text += s.text(DIAGONAL, variances=variances, n=len(variances), first=n)
         return text
 
-    @scores.register
-    def _(self, formula: tree.Scaled) -> str:
+    def scaled(self, formula: tree.Scaled) -> str:
         s, clipped, back = self.source, "v", ""
-        words = {"learner": self.scores(formula.learner), "columns": self.columns}
+        words = {"learner": self.write(formula.learner), "columns": self.columns}
         if formula.clip < 1e38:  # a learner that does not clip has 1e150
             clipped = s.text(CLIPPED, clip=float(formula.clip))
         if formula.missing:
@@ -162,8 +153,7 @@ class Formulas:
         arrays = {"shift": formula.shift, "factor": formula.factor}
         return s.function("f", SCALED, clipped=clipped, back=back, **arrays, **words)
 
-    @scores.register
-    def _(self, formula: tree.Mixture) -> str:
+    def mixture(self, formula: tree.Mixture) -> str:
         experts = "".join(self._expert(formula, i) for i in range(len(formula.experts)))
         start = "0" if formula.biases is None else f"{self.source.array(formula.biases)}[c]"
         return self.source.function("f", MIXTURE, outputs=self.outputs, start=start, experts=experts)
@@ -171,7 +161,7 @@ class Formulas:
     def _expert(self, formula: tree.Mixture, i: int) -> str:
         s = self.source
         loop, weight = f"  for (int c = 0; c < {self.outputs}; ++c)", s.number(formula.weights[i])
-        text = f"  {self.scores(formula.experts[i])}(x, l);\n"
+        text = f"  {self.write(formula.experts[i])}(x, l);\n"
         if formula.factors is None:
             return f"{text}{loop} f[c] += {weight} * l[c];\n"
         logit = "l[c]"
@@ -183,14 +173,14 @@ class Formulas:
         text += f"{loop} {{\n    const {s.prefix}_real v = {logit} * {s.number(formula.factors[i])};\n"
         return f"{text}    f[c] += {weight} * ({clipped});\n  }}\n"
 
-    # ---- functions void z(const real *x, real *z)
+    # ---- functions void z(const real *x, real *z), and the statements that write a piece to z + at
 
     def features(self, features: tree.Features) -> str:
         """Write the function of the features; its name."""
         if id(features) not in self._features:
             at, body = 0, ""
             for piece in features.pieces:
-                body += self.piece(piece, at)
+                body += self.write(piece, at)
                 at += piece.size
             if not any(not isinstance(piece, tree.Constant) for piece in features.pieces):
                 body += "  (void)x;\n"
@@ -198,33 +188,23 @@ class Formulas:
             self._features[id(features)] = self.source.function("z", f"\n{head}{body}}}\n")
         return self._features[id(features)]
 
-    @singledispatchmethod
-    def piece(self, piece: Any, at: int) -> str:  # noqa: ARG002
-        """The statements that write a piece to z + at."""
-        raise ValueError(f"{type(piece).__name__} cannot be exported to C.")
-
-    @piece.register
-    def _(self, piece: tree.Inputs, at: int) -> str:
+    def inputs(self, piece: tree.Inputs, at: int) -> str:
         scale = "" if piece.scale == 1 else f"{self.source.number(piece.scale)} * "
         return f"  for (int j = 0; j < {piece.size}; ++j) z[{at} + j] = {scale}x[{piece.start} + j];\n"
 
-    @piece.register
-    def _(self, piece: tree.Constant, at: int) -> str:  # noqa: ARG002
+    def constant(self, piece: tree.Constant, at: int) -> str:  # noqa: ARG002
         return f"  z[{at}] = 1;\n"
 
-    @piece.register
-    def _(self, piece: tree.Fourier, at: int) -> str:
+    def fourier(self, piece: tree.Fourier, at: int) -> str:
         d, D = piece.frequencies.shape
         return self.source.text(FOURIER, U=piece.frequencies.T, d=d, D=D, at=at, scale=D**-0.5)
 
-    @piece.register
-    def _(self, piece: tree.FromKernel, at: int) -> str:
+    def nystrom(self, piece: tree.Nystrom, at: int) -> str:
         arrays = {"points": piece.points, "A": piece.matrix.T}
         sizes = {"m": piece.size, "n": len(piece.points), "d": self.columns, "at": at}
         return self.source.text(FROM_KERNEL, kernel=self.kernel(piece.kernel), **arrays, **sizes)
 
-    @piece.register
-    def _(self, piece: tree.HashedInputs, at: int) -> str:
+    def hashed(self, piece: tree.Hashed, at: int) -> str:
         inner = Formulas(self.source, self.outputs, piece.columns).features(piece.features)
         places = ", ".join(map(str, piece.places.tolist()))
         words = {"inner": inner, "places": places, "columns": piece.columns, "d": self.columns, "at": at}

@@ -10,12 +10,11 @@ from budgetron.export.c import rules
 from budgetron.export.c.budgets import budget_code
 from budgetron.export.c.formulas import MODERATE, Formulas
 from budgetron.export.c.source import Source
-from budgetron.export.formulas.tree import Frozen, Scaled, Weighted
+from budgetron.export.formulas.tree import Formula, Scaled, Weighted
 from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.mapped import Mapped
 from budgetron.learners.scaled import Standardised
-from budgetron.parts.features.feature_map import FeatureMap
-from budgetron.parts.features.nystrom import Nystrom
+from budgetron.model.fitted import Fitted
 from budgetron.parts.kernels import Gaussian, Laplacian
 from budgetron.parts.tasks import Labels, Task
 from budgetron.parts.vector_rules import Kalman
@@ -135,6 +134,8 @@ typedef struct {
   ${p}_real mean, squares, later_mean, later_squares, last, reach;
 } ${p}_spread;
 """
+COUNTS = ("count", "later.count", "evidence", "until")  # the fields of a spread, in order
+NUMBERS = ("mean", "squares", "later.mean", "later.squares", "last", "reach")
 COUNT = """
 static inline ${p}_real ${p}_deviation(const ${p}_spread *s) {
   return s->squares > 0 ? $sqrt(s->squares / (${p}_real)s->count) : 1;
@@ -258,30 +259,28 @@ $body}
 """
 
 
-def write_learner(source: Source, frozen: Frozen) -> str:
+def write_learner(source: Source, formula: Formula, fitted: Fitted) -> str:
     """Write the struct and the functions of a learner; the name of the function of the scores."""
-    return _Writer(source, frozen).write()
+    return _Writer(source, fitted).write(formula)
 
 
 class _Writer:
-    def __init__(self, source: Source, frozen: Frozen) -> None:
-        self.source, self.frozen = source, frozen
-        self.model = frozen.model
+    def __init__(self, source: Source, fitted: Any) -> None:
+        self.source, self.fitted, self.model = source, fitted, fitted.model
         self.task: Task = self.model.task
         single = source.single
         self.words: dict[str, Any] = {
-            "d": frozen.n_features,
-            "C": frozen.outputs,
+            "d": self.model.n_features,
+            "C": self.fitted.outputs,
             "largest": 1e18 if single else 1e150,
             "square": 1e36 if single else 1e250,
             "norm": 4e37 if single else 2e307,
             "argument": source.text(rules.argument(self.task)),
         }
 
-    def write(self) -> str:
+    def write(self, formula: Any) -> str:
         learner, native, fields = self.model.learner, self.model.engine, list[tuple[str, str]]()
         self.standardised = isinstance(learner, Standardised)
-        formula: Any = self.frozen.formula
         if isinstance(learner, Standardised):
             assert isinstance(formula, Scaled)
             fields += self._statistics(native.state())
@@ -321,9 +320,9 @@ class _Writer:
 
     def _kernelized(self, learner: Kernelized, native: Any) -> tuple[Fields, str]:
         s, state = self.source, native.state()
-        kernel = Formulas(s, self.frozen.outputs, self.frozen.n_features).kernel(learner.kernel)
+        kernel = Formulas(s, self.fitted.outputs, self.model.n_features).kernel(learner.kernel)
         budget = budget_code(s, learner, self.task, state, self.words | {"kernel": kernel})
-        d, C, B = self.frozen.n_features, self.frozen.outputs, budget.size
+        d, C, B = self.model.n_features, self.fitted.outputs, budget.size
         order = np.argsort(np.argsort(state["expansion.births"]))  # from age to the place in the core
         vectors, coef = native.support_vectors(d)[order], np.zeros((C, B))
         coef[:, : len(order)] = native.dual_coef()[:, order]
@@ -350,10 +349,10 @@ class _Writer:
     # ---- explicit features
 
     def _mapped(self, learner: Mapped, native: Any, formula: Weighted) -> tuple[Fields, str]:
-        s, m, C = self.source, formula.features.size, self.frozen.outputs
-        if _learns(learner.features):
+        s, m, C = self.source, formula.features.size, self.fitted.outputs
+        if learner.features.learns:
             raise ValueError("A Nystrom map cannot learn in C: take a Fourier map.")
-        features = Formulas(s, C, self.frozen.n_features).features(formula.features)
+        features = Formulas(s, C, self.model.n_features).features(formula.features)
         fields = [(f"${{p}}_real w[{C * m}]", s.braces(formula.coef))]
         self.words |= {"m": m, "features": features, "moderate": ""}
         if isinstance(learner.rule, Kalman):
@@ -371,8 +370,8 @@ class _Writer:
         s, errors = self.source, TARGET_ERROR
         variance = s.text(VARIANCE, **self.words)
         if isinstance(self.task, Labels):
-            errors = TWO_ERRORS if self.frozen.outputs == 1 else ERRORS
-            terms = {"terms": variance, "outputs": self.frozen.outputs}
+            errors = TWO_ERRORS if self.fitted.outputs == 1 else ERRORS
+            terms = {"terms": variance, "outputs": self.fitted.outputs}
             self.words["moderate"] = s.text(MODERATE, share=np.pi / 8, **terms)
         numbers = {"drift": float(rule.drift), "prior": float(rule.prior), "most": 2.0**40}
         errors = s.text(errors, **self.words)
@@ -384,7 +383,7 @@ class _Writer:
         [kind] = state["scaled.kind"]
         if kind == 2:
             raise ValueError("A model of sparse rows cannot learn in C.")
-        d, fields = self.frozen.n_features, []
+        d, fields = self.model.n_features, []
         columns = [self._spread(state, "scaled.", j) for j in range(d)]
         fields.append((f"${{p}}_spread columns[{d}]", "{" + ",\n".join(columns) + "}"))
         if not isinstance(self.task, Labels):
@@ -394,14 +393,9 @@ class _Writer:
     def _spread(self, state: dict[str, Any], prefix: str, j: int) -> str:
         if prefix + "count" not in state:  # no row was learned
             return "{0}"
-        counts, numbers = (
-            [state[prefix + name][j] for name in names]
-            for names in (
-                ("count", "later.count", "evidence", "until"),
-                ("mean", "squares", "later.mean", "later.squares", "last", "reach"),
-            )
-        )
-        return f"{{{', '.join([*(str(int(n)) for n in counts), *map(self.source.number, numbers)])}}}"
+        counts = [str(int(state[prefix + name][j])) for name in COUNTS]
+        numbers = [self.source.number(state[prefix + name][j]) for name in NUMBERS]
+        return f"{{{', '.join(counts + numbers)}}}"
 
     def _write_scaling(self) -> None:
         back = ""
@@ -414,8 +408,8 @@ class _Writer:
         y = "label" if labels else "y"
         if labels:
             body += f"  if (label < 0 || label >= {s.prefix}_classes) return 0;\n"
-            if not self.frozen.labels.is_sorted:
-                codes = ", ".join(map(str, self.frozen.labels.order.tolist()))
+            if not self.fitted.labels.is_sorted:
+                codes = ", ".join(map(str, self.fitted.labels.order.tolist()))
                 body += f"  static const int codes[] = {{{codes}}};\n"
                 y = "codes[label]"
         if not self.standardised:
@@ -426,8 +420,3 @@ class _Writer:
             body += "  ${p}_count(m, x);\n  return 1;\n"
         what = f"label is a place in {s.prefix}_labels" if labels else "y is its target"
         s.add(LEARN, what=what, body=s.text(body, **self.words), argument=self.words["argument"])
-
-
-def _learns(features: FeatureMap) -> bool:
-    parts = [*getattr(features, "maps", ()), getattr(features, "features", None)]
-    return isinstance(features, Nystrom) or any(_learns(part) for part in parts if part is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from budgetron.export.c.source import Source
@@ -35,6 +36,15 @@ POSSIBLE = """\
   (void)mistake, (void)fx;
   if (!(${p}_within(beta) && beta * beta * kxx <= $square)) return 0;
 """
+SIGN = "(${p}_real)((fx > y) - (fx < y))"
+SLOPES: dict[type, str] = {
+    Hinge: "y * fx < 1 ? -y : 0",
+    SquaredHinge: "y * fx < 1 ? -y * (1 - y * fx) : 0",
+    Logistic: "-y / (1 + $exp(y * fx))",
+    Squared: "fx - y",
+    Absolute: SIGN,
+    EpsilonInsensitive: f"$fabs(fx - y) > $epsilon ? {SIGN} : 0",
+}
 
 
 def argument(task: Task) -> str:
@@ -51,8 +61,14 @@ def question(source: Source, task: Task) -> str:
 
 def step(source: Source, rule: Any, task: Task, square: float) -> str:
     """Statements that define beta, and refuse a step that is too long."""
-    beta = source.text(_beta(source, rule, task))
-    return f"  const {source.prefix}_real {beta};\n" + source.text(POSSIBLE, square=square)
+    if type(rule) not in BETAS:
+        raise ValueError(
+            f"The rule {type(rule).__name__} cannot learn in C: take Perceptron, MarginPerceptron, PA or "
+            'OGD, or Kalman(covariance="diagonal") on features.'
+        )
+    beta = BETAS[type(rule)](source, rule, isinstance(task, Labels), source.number(task.unit(rule)))
+    defined = source.text(f"  const ${{p}}_real {beta};\n")
+    return defined + source.text(POSSIBLE, square=square)
 
 
 def shrink(source: Source, rule: Any) -> str | None:
@@ -63,54 +79,46 @@ def shrink(source: Source, rule: Any) -> str | None:
     return source.number(rule.eta * rule.lam) if isinstance(rule, OGD) and rule.lam else None
 
 
-def _beta(source: Source, rule: Any, task: Task) -> str:
-    labels, unit = isinstance(task, Labels), source.number(task.unit(rule)) if _is_known(rule) else ""
-    if type(rule) is OGD:
-        return _gradient(source, rule, task, unit)
-    if type(rule) is PA:
-        least = "1e-6f" if source.single else "1e-12"
-        if labels:
-            loss, scale, sign = "1 - y * fx", "$fabs(fx)", "y"
-        else:
-            epsilon = source.number(rule.epsilon)
-            loss, scale, sign = f"$fabs(y - fx) - {epsilon}", "$fabs(y)", "(y > fx ? 1 : -1)"
-        clear = f"l = {loss}, least = {least} * ({scale} > 1 ? {scale} : 1), "
-        longest = f"most = kxx > 0 ? l / kxx : 0, beta = kxx > 0 && l > least ? {sign} * "
-        return f"{clear}{longest}({unit} < most ? {unit} : most) : 0"
-    if type(rule) in (Perceptron, MarginPerceptron) and not labels:
-        return f"beta = $fabs(y - fx) > {source.number(rule.epsilon)} ? (y > fx ? {unit} : -{unit}) : 0"
-    if type(rule) is MarginPerceptron:
-        return f"beta = y * fx <= {source.number(rule.margin)} ? {unit} * y : 0"
-    if type(rule) is Perceptron:
+def _perceptron(source: Source, rule: Perceptron, labels: bool, unit: str) -> str:
+    if labels:
         return f"beta = mistake ? {unit} * y : 0"
-    raise ValueError(
-        f"The rule {type(rule).__name__} cannot learn in C: take Perceptron, MarginPerceptron, PA or OGD, "
-        'or Kalman(covariance="diagonal") on features.'
-    )
+    return f"beta = $fabs(y - fx) > {source.number(rule.epsilon)} ? (y > fx ? {unit} : -{unit}) : 0"
 
 
-def _is_known(rule: Any) -> bool:
-    return type(rule) in (OGD, PA, Perceptron, MarginPerceptron)
+def _margin_perceptron(source: Source, rule: MarginPerceptron, labels: bool, unit: str) -> str:
+    if labels:
+        return f"beta = y * fx <= {source.number(rule.margin)} ? {unit} * y : 0"
+    return _perceptron(source, rule, labels, unit)
 
 
-def _gradient(source: Source, rule: OGD, task: Task, unit: str) -> str:
-    if isinstance(task, Labels):
+def _passive_aggressive(source: Source, rule: PA, labels: bool, unit: str) -> str:
+    least = "1e-6f" if source.single else "1e-12"
+    loss, scale, sign = "1 - y * fx", "$fabs(fx)", "y"
+    if not labels:
+        epsilon = source.number(rule.epsilon)
+        loss, scale, sign = f"$fabs(y - fx) - {epsilon}", "$fabs(y)", "(y > fx ? 1 : -1)"
+    clear = f"l = {loss}, least = {least} * ({scale} > 1 ? {scale} : 1), "
+    longest = f"most = kxx > 0 ? l / kxx : 0, beta = kxx > 0 && l > least ? {sign} * "
+    return f"{clear}{longest}({unit} < most ? {unit} : most) : 0"
+
+
+def _gradient(source: Source, rule: OGD, labels: bool, unit: str) -> str:
+    if labels:
         return f"beta = -{unit} * ({_slope(source, loss_for_labels(rule))})"
     slope, epsilon = _slope(source, loss_for_targets(rule)), source.number(rule.epsilon)
     return f"beta = $fabs(y - fx) <= {epsilon} ? 0 : -{unit} * ({slope})"
 
 
+BETAS: dict[type, Callable[[Source, Any, bool, str], str]] = {
+    Perceptron: _perceptron,
+    MarginPerceptron: _margin_perceptron,
+    PA: _passive_aggressive,
+    OGD: _gradient,
+}
+
+
 def _slope(source: Source, loss: Loss) -> str:
-    sign = "(fx > y) - (fx < y)"
-    slopes = {
-        Hinge: "y * fx < 1 ? -y : 0",
-        SquaredHinge: "y * fx < 1 ? -y * (1 - y * fx) : 0",
-        Logistic: "-y / (1 + $exp(y * fx))",
-        Squared: "fx - y",
-        Absolute: f"(${{p}}_real)({sign})",
-    }
-    if isinstance(loss, EpsilonInsensitive):
-        return f"$fabs(fx - y) > {source.number(loss.epsilon)} ? (${{p}}_real)({sign}) : 0"
-    if type(loss) not in slopes:
+    if type(loss) not in SLOPES:
         raise ValueError(f"The loss {type(loss).__name__} cannot learn in C.")
-    return slopes[type(loss)]
+    numbers = {name: float(value) for name, value in loss.get_params().items()}
+    return source.text(SLOPES[type(loss)], **numbers)

@@ -21,6 +21,7 @@ from budgetron.learners.learner import Learner
 from budgetron.learners.mapped import Mapped
 from budgetron.learners.scaled import Ranged, Standardised
 from budgetron.learners.stacked import Stacked
+from budgetron.model.fitted import Fitted
 from budgetron.model.model import Model
 from budgetron.parts.features.feature_map import FeatureMap
 from budgetron.parts.features.hashing import Hashed
@@ -44,27 +45,18 @@ def checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
     return number_type
 
 
-def freeze(estimator: Any) -> tree.Frozen:
-    """The formula of a fitted estimator, as it is now."""
+def freeze(estimator: Any) -> tuple[tree.Formula, Fitted]:
+    """The formula of the scores of a fitted estimator, and a copy of all that it has learned."""
     if not isinstance(estimator, OnlineClassifier | OnlineRegressor):
         raise TypeError(
             f"Expected a fitted OnlineClassifier or OnlineRegressor to export, got {shown(estimator)}."
         )
     check_is_fitted(estimator)
     fitted = estimator.fitted_.copy()  # other threads may go on learning
-    model, labels, names = fitted.model, fitted.labels, fitted.names
-    if labels is not None and not len(labels):
+    model = fitted.model
+    if fitted.labels is not None and not fitted.n_labels:
         raise ValueError("The model knows no label yet, so there is nothing to export: learn a row first.")
-    return tree.Frozen(
-        _Freezing(model).formula(model.learner, model.engine),
-        model.n_features,
-        model.task.outputs,
-        labels,
-        labels is not None and model.learner.probabilistic,
-        fitted.encoding,
-        None if names is None else [str(name) for name in names],
-        model,
-    )
+    return _Freezing(model).formula(model.learner, model.engine), fitted
 
 
 def freeze_map(features: FeatureMap) -> tree.Features:
@@ -176,7 +168,7 @@ class _FreezingMap:
             yield from self._inputs(description, native, later)
         elif isinstance(description, Nystrom):
             points = native.landmarks(self.n_features)
-            yield tree.FromKernel(known_kernel(description.kernel_), points, native.from_kernel_row())
+            yield tree.Nystrom(known_kernel(description.kernel_), points, native.from_kernel_row())
         else:
             frequencies = native.frequencies(self.n_features)
             if not frequencies.size:
@@ -192,10 +184,10 @@ class _FreezingMap:
         if native.tail:
             later.append(tree.Inputs(first, self.n_features, scale))
 
-    def _hashed(self, description: Hashed, native: Any) -> tree.HashedInputs:
+    def _hashed(self, description: Hashed, native: Any) -> tree.Hashed:
         places, signs = native.places(self.n_features)
         inner = _FreezingMap(native.columns).features(description.features, native.inner)
-        return tree.HashedInputs(places.astype(np.intp), signs, native.columns, inner)
+        return tree.Hashed(places.astype(np.intp), signs, native.columns, inner)
 
 
 def known_kernel(kernel: Any) -> Kernel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +48,7 @@ class Fourier:
 
 
 @dataclass(frozen=True, eq=False)
-class FromKernel:
+class Nystrom:
     """A k(x), k(x) the kernel of x with these points."""
 
     kernel: Kernel
@@ -61,7 +61,7 @@ class FromKernel:
 
 
 @dataclass(frozen=True, eq=False)
-class HashedInputs:
+class Hashed:
     """The features of rows whose column j is added to ``places[j]``, with a sign."""
 
     places: npt.NDArray[np.intp]
@@ -74,7 +74,7 @@ class HashedInputs:
         return self.features.size
 
 
-Piece = Inputs | Constant | Fourier | FromKernel | HashedInputs
+Piece = Inputs | Constant | Fourier | Nystrom | Hashed
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,15 +148,18 @@ class Mixture:
 Formula = Expansion | Weighted | Scaled | Mixture
 
 
-@dataclass(frozen=True, eq=False)
-class Frozen:
-    """A fitted estimator: the formula of its scores, and how a score becomes a label."""
+# ---- their writers
 
-    formula: Formula
-    n_features: int
-    outputs: int
-    labels: Any  # KnownLabels, or None in regression
-    probabilistic: bool
-    encoding: Any  # how records become rows, or None
-    names: list[str] | None  # of the columns, if they have any
-    model: Any  # the copy of the model that was frozen
+
+class Writer:
+    """Base of those who write formulas. A method writes each type; it has the type's name in lower case."""
+
+    language: ClassVar[str]
+
+    def write(self, part: Formula | Piece | Kernel, *place: Any) -> str:
+        """What the method of the part's type writes; a type without one is refused."""
+        name = type(part).__name__
+        if not hasattr(self, name.lower()):
+            raise ValueError(f"{name} cannot be exported to {self.language}.")
+        result: str = getattr(self, name.lower())(part, *place)
+        return result

@@ -9,10 +9,11 @@ import numpy as np
 from budgetron._util.exports import exported
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.export.formulas.freezing import freeze, freeze_map, plain_labels
-from budgetron.export.formulas.tree import Frozen
+from budgetron.export.formulas.tree import Formula
 from budgetron.export.onnx.export import write_labels, write_shares
 from budgetron.export.onnx.formulas import Formulas
 from budgetron.export.onnx.graph import Graph
+from budgetron.model.fitted import Fitted
 from budgetron.parts.features.feature_map import FeatureMap
 
 LEAST_OPSET = 13  # the first in which ReduceSum takes its axes as an input
@@ -91,18 +92,18 @@ def _map_shapes(operator: Any) -> None:
 
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
-    model = _frozen(operator)
+    formula, fitted = _frozen(operator)
     graph = _graph(operator, container)
-    scores = Formulas(graph).scores(model.formula, "X")
-    label, names = write_labels(graph, model.labels, scores)
+    scores = Formulas(graph).write(formula, "X")
+    label, names = write_labels(graph, fitted.labels, scores)
     if names.dtype != object:
         label = graph.add("Cast", label, to=graph.kind(np.int64))
-    _copy(graph, [label, write_shares(graph, model, scores)], scope, operator, container)
+    _copy(graph, [label, write_shares(graph, fitted, scores)], scope, operator, container)
 
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     graph = _graph(operator, container)
-    scores = Formulas(graph).scores(_frozen(operator).formula, "X")
+    scores = Formulas(graph).write(_frozen(operator)[0], "X")
     _copy(graph, [scores], scope, operator, container)
 
 
@@ -112,14 +113,14 @@ def _convert_map(scope: Any, operator: Any, container: Any) -> None:
     _copy(graph, [z], scope, operator, container)
 
 
-def _frozen(operator: Any) -> Frozen:
-    model = freeze(operator.raw_operator)
-    if model.encoding is not None:
+def _frozen(operator: Any) -> tuple[Formula, Fitted]:
+    formula, fitted = freeze(operator.raw_operator)
+    if fitted.encoding is not None:
         raise ValueError(
             "A model of records cannot be part of a pipeline of skl2onnx, which passes arrays of numbers: "
             "use budgetron.to_onnx."
         )
-    return model
+    return formula, fitted
 
 
 def _graph(operator: Any, container: Any) -> Graph:

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetron.export.formulas.freezing import checked_dtype, freeze, freeze_map, plain_labels
-from budgetron.export.formulas.tree import Frozen
 from budgetron.export.onnx.formulas import Formulas
 from budgetron.export.onnx.graph import Graph
 from budgetron.export.onnx.rows import write_rows
+from budgetron.model.fitted import Fitted
 from budgetron.parts.features.feature_map import FeatureMap
 
 DOC = "A model of budgetron. It predicts as the model did when it was exported."
@@ -54,26 +54,26 @@ def to_onnx(model: Any, dtype: npt.DTypeLike = np.float64) -> Any:
         z = Formulas(graph).features(features, x)
         graph.output("features", z, graph.dtype, [None, features.size])
         return graph.model(DOC)
-    frozen = freeze(model)
-    write_outputs(graph, frozen, Formulas(graph).scores(frozen.formula, write_rows(graph, frozen)))
+    formula, fitted = freeze(model)
+    write_outputs(graph, fitted, Formulas(graph).write(formula, write_rows(graph, fitted)))
     return graph.model(DOC)
 
 
-def write_outputs(graph: Graph, model: Frozen, scores: str) -> None:
+def write_outputs(graph: Graph, fitted: Fitted, scores: str) -> None:
     """Write the outputs: labels, scores and probabilities, or predictions."""
-    if model.labels is None:
+    if fitted.labels is None:
         graph.output("prediction", _flat(graph, scores), graph.dtype, [None])
         return
-    label, names = write_labels(graph, model.labels, scores)
+    label, names = write_labels(graph, fitted.labels, scores)
     graph.output("label", label, str if names.dtype == object else names.dtype, [None])
-    count = len(model.labels)
+    count = len(fitted.labels)
     if count > 2:
-        graph.output("scores", _sorted(graph, model.labels, scores), graph.dtype, [None, count])
+        graph.output("scores", _sorted(graph, fitted.labels, scores), graph.dtype, [None, count])
     else:
-        signed = scores if model.labels.is_sorted else graph.add("Neg", scores)
+        signed = scores if fitted.labels.is_sorted else graph.add("Neg", scores)
         graph.output("scores", _flat(graph, signed), graph.dtype, [None])
-    if model.probabilistic:
-        graph.output("probabilities", write_shares(graph, model, scores), graph.dtype, [None, count])
+    if fitted.model.learner.probabilistic:
+        graph.output("probabilities", write_shares(graph, fitted, scores), graph.dtype, [None, count])
 
 
 def write_labels(graph: Graph, labels: Any, scores: str) -> tuple[str, npt.NDArray[Any]]:
@@ -82,17 +82,16 @@ def write_labels(graph: Graph, labels: Any, scores: str) -> tuple[str, npt.NDArr
     return graph.add("Gather", graph.constant(names), _codes(graph, scores, len(labels)), axis=0), names
 
 
-def write_shares(graph: Graph, model: Frozen, scores: str) -> str:
+def write_shares(graph: Graph, fitted: Fitted, scores: str) -> str:
     """One column for each sorted label: its probability, or its score if there are no probabilities."""
-    labels = len(model.labels)
-    if labels == 1:
+    probabilistic = fitted.model.learner.probabilistic
+    if fitted.n_labels == 1:
         scores = graph.add("Mul", scores, graph.numbers(0))
-    elif labels == 2:
-        half = graph.add("Mul", scores, graph.numbers(0.5 if model.probabilistic else 1))
+    elif fitted.n_labels == 2:
+        half = graph.add("Mul", scores, graph.numbers(0.5 if probabilistic else 1))
         scores = graph.add("Concat", graph.add("Neg", half), half, axis=1)
-    return _sorted(
-        graph, model.labels, graph.add("Softmax", scores, axis=1) if model.probabilistic else scores
-    )
+    shares = graph.add("Softmax", scores, axis=1) if probabilistic else scores
+    return _sorted(graph, fitted.labels, shares)
 
 
 def _flat(graph: Graph, column: str) -> str:

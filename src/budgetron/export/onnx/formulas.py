@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from functools import singledispatchmethod
-from typing import Any
-
 import numpy as np
 
 from budgetron.export.formulas import tree
 from budgetron.export.onnx.graph import Graph
-from budgetron.parts.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Sigmoid
+from budgetron.parts.kernels import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 
 LARGEST_PRODUCT = 100.0
 """Distances come from products up to this gamma |s|^2. Kernel values then lose 1e-13, 3e-5 in float32."""
 
 
-class Formulas:
+class Formulas(tree.Writer):
     """Writes formulas into a graph. ``x`` is the name of the rows; results have a row for each of them."""
+
+    language = "ONNX"
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -24,17 +23,11 @@ class Formulas:
 
     # ---- scores, one column per output
 
-    @singledispatchmethod
-    def scores(self, formula: Any, x: str) -> str:  # noqa: ARG002
-        raise ValueError(f"{type(formula).__name__} cannot be exported to ONNX.")
-
-    @scores.register
-    def _(self, formula: tree.Expansion, x: str) -> str:
-        k = self.kernel_rows(formula.kernel, formula.vectors, x)
+    def expansion(self, formula: tree.Expansion, x: str) -> str:
+        k = self.write(formula.kernel, formula.vectors, x)
         return self.graph.add("MatMul", k, self.graph.numbers(formula.coef.T))
 
-    @scores.register
-    def _(self, formula: tree.Weighted, x: str) -> str:
+    def weighted(self, formula: tree.Weighted, x: str) -> str:
         g, z = self.graph, self.features(formula.features, x)
         f = g.add("MatMul", z, g.numbers(formula.coef.T))
         if formula.full is None or formula.variances is None:
@@ -42,25 +35,23 @@ class Formulas:
         variance = self._quadratic(z, np.pi / 8 * formula.full, np.pi / 8 * formula.variances)
         return g.add("Div", f, g.add("Sqrt", g.add("Add", variance, g.numbers(1))))
 
-    @scores.register
-    def _(self, formula: tree.Scaled, x: str) -> str:
+    def scaled(self, formula: tree.Scaled, x: str) -> str:
         g = self.graph
         scaled = g.add("Mul", g.add("Sub", x, g.numbers(formula.shift)), g.numbers(formula.factor))
         if formula.missing:
             scaled = g.add("Where", g.add("IsNaN", x), g.numbers(0), scaled)
         if formula.clip < 1e38:  # the largest float32; a learner that does not clip has 1e150
             scaled = g.add("Clip", scaled, g.number(-formula.clip), g.number(formula.clip))
-        f = self.scores(formula.learner, scaled)
+        f = self.write(formula.learner, scaled)
         if (formula.mean, formula.deviation) == (0, 1):
             return f
         return g.add("Add", g.times(f, 1, formula.deviation), g.numbers(formula.mean))
 
-    @scores.register
-    def _(self, formula: tree.Mixture, x: str) -> str:
+    def mixture(self, formula: tree.Mixture, x: str) -> str:
         g, terms = self.graph, []
         outputs = 1 if formula.biases is None else len(formula.biases)
         for i, expert in enumerate(formula.experts):
-            f = self.scores(expert, x)
+            f = self.write(expert, x)
             if formula.factors is not None:
                 f = self._logits(f, formula, i)
             terms.append(g.times(f, outputs, formula.weights[i]))
@@ -96,66 +87,60 @@ class Formulas:
         """z(x), one column per feature."""
         key = id(features), x
         if key not in self._features:
-            pieces = [self.piece(piece, x) for piece in features.pieces]
+            pieces = [self.write(piece, x) for piece in features.pieces]
             self._features[key] = (
                 pieces[0] if len(pieces) == 1 else self.graph.add("Concat", *pieces, axis=1)
             )
         return self._features[key]
 
-    @singledispatchmethod
-    def piece(self, piece: Any, x: str) -> str:  # noqa: ARG002
-        raise ValueError(f"{type(piece).__name__} cannot be exported to ONNX.")
-
-    @piece.register
-    def _(self, piece: tree.Inputs, x: str) -> str:
+    def inputs(self, piece: tree.Inputs, x: str) -> str:
         g = self.graph
         columns = g.add("Slice", x, g.whole(piece.start), g.whole(piece.stop), g.whole(1))
         return g.times(columns, piece.size, piece.scale)
 
-    @piece.register
-    def _(self, piece: tree.Constant, x: str) -> str:  # noqa: ARG002
+    def constant(self, piece: tree.Constant, x: str) -> str:  # noqa: ARG002
         g = self.graph
         rows = g.add("Slice", g.add("Shape", x), g.whole(0), g.whole(1))
         return g.add("Expand", g.numbers(1), g.add("Concat", rows, g.whole(1), axis=0))
 
-    @piece.register
-    def _(self, piece: tree.Fourier, x: str) -> str:
+    def fourier(self, piece: tree.Fourier, x: str) -> str:
         g = self.graph
         angles = g.add("MatMul", x, g.numbers(piece.frequencies))
         quarter = g.add("Add", angles, g.numbers(np.pi / 2))  # many runtimes have no Cos of doubles
         waves = g.add("Sin", g.add("Concat", angles, quarter, axis=1))
         return g.times(waves, piece.size, piece.frequencies.shape[1] ** -0.5)
 
-    @piece.register
-    def _(self, piece: tree.FromKernel, x: str) -> str:
-        k = self.kernel_rows(piece.kernel, piece.points, x)
+    def nystrom(self, piece: tree.Nystrom, x: str) -> str:
+        k = self.write(piece.kernel, piece.points, x)
         return self.graph.add("MatMul", k, self.graph.numbers(piece.matrix.T))
 
-    @piece.register
-    def _(self, piece: tree.HashedInputs, x: str) -> str:
+    def hashed(self, piece: tree.Hashed, x: str) -> str:
         to = np.zeros((len(piece.places), piece.columns))
         to[np.arange(len(to)), piece.places] = piece.signs
         return self.features(piece.features, self.graph.add("MatMul", x, self.graph.numbers(to)))
 
     # ---- kernels
 
-    def kernel_rows(self, kernel: Kernel, points: tree.Floats, x: str) -> str:
-        """k(x, s) for every row x, one column per point s."""
-        g = self.graph
-        if isinstance(kernel, Gaussian):
-            gamma = kernel.gaussian_gamma()
-            return self._falling(gamma, self._squared_distances(points, x, gamma))
-        if isinstance(kernel, Laplacian):
-            apart = g.add("Abs", self._differences(points, x))
-            return self._falling(float(kernel.gamma), self._sum_of_columns(apart))
-        if isinstance(kernel, Linear):
-            return g.add("MatMul", x, g.numbers(points.T))
-        assert isinstance(kernel, Polynomial | Sigmoid)
-        products = g.add("MatMul", x, g.numbers(float(kernel.gamma) * points.T))
-        shifted = g.add("Add", products, g.numbers(kernel.coef0))
-        if isinstance(kernel, Sigmoid):
-            return g.add("Tanh", shifted)
-        return g.add("Pow", shifted, g.numbers(kernel.degree))
+    def gaussian(self, kernel: Gaussian, points: tree.Floats, x: str) -> str:
+        gamma = kernel.gaussian_gamma()
+        return self._falling(gamma, self._squared_distances(points, x, gamma))
+
+    def laplacian(self, kernel: Laplacian, points: tree.Floats, x: str) -> str:
+        apart = self.graph.add("Abs", self._differences(points, x))
+        return self._falling(float(kernel.gamma), self._sum_of_columns(apart))
+
+    def linear(self, kernel: Linear, points: tree.Floats, x: str) -> str:  # noqa: ARG002
+        return self.graph.add("MatMul", x, self.graph.numbers(points.T))
+
+    def polynomial(self, kernel: Polynomial, points: tree.Floats, x: str) -> str:
+        return self.graph.add("Pow", self._shifted(kernel, points, x), self.graph.numbers(kernel.degree))
+
+    def sigmoid(self, kernel: Sigmoid, points: tree.Floats, x: str) -> str:
+        return self.graph.add("Tanh", self._shifted(kernel, points, x))
+
+    def _shifted(self, kernel: Polynomial | Sigmoid, points: tree.Floats, x: str) -> str:
+        products = self.graph.add("MatMul", x, self.graph.numbers(float(kernel.gamma) * points.T))
+        return self.graph.add("Add", products, self.graph.numbers(kernel.coef0))
 
     def _falling(self, gamma: float, distances: str) -> str:
         return self.graph.add("Exp", self.graph.add("Mul", distances, self.graph.numbers(-gamma)))

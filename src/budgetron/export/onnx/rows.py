@@ -7,30 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from budgetron.export.formulas.tree import Frozen
 from budgetron.export.onnx.graph import Graph
+from budgetron.model.fitted import Fitted
 from budgetron.records.encoding import PERIODS
 
 OUTPUTS = ("label", "scores", "probabilities", "prediction")
 
 
-def write_rows(graph: Graph, model: Frozen) -> str:
+def write_rows(graph: Graph, fitted: Fitted) -> str:
     """Write the inputs; the name of the rows of numbers."""
-    if model.encoding is None:
-        return graph.input("X", graph.dtype, model.n_features)
-    return _Records(graph, model).rows()
+    if fitted.encoding is None:
+        return graph.input("X", graph.dtype, fitted.model.n_features)
+    return _Records(graph, fitted).rows()
 
 
 class _Records:
     """Records have one input of one column for each of theirs: numbers, with NaN for missing, or texts."""
 
-    def __init__(self, graph: Graph, model: Frozen) -> None:
-        self.graph, self.model = graph, model
+    def __init__(self, graph: Graph, fitted: Any) -> None:
+        self.graph, self.encoding, self.n_features = graph, fitted.encoding, fitted.model.n_features
         self._pieces: list[str] = []
         self._slots: list[int] = []  # of the pieces' columns
 
     def rows(self) -> str:
-        g, encoding = self.graph, self.model.encoding
+        g, encoding = self.graph, self.encoding
         state = encoding.state()
         self._refuse_hashed(state)
         if not encoding.width:
@@ -39,7 +39,7 @@ class _Records:
             self._numbers(column)
             self._texts(column)
         self._refuse_names([value.name for value in g.inputs])
-        order = np.argsort(self._slots)[: self.model.n_features]
+        order = np.argsort(self._slots)[: self.n_features]
         together = g.add("Concat", *self._pieces, axis=1)
         return g.add("Gather", together, g.constant(order.astype(np.int64)), axis=1)
 
@@ -69,7 +69,7 @@ class _Records:
         self._put(self._narrow(value) if dated else value, [column["number"]])
         if not dated:
             return
-        for i, part in enumerate(self.model.encoding.time_parts):
+        for i, part in enumerate(self.encoding.time_parts):
             angle = self._angle(value, *PERIODS[part])
             both = g.add("Concat", angle, g.add("Add", angle, g.constant(np.array([[np.pi / 2]]))), axis=1)
             first = column["times"] + 2 * i

@@ -36,6 +36,7 @@ class Approximate(Budget):
     array([0., 1.])
     """
 
+    is_limited = False
     delta: float
 
     def build(self, context: BuildContext) -> _core.Budget:

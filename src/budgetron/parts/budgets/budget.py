@@ -35,6 +35,10 @@ class Budget(Spec):
     """Whether it measures distances in feature space, which only a positive semidefinite kernel has."""
     appends_until_full: ClassVar[bool] = True
     """Whether every new term becomes a support vector until the budget is full."""
+    keeps_first: ClassVar[bool] = False
+    """Whether it takes no further support vectors, once full."""
+    is_limited: ClassVar[bool] = True
+    """Whether the number of support vectors is limited."""
 
     def check(self, context: BuildContext) -> None:
         """Refuse a kernel that the budget is not defined for."""

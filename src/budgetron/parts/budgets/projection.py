@@ -3,7 +3,6 @@
 import math
 import sys
 from dataclasses import dataclass
-from typing import ClassVar
 
 from budgetron import _core
 from budgetron._util import check
@@ -48,7 +47,7 @@ class Project(Budget):
     array([0., 1.])
     """
 
-    needs_distances: ClassVar[bool] = True
+    needs_distances = keeps_first = True
 
     budget: int | None = None
     rank: int | None = None
@@ -100,8 +99,8 @@ class ProjectPlus(Budget):
     2
     """
 
-    needs_distances: ClassVar[bool] = True
-    appends_until_full: ClassVar[bool] = False  # margin errors are projected
+    needs_distances = keeps_first = True
+    appends_until_full = False  # margin errors are projected
 
     budget: int | None = None
     eta: float | None = None

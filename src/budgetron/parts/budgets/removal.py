@@ -22,6 +22,8 @@ class Unbounded(Budget):
     4
     """
 
+    is_limited = False
+
     def build(self, context: BuildContext) -> _core.Budget:  # noqa: ARG002
         return _core.Unbounded()
 
@@ -47,11 +49,12 @@ class Stop(OfSize):
     array([0., 1.])
     """
 
+    keeps_first = True
     native = _core.Stop
 
 
 @dataclass
-class RemoveRandom(Budget):
+class RemoveRandom(OfSize):
     """When full, the new term replaces a support vector drawn uniformly (Cesa-Bianchi et al. 2006).
 
     Parameters
@@ -71,8 +74,6 @@ class RemoveRandom(Budget):
     >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).n_support_
     2
     """
-
-    budget: int
 
     def build(self, context: BuildContext) -> _core.Budget:
         return _core.RemoveRandom(self.size_limit(), context.seed)
@@ -104,7 +105,7 @@ class RemoveOldest(OfSize):
 
 
 @dataclass
-class RemoveRedundant(Budget):
+class RemoveRedundant(OfSize):
     """When over the budget, the support vector that is best classified without itself is removed.
 
     That is argmax_i y_i (f(s_i) - alpha_i k(s_i,s_i)), the new one included, the oldest on ties
@@ -127,8 +128,6 @@ class RemoveRedundant(Budget):
     >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).support_vectors_.ravel()
     array([1. , 0.6])
     """
-
-    budget: int
 
     def build(self, context: BuildContext) -> _core.Budget:
         self.needs_labels(context, "a target has no margin")

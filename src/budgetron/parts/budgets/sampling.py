@@ -1,19 +1,16 @@
 """Budgets that remove a random support vector and rescale the others: the expectation of f is unchanged."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from budgetron import _core
 from budgetron._util import check
 from budgetron._util.spec import Ranges
-from budgetron.parts.budgets.budget import Budget, BuildContext
+from budgetron.parts.budgets.budget import BuildContext, OfSize
 
 
 @dataclass
-class _Sampling(Budget):
-    native: ClassVar[Any]
-
-    budget: int
+class _Sampling(OfSize):
     cap: float = 10.0
     ranges: ClassVar[Ranges] = {"cap": (1.0, 100.0)}
 

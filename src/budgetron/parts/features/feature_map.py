@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from budgetron import _core
 from budgetron._util import check
 from budgetron._util.rows import Matrix, canonical, first_too_large, refuse_too_large, whole
 from budgetron._util.spec import Spec
+from budgetron.parts.kernels import Gaussian
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEstimator):  # type: ignore[misc]
@@ -31,14 +33,30 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
     (True, (1, 4000))
     """
 
+    draws: ClassVar[bool] = False
+    """Whether the features are random, if there is a seed."""
+
     @property
     def kernel_(self) -> Any:
         """The kernel that z(x)'z(x') approximates, if there is one."""
         return getattr(self, "kernel", None)
 
-    def resolved(self, X: Any) -> Self:  # noqa: ARG002
+    @property
+    def is_drawn(self) -> bool:
+        seeded = getattr(self, "random_state", None) is not None
+        return not seeded and (self.draws or super().is_drawn)
+
+    @property
+    def learns(self) -> bool:
+        """Whether the features are learned from rows, so that those of two models differ."""
+        return any(part.learns for part in self.parts().values() if isinstance(part, FeatureMap))
+
+    def resolved(self, X: Any) -> Self:
         """The map with a number for every parameter; open ones are computed from the rows X."""
-        return self
+        if getattr(self, "random_state", None) is None:
+            return super().resolved(X)
+        seed = self._seed(None)
+        return replace(super().resolved(X), random_state=seed)
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
         """The native map; checks the description. The seed is for a map that has none of its own."""
@@ -75,17 +93,13 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
 
     def _seed(self, given: int | None) -> int:
         """The map's own seed if it has one, else the one given, else a new one."""
-        own = getattr(self, "random_state", None)
-        if own is None and given is not None:
+        state = getattr(self, "random_state", None)
+        if state is None and given is not None:
             return given
-        if isinstance(own, (int, np.integer)) and not isinstance(own, bool):
-            check_random_state(own)
-            return int(own)
-        return int(check_random_state(own).randint(2**31 - 1))
-
-    def _own_seed(self) -> int | None:
-        """The map's own seed as a number, if it has one; for resolved descriptions."""
-        return None if getattr(self, "random_state", None) is None else self._seed(None)
+        if isinstance(state, (int, np.integer)) and not isinstance(state, bool):
+            check_random_state(state)
+            return int(state)
+        return int(check_random_state(state).randint(2**31 - 1))
 
     @property
     def _n_features_out(self) -> int:
@@ -107,3 +121,24 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class OfKernel(FeatureMap):
+    """Base of the maps that approximate a kernel; None is ``Gaussian()``."""
+
+    kernel: Any
+
+    @property
+    def kernel_(self) -> Any:
+        """The kernel that z(x)'z(x') approximates."""
+        return Gaussian() if self.kernel is None else self.kernel
+
+    @property
+    def needs_rows(self) -> bool:
+        return self.kernel is None or super().needs_rows
+
+    def resolved(self, X: Any) -> Self:
+        """The map with a number for every parameter; open ones are computed from the rows X."""
+        if self.kernel is None:
+            return replace(self, kernel=Gaussian()).resolved(X)
+        return super().resolved(X)

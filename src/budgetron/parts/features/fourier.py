@@ -6,8 +6,8 @@ The maps differ in how the frequencies u_i are drawn from the spectral density o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from scipy.stats import qmc
 from budgetron import _core
 from budgetron._util import check
 from budgetron._util.rows import precision
-from budgetron.parts.features.feature_map import FeatureMap
+from budgetron.parts.features.feature_map import FeatureMap, OfKernel
 from budgetron.parts.features.spectrum import Spectrum
 from budgetron.parts.kernels import Gaussian, Kernel
 
@@ -25,24 +25,12 @@ CACHE_BYTES = 64 << 20
 """What a map keeps of the frequencies of sparse columns; others are drawn again when they are needed."""
 
 
-class _Fourier(FeatureMap):
-    kernel: Kernel | Spectrum | None
-    components: int
-    random_state: Any
-
-    @property
-    def kernel_(self) -> Any:
-        """The kernel that z(x)'z(x') approximates."""
-        return Gaussian() if self.kernel is None else self.kernel
-
-    @property
-    def needs_rows(self) -> bool:
-        return isinstance(self.kernel_, Kernel) and self.kernel_.needs_rows
-
-    def resolved(self, X: Any) -> Self:
-        """The map with a number for every parameter; open ones are computed from the rows X."""
-        kernel = self.kernel_.resolved(X) if isinstance(self.kernel_, Kernel) else self.kernel_
-        return replace(self, kernel=kernel, random_state=self._own_seed())
+@dataclass
+class _Fourier(OfKernel):
+    kernel: Kernel | Spectrum | None = None
+    components: int = 100
+    random_state: Any = None
+    draws: ClassVar[bool] = True
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
         """The native map; checks the description."""
@@ -120,10 +108,6 @@ class RandomFourier(_Fourier):
     (2, 6)
     """
 
-    kernel: Kernel | Spectrum | None = None
-    components: int = 100
-    random_state: Any = None
-
     def _frequencies(self, D: int, d: int, seed: int) -> _core.Frequencies:
         if (native := self._law().native_frequencies(D, seed)) is not None:
             return native
@@ -166,8 +150,6 @@ class OrthogonalFourier(_Fourier):
     """
 
     kernel: Gaussian | None = None
-    components: int = 100
-    random_state: Any = None
 
     def _frequencies(self, D: int, d: int, seed: int) -> _core.Frequencies:
         scale = np.sqrt(2 * self._gamma())
@@ -207,10 +189,6 @@ class SobolFourier(_Fourier):
     >>> abs(Z[0] @ Z[1] - Laplacian(0.5)([[0.0]], [[1.0]])[0, 0]) < 0.01
     np.True_
     """
-
-    kernel: Kernel | Spectrum | None = None
-    components: int = 100
-    random_state: Any = None
 
     def _frequencies(self, D: int, d: int, seed: int) -> _core.Frequencies:
         if d >= qmc.Sobol.MAXDIM:
@@ -258,8 +236,6 @@ class HadamardFourier(_Fourier):
     """
 
     kernel: Gaussian | None = None
-    components: int = 100
-    random_state: Any = None
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:  # noqa: ARG002
         """The native map; checks the description."""
@@ -314,9 +290,7 @@ class SparseFourier(FeatureMap):
     narrowest: float = 0.1
     widest: float = 4.0
     random_state: Any = None
-
-    def resolved(self, X: Any) -> Self:  # noqa: ARG002
-        return replace(self, random_state=self._own_seed())
+    draws: ClassVar[bool] = True
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
         components = _components(self)

@@ -1,7 +1,7 @@
 """Hashed columns in front of a map."""
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,10 +44,6 @@ class Hashed(FeatureMap):
     def kernel_(self) -> Any:
         """The kernel of the inner map."""
         return self.features.kernel_
-
-    def resolved(self, X: Any) -> Self:
-        features = check.instance(self, "features", self.features, FeatureMap)
-        return replace(self, features=features.resolved(X))
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
         features = check.instance(self, "features", self.features, FeatureMap)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy.typing as npt
 
 from budgetron import _core
 from budgetron._util import check
-from budgetron.parts.features.feature_map import FeatureMap
-from budgetron.parts.kernels import Gaussian, Kernel
+from budgetron.parts.features.feature_map import OfKernel
+from budgetron.parts.kernels import Kernel
 
 
 @dataclass
-class Nystrom(FeatureMap):
+class Nystrom(OfKernel):
     """z(x) = D_r^(-1/2) V_r' k(x), K = V D V' the Gram matrix of the landmarks (Lu et al. 2016, Sec. 4.2).
 
     The landmarks come from the stream. Until all are chosen, a learner works in the exact span of the
@@ -61,29 +61,19 @@ class Nystrom(FeatureMap):
     window: int | None = None
     random_state: Any = None
 
-    @property
-    def kernel_(self) -> Kernel:
-        """The kernel that z(x)'z(x') approximates."""
-        return Gaussian() if self.kernel is None else check.instance(self, "kernel", self.kernel, Kernel)
-
-    @property
-    def needs_rows(self) -> bool:
-        return isinstance(self.kernel_, Kernel) and self.kernel_.needs_rows
-
-    def resolved(self, X: Any) -> Self:
-        """The map with a number for every parameter; open ones are computed from the rows X."""
-        return replace(self, kernel=self.kernel_.resolved(X), random_state=self._own_seed())
+    learns = True
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:  # noqa: ARG002
         """The native map; checks the description."""
-        if not self.kernel_.positive_semidefinite:
-            raise ValueError(f"Nystrom: needs a positive semidefinite kernel, got {self.kernel_!r}.")
+        kernel = check.instance(self, "kernel", self.kernel_, Kernel)
+        if not kernel.positive_semidefinite:
+            raise ValueError(f"Nystrom: needs a positive semidefinite kernel, got {kernel!r}.")
         landmarks = check.count(self, "landmarks", self.landmarks)
         rank = landmarks if self.rank is None else check.count(self, "rank", self.rank)
         if rank > landmarks:
             raise ValueError(f"Nystrom: rank ({rank}) exceeds landmarks ({landmarks}).")
         return _core.Nystrom(
-            kernel=self.kernel_.build(),
+            kernel=kernel.build(),
             landmarks=landmarks,
             rank=rank,
             selection=self._selection(landmarks, rank, self._seed(seed)),

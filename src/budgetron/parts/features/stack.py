@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy.typing as npt
 
@@ -87,10 +87,6 @@ class Stack(Parts, FeatureMap):
     def kernel_(self) -> Any:
         """The kernel of the first map that has one."""
         return next((m.kernel_ for m in self.maps if m.kernel_ is not None), None)
-
-    def resolved(self, X: Any) -> Self:
-        """The maps with a number for every parameter; open ones are computed from the rows X."""
-        return self._with((m.resolved(X) for m in self.members()), random_state=self._own_seed())
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
         """The native map; checks the description. Every map gets a seed of its own."""
