@@ -104,8 +104,7 @@ class Work:
 
     queued_rows: int = 0
     queued_bytes: int = 0
-    groups: int = 0  # transactions since the start
-    commits: Histogram = field(default_factory=Histogram)  # their seconds
+    commits: Histogram = field(default_factory=Histogram)  # seconds of the transactions since the start
     snapshot_version: int = 0
     snapshot_time: float = field(default_factory=time.monotonic)  # of the last snapshot, or the start
     unsaved: str | None = None  # why the last snapshot failed

@@ -48,7 +48,7 @@ def restored(folder: Path, settings: Settings, log: Log) -> tuple[Published, Tal
     newest, damaged = snapshot.newest(folder)
     for why in damaged:
         report.warning("a snapshot is damaged, an older one is used: %s", why)
-    estimator, version, chain = settings.estimator(), 0, log.id
+    estimator, version, chain = settings.estimator(), 0, log.state.id
     tally = Tally(estimator)
     if newest is not None:
         if type(newest.estimator) is not type(estimator):
@@ -70,9 +70,9 @@ def restored(folder: Path, settings: Settings, log: Log) -> tuple[Published, Tal
 
 def _refuse_gap(folder: Path, log: Log, version: int) -> None:
     """Refuse a log that does not continue a snapshot."""
-    if version > log.end:
-        raise DataError(f"{folder}: the log ends at row {log.end}, before the snapshot of {version} rows.")
-    begin = log.begin
+    begin, end = log.begin, log.state.end
+    if version > end:
+        raise DataError(f"{folder}: the log ends at row {end}, before the snapshot of {version} rows.")
     if begin is not None and begin > version:
         raise DataError(
             f"{folder}: the log begins at row {begin}, and no snapshot of {begin} or more rows can be read:"
