@@ -134,10 +134,10 @@ class Connection(HttpToolsProtocol):
         if self._unparsed and not self.transport.is_closing():
             seconds = f"{self.limits.header_seconds:g} seconds"
             self._refuse(Problem("too-slow", f"the headers did not arrive within {seconds}."))
-        self._drop_soon()
+        self.timeout_keep_alive_handler()
 
-    def _drop_soon(self) -> None:
-        """Close, and do not wait for a client that does not read."""
+    def timeout_keep_alive_handler(self) -> None:
+        """Close a connection that is idle, and do not wait for a client that does not read."""
         self.transport.close()
         self._due = self.loop.call_later(1.0, self.transport.abort)
 
@@ -145,10 +145,6 @@ class Connection(HttpToolsProtocol):
         if self._due is not None:
             self._due.cancel()
             self._due = None
-
-    def timeout_keep_alive_handler(self) -> None:
-        """Close a connection that is idle."""
-        self._drop_soon()
 
     def pause_writing(self) -> None:
         """The client reads more slowly than it is answered: look whether it reads at all."""

@@ -65,8 +65,6 @@ def _learn_run(work: Estimator, run: list[Rows], limits: Limits) -> list[Learned
     _refuse_classes(work, rows.y, limits)
     predicted, pieces = _one_by_one(work, rows) or progressive(work, rows.X, rows.y)
     y = np.asarray(rows.y)
-    if len(run) == 1:
-        return [Learned(predicted, pieces, y)]
     outcomes, at = list[Learned](), 0
     for part, piece in zip(run, _divided(pieces, list(map(len, run))), strict=True):
         cut = slice(at, at + len(part))

@@ -49,14 +49,13 @@ def restored(folder: Path, settings: Settings, log: Log) -> tuple[Published, Tal
     for why in damaged:
         report.warning("a snapshot is damaged, an older one is used: %s", why)
     estimator, version, chain = settings.estimator(), 0, log.state.id
-    tally = Tally(estimator)
     if newest is not None:
         if type(newest.estimator) is not type(estimator):
             raise DataError(f"{folder}: the snapshot is of another task than model.json says.")
         estimator, version, chain = newest.estimator, newest.version, newest.chain
-        tally = Tally(estimator)
-        if newest.tally:  # none if the service began with a model file
-            tally.restore(newest.tally)
+    tally = Tally(estimator)
+    if newest is not None and newest.tally:  # none if the service began with a model file
+        tally.restore(newest.tally)
     _refuse_gap(folder, log, version)
     before = version
     try:

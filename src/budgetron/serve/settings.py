@@ -99,9 +99,8 @@ def read(folder: Path) -> Settings:
             f"{path}: has format {document.get('format')!r}, written by budgetron "
             f"{document.get('budgetron_version')!r}; this version reads format {FORMAT}: update budgetron."
         )
-    names = ("task", "learner", "seed")
     try:
-        settings = Settings(**{name: document[name] for name in names})
+        settings = Settings(document["task"], document["learner"], document["seed"])
         settings.estimator()
         if document.get("crc32") != settings.crc:
             raise ValueError("it was changed or damaged since it was written")
