@@ -108,7 +108,7 @@ class Input(threading.Thread):
         try:
             body = b"\n".join(self._line(message) for message in messages)
             rows = parse(LINES, body, self.model.limits, labelled=True)
-            self._submit(Learn(body=body, media=LINES, parsed=rows), messages)
+            self._submit(Learn(body=body, rows=len(rows), media=LINES, parsed=rows), messages)
         except Problem as problem:
             if problem.name not in OF_A_MESSAGE:
                 raise

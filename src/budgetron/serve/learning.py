@@ -48,14 +48,13 @@ def refusal(error: Exception) -> Problem:
 
 def _runs(requests: Sequence[Rows]) -> Iterator[list[Rows]]:
     """Neighbouring requests that can be learned in one call."""
-    run: list[Rows] = []
-    for rows in requests:
-        if run and not run[-1].joins(rows):
+    run = [requests[0]]
+    for rows in requests[1:]:
+        if not run[-1].joins(rows):
             yield run
             run = []
         run.append(rows)
-    if run:
-        yield run
+    yield run
 
 
 def _learn_run(work: Estimator, run: list[Rows], limits: Limits) -> list[Learned]:

@@ -187,10 +187,8 @@ class Log:
         self, table: str, number: str, bounds: tuple[int, int, float], count: entries.Count
     ) -> int | None:
         """The newest of the entries that are to go."""
-        last = None
-        for key, crc, size, at in self._db.execute(
-            f"select {number}, crc, size, at from {table} order by {number}"
-        ):
+        last, query = None, f"select {number}, crc, size, at from {table} order by {number}"
+        for key, crc, size, at in self._db.execute(query):
             if count.entries <= bounds[0] and count.bytes <= bounds[1] and at >= bounds[2]:
                 break
             last, count = int(key), count.plus(entries.Count(1, crc, size), -1)
@@ -273,10 +271,9 @@ class Log:
         return None if entry is None else KeptRow(*entry[-2:])
 
     def _entry(self, table: str, column: str, key: int | str) -> tuple[Any, ...] | None:
+        query = f"select * from {table} where {column} = ?"
         with self._lock:
-            entry: tuple[Any, ...] | None = self._db.execute(
-                f"select * from {table} where {column} = ?", (key,)
-            ).fetchone()
+            entry: tuple[Any, ...] | None = self._db.execute(query, (key,)).fetchone()
         if entry is not None and entries.damaged(entry):
             raise DataError(f"{self.path}: an entry of the table {table} is damaged: {RESTORE}.")
         return entry

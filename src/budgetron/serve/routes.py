@@ -89,7 +89,7 @@ async def learn(_: Service, model: ServedModel, request: Request) -> Response:
     body = await body_of(request)
     rows = await rows_of(request, body, labelled=True, label=label)
     digest = b"" if key is None else digest_of(b"learn", media.encode(), label.encode(), body)
-    job = Learn(None, body, key, digest, media=media, label=label, parsed=rows)
+    job = Learn(None, body, key, digest, rows=len(rows), media=media, label=label, parsed=rows)
     if request.query["ack"] == "received":
         model.submit(job)
         return as_json({"rows": len(rows)}, 202)
@@ -122,9 +122,8 @@ async def label(_: Service, model: ServedModel, request: Request) -> Response:
             raise Problem("unknown-id", f"no row is kept under the id {each.id}.", row=i)
     digest = digest_of(b"label", body)
     key = request.key or SERVICE_KEY + digest.hex()  # so a repeated request gets the same answer
-    return await _answer(
-        model, Label(None, body, key, digest, labels=[(each.id, each.y) for each in labels])
-    )
+    pairs = [(each.id, each.y) for each in labels]
+    return await _answer(model, Label(None, body, key, digest, rows=len(pairs), labels=pairs))
 
 
 @ModelEndpoint("GET", of_a_model("model"), role="read")
@@ -201,10 +200,9 @@ async def events(_: Service, model: ServedModel, request: Request) -> Response:
 @Endpoint("GET", ("/v1/models",), role="read")
 async def models(service: Service, _: Request) -> Response:
     """List the models."""
-    all_models = sorted(service.models.by_name.items())
-    return as_json(
-        {"models": [{"name": name, "version": model.published.version} for name, model in all_models]}
-    )
+    by_name = sorted(service.models.by_name.items())
+    known = [{"name": name, "version": model.published.version} for name, model in by_name]
+    return as_json({"models": known})
 
 
 class NewModel(Struct, forbid_unknown_fields=True):
@@ -234,10 +232,9 @@ class NewModel(Struct, forbid_unknown_fields=True):
 async def create(service: Service, request: Request) -> Response:
     """Create a model."""
     document, _ = await document_of(request, NewModel)
+    name, settings = request.path_params["model"], document.settings()
     try:
-        model = await asyncio.to_thread(
-            service.models.create, request.path_params["model"], document.settings()
-        )
+        model = await asyncio.to_thread(service.models.create, name, settings)
     except (OSError, DataError) as error:
         raise Problem("learning-stopped", f"the model could not be created: {error}") from None
     return as_json(await asyncio.to_thread(model.description), 201)
@@ -267,4 +264,5 @@ def _predicted(published: Published, rows: Rows, keep: bool) -> bytes | Keep:
         raise Problem("malformed", "keep=1 takes rows as objects or lists in JSON or NDJSON.")
     values = rows.X if isinstance(rows.X, list) else rows.X.tolist()
     pairs = zip(values, answer["predictions"], strict=True)
-    return Keep(kept_rows=[KeptRow(encode(x), encode(y)) for x, y in pairs], answer=answer)
+    kept = [KeptRow(encode(x), encode(y)) for x, y in pairs]
+    return Keep(rows=len(kept), kept_rows=kept, answer=answer)
