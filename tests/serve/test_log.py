@@ -15,7 +15,7 @@ from budgetron import model_files
 from budgetron._util.errors import DataError, ModelFileError
 from budgetron.cli import main
 from budgetron.serve.end import End
-from budgetron.serve.entries import Answer, Group, LoggedRequest
+from budgetron.serve.entries import Answer, Group, LoggedRequest, refusing
 from budgetron.serve.limits import Limits
 from budgetron.serve.log import Log, create
 from budgetron.serve.log_check import mend
@@ -423,14 +423,10 @@ def test_a_disk_that_is_read_only_or_full_is_not_called_damaged(left, tmp_path, 
 
 
 def test_errors_of_sqlite_are_sentences(tmp_path):
-    from budgetron.serve.entries import refusing
-
     def said(address, *statements):
+        file = f"file:{address}"
         try:
-            with (
-                refusing(tmp_path / "log.sqlite"),
-                closing(sqlite3.connect(f"file:{address}", uri=True, timeout=0)) as db,
-            ):
+            with refusing(tmp_path / "log"), closing(sqlite3.connect(file, uri=True, timeout=0)) as db:
                 for statement in statements:
                     db.execute(statement)
         except DataError as error:
