@@ -197,8 +197,6 @@ class Client:
 
 def _is_one(x: Any) -> bool:
     """Whether x is one row, not a list of rows."""
-    if isinstance(x, Mapping):
-        return True
     return not (isinstance(x, Sequence) and len(x) > 0 and isinstance(x[0], Mapping | Sequence))
 
 

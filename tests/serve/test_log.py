@@ -15,7 +15,7 @@ from budgetron import model_files
 from budgetron._util.errors import DataError, ModelFileError
 from budgetron.cli import main
 from budgetron.serve.end import End
-from budgetron.serve.entries import Answer, Group, LoggedRequest
+from budgetron.serve.entries import Answer, Group, LoggedRequest, refusing
 from budgetron.serve.limits import Limits
 from budgetron.serve.log import Log, create
 from budgetron.serve.log_check import mend
@@ -251,7 +251,7 @@ def test_texts_that_are_damaged_can_be_cut(tmp_path, text, left):
     (tmp_path / "log.sqlite").write_bytes(content)
     assert mend(tmp_path, None, lambda _: True) == left
     with closing(Log(tmp_path)) as log:
-        assert log.end == left
+        assert log.state.end == left
 
 
 def test_an_end_record_that_cannot_be_written_leaves_a_log_that_opens(tmp_path, monkeypatch):
@@ -266,7 +266,7 @@ def test_an_end_record_that_cannot_be_written_leaves_a_log_that_opens(tmp_path, 
                 log.remove(3)
         log.commit(Group(requests=[rows[5]]))
     with closing(Log(tmp_path)) as log:
-        assert log.end == 6
+        assert log.state.end == 6
 
 
 def failing(*_):
@@ -423,15 +423,14 @@ def test_a_disk_that_is_read_only_or_full_is_not_called_damaged(left, tmp_path, 
 
 
 def test_errors_of_sqlite_are_sentences(tmp_path):
-    from budgetron.serve.entries import refusal
-
     def said(address, *statements):
+        file = f"file:{address}"
         try:
-            with closing(sqlite3.connect(f"file:{address}", uri=True, timeout=0)) as db:
+            with refusing(tmp_path / "log"), closing(sqlite3.connect(file, uri=True, timeout=0)) as db:
                 for statement in statements:
                     db.execute(statement)
-        except sqlite3.Error as error:
-            return str(refusal(tmp_path / "log.sqlite", error))
+        except DataError as error:
+            return str(error)
 
     path, insert = tmp_path / "a", "insert into t values(zeroblob(100000))"
     full = said(path, "create table t(x)", "pragma max_page_count=3", insert)

@@ -284,7 +284,7 @@ def test_keys_and_kept_rows_are_bounded(inside):
         client.post("/v1/snapshot").raise_for_status()
         learn(client, ROWS[0]).raise_for_status()
         client.post("/v1/snapshot").raise_for_status()
-        counts = client.service.models.get("default").log._state.counts
+        counts = client.service.models.get("default").log.state.counts
         assert (counts["answers"].entries, counts["kept"].entries) == (5, 4)
         learn(client, ROWS[11], JSON | {"Idempotency-Key": "key 11"}).raise_for_status()
         assert client.get("/v1/model").json()["version"] == 13

@@ -5,7 +5,7 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from importlib.resources import files
@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request as StarletteRequest
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Lifespan, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from budgetron.serve import connections, oip, openapi, routes  # noqa: F401 they fill ENDPOINTS
 from budgetron.serve.endpoints import ENDPOINTS, Endpoint
@@ -47,19 +47,19 @@ def application(service: Service) -> Starlette:
     """The application of a service."""
     table = [Route(path, _Endpoint(service, each)) for each in ENDPOINTS for path in each.paths]
     table.sort(key=lambda route: (not route.path.startswith("/v1"), "{" in route.path))  # often used: first
-    table += [Route(path, _page(service, *file), methods=["GET"]) for path, file in PAGES.items()]
+    table += [Route(at, _Endpoint(service, _Page(*file)), methods=["GET"]) for at, file in PAGES.items()]
     handlers: Any = {HTTPException: _unknown, Exception: _failed}
-    return Starlette(routes=table, lifespan=_lifespan(service), exception_handlers=handlers)
+    return Starlette(routes=table, lifespan=partial(_lifespan, service), exception_handlers=handlers)
 
 
 class _Endpoint:
     """An endpoint as an application: Starlette calls it without building a request of its own."""
 
-    def __init__(self, service: Service, endpoint: Endpoint) -> None:
+    def __init__(self, service: Service, endpoint: "Endpoint | _Page") -> None:
         self.service, self.endpoint = service, endpoint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
+        request = Request(scope, receive, self.service.limits, self.service.patience)
         try:
             response = await self.endpoint.respond(self.service, request)
         except Problem as problem:
@@ -68,18 +68,17 @@ class _Endpoint:
         await response(scope, receive, send)
 
 
-def _page(service: Service, name: str, media: str) -> Callable[[StarletteRequest], Awaitable[Response]]:
-    content = files("budgetron.serve").joinpath("page", name).read_bytes()
+class _Page:
+    """A file of the page, which needs no token and ignores parameters."""
 
-    async def page(request: StarletteRequest) -> Response:
+    def __init__(self, name: str, media: str) -> None:
+        self.content, self.media = files("budgetron.serve").joinpath("page", name).read_bytes(), media
+
+    async def respond(self, service: Service, request: Request) -> Response:
+        """The file, unless a foreign page asks."""
         if service.tokens.known is None:
-            try:
-                service.tokens.check(Request(request.scope, request.receive), "read")
-            except Problem as problem:
-                return as_problem(problem)
-        return Response(content, 200, SAFE, media)
-
-    return page
+            service.tokens.check(request, "read")
+        return Response(self.content, 200, SAFE, self.media)
 
 
 async def _unknown(request: StarletteRequest, error: Exception) -> Response:
@@ -97,24 +96,21 @@ async def _failed(request: StarletteRequest, _: Exception) -> Response:
 # ---- the process
 
 
-def _lifespan(service: Service) -> Lifespan[Starlette]:
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        service.models.start(asyncio.get_running_loop())
+@asynccontextmanager
+async def _lifespan(service: Service, _: Starlette) -> AsyncIterator[None]:
+    service.models.start(asyncio.get_running_loop())
+    for each in service.inputs:
+        each.start()
+    tasks = [asyncio.create_task(each) for each in (_draw(service), service.patience.watch())]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)  # whatever failed, the models are closed
         for each in service.inputs:
-            each.start()
-        tasks = [asyncio.create_task(each) for each in (_draw(service), service.patience.watch())]
-        try:
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)  # whatever failed, the models are closed
-            for each in service.inputs:
-                await asyncio.to_thread(each.close)
-            await asyncio.to_thread(service.models.close)
-
-    return lifespan
+            await asyncio.to_thread(each.close)
+        await asyncio.to_thread(service.models.close)
 
 
 async def _draw(service: Service) -> None:

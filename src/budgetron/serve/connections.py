@@ -34,7 +34,6 @@ class Connection(HttpToolsProtocol):
         self._refusal: Problem | None = None
         self._due: asyncio.TimerHandle | None = None  # ends a connection whose headers do not arrive
         self._look: asyncio.TimerHandle | None = None  # ends one that does not read its answer
-        self._unsent = 0
 
     # ---- their number
 
@@ -134,10 +133,10 @@ class Connection(HttpToolsProtocol):
         if self._unparsed and not self.transport.is_closing():
             seconds = f"{self.limits.header_seconds:g} seconds"
             self._refuse(Problem("too-slow", f"the headers did not arrive within {seconds}."))
-        self._drop_soon()
+        self.timeout_keep_alive_handler()
 
-    def _drop_soon(self) -> None:
-        """Close, and do not wait for a client that does not read."""
+    def timeout_keep_alive_handler(self) -> None:
+        """Close a connection that is idle, and do not wait for a client that does not read."""
         self.transport.close()
         self._due = self.loop.call_later(1.0, self.transport.abort)
 
@@ -146,28 +145,25 @@ class Connection(HttpToolsProtocol):
             self._due.cancel()
             self._due = None
 
-    def timeout_keep_alive_handler(self) -> None:
-        """Close a connection that is idle."""
-        self._drop_soon()
-
     def pause_writing(self) -> None:
         """The client reads more slowly than it is answered: look whether it reads at all."""
         super().pause_writing()
-        self._unsent = self.transport.get_write_buffer_size()
-        self._look = self.loop.call_later(self.limits.send_seconds, self._look_again)
+        self._look_later(self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         """The client has read."""
         self._stop_looking()
         super().resume_writing()
 
-    def _look_again(self) -> None:
+    def _look_later(self, unsent: int) -> None:
+        self._look = self.loop.call_later(self.limits.send_seconds, self._look_again, unsent)
+
+    def _look_again(self, before: int) -> None:
         unsent = self.transport.get_write_buffer_size()
-        if unsent >= self._unsent:
+        if unsent >= before:
             self._drop()
         else:
-            self._unsent = unsent
-            self._look = self.loop.call_later(self.limits.send_seconds, self._look_again)
+            self._look_later(unsent)
 
     def _stop_looking(self) -> None:
         if self._look is not None:

@@ -7,7 +7,8 @@ missing is noticed, and has the running digest of all requests. It is written wi
 import hashlib
 import sqlite3
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -103,11 +104,7 @@ class Count(NamedTuple):
 
     def plus(self, other: "Count", sign: int = 1) -> "Count":
         """With other entries, or without them."""
-        return Count(
-            self.entries + sign * other.entries,
-            self.crcs + sign * other.crcs,
-            self.bytes + sign * other.bytes,
-        )
+        return Count(*(mine + sign * more for mine, more in zip(self, other, strict=True)))
 
 
 class State(msgspec.Struct):
@@ -162,13 +159,16 @@ def readable_text(content: bytes) -> str:
     return content.decode(errors="replace")
 
 
-def refusal(path: Path, error: Exception) -> DataError:
-    """An error of SQLite as a sentence that says what to do."""
-    name = getattr(error, "sqlite_errorname", None) or ""
-    for prefix, sentence in _SENTENCES.items():
-        if name.startswith(prefix):
-            return DataError(f"{path}: {sentence}.")
-    return DataError(f"{path}: is damaged ({error}): {RESTORE}.")
+@contextmanager
+def refusing(path: Path) -> Iterator[None]:
+    """Raise errors of SQLite as sentences that say what to do."""
+    try:
+        yield
+    except UNREADABLE as error:
+        name = getattr(error, "sqlite_errorname", None) or ""
+        sentences = (text for prefix, text in _SENTENCES.items() if name.startswith(prefix))
+        sentence = next(sentences, f"is damaged ({error}): {RESTORE}")
+        raise DataError(f"{path}: {sentence}.") from error
 
 
 _SENTENCES = {

@@ -20,21 +20,8 @@ HEARTBEAT = 15.0
 CLASSES = 12
 """Classes of the confusion matrix that is sent: the most frequent ones."""
 encode = msgspec.json.encode
-
-
-class Reader:
-    """One client. If it is too far behind, it is dropped, and connects again where it was."""
-
-    def __init__(self, most: int) -> None:
-        self.queue: asyncio.Queue[bytes | None] = asyncio.Queue(most)
-        self.dropped = False
-
-    def send(self, event: bytes | None) -> None:
-        """Queue an event; None ends the stream."""
-        try:
-            self.queue.put_nowait(event)
-        except asyncio.QueueFull:
-            self.dropped = True
+Reader = asyncio.Queue[bytes | None]
+"""The events that wait for one client; None ends the stream."""
 
 
 class Events:
@@ -83,8 +70,9 @@ class Events:
 
     def _send(self, event: bytes | None) -> None:
         for reader in list(self.readers):
-            reader.send(event)
-            if reader.dropped:
+            try:
+                reader.put_nowait(event)
+            except asyncio.QueueFull:  # it is too far behind, and connects again where it was
                 self.readers.discard(reader)
 
     async def stream(self, after: int) -> AsyncIterator[bytes]:
@@ -100,9 +88,9 @@ class Events:
             past = [event for version, event in self.notices if version >= after]
             past += [event for version, event in [*self.history, self.confusion] if version > after]
             yield b"retry: 1000\n\n" + b"".join(past)
-            while not reader.dropped and not self.ended:
+            while reader in self.readers and not self.ended:
                 try:
-                    event = await asyncio.wait_for(reader.queue.get(), HEARTBEAT)
+                    event = await asyncio.wait_for(reader.get(), HEARTBEAT)
                 except TimeoutError:
                     event = b": still here\n\n"
                 if event is None:

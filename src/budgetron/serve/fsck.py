@@ -1,6 +1,7 @@
 """Check the folder of a service: settings, log and snapshots, and that they fit together."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from budgetron._util.errors import DataError, ModelFileError
@@ -50,17 +51,14 @@ def _check_model(folder: Path, cut: bool) -> Findings:
 
 
 def _check_log(folder: Path, chosen: settings.Settings) -> Findings:
-    log = Log(folder)
-    try:
-        begin = log.begin
-        for request in log.replay(log.end if begin is None else begin):
+    with closing(Log(folder)) as log:
+        begin, end = log.begin, log.state.end
+        for request in log.replay(end if begin is None else begin):
             if not _readable(request):
                 raise DataError(f"{log.path}: the request of row {request.first} cannot be read.")
-        yield "the log is empty." if begin is None else f"log of rows {begin} to {log.end - 1}: good.", True
+        yield "the log is empty." if begin is None else f"log of rows {begin} to {end - 1}: good.", True
         state, _, replayed = restored(folder, chosen, log)
         yield f"the model loads: {state.version} rows, of which {replayed} are replayed.", True
-    finally:
-        log.close()
 
 
 def _readable(request: LoggedRequest) -> bool:

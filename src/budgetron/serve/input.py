@@ -108,7 +108,7 @@ class Input(threading.Thread):
         try:
             body = b"\n".join(self._line(message) for message in messages)
             rows = parse(LINES, body, self.model.limits, labelled=True)
-            self._submit(Learn(body=body, media=LINES, parsed=rows), messages)
+            self._submit(Learn(body=body, rows=len(rows), media=LINES, parsed=rows), messages)
         except Problem as problem:
             if problem.name not in OF_A_MESSAGE:
                 raise
@@ -144,21 +144,21 @@ class Input(threading.Thread):
         position = self.position | {message.part: message.place for message in messages}
         state = {"position": position, "bad": self.bad_rows.state()}
         job.place = Place(self._stream, json.dumps(state), 0)
-        self._wait(job)
+        job.future = future = Future[bytes]()
+        while not self._taken(job):
+            self._pause(0.1)
+        future.result()
         self.position = position
 
-    def _wait(self, job: Job) -> None:
-        while True:
-            job.future = future = Future[bytes]()
-            try:
-                self.model.submit(job)
-            except Problem as problem:
-                if problem.name != "busy":
-                    raise
-                self._pause(0.1)
-                continue
-            future.result()
-            return
+    def _taken(self, job: Job) -> bool:
+        """Whether the queue has room for the job."""
+        try:
+            self.model.submit(job)
+        except Problem as problem:
+            if problem.name != "busy":
+                raise
+            return False
+        return True
 
     def _pause(self, seconds: float) -> None:
         if self._ending.wait(seconds):

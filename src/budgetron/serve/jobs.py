@@ -34,12 +34,8 @@ class Job:
     digest: bytes = b""
     place: Place | None = None  # in the messages of a broker, if it is from there
     size: int = 0  # bytes of the queue
+    rows: int = 0  # of the queue
     result: bytes | Problem | None = None  # None: there is something to do
-
-    @property
-    def rows(self) -> int:
-        """How many rows of the queue it takes."""
-        return 0
 
     def resolve(self) -> None:
         """Give the result to the one who waits, unless that is a client that has gone."""
@@ -61,10 +57,6 @@ class Learn(Job):
     parsed: Rows = NO_ROWS
     learned: Learned | None = None
 
-    @property
-    def rows(self) -> int:
-        return len(self.parsed)
-
 
 @dataclass
 class Label(Learn):
@@ -73,10 +65,6 @@ class Label(Learn):
     labels: list[tuple[int, Any]] = field(default_factory=list)
     predicted: list[Any] = field(default_factory=list)
 
-    @property
-    def rows(self) -> int:
-        return len(self.labels)
-
 
 @dataclass
 class Keep(Job):
@@ -84,10 +72,6 @@ class Keep(Job):
 
     kept_rows: list[KeptRow] = field(default_factory=list)
     answer: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def rows(self) -> int:
-        return len(self.kept_rows)
 
 
 class Advance(Job):
@@ -104,8 +88,7 @@ class Work:
 
     queued_rows: int = 0
     queued_bytes: int = 0
-    groups: int = 0  # transactions since the start
-    commits: Histogram = field(default_factory=Histogram)  # their seconds
+    commits: Histogram = field(default_factory=Histogram)  # seconds of the transactions since the start
     snapshot_version: int = 0
     snapshot_time: float = field(default_factory=time.monotonic)  # of the last snapshot, or the start
     unsaved: str | None = None  # why the last snapshot failed

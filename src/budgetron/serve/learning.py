@@ -48,14 +48,13 @@ def refusal(error: Exception) -> Problem:
 
 def _runs(requests: Sequence[Rows]) -> Iterator[list[Rows]]:
     """Neighbouring requests that can be learned in one call."""
-    run: list[Rows] = []
-    for rows in requests:
-        if run and not run[-1].joins(rows):
+    run = [requests[0]]
+    for rows in requests[1:]:
+        if not run[-1].joins(rows):
             yield run
             run = []
         run.append(rows)
-    if run:
-        yield run
+    yield run
 
 
 def _learn_run(work: Estimator, run: list[Rows], limits: Limits) -> list[Learned]:
@@ -65,8 +64,6 @@ def _learn_run(work: Estimator, run: list[Rows], limits: Limits) -> list[Learned
     _refuse_classes(work, rows.y, limits)
     predicted, pieces = _one_by_one(work, rows) or progressive(work, rows.X, rows.y)
     y = np.asarray(rows.y)
-    if len(run) == 1:
-        return [Learned(predicted, pieces, y)]
     outcomes, at = list[Learned](), 0
     for part, piece in zip(run, _divided(pieces, list(map(len, run))), strict=True):
         cut = slice(at, at + len(part))

@@ -31,17 +31,14 @@ def create(folder: Path, end: int = 0) -> bytes:
     path, name = folder / FILE, secrets.token_bytes(16)
     state = State(name, 0, end, name)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # SQLite takes its mode for all
-    try:
-        with closing(_connected(path)) as db:
-            db.execute("begin immediate")
-            for statement in entries.TABLES.values():
-                db.execute(statement)
-            db.execute(f"pragma user_version={entries.FORMAT}")
-            db.execute(f"pragma application_id={entries.APPLICATION}")
-            encoded = write_state(db.execute, state)
-            db.execute("commit")
-    except sqlite3.Error as error:
-        raise entries.refusal(path, error) from error
+    with entries.refusing(path), closing(_connected(path)) as db:
+        db.execute("begin immediate")
+        for statement in entries.TABLES.values():
+            db.execute(statement)
+        db.execute(f"pragma user_version={entries.FORMAT}")
+        db.execute(f"pragma application_id={entries.APPLICATION}")
+        encoded = write_state(db.execute, state)
+        db.execute("commit")
     with closing(End(folder, create=True)) as mark:
         mark.begin(Acknowledged(name, 0, entries.digest_of(encoded)))
     return name
@@ -64,22 +61,24 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 class Log:
-    """The log of the model in a folder. Threads may share it."""
+    """The log of the model in a folder. Threads may share it.
+
+    ``state`` is that of the last transaction: nobody changes it, the next transaction replaces it. ``mark``
+    is the end mark.
+    """
 
     def __init__(self, folder: Path, limits: Limits | None = None) -> None:
         self.path = folder / FILE
         self._lock = threading.Lock()
-        self._end = End(folder)
+        self.mark = End(folder)
         try:
-            self._state = check(folder, self._end.read())
-            self._db = _connected(self.path)
-        except sqlite3.Error as error:
-            self._end.close()
-            raise entries.refusal(self.path, error) from error
+            self.state = check(folder, self.mark.read())
+            with entries.refusing(self.path):
+                self._db = _connected(self.path)
         except BaseException:
-            self._end.close()
+            self.mark.close()
             raise
-        self._opened, self._ran = time.monotonic(), self._state.ran
+        self._opened, self._ran = time.monotonic(), self.state.ran
         limits = limits or Limits()
         self._limits = {
             "answers": ("number", limits.keys, limits.key_bytes, limits.key_seconds),
@@ -92,28 +91,8 @@ class Log:
         with self._lock:
             self._db.close()
             with suppress(OSError):  # a disk that failed
-                self._end.sync()
-            self._end.close()
-
-    @property
-    def id(self) -> bytes:
-        """What tells this log from all others."""
-        return self._state.id
-
-    @property
-    def end(self) -> int:
-        """The number of the next row."""
-        return self._state.end
-
-    @property
-    def next_id(self) -> int:
-        """The id of the next kept row."""
-        return self._state.next_id
-
-    @property
-    def body_bytes(self) -> int:
-        """The bytes of all bodies."""
-        return self._state.counts["log"].bytes
+                self.mark.sync()
+            self.mark.close()
 
     # ---- writing
 
@@ -122,7 +101,7 @@ class Log:
         """A transaction, with the state that it leaves; then the end mark."""
         run = self._db.execute
         with self._lock:
-            state = self._state.copied()
+            state = self.state.copied()
             state.commits += 1
             state.ran = self._ran + time.monotonic() - self._opened
             run("begin immediate")
@@ -135,8 +114,8 @@ class Log:
                 with suppress(sqlite3.Error):  # SQLite may have done so already
                     run("rollback")
                 raise
-            self._state = state  # before the end mark: it is what SQLite has now
-            self._end.write(Acknowledged(state.id, state.commits, entries.digest_of(encoded)))
+            self.state = state  # before the end mark: it is what SQLite has now
+            self.mark.write(Acknowledged(state.id, state.commits, entries.digest_of(encoded)))
 
     def commit(self, group: Group) -> None:
         """Write a group: all of it is on disk when this returns, nothing of it if this raises."""
@@ -148,7 +127,12 @@ class Log:
                 requests.append((first, len(body), at, rows, media, label, chain, body))
                 state.end, state.chain = chained.end, chained.next_chain
             self._insert(state, "log", requests)
-            self._insert(state, "answers", self._answers(state, group.answers))
+            last = self._db.execute("select coalesce(max(number), 0) from answers").fetchone()[0]
+            answers = [
+                (number, len(key) + len(answer), state.ran, key, digest, answer)
+                for number, (key, digest, answer) in enumerate(group.answers, last + 1)
+            ]
+            self._insert(state, "answers", answers)
             kept = [(i, len(b) + len(p), state.ran, b, p) for i, (b, p) in group.kept_rows]
             self._insert(state, "kept", kept)
             state.next_id = max([state.next_id, *(entry[0] + 1 for entry in kept)])
@@ -157,16 +141,6 @@ class Log:
             for stream, position, version in group.places:
                 self._delete(state, "positions", "where stream = ?", stream)
                 self._insert(state, "positions", [(stream, len(position), position, version)])
-
-    def _answers(self, state: State, answers: list[Answer]) -> list[tuple[Any, ...]]:
-        if not answers:
-            return []
-        last = self._db.execute("select coalesce(max(number), 0) from answers").fetchone()[0]
-        sizes = (len(key) + len(answer) for key, _, answer in answers)
-        return [
-            (last + 1 + i, size, state.ran, *each)
-            for i, (each, size) in enumerate(zip(answers, sizes, strict=True))
-        ]
 
     def _insert(self, state: State, table: str, new: list[tuple[Any, ...]]) -> None:
         """Insert entries, each with its key, its size and its values."""
@@ -189,17 +163,8 @@ class Log:
         self._looked = 0.0
         with self._transaction() as state:
             self._delete(state, "log", "where first < ? and first + rows <= ?", before, before)
-        self.sync()
-
-    def sync(self) -> None:
-        """Flush the end mark, if the disk does not have it yet."""
-        if self._end.behind:
-            self._end.sync()
-
-    @property
-    def behind(self) -> bool:
-        """Whether the disk may not have the end mark yet."""
-        return self._end.behind
+        if self.mark.behind:
+            self.mark.sync()
 
     def _trim(self, state: State) -> None:
         """Remove the oldest keys and kept rows beyond a count, bytes, or seconds of running time.
@@ -222,10 +187,8 @@ class Log:
         self, table: str, number: str, bounds: tuple[int, int, float], count: entries.Count
     ) -> int | None:
         """The newest of the entries that are to go."""
-        last = None
-        for key, crc, size, at in self._db.execute(
-            f"select {number}, crc, size, at from {table} order by {number}"
-        ):
+        last, query = None, f"select {number}, crc, size, at from {table} order by {number}"
+        for key, crc, size, at in self._db.execute(query):
             if count.entries <= bounds[0] and count.bytes <= bounds[1] and at >= bounds[2]:
                 break
             last, count = int(key), count.plus(entries.Count(1, crc, size), -1)
@@ -243,8 +206,8 @@ class Log:
     def chain(self, version: int) -> bytes | None:
         """The running digest of all requests before a row; None if the log does not know it."""
         with self._lock:
-            if version == self._state.end:
-                return self._state.chain
+            if version == self.state.end:
+                return self.state.chain
             row = self._db.execute("select chain from log where first = ?", (version,)).fetchone()
         return None if row is None else bytes(row[0])
 
@@ -284,9 +247,9 @@ class Log:
                 raise DataError(f"{self.path}: row {end} has another history: {RESTORE}.")
             yield request
             end, chain = request.end, request.next_chain
-        if end != self.end:
-            raise self._gap(end, self.end)
-        if chain is not None and chain != self._state.chain:
+        if end != self.state.end:
+            raise self._gap(end, self.state.end)
+        if chain is not None and chain != self.state.chain:
             raise DataError(f"{self.path}: row {end} has another history: {RESTORE}.")
 
     def _gap(self, begin: int, end: int) -> DataError:
@@ -308,10 +271,9 @@ class Log:
         return None if entry is None else KeptRow(*entry[-2:])
 
     def _entry(self, table: str, column: str, key: int | str) -> tuple[Any, ...] | None:
+        query = f"select * from {table} where {column} = ?"
         with self._lock:
-            entry: tuple[Any, ...] | None = self._db.execute(
-                f"select * from {table} where {column} = ?", (key,)
-            ).fetchone()
+            entry: tuple[Any, ...] | None = self._db.execute(query, (key,)).fetchone()
         if entry is not None and entries.damaged(entry):
             raise DataError(f"{self.path}: an entry of the table {table} is damaged: {RESTORE}.")
         return entry

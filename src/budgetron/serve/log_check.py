@@ -28,11 +28,9 @@ def reading(folder: Path) -> Iterator[Run]:
         what = "is empty" if path.exists() else "is missing"
         raise DataError(f"{path}: {what}, so acknowledged requests are lost: put it back, or {RESTORE}.")
     try:
-        with closing(_reader(path)) as db:
+        with entries.refusing(path), closing(_reader(path)) as db:
             db.text_factory = entries.readable_text
             yield db.execute
-    except entries.UNREADABLE as error:
-        raise entries.refusal(path, error) from error
     finally:
         with suppress(OSError):
             os.unlink(f"{path}-shm")  # of no use to the next one
@@ -140,8 +138,8 @@ def mend(folder: Path, snapshot: tuple[int, bytes] | None, readable: Readable) -
 
     ``snapshot`` is the version and the running digest of the newest good snapshot, where the log goes on.
     """
-    path, end = folder / FILE, End(folder, create=True)
-    try:
+    path = folder / FILE
+    with closing(End(folder, create=True)) as end, entries.refusing(path):
         with reading(folder) as run:
             state, _ = read_state(run, path)
         try:
@@ -158,10 +156,6 @@ def mend(folder: Path, snapshot: tuple[int, bytes] | None, readable: Readable) -
             write_state(db.execute, state)
             db.execute("commit")
         end.begin(Acknowledged(state.id, state.commits, entries.digest_of(state.encoded())))
-    except sqlite3.Error as error:
-        raise entries.refusal(path, error) from error
-    finally:
-        end.close()
     return state.end
 
 

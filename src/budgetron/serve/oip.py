@@ -16,7 +16,7 @@ from budgetron.serve.jobs import Published
 from budgetron.serve.predicting import predict, refuse_large
 from budgetron.serve.problems import Problem
 from budgetron.serve.requests import Request, as_json, document_of
-from budgetron.serve.rows import JSON, Rows
+from budgetron.serve.rows import JSON, Rows, Value
 from budgetron.serve.served import ServedModel
 from budgetron.serve.service import Service
 
@@ -24,7 +24,7 @@ NUMBERS = (
     *("FP16", "FP32", "FP64", "BOOL"),
     *("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"),
 )
-Value = float | str | bool | None
+KINDS = {str: "BYTES", bool: "BOOL", int: "INT64", float: "FP64"}
 
 
 class Tensor(Struct):
@@ -83,20 +83,16 @@ async def ready(service: Service, _: Request) -> Response:
 async def describe(_: Service, model: ServedModel, __: Request) -> Response:
     """Describe the inputs and outputs of a model, in the Open Inference Protocol."""
     estimator, number = model.published
-    inputs = [
-        {"name": "x", "datatype": "FP64", "shape": [-1, int(getattr(estimator, "n_features_in_", -1))]}
-    ]
+    inputs = [_tensor("x", "FP64", [-1, int(getattr(estimator, "n_features_in_", -1))])]
     if number and estimator.encoding_ is not None:
-        names = dict.fromkeys(name.partition("=")[0] for name in estimator.encoding_.columns)
-        texts = {name.partition("=")[0] for name in estimator.encoding_.columns if "=" in name}
-        inputs = [
-            {"name": name, "datatype": "BYTES" if name in texts else "FP64", "shape": [-1]}
-            for name in names
-        ]
+        columns = [column.partition("=") for column in estimator.encoding_.columns]
+        datatypes = dict.fromkeys((name for name, _, _ in columns), "FP64")
+        datatypes |= {name: "BYTES" for name, has_text, _ in columns if has_text}
+        inputs = [_tensor(name, datatype, [-1]) for name, datatype in datatypes.items()]
     classes = getattr(estimator, "classes_", None)
-    outputs = [{"name": "predict", "datatype": _datatype(classes), "shape": [-1]}]
+    outputs = [_tensor("predict", _datatype(classes), [-1])]
     if classes is not None:
-        outputs.append({"name": "predict_proba", "datatype": "FP64", "shape": [-1, len(classes)]})
+        outputs.append(_tensor("predict_proba", "FP64", [-1, len(classes)]))
     head = {"name": model.name, "versions": [str(number)], "platform": "budgetron"}
     return as_json(head | {"inputs": inputs, "outputs": outputs})
 
@@ -112,7 +108,7 @@ async def model_ready(_: Service, model: ServedModel, __: Request) -> Response:
 @ModelEndpoint("POST", _paths("/infer"), role="read", body={JSON: Inference})
 async def infer(service: Service, model: ServedModel, request: Request) -> Response:
     """Predict, in the Open Inference Protocol."""
-    inference, _ = await document_of(request, Inference, service.limits, service.patience)
+    inference, _ = await document_of(request, Inference)
     published = model.fitted()
     rows = _rows(inference.inputs, service)
     refuse_large(published, rows, service.limits)
@@ -124,18 +120,12 @@ async def infer(service: Service, model: ServedModel, request: Request) -> Respo
 def _inferred(name: str, published: Published, rows: Rows, inference: Inference) -> bytes:
     """The answer to a request."""
     prediction = predict(published, rows)
-    outputs = [_output("predict", prediction["predictions"], [len(rows)])]
+    values = prediction["predictions"]
+    outputs = [_tensor("predict", KINDS[type(values[0])], [len(rows)], data=values)]
     if "probabilities" in prediction:
         flat = Raw(encode(prediction["probabilities"]).replace(b"],[", b",")[1:-1])  # one list of numbers
-        outputs.append(
-            {
-                "name": "predict_proba",
-                "datatype": "FP64",
-                "shape": [len(rows), len(prediction["classes"])],
-                "data": flat,
-                "parameters": {"classes": ",".join(map(str, prediction["classes"]))},
-            }
-        )
+        shape, names = [len(rows), len(prediction["classes"])], ",".join(map(str, prediction["classes"]))
+        outputs.append(_tensor("predict_proba", "FP64", shape, data=flat, parameters={"classes": names}))
     if inference.outputs is not None:
         wanted = {output.name for output in inference.outputs}
         if unknown := wanted - {output["name"] for output in outputs}:
@@ -185,9 +175,8 @@ def _values(tensor: Tensor) -> list[Any]:
     return flat
 
 
-def _output(name: str, values: list[Any], shape: list[int]) -> dict[str, Any]:
-    kinds = {str: "BYTES", bool: "BOOL", int: "INT64", float: "FP64"}
-    return {"name": name, "datatype": kinds[type(values[0])], "shape": shape, "data": values}
+def _tensor(name: str, datatype: str, shape: list[int], **more: Any) -> dict[str, Any]:
+    return {"name": name, "datatype": datatype, "shape": shape} | more
 
 
 def _datatype(classes: Any) -> str:

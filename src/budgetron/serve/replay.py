@@ -48,15 +48,14 @@ def restored(folder: Path, settings: Settings, log: Log) -> tuple[Published, Tal
     newest, damaged = snapshot.newest(folder)
     for why in damaged:
         report.warning("a snapshot is damaged, an older one is used: %s", why)
-    estimator, version, chain = settings.estimator(), 0, log.id
-    tally = Tally(estimator)
+    estimator, version, chain = settings.estimator(), 0, log.state.id
     if newest is not None:
         if type(newest.estimator) is not type(estimator):
             raise DataError(f"{folder}: the snapshot is of another task than model.json says.")
         estimator, version, chain = newest.estimator, newest.version, newest.chain
-        tally = Tally(estimator)
-        if newest.tally:  # none if the service began with a model file
-            tally.restore(newest.tally)
+    tally = Tally(estimator)
+    if newest is not None and newest.tally:  # none if the service began with a model file
+        tally.restore(newest.tally)
     _refuse_gap(folder, log, version)
     before = version
     try:
@@ -70,9 +69,9 @@ def restored(folder: Path, settings: Settings, log: Log) -> tuple[Published, Tal
 
 def _refuse_gap(folder: Path, log: Log, version: int) -> None:
     """Refuse a log that does not continue a snapshot."""
-    if version > log.end:
-        raise DataError(f"{folder}: the log ends at row {log.end}, before the snapshot of {version} rows.")
-    begin = log.begin
+    begin, end = log.begin, log.state.end
+    if version > end:
+        raise DataError(f"{folder}: the log ends at row {end}, before the snapshot of {version} rows.")
     if begin is not None and begin > version:
         raise DataError(
             f"{folder}: the log begins at row {begin}, and no snapshot of {begin} or more rows can be read:"

@@ -58,6 +58,13 @@ class Leader:
         answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=WAIT + 20)
         return answer
 
+    def failed(self, why: str, before: str | None, **more: str) -> str:
+        """Say why it cannot be followed, unless that is the sentence before; returns the sentence."""
+        sentence = printable(f"the leader {self.url} cannot be followed: {why.rstrip('.')[:500]}.")
+        if sentence != before:
+            report.warning(sentence, extra=more)
+        return sentence
+
     def get(self, path: str, most: int = 64 * 2**20) -> bytes:
         """The body of an answer, of at most that many bytes."""
         with self.open(path) as answer:
@@ -139,10 +146,7 @@ class Replica(ServedModel):
     def _failed(self, why: str) -> None:
         if self._ended.is_set():  # nobody follows any more
             return
-        sentence = _sentence(self.leader, why)
-        if sentence != self.trouble:
-            report.warning(sentence, extra={"model": self.name})
-        self.trouble = sentence
+        self.trouble = self.leader.failed(why, self.trouble, model=self.name)
         self._failures += 1
         self._ended.wait(min(LONGEST_PAUSE, 2.0 ** min(self._failures - 1, 10)))
 
@@ -200,10 +204,6 @@ OTHER = (
 )
 
 
-def _sentence(leader: Leader, why: str) -> str:
-    return printable(f"the leader {leader.url} cannot be followed: {why.rstrip('.')[:500]}.")
-
-
 def _reason(error: urllib.error.HTTPError) -> str:
     """What the leader answered, as a sentence."""
     try:
@@ -240,14 +240,9 @@ class Replicas(ServedModels):
                         self._begin(name, loop)
                 self.why = None
             except Exception as error:  # whatever it is: the thread goes on
-                self._failed(str(error) or repr(error))
+                if not self._ended.is_set():
+                    self.why = self.leader.failed(str(error) or repr(error), self.why)
             self._ended.wait(10.0 if self.by_name else 1.0)
-
-    def _failed(self, why: str) -> None:
-        sentence = _sentence(self.leader, why)
-        if sentence != self.why and not self._ended.is_set():
-            report.warning(sentence)
-        self.why = sentence
 
     def _begin(self, name: str, loop: asyncio.AbstractEventLoop) -> None:
         replica = Replica(name, self.leader, self.limits)
@@ -260,8 +255,7 @@ class Replicas(ServedModels):
         """Stop following."""
         with self._starting:
             self._ended.set()
-        for replica in self.by_name.values():
-            replica.close()
+        super().close()
 
     def create(self, _: str, __: Settings) -> ServedModel:
         """Refuse: models are created at the leader."""

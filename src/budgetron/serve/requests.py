@@ -15,7 +15,7 @@ from budgetron._util.text import shown
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import MEDIA as PROBLEM
 from budgetron.serve.problems import Problem
-from budgetron.serve.rows import JSON, SLICE, UNREADABLE, Rows, parse, parsing
+from budgetron.serve.rows import JSON, UNREADABLE, Rows, parsing
 
 LONGEST_KEY = 255
 KEY = {"Idempotency-Key": Annotated[str, msgspec.Meta(max_length=LONGEST_KEY)]}
@@ -37,21 +37,15 @@ def as_problem(problem: Problem) -> Response:
 class Request:
     """A request, with less work than Starlette's does for headers that nobody reads."""
 
-    __slots__ = ("headers", "method", "model", "query", "receive", "scope")
-
-    def __init__(self, scope: Scope, receive: Receive) -> None:
-        self.scope, self.receive, self.method = scope, receive, scope["method"]
+    def __init__(self, scope: Scope, receive: Receive, limits: Limits, patience: "Patience") -> None:
+        self.scope, self.receive, self.limits, self.patience = scope, receive, limits, patience
+        self.method: str = scope["method"]
+        self.path_params: dict[str, str] = scope["path_params"]
         self.model = ""  # the name of the model that it is about, once that is found
         self.query: dict[str, Any] = {}  # the parameters of the address, once they are read
         self.headers: dict[str, str] = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
-
-    @property
-    def path_params(self) -> dict[str, Any]:
-        """The parameters in the path."""
-        parameters: dict[str, Any] = self.scope["path_params"]
-        return parameters
 
     @property
     def media(self) -> str:
@@ -90,9 +84,9 @@ class Patience:
                 task.cancel()
 
 
-async def body_of(request: Request, limits: Limits, patience: Patience) -> bytes:
+async def body_of(request: Request) -> bytes:
     """The body, read within the limits of size and time."""
-    headers = request.headers
+    headers, limits, patience = request.headers, request.limits, request.patience
     if headers.get("content-encoding", "identity") != "identity":
         raise Problem("media-type", "the body must not be compressed.")
     length = headers.get("content-length")
@@ -129,26 +123,25 @@ async def _whole(receive: Receive, limits: Limits) -> bytes:
         parts.append(part)
 
 
-async def rows_of(media: str, body: bytes, limits: Limits, *, labelled: bool, label: str = "y") -> Rows:
-    """The rows of a body. A long one lets other requests have their turn."""
-    if len(body) > SLICE:
-        for rows in parsing(media, body, limits, labelled=labelled, label=label):
-            if rows is not None:
-                return rows
+async def rows_of(request: Request, body: bytes, *, labelled: bool, label: str = "y") -> Rows:
+    """The rows of its body. A long one lets other requests have their turn."""
+    for rows in parsing(request.media, body, request.limits, labelled=labelled, label=label):
+        if rows is None:
             await asyncio.sleep(0)
-    return parse(media, body, limits, labelled=labelled, label=label)
+    assert rows is not None
+    return rows
 
 
-async def document_of(request: Request, kind: Any, limits: Limits, patience: Patience) -> tuple[Any, bytes]:
+async def document_of(request: Request, kind: Any) -> tuple[Any, bytes]:
     """A JSON document of a known form, and the body that has it.
 
     The content type must say so: a form on a web page cannot send one.
     """
     if request.media != JSON:
         raise Problem("media-type", f"expected {JSON}, got {shown(request.media)}.")
-    body = await body_of(request, limits, patience)
-    if len(body) > limits.json:
-        raise Problem("too-large", f"the document may have {limits.json} bytes, got {len(body)}.")
+    body, most = await body_of(request), request.limits.json
+    if len(body) > most:
+        raise Problem("too-large", f"the document may have {most} bytes, got {len(body)}.")
     try:
         return msgspec.json.decode(body, type=kind), body
     except UNREADABLE as error:

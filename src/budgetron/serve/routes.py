@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from functools import partial
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import msgspec
@@ -10,6 +11,7 @@ from starlette.responses import Response, StreamingResponse
 
 from budgetron._util.errors import DataError
 from budgetron._util.label_rules import EXACT
+from budgetron.records.table import Table
 from budgetron.serve.endpoints import BINARY, Endpoint, ModelEndpoint, of_a_model
 from budgetron.serve.entries import KeptRow
 from budgetron.serve.jobs import Job, Keep, Label, Learn, Published, Snapshot
@@ -56,20 +58,19 @@ async def predict_rows(service: Service, model: ServedModel, request: Request) -
     keep = request.query["keep"] == "1"
     if keep:
         service.tokens.check(request, "learn")
-    body = await body_of(request, service.limits, service.patience)
+    body = await body_of(request)
     began = time.perf_counter()
-    rows = await rows_of(request.media, body, service.limits, labelled=False)
+    rows = await rows_of(request, body, labelled=False)
     published = model.fitted()
     refuse_large(published, rows, service.limits)
-    if are_few(published, rows):
-        answer, waiting = _predicted(published, rows, keep)
-    else:
-        answer, waiting = await asyncio.to_thread(_predicted, published, rows, keep)
+    predicted = partial(_predicted, published, rows, keep)
+    answer = predicted() if are_few(published, rows) else await asyncio.to_thread(predicted)
     service.counters.predictions[model.name] += len(rows)
     service.counters.predict_seconds.add(time.perf_counter() - began)
     if isinstance(answer, bytes):
         return Response(answer, media_type=JSON)
-    return await _answer(model, Keep(None, body, kept_rows=waiting, answer=answer))
+    answer.body = body
+    return await _answer(model, answer)
 
 
 @ModelEndpoint(
@@ -82,13 +83,13 @@ async def predict_rows(service: Service, model: ServedModel, request: Request) -
     answer={JSON: LearnAnswer},
     statuses={202: "The rows are in the queue; nothing is promised."},
 )
-async def learn(service: Service, model: ServedModel, request: Request) -> Response:
+async def learn(_: Service, model: ServedModel, request: Request) -> Response:
     """Learn rows."""
     media, label, key = request.media, request.query["label"], request.key
-    body = await body_of(request, service.limits, service.patience)
-    rows = await rows_of(media, body, service.limits, labelled=True, label=label)
+    body = await body_of(request)
+    rows = await rows_of(request, body, labelled=True, label=label)
     digest = b"" if key is None else digest_of(b"learn", media.encode(), label.encode(), body)
-    job = Learn(None, body, key, digest, media=media, label=label, parsed=rows)
+    job = Learn(None, body, key, digest, rows=len(rows), media=media, label=label, parsed=rows)
     if request.query["ack"] == "received":
         model.submit(job)
         return as_json({"rows": len(rows)}, 202)
@@ -110,21 +111,19 @@ class Labelled(Struct, forbid_unknown_fields=True):
     body={JSON: (Labelled, Annotated[list[Labelled], NOT_EMPTY])},
     answer={JSON: LearnAnswer},
 )
-async def label(service: Service, model: ServedModel, request: Request) -> Response:
+async def label(_: Service, model: ServedModel, request: Request) -> Response:
     """Learn kept rows with their labels."""
-    limits = service.limits
-    document, body = await document_of(request, Labelled | list[Labelled], limits, service.patience)
-    labels = [document] if isinstance(document, Labelled) else document
-    if not 1 <= len(labels) <= limits.rows:
-        raise Problem("malformed", f"expected 1 to {limits.rows} labels, got {len(labels)}.")
+    document, body = await document_of(request, Labelled | list[Labelled])
+    labels, most = [document] if isinstance(document, Labelled) else document, request.limits.rows
+    if not 1 <= len(labels) <= most:
+        raise Problem("malformed", f"expected 1 to {most} labels, got {len(labels)}.")
     for i, each in enumerate(labels):
         if not 0 < each.id < EXACT:
             raise Problem("unknown-id", f"no row is kept under the id {each.id}.", row=i)
     digest = digest_of(b"label", body)
     key = request.key or SERVICE_KEY + digest.hex()  # so a repeated request gets the same answer
-    return await _answer(
-        model, Label(None, body, key, digest, labels=[(each.id, each.y) for each in labels])
-    )
+    pairs = [(each.id, each.y) for each in labels]
+    return await _answer(model, Label(None, body, key, digest, rows=len(pairs), labels=pairs))
 
 
 @ModelEndpoint("GET", of_a_model("model"), role="read")
@@ -201,10 +200,9 @@ async def events(_: Service, model: ServedModel, request: Request) -> Response:
 @Endpoint("GET", ("/v1/models",), role="read")
 async def models(service: Service, _: Request) -> Response:
     """List the models."""
-    all_models = sorted(service.models.by_name.items())
-    return as_json(
-        {"models": [{"name": name, "version": model.published.version} for name, model in all_models]}
-    )
+    by_name = sorted(service.models.by_name.items())
+    known = [{"name": name, "version": model.published.version} for name, model in by_name]
+    return as_json({"models": known})
 
 
 class NewModel(Struct, forbid_unknown_fields=True):
@@ -233,11 +231,10 @@ class NewModel(Struct, forbid_unknown_fields=True):
 @Endpoint("PUT", ("/v1/models/{model}",), role="admin", body={JSON: NewModel}, status=201)
 async def create(service: Service, request: Request) -> Response:
     """Create a model."""
-    document, _ = await document_of(request, NewModel, service.limits, service.patience)
+    document, _ = await document_of(request, NewModel)
+    name, settings = request.path_params["model"], document.settings()
     try:
-        model = await asyncio.to_thread(
-            service.models.create, request.path_params["model"], document.settings()
-        )
+        model = await asyncio.to_thread(service.models.create, name, settings)
     except (OSError, DataError) as error:
         raise Problem("learning-stopped", f"the model could not be created: {error}") from None
     return as_json(await asyncio.to_thread(model.description), 201)
@@ -258,19 +255,14 @@ async def _answer(model: ServedModel, job: Job) -> Response:
     return Response(await future, media_type=JSON)
 
 
-def _predicted(
-    published: Published, rows: Rows, keep: bool
-) -> tuple[dict[str, Any] | bytes, list[KeptRow]]:
-    """The answer, in JSON unless rows are to be kept: then it gets their ids."""
-    answer = predict(published, rows)
-    return (answer, _to_keep(rows, answer["predictions"])) if keep else (msgspec.json.encode(answer), [])
-
-
-def _to_keep(rows: Rows, predictions: list[Any]) -> list[KeptRow]:
-    if not isinstance(rows.X, list) and not hasattr(rows.X, "tolist"):
+def _predicted(published: Published, rows: Rows, keep: bool) -> bytes | Keep:
+    """The answer, in JSON; if rows are to be kept, the job that adds their ids."""
+    answer, encode = predict(published, rows), msgspec.json.encode
+    if not keep:
+        return encode(answer)
+    if isinstance(rows.X, Table):
         raise Problem("malformed", "keep=1 takes rows as objects or lists in JSON or NDJSON.")
     values = rows.X if isinstance(rows.X, list) else rows.X.tolist()
-    encode = msgspec.json.encode
-    return [
-        KeptRow(encode(x), encode(prediction)) for x, prediction in zip(values, predictions, strict=True)
-    ]
+    pairs = zip(values, answer["predictions"], strict=True)
+    kept = [KeptRow(encode(x), encode(y)) for x, y in pairs]
+    return Keep(rows=len(kept), kept_rows=kept, answer=answer)

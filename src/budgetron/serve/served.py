@@ -101,7 +101,7 @@ class ServedModel(ABC):
             "queue_rows": self.work.queued_rows,
             "snapshot_version": self.work.snapshot_version,
             "log_bytes": self.log_bytes(),
-            "log_id": "" if self.log is None else self.log.id.hex(),
+            "log_id": "" if self.log is None else self.log.state.id.hex(),
             **_fitted(estimator, version),
             "metrics": self.tally.values(),
         }
@@ -137,7 +137,7 @@ class ServedModel(ABC):
             "version": version,
             "at": time.time(),
             "queue_rows": self.work.queued_rows,
-            "commits": self.work.groups,
+            "commits": self.work.commits.count,
             "commit_seconds": self.work.commits.quantile(0.5),
         }
         return version, point | fitted | self.tally.values()

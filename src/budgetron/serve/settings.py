@@ -17,7 +17,7 @@ from budgetron.learners import algorithms
 from budgetron.learners.learner import Learner
 from budgetron.model.files import durable
 from budgetron.model.files.described import describe, revive
-from budgetron.parts.tasks import Labels, Targets, Task
+from budgetron.parts.tasks import Labels, Targets
 
 FILE = "model.json"
 FORMAT = 1
@@ -52,8 +52,7 @@ class Settings:
                 "a parameter would be computed from the first rows (gamma='scale'): give it a number."
             )
         regression = self.task == "regression"
-        task: Task = Targets() if regression else Labels(2)
-        learner.check(task)
+        learner.check(Targets() if regression else Labels(2))
         return (OnlineRegressor if regression else OnlineClassifier)(learner, random_state=self.seed)
 
     @property
@@ -99,9 +98,8 @@ def read(folder: Path) -> Settings:
             f"{path}: has format {document.get('format')!r}, written by budgetron "
             f"{document.get('budgetron_version')!r}; this version reads format {FORMAT}: update budgetron."
         )
-    names = ("task", "learner", "seed")
     try:
-        settings = Settings(**{name: document[name] for name in names})
+        settings = Settings(document["task"], document["learner"], document["seed"])
         settings.estimator()
         if document.get("crc32") != settings.crc:
             raise ValueError("it was changed or damaged since it was written")

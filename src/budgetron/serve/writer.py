@@ -42,7 +42,7 @@ class Writer(threading.Thread):
     def __init__(self, model: ServedModel, log: Log) -> None:
         super().__init__(name=f"writer-{model.name}", daemon=True)
         self.model, self.log, self.limits, self.work = model, log, model.limits, model.work
-        self._snapshot_log = log.body_bytes
+        self._snapshot_log = log.state.counts["log"].bytes
         self._retry = 0.0  # when a snapshot that failed is tried again
         self._queue: deque[Job] = deque()
         self._running: set[str] = set()
@@ -92,7 +92,7 @@ class Writer(threading.Thread):
             try:
                 self._treat(others)
                 if not jobs and self._behind():
-                    self.log.sync()
+                    self.log.mark.sync()
             except (sqlite3.Error, DataError, OSError) as error:
                 why = f"the log could not be read or written: {str(error).rstrip('.')}"
                 _answer(others, self.stop(why))
@@ -121,7 +121,7 @@ class Writer(threading.Thread):
             return jobs or None
 
     def _behind(self) -> bool:
-        return self.model.trouble is None and self.log.behind
+        return self.model.trouble is None and self.log.mark.behind
 
     def _finish(self, jobs: Sequence[Job]) -> None:
         with self._changed:
@@ -178,7 +178,7 @@ class Writer(threading.Thread):
                 group.requests.append(LoggedRequest(first, job.rows, job.media, job.label, job.body))
                 answer = encode(LearnAnswer(first, job.rows, version, job.learned.predicted.tolist()))
             elif isinstance(job, Keep):
-                begin = self.log.next_id + len(group.kept_rows)
+                begin = self.log.state.next_id + len(group.kept_rows)
                 group.kept_rows += enumerate(job.kept_rows, begin)
                 answer = encode(job.answer | {"ids": list(range(begin, begin + job.rows))})
             if isinstance(job, Label):
@@ -226,7 +226,6 @@ class Writer(threading.Thread):
         except (sqlite3.Error, OSError) as error:
             return self.stop(f"the log could not be written: {error}")
         self.work.commits.add(time.perf_counter() - began)
-        self.work.groups += 1
         return None
 
     def stop(self, why: str) -> Problem:
@@ -261,7 +260,7 @@ class Writer(threading.Thread):
             return False
         return (
             rows >= self.limits.snapshot_rows
-            or self.log.body_bytes - self._snapshot_log >= self.limits.snapshot_bytes
+            or self.log.state.counts["log"].bytes - self._snapshot_log >= self.limits.snapshot_bytes
             or now - self.work.snapshot_time >= self.limits.snapshot_seconds
         )
 
@@ -293,7 +292,7 @@ class Writer(threading.Thread):
             report.exception("a snapshot failed", extra={"model": self.model.name})
             return Problem("internal", "the snapshot failed; nothing is lost.")
         self.work.snapshot_version, self.work.snapshot_time = version, time.monotonic()
-        self._snapshot_log = self.log.body_bytes
+        self._snapshot_log = self.log.state.counts["log"].bytes
         self.work.unsaved = None
         self.model.notify("snapshot", {"version": version})
         return encode({"version": version})

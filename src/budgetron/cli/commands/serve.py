@@ -25,6 +25,9 @@ EXAMPLES = """\
 """
 
 
+LIMITS = ("body", "queue_rows", "snapshot_rows", "snapshot_seconds", "keep_log")
+
+
 def parser() -> Parser:
     made = Parser(
         "serve",
@@ -65,7 +68,7 @@ def parser() -> Parser:
     add("--seed", type=seed, default=0, metavar="N", help="the seed of all random choices; default 0")
     add("--from", dest="start", metavar="MODEL", help="begin with a saved model")
     add = made.add_argument_group("limits").add_argument
-    add("--max-body", type=whole(1), metavar="BYTES", help="the longest body; default 8 MiB")
+    add("--max-body", dest="body", type=whole(1), metavar="BYTES", help="the longest body; default 8 MiB")
     add("--queue-rows", type=whole(1), metavar="N", help="the most rows that wait; default 100000")
     add("--snapshot-rows", type=whole(1), metavar="N", help="save a snapshot every N rows; default 10000")
     add("--snapshot-seconds", type=whole(1), metavar="N", help="and every N seconds; default 60")
@@ -152,14 +155,10 @@ def _is_loopback(host: str) -> bool:
 
 
 def _limits(args: Namespace) -> Any:
-    from dataclasses import replace
-
     from budgetron.serve.limits import Limits
 
-    given = {"body": args.max_body, "queue_rows": args.queue_rows, "snapshot_rows": args.snapshot_rows}
-    given |= {"snapshot_seconds": args.snapshot_seconds}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    return replace(Limits(), keep_log=args.keep_log, **chosen)
+    given = {name: getattr(args, name) for name in LIMITS}
+    return Limits(**{name: value for name, value in given.items() if value is not None})
 
 
 def _opened(args: Namespace, limits: Any) -> Any:
