@@ -127,7 +127,9 @@ class Log:
                 requests.append((first, len(body), at, rows, media, label, chain, body))
                 state.end, state.chain = chained.end, chained.next_chain
             self._insert(state, "log", requests)
-            last = self._db.execute("select coalesce(max(number), 0) from answers").fetchone()[0]
+            last = 0
+            if group.answers:
+                [last] = self._db.execute("select coalesce(max(number), 0) from answers").fetchone()
             answers = [
                 (number, len(key) + len(answer), state.ran, key, digest, answer)
                 for number, (key, digest, answer) in enumerate(group.answers, last + 1)
