@@ -59,6 +59,7 @@ def test_rows_of_numbers():
     model, other = (estimator("binary", "rbp").partial_fit(X, y) for _ in range(2))
     assert model.fitted_.learn_one(X[0].tolist(), int(y[0]))
     assert not model.fitted_.learn_one(X[0, :2], int(y[0]))
+    assert not model.fitted_.learn_one(X[0] * 1j, int(y[0]))
     assert bits(model) == bits(other.partial_fit(X[:1], y[:1]))
     assert (
         not OnlineClassifier(encoder=Encoder()).partial_fit(RECORDS, LABELS).fitted_.learn_one(X[0], "no")
@@ -72,6 +73,15 @@ def test_copies_learn_separately():
     other.partial_fit(X, 1 - y)
     assert bits(model) == before != bits(other)
     assert not copy(estimator("binary", "rbp")).__sklearn_is_fitted__()
+
+
+def test_a_label_that_the_learner_cannot_take_is_a_refused_row():
+    X, y = data("binary", 60)
+    model = estimator("binary", "duol").partial_fit(X[:40], y[:40])
+    with pytest.raises(RefusedRow, match="two classes") as caught:
+        model.partial_fit(X[40:], [*y[40:50], 2, *y[51:]])
+    assert (caught.value.row, caught.value.rows_learned) == (10, 10)
+    assert sum(len(piece.scores) for piece in caught.value.scored) == 10
 
 
 def test_a_refusal_in_a_later_call_has_a_later_number():

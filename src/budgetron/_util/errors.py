@@ -97,7 +97,8 @@ class RefusedRow(ValueError):
 
     def after(self, rows: int) -> "RefusedRow":
         """The same refusal in a call that had this many rows before."""
-        return RefusedRow(self.message, self.row + rows)
+        kind = DivergedError if isinstance(self, DivergedError) else RefusedRow
+        return kind(self.message, self.row + rows, self.rows_learned)
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return type(self), (self.message, self.row, self.rows_learned)

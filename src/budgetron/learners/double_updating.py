@@ -236,6 +236,7 @@ class DoubleUpdating(Learner):
     rho: float = 0.0
     maintenance: DualMaintenance | None = None
     ranges: ClassVar[Ranges] = {"C": (0.01, 10.0), "rho": (0.01, 0.9)}
+    multiclass = False
 
     def check_parts(self, task: Task, n_features: int) -> None:  # noqa: ARG002
         self._native_parts(task)

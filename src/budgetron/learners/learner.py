@@ -37,6 +37,11 @@ class Learner(Spec):
         return False
 
     @property
+    def multiclass(self) -> bool:
+        """Whether there may be more than two classes."""
+        return all(part.multiclass for part in self.parts().values() if isinstance(part, Learner))
+
+    @property
     def has_budget(self) -> bool:
         """Whether the number of its support vectors is limited."""
         return False

@@ -111,7 +111,10 @@ class Fitted:
 
     def _grown(self, growth: Growth, batch: Batch) -> Self:
         """With more columns or labels. The model is widened in place, so nobody else may have it."""
-        self.model.widen(growth.n_features, max(2, growth.n_labels) if growth.n_labels else None)
+        try:
+            self.model.widen(growth.n_features, max(2, growth.n_labels) if growth.n_labels else None)
+        except ValueError as error:  # a learner of two classes
+            raise RefusedRow(str(error), growth.row) from error
         if batch.labels is None:
             return self
         counts = None if self.counts is None else self.counts.wider(self.model.rows_done, growth.n_labels)
@@ -223,7 +226,8 @@ class Fitted:
         return None if row is None or len(row) != self.model.n_features else row
 
     def _numbers(self, x: Any) -> Floats | None:
-        if self.names is not None or type(x) is dict:
+        kind = getattr(getattr(x, "dtype", None), "kind", "f")
+        if self.names is not None or type(x) is dict or kind not in "biuf":
             return None
         try:
             row: Floats = np.asarray(x, dtype=np.float64)

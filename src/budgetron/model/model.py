@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetron import _core
-from budgetron._util.errors import DivergedError, note_rows
+from budgetron._util.errors import ROW, DivergedError, note_rows
 from budgetron._util.rows import Matrix, views
 from budgetron._util.threads import watch
 from budgetron.learners.engine import Engine
@@ -308,7 +308,7 @@ class Model:
 
 def _diverged(row: int) -> DivergedError:
     return DivergedError(
-        f"Row {row} gives a score that is not finite, so learning stopped before it: scale the features, "
+        f"Row {ROW} gives a score that is not finite, so learning stopped before it: scale the features, "
         "or take a smaller step (eta, C or 1/lam).",
         row,
     )

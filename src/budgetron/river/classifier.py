@@ -11,7 +11,6 @@ from budgetron._util.text import shown
 from budgetron.estimators.classifier import OnlineClassifier
 from budgetron.estimators.online import scored
 from budgetron.learners.learner import Learner
-from budgetron.parts.tasks import Labels
 from budgetron.records.encoder import Encoder
 from budgetron.river.frames import frame_like, series_like
 from budgetron.river.streaming import Streaming
@@ -48,12 +47,7 @@ class BudgetClassifier(Streaming, base.MiniBatchClassifier):  # type: ignore[mis
 
     @property
     def _multiclass(self) -> bool:
-        learner = self._checked_learner()
-        try:
-            learner.check(Labels(3))
-        except (TypeError, ValueError) as refusal:
-            return "defined for two classes" not in str(refusal)
-        return True
+        return self._checked_learner().multiclass
 
     def _estimator(self, learner: Learner, encoder: Encoder) -> OnlineClassifier:
         return OnlineClassifier(learner, random_state=self.seed, encoder=encoder)
