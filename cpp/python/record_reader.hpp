@@ -42,13 +42,14 @@ class RecordReader {
 
  private:
   bool put(PyObject* name, PyObject* value, std::vector<double>& row) const {
+    if (PyFloat_CheckExact(value)) return place(column_of(name), PyFloat_AsDouble(value), row);
     if (!PyUnicode_CheckExact(name) && !PyLong_CheckExact(name)) return false;
     if (value == Py_None) return takes_none_;
     if (PyUnicode_CheckExact(value)) {
       PyObject* const values = PyDict_GetItemWithError(texts_.ptr(), nb::str(nb::handle(name)).ptr());
       return values != nullptr && place(PyDict_GetItemWithError(values, value), 1.0, row);
     }
-    if (!PyFloat_CheckExact(value) && PySet_Contains(kinds_.ptr(), type_of(value)) != 1) return false;
+    if (PySet_Contains(kinds_.ptr(), type_of(value)) != 1) return false;
     const double number = PyFloat_AsDouble(value);
     return (number != -1.0 || PyErr_Occurred() == nullptr) && place(column_of(name), number, row);
   }
@@ -65,6 +66,7 @@ class RecordReader {
   // read a value.
   PyObject* column_of(PyObject* name) const {
     if (PyUnicode_CheckExact(name)) return PyDict_GetItemWithError(numbers_.ptr(), name);
+    if (!PyLong_CheckExact(name)) return nullptr;
     PyObject* column = PyDict_GetItemWithError(integers_.ptr(), name);
     if (column == nullptr && PyErr_Occurred() == nullptr) {
       column = PyDict_GetItemWithError(numbers_.ptr(), nb::str(nb::handle(name)).ptr());
