@@ -79,7 +79,8 @@ class Input:
             )
         X, y = checked if "y" in more else (checked, None)
         X = canonical(X)
-        row = self._first_too_large(X)
+        dtype = X.dtype if self.fitted is None else min(X.dtype, self.fitted.model.dtype)
+        row = first_too_large(X, dtype, self.missing)
         if row < X.shape[0]:
             finite = "allow-nan" if self.missing else True
             check_array(
@@ -88,10 +89,6 @@ class Input:
             )  # fmt: skip
             refuse_too_large(X, row)
         return (X, y) if "y" in more else X
-
-    def _first_too_large(self, X: Matrix) -> int:
-        dtype = X.dtype if self.fitted is None else min(X.dtype, self.fitted.model.dtype)
-        return first_too_large(X, dtype, self.missing)
 
     def labelled(
         self, X: Any, y: Any, sample_weight: Any, **more: Any

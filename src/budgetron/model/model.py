@@ -281,16 +281,10 @@ class Model:
     ) -> Self:
         """The model of a description in that state; the state alone decides how much memory it takes."""
         model = cls.__new__(cls)
-        model.__setstate__(
-            {
-                "learner": learner,
-                "task": task,
-                "n_features": n_features,
-                "dtype": np.dtype(dtype),
-                "seed": seed,
-                "state": state,
-            }
-        )
+        model.learner, model.task, model.n_features = learner, task, n_features
+        model.dtype, model.seed = np.dtype(dtype), seed
+        model.restore(state)
+        watch(model)
         return model
 
     def __sizeof__(self) -> int:
