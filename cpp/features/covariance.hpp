@@ -17,9 +17,6 @@
 
 namespace budgetron {
 
-// The smallest precision q of an observation; smaller ones are raised to it, because 1/q must be finite.
-inline constexpr double least_precision = 1e-300;
-
 class Covariance : public Part {
  public:
   explicit Covariance(double start) : start_(start) {}

@@ -80,13 +80,6 @@ class Along final : public VectorRule {
   Step step_;
 };
 
-// Calls use(c, sign) for every output c that a step changes.
-template <class Use>
-void each_output(const Direction& v, Use use) {
-  use(v.plus, 1.0);
-  if (v.lifted()) use(static_cast<std::size_t>(v.minus), -1.0);
-}
-
 // Rules that use the gradient l'(f) v z of a loss.
 class OfGradient : public VectorRule {
  public:

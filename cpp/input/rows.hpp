@@ -86,11 +86,18 @@ struct SparseRows {
 class Rows {
  public:
   using View = std::variant<DenseRows<float>, DenseRows<double>, SparseRows<float>, SparseRows<double>>;
-  Rows(View view) : view_(view), id_(++views_made) {}
+  Rows(View view) : Rows(view, view) {}
+  // Rows that were scaled, and what they were before.
+  Rows(View view, View original) : view_(view), original_(original), id_(++views_made) {}
   const View& view() const { return view_; }
+  // The rows as the caller gave them.
+  Rows original() const { return Rows(original_); }
   // Rows first .. last.
   Rows slice(std::size_t first, std::size_t last) const {
-    return std::visit([&](const auto& v) { return Rows(v.slice(first, last)); }, view_);
+    const auto cut = [&](const View& whole) {
+      return std::visit([&](const auto& v) { return View(v.slice(first, last)); }, whole);
+    };
+    return Rows(cut(view_), cut(original_));
   }
   // A number of its own for every view, so that work on a view can be remembered and shared. Copies keep it.
   std::uint64_t id() const { return id_; }
@@ -107,7 +114,7 @@ class Rows {
 
  private:
   inline static std::atomic<std::uint64_t> views_made = 0;
-  View view_;
+  View view_, original_;
   std::uint64_t id_;
 };
 

@@ -16,6 +16,9 @@ inline constexpr double largest_square = 1e250;
 // Smaller kernel values lose digits or underflow. k(x,x) below this counts as 0, and x as a row of zeros.
 inline constexpr double least_self = 1e-290;
 
+// The smallest precision q of an observation; smaller ones are raised to it, because 1/q must be finite.
+inline constexpr double least_precision = 1e-300;
+
 // All of these return false for NaN.
 inline bool moderate(double v) { return std::fabs(v) <= largest; }
 inline bool moderate(Vector v) {

@@ -153,14 +153,15 @@ class Scaled final : public Learner {
    private:
     template <class T>
     Rows of(const DenseRows<T>& v) {
-      return Rows(DenseRows<double>{values_.data(), v.rows, v.columns});
+      return beside(DenseRows<double>{values_.data(), v.rows, v.columns});
     }
+    Rows beside(Rows::View scaled) const { return Rows(scaled, rows_->original().view()); }
     template <class T>
     Rows of(const SparseRows<T>& v) {
-      if (!sparse_) return Rows(DenseRows<double>{values_.data(), v.rows, v.columns});
+      if (!sparse_) return beside(DenseRows<double>{values_.data(), v.rows, v.columns});
       starts_.clear();
       for (std::size_t i = 0; i <= v.rows; ++i) starts_.push_back(v.starts[i] - v.starts[0]);
-      return Rows(SparseRows<double>{values_.data(), v.indices + v.starts[0], starts_.data(), v.rows, v.columns});
+      return beside(SparseRows<double>{values_.data(), v.indices + v.starts[0], starts_.data(), v.rows, v.columns});
     }
 
     std::optional<Rows> rows_;

@@ -33,6 +33,13 @@ struct Direction {
   }
 };
 
+// Calls use(c, sign) for every output c that a step changes.
+template <class Use>
+void each_output(const Direction& v, Use use) {
+  use(v.plus, 1.0);
+  if (v.lifted()) use(static_cast<std::size_t>(v.minus), -1.0);
+}
+
 struct Question {
   Round round;
   Direction v;
@@ -42,6 +49,7 @@ class Task {
  public:
   virtual ~Task() = default;
   virtual std::size_t outputs() const = 0;
+  virtual bool has_labels() const { return true; }
   virtual Question ask(Vector f, double y, double kxx, double weight) const = 0;
 };
 
@@ -94,6 +102,7 @@ inline void widen_outputs(std::vector<std::vector<double>>& rows, std::size_t ou
 class Regression final : public Task {
  public:
   std::size_t outputs() const override { return 1; }
+  bool has_labels() const override { return false; }
   Question ask(Vector f, double y, double kxx, double weight) const override {
     return {{f[0], y, kxx, f[0] != y, weight}, {}};
   }

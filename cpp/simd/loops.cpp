@@ -8,6 +8,7 @@
 
 #include "simd/coefficients.hpp"
 #include "simd/elementary.hpp"
+#include "simd/ferns.hpp"
 #include "simd/merging.hpp"
 #include "simd/reductions.hpp"
 #include "simd/registers.hpp"
@@ -278,6 +279,7 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     .upper_multiply = upper_multiply,
     .upper_update = upper_update,
     .upper_multiply_update = upper_multiply_update,
+    .fern_codes = fern_codes,
 };
 
 }  // namespace budgetron

@@ -168,6 +168,9 @@ struct Loops {
   Observed (*upper_update)(double* U, double* D, std::size_t n, double q, double* f, double* before);
   Observed (*upper_multiply_update)(double* U, double* D, std::size_t n, const double* z, double q, double* f,
                                     double* before);
+  // The cells of ferns, as in ferns.hpp; `members` is a multiple of the lane count.
+  void (*fern_codes)(const double* x, const std::int32_t* columns, const double* thresholds, std::size_t members,
+                     std::size_t depth, std::uint64_t* codes);
 };
 
 // Buffers over support vectors are padded to a multiple of this many doubles.

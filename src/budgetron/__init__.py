@@ -47,6 +47,7 @@ __getattr__, __dir__, __all__ = lazy(
         "Unbounded",
         "parts.budgets.sampling": "SampleByWeight SampleUniform SampleUniformScaled",
         "parts.budgets.swapping": "Swap SwapNearest SwapProject",
+        "parts.features.cells": "Bins CellMap RandomBinning Recruited Tiles",
         "parts.features.feature_map": "FeatureMap",
         "parts.features.fourier": "HadamardFourier OrthogonalFourier RandomFourier SobolFourier "
         "SparseFourier",

@@ -10,9 +10,10 @@ import numpy.typing as npt
 from budgetron import _core
 from budgetron._util import check
 from budgetron.learners.learner import Learner
+from budgetron.parts.features.cells import CellMap
 from budgetron.parts.features.feature_map import FeatureMap
 from budgetron.parts.rules import Rule, probabilistic
-from budgetron.parts.tasks import Task
+from budgetron.parts.tasks import Targets, Task
 from budgetron.parts.vector_rules import Kalman, VectorRule
 
 
@@ -25,7 +26,7 @@ class Mapped(Learner):
 
     Parameters
     ----------
-    features : FeatureMap
+    features : FeatureMap or CellMap
         The space.
     rule : Rule or VectorRule
         How far to step, and for a VectorRule also in which direction.
@@ -43,7 +44,7 @@ class Mapped(Learner):
     (1, 42)
     """
 
-    features: FeatureMap
+    features: FeatureMap | CellMap
     rule: Rule | VectorRule
 
     @property
@@ -56,11 +57,21 @@ class Mapped(Learner):
         """Whether the rule's loss makes a score a probability."""
         return probabilistic(self.rule)
 
+    @property
+    def accepts_missing(self) -> bool:
+        """Whether rows may have NaN for a missing value."""
+        return isinstance(self.features, CellMap)
+
     def check_parts(self, task: Task, n_features: int) -> None:
-        self._rule(self.build_map(n_features, "float64", 0), task)
+        if isinstance(self.features, CellMap):
+            self._on_cells(self.features, task, n_features, 0)
+        else:
+            self._rule(self.build_map(n_features, "float64", 0), task)
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
+        if isinstance(self.features, CellMap):
+            return self._on_cells(self.features, task, n_features, seed)
         return self.build_on(self.build_map(n_features, dtype, seed), task)
 
     def build_map(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
@@ -70,6 +81,16 @@ class Mapped(Learner):
     def build_on(self, features: _core.FeatureMap, task: Task) -> _core.Learner:
         """The native learner on a native map, which several learners may share."""
         return _core.Mapped(features, self._rule(features, task), task.build())
+
+    def _on_cells(self, cells: CellMap, task: Task, n_features: int, seed: int) -> _core.Learner:
+        native, targets = cells.build(n_features, seed), isinstance(task, Targets)
+        rule: _core.CellRule
+        if isinstance(self.rule, VectorRule):
+            rule = self.rule.on_cells(targets=targets)
+        else:
+            rule = _core.CellsAlong(task.rule(check.instance(self, "rule", self.rule, Rule)))
+        recruiting = cells.recruiting(native, seed)
+        return _core.Celled(native, rule, task.build(), cells.table_bytes(), recruiting)
 
     def _features(self) -> FeatureMap:
         return check.instance(self, "features", self.features, FeatureMap)

@@ -90,7 +90,7 @@ class Stacked(Parts, Learner):
         experts: list[_core.Learner] = []
         for i, learner in enumerate(learners):
             part_seed = seed_of_part(seed, i)
-            if isinstance(learner, Mapped):
+            if isinstance(learner, Mapped) and isinstance(learner.features, FeatureMap):
                 features = maps.shared(learner, n_features, dtype, part_seed)
                 experts.append(learner.build_on(features, task))
             else:

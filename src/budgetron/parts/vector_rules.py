@@ -36,6 +36,11 @@ class VectorRule(Spec):
         """The native rule for regression; checks the parameters."""
         raise NotImplementedError
 
+    def on_cells(self, *, targets: bool) -> _core.CellRule:  # noqa: ARG002
+        """The native rule for maps of cells; checks the parameters."""
+        name = type(self).__name__
+        raise ValueError(f"{name} is not defined on cells; take Kalman, AROW, AdaGrad or a scalar rule.")
+
 
 class _OfGradient(VectorRule):
     loss: Loss | None
@@ -43,12 +48,17 @@ class _OfGradient(VectorRule):
 
     def for_labels(self) -> _core.VectorRule:
         """The native rule for classification; checks the parameters."""
-        return self._build(loss_for_labels(self).build())
+        return self._build(self._loss(targets=False))
 
     def for_targets(self) -> _core.VectorRule:
         """The native rule for regression; checks the parameters."""
+        return self._build(self._loss(targets=True))
+
+    def _loss(self, *, targets: bool) -> _core.Loss:
+        if not targets:
+            return loss_for_labels(self).build()
         epsilon = check.non_negative(self, "epsilon", self.epsilon)
-        return self._build(_core.OutsideTube(loss_for_targets(self).build(), epsilon))
+        return _core.OutsideTube(loss_for_targets(self).build(), epsilon)
 
     def _build(self, loss: _core.Loss) -> _core.VectorRule:
         raise NotImplementedError
@@ -88,8 +98,14 @@ class AdaGrad(_OfGradient):
     ranges: ClassVar[Ranges] = {"eta": (0.003, 3.0)}
 
     def _build(self, loss: _core.Loss) -> _core.VectorRule:
-        eta = check.moderate(self, "eta", self.eta)
-        return _core.AdaGrad(loss, eta, check.non_negative(self, "delta", self.delta))
+        return _core.AdaGrad(loss, *self._numbers())
+
+    def on_cells(self, *, targets: bool) -> _core.CellRule:
+        """The native rule for maps of cells; checks the parameters."""
+        return _core.CellsAdaGrad(self._loss(targets=targets), *self._numbers())
+
+    def _numbers(self) -> tuple[float, float]:
+        return check.moderate(self, "eta", self.eta), check.non_negative(self, "delta", self.delta)
 
 
 @dataclass
@@ -136,6 +152,11 @@ class AROW(VectorRule):
         r = check.moderate(self, "r", self.r)
         epsilon = check.non_negative(self, "epsilon", self.epsilon)
         return _core.AROWRegression(r, epsilon, _covariance(self, self.covariance, 1.0))
+
+    def on_cells(self, *, targets: bool) -> _core.CellRule:
+        """The native rule for maps of cells, where the covariance is diagonal; checks the parameters."""
+        epsilon = check.non_negative(self, "epsilon", self.epsilon) if targets else -1.0
+        return _core.CellsAROW(check.moderate(self, "r", self.r), epsilon)
 
 
 @dataclass
@@ -286,6 +307,10 @@ class Kalman(VectorRule):
     def for_targets(self, full: int = 2**31) -> _core.VectorRule:
         """The native rule for regression; checks the parameters."""
         return _core.KalmanTargets(*self._numbers(), full)
+
+    def on_cells(self, *, targets: bool) -> _core.CellRule:
+        """The native rule for maps of cells, where the covariance is diagonal; checks the parameters."""
+        return (_core.CellsKalmanTargets if targets else _core.CellsKalmanLabels)(*self._numbers())
 
     def _numbers(self) -> tuple[float, float]:
         return check.moderate(self, "prior", self.prior), check.non_negative(self, "drift", self.drift)

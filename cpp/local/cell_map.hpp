@@ -1,0 +1,69 @@
+// Maps whose features are cells: a row lies in one cell of each member, and has a 1 there and 0 everywhere else. A cell
+// has a number of its own among all cells of the map; CellTable finds room for it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "local/recent_rows.hpp"
+#include "state/fields.hpp"
+
+namespace budgetron {
+
+// The number of a cell that is not there: the row has no feature for this member.
+inline constexpr Counter no_cell = ~Counter{0};
+
+class CellMap : public Part {
+ public:
+  // The number of members, and how many cells they have together at most.
+  virtual std::size_t members() const = 0;
+  virtual double most_cells() const = 0;
+  // The columns that the members look at.
+  virtual std::size_t columns() const = 0;
+  // Whether members see the rows as the caller gave them, where a learner around this one has scaled them.
+  virtual bool unscaled() const { return true; }
+  // The number of the cell of each member, for a row of `columns` numbers. There is room for whole_lanes(members()).
+  virtual void find(std::span<const double> x, std::span<Counter> cells) const = 0;
+  // More columns; new ones were 0 or missing so far. A row in which they still are keeps its cells, and no more.
+  virtual void widen(std::size_t columns) = 0;
+
+  // Whether thresholds are drawn from rows. If so, `draw` is called whenever the number of rows has doubled, as long as
+  // all of them are kept, and `follow` whenever all kept rows are new.
+  virtual bool draws() const { return false; }
+  virtual void draw(const RecentRows&) {}
+  virtual void follow(const RecentRows&) {}
+  // Whether single members can be drawn anew, from the kept rows, and near another member.
+  virtual bool redraws() const { return false; }
+  virtual void redraw(std::size_t /*member*/, const RecentRows&) {}
+  virtual void redraw_near(std::size_t /*member*/, std::size_t /*other*/, const RecentRows&) {}
+};
+
+// Knows when a column has moved: more than half of the kept values lie outside of the range that was known.
+class KnownRanges {
+ public:
+  void widen(std::size_t columns) {
+    low_.resize(columns, std::numeric_limits<double>::infinity());
+    high_.resize(columns, -std::numeric_limits<double>::infinity());
+  }
+  void learn(std::size_t column, const std::vector<double>& sorted) {
+    if (sorted.empty()) return;
+    low_[column] = sorted.front();
+    high_[column] = sorted.back();
+  }
+  bool known(std::size_t column) const { return low_[column] <= high_[column]; }
+  bool moved(std::size_t column, const std::vector<double>& sorted) const {
+    const auto inside = std::upper_bound(sorted.begin(), sorted.end(), high_[column]) -
+                        std::lower_bound(sorted.begin(), sorted.end(), low_[column]);
+    return 2 * std::max<std::ptrdiff_t>(inside, 0) < static_cast<std::ptrdiff_t>(sorted.size());
+  }
+  void fields(Fields& io) {
+    io.field("known.low", low_, {Merged::Own});
+    io.field("known.high", high_, {Merged::Own});
+  }
+  bool is_consistent(std::size_t columns) const { return low_.size() == columns && high_.size() == columns; }
+
+ private:
+  std::vector<double> low_, high_;
+};
+
+}  // namespace budgetron

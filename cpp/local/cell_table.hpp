@@ -1,0 +1,122 @@
+// Room for cells: a table of entries, which are found by hashing the number of a cell. Cells that meet share an entry.
+// An entry has the weights of all outputs, then what the rule keeps; numbers are in single precision.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "local/cell_map.hpp"
+#include "state/fields.hpp"
+
+namespace budgetron {
+
+// The cells of one row: the constant first, whose feature is 1, then one entry for each cell, whose feature is `value`.
+struct ActiveCells {
+  std::vector<std::size_t> entries;  // where each begins in the table
+  double value = 0;
+
+  std::size_t count() const { return entries.size(); }
+  double z(std::size_t i) const { return i == 0 ? 1 : value; }
+  // |z|^2
+  double squared_norm() const { return 1 + static_cast<double>(entries.size() - 1) * value * value; }
+};
+
+class CellTable {
+ public:
+  CellTable(std::size_t bytes, double most_cells) : bytes_(bytes), most_cells_(most_cells) {}
+
+  // Empty, for entries like `fresh`: the largest power of two that the memory has room for, but not many times more
+  // than there are cells.
+  void begin(std::vector<float> fresh) {
+    fresh_ = std::move(fresh);
+    log_room_ = log_room(width());
+    numbers_ = {};
+    numbers_.reserve((room() + 1) * width());
+    for (std::size_t i = 0; i <= room(); ++i) numbers_.insert(numbers_.end(), fresh_.begin(), fresh_.end());
+  }
+  void clear() { begin(std::move(fresh_)); }
+  // Entries like `fresh` are about to be restored.
+  void expect(std::vector<float> fresh) {
+    fresh_ = std::move(fresh);
+    log_room_ = log_room(width());
+    numbers_.assign((room() + 1) * width(), 0.0f);
+  }
+
+  std::size_t width() const { return fresh_.size(); }
+  std::size_t room() const { return std::size_t{1} << log_room_; }
+  float* operator[](std::size_t entry) { return numbers_.data() + entry; }
+  const float* operator[](std::size_t entry) const { return numbers_.data() + entry; }
+
+  void multiply(double factor) {
+    for (float& v : numbers_) v = static_cast<float>(factor * v);
+  }
+
+  // Where the entries of these cells begin. The first entry is the constant.
+  void find(std::span<const Counter> cells, ActiveCells& active) const {
+    active.entries.clear();
+    active.entries.push_back(0);
+    for (const Counter cell : cells)
+      if (cell != no_cell) active.entries.push_back((1 + place_of(cell)) * width());
+  }
+  std::size_t place_of(Counter cell) const {
+    cell *= 0x9E3779B97F4A7C15u;
+    cell ^= cell >> 29;
+    cell *= 0xBF58476D1CE4E5B9u;
+    return log_room_ == 0 ? 0 : cell >> (64 - log_room_);
+  }
+
+  // More numbers in each entry: `grow` makes the new entry from the old one. If the table would need more memory than
+  // it may have, neighbouring entries become one: the first that is not fresh.
+  template <class Grow>
+  void widen(std::vector<float> fresh, Grow grow) {
+    const std::vector<float> before = std::move(numbers_), was_fresh = std::move(fresh_);
+    const std::size_t old_log = log_room_;
+    fresh_ = std::move(fresh);
+    if (before.empty()) return;
+    log_room_ = std::min(old_log, log_room(width()));
+    const std::size_t together = std::size_t{1} << (old_log - log_room_), old_width = was_fresh.size();
+    numbers_.resize((room() + 1) * width());
+    for (std::size_t i = 0; i <= room(); ++i) {
+      const std::size_t first = i == 0 ? 0 : 1 + (i - 1) * together, count = i == 0 ? 1 : together;
+      std::size_t from = first;
+      for (std::size_t k = 0; k < count; ++k) {
+        const float* entry = before.data() + (first + k) * old_width;
+        if (std::equal(was_fresh.begin(), was_fresh.end(), entry)) continue;
+        from = first + k;
+        break;
+      }
+      grow(before.data() + from * old_width, numbers_.data() + i * width());
+    }
+  }
+
+  // Number k of every entry, as one field.
+  void field(Fields& io, const char* name, std::size_t k, Meaning meaning) {
+    std::vector<float> column;
+    for (std::size_t i = k; i < numbers_.size(); i += width()) column.push_back(numbers_[i]);
+    io.field(name, column, meaning);
+    if (!io.restoring()) return;
+    sound_ = sound_ && column.size() == room() + 1;
+    for (std::size_t i = 0; sound_ && i < column.size(); ++i) numbers_[i * width() + k] = column[i];
+  }
+  Bytes bytes() const { return bytes_of(numbers_) + bytes_of(fresh_); }
+  bool is_consistent() const { return sound_ && all_finite(numbers_); }
+
+ private:
+  std::size_t log_room(std::size_t width) const {
+    const double most = std::min(static_cast<double>(bytes_) / (4.0 * static_cast<double>(width)), 4 * most_cells_);
+    return static_cast<std::size_t>(std::bit_width(static_cast<std::size_t>(std::max(most, 1.0)))) - 1;
+  }
+
+  std::size_t bytes_;
+  double most_cells_;
+  std::size_t log_room_ = 0;
+  std::vector<float> fresh_;    // an entry in which nothing was learned
+  std::vector<float> numbers_;  // of the constant, then of room() entries
+  bool sound_ = true;
+};
+
+}  // namespace budgetron

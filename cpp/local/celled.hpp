@@ -1,0 +1,236 @@
+// A learner on cells: f(x) = w'z(x), where z has a constant 1 and the same number for each cell in which x lies.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "linalg/limits.hpp"
+#include "local/cell_map.hpp"
+#include "local/cell_rules.hpp"
+#include "local/cell_table.hpp"
+#include "local/recent_rows.hpp"
+#include "local/recruiting.hpp"
+#include "model/learner.hpp"
+#include "model/tasks.hpp"
+
+namespace budgetron {
+
+class Celled final : public Learner {
+ public:
+  // The table has at most this many bytes, however many outputs there are.
+  Celled(std::shared_ptr<CellMap> map, std::shared_ptr<CellRule> rule, std::shared_ptr<const Task> task,
+         std::size_t bytes, std::optional<Recruiting> recruiting)
+      : map_(std::move(map)),
+        rule_(std::move(rule)),
+        task_(std::move(task)),
+        outputs_(task_->outputs()),
+        value_(1 / std::sqrt(static_cast<double>(std::max<std::size_t>(map_->members(), 1)))),
+        table_(bytes, map_->most_cells()),
+        recent_(map_->columns()),
+        recruiting_(std::move(recruiting)) {}
+
+  void begin() override { table_.begin(rule_->fresh(outputs_)); }
+
+  std::size_t outputs() const override { return outputs_; }
+  std::size_t size() const override { return 0; }
+  bool accepts_missing() const override { return true; }
+  void keep_average(double) override {}
+  const std::shared_ptr<CellMap>& map() const { return map_; }
+  const CellTable& table() const { return table_; }
+
+  std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) override {
+    x_.resize(map_->columns());
+    const Rows seen = seen_by_map(rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      make_dense(seen[i], x_);
+      const auto f = scores.subspan(i * outputs_, outputs_);
+      const double weight = weights.empty() ? 1 : weights[i];
+      if (!learn(x_, f, y[i], weight)) return i;
+      if (weight == 0) continue;
+      ++t_;
+      if (map_->draws()) keep(y[i], weight);
+    }
+    return rows.size();
+  }
+
+  void scores(const Rows& rows, std::span<double> out) const override {
+    each_row(rows, [&](std::size_t i, const ActiveCells& active) {
+      const auto f = out.subspan(i * outputs_, outputs_);
+      sum(active, f);
+      std::as_const(*rule_).predict(table_, active, f);
+    });
+  }
+
+  bool has_deviations() const override { return rule_->has_variance(); }
+  void deviations(const Rows& rows, std::span<double> out) const override {
+    each_row(rows,
+             [&](std::size_t i, const ActiveCells& active) { out[i] = std::sqrt(rule_->variance(table_, active)); });
+  }
+
+  void widen(std::size_t features, std::size_t outputs) override {
+    map_->widen(features);
+    recent_.widen(map_->columns());
+    if (outputs <= outputs_) return;
+    const std::size_t before = outputs_;
+    outputs_ = outputs;
+    for (double& label : labels_) label = before == 1 ? (label > 0 ? 1 : 0) : label;
+    table_.widen(rule_->fresh(outputs), [&](const float* old, float* now) { rule_->grow(old, before, now, outputs); });
+    if (outputs > task_->outputs()) task_ = std::make_shared<Multiclass>(outputs);
+  }
+
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this + bytes_of(x_) + bytes_of(cells_) + bytes_of(active_.entries) + bytes_of(raw_) +
+               bytes_of(residual_));
+    io.field("t", t_, {Merged::Sum});
+    map_->fields(io);
+    rule_->fields(io);
+    if (io.restoring()) table_.expect(rule_->fresh(outputs_));
+    rule_->table_fields(io, table_, outputs_);
+    if (map_->draws()) {
+      recent_.fields(io);
+      io.field("recent.labels", labels_, {Merged::Own});
+      io.field("recent.weights", weights_, {Merged::Own});
+    }
+    if (recruiting_) recruiting_->fields(io);
+  }
+  bool consistent() const override {
+    return map_->is_consistent(0) && rule_->is_consistent(0) && table_.is_consistent() && recent_.is_consistent() &&
+           labels_.size() == weights_.size() && (labels_.empty() || labels_.size() == recent_.size()) &&
+           all_finite(labels_) && all_finite(weights_) && (!recruiting_ || recruiting_->is_consistent()) &&
+           std::all_of(labels_.begin(), labels_.end(),
+                       [&](double y) { return outputs_ == 1 || (y >= 0 && y < static_cast<double>(outputs_)); });
+  }
+
+ private:
+  Rows seen_by_map(const Rows& rows) const { return map_->unscaled() ? rows.original() : rows; }
+
+  void find(std::span<const double> x, std::vector<Counter>& cells, ActiveCells& active) const {
+    cells.resize(whole_lanes<double>(map_->members()));
+    map_->find(x, cells);
+    table_.find(std::span(cells).first(map_->members()), active);
+    active.value = value_;
+  }
+
+  // f = w'z
+  void sum(const ActiveCells& active, std::span<double> f) const {
+    std::fill(f.begin(), f.end(), 0.0);
+    for (std::size_t i = 1; i < active.count(); ++i) {
+      const float* const entry = table_[active.entries[i]];
+      for (std::size_t c = 0; c < f.size(); ++c) f[c] += entry[c];
+    }
+    for (std::size_t c = 0; c < f.size(); ++c) f[c] = rule_->scale() * (table_[0][c] + active.value * f[c]);
+  }
+
+  template <class Use>
+  void each_row(const Rows& rows, Use use) const {
+    const Rows seen = seen_by_map(rows);
+    std::vector<double> x(map_->columns());
+    std::vector<Counter> cells;
+    ActiveCells active;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      make_dense(seen[i], x);
+      find(x, cells, active);
+      use(i, active);
+    }
+  }
+
+  // One round; f becomes the scores before it. Returns false, with nothing changed, if the step exceeds the limits. A
+  // row of weight 0 is only scored.
+  bool learn(std::span<const double> x, std::span<double> f, double y, double weight) {
+    find(x, cells_, active_);
+    sum(active_, f);
+    if (weight == 0) {
+      std::as_const(*rule_).predict(table_, active_, f);
+      return true;
+    }
+    Question question = task_->ask(f, y, active_.squared_norm(), weight);
+    question.round.t = t_ + 1;
+    if (recruiting_) raw_.assign(f.begin(), f.end());
+    rule_->predict(table_, active_, f);
+    if (!moderate(f) || !rule_->propose(question, table_, active_)) return false;
+    if (recruiting_) count_use(question);
+    rule_->commit(question, table_, active_);
+    if (recruiting_)
+      recruiting_->end_row([&](std::size_t leaves, std::size_t near) {
+        if (near == leaves)
+          map_->redraw(leaves, recent_);
+        else
+          map_->redraw_near(leaves, near, recent_);
+      });
+    return true;
+  }
+
+  // The use of each member, from its share m of the scores.
+  void count_use(const Question& question) {
+    residual_.assign(outputs_, 0.0);
+    double h = 1;
+    if (outputs_ > 1) {
+      const double top = *std::max_element(raw_.begin(), raw_.end());
+      double total = 0;
+      for (std::size_t c = 0; c < outputs_; ++c) total += residual_[c] = std::exp(raw_[c] - top);
+      h = 1 / total * (1 - 1 / total);
+      for (std::size_t c = 0; c < outputs_; ++c) residual_[c] = (c == question.v.plus ? 1 : 0) - residual_[c] / total;
+    } else if (task_->has_labels()) {
+      const double p = 1 / (1 + std::exp(-raw_[0]));
+      h = p * (1 - p);
+      residual_[0] = (question.round.y + 1) / 2 - p;
+    } else {
+      residual_[0] = question.round.y - raw_[0];
+    }
+    for (std::size_t f = 0; f < recruiting_->size(); ++f) {
+      const float* const entry = table_[active_.entries[1 + f]];
+      double use = 0;
+      for (std::size_t c = 0; c < outputs_; ++c) {
+        const double m = rule_->scale() * active_.value * entry[c];
+        use += m * residual_[c] + h / 2 * m * m;
+      }
+      recruiting_->count_use(f, use);
+    }
+  }
+
+  // Keeps the row that was learned. While all rows are kept, thresholds are drawn anew whenever their number has
+  // doubled, and all rows are learned again; their scores have been put out.
+  void keep(double y, double weight) {
+    recent_.push(x_);
+    if (recent_.learned() > recent_.capacity()) {
+      if (recent_.learned() % recent_.capacity() == 0) map_->follow(recent_);
+      return;
+    }
+    labels_.push_back(y);
+    weights_.push_back(weight);
+    if (!std::has_single_bit(recent_.learned())) return;
+    map_->draw(recent_);
+    table_.clear();
+    rule_->restart();
+    if (recruiting_) recruiting_->restart();
+    std::vector<double> f(outputs_);
+    t_ = 0;
+    for (std::size_t i = 0; i < recent_.size(); ++i, ++t_)
+      learn({recent_[i], map_->columns()}, f, labels_[i], weights_[i]);
+    if (recent_.size() < recent_.capacity()) return;
+    labels_ = {};
+    weights_ = {};
+  }
+
+  std::shared_ptr<CellMap> map_;
+  std::shared_ptr<CellRule> rule_;
+  std::shared_ptr<const Task> task_;
+  std::size_t outputs_;
+  double value_;  // of the feature of a cell
+  CellTable table_;
+  RecentRows recent_;
+  std::vector<double> labels_, weights_;  // of the kept rows, until there are as many as can be
+  std::optional<Recruiting> recruiting_;
+  Counter t_ = 0;  // rounds so far
+  std::vector<double> x_, raw_, residual_;
+  std::vector<Counter> cells_;
+  ActiveCells active_;
+};
+
+}  // namespace budgetron
