@@ -48,5 +48,6 @@ NB_MODULE(_core, m) {
   bind_parts(m);
   bind_learners(m);
   bind_features(m);
+  bind_local(m);
   bind_for_tests(m);
 }

@@ -181,6 +181,7 @@ void bind_input(nb::module_& m);
 void bind_parts(nb::module_& m);
 void bind_learners(nb::module_& m);
 void bind_features(nb::module_& m);
+void bind_local(nb::module_& m);
 void bind_for_tests(nb::module_& m);
 
 }  // namespace budgetron
