@@ -102,6 +102,7 @@ NAMED: dict[str, Callable[[random.Random], Any]] = {
     "neighbours": lambda draw: draw.choice([1, 2, 4]),
     "rank": lambda draw: draw.choice([1, 2, 4]),
     "landmarks": lambda draw: draw.choice([1, 2, 5, 12]),
+    "k": lambda draw: draw.choice([1, 2, 5]),
     "window": lambda draw: draw.choice([5, 20]),
     "components": lambda draw: draw.choice([1, 3, 8]),
     "degree": lambda draw: draw.choice([1, 2, 3, 7, 200]),

@@ -49,5 +49,6 @@ NB_MODULE(_core, m) {
   bind_learners(m);
   bind_features(m);
   bind_cells(m);
+  bind_local(m);
   bind_for_tests(m);
 }

@@ -14,6 +14,7 @@
 #include "simd/registers.hpp"
 #include "simd/row_blocks.hpp"
 #include "simd/symmetric.hpp"
+#include "simd/tiles.hpp"
 #include "simd/transposing.hpp"
 #include "simd/triangular.hpp"
 #include "simd/unit_upper.hpp"
@@ -257,6 +258,7 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     .leave = leave,
     .near = near,
     .affected = affected,
+    .tile_distances = tile_distances,
     .add_margins = add_margins,
     .pair_costs = pair_costs,
     .partner_distances = partner_distances,

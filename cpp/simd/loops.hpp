@@ -119,6 +119,12 @@ struct Loops {
   std::size_t (*near)(const double* distance, double reach, std::size_t n, std::size_t* slots);
   std::size_t (*affected)(const double* now, const double* distance, const std::uint64_t* place, std::uint64_t t,
                           std::size_t n, std::size_t* slots);
+  // The squared distances of x to the rows of a tile (columns x rows_in_tile), summed in column order without fused
+  // multiply-add: equal bits on all instruction sets. Columns in which either is NaN count as 0 if `missing`. A
+  // distance that is not below the bound may be left unfinished, which is not below it either. Returns a bit for each
+  // row below the bound.
+  std::uint64_t (*tile_distances)(const float* tile, const float* x, std::size_t columns, float bound, bool missing,
+                                  float* out);
   // m += sign(alpha) (f + c k)
   void (*add_margins)(const double* alpha, const double* f, double c, const double* k, std::size_t n, double* m);
   // out <- out times the squared distance of r from the span of t and n; n does not count if it is in the span of t.
@@ -176,6 +182,7 @@ struct Loops {
 // Buffers over support vectors are padded to a multiple of this many doubles.
 inline constexpr std::size_t lanes = 8;
 inline constexpr std::size_t single_lanes = 16;  // the same for floats
+inline constexpr std::size_t rows_in_tile = 64;  // of tile_distances
 // Float sums over features restart after every run of this many columns; the partial sums are added up separately.
 inline constexpr std::size_t single_run = 128;
 template <class T>

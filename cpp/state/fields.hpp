@@ -22,8 +22,9 @@ using Counter = std::uint64_t;
 enum class Merged { Unsaid, Sum, Mean, Most, Least, Joined, Restart, Own };
 
 // Which numbers belong to an output: none; all, to one output; one row for each output; the last of every row, one for
-// each output; or those rows and columns of a packed lower triangle.
-enum class OfOutputs { None, All, Rows, Last, Packed };
+// each output; or those rows and columns of a packed lower triangle. Codes are themselves the numbers of outputs; with
+// one output, 0 or 1.
+enum class OfOutputs { None, All, Rows, Last, Packed, Codes };
 
 struct Meaning {
   Merged merged = Merged::Unsaid;

@@ -30,6 +30,8 @@ class Reordering {
           v[in_triangle(place(i, width), place(j, width))] = sign(i, width) * sign(j, width) * old[in_triangle(i, j)];
     } else if (meaning.of == OfOutputs::Last) {
       for (std::size_t i = 0; i < n; ++i) v[i - i % width + place(i % width, width)] = sign(i % width, width) * old[i];
+    } else if (meaning.of == OfOutputs::Codes) {
+      for (double& x : v) x = outputs == 1 ? 1 - x : static_cast<double>(places_[static_cast<std::size_t>(x)]);
     } else if (outputs == 1) {
       for (double& x : v) x = meaning.signs ? -x : x;
     } else if (meaning.of == OfOutputs::Rows) {

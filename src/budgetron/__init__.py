@@ -33,6 +33,7 @@ __getattr__, __dir__, __all__ = lazy(
         "learners.kernelized": "Kernelized",
         "learners.learner": "Learner",
         "learners.mapped": "Mapped",
+        "learners.neighbours": "Neighbours",
         "learners.scaled": "Ranged Standardised",
         "learners.stacked": "Stacked",
         "merging.models": "merge",

@@ -24,6 +24,7 @@ from budgetron import (
     Kalman,
     Kernelized,
     Mapped,
+    Neighbours,
     Nystrom,
     OnlineClassifier,
     OnlineRegressor,
@@ -196,6 +197,8 @@ def combinations() -> list[tuple[str, Learner]]:
         Stacked(Kernelized(kernel, OGD(), RemoveSmallest(10)), Mapped(fourier, Kalman(drift=0.01)))
     ]
     learners += [Standardised(learners[-1]), Ranged(Mapped(fourier, Kalman(covariance="diagonal")))]
+    learners += [Neighbours(30), Standardised(Neighbours(30, 2))]
+    learners += [Stacked(Neighbours(30), Mapped(fourier, Kalman()))]
     return [(task, learner) for learner in learners for task in TASKS if _defined(task, learner)]
 
 

@@ -114,6 +114,11 @@ void vectors() {
   print("swap costs", out);
   loops->distances(1.3, a.data(), b.data(), n, out.data());
   print("distances", out);
+  const auto tile = numbers<float>(29 * rows_in_tile, -2, 3, 18), x = numbers<float>(29, -2, 3, 19);
+  std::vector<float> squared(2 * rows_in_tile);
+  for (const bool missing : {false, true})
+    loops->tile_distances(tile.data(), x.data(), 29, 1e30f, missing, squared.data() + (missing ? rows_in_tile : 0));
+  print("tile distances", squared);
   std::vector<std::size_t> slots(n);
   std::vector<std::uint64_t> places(n);
   for (std::size_t i = 0; i < n; ++i) places[i] = i % 7;

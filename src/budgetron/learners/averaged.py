@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from budgetron import _core
 from budgetron._util import check
+from budgetron._util.text import shown
 from budgetron.learners.learner import Learner, Wrapping
 from budgetron.parts.tasks import Task
 
@@ -66,6 +67,8 @@ class Averaged(Wrapping):
         """The share; checks the description."""
         if isinstance(self.inner, Averaged):
             raise TypeError("Averaged: learner must not itself be Averaged.")
+        if not self.inner.has_average:
+            raise ValueError(f"Averaged: learner must have an f to average, got {shown(self.learner)}.")
         suffix = check.share(self, "suffix", self.suffix)
         if suffix == 0:
             raise ValueError("Averaged: suffix must be above 0, got 0.")

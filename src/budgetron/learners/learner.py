@@ -42,6 +42,11 @@ class Learner(Spec):
         return all(part.multiclass for part in self.parts().values() if isinstance(part, Learner))
 
     @property
+    def has_average(self) -> bool:
+        """Whether it has an f whose average can be kept."""
+        return all(part.has_average for part in self.parts().values() if isinstance(part, Learner))
+
+    @property
     def has_budget(self) -> bool:
         """Whether the number of its support vectors is limited."""
         return False
