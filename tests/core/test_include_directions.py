@@ -14,7 +14,7 @@ ORDER = [
     {"input"},
     {"support"},
     {"model"},
-    {"budgets", "features", "dual"},
+    {"budgets", "features", "dual", "local"},
     {"python"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

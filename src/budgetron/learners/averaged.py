@@ -66,6 +66,8 @@ class Averaged(Wrapping):
         """The share; checks the description."""
         if isinstance(self.inner, Averaged):
             raise TypeError("Averaged: learner must not itself be Averaged.")
+        if not self.learner.can_be_averaged:
+            raise ValueError("Averaged: the weights of cells cannot be averaged; take the learner alone.")
         suffix = check.share(self, "suffix", self.suffix)
         if suffix == 0:
             raise ValueError("Averaged: suffix must be above 0, got 0.")

@@ -42,6 +42,11 @@ class Learner(Spec):
         return all(part.multiclass for part in self.parts().values() if isinstance(part, Learner))
 
     @property
+    def can_be_averaged(self) -> bool:
+        """Whether :class:`~budgetron.Averaged` may be around it."""
+        return all(part.can_be_averaged for part in self.parts().values() if isinstance(part, Learner))
+
+    @property
     def has_budget(self) -> bool:
         """Whether the number of its support vectors is limited."""
         return False
