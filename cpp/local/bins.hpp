@@ -108,7 +108,8 @@ class Bins final : public CellMap {
 
   Counter bin_of(std::size_t j, double v) const {
     if (std::isnan(v)) return missing;
-    if (by_value_[j] != 0) return static_cast<Counter>(static_cast<std::int64_t>(v)) % missing;
+    if (by_value_[j] != 0)  // whole numbers that differ by less than `missing` have different bins
+      return static_cast<Counter>(std::floor(std::clamp(v, -0x1p40, 0x1p40)) + 0x1p40) % missing;
     const auto& edges = edges_[j];
     return static_cast<Counter>(std::upper_bound(edges.begin(), edges.end(), v) - edges.begin());
   }
@@ -126,7 +127,7 @@ class Bins final : public CellMap {
   void draw_column(std::size_t j, const std::vector<double>& sorted) {
     ranges_.learn(j, sorted);
     edges_[j].clear();
-    by_value_[j] = few_whole_numbers(sorted) ? 1 : 0;
+    by_value_[j] = !sorted.empty() && few_whole_numbers(sorted) ? 1 : 0;
     if (by_value_[j] != 0 || sorted.empty()) return;
     std::vector<double> values(sorted);
     values.erase(std::unique(values.begin(), values.end()), values.end());
@@ -148,7 +149,7 @@ class Bins final : public CellMap {
     sound_ = counts.size() == columns_;
     std::size_t at = 0;
     for (std::size_t j = 0; sound_ && j < columns_; ++j) {
-      sound_ = counts[j] < most_bins && counts[j] <= edges.size() - at;
+      sound_ = counts[j] < bins_ && counts[j] <= edges.size() - at;
       if (!sound_) break;
       const auto from = edges.begin() + static_cast<std::ptrdiff_t>(at);
       edges_[j].assign(from, from + static_cast<std::ptrdiff_t>(counts[j]));

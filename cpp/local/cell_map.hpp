@@ -2,8 +2,12 @@
 // has a number of its own among all cells of the map; CellTable finds room for it.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
+#include <vector>
 
 #include "local/recent_rows.hpp"
 #include "state/fields.hpp"
@@ -60,7 +64,11 @@ class KnownRanges {
     io.field("known.low", low_, {Merged::Own});
     io.field("known.high", high_, {Merged::Own});
   }
-  bool is_consistent(std::size_t columns) const { return low_.size() == columns && high_.size() == columns; }
+  bool is_consistent(std::size_t columns) const {
+    const auto is_number = [](double v) { return !std::isnan(v); };
+    return low_.size() == columns && high_.size() == columns && std::all_of(low_.begin(), low_.end(), is_number) &&
+           std::all_of(high_.begin(), high_.end(), is_number);
+  }
 
  private:
   std::vector<double> low_, high_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <numbers>
 #include <span>
@@ -19,8 +20,10 @@
 
 namespace budgetron {
 
-// A larger step would not fit into single precision.
-inline bool fits_single(double v) { return std::fabs(v) <= 1e30; }
+// Larger steps would not fit into single precision; sums of steps stay below the largest number there is.
+inline constexpr double largest_step = 1e30, largest_entry = 1e38;
+inline bool fits_single(double v) { return std::fabs(v) <= largest_step; }
+inline float in_single(double v) { return static_cast<float>(std::clamp(v, -largest_entry, largest_entry)); }
 
 class CellRule : public Part {
  public:
@@ -68,7 +71,7 @@ class CellRule : public Part {
   void fields(Fields& io) override { io.scratch(sizeof *this); }
 
  protected:
-  CellRule(Keeps keeps, double start) : keeps_(keeps), start_(static_cast<float>(start)) {}
+  CellRule(Keeps keeps, double start) : keeps_(keeps), start_(in_single(start)) {}
 
  private:
   std::size_t kept(std::size_t outputs) const {
@@ -97,10 +100,12 @@ class CellsAlong final : public CellRule {
     if (shrunk_ < least_shrunk) take_up(table);
     if (step_.beta == 0) return;
     each_output(question.v, [&](std::size_t c, double v) { move(c, step_.beta * v / shrunk_, table, active); });
+    if (!rule_->keeps_to_a_ball()) return;
     const double norm = std::sqrt(squares_) * shrunk_ / divisor_;
-    if (norm > step_.radius) shrunk_ *= step_.radius / norm;
+    if (norm > step_.radius) shrunk_ = std::max(shrunk_ * step_.radius / norm, std::numeric_limits<double>::min());
   }
   void restart() override {
+    rule_->restart();
     shrunk_ = divisor_ = 1;
     squares_ = 0;
   }
@@ -123,8 +128,8 @@ class CellsAlong final : public CellRule {
     for (std::size_t i = 0; i < active.count(); ++i) {
       float& w = table[active.entries[i]][c];
       const double before = w;
-      w = static_cast<float>(before + beta * active.z(i));
-      squares_ = std::max(0.0, squares_ + static_cast<double>(w) * w - before * before);
+      w = in_single(before + beta * active.z(i));
+      if (rule_->keeps_to_a_ball()) squares_ = std::max(0.0, squares_ + static_cast<double>(w) * w - before * before);
     }
   }
   void take_up(CellTable& table) {
@@ -136,7 +141,7 @@ class CellsAlong final : public CellRule {
   std::shared_ptr<Rule> rule_;
   Step step_;
   double shrunk_ = 1, divisor_ = 1;  // f = shrunk / divisor times what the table gives
-  double squares_ = 0;               // |w|^2 of the table
+  double squares_ = 0;               // |w|^2 of the table, if the rule keeps to a ball
 };
 
 // AdaGrad, diagonal (Duchi, Hazan & Singer 2011): w_i -= eta g_i / (sqrt(sum of g_i^2) + delta).
@@ -157,8 +162,8 @@ class CellsAdaGrad final : public CellRule {
       for (std::size_t i = 0; i < active.count(); ++i) {
         float* const entry = table[active.entries[i]];
         const double g = slope_ * v * active.z(i), G = entry[outputs + c] + g * g;
-        entry[outputs + c] = static_cast<float>(std::min(G, 1e38));
-        if (G > 0) entry[c] = static_cast<float>(entry[c] - eta_ * g / (std::sqrt(G) + delta_));
+        entry[outputs + c] = in_single(G);
+        if (G > 0) entry[c] = in_single(entry[c] - eta_ * g / (std::sqrt(G) + delta_));
       }
     });
   }
@@ -195,7 +200,7 @@ class CellsAROW final : public CellRule {
       for (std::size_t i = 0; i < active.count(); ++i) {
         float* const entry = table[active.entries[i]];
         const double z = active.z(i), sigma = entry[outputs + c];
-        entry[c] = static_cast<float>(entry[c] + step * v * sigma * z);
+        entry[c] = in_single(entry[c] + step * v * sigma * z);
         entry[outputs + c] = static_cast<float>(sigma / (1 + q_ * z * z * sigma));
       }
     });
@@ -237,7 +242,7 @@ class CellsKalman : public CellRule {
     for (std::size_t i = 0; i < active.count(); ++i) {
       float* const entry = table[active.entries[i]];
       const double z = active.z(i), P = entry[outputs], g = P * z;
-      for (std::size_t c = 0; c < outputs; ++c) entry[c] = static_cast<float>(entry[c] + step[c] * g);
+      for (std::size_t c = 0; c < outputs; ++c) entry[c] = in_single(entry[c] + step[c] * g);
       entry[outputs] = static_cast<float>(std::clamp(P - q * g * g + drift_, 0.0, prior_));
     }
   }
@@ -252,7 +257,7 @@ class CellsKalmanLabels final : public CellsKalman {
   CellsKalmanLabels(double prior, double drift) : CellsKalman(prior, drift) {}
 
   bool propose(const Question& question, const CellTable&, const ActiveCells&) override {
-    return fits_single(question.round.weight);
+    return fits_single(question.round.weight) && fits_single(question.round.weight * prior_);
   }
   void commit(const Question& question, CellTable& table, const ActiveCells& active) override {
     const double c = question.round.weight;

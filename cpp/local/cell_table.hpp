@@ -103,7 +103,13 @@ class CellTable {
     for (std::size_t i = 0; sound_ && i < column.size(); ++i) numbers_[i * width() + k] = column[i];
   }
   Bytes bytes() const { return bytes_of(numbers_) + bytes_of(fresh_); }
-  bool is_consistent() const { return sound_ && all_finite(numbers_); }
+  // What follows the weights of the outputs is a variance or a sum of squares.
+  bool is_consistent(std::size_t outputs) const {
+    for (std::size_t i = 0; i < numbers_.size(); i += width())
+      for (std::size_t k = outputs; k < width(); ++k)
+        if (numbers_[i + k] < 0) return false;
+    return sound_ && all_finite(numbers_);
+  }
 
  private:
   std::size_t log_room(std::size_t width) const {

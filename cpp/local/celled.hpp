@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "linalg/limits.hpp"
@@ -40,11 +41,14 @@ class Celled final : public Learner {
   std::size_t outputs() const override { return outputs_; }
   std::size_t size() const override { return 0; }
   bool accepts_missing() const override { return true; }
-  void keep_average(double) override {}
+  void keep_average(double) override {
+    throw std::invalid_argument("Averaged: the weights of cells cannot be averaged; take the learner alone.");
+  }
   const std::shared_ptr<CellMap>& map() const { return map_; }
   const CellTable& table() const { return table_; }
 
   std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) override {
+    require_table();
     x_.resize(map_->columns());
     const Rows seen = seen_by_map(rows);
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -94,20 +98,42 @@ class Celled final : public Learner {
     rule_->table_fields(io, table_, outputs_);
     if (map_->draws()) {
       recent_.fields(io);
-      io.field("recent.labels", labels_, {Merged::Own});
+      label_fields(io);
       io.field("recent.weights", weights_, {Merged::Own});
     }
     if (recruiting_) recruiting_->fields(io);
   }
   bool consistent() const override {
-    return map_->is_consistent(0) && rule_->is_consistent(0) && table_.is_consistent() && recent_.is_consistent() &&
-           labels_.size() == weights_.size() && (labels_.empty() || labels_.size() == recent_.size()) &&
+    return map_->is_consistent(0) && rule_->is_consistent(0) && table_.is_consistent(outputs_) && recent_.is_consistent() &&
+           sound_ && labels_.size() == still_learned_again() && weights_.size() == still_learned_again() &&
            all_finite(labels_) && all_finite(weights_) && (!recruiting_ || recruiting_->is_consistent()) &&
            std::all_of(labels_.begin(), labels_.end(),
                        [&](double y) { return outputs_ == 1 || (y >= 0 && y < static_cast<double>(outputs_)); });
   }
 
  private:
+  // The labels of kept rows as numbers that belong to outputs, so that they change places with them: of several
+  // classes the label's is 1, all others 0.
+  void label_fields(Fields& io) {
+    std::vector<std::vector<double>> of(outputs_, labels_);
+    for (std::size_t c = 0; c < outputs_ && outputs_ > 1; ++c)
+      for (double& y : of[c]) y = y == static_cast<double>(c) ? 1 : 0;
+    io.outputs("recent.labels", of, Merged::Own, true);
+    if (!io.restoring()) return;
+    labels_ = of[0];
+    sound_ = true;
+    for (std::size_t c = 0; c < outputs_ && outputs_ > 1; ++c) {
+      sound_ = sound_ && of[c].size() == labels_.size();
+      for (std::size_t i = 0; sound_ && i < labels_.size(); ++i)
+        if (of[c][i] != 0) labels_[i] = static_cast<double>(c);
+    }
+  }
+  // The number of kept rows whose labels are kept too.
+  std::size_t still_learned_again() const { return recent_.size() < recent_.capacity() ? recent_.size() : 0; }
+  void require_table() const {
+    if (table_.width() == 0) throw std::logic_error("Celled: neither begun nor restored.");
+  }
+
   Rows seen_by_map(const Rows& rows) const { return map_->unscaled() ? rows.original() : rows; }
 
   void find(std::span<const double> x, std::vector<Counter>& cells, ActiveCells& active) const {
@@ -129,6 +155,7 @@ class Celled final : public Learner {
 
   template <class Use>
   void each_row(const Rows& rows, Use use) const {
+    require_table();
     const Rows seen = seen_by_map(rows);
     std::vector<double> x(map_->columns());
     std::vector<Counter> cells;
@@ -226,6 +253,7 @@ class Celled final : public Learner {
   CellTable table_;
   RecentRows recent_;
   std::vector<double> labels_, weights_;  // of the kept rows, until there are as many as can be
+  bool sound_ = true;
   std::optional<Recruiting> recruiting_;
   Counter t_ = 0;  // rounds so far
   std::vector<double> x_, raw_, residual_;

@@ -32,11 +32,13 @@ class RandomBinning final : public CellMap {
   void find(std::span<const double> x, std::span<Counter> cells) const override {
     for (std::size_t f = 0; f < members_; ++f) cells[f] = f << 32;
     const Grid* grid = grids_.data();
-    for (std::size_t j = 0; j < x.size(); ++j)
-      for (std::size_t f = 0; f < members_; ++f, ++grid) {
-        const double bin = std::isnan(x[j]) ? 0 : std::floor(x[j] / grid->pitch + grid->shift);
+    for (std::size_t j = 0; j < x.size(); ++j, grid += members_) {
+      if (x[j] == 0 || std::isnan(x[j])) continue;
+      for (std::size_t f = 0; f < members_; ++f) {
+        const double bin = std::floor(x[j] / grid[f].pitch + grid[f].shift);
         if (bin != 0) cells[f] += mixed(bin, j);
       }
+    }
   }
 
   void widen(std::size_t columns) override {

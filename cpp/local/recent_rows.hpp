@@ -81,7 +81,10 @@ class RecentRows {
     io.field("recent.rows", values_, {Merged::Own});
     io.field("recent.learned", learned_, {Merged::Own});
   }
-  bool is_consistent() const { return values_.size() == size() * columns_; }
+  bool is_consistent() const {
+    return values_.size() == size() * columns_ && learned_ < ~Counter{0} / 2 &&
+           std::none_of(values_.begin(), values_.end(), [](double v) { return std::isinf(v); });
+  }
 
  private:
   std::size_t capacity_, columns_ = 0;

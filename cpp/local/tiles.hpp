@@ -18,7 +18,7 @@ namespace budgetron {
 
 class Tiles final : public CellMap {
  public:
-  static constexpr std::size_t most_depth = 24;
+  static constexpr std::size_t most_members = 10'000, most_depth = 24;
 
   // `narrow` of the members look at two or three columns only.
   Tiles(std::size_t members, std::size_t depth, double narrow, std::size_t columns, Counter seed)
@@ -41,7 +41,7 @@ class Tiles final : public CellMap {
   }
 
   void widen(std::size_t columns) override {
-    columns_ = std::min(columns, most_columns);
+    columns_ = std::clamp<std::size_t>(columns, 1, most_columns);  // a row without columns has a 0
     ranges_.widen(columns_);
   }
 
@@ -109,11 +109,12 @@ class Tiles final : public CellMap {
   }
   bool is_consistent(std::size_t) const override {
     const std::size_t tests = depth_ * padded();
-    const auto seen = [&](std::int32_t place) {
-      return static_cast<std::size_t>(place) < std::max(columns_, std::size_t{1});
-    };
     return sound_ && thresholds_.size() == tests && ranks_.size() == tests && generation_.size() == members_ &&
-           std::all_of(places_.begin(), places_.end(), seen) && ranges_.is_consistent(columns_);
+           std::all_of(places_.begin(), places_.end(), [&](auto at) { return static_cast<Counter>(at) < columns_; }) &&
+           std::none_of(thresholds_.begin(), thresholds_.end(), [](double t) { return std::isnan(t); }) &&
+           std::all_of(ranks_.begin(), ranks_.end(), [](double rank) { return rank >= 0 && rank <= 1; }) &&
+           std::all_of(generation_.begin(), generation_.end(), [](Counter g) { return g < most_generations; }) &&
+           ranges_.is_consistent(columns_);
   }
 
  private:
@@ -143,7 +144,7 @@ class Tiles final : public CellMap {
     places_[at] = static_cast<std::int32_t>(column);
     thresholds_[at] = std::numeric_limits<double>::infinity();
     ranks_[at] = 1;
-    for (std::size_t attempt = 0; attempt < 30; ++attempt) {
+    for (std::size_t attempt = 0; attempt < 30 && rows.size() > 0; ++attempt) {
       if (attempt >= 10) column = random.below(columns_);
       const double a = rows[random.below(rows.size())][column], b = rows[random.below(rows.size())][column];
       if (!(a < b || b < a)) continue;
@@ -183,6 +184,9 @@ class Tiles final : public CellMap {
       for (std::size_t j = 0; j < depth_; ++j) out.push_back(static_cast<To>(tests[j * padded() + f]));
     return out;
   }
+
+  // So that (generation * members + f) << depth is below no_cell.
+  static constexpr Counter most_generations = 1 << 24;
 
   std::size_t members_, depth_;
   double narrow_;

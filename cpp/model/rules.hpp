@@ -34,6 +34,8 @@ class Rule : public Part {
   virtual void commit(const Round&, const Step&) {}
   // Whether steps may have a finite radius.
   virtual bool keeps_to_a_ball() const { return false; }
+  // Back to the state before the first round: a learner is about to learn its rows again.
+  virtual void restart() {}
 };
 
 // Rosenblatt's rule, Projectron paper Algorithm 1: on a wrong prediction beta = eta y.
@@ -162,6 +164,7 @@ class SGDInBall final : public Rule {
   }
   void commit(const Round& r, const Step&) override { y_max_ = std::max(y_max_, std::fabs(r.y)); }
   bool keeps_to_a_ball() const override { return true; }
+  void restart() override { y_max_ = 0; }
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
     io.field("sgd.y_max", y_max_, {Merged::Most});
@@ -178,7 +181,8 @@ class SGDInBall final : public Rule {
 // outside.
 class NORMA final : public Rule {
  public:
-  NORMA(double eta, double nu, double lam, double epsilon) : eta_(eta), nu_(nu), lam_(lam), epsilon_(epsilon) {}
+  NORMA(double eta, double nu, double lam, double epsilon)
+      : eta_(eta), nu_(nu), lam_(lam), start_(epsilon), epsilon_(epsilon) {}
   Step propose(const Round& round) const override {
     const double r = round.y - round.fx, eta = eta_ * round.weight;
     const bool outside = std::fabs(r) > epsilon_;
@@ -187,13 +191,14 @@ class NORMA final : public Rule {
     return step;
   }
   void commit(const Round&, const Step& step) override { epsilon_ += step.own; }
+  void restart() override { epsilon_ = start_; }
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
     io.field("norma.epsilon", epsilon_, {Merged::Mean});
   }
 
  private:
-  double eta_, nu_, lam_;
+  double eta_, nu_, lam_, start_;
   double epsilon_;
 };
 

@@ -101,7 +101,9 @@ class Save final : public Fields {
         saved = *v;
     };
     std::visit(save, value);
-    if (auto* numbers = std::get_if<std::vector<double>>(&saved); moved && numbers) moved->apply(*numbers, meaning);
+    if (!moved) return;
+    if (auto* numbers = std::get_if<std::vector<double>>(&saved)) moved->apply(*numbers, meaning);
+    if (auto* numbers = std::get_if<std::vector<float>>(&saved)) moved->apply(*numbers, meaning);
   }
 
   State state;

@@ -20,20 +20,23 @@ class Reordering {
     return Fields::of_output(field.substr(0, dot), places_[std::stoul(field.substr(dot + 1))]);
   }
 
-  void apply(std::vector<double>& v, const Meaning& meaning) const {
+  template <class T>
+  void apply(std::vector<T>& v, const Meaning& meaning) const {
     const std::size_t outputs = places_.size(), width = meaning.width, n = v.size();
     if (meaning.of == OfOutputs::None || n == 0) return;
-    const std::vector<double> old = v;
+    const std::vector<T> old = v;
     if (meaning.of == OfOutputs::Packed) {
       for (std::size_t i = 0; i < width; ++i)
         for (std::size_t j = 0; j <= i; ++j)
-          v[in_triangle(place(i, width), place(j, width))] = sign(i, width) * sign(j, width) * old[in_triangle(i, j)];
+          v[in_triangle(place(i, width), place(j, width))] =
+              sign<T>(i, width) * sign<T>(j, width) * old[in_triangle(i, j)];
     } else if (meaning.of == OfOutputs::Last) {
-      for (std::size_t i = 0; i < n; ++i) v[i - i % width + place(i % width, width)] = sign(i % width, width) * old[i];
+      for (std::size_t i = 0; i < n; ++i)
+        v[i - i % width + place(i % width, width)] = sign<T>(i % width, width) * old[i];
     } else if (meaning.of == OfOutputs::Codes) {
-      for (double& x : v) x = outputs == 1 ? 1 - x : static_cast<double>(places_[static_cast<std::size_t>(x)]);
+      for (T& x : v) x = outputs == 1 ? 1 - x : static_cast<T>(places_[static_cast<std::size_t>(x)]);
     } else if (outputs == 1) {
-      for (double& x : v) x = meaning.signs ? -x : x;
+      for (T& x : v) x = meaning.signs ? -x : x;
     } else if (meaning.of == OfOutputs::Rows) {
       for (std::size_t i = 0; i < n; ++i) v[places_[i / (n / outputs)] * (n / outputs) + i % (n / outputs)] = old[i];
     }
@@ -45,7 +48,10 @@ class Reordering {
     const std::size_t first = width - places_.size();
     return i < first ? i : first + places_[i - first];
   }
-  double sign(std::size_t i, std::size_t width) const { return places_.size() == 1 && i + 1 == width ? -1 : 1; }
+  template <class T>
+  T sign(std::size_t i, std::size_t width) const {
+    return places_.size() == 1 && i + 1 == width ? -1 : 1;
+  }
   static std::size_t in_triangle(std::size_t i, std::size_t j) {
     return i < j ? in_triangle(j, i) : i * (i + 1) / 2 + j;
   }

@@ -32,6 +32,7 @@ NOUNS = {  # whose members stand on which page
     budgetron.VectorRule: "rules.md",
     budgetron.Budget: "budgets.md",
     budgetron.FeatureMap: "features.md",
+    budgetron.CellMap: "features.md",
     budgetron.Learner: "learners.md",
     budgetron.DualMaintenance: "learners.md",
 }

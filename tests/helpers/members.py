@@ -13,9 +13,12 @@ import pytest
 from budgetron import (
     AROW,
     OGD,
+    AdaGrad,
     Auto,
     Averaged,
+    Bins,
     Budget,
+    CellMap,
     DoubleUpdating,
     DualMaintenance,
     FeatureMap,
@@ -23,20 +26,25 @@ from budgetron import (
     Identity,
     Kalman,
     Kernelized,
+    Laplacian,
     Mapped,
     Neighbours,
     Nystrom,
     OnlineClassifier,
     OnlineRegressor,
+    Perceptron,
     ProjectSmallest,
+    RandomBinning,
     RandomFourier,
     Ranged,
+    Recruited,
     RemoveOldest,
     RemoveSmallest,
     Rule,
     Spectrum,
     Stacked,
     Standardised,
+    Tiles,
     Unbounded,
     VectorRule,
     algorithms,
@@ -63,6 +71,12 @@ OF_PARTS = FILLED | {
     "maps": (Identity(), RandomFourier(Gaussian(0.5), 4)),
     "random_state": None,
 }
+CELLS: tuple[CellMap, ...] = (  # so small that their tables have room for every cell
+    Tiles(9, 3, 0.5),
+    Bins(8, 2, 3),
+    RandomBinning(Laplacian(0.05), 3, 2**17),
+    Recruited(Tiles(8, 3), every=10),
+)
 BY_TYPE = {int: 10, float: 0.5}  # for required parameters that are not named above
 TASKS = ("binary", "multiclass", "regression")
 
@@ -184,6 +198,9 @@ def combinations() -> list[tuple[str, Learner]]:
     learners += [Mapped(nystrom, rule) for rule in parts(VectorRule)]
     learners += [Mapped(features, AROW(covariance="diagonal")) for features in parts(FeatureMap)]
     learners += [Mapped(RandomFourier(Spectrum(), 5), OGD())]
+    learners += [Mapped(cells, Kalman(3.0, 0.01)) for cells in CELLS]
+    steps = [rule for rule in parts(Rule) if not isinstance(rule, Perceptron)]  # its ties depend on codes
+    learners += [Mapped(CELLS[0], rule) for rule in (*steps, AROW(), AdaGrad())]
     learners += [Kernelized(kernel, OGD(), ProjectSmallest(10, neighbours=3))]
     learners += [Kernelized(own, OGD(), RemoveOldest(10)) for own in parts(Kernel)]
     learners += [DoubleUpdating(kernel, maintenance=dual) for dual in parts(DualMaintenance)]
@@ -199,6 +216,7 @@ def combinations() -> list[tuple[str, Learner]]:
     learners += [Standardised(learners[-1]), Ranged(Mapped(fourier, Kalman(covariance="diagonal")))]
     learners += [Neighbours(30), Standardised(Neighbours(30, 2))]
     learners += [Stacked(Neighbours(30), Mapped(fourier, Kalman()))]
+    learners += [Standardised(Stacked(Mapped(CELLS[0], Kalman(6.0)), Mapped(CELLS[1], Kalman(6.0))))]
     return [(task, learner) for learner in learners for task in TASKS if _defined(task, learner)]
 
 

@@ -62,6 +62,10 @@ class Mapped(Learner):
         """Whether rows may have NaN for a missing value."""
         return isinstance(self.features, CellMap)
 
+    @property
+    def has_average(self) -> bool:
+        return not isinstance(self.features, CellMap)
+
     def check_parts(self, task: Task, n_features: int) -> None:
         if isinstance(self.features, CellMap):
             self._on_cells(self.features, task, n_features, 0)

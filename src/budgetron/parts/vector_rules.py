@@ -310,7 +310,10 @@ class Kalman(VectorRule):
 
     def on_cells(self, *, targets: bool) -> _core.CellRule:
         """The native rule for maps of cells, where the covariance is diagonal; checks the parameters."""
-        return (_core.CellsKalmanTargets if targets else _core.CellsKalmanLabels)(*self._numbers())
+        prior, drift = self._numbers()
+        if prior > 1e30:
+            raise ValueError(f"Kalman: prior must be at most 1e30 on cells, got {prior}.")
+        return (_core.CellsKalmanTargets if targets else _core.CellsKalmanLabels)(prior, drift)
 
     def _numbers(self) -> tuple[float, float]:
         return check.moderate(self, "prior", self.prior), check.non_negative(self, "drift", self.drift)

@@ -62,9 +62,9 @@ class Tiles(CellMap):
     Each member is a fern: a list of tests "column > threshold", whose answers together name the cell.
     Columns are random; a threshold lies half-way between two random rows. Tests are drawn anew from all
     rows so far when 1, 2, 4, 8 ... rows were learned, up to 256 rows (fewer if there are more than 64
-    columns), and these rows are learned again. Afterwards the last 256 rows are kept: when more than half of
-    a column's values lie outside of the range that was known, its thresholds move to the same ranks among
-    the kept rows.
+    columns), and these rows are learned again. Afterwards the last 256 rows are kept: when more than half
+    of a column's values lie outside of the range that was known, its thresholds move to the same ranks
+    among the kept rows.
 
     Tiles see rows as you give them, also inside :class:`~budgetron.Standardised`. A missing value is not
     above any threshold. Only the first 1024 columns are looked at.
