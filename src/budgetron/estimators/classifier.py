@@ -218,7 +218,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         Learners without probabilities get them by :class:`~budgetron.Stacked`; the default has them, and so
         have :class:`~budgetron.Kalman` and the :class:`~budgetron.Logistic` loss.
         """
-        return np.asarray(np.exp(self.predict_log_proba(X)))
+        shares: Floats = self.predict_log_proba(X)
+        return np.exp(shares, out=shares)
 
     @IfProbabilistic
     def predict_log_proba(self, X: Any) -> Floats:
