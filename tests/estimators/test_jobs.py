@@ -1,6 +1,7 @@
 """``n_jobs``: the experts of a stack, and pieces of rows to predict, in threads, with the same bits."""
 
 import os
+import pickle
 import signal
 import threading
 import time
@@ -14,13 +15,17 @@ from sklearn.base import clone
 from budgetron import (
     Auto,
     DivergedError,
+    Encoder,
     Gaussian,
+    HadamardFourier,
     Identity,
     Kalman,
     Mapped,
     Nystrom,
     OnlineClassifier,
     OnlineRegressor,
+    OrthogonalFourier,
+    SobolFourier,
     Stacked,
     Standardised,
     bpa_p,
@@ -94,6 +99,25 @@ def test_same_bits_of_epochs_class_weights_and_records():
         models = [OnlineClassifier(random_state=0, n_jobs=jobs, **more) for jobs in (None, 3)]
         assert same_state(*(model.fit(records, y) for model in models))
         assert same_state(*(model.partial_fit(records, y) for model in models))
+
+
+def test_maps_that_are_drawn_in_python():
+    """A thread that needs frequencies asks Python for them: after loading, and when columns come."""
+    kernel = Gaussian(0.5)
+    maps = OrthogonalFourier(kernel, 6), HadamardFourier(kernel, 6), SobolFourier(kernel, 6)
+    learner = Standardised(Stacked(LINEAR, *(Mapped(features, Kalman()) for features in maps)))
+    X, y = data("binary", N, features=9)
+    models = [OnlineClassifier(learner, random_state=0, encoder=Encoder(), n_jobs=jobs) for jobs in (1, 3)]
+    records = [{f"x{j}": v for j, v in enumerate(row[: 3 + i // 100])} for i, row in enumerate(X.tolist())]
+    for model in models:
+        model.partial_fit(records[:300], y[:300])
+    loaded = [pickle.loads(pickle.dumps(model)).partial_fit(records[300:], y[300:]) for model in models]
+    whole = [model.partial_fit(records[300:], y[300:]) for model in models]
+    assert same_state(*loaded)
+    assert same_state(*whole)
+    assert same_state(loaded[0], whole[0])
+    readers = [pickle.loads(pickle.dumps(model)) for model in models]
+    np.testing.assert_array_equal(*(model.predict_proba(records) for model in readers))
 
 
 # ---- rows that experts refuse
