@@ -121,7 +121,7 @@ NATIVE := tests/model/files/test_round_trips.py tests/model/test_one_by_one.py $
   $(addprefix features/test_, hashed.py sparse_fourier.py)) \
   $(addprefix tests/learners/test_, mapped.py mapped_nystrom.py mapped_contract.py extremes.py averaged.py stacked.py \
   stacked_maps.py stacked_contract.py standardised.py auto.py double_updating.py) \
-  $(addprefix tests/estimators/test_, refused_rows.py threads.py arrays_from_outside.py)
+  $(addprefix tests/estimators/test_, refused_rows.py threads.py jobs.py arrays_from_outside.py)
 NATIVELY = HYPOTHESIS_PROFILE=few build/$(1)/bin/python -m pytest -n auto -p no:cacheprovider -m "not timing and not slow"
 define natively_built
 	$(PYTHON) -m venv --clear build/$(1)
@@ -136,12 +136,13 @@ sanitize:  ## the native tests under the address and undefined-behaviour sanitiz
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	  $(call NATIVELY,sanitized) $(NATIVE)
 
-# Python and NumPy are not built for the thread sanitizer: what happens inside them is left out.
+# Python and NumPy are not built for the thread sanitizer: what happens inside them is left out. Forked processes start
+# threads again.
 THREADED := tests/estimators tests/model/test_one_by_one.py tests/learners/test_mapped_nystrom.py
 sanitize-threads:  ## the tests that use threads, under the thread sanitizer
 	$(call natively_built,sanitized-threads,BUDGETRON_SANITIZE=thread)
 	LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so)" \
-	  TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1" OPENBLAS_NUM_THREADS=1 \
+	  TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1 die_after_fork=0" OPENBLAS_NUM_THREADS=1 \
 	  $(call NATIVELY,sanitized-threads) -k "thread or parallel or jobs" $(THREADED)
 
 coverage:  ## which native lines the tests reach

@@ -95,6 +95,8 @@ class FeatureMap : public Part {
   virtual bool learns() const { return false; }
   virtual void before_step(const Row&, bool /*steps*/, std::vector<Change>&) {}
   virtual void after_step(std::vector<Change>&) {}
+  // The map itself, if it remembers work for several learners.
+  virtual const void* shared_work() const { return nullptr; }
   // Fixes the coordinates; no more rows will be learned by the map.
   virtual void settle(std::vector<Change>&) {}
 

@@ -37,6 +37,7 @@ class Mapped final : public Learner {
   std::size_t outputs() const override { return w_.outputs(); }
   const FeatureMap& map() const { return *map_; }
   const std::shared_ptr<FeatureMap>& shared_map() const { return map_; }
+  const void* shared_work() const override { return map_->shared_work(); }
   const VectorRule& rule() const { return *rule_; }
   const Weights& weights() const { return w_; }
   std::size_t size() const override { return map_->landmarks(); }

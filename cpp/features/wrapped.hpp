@@ -12,6 +12,7 @@
 #include "features/feature_map.hpp"
 #include "input/rows.hpp"
 #include "state/fields.hpp"
+#include "state/threads.hpp"
 
 namespace budgetron {
 
@@ -39,18 +40,22 @@ class WrappedMap : public FeatureMap {
 };
 
 // Remembers the features of the last view of rows, stretch by stretch, so that learners that share the map share its
-// work. The map must not learn.
+// work. The map must not learn. Each thread of the pool has its own last view: one thread scores a piece of rows with
+// all learners, and another thread must not make it forget.
 class SharedMap final : public WrappedMap {
  public:
   explicit SharedMap(std::shared_ptr<FeatureMap> map) : WrappedMap(std::move(map)) {}
   void add_learner() { ++learners_; }
+  const void* shared_work() const override { return this; }
 
   // Each learner measures its share.
   void fields(Fields& io) override {
     if (!io.measuring()) return WrappedMap::fields(io);
     Measure all;
     WrappedMap::fields(all);
-    for (const Known& known : known_) all.scratch(sizeof known + bytes_of(known.Z));
+    const std::lock_guard lock(guard_);
+    for (const View& view : views_)
+      for (const Known& known : view.known) all.scratch(sizeof known + bytes_of(known.Z));
     io.scratch(all.bytes / std::max<std::size_t>(learners_, 1));
   }
 
@@ -60,8 +65,9 @@ class SharedMap final : public WrappedMap {
   void transform(const Stretch& rows, std::span<double> Z) const override {
     {
       const std::lock_guard lock(guard_);
-      for (const Known& known : known_)
-        if (view_ == rows.rows.id() && known.first == rows.first && known.last == rows.last) {
+      const View& last = own_view();
+      for (const Known& known : last.known)
+        if (last.id == rows.rows.id() && known.first == rows.first && known.last == rows.last) {
           std::copy(known.Z.begin(), known.Z.end(), Z.begin());
           return;
         }
@@ -69,9 +75,10 @@ class SharedMap final : public WrappedMap {
     map_->transform(rows, Z);
     if (rows.rows.size() > most_rows) return;
     const std::lock_guard lock(guard_);
-    if (view_ != rows.rows.id()) known_.clear();
-    view_ = rows.rows.id();
-    known_.push_back({rows.first, rows.last, {Z.begin(), Z.end()}});
+    View& last = own_view();
+    if (last.id != rows.rows.id()) last.known.clear();
+    last.id = rows.rows.id();
+    last.known.push_back({rows.first, rows.last, {Z.begin(), Z.end()}});
   }
 
  private:
@@ -79,12 +86,20 @@ class SharedMap final : public WrappedMap {
     std::size_t first, last;
     std::vector<double> Z;
   };
+  struct View {
+    std::uint64_t id = 0;  // 0 is none
+    std::vector<Known> known;
+  };
+  // Of this thread; the lock is held.
+  View& own_view() const {
+    if (views_.size() <= Threads::seat()) views_.resize(Threads::seat() + 1);
+    return views_[Threads::seat()];
+  }
   static constexpr std::size_t most_rows = 64;  // of a view that is remembered: those of a stack are blocks
 
   std::size_t learners_ = 0;
   mutable std::mutex guard_;
-  mutable std::uint64_t view_ = 0;  // that known_ belongs to; 0 is none
-  mutable std::vector<Known> known_;
+  mutable std::vector<View> views_;
 };
 
 // Columns are added up in fewer ones, with random signs (Weinberger et al. 2009), before they reach the map. Inner

@@ -41,6 +41,8 @@ class Learner : public Part {
   virtual void deviations(const Rows&, std::span<double>) const {}
   // Whether rows may have NaN for a missing value.
   virtual bool accepts_missing() const { return false; }
+  // Experts of a stack with the same value, not null, share work: they must run on one thread, in turn.
+  virtual const void* shared_work() const { return nullptr; }
   Guard& guard() const { return *guard_; }
   // An inner learner shares the outer lock, because its parts can be read directly.
   virtual void set_guard(std::shared_ptr<Guard> guard) { guard_ = std::move(guard); }

@@ -18,6 +18,7 @@
 #include "input/spread.hpp"
 #include "linalg/limits.hpp"
 #include "model/learner.hpp"
+#include "state/threads.hpp"
 
 namespace budgetron {
 
@@ -218,10 +219,12 @@ class Scaled final : public Learner {
 
   bool centred() const { return std::holds_alternative<Dense>(scaling_); }
   // The number of rows whose scaled copies fit in the cache. One, if a copy of the statistics would cost more than that
-  // many rows.
+  // many rows. Threads get pieces of a larger block.
   std::size_t at_once(const Rows& rows) const {
+    const std::size_t columns = std::max<std::size_t>(columns_, 1);
+    if (Threads::allowed() > 1) return rows.sparse() ? 256 : std::clamp<std::size_t>(131072 / columns, 64, 256);
     if (rows.sparse() && columns_ > 1024) return 1;
-    return std::clamp<std::size_t>(16384 / std::max<std::size_t>(columns_, 1), 1, 64);
+    return std::clamp<std::size_t>(16384 / columns, 1, 64);
   }
 
   void start(Counter kind) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -21,7 +22,9 @@
 #include "linalg/limits.hpp"
 #include "linalg/posterior.hpp"
 #include "model/learner.hpp"
+#include "model/tracks.hpp"
 #include "simd/vectors.hpp"
+#include "state/threads.hpp"
 
 namespace budgetron {
 
@@ -58,26 +61,29 @@ class Stacked : public Learner {
     return mean;
   }
 
+  // Rows are learned in blocks. A block ends before the first row that the first expert refuses. Another expert that
+  // refuses a row abstains: its scores are 0, and it goes on with the next row. Learning stops before a row that all
+  // experts refuse.
   std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) final {
     std::vector<double> F;  // experts x rows x outputs
-    for (std::size_t first = 0, last; first < rows.size(); first = last) {
-      last = std::min(first + at_once, rows.size());
-      std::size_t n = run_experts(rows.slice(first, last), y, weights, first, F);
-      if (n == 0 && (n = run_each(rows.slice(first, first + 1), y, weights, first, F)) == 0) {
-        filter_.settle();
-        return first;
-      }
-      last = first + n;
-      for (std::size_t i = 0; i < n; ++i) {
-        const auto f = scores.subspan((first + i) * outputs_, outputs_);
-        read(F, n, i, l_);
-        combine(l_, f);
-        const double weight = weights.empty() ? 1 : weights[first + i];
-        if (weight != 0) learn(F, n, i, f, y[first + i], std::min(weight, largest));
-      }
+    std::size_t first = 0;
+    while (first < rows.size()) {
+      const bool together = Threads::allowed() > 1 && groups_.size() > 1 && rows.size() - first >= 2 * at_once;
+      const std::size_t last = std::min(first + (together ? in_threads : at_once), rows.size());
+      F.resize(experts_.size() * (last - first) * outputs_);
+      const Block block{rows.slice(first, last),
+                        y.subspan(first, last - first),
+                        weights.empty() ? weights : weights.subspan(first, last - first),
+                        scores.subspan(first * outputs_),
+                        F,
+                        last - first};
+      std::size_t done = together ? run_together(block) : run_in_turn(block);
+      if (done == 0) done = run_others(block.part(0, 1));
+      if (done == 0) break;
+      first += done;
     }
     filter_.settle();
-    return rows.size();
+    return first;
   }
 
   void scores(const Rows& rows, std::span<double> out) const final {
@@ -90,7 +96,7 @@ class Stacked : public Learner {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(experts_) + bytes_of(l_));
+    io.scratch(sizeof *this + bytes_of(experts_) + bytes_of(l_) + bytes_of(groups_) + bytes_of(costs_));
     const bool ends = w_.size() > experts_.size();  // with biases
     io.field("stacked.weights", w_, {Merged::Own, ends ? OfOutputs::Last : OfOutputs::None, true, w_.size()});
     io.field("stacked.losses", losses_, {Merged::Sum});
@@ -109,7 +115,8 @@ class Stacked : public Learner {
   }
 
  protected:
-  static constexpr std::size_t at_once = 32;
+  static constexpr std::size_t at_once = 32;      // rows of a block, or of a piece of one
+  static constexpr std::size_t in_threads = 256;  // rows of a block that several threads run
 
   Stacked(std::vector<std::shared_ptr<Learner>> experts, std::size_t outputs, std::size_t biases, double start,
           double drift)
@@ -121,6 +128,7 @@ class Stacked : public Learner {
         losses_(experts_.size()) {
     std::fill_n(w_.begin(), experts_.size(), 1 / static_cast<double>(experts_.size()));
     for (const auto& expert : experts_) expert->set_guard(shared_guard());
+    group();
   }
 
   // The logits or predictions l (experts x outputs) of row i, from the scores F of the experts on n rows.
@@ -165,43 +173,113 @@ class Stacked : public Learner {
   std::vector<double> l_;       // of the present row: experts x outputs
 
  private:
-  // Runs every expert on a block, which ends before the first row that the first expert refuses. Another expert that
-  // refuses a row abstains: its scores are 0, and it goes on with the next row. Returns the length of the block.
-  std::size_t run_experts(const Rows& rows, Vector y, Vector weights, std::size_t first, std::vector<double>& F) {
-    std::size_t n = rows.size();
-    F.resize(experts_.size() * n * outputs_);
-    n = run_one(*experts_[0], rows, y.subspan(first, n), weights.empty() ? weights : weights.subspan(first, n),
-                std::span(F).first(n * outputs_));
-    if (n == 0) return 0;
-    const Rows block = n == rows.size() ? rows : rows.slice(0, n);  // a slice is another view, which shares no work
-    for (std::size_t e = 1; e < experts_.size(); ++e) {
-      const auto f = std::span(F).subspan(e * n * outputs_, n * outputs_);
-      for (std::size_t at = 0; at < n; ++at) {
-        const Rows rest = at == 0 ? block : block.slice(at, n);
-        const Vector w = weights.empty() ? weights : weights.subspan(first + at, n - at);
-        at += run_one(*experts_[e], rest, y.subspan(first + at, n - at), w, f.subspan(at * outputs_));
-        if (at < n) std::fill_n(f.begin() + static_cast<std::ptrdiff_t>(at * outputs_), outputs_, 0.0);
-      }
+  // Rows to be learned, and where the scores go: those of the stack, and those of the experts.
+  struct Block {
+    Rows rows;
+    Vector y, weights;
+    std::span<double> scores, F;
+    std::size_t stride, at = 0;  // of rows in F; the first of them
+
+    std::size_t size() const { return rows.size(); }
+    // Rows first .. last. All of them are the same view, so that work on it is shared.
+    Block part(std::size_t first, std::size_t last) const {
+      if (first == 0 && last == size()) return *this;
+      const Vector w = weights.empty() ? weights : weights.subspan(first, last - first);
+      return {rows.slice(first, last), y.subspan(first, last - first), w, scores, F, stride, at + first};
     }
+  };
+
+  // Returns the length of the block.
+  std::size_t run_in_turn(const Block& block) {
+    const std::size_t n = run_one(0, block);
+    if (n == 0) return 0;
+    const Block accepted = block.part(0, n);
+    for (std::size_t e = 1; e < experts_.size(); ++e) run_or_abstain(e, accepted);
+    learn_rows(block, 0, n);
     return n;
   }
 
+  // The same in threads, piece by piece: a track for each group of experts, and one for the filter.
+  std::size_t run_together(const Block& block) {
+    Tracks tracks((block.size() + at_once - 1) / at_once, costs_);
+    std::atomic<std::size_t> length = block.size();
+    const auto step = [&](std::size_t track, std::size_t piece) {
+      const std::size_t first = piece * at_once, last = std::min(first + at_once, length.load());
+      if (track == groups_.size()) return learn_rows(block, first, last);
+      Block rows = block.part(first, last);
+      if (track == 0) {
+        const std::size_t n = run_one(0, rows);
+        if (n < rows.size()) length = first + n;
+        tracks.release(n > 0, n < rows.size());
+        if (n == 0) return;
+        rows = rows.part(0, n);
+      }
+      for (const std::size_t e : groups_[track])
+        if (e != 0) run_or_abstain(e, rows);
+    };
+    Threads::shared().together(std::min(Threads::allowed(), groups_.size()) - 1, [&] { tracks.work(step); });
+    return length;
+  }
+
   // One row that the first expert refuses. Returns 0, with nothing changed, if all refuse it.
-  std::size_t run_each(const Rows& row, Vector y, Vector weights, std::size_t first, std::vector<double>& F) {
-    F.assign(experts_.size() * outputs_, 0.0);
+  std::size_t run_others(const Block& row) {
+    abstain(0, row, 0);
     bool any = false;
-    for (std::size_t e = 1; e < experts_.size(); ++e) {
-      const auto f = std::span(F).subspan(e * outputs_, outputs_);
-      const bool done = run_one(*experts_[e], row, y.subspan(first, 1),
-                                weights.empty() ? weights : weights.subspan(first, 1), f) == 1;
-      if (!done) std::fill(f.begin(), f.end(), 0.0);
-      any = any || done;
-    }
+    for (std::size_t e = 1; e < experts_.size(); ++e) any = run_or_abstain(e, row) || any;
+    if (any) learn_rows(row, 0, 1);
     return any ? 1 : 0;
   }
 
-  static std::size_t run_one(Learner& expert, const Rows& rows, Vector y, Vector weights, std::span<double> f) {
-    return expert.run(rows, y, weights, f.first(rows.size() * expert.outputs()));
+  // Where the scores of an expert go, from row i on.
+  std::span<double> own_scores(std::size_t e, const Block& rows, std::size_t i) const {
+    return rows.F.subspan((e * rows.stride + rows.at + i) * outputs_);
+  }
+  void abstain(std::size_t e, const Block& rows, std::size_t i) const {
+    std::ranges::fill(own_scores(e, rows, i).first(outputs_), 0.0);
+  }
+
+  // Returns the number of rows that the expert has learned.
+  std::size_t run_one(std::size_t e, const Block& rows) {
+    return experts_[e]->run(rows.rows, rows.y, rows.weights, own_scores(e, rows, 0).first(rows.size() * outputs_));
+  }
+
+  // The same, but the expert abstains from rows that it refuses. Returns whether it has learned any.
+  bool run_or_abstain(std::size_t e, const Block& rows) {
+    bool any = false;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::size_t n = run_one(e, rows.part(i, rows.size()));
+      any = any || n > 0;
+      i += n;
+      if (i < rows.size()) abstain(e, rows, i);
+    }
+    return any;
+  }
+
+  // The filter learns rows first .. last of the block.
+  void learn_rows(const Block& block, std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) {
+      const auto f = block.scores.subspan(i * outputs_, outputs_);
+      read(block.F, block.stride, i, l_);
+      combine(l_, f);
+      const double weight = block.weights.empty() ? 1 : block.weights[i];
+      if (weight != 0) learn(block.F, block.stride, i, f, block.y[i], std::min(weight, largest));
+    }
+  }
+
+  // Experts that share work run on one thread, one after the other.
+  void group() {
+    std::vector<const void*> shared;
+    for (std::size_t e = 0; e < experts_.size(); ++e) {
+      const void* const work = experts_[e]->shared_work();
+      const auto known = work == nullptr ? shared.end() : std::find(shared.begin(), shared.end(), work);
+      if (known != shared.end()) {
+        groups_[static_cast<std::size_t>(known - shared.begin())].push_back(e);
+        continue;
+      }
+      shared.push_back(work);
+      groups_.push_back({e});
+    }
+    costs_.resize(groups_.size() + 1);
   }
 
   void score_experts(const Rows& rows, std::vector<double>& F) const {
@@ -209,6 +287,9 @@ class Stacked : public Learner {
     F.resize(experts_.size() * each);
     for (std::size_t e = 0; e < experts_.size(); ++e) experts_[e]->scores(rows, std::span(F).subspan(e * each, each));
   }
+
+  std::vector<std::vector<std::size_t>> groups_;  // of experts; the first one is in the first group
+  std::vector<double> costs_;                     // seconds of a piece, by track
 };
 
 // For labels. Scores of an expert without probabilities are divided by their root mean square so far.

@@ -18,6 +18,7 @@
 #include "python/bind.hpp"
 #include "python/reading.hpp"
 #include "python/record_reader.hpp"
+#include "state/threads.hpp"
 
 namespace budgetron {
 namespace {
@@ -84,7 +85,7 @@ void widen(Learner& learner, std::size_t features, std::size_t outputs) {
 }
 
 std::size_t run(Learner& learner, const BoundRows& X, const Array1<double>& y, std::optional<Array1<double>> weights,
-                nb::ndarray<double, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu> scores) {
+                nb::ndarray<double, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu> scores, std::size_t threads) {
   const Vector labels = view(y), w = weights ? view(*weights) : Vector{};
   double* const out = aligned(scores);
   nb::gil_scoped_release free;
@@ -93,6 +94,7 @@ std::size_t run(Learner& learner, const BoundRows& X, const Array1<double>& y, s
       (weights && weights->size() != X.rows.size()))
     throw std::invalid_argument("run: rows, labels, weights and scores differ in length.");
   check_columns(learner, X.rows);
+  const Threads::Allow allow(threads);
   const std::size_t done = learner.run(X.rows, labels, w, {out, scores.size()});
   learner.rows_done += done;
   return done;
@@ -104,13 +106,25 @@ void hold(const Learner& learner) {
   learner.guard().lock();
 }
 
-NewArray<double> scores(const Learner& learner, const BoundRows& X) {
+// Calls use(piece, first) for pieces of rows, in as many threads as are given.
+template <class Use>
+void each_piece(const Rows& rows, std::size_t threads, Use use) {
+  const Threads::Allow allow(threads);
+  in_pieces(rows.size(), [&](std::size_t first, std::size_t last) {
+    const bool all = last - first == rows.size();
+    use(all ? rows : rows.slice(first, last), first);
+  });
+}
+
+NewArray<double> scores(const Learner& learner, const BoundRows& X, std::size_t threads) {
   std::size_t outputs;
   std::vector<double> out = reading(learner, [&] {
     check_columns(learner, X.rows);
     outputs = learner.outputs();
     std::vector<double> scores(X.rows.size() * outputs);
-    learner.scores(X.rows, scores);
+    each_piece(X.rows, threads, [&](const Rows& rows, std::size_t first) {
+      learner.scores(rows, std::span(scores).subspan(first * outputs, rows.size() * outputs));
+    });
     return scores;
   });
   return array(std::move(out), {X.rows.size(), outputs});
@@ -224,11 +238,13 @@ NewArray<double> dual_coef(const ExpansionLearner& learner) {
   return as_rows(std::move(out), f.outputs());
 }
 
-NewArray<double> deviations(const Learner& learner, const BoundRows& X) {
+NewArray<double> deviations(const Learner& learner, const BoundRows& X, std::size_t threads) {
   std::vector<double> out(X.rows.size());
   reading(learner, [&] {
     check_columns(learner, X.rows);
-    learner.deviations(X.rows, out);
+    each_piece(X.rows, threads, [&](const Rows& rows, std::size_t first) {
+      learner.deviations(rows, std::span(out).subspan(first, rows.size()));
+    });
   });
   return as_vector(std::move(out));
 }
@@ -253,11 +269,12 @@ void scaled(nb::module_& m, const char* name) {
 }  // namespace
 
 void bind_learners(nb::module_& m) {
+  m.def("renew_threads", [] { Threads::shared().renew(); }, "In a forked process, which has none of the threads.");
   nb::class_<Learner>(m, "Learner")
       .def("begin", &begin)
       .def("widen", &widen, "features"_a, "outputs"_a)
-      .def("run", &run, "rows"_a, "y"_a, "weights"_a.none(), "scores"_a)
-      .def("scores", &scores, "rows"_a)
+      .def("run", &run, "rows"_a, "y"_a, "weights"_a.none(), "scores"_a, "threads"_a = 1)
+      .def("scores", &scores, "rows"_a, "threads"_a = 1)
       .def("learn_one", &learn_one<double>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert(), "weight"_a = 1.0)
       .def("learn_one", &learn_one<float>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert(), "weight"_a = 1.0)
       .def("score_one", &score_one<double>, "x"_a.noconvert(), "scores"_a.noconvert())
@@ -274,7 +291,7 @@ void bind_learners(nb::module_& m) {
       .def("keep_average", &Learner::keep_average, "suffix"_a)
       .def_prop_ro("outputs", &Learner::outputs)
       .def_prop_ro("has_deviations", &Learner::has_deviations)
-      .def("deviations", &deviations, "rows"_a)
+      .def("deviations", &deviations, "rows"_a, "threads"_a = 1)
       .def_prop_ro("size", &size)
       .def("hold", &hold)
       .def("release", [](const Learner& learner) { learner.guard().unlock(); })

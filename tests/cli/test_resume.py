@@ -11,6 +11,7 @@ import pytest
 
 from budgetron import model_files
 from budgetron.cli import checkpoint
+from budgetron.model.model import Model
 from tests.helpers import forked
 from tests.helpers.cases import each
 from tests.helpers.command import COLUMNS, PATIENCE, called, command, ran, written
@@ -56,6 +57,23 @@ def test_a_resumed_run_ends_with_the_same_bytes(steps, rows, tmp_path, capsys, m
     assert model.read_bytes() == whole.read_bytes()
     assert second.read_bytes() == first.read_bytes()
     assert len(first.read_text().splitlines()) == 6500
+
+
+def test_threads_change_no_byte_and_may_change(rows, tmp_path, capsys, monkeypatch):
+    whole, model, auto = tmp_path / "whole", tmp_path / "model", ("run", "auto", rows, "--size", "9")
+    assert called(capsys, *auto, "--save", whole).code == 0
+    with monkeypatch.context() as patched:
+        stop_at(patched, 1)
+        assert called(capsys, *auto, "--save", model, *OFTEN, "--jobs", "2").code == 1
+    used = []
+    learn = Model.run
+    monkeypatch.setattr(Model, "run", lambda *a, **more: used.append(a[-1]) or learn(*a, **more))
+    assert called(capsys, *auto, "--save", model, *OFTEN, "--jobs", "3").code == 0
+    assert set(used) == {3}
+    assert model.read_bytes() == whole.read_bytes()
+    alone = called(capsys, "predict", model, rows, "--proba")
+    assert called(capsys, "predict", model, rows, "--proba", "--jobs", "2").out == alone.out
+    assert called(capsys, "run", "auto", rows, "--jobs", "0").code == 2
 
 
 def test_a_resumed_run_keeps_its_metrics(rows, tmp_path, capsys, monkeypatch):

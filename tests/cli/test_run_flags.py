@@ -12,7 +12,7 @@ STEPS = {"shuffle", "dense", "standardise", "min_max"}
 """Compared as transforms, or as a part of the learner."""
 MAY_DIFFER = {
     *("features", "delimiter", "on_error", "rows", "until_end", "block", "verbose"),  # rows have a checksum
-    *("every", "json", "predictions", "save", "checkpoint_every", "resume"),
+    *("jobs", "every", "json", "predictions", "save", "checkpoint_every", "resume"),
 }
 
 

@@ -5,9 +5,11 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 import budgetron
 from budgetron import Gaussian, Logistic, OnlineClassifier, ogd
+from budgetron.model.labels import KnownLabels, Scored
 from tests.helpers.cases import each
 from tests.helpers.members import classifiers, data, estimator, make, multiclass, parameters, same_state
 
@@ -71,6 +73,23 @@ def test_probabilities(task, name):
         differences = logarithms[:, 1:] - logarithms[:, :1]
         np.testing.assert_allclose(differences, f[:, 1:] - f[:, :1], rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), p, rtol=1e-12)
+
+
+def test_probabilities_of_scipy():
+    """Of scores that are equal, nearly equal and far apart."""
+    rng = np.random.default_rng(0)
+    for width in (1, 3, 9):
+        scores = np.concatenate(
+            [np.zeros((4, width)), *(rng.normal(0, s, (99, width)) for s in (1e-9, 1, 500))]
+        )
+        scores = np.concatenate([scores, scores.round()])
+        logits = np.hstack([-scores, scores]) / 2 if width == 1 else scores
+        labels = KnownLabels(np.arange(max(width, 2)))
+        shares = labels.log_probabilities([Scored(scores, len(labels))])
+        expected = logits - logsumexp(logits, axis=1, keepdims=True)
+        np.testing.assert_allclose(shares, expected, rtol=1e-14, atol=1e-300)
+        each = [labels.log_probabilities([Scored(row[None], len(labels))])[0] for row in scores]
+        np.testing.assert_array_equal(each, shares)
 
 
 def test_no_probabilities_without_logistic():

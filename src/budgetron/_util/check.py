@@ -92,8 +92,10 @@ def one_of(owner: object, name: str, value: Any, choices: tuple[str, ...]) -> st
     return str(value)
 
 
-def threads(owner: object, n_jobs: int) -> int:
-    """The number of threads for ``n_jobs``: -1 is one for each processor."""
+def threads(owner: object, n_jobs: int | None) -> int:
+    """The number of threads for ``n_jobs``: None is one, -1 is one for each processor."""
+    if n_jobs is None:
+        return 1
     return (os.cpu_count() or 1) if n_jobs == -1 else count(owner, "n_jobs", n_jobs)
 
 

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def run_jobs(
-    owner: str, jobs: Sequence[Callable[[], T]], n_jobs: int, stop: Callable[[], None] = lambda: None
+    owner: str, jobs: Sequence[Callable[[], T]], n_jobs: int | None, stop: Callable[[], None] = lambda: None
 ) -> list[T]:
     """Run the jobs in ``n_jobs`` threads (-1: one per processor) and return their results in order.
 

@@ -10,6 +10,8 @@ import threading
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
+from budgetron import _core
+
 _locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # one for each estimator
 _models: WeakSet[Any] = WeakSet()
 _adding = threading.Lock()  # held while _locks or _models grows, and during a fork
@@ -50,6 +52,7 @@ def _after_fork_in_child() -> None:
     for engine in _held:
         engine.renew()
     _held.clear()
+    _core.renew_threads()
     _locks.clear()  # held by threads that do not exist in the child
     _adding = threading.Lock()
 

@@ -95,6 +95,7 @@ MODEL = {"MODEL": "a model file"}
 JSON = {"--json": "print a JSON document instead of a table"}
 BLOCK = {"--block N": "read N rows at a time; default 1000"}
 DELAY = {"--delay N": "the label of a row arrives N rows later; default 0"}
+JOBS = {"--jobs N": "the number of threads; -1 means one per processor; default 1"}
 ROWS = {
     "--features N": "the number of columns of svmlight text; required for a pipe",
     "--delimiter SIGN": "the sign between two cells of a CSV file; default a comma",

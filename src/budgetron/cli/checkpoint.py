@@ -150,6 +150,7 @@ def restored(
     """The run in a model file. Its flags must equal those of the command line."""
     state, known = _run_of(file), _origin_of(file)
     estimator = file.estimator()
+    estimator.n_jobs = new.n_jobs
     names, size = state["metrics"].get("names"), state["metrics"].get("size")
     for what, saved, wanted in (
         ("an", type(estimator).__name__, type(new).__name__),

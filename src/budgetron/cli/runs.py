@@ -122,7 +122,8 @@ def _planned(algorithm: str, source: NamedRows, address: Address | None, args: N
     regression, classes = args.regression or source.is_regression, args.classes
     learner = learners.build([algorithm], learners.given_flags(args))[algorithm]
     learner, steps = input.scaled(learner, args), input.transforms(args)
-    estimator = (OnlineRegressor if regression else OnlineClassifier)(learner, random_state=args.seed)
+    kind = OnlineRegressor if regression else OnlineClassifier
+    estimator = kind(learner, random_state=args.seed, n_jobs=args.jobs)
     options = {"delay": args.delay, "every": args.every, "name": source.file}
     options |= {"metrics": metrics(args.metrics, regression), "window": args.window}
     # Each block copies the shuffle buffer, so blocks grow with the buffer.

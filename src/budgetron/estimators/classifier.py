@@ -74,6 +74,11 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         How records become rows of numbers. Without it, dicts and frames that hold anything but numbers are
         encoded by ``Encoder()``, and a frame of numbers follows scikit-learn's rule: the same columns in
         the same order. With it, columns are known by name, in any order, and new ones may come.
+    n_jobs : int or None
+        How many threads learn and predict a batch; None is one, -1 one for each processor. The experts of
+        the default and of :class:`~budgetron.Stacked` learn side by side; other learners learn in one
+        thread. All learners predict the rows of a batch in threads. Results do not depend on it by a bit,
+        and model files do not have it.
 
     Attributes
     ----------
@@ -116,9 +121,15 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         random_state: Any = None,
         class_weight: Any = None,
         encoder: Encoder | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         super().__init__(
-            learner, epochs=epochs, shuffle=shuffle, random_state=random_state, encoder=encoder
+            learner,
+            epochs=epochs,
+            shuffle=shuffle,
+            random_state=random_state,
+            encoder=encoder,
+            n_jobs=n_jobs,
         )
         self.class_weight = class_weight
 
@@ -218,7 +229,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         Learners without probabilities get them by :class:`~budgetron.Stacked`; the default has them, and so
         have :class:`~budgetron.Kalman` and the :class:`~budgetron.Logistic` loss.
         """
-        return np.asarray(np.exp(self.predict_log_proba(X)))
+        shares: Floats = self.predict_log_proba(X)
+        return np.exp(shares, out=shares)
 
     @IfProbabilistic
     def predict_log_proba(self, X: Any) -> Floats:

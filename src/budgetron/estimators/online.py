@@ -76,6 +76,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
     shuffle: bool
     random_state: Any
     encoder: Encoder | None
+    n_jobs: int | None
 
     learner_ = FittedAttribute(lambda fitted: fitted.model.learner)
     gamma_ = FittedAttribute(lambda fitted: fitted.gamma)
@@ -90,12 +91,14 @@ class Online(BaseEstimator):  # type: ignore[misc]
         shuffle: bool = False,
         random_state: Any = None,
         encoder: Encoder | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.learner = learner
         self.epochs = epochs
         self.shuffle = shuffle
         self.random_state = random_state
         self.encoder = encoder
+        self.n_jobs = n_jobs
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with ``deep`` also those of the learner (None: of the default)."""
@@ -282,7 +285,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
             now = replace(now, n_features=width)
         growth = growths(now, columns, new)
         growth = (now, *growth) if first else growth
-        return rows, Batch(X, coded.y, weights, growth, coded.labels, encoded)
+        return rows, Batch(X, coded.y, weights, growth, coded.labels, encoded, self._threads)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> list[Scored]:
         """Learn the rows in order and return the scores of each before its update.
@@ -321,7 +324,9 @@ class Online(BaseEstimator):  # type: ignore[misc]
             if number is not None and fitted.model.learn_row(rows[0], number, scores[0]):
                 return [Scored(scores, fitted.n_labels)]
         codes = fitted.answers.quick_codes(y) if are_learnable(fitted, rows) else None
-        return None if codes is None else self._learn_batch(fitted, Batch(rows, codes))
+        if codes is None:
+            return None
+        return self._learn_batch(fitted, Batch(rows, codes, threads=self._threads))
 
     def _learn_batch(self, fitted: Fitted, batch: Batch) -> list[Scored]:
         """Learn a batch; what is new in it becomes known at its end."""
@@ -329,6 +334,11 @@ class Online(BaseEstimator):  # type: ignore[misc]
         outcome = fitted.learn(batch, self._class_weight)
         self.fitted_ = outcome.fitted
         return outcome.checked()
+
+    @property
+    def _threads(self) -> int:
+        """How many threads a call with many rows may use."""
+        return check.threads(self, self.n_jobs)
 
     @property
     def _class_weight(self) -> Any:
@@ -366,9 +376,10 @@ class Online(BaseEstimator):  # type: ignore[misc]
         for _ in range(check.count(self, "epochs", self.epochs)):
             if self.shuffle:
                 order = random.permutation(X.shape[0])
-                model.learn(X[order], y[order], None if weights is None else weights[order])
+                w = None if weights is None else weights[order]
+                model.learn(X[order], y[order], w, self._threads)
             else:
-                model.learn(X, y, weights)
+                model.learn(X, y, weights, self._threads)
 
     # ---- one row
 
@@ -439,7 +450,7 @@ def scored(estimator: Online, X: Any) -> tuple[Fitted, list[Scored]]:
         scores = np.empty((1, fitted.outputs))
         if fitted.model.score_row(rows[0], scores[0]):
             return fitted, [Scored(scores, fitted.n_labels)]
-    return fitted, fitted.scores(checked_rows(estimator, fitted, X, rows))
+    return fitted, fitted.scores(checked_rows(estimator, fitted, X, rows), estimator._threads)
 
 
 def checked_rows(estimator: Online, fitted: Fitted, X: Any, known: Any) -> Matrix:

@@ -23,7 +23,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
     learner : Learner, optional
         The algorithm, for example ``nogd(Gaussian(), budget=100, rank=20, eta=0.1)``. The default is
         :func:`~budgetron.auto`, which needs no tuning and takes rows and targets as they are.
-    epochs, shuffle, random_state
+    epochs, shuffle, random_state, encoder, n_jobs
         As for :class:`OnlineClassifier`.
 
     Attributes
@@ -83,7 +83,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         if not return_std:
             return predictions
         rows = checked_rows(self, fitted, X, known_rows(fitted, X))
-        return predictions, fitted.model.deviations(rows)
+        return predictions, fitted.model.deviations(rows, self._threads)
 
     _numeric = True
 

@@ -70,7 +70,7 @@ def progressive_predict_many(
     row_orders = [None] * models if orders is None else _permutations(orders, models, len(y))
     pairs = zip(estimators, row_orders, strict=True)
     jobs = [partial(_predict_in_order, estimator, order, X, y) for estimator, order in pairs]
-    return run_jobs("progressive_predict_many", jobs, 1 if n_jobs is None else n_jobs)
+    return run_jobs("progressive_predict_many", jobs, n_jobs)
 
 
 def _predict_in_order(estimator: Any, order: Order, X: Any, y: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -14,7 +14,8 @@ class Engine(Protocol):
     """A model that learns rows in order. The C++ core has one for each learner; others may come.
 
     ``rows`` are native views of a block. Labels are -1 and +1 for one output, and codes for several.
-    ``run`` and ``learn_one`` write the scores of each row from before its update.
+    ``run`` and ``learn_one`` write the scores of each row from before its update. ``threads`` is how many
+    threads a call may use; results do not depend on it.
     """
 
     @property
@@ -40,13 +41,13 @@ class Engine(Protocol):
     def begin(self) -> None:
         """Prepare to learn the first row."""
 
-    def run(self, rows: Any, y: Floats, weights: Floats | None, scores: Floats) -> int:
+    def run(self, rows: Any, y: Floats, weights: Floats | None, scores: Floats, threads: int = 1) -> int:
         """Learn the rows; the number learned is smaller if one is refused."""
 
-    def scores(self, rows: Any) -> Floats:
+    def scores(self, rows: Any, threads: int = 1) -> Floats:
         """The scores of the rows."""
 
-    def deviations(self, rows: Any) -> Floats:
+    def deviations(self, rows: Any, threads: int = 1) -> Floats:
         """The standard deviation of each prediction."""
 
     def learn_one(self, x: npt.NDArray[Any], y: float, scores: Floats, weight: float = 1.0) -> bool:

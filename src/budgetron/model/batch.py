@@ -101,6 +101,7 @@ class Batch:
     growth: Sequence[Growth] = ()
     labels: KnownLabels | None = None  # with those that the batch brings
     encoded: Encoded | None = None  # if the rows are records
+    threads: int = 1  # that may learn the rows; the model does not depend on it
 
     @property
     def encoding(self) -> Encoding | None:
@@ -118,7 +119,8 @@ class Batch:
         """These rows alone, in columns as wide as those of the batch."""
         growth = [replace(g, row=g.row - start) for g in self.growth if start <= g.row < stop]
         weights = None if self.weights is None else self.weights[start:stop]
-        return Batch(self.X[start:stop], self.y[start:stop], weights, growth, self.labels)
+        rows = self.X[start:stop], self.y[start:stop], weights
+        return Batch(*rows, growth, self.labels, threads=self.threads)
 
     def rows(self, cut: slice, n_features: int) -> Matrix:
         """The rows of a part, with the columns that the model has."""

@@ -145,14 +145,14 @@ class Fitted:
         rows, y = batch.rows(cut, self.model.n_features), batch.y[cut]
         weights = None if batch.weights is None else batch.weights[cut]
         if self.labels is None:
-            return self.model.run(rows, y, weights, cut.start)
+            return self.model.run(rows, y, weights, cut.start, batch.threads)
         numbers = core_codes(y, len(self.labels))
         if class_weight is None:
-            return self.model.run(rows, numbers, weights, cut.start)
+            return self.model.run(rows, numbers, weights, cut.start, batch.threads)
         assert self.counts is not None
         before = self.counts.begin(self.model.rows_done, y, weights)
         by_class = class_weights.online(class_weight, self.labels, y, weights, before)
-        learned = self.model.run(rows, numbers, by_class, cut.start)
+        learned = self.model.run(rows, numbers, by_class, cut.start, batch.threads)
         self.counts.begin(self.model.rows_done)
         return learned
 
@@ -180,9 +180,9 @@ class Fitted:
             return self
         return replace(self, encoding=batch.encoded.first(rows))
 
-    def scores(self, X: Matrix) -> list[Scored]:
+    def scores(self, X: Matrix, threads: int = 1) -> list[Scored]:
         """The scores of checked rows. A row with a score that is not finite is refused."""
-        scores = self.model.scores(X)
+        scores = self.model.scores(X, threads)
         if not np.isfinite(scores).all():
             row = int(np.argmin(np.isfinite(scores).all(axis=1)))
             raise RefusedRow(f"Row {ROW} of X gives a score that is not finite: scale the features.", row)

@@ -57,29 +57,34 @@ class Model:
         self.engine.begin()
         watch(self)
 
-    def learn(self, X: Matrix, y: Floats, weights: Floats | None = None) -> Floats:
+    def learn(self, X: Matrix, y: Floats, weights: Floats | None = None, threads: int = 1) -> Floats:
         """Learn the rows of X one after the other; the scores made before each update."""
-        return self.run(X, y, weights).checked()
+        return self.run(X, y, weights, threads=threads).checked()
 
-    def run(self, X: Matrix, y: Floats, weights: Floats | None = None, first: int = 0) -> Learned:
-        """The same, as far as the rows can be learned; errors number the rows from ``first``."""
+    def run(
+        self, X: Matrix, y: Floats, weights: Floats | None = None, first: int = 0, threads: int = 1
+    ) -> Learned:
+        """The same, as far as the rows can be learned; errors number the rows from ``first``.
+
+        The experts of a stack learn in up to so many ``threads``. The model does not depend on that.
+        """
         scores = np.empty((X.shape[0], self.engine.outputs))
         before = self.engine.rows_done
         try:
             for cut, rows in self._blocks(X):
                 w = None if weights is None else weights[cut]
-                done = self.engine.run(rows, y[cut], w, scores[cut])
+                done = self.engine.run(rows, y[cut], w, scores[cut], threads)
                 if done < cut.stop - cut.start:
                     raise _diverged(first + cut.start + done)
         except BaseException as error:
             return Learned(scores[: self.engine.rows_done - before], error)
         return Learned(scores)
 
-    def scores(self, X: Matrix) -> Floats:
+    def scores(self, X: Matrix, threads: int = 1) -> Floats:
         """f(x) for every row, one column per output."""
         scores = np.empty((X.shape[0], self.engine.outputs))
         for cut, rows in self._blocks(X):
-            scores[cut] = self.engine.scores(rows)
+            scores[cut] = self.engine.scores(rows, threads)
         return scores
 
     def learn_row(self, x: Floats, y: float, scores: Floats, weight: float = 1.0) -> bool:
@@ -162,7 +167,7 @@ class Model:
         """The native memory that the model holds."""
         return int(self.engine.memory_bytes)
 
-    def deviations(self, X: Matrix) -> Floats:
+    def deviations(self, X: Matrix, threads: int = 1) -> Floats:
         """The standard deviation of the prediction of every row."""
         if not self.engine.has_deviations:
             raise ValueError(
@@ -171,7 +176,7 @@ class Model:
             )
         deviations = np.empty(X.shape[0])
         for cut, rows in self._blocks(X):
-            deviations[cut] = self.engine.deviations(rows)
+            deviations[cut] = self.engine.deviations(rows, threads)
         return deviations
 
     def support_vectors(self) -> Matrix:

@@ -218,6 +218,7 @@ def deep(n):
         ("estimator __class__", "x", "has no parameter '__class__'"),
         ("estimator learner__budget", 1, "has no parameter 'learner__budget'"),
         ("estimator _model", 1, "has no parameter '_model'"),
+        ("estimator n_jobs", 2, "has no parameter 'n_jobs'"),
         ("estimator learner", deep(100), "nested too deeply"),
         ("fitted learner", deep(100), "nested too deeply"),
         ("fitted learner", deep(3), "must not itself be Averaged"),

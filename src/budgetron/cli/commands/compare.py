@@ -9,7 +9,7 @@ import numpy as np
 
 from budgetron._util.extras import pip_install
 from budgetron.cli import input, learners, output
-from budgetron.cli.arguments import DELAY, FILE, JSON, METRICS, Parser, add, add_learning, metrics
+from budgetron.cli.arguments import DELAY, FILE, JOBS, JSON, METRICS, Parser, add, add_learning, metrics
 from budgetron.cli.arguments import names as names_of
 from budgetron.cli.process import UsageError, say
 from budgetron.cli.row_checks import refuse_many
@@ -30,7 +30,7 @@ NAMES = {
 TASK = {
     "--seed N": "the seed of the first order; default 0",
     "--permutations N": "the number of orders; default 20",
-    "--jobs N": "the number of threads; -1 means one per processor; default 1",
+    **JOBS,
 }
 RESULTS = {
     "--every N": "the number of rows between two points of the figure",

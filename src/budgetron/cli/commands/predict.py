@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from budgetron.cli import checkpoint, input, output
-from budgetron.cli.arguments import BLOCK, FILE, MODEL, Parser, add, add_rows
+from budgetron.cli.arguments import BLOCK, FILE, JOBS, MODEL, Parser, add, add_rows
 from budgetron.cli.input import NamedRows, Roles
 from budgetron.cli.process import UsageError, say
 from budgetron.cli.row_checks import refuse_unprintable
@@ -44,7 +44,7 @@ def parser() -> Parser:
     )
     add(command, MODEL | FILE)
     add(command.add_mutually_exclusive_group(), SHOWN)
-    add(add_rows(command), BLOCK, block=1000)
+    add(add_rows(command), BLOCK | JOBS, block=1000, jobs=1)
     return command
 
 
@@ -52,6 +52,7 @@ def main(argv: list[str]) -> None:
     args = parser().parse_args(argv)
     file = model_files.read(args.model)
     model = file.estimator()
+    model.n_jobs = args.jobs
     columns = model.n_features_in_
     if args.features not in (None, columns):
         raise UsageError(f"--features {args.features}: expected {columns}, as {args.model} has.")

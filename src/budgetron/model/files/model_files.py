@@ -198,6 +198,7 @@ def _describe_estimator(estimator: Any) -> dict[str, Any]:
                 f"{kind.__name__}: attribute {name!r} has no place in a model file; "
                 "delete it, or pass it in extra."
             )
+    params.pop("n_jobs")  # of this machine, not of the model
     weight, encoder = params.pop("class_weight", None), params.pop("encoder", None)
     described = {name: describe(value, name) for name, value in params.items()}
     if weight is not None:  # a file without class weights does not mention them
@@ -216,8 +217,9 @@ def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> An
     if kind is None:
         raise ValueError(f"there is no estimator {str(name)[:100]!r}")
     estimator = kind()
+    known = estimator.get_params(deep=False).keys() - {"n_jobs"}
     for param in params:
-        if param not in estimator.get_params(deep=False):
+        if param not in known:
             raise ValueError(f"{name} has no parameter {param[:100]!r}")
     revived = {param: revive(value) for param, value in params.items()}
     if "class_weight" in revived:
