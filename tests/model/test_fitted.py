@@ -26,7 +26,8 @@ def test_a_known_row_is_the_batch_of_one(kind, y):
     assert short.fitted_.scores_one(record) == np.ravel(expected).tolist()
     assert short.fitted_.learn_one(record, y, 0.5, scores)
     assert scores.tolist() == np.ravel(expected).tolist()
-    long.partial_fit([record], [y], sample_weight=[0.5])
+    assert short.fitted_.learn_one(record, y)  # without the scores
+    long.partial_fit([record, record], [y, y], sample_weight=[0.5, 1.0])
     assert bits(short) == bits(long)
 
 

@@ -354,6 +354,25 @@ def test_the_reader_reads_what_has_a_slot():
     assert same(encoding.known_one({"a": 1.0, 2: 3}), encoding.known_one({"a": 1.0, "2": 3}))
 
 
+def test_the_reader_does_not_depend_on_the_records_before():
+    """Names come, go and change places; some are integers, and values in between are texts or missing."""
+    encoding, rng = Encoder().build(), np.random.default_rng(0)
+    encoding.encode_one({"a": 1.0, "b": 2.0, "2": 3.0, "300": 4.0, "t": "x"})
+    encoding.encode_one({"a": "x"})
+    for _ in range(500):
+        integers = rng.random() < 0.3
+        known = ["2", "300"] if integers else ["a", "b", "2", "300", "t", "new"]
+        names = rng.permutation(known)[: rng.integers(len(known) + 1)].tolist()
+        values = {"t": ["x", None], "a": [1.5, 7, "x", None]}
+        texts = {name: rng.choice(np.array(values.get(name, [2.5, -3, None]), object)) for name in names}
+        record = {int(name) if integers else name: value for name, value in texts.items()}
+        row = encoding.reader.row(record)
+        if texts.get("new") is not None:
+            assert row is None
+        else:
+            assert same(row, encoding.encode(from_dicts([record]), grow=False)[0][0])
+
+
 def test_the_reader_leaves_the_rest_to_others():
     encoding = Encoder().build()
     encoding.encode_one({"a": 1.0, "t": "x", "2": 1.0})

@@ -50,13 +50,15 @@ class Engine(Protocol):
     def deviations(self, rows: Any, threads: int = 1) -> Floats:
         """The standard deviation of each prediction."""
 
-    def learn_one(self, x: npt.NDArray[Any], y: float, scores: Floats, weight: float = 1.0) -> bool:
+    def learn_one(self, x: npt.NDArray[Any], y: float, scores: Floats | None, weight: float = 1.0) -> bool:
         """Learn one row; False, with nothing changed, if it is refused."""
 
     def score_one(self, x: npt.NDArray[Any], scores: Floats) -> bool:
         """Score one row; False if a score is not finite."""
 
-    def learn_record(self, reader: Any, record: Any, y: float, scores: Floats, weight: float = 1.0) -> bool:
+    def learn_record(
+        self, reader: Any, record: Any, y: float, scores: Floats | None, weight: float = 1.0
+    ) -> bool:
         """Learn a dict; False, with nothing changed, if the reader cannot read it or it is refused."""
 
     def score_record(self, reader: Any, record: Any, scores: Floats) -> bool:

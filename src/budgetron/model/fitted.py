@@ -202,7 +202,7 @@ class Fitted:
             return False
         if number is None or self.counts is not None:
             return False
-        scores, reader = self._unread if scores is None else scores, self._reader
+        reader = self._reader
         if reader is not None and self.model.engine.learn_record(reader, x, number, scores, weight):
             return True
         row = self._known_row(x)
@@ -245,11 +245,6 @@ class Fitted:
         """Reads dicts straight into rows of the engine."""
         encoding = self.encoding
         return None if encoding is None or encoding.width != self.model.n_features else encoding.reader
-
-    @cached_property
-    def _unread(self) -> Floats:
-        """Where scores go that nobody reads."""
-        return np.empty(self.outputs)
 
 
 class Outcome(NamedTuple):

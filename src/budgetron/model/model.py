@@ -87,8 +87,8 @@ class Model:
             scores[cut] = self.engine.scores(rows, threads)
         return scores
 
-    def learn_row(self, x: Floats, y: float, scores: Floats, weight: float = 1.0) -> bool:
-        """Learn one row with little overhead; its scores from before go into ``scores``.
+    def learn_row(self, x: Floats, y: float, scores: Floats | None, weight: float = 1.0) -> bool:
+        """Learn one row with little overhead; its scores from before go into ``scores``, if given.
 
         Returns False, with nothing changed, if the row is refused. An interrupt has ``rows_learned``.
         """
