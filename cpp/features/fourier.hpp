@@ -236,9 +236,10 @@ class Fourier final : public FeatureMap {
       std::copy_n(there, stride_, out);
       return;
     }
+    static constexpr double most = std::numeric_limits<T>::max();  // an infinite frequency times 0 would be NaN
     std::vector<double> u(D_);
     frequencies_->column(j, u);
-    std::transform(u.begin(), u.end(), out, [](double v) { return static_cast<T>(v); });
+    std::transform(u.begin(), u.end(), out, [](double v) { return static_cast<T>(std::clamp(v, -most, most)); });
   }
 
   // u_i'x for all components and rows: one product for dense rows, a sum over nonzeros for sparse rows.

@@ -346,7 +346,7 @@ class Expansion final : public Part {
 
   // The first support vector decides the layout.
   void choose_layout(const Row& x) {
-    if (const Layout layout = layout_for(x, features_, most_); layout != layout_) lay_out(layout);
+    if (const Layout layout = layout_for(x, features_, most_, precision_); layout != layout_) lay_out(layout);
   }
 
   void remake_selves() {

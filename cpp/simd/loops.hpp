@@ -23,8 +23,9 @@ struct Listed {
 };
 
 // A reduction r_ab over the features of rows x_a and support vectors s_b. All functions of the table sum in feature
-// order with the same operations, so they give the same bits. Support vectors, and blocks of rows, are feature-major:
-// features x stride. n, and the number of rows in `norms`, are multiples of the lane count.
+// order with the same operations, so they give the same bits. Columns in which x is 0 may be skipped: x and s are
+// finite. Support vectors, and blocks of rows, are feature-major: features x stride. n, and the number of rows in
+// `norms`, are multiples of the lane count.
 template <class T>
 struct Reduction {
   T (*norm)(const T* x, std::size_t columns);

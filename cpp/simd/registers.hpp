@@ -94,6 +94,14 @@ BUDGETRON_INLINE Doubles load(const double* p) {
   return v;
 }
 
+// The numbers at p as doubles.
+BUDGETRON_INLINE Doubles load_doubles(const double* p) { return load(p); }
+BUDGETRON_INLINE Doubles load_doubles(const float* p) {
+  Halves::Floats v;
+  std::memcpy(&v, p, sizeof v);
+  return as_doubles(v);
+}
+
 BUDGETRON_INLINE Singles load_singles(const float* p) {
   Singles v;
   std::memcpy(&v, p, sizeof v);

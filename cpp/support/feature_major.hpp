@@ -43,7 +43,7 @@ class FeatureMajor final : public SupportSet {
   void kernel_row(std::size_t i, const Finish& kernel, std::span<double> k) const override {
     std::vector<T> s(features_);
     take(i, s.data());
-    if (!finish_sparse(s, norms_[i], kernel, k)) finish(DenseRow<T>{s.data(), features_}, norms_[i], kernel, k);
+    finish(DenseRow<T>{s.data(), features_}, norms_[i], kernel, k);
   }
 
   std::unique_ptr<Ahead> ahead(const Rows&, std::size_t length) const override;
@@ -126,21 +126,6 @@ class FeatureMajor final : public SupportSet {
 
   T norm_of(const DenseRow<T>& x) const { return reduction_.norm(x.values, x.columns); }
   T norm_of(const SparseRow<T>& x) const { return reduction_.sparse_norm(x.values, x.indices, x.nonzeros); }
-
-  // If at least half of s is zero, computes its dot products over the nonzeros only, which gives the same bits. Returns
-  // false otherwise.
-  bool finish_sparse(const std::vector<T>& s, T norm, const Finish& kernel, std::span<double> k) const {
-    constexpr std::size_t worthwhile = 64;  // features
-    if (features_ < worthwhile || &reduction_ != &dot_product<T>()) return false;
-    const auto zeros = static_cast<std::size_t>(std::count(s.begin(), s.end(), T{0}));
-    if (2 * zeros < features_) return false;
-    std::vector<T> values;
-    std::vector<std::int32_t> indices;
-    for (std::size_t j = 0; j < features_; ++j)
-      if (s[j] != 0) values.push_back(s[j]), indices.push_back(static_cast<std::int32_t>(j));
-    finish(SparseRow<T>{values.data(), indices.data(), values.size()}, norm, kernel, k);
-    return true;
-  }
 
   template <class AnyRow>
   double finish(const AnyRow& x, T norm, const Finish& kernel, std::span<double> k) const {

@@ -36,12 +36,17 @@ inline std::optional<Layout> layout_from(Counter number) {
 
 // The layout for a support set whose first support vector is x, and which will have up to `most` of them; 0 if it is
 // not known. An inverted index pays off for sparse rows with few nonzeros, if there are thousands of columns, or if the
-// support vectors of hundreds of columns would leave the cache.
-inline Layout layout_for(const Row& x, std::size_t features, std::size_t most = 0) {
-  constexpr std::size_t cache_numbers = (2 << 20) / sizeof(double);
-  const bool large = features > 2048 || (features >= 256 && most > cache_numbers / features);
-  const auto wide = [&](std::size_t nonzeros) { return large && 16 * nonzeros < features; };
-  const bool inverted = std::visit([&](const auto& row) { return row.sparse && wide(row.size()); }, x);
+// support vectors of hundreds of columns would leave the cache. Floats must be more, and rarer: the vectors of a dense
+// layout are then twice as fast, but the lists of an index are not.
+inline Layout layout_for(const Row& x, std::size_t features, std::size_t most = 0,
+                         Precision precision = Precision::Double) {
+  const bool singles = precision == Precision::Single;
+  const std::size_t numbers = singles ? 1 << 21 : 1 << 18;  // of a full budget of dense rows
+  const auto sparse_enough = [&](std::size_t nonzeros) {
+    if (features > 2048) return 16 * nonzeros < features;
+    return features >= 256 && most > numbers / features && (singles ? 32 : 16) * nonzeros < features;
+  };
+  const bool inverted = std::visit([&](const auto& row) { return row.sparse && sparse_enough(row.size()); }, x);
   return inverted ? Layout::InvertedIndex : Layout::FeatureMajor;
 }
 

@@ -48,6 +48,14 @@ def test_scores_are_those_of_dense_rows(task, name):
     np.testing.assert_array_equal(scores(csr, X), scores(dense, sparse.csr_array(X)))
 
 
+@each("dtype", [np.float32, np.float64])
+@each("budget", [500, 1000, 8000])
+def test_the_index_of_few_columns_depends_on_the_precision(dtype, budget):
+    X, y = stream("binary", 20, columns=300, dtype=dtype)
+    model = start(estimator("binary", make("rbp", budget=budget)), "binary", sparse.csr_array(X), y)
+    assert layout(model) == (budget > (7000 if dtype == np.float32 else 874))
+
+
 def test_sums_of_floats_have_the_same_order():
     X, y = stream("binary", dtype=np.float32)
     dense, csr = pair("binary", make("bpa_s", Linear(), budget=30), X, y)

@@ -248,6 +248,17 @@ def test_a_refused_row_leaves_the_cache_as_it_was(monkeypatch):
         np.testing.assert_array_equal(value, other.fitted_.model.state()[name], err_msg=name)
 
 
+def test_an_infinite_frequency_leaves_columns_of_zeros_alone():
+    """Of a float32 model. The largest float32 takes its place: times 0 it is 0, in any layout."""
+    X = np.eye(20, dtype=np.float32)[np.arange(40) % 20] * np.float32(0.5)
+    y = np.arange(40) % 2
+    models = [
+        OnlineClassifier(fogd(Gaussian(1e80), components=16), random_state=0).fit(rows, y)
+        for rows in (X, sparse.csr_array(X))
+    ]
+    np.testing.assert_array_equal(*(model.decision_function(X) for model in models))
+
+
 def test_predictions_on_columns_never_seen_are_those_of_a_model_that_saw_them():
     X, y = wide(50, 5000, 10), np.arange(50) % 2
     probe = wide(20, 5000, 10, seed=1)
