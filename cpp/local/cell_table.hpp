@@ -27,10 +27,9 @@ struct ActiveCells {
 
 class CellTable {
  public:
-  CellTable(std::size_t bytes, double most_cells) : bytes_(bytes), most_cells_(most_cells) {}
+  CellTable(std::size_t bytes, double most) : bytes_(bytes), most_(most) {}
 
-  // Empty, for entries like `fresh`: the largest power of two that the memory has room for, but not many times more
-  // than there are cells.
+  // Empty, for as many entries like `fresh` as are wanted and the memory has room for: a power of two.
   void begin(std::vector<float> fresh) {
     fresh_ = std::move(fresh);
     log_room_ = log_room(width());
@@ -113,12 +112,12 @@ class CellTable {
 
  private:
   std::size_t log_room(std::size_t width) const {
-    const double most = std::min(static_cast<double>(bytes_) / (4.0 * static_cast<double>(width)), 4 * most_cells_);
+    const double most = std::min(static_cast<double>(bytes_) / (4.0 * static_cast<double>(width)), most_);
     return static_cast<std::size_t>(std::bit_width(static_cast<std::size_t>(std::max(most, 1.0)))) - 1;
   }
 
   std::size_t bytes_;
-  double most_cells_;
+  double most_;
   std::size_t log_room_ = 0;
   std::vector<float> fresh_;    // an entry in which nothing was learned
   std::vector<float> numbers_;  // of the constant, then of room() entries

@@ -36,11 +36,11 @@ void bind_cells(nb::module_& m) {
       .def(
           "__init__",
           [](Celled* self, std::shared_ptr<CellMap> map, std::shared_ptr<CellRule> rule,
-             std::shared_ptr<const Task> task, std::size_t bytes, const Recruiting* recruiting) {
-            new (self) Celled(std::move(map), std::move(rule), std::move(task), bytes,
+             std::shared_ptr<const Task> task, std::size_t cells, std::size_t bytes, const Recruiting* recruiting) {
+            new (self) Celled(std::move(map), std::move(rule), std::move(task), cells, bytes,
                               recruiting == nullptr ? std::nullopt : std::optional(*recruiting));
           },
-          "map"_a, "rule"_a, "task"_a, "bytes"_a, "recruiting"_a.none());
+          "map"_a, "rule"_a, "task"_a, "cells"_a, "bytes"_a, "recruiting"_a.none());
 }
 
 }  // namespace budgetron

@@ -105,13 +105,19 @@ def test_products_are_right(dtype, features):
 @each("dtype", [np.float32, np.float64])
 @each("used", ["the same columns", "columns of their own"])
 def test_zeros_that_are_skipped_change_no_bit(dtype, features, used):
-    """A row is multiplied together with seven others: if these have no zeros, none of its own is skipped."""
+    """Eight rows are multiplied together: a zero is skipped only if all have it."""
     r = np.random.default_rng(0)
     kept = r.random((features, 1 if used == "the same columns" else 16)) < 0.1
     zeros = np.where(r.random((features, 16)) < 0.5, 0.0, -0.0)
     S = r.standard_normal((features, 272)).astype(dtype)
-    for size in (1.0, 1e-30 if dtype == np.float32 else 1e-200):  # products of small numbers underflow to -0
-        X, small = (np.where(kept, r.standard_normal((features, 16)) * size, zeros).astype(dtype), S * dtype(size))
+    for size in (
+        1.0,
+        1e-30 if dtype == np.float32 else 1e-200,
+    ):  # products of small numbers underflow to -0
+        X, small = (
+            np.where(kept, r.standard_normal((features, 16)) * size, zeros).astype(dtype),
+            S * dtype(size),
+        )
         together = PRODUCTS[dtype](X, small)
         for a in range(16):
             Y = r.standard_normal(X.shape).astype(dtype)

@@ -10,9 +10,11 @@ from budgetron._util import check
 from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.learner import Learner
 from budgetron.learners.mapped import Mapped
+from budgetron.learners.neighbours import Neighbours
 from budgetron.learners.scaled import Standardised
 from budgetron.learners.stacked import Stacked
 from budgetron.parts.budgets.swapping import SwapNearest
+from budgetron.parts.features.cells import Bins, Recruited, Tiles
 from budgetron.parts.features.feature_map import FeatureMap
 from budgetron.parts.features.fourier import RandomFourier, SparseFourier
 from budgetron.parts.features.hashing import Hashed
@@ -22,14 +24,18 @@ from budgetron.parts.rules import PA
 from budgetron.parts.tasks import Task
 from budgetron.parts.vector_rules import Kalman
 
+LOCAL = 50  # the size from which on cells and neighbours do not grow
+
 
 @dataclass
 class Auto(Learner):
     """The default learner: raw rows in, calibrated probabilities out, nothing to tune.
 
-    Six experts learn side by side from rows that are standardised along the stream. A filter on top learns
-    how far to trust each (:class:`~budgetron.Stacked`). What would be tuned, the width of a kernel and the
-    speed of forgetting, is covered by experts that differ in it:
+    Eleven experts learn side by side from rows that are standardised along the stream. A filter on top
+    learns how far to trust each (:class:`~budgetron.Stacked`). What would be tuned, the width of a kernel,
+    the depth of a tree and the speed of forgetting, is covered by experts that differ in it.
+
+    Smooth functions of all columns:
 
     * the inputs alone, with a :class:`~budgetron.Kalman` filter that never forgets, and one that forgets
       fast;
@@ -38,6 +44,14 @@ class Auto(Learner):
     * :class:`~budgetron.SparseFourier` features, for rules over few of many columns;
     * :func:`~budgetron.bpa_nn`, a kernel machine on a budget, which moves at once.
 
+    Local rules, which go on learning where smooth functions have nothing more to learn:
+
+    * :class:`~budgetron.Tiles`, the cells of random trees;
+    * :class:`~budgetron.Recruited` tiles, which look for the columns that matter;
+    * :class:`~budgetron.Bins` of columns and of pairs of columns, for thresholds and codes of categories;
+    * bins of single columns, forgetting fast;
+    * :class:`~budgetron.Neighbours` among the last rows.
+
     Widths need no data: standardised rows are sqrt(2 d) apart on average, d the number of columns. In
     regression the targets are standardised as well. Rows may have NaN for missing values.
 
@@ -45,7 +59,8 @@ class Auto(Learner):
     ----------
     size : int
         The one knob for memory and time against error: the number of Fourier components of each map, and
-        half the number of support vectors, at most 5000. The page "The default" has figures.
+        half the number of support vectors, at most 5000. Below 50 there are fewer cells and neighbours too.
+        The page "The default" has figures.
     drift : bool
         Whether the world may change. False takes the experts that never forget only, and a filter that does
         not forget either: a little better where nothing changes.
@@ -59,12 +74,12 @@ class Auto(Learner):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from budgetron import Auto, OnlineClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> clf = OnlineClassifier(Auto(size=50), random_state=0)  # OnlineClassifier() has size=100
+    >>> clf = OnlineClassifier(Auto(size=50), random_state=0)
     >>> int((clf.progressive_predict(X, y) != y).sum())
     26
     """
 
-    size: int = 100
+    size: int = 50
     drift: bool = True
 
     probabilistic = True  # scores are logits
@@ -78,19 +93,26 @@ class Auto(Learner):
         third = max(1, size // 3)
         widths = {"4/d": third + size % 3, "1/d": third, "0.25/d": third}
         three_widths = [RandomFourier(Gaussian(gamma), components) for gamma, components in widths.items()]
+        local = min(size, LOCAL)
+        members, cells, window = 2 * local, 2**16 * local // LOCAL, 20 * local
         steady = [
             Mapped(_inputs(), Kalman(prior=1)),
             Mapped(_beside_inputs(*three_widths), Kalman(prior=10)),
             Mapped(_beside_inputs(SparseFourier(size)), Kalman(prior=3)),
             Kernelized(Gaussian("1/d"), PA(C=0.1), SwapNearest(2 * size)),
+            Mapped(Tiles(members, cells=cells), Kalman(prior=6)),
+            Mapped(Recruited(Tiles(members, depth=8, narrow=0.5, cells=cells // 2)), Kalman(prior=6)),
+            Mapped(Bins(cells=cells), Kalman(prior=10)),
         ]
         if not check.instance(self, "drift", self.drift, bool):
             return Standardised(Stacked(*steady, drift=0.0))
         moving = [
             Mapped(_inputs(), Kalman(prior=10, drift=0.02)),
             Mapped(_beside_inputs(RandomFourier(Gaussian("1/d"), size)), Kalman(prior=10, drift=0.001)),
+            Mapped(Bins(pairs=0, cells=cells // 16), Kalman(prior=3, drift=0.01)),
+            Neighbours(window),
         ]
-        return Standardised(Stacked(*steady, *moving))
+        return Standardised(Stacked(*steady, *moving, drift=1e-5))
 
     def resolved(self, X: Any) -> Any:
         """The learner in parts, with a number for every parameter."""

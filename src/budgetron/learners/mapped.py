@@ -94,7 +94,7 @@ class Mapped(Learner):
         else:
             rule = _core.CellsAlong(task.rule(check.instance(self, "rule", self.rule, Rule)))
         recruiting = cells.recruiting(native, seed)
-        return _core.Celled(native, rule, task.build(), cells.table_bytes(), recruiting)
+        return _core.Celled(native, rule, task.build(), *cells.table(), recruiting)
 
     def _features(self) -> FeatureMap:
         return check.instance(self, "features", self.features, FeatureMap)

@@ -3,7 +3,7 @@
 from budgetron.learners.learner import Learner
 
 
-def auto(size: int = 100, drift: bool = True) -> Learner:
+def auto(size: int = 50, drift: bool = True) -> Learner:
     """The default learner: raw rows in, calibrated probabilities out, nothing to tune.
 
     Parameters
@@ -18,9 +18,9 @@ def auto(size: int = 100, drift: bool = True) -> Learner:
     Examples
     --------
     >>> from budgetron import OnlineClassifier, auto
-    >>> auto(size=50)
-    Auto(size=50, drift=True)
-    >>> OnlineClassifier(auto(size=50)).fit([[0.0], [1.0]] * 9, [0, 1] * 9).predict([[0.1]])
+    >>> auto(size=20)
+    Auto(size=20, drift=True)
+    >>> OnlineClassifier(auto(size=20)).fit([[0.0], [1.0]] * 9, [0, 1] * 9).predict([[0.1]])
     array([0])
     """
     from budgetron.learners.automatic import Auto  # not above: it imports scikit-learn

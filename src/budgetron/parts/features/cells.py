@@ -28,6 +28,7 @@ class CellMap(Spec):
     array([0, 1, 0])
     """
 
+    cells: int
     memory: int
     learns: ClassVar[bool] = True
     """Thresholds are drawn from rows, so that those of two models differ."""
@@ -44,9 +45,9 @@ class CellMap(Spec):
         """What draws members anew, if anything does."""
         return None
 
-    def table_bytes(self) -> int:
-        """The size of the table, checked."""
-        return self._between("memory", 1024, 2**31)
+    def table(self) -> tuple[int, int]:
+        """The most cells and bytes of the table, checked."""
+        return self._between("cells", 16, 2**28), self._between("memory", 1024, 2**31)
 
     def _between(self, name: str, least: int, most: int) -> int:
         number = check.whole(self, name, getattr(self, name))
@@ -77,9 +78,10 @@ class Tiles(CellMap):
         The number of tests of a member, at most 24.
     narrow : float
         The share of members that look at two or three columns only.
+    cells : int
+        The cells that the table of weights has room for, at most. It is rounded down to a power of two.
     memory : int
-        The bytes of the table of weights, for any number of classes: a further class leaves room for fewer
-        cells.
+        The bytes of the table, at most: many classes leave room for fewer cells.
 
     Departs from the paper
     ----------------------
@@ -99,7 +101,8 @@ class Tiles(CellMap):
     count: int = 100
     depth: int = 14
     narrow: float = 0.0
-    memory: int = 2**19
+    cells: int = 2**16
+    memory: int = 2**21
 
     def build(self, n_features: int, seed: int) -> _core.CellMap:
         count, depth = self._between("count", 1, 10_000), self._between("depth", 1, 24)
@@ -122,8 +125,8 @@ class Bins(CellMap):
         The number of pairs of columns, drawn at random; 0 for single columns only.
     side : int
         The number of bins of each column of a pair.
-    memory : int
-        The bytes of the table of weights, for any number of classes.
+    cells, memory : int
+        The size of the table, as for :class:`Tiles`.
 
     Departs from the paper
     ----------------------
@@ -143,7 +146,8 @@ class Bins(CellMap):
     columns: int = 64
     pairs: int = 200
     side: int = 16
-    memory: int = 2**18
+    cells: int = 2**16
+    memory: int = 2**21
 
     def build(self, n_features: int, seed: int) -> _core.CellMap:
         bins, pairs = self._between("columns", 2, 256), self._between("pairs", 0, 100_000)
@@ -163,8 +167,8 @@ class RandomBinning(CellMap):
         The kernel that is approximated.
     count : int
         The number of members.
-    memory : int
-        The bytes of the table of weights, for any number of classes.
+    cells, memory : int
+        The size of the table, as for :class:`Tiles`.
 
     Departs from the paper
     ----------------------
@@ -181,7 +185,8 @@ class RandomBinning(CellMap):
 
     kernel: Laplacian
     count: int = 100
-    memory: int = 2**19
+    cells: int = 2**16
+    memory: int = 2**21
     learns: ClassVar[bool] = False
 
     @property
@@ -241,6 +246,6 @@ class Recruited(CellMap):
         members = int(check.share(self, "share", self.share) * native.members)
         return _core.Recruiting(members, check.count(self, "every", self.every), 3000, seed)
 
-    def table_bytes(self) -> int:
-        """The size of the table, checked."""
-        return check.instance(self, "features", self.features, Tiles).table_bytes()
+    def table(self) -> tuple[int, int]:
+        """The most cells and bytes of the table, checked."""
+        return check.instance(self, "features", self.features, Tiles).table()
