@@ -1,7 +1,7 @@
 """`Neighbours` and river's KNNClassifier on the same rows, each predicted before it is learned.
 
-Run ``python -m benchmarks.nearest_neighbours``: the error, and the processor time of a row, on 5,000 rows of
-a generator of river and of elec, if the folder that BUDGETRON_DATA names has it. Then the time of a row
+Run ``python -m benchmarks.nearest_neighbours``: the error, and the processor time of a row, on 5,000 rows
+of a generator of river and of elec, if the folder that BUDGETRON_DATA names has it. Then the time of a row
 against the number of columns, of normal rows and of a random walk: on a walk near rows are found early.
 """
 
