@@ -19,6 +19,7 @@ from sklearn.datasets import load_digits, make_moons
 
 from budgetron import (
     Gaussian,
+    Neighbours,
     OnlineClassifier,
     algorithms,
     evaluate,
@@ -39,6 +40,7 @@ def main() -> None:
     save(error_against_rows(), "error_against_rows.png")
     save(error_against_budget(), "error_against_budget.png")
     save(boundary(), "boundary.png")
+    save(neighbours(), "neighbours.png")
     learning(FOLDER / "learning.gif")
 
 
@@ -87,6 +89,26 @@ def boundary() -> Any:
         ax.set_title(f"{name}: {mistakes:.1%} mistakes, {model.n_support_} support vectors", fontsize=11)
     axes[0].get_legend().remove()
     axes[1].set_ylabel("")
+    return figure
+
+
+def neighbours() -> Any:
+    """The regions of the last 300 rows at three moments, while a wave of labels moves to the right."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (3000, 2))
+    y = np.where(X[:, 1] > 0.5 * np.sin(4 * X[:, 0] - np.arange(3000) / 600), "above", "below")
+    model = OnlineClassifier(Neighbours(window=300), random_state=0)
+    figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained", sharey=True)
+    for ax, last in zip(axes, (1000, 2000, 3000), strict=True):
+        new = slice(last - 1000, last)
+        mistakes = np.mean(model.progressive_predict(X[new], y[new]) != y[new])
+        recent = slice(last - 300, last)
+        plots.decision_boundary(model, X[recent], y[recent], ax, resolution=300)
+        ax.set_title(f"row {last:,}; {mistakes:.1%} mistakes since {last - 1000:,}", fontsize=11)
+    for ax in axes[:2]:
+        ax.get_legend().remove()
+    for ax in axes[1:]:
+        ax.set_ylabel("")
     return figure
 
 

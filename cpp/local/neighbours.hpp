@@ -92,8 +92,11 @@ class RecentNeighbours final : public Learner {
         weights.push_back(stored_[slot].weight);
       }
     io.field("neighbours.rows", rows, {Merged::Own});
-    io.field("neighbours.labels", labels, {Merged::Own, is_labelled() ? OfOutputs::Codes : OfOutputs::None});
     io.field("neighbours.weights", weights, {Merged::Own});
+    if (outputs_ == 1)
+      io.field("neighbours.labels", labels, {Merged::Own, is_labelled() ? OfOutputs::Codes : OfOutputs::None});
+    else
+      label_fields(io, weights.size(), labels);
     if (!first_.empty()) io.field("neighbours.first", first_, {Merged::Own, OfOutputs::Rows});
     if (io.restoring()) sound_ = restore(rows, labels, weights);
   }
@@ -264,6 +267,21 @@ class RecentNeighbours final : public Learner {
     missing_ += stored.missing ? 1 : 0;
     for (std::size_t j = 0; j < columns_; ++j) value(next_, j) = row[j];
     next_ = next_ + 1 == window_ ? 0 : next_ + 1;
+  }
+
+  // The labels of n rows as one field for each class, with the places of its rows: a file with many classes has many
+  // fields. A row without a class gets the label -1.
+  void label_fields(Fields& io, std::size_t n, std::vector<double>& labels) const {
+    std::vector<std::vector<double>> places(outputs_);
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      places[static_cast<std::size_t>(labels[i])].push_back(static_cast<double>(i));
+    io.outputs("neighbours.rows_of", places, Merged::Own, false);
+    if (!io.restoring()) return;
+    labels.assign(n, -1.0);
+    for (std::size_t c = 0; c < outputs_; ++c)
+      for (const double place : places[c])
+        if (place >= 0 && place < static_cast<double>(n))
+          labels[static_cast<std::size_t>(place)] = static_cast<double>(c);
   }
 
   // Whether the fields fit together.

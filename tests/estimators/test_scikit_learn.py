@@ -20,9 +20,11 @@ from budgetron import (
     Gaussian,
     Laplacian,
     Logistic,
+    Neighbours,
     OnlineClassifier,
     OnlineRegressor,
     RemoveRandom,
+    Standardised,
     bogd_pp,
     bpa_p,
     forgetron,
@@ -39,7 +41,7 @@ each_task = each("task", TASKS)
 
 
 def expected_failures(estimator):
-    """Two checks that cannot pass for any estimator, and one that the Forgetron cannot pass."""
+    """Two checks that cannot pass for any estimator, and one that the Forgetron and neighbours cannot."""
     reason = (
         "a weight multiplies the loss of one presentation; it is not the same as repeating or removing "
         "rows for nonlinear online updates"
@@ -50,6 +52,10 @@ def expected_failures(estimator):
             "the Forgetron shrinks f until the vector to remove does little damage; the check gives it a "
             "weight of 1000, so almost nothing of f remains"
         )
+    if "Neighbours(" in repr(estimator.learner):
+        found["check_class_weight_classifiers"] = (
+            "the weight of a class does not help where none of the nearest rows is of that class"
+        )
     return found
 
 
@@ -59,11 +65,13 @@ ESTIMATORS = [
     OnlineClassifier(forgetron(Gaussian(), budget=50), epochs=2, shuffle=True),
     OnlineClassifier(ogd(Gaussian(), loss=Logistic())),
     OnlineClassifier(nogd(Gaussian(), budget=40, rank=20, eta=0.5)),
+    OnlineClassifier(Standardised(Neighbours(100))),
     OnlineRegressor(),
     OnlineRegressor(rbp(Gaussian(), budget=150, eta=0.2)),
     OnlineRegressor(bogd_pp(Gaussian(), budget=100), epochs=5, shuffle=True),
     OnlineRegressor(bpa_p(Laplacian(), budget=50)),
     OnlineRegressor(nogd(Gaussian(), budget=40, rank=20), epochs=2),
+    OnlineRegressor(Neighbours()),
 ]
 
 

@@ -220,6 +220,11 @@ def combinations() -> list[tuple[str, Learner]]:
     return [(task, learner) for learner in learners for task in TASKS if _defined(task, learner)]
 
 
+def exportable() -> list[tuple[str, str | Learner]]:
+    """Every algorithm and every exported part, without learners that no formula describes."""
+    return [*cases(), *((task, each) for task, each in combinations() if "Neighbours(" not in repr(each))]
+
+
 _ANSWERS: dict[tuple[str, str], bool] = {}
 
 

@@ -1,7 +1,11 @@
 """Nearest neighbours: against the definition, and what is theirs alone."""
 
+import os
 import pickle
+import subprocess
+import sys
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,6 +19,8 @@ from budgetron import (
     OnlineRegressor,
     Stacked,
     Standardised,
+    _core,
+    load,
     to_c,
     to_onnx,
 )
@@ -145,6 +151,48 @@ def test_memory_is_that_of_the_window(task):
     assert model.memory_bytes == full
 
 
+@each("task", members.TASKS)
+@each(
+    "learner", [Neighbours(30, 4), Standardised(Neighbours(30)), Stacked(Neighbours(30), Neighbours(9, 1))]
+)
+@each("container", [np.asarray, sparse.csr_array])
+def test_any_cut_of_the_rows_is_the_same_model(task, learner, container, tmp_path):
+    X, y = members.data(task, 150)
+    rows, weights = container(X), np.random.default_rng(0).choice([0.0, 1.0, 2.0], 150)
+    whole = members.start(members.estimator(task, learner), task, rows, y, sample_weight=weights)
+    parts = members.estimator(task, learner)
+    for a, b in pairwise([0, 1, 20, 30, 31, 64, 65, 99, 150]):
+        members.start(parts, task, rows[a:b], y[a:b], sample_weight=weights[a:b])
+        parts.save(tmp_path / "model")
+        parts = load(tmp_path / "model")
+    assert members.same_state(parts, whole)
+    expected = members.scores(whole, rows)
+    assert_array_equal(members.scores(parts, rows), expected)
+    assert_array_equal([members.scores(whole, rows[i : i + 1])[0] for i in range(150)], expected)
+
+
+def test_instruction_sets_give_equal_bits():
+    """As printed by processes that are told which set to take."""
+    program = """
+import numpy as np
+from budgetron import Neighbours, OnlineRegressor
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(400, 37)), rng.normal(size=400)
+X[::7, 3] = np.nan
+print(OnlineRegressor(Neighbours(150)).progressive_predict(X, y).tobytes().hex())
+"""
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"BUDGETRON_ISA": name},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for name in _core.instruction_sets()
+    }
+    assert len(printed) == 1
+
+
 def test_a_state_does_not_depend_on_where_the_ring_began():
     X, y = rows("binary", 137, 2, kind="grid")
     model, other = (built("binary", Neighbours(60), 2) for _ in range(2))
@@ -215,3 +263,11 @@ def test_it_follows_a_drift():
     wrong = predicted != y
     assert wrong[1500:1510].mean() > 0.5
     assert wrong[1700:].mean() < 0.1
+
+
+def test_a_file_with_many_classes(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), rng.integers(0, 26, 200)
+    model = OnlineClassifier(Neighbours(80), random_state=0).partial_fit(X, y)
+    model.save(tmp_path / "model")
+    assert_array_equal(load(tmp_path / "model").decision_function(X), model.decision_function(X))

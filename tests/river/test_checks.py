@@ -12,13 +12,25 @@ pytest.importorskip("river")
 
 from river import checks
 
-from budgetron import AROW, Gaussian, Identity, Kalman, Mapped, RandomFourier, Stack, Stacked, Standardised
+from budgetron import (
+    AROW,
+    Gaussian,
+    Identity,
+    Kalman,
+    Mapped,
+    Neighbours,
+    RandomFourier,
+    Stack,
+    Stacked,
+    Standardised,
+)
 from budgetron.river import BudgetClassifier, BudgetRegressor, FourierFeatures
 from tests.helpers import members
 
 COMPOSED = {
     "AROW on a stack": Mapped(Stack(RandomFourier(Gaussian(0.5), 5), Identity()), AROW()),
     "Kalman on inputs": Standardised(Mapped(Identity(), Kalman())),
+    "Neighbours": Standardised(Neighbours(100)),
     "Stacked": Stacked(members.make("rbp"), Mapped(Identity(), Kalman())),
 }
 MODELS: dict[str, Any] = {
@@ -47,7 +59,7 @@ def _quick_collections() -> Iterator[None]:
 
 QUICK = {  # one of each kind of learner: what the checks look at is in the wrapper
     "FourierFeatures",
-    *[f"{name} classifies" for name in ("auto", "rbp", "fogd", "duol", "Stacked")],
+    *[f"{name} classifies" for name in ("auto", "rbp", "fogd", "duol", "Neighbours", "Stacked")],
     *[f"{name} regresses" for name in ("auto", "nogd")],
 }
 

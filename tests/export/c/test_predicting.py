@@ -15,7 +15,7 @@ from tests.helpers import members
 from tests.helpers.compiled import compiled, library, needs_compiler, predicted, predicting
 
 TOLERANCE = {"float64": 1e-12, "float32": 2e-6}
-ALL = [*members.cases(), *members.combinations()]
+ALL = members.exportable()
 
 pytestmark = needs_compiler
 
