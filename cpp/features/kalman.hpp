@@ -32,19 +32,13 @@ class Kalman : public VectorRule {
     if (features > 0) posterior_.begin(features);
   }
 
-  // Labels: the logits are moderated, mu / sqrt(1 + pi S / 8), by what is not known yet.
-  void predict(Vector Z, std::span<double> f) final {
+  using VectorRule::predict;
+  void predict(Vector Z, std::span<double> f) override {
     mu_.assign(f.begin(), f.end());
     posterior_.look(Z, gain_);
     looked_ = true;
-    moderate_scores(gain_.S, f);
   }
   bool looks_ahead() const final { return true; }
-  void predict(Vector Z, std::size_t rows, std::span<double> F) const final {
-    const std::size_t outputs = F.size() / rows;
-    posterior_.each_look(
-        Z, rows, [&](std::size_t r, const Gain& gain) { moderate_scores(gain.S, F.subspan(r * outputs, outputs)); });
-  }
 
   void commit(const Question& question, Vector z, Weights& w) final {
     if (!looked_) posterior_.look(z, gain_);  // the coordinates have changed since predict
@@ -66,7 +60,6 @@ class Kalman : public VectorRule {
 
  protected:
   Kalman(double prior, double drift, std::size_t full) : posterior_(prior, drift, full) {}
-  virtual void moderate_scores(double S, std::span<double> f) const = 0;
   virtual void step(const Question& question, Weights& w) = 0;
 
   Posterior posterior_;
@@ -79,6 +72,16 @@ class KalmanLabels final : public Kalman {
  public:
   KalmanLabels(double prior, double drift, std::size_t full) : Kalman(prior, drift, full) {}
 
+  // The logits are moderated, mu / sqrt(1 + pi S / 8), by what is not known yet.
+  void predict(Vector Z, std::span<double> f) override {
+    Kalman::predict(Z, f);
+    moderate_logits(gain_.S, f);
+  }
+  void predict(Vector Z, std::size_t rows, std::span<double> F) const override {
+    const std::size_t outputs = F.size() / rows;
+    posterior_.each_look(
+        Z, rows, [&](std::size_t r, const Gain& gain) { moderate_logits(gain.S, F.subspan(r * outputs, outputs)); });
+  }
   bool propose(const Round& round) override {
     weight_ = round.weight;
     return moderate(weight_) && moderate_square(gain_.S) && moderate_square(weight_ * gain_.S) &&
@@ -87,9 +90,7 @@ class KalmanLabels final : public Kalman {
   bool steps() const override { return true; }
 
  private:
-  void moderate_scores(double S, std::span<double> f) const override {
-    scale(1 / std::sqrt(1 + std::numbers::pi / 8 * S), f);
-  }
+  static void moderate_logits(double S, std::span<double> f) { scale(1 / std::sqrt(1 + std::numbers::pi / 8 * S), f); }
 
   void step(const Question& question, Weights& w) override {
     const Vector g = Vector(gain_.g).first(posterior_.size());
@@ -145,8 +146,6 @@ class KalmanTargets final : public Kalman {
   }
 
  private:
-  void moderate_scores(double, std::span<double>) const override {}
-
   void step(const Question&, Weights& w) override {
     const double c = weight_, S = gain_.S;
     add(c * error_ / (1 + c * S), Vector(gain_.g).first(posterior_.size()), w[0]);

@@ -78,6 +78,17 @@ def test_the_description_is_its_composition(task):
     assert model.learner_ == parts.learner_
 
 
+@pytest.mark.parametrize(("columns", "outside"), [(499, []), (500, [2]), (1000, [0, 1, 2, 4, 5])])
+def test_inputs_of_wide_rows_leave_the_full_covariances(columns, outside):
+    state = OnlineRegressor(auto(1)).partial_fit(np.ones((1, columns)), [1.0]).fitted_.model.state()
+    variances = {name: v for name, v in state.items() if name.endswith("posterior.variance")}
+    with_some = [
+        e for e in range(6) for name in variances if f"expert.{e}." in name and len(variances[name])
+    ]
+    assert with_some == outside
+    assert {len(v) for v in variances.values()} <= {0, columns + 1}
+
+
 def test_files_with_the_description_and_with_the_composition_load(tmp_path):
     X, y = members.data("binary")
     for learner in (None, auto(7), auto(7).composition()):

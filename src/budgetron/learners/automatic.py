@@ -98,7 +98,7 @@ class Auto(Learner):
         steady = [
             Mapped(_inputs(), Kalman(prior=1)),
             Mapped(_beside_inputs(*three_widths), Kalman(prior=10)),
-            Mapped(_beside_inputs(SparseFourier(size)), Kalman(prior=3)),
+            Mapped(_beside_inputs(SparseFourier(size)), Kalman(prior=3, covariance=500)),
             Kernelized(Gaussian("1/d"), PA(C=0.1), SwapNearest(2 * size)),
             Mapped(Tiles(members, cells=cells), Kalman(prior=6)),
             Mapped(Recruited(Tiles(members, depth=8, narrow=0.5, cells=cells // 2)), Kalman(prior=6)),

@@ -7,11 +7,13 @@ the right class, and subtracted from those of the wrong class with the largest s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import ClassVar, Literal
 
 from budgetron import _core
 from budgetron._util import check
 from budgetron._util.spec import Ranges, Spec
+from budgetron._util.text import shown
 from budgetron.parts.losses import Loss
 from budgetron.parts.rules import loss_for_labels, loss_for_targets
 
@@ -262,10 +264,10 @@ class Kalman(VectorRule):
     drift : float
         The variance that a weight gains with every row. 0 learns ever more slowly; 0.01 follows a changing
         world.
-    covariance : "auto", "full" or "diagonal"
+    covariance : "auto", "full", "diagonal" or int
         All of P, O(m^2) a step for m features, or its diagonal, O(m). "auto" is full, but if more than
         1000 inputs are at the end of the features (:class:`~budgetron.Identity`), these have a diagonal
-        and the others a full block.
+        and the others a full block. A number is "auto" with this limit instead of 1000.
 
     Departs from the paper
     ----------------------
@@ -283,22 +285,25 @@ class Kalman(VectorRule):
 
     prior: float = 10.0
     drift: float = 0.0
-    covariance: Literal["auto", "full", "diagonal"] = "auto"
+    covariance: Literal["auto", "full", "diagonal"] | int = "auto"
     ranges: ClassVar[Ranges] = {"prior": (0.1, 100.0), "drift": (1e-6, 0.1)}
 
     probabilistic: ClassVar[bool] = True
 
     def full(self, native: _core.FeatureMap) -> int:
         """The number of features with a full block of P."""
-        if self.covariance == "diagonal":
+        kind = self.covariance
+        if kind == "diagonal":
             return 0
-        if self.covariance == "auto" and native.inputs > 1000:
+        most = native.inputs if kind == "full" else 1000 if kind == "auto" else kind
+        if isinstance(most, bool) or not isinstance(most, Integral) or most < 0:
+            raise ValueError(
+                'Kalman: covariance must be "auto", "full", "diagonal" or a whole number of at least 0, '
+                f"got {shown(kind)}."
+            )
+        if native.inputs > most:
             return native.size - native.inputs
-        if self.covariance in ("auto", "full"):
-            return native.size if not native.learns else 2**31
-        raise ValueError(
-            f'Kalman: covariance must be "auto", "full" or "diagonal", got {self.covariance!r}.'
-        )
+        return native.size if not native.learns else 2**31
 
     def for_labels(self, full: int = 2**31) -> _core.VectorRule:
         """The native rule for classification; checks the parameters."""

@@ -55,7 +55,7 @@ def compare(task, rule, full, X, y, weights=None, gamma=0.2):
 @pairs
 @each("task", OUTPUTS)
 @each("drift", [0.0, 0.01])
-@each(("kind", "full"), [("full", None), ("diagonal", 0), ("auto", None)])
+@each(("kind", "full"), [("full", None), ("diagonal", 0), ("auto", None), (5, 2 * D), (6, None)])
 def test_trajectories(task, drift, kind, full):
     X, y = stream(task, 1500, 1)  # more rows than between two repairs of P
     compare(task, Kalman(3.0, drift, kind), full, X, y)
@@ -85,10 +85,21 @@ def test_beyond_a_thousand_features_the_inputs_have_a_diagonal(task, drift, kind
     assert len(model.fitted_.model.state()["posterior.variance"]) == outside
 
 
-@pytest.mark.parametrize(("components", "columns", "outside"), [(5, 999, 0), (5, 1000, 1001), (600, 3, 0)])
-def test_auto_changes_above_a_thousand_inputs(components, columns, outside):
+@pytest.mark.parametrize(
+    ("kind", "components", "columns", "outside"),
+    [
+        ("auto", 5, 999, 0),
+        ("auto", 5, 1000, 1001),
+        ("auto", 600, 3, 0),
+        (7, 5, 6, 0),
+        (7, 5, 7, 8),
+        (0, 5, 3, 4),
+    ],
+)
+def test_the_covariance_changes_above_a_number_of_inputs(kind, components, columns, outside):
     features = Stack(RandomFourier(Gaussian(0.5), components), Identity())
-    model = OnlineRegressor(Mapped(features, Kalman())).partial_fit(np.ones((1, columns)), [1.0])
+    learner = Mapped(features, Kalman(covariance=kind))
+    model = OnlineRegressor(learner).partial_fit(np.ones((1, columns)), [1.0])
     assert len(model.fitted_.model.state()["posterior.variance"]) == outside
 
 

@@ -79,6 +79,7 @@ def test_a_change_of_coordinates_keeps_what_is_known_of_the_others():
 
 # ---- the contract of every learner
 
+COVARIANCES = 'Kalman: covariance must be "auto", "full", "diagonal" or a whole number of at least 0'
 LEARNERS = {
     "full": Mapped(fourier_and_inputs(3)[0], Kalman(drift=0.001)),
     "diagonal": Mapped(fourier_and_inputs(3)[0], Kalman(covariance="diagonal")),
@@ -170,6 +171,9 @@ def test_a_refused_row_leaves_the_model_as_it_was(task):
     assert members.same_state(model.partial_fit(X[41:], y[41:]), expected.partial_fit(X[41:], y[41:]))
 
 
+COVARIANCES = 'Kalman: covariance must be "auto", "full", "diagonal" or a whole number of at least 0'
+
+
 @each("estimator", [OnlineClassifier, OnlineRegressor])
 @each(
     ("parameters", "message"),
@@ -182,8 +186,12 @@ def test_a_refused_row_leaves_the_model_as_it_was(task):
         ({"drift": -1e-3}, "Kalman: drift must be at least 0, got -0.001."),
         ({"drift": np.nan}, "Kalman: drift must be a finite number"),
         ({"drift": None}, "Kalman: drift must be a"),
-        ({"covariance": "low"}, 'Kalman: covariance must be "auto", "full" or "diagonal", got \'low\'.'),
-        ({"covariance": None}, 'Kalman: covariance must be "auto", "full" or "diagonal", got None.'),
+        ({"covariance": "low"}, f"{COVARIANCES}, got 'low'."),
+        ({"covariance": None}, f"{COVARIANCES}, got None."),
+        ({"covariance": -1}, f"{COVARIANCES}, got -1."),
+        ({"covariance": 10.0}, f"{COVARIANCES}, got 10.0."),
+        ({"covariance": True}, f"{COVARIANCES}, got True."),
+        ({"covariance": [10]}, f"{COVARIANCES}, got [10]."),
     ],
     ids=repr,
 )
