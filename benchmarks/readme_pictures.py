@@ -21,11 +21,13 @@ from budgetron import (
     Gaussian,
     Neighbours,
     OnlineClassifier,
+    OnlineRegressor,
     algorithms,
     evaluate,
     plots,
 )
 from budgetron.learners.learner import Learner
+from budgetron.plots import style
 from budgetron.plots.style import COLOURS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
@@ -41,6 +43,7 @@ def main() -> None:
     save(error_against_budget(), "error_against_budget.png")
     save(boundary(), "boundary.png")
     save(neighbours(), "neighbours.png")
+    save(deviations(), "deviations.png")
     learning(FOLDER / "learning.gif")
 
 
@@ -109,6 +112,32 @@ def neighbours() -> Any:
         ax.get_legend().remove()
     for ax in axes[1:]:
         ax.set_ylabel("")
+    return figure
+
+
+def deviations() -> Any:
+    """Bands of two deviations around a curve whose noise depends on x, after 300 and after 3000 rows."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, 3000)
+    noise = 0.1 + 0.5 * np.exp(-2 * (x - 1.5) ** 2) + 0.3 * (x < -1.5)
+    y = np.sin(1.5 * x) + noise * rng.standard_normal(3000)
+    grid = np.linspace(-4.5, 4.5, 400)
+    figure, axes = plt.subplots(1, 2, figsize=(9.6, 3.6), layout="constrained", sharey=True)
+    model = OnlineRegressor(random_state=0)
+    for ax, rows in zip(axes, (slice(300), slice(300, 3000)), strict=True):
+        mean, deviation = model.partial_fit(x[rows, None], y[rows]).predict(grid[:, None], return_std=True)
+        seen = slice(rows.stop)
+        style.axes(ax)
+        ax.scatter(x[seen], y[seen], s=5, color=COLOURS[1], alpha=0.4, linewidths=0, label="rows")
+        low, high = mean - 2 * deviation, mean + 2 * deviation
+        ax.fill_between(
+            grid, low, high, color=COLOURS[0], alpha=0.2, linewidth=0, label="mean ± 2 deviations"
+        )
+        ax.plot(grid, mean, color=COLOURS[0], label="mean")
+        ax.set(xlabel="x", xlim=(-4.5, 4.5), ylim=(-2.6, 3.2))
+        ax.set_title(f"after {rows.stop} rows", loc="left", fontsize=11)
+    axes[0].set_ylabel("y")
+    axes[1].legend(loc="upper center", ncols=3, frameon=False, fontsize=8)
     return figure
 
 

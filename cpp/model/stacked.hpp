@@ -22,6 +22,7 @@
 #include "linalg/limits.hpp"
 #include "linalg/posterior.hpp"
 #include "model/learner.hpp"
+#include "model/noise.hpp"
 #include "model/tracks.hpp"
 #include "simd/vectors.hpp"
 #include "state/threads.hpp"
@@ -135,8 +136,8 @@ class Stacked : public Learner {
   virtual void read(Vector F, std::size_t n, std::size_t i, std::vector<double>& l) const = 0;
   // The stack's scores from those.
   virtual void combine(Vector l, std::span<double> f) const = 0;
-  // Learns row i from l_ and the scores f made of it.
-  virtual void learn(Vector F, std::size_t n, std::size_t i, Vector f, double y, double weight) = 0;
+  // Learns row i, which is x, from l_ and the scores f made of it.
+  virtual void learn(const Row& x, Vector F, std::size_t n, std::size_t i, Vector f, double y, double weight) = 0;
 
   Vector scores_of(Vector F, std::size_t n, std::size_t expert, std::size_t i) const {
     return F.subspan((expert * n + i) * outputs_, outputs_);
@@ -262,7 +263,7 @@ class Stacked : public Learner {
       read(block.F, block.stride, i, l_);
       combine(l_, f);
       const double weight = block.weights.empty() ? 1 : block.weights[i];
-      if (weight != 0) learn(block.F, block.stride, i, f, block.y[i], std::min(weight, largest));
+      if (weight != 0) learn(block.rows[i], block.F, block.stride, i, f, block.y[i], std::min(weight, largest));
     }
   }
 
@@ -352,7 +353,7 @@ class StackedLabels final : public Stacked {
     }
   }
 
-  void learn(Vector F, std::size_t n, std::size_t i, Vector f, double y, double weight) override {
+  void learn(const Row&, Vector F, std::size_t n, std::size_t i, Vector f, double y, double weight) override {
     const bool two = outputs_ == 1;
     const auto right = static_cast<std::size_t>(two ? y > 0 : y);
     const double wrong = std::clamp(probabilities(f, right), 1e-12, 1.0);
@@ -422,24 +423,26 @@ class StackedLabels final : public Stacked {
   std::vector<double> p_, v_;
 };
 
-// For targets. The noise is estimated as by KalmanTargets.
+// For targets.
 class StackedTargets final : public Stacked {
  public:
-  StackedTargets(std::vector<std::shared_ptr<Learner>> experts, double start, double drift)
-      : Stacked(std::move(experts), 1, 0, start, drift) {}
+  StackedTargets(std::vector<std::shared_ptr<Learner>> experts, std::size_t columns, double start, double drift)
+      : Stacked(std::move(experts), 1, 0, start, drift), noise_(columns, drift) {}
 
   bool has_deviations() const override { return true; }
   void deviations(const Rows& rows, std::span<double> out) const override {
     each_row(rows, [&](std::size_t i, Vector l) {
-      filter_.each_look(l, 1, [&](std::size_t, const Gain& gain) { out[i] = std::sqrt(noise_ * (1 + gain.S)); });
+      filter_.each_look(l, 1,
+                        [&](std::size_t, const Gain& gain) { out[i] = noise_.deviation(rows[i], dot(l, w_), gain.S); });
     });
   }
 
   void fields(Fields& io) override {
     Stacked::fields(io);
-    io.field("stacked.noise", noise_, {Merged::Own});
+    Prefixed noise(io, "stacked.noise.");
+    noise_.fields(noise);
   }
-  bool consistent() const override { return Stacked::consistent() && noise_ >= 0 && std::isfinite(noise_); }
+  bool consistent() const override { return Stacked::consistent() && noise_.is_consistent(); }
 
  private:
   void read(Vector F, std::size_t n, std::size_t i, std::vector<double>& l) const override {
@@ -447,7 +450,7 @@ class StackedTargets final : public Stacked {
     for (std::size_t e = 0; e < experts_.size(); ++e) l[e] = scores_of(F, n, e, i)[0];
   }
   void combine(Vector l, std::span<double> f) const override { f[0] = dot(l, w_); }
-  void learn(Vector, std::size_t, std::size_t, Vector f, double y, double weight) override {
+  void learn(const Row& x, Vector, std::size_t, std::size_t, Vector f, double y, double weight) override {
     const double error = y - f[0];
     if (!moderate(error)) return;  // some expert has learned the row; the filter has not
     for (std::size_t e = 0; e < experts_.size(); ++e) {
@@ -458,10 +461,10 @@ class StackedTargets final : public Stacked {
     filter_.look(l_, gain_);
     const double S = gain_.S;
     move(weight * error / (1 + weight * S), weight);
-    noise_ += weight / learned_ * (error * error / (1 + S) - noise_);
+    noise_.learn(x, f[0], S, y, weight);
   }
 
-  double noise_ = 0;
+  Noise noise_;
 };
 
 }  // namespace budgetron

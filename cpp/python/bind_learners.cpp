@@ -322,7 +322,8 @@ void bind_learners(nb::module_& m) {
       .def(nb::init<std::vector<std::shared_ptr<Learner>>, std::vector<bool>, std::size_t, double, double>(),
            "experts"_a, "logits"_a, "classes"_a, "start"_a, "drift"_a);
   nb::class_<StackedTargets, Stacked>(m, "StackedTargets")
-      .def(nb::init<std::vector<std::shared_ptr<Learner>>, double, double>(), "experts"_a, "start"_a, "drift"_a);
+      .def(nb::init<std::vector<std::shared_ptr<Learner>>, std::size_t, double, double>(), "experts"_a, "columns"_a,
+           "start"_a, "drift"_a);
 
   nb::class_<DoubleUpdating, ExpansionLearner>(m, "DoubleUpdating")
       .def(nb::init<std::shared_ptr<const Kernel>, double, double, std::shared_ptr<DualMaintenance>, std::size_t>(),

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tests.references.noise import Noise
 from tests.references.step import Array
 
 Map = Callable[[Array], Array]  # x -> z(x)
@@ -277,6 +278,7 @@ class Stacked:
         self.P = start * np.eye(n + len(self.b))
         self.filter = Kalman(lambda x: self.scores(x)[:, 0], ("targets",), start, drift)
         self.filter.W = self.w[None, :]
+        self.noise: Noise | None = None  # of targets
 
     @property
     def losses(self) -> Array:
@@ -300,8 +302,13 @@ class Stacked:
         return self.filter.score(x) if self.task[0] == "targets" else self.w @ self.scaled(x) + self.b
 
     def deviation(self, x: Array) -> float:
-        """The standard deviation of a target."""
-        return self.filter.deviation(x)
+        """The standard deviation of a target; 0 before the first."""
+        return self.noise.deviation(np.asarray(x, float), *self.told(x)) if self.noise else 0.0
+
+    def told(self, x: Array) -> tuple[float, float]:
+        """The predicted target, and what the filter does not know about it."""
+        z = self.filter.z(x)
+        return float(self.filter.score(x)[0]), float(z @ self.filter.P @ z)
 
     def gradient(self, x: Array, y: float) -> Array:
         """The gradient v of log p_y in (w, b): v_i = sum_c l_ic r_c, v_b = r."""
@@ -318,6 +325,8 @@ class Stacked:
             return
         if self.task[0] == "targets":
             losses = (y - self.scores(x)[:, 0]) ** 2
+            self.noise = self.noise or Noise(len(x), self.drift)
+            self.noise.learn(np.asarray(x, float), y, *self.told(x), weight)
             self.filter.learn(x, y, weight)
             self.w = self.filter.W[0]
         else:

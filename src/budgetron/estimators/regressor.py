@@ -76,7 +76,8 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         """The predicted target of each row; with ``return_std`` also the standard deviation of each.
 
         Deviations need a learner that knows them: :func:`~budgetron.auto`, :class:`~budgetron.Stacked` or
-        :class:`~budgetron.Kalman`.
+        :class:`~budgetron.Kalman`. With the first two they follow noise that depends on the row, and about
+        95 % of the targets are within two; with the last the noise is one for all rows.
         """
         fitted, pieces = scored(self, X)
         predictions = fitted.answers.predictions(pieces)

@@ -27,6 +27,8 @@ class Stacked(Parts, Learner):
     The weights start as 1 / (number of experts), the biases at 0. Logits are centred over the classes and
     clipped at -8 and 8; scores of an expert without probabilities are divided by their root mean square so
     far. For targets the filter is that of :class:`~budgetron.Kalman`, on the predictions of the experts.
+    Deviations of predictions are learned from the errors and depend on the row; columns should be scaled,
+    as in :class:`~budgetron.Standardised`. The page "The default" says how.
 
     The stack of a single learner has its predictions, calibrated: every algorithm has ``predict_proba`` in
     this way. Learners with equal feature maps share the map and its work. An expert that would refuse a row
@@ -96,7 +98,7 @@ class Stacked(Parts, Learner):
             else:
                 experts.append(learner.build(task, n_features, dtype, part_seed))
         if not isinstance(task, Labels):
-            return _core.StackedTargets(experts, prior, drift)
+            return _core.StackedTargets(experts, n_features, prior, drift)
         logits = [learner.probabilistic for learner in learners]
         return _core.StackedLabels(experts, logits, task.n_classes, prior, drift)
 

@@ -50,9 +50,38 @@ def filter_of(parts: Parts, learner: Stacked) -> State:
     P, w = gaussian.combined(covariances, means, learner.prior, shares)
     state = parts.declared("stacked.") | {"stacked.weights": w[0]} | gaussian.fields(P, "stacked.posterior")
     state |= {"stacked.posterior.variance": parts.states[0]["stacked.posterior.variance"]}
-    if "stacked.noise" in parts.states[0]:
-        state |= {"stacked.noise": np.array([shares @ np.concatenate(parts.get("stacked.noise"))])}
+    if "stacked.noise.w" in parts.states[0]:
+        state |= under(_noise([below(each, "stacked.noise.") for each in parts.states]), "stacked.noise.")
     return state
+
+
+def _noise(states: Sequence[State]) -> State:
+    """What `Noise` has learned: averaged, each number as far as a model knows it.
+
+    The moments of targets, rows and w'z are those of all rows.
+    """
+    weights, levels = (np.concatenate([state[name] for state in states]) for name in ("weight", "level"))
+    shares = weights / weights.sum() if weights.any() else np.full(len(states), 1 / len(states))
+    variances, means, logs, near = (
+        [state[name] for state in states] for name in ("variance", "w", "calibration", "near")
+    )
+    variance, w = gaussian.combined_diagonal(variances, means, float(np.max(variances)), shares)
+    known = np.where(np.any(near, axis=0), near, 1.0)
+    merged = {"w": w, "variance": variance, "level": np.array([shares @ levels])}
+    merged["calibration"] = np.average(logs, axis=0, weights=known)
+    for name in ("targets.", "reach.", "order."):
+        merged |= under(_moments([below(state, name) for state in states]), name)
+    return merged
+
+
+def _moments(states: Sequence[State]) -> State:
+    """The mean, and the sum of squares about it, of the values of all models."""
+    weights, means, squares = (
+        np.concatenate([state[name] for state in states]) for name in ("weight", "mean", "squares")
+    )
+    mean = weights @ means / weights.sum() if weights.any() else 0.0
+    total = squares.sum() + weights @ np.square(means - mean)
+    return {"mean": np.array([mean]), "squares": np.array([min(total, np.finfo(float).max)])}
 
 
 def stacked(models: Sequence[Model]) -> Model:
