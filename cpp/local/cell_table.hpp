@@ -115,7 +115,8 @@ class CellTable {
 
  private:
   std::size_t log_room(std::size_t width) const {
-    const double most = std::min(static_cast<double>(bytes_) / (4.0 * static_cast<double>(width)), room_of_a_cell * most_cells_);
+    const double most =
+        std::min(static_cast<double>(bytes_) / (4.0 * static_cast<double>(width)), room_of_a_cell * most_cells_);
     return static_cast<std::size_t>(std::bit_width(static_cast<std::size_t>(std::max(most, 1.0)))) - 1;
   }
 

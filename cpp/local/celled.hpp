@@ -105,11 +105,11 @@ class Celled final : public Learner {
   }
   bool consistent() const override {
     return sound_ && map_->is_consistent(0) && rule_->is_consistent(0) && table_.is_consistent(outputs_) &&
-           recent_.is_consistent() &&
-           labels_.size() == still_learned_again() && weights_.size() == still_learned_again() &&
-           all_finite(labels_) && all_finite(weights_) && (!recruiting_ || recruiting_->is_consistent()) &&
-           std::all_of(labels_.begin(), labels_.end(),
-                       [&](double y) { return outputs_ == 1 || (y >= 0 && y < static_cast<double>(outputs_)); });
+           recent_.is_consistent() && labels_.size() == still_learned_again() &&
+           weights_.size() == still_learned_again() && all_finite(labels_) && all_finite(weights_) &&
+           (!recruiting_ || recruiting_->is_consistent()) && std::all_of(labels_.begin(), labels_.end(), [&](double y) {
+             return outputs_ == 1 || (y >= 0 && y < static_cast<double>(outputs_));
+           });
   }
 
  private:
