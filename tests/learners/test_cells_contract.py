@@ -174,8 +174,8 @@ def test_forged_labels_are_refused():
 
 
 REFUSED = [
-    (Mapped(Tiles(), OnlineNewton()), "OnlineNewton is not defined on cells"),
-    (Mapped(Tiles(), CoinBetting()), "CoinBetting is not defined on cells"),
+    (Mapped(Tiles(), OnlineNewton()), "OnlineNewton is not defined for cells"),
+    (Mapped(Tiles(), CoinBetting()), "CoinBetting is not defined for cells"),
     (Mapped(Tiles(), Kalman(prior=1e40)), "prior must be at most 1e30 on cells"),
     (Averaged(Mapped(Tiles(), PA())), "cells cannot be averaged"),
     (Averaged(Standardised(Mapped(Bins(), PA()))), "cells cannot be averaged"),
