@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -262,6 +263,44 @@ def test_the_file(tmp_path):
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(line["stream"], line["us"]) for line in lines] == [("elec", 3.0), ("weather", 10.0)]
     assert results.read(path)[first.key] == replace(first, us=3.0)
+
+
+def test_only_what_is_missing_runs(monkeypatch):
+    """A learner runs once on each stream that it can learn, again with --longer if it had fewer rows."""
+    from benchmarks.streams.whole import ours, peers
+
+    kept, ran = {}, []
+
+    def run(learner, rows_, limit):
+        ran.append((learner, rows_.name, rows_.rows, limit))
+        return Run(np.zeros(rows_.rows), None, 1.0, 1024, "")
+
+    named = {name: partial(run, name) for name in ("EFDT", "SOKNL 10", "LightGBM")}
+    monkeypatch.setattr(peers, "RUNS", named)
+    monkeypatch.setattr(peers, "ALL_ROWS", {"LightGBM"})
+    monkeypatch.setattr(ours, "RUNS", {heads.DEFAULT: lambda rows_: run(heads.DEFAULT, rows_, None)})
+    monkeypatch.setattr(results, "read", lambda: dict(kept))
+    monkeypatch.setattr(results, "add", lambda each: kept.update({each.key: each}))
+    monkeypatch.setattr(results, "tidy", lambda _: None)
+    made = {"elec": stream(7500, 2, "elec"), "cadata": stream(7500, 0, "cadata")}
+    monkeypatch.setattr(sources, "available", made.get)
+    of = ["--streams", "elec", "cadata"]
+
+    def did(*arguments):
+        ran.clear()
+        steps.main([*arguments, *of])
+        return list(ran)
+
+    short_runs = [("EFDT", "elec", 5000, 600), ("SOKNL 10", "cadata", 5000, 600)]
+    boosting = [("LightGBM", name, 7500, 600) for name in made]
+    assert did("peers", "--rows", "5000") == short_runs + boosting
+    assert did("peers", "--rows", "5000") == []
+    assert did("peers", "--longer", "--rows", "5000") == []
+    again = [(learner, name, 7500, 9) for learner, name, _, _ in short_runs]
+    assert did("peers", "--longer", "--seconds", "9") == again
+    assert len(did("ours", "--missing")) == 2
+    assert did("ours", "--missing") == []
+    assert len(did("ours")) == 2
 
 
 # ---- the page

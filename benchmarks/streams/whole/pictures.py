@@ -16,7 +16,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from benchmarks.streams.pictures import save
 from benchmarks.streams.whole import sources, table
-from benchmarks.streams.whole.heads import DEFAULT, LEARNERS
+from benchmarks.streams.whole.heads import DEFAULT, LEARNERS, PEERS
 from benchmarks.streams.whole.results import PART, Result
 from budgetron.plots import style
 
@@ -32,8 +32,8 @@ DRAWN = (
     "casp",
 )
 """The streams whose error is drawn by rows seen."""
-CURVES = 6
-"""The most learners in one picture of a stream: ours, and the peers that did most rows."""
+CURVES = 5
+"""The most peers in one picture of a stream: those with the lowest error beside that of the default."""
 GROWTH = 1.25
 """A point of a curve is the mean over the parts between a number of rows and so many times that number."""
 
@@ -57,11 +57,11 @@ def by_rows(results: table.Results) -> Any:
     for ax, name in zip(axes.flat, names, strict=False):
         style.axes(ax)
         ours = results[name, DEFAULT]
-        for learner in _most_rows(results, name):
+        for learner in (DEFAULT, *_best(results, name)):
             theirs = results[name, learner]
             rows, errors = growing(theirs)
             ax.plot(rows, errors, label=learner, **{**looks[learner], "marker": ""})
-            start = table.crossing(ours, theirs) if learner != DEFAULT else None
+            start = table.crossing(ours, theirs)
             if start is not None:
                 at = max(start, rows[0])
                 ax.plot(at, np.interp(at, rows, errors), "o", color=looks[learner]["color"], markersize=7)
@@ -76,18 +76,24 @@ def by_rows(results: table.Results) -> Any:
     return figure
 
 
-def _most_rows(results: table.Results, name: str) -> list[str]:
-    """The learners to draw: the default, then those with most rows, in the order of the tables."""
-    there = [each for each in LEARNERS if (name, each) in results and results[name, each].rows]
-    there.sort(key=lambda each: (each != DEFAULT, -results[name, each].rows, LEARNERS.index(each)))
-    return sorted(there[:CURVES], key=LEARNERS.index)
+def _best(results: table.Results, name: str) -> list[str]:
+    """The peers to draw, in the order of the tables."""
+    ratios = {
+        peer: table.ratio(results[name, DEFAULT], results[name, peer])
+        for peer in PEERS
+        if (name, peer) in results
+    }
+    there = sorted((peer for peer, ratio in ratios.items() if ratio), key=lambda peer: -(ratios[peer] or 0))
+    return sorted(there[:CURVES], key=PEERS.index)
 
 
 def growing(result: Result) -> tuple[np.ndarray, np.ndarray]:
     """The errors over longer and longer stretches, each at its last row."""
     ends, errors, start = [], [], 0
     while start < len(result.errors):
-        stop = min(len(result.errors), max(start + 1, round(GROWTH * start)))
+        stop = max(start + 1, round(GROWTH * start))
+        if 2 * (len(result.errors) - stop) < stop - start:  # what would be left is short
+            stop = len(result.errors)
         ends.append(min(stop * PART, result.rows))
         errors.append(np.average(result.errors[start:stop], weights=result.parts[start:stop]))
         start = stop
@@ -122,5 +128,5 @@ def cost(results: table.Results, what: str, label: str) -> Any:
 def _plain(ax: Any) -> None:
     """Write the numbers of a logarithmic axis without powers."""
     ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}" if value < 1000 else f"{value / 1000:g}k")
     ax.xaxis.set_minor_formatter(NullFormatter())
