@@ -21,19 +21,14 @@ from budgetron import (
     Bins,
     CellMap,
     Gaussian,
-<<<<<<< HEAD
-    Neighbours,
-    OnlineClassifier,
-    OnlineRegressor,
-=======
     Kalman,
     Laplacian,
     Mapped,
+    Neighbours,
     OnlineClassifier,
     OnlineRegressor,
     RandomBinning,
     Tiles,
->>>>>>> w-cellref
     algorithms,
     evaluate,
     plots,
@@ -54,12 +49,9 @@ def main() -> None:
     save(error_against_rows(), "error_against_rows.png")
     save(error_against_budget(), "error_against_budget.png")
     save(boundary(), "boundary.png")
-<<<<<<< HEAD
     save(neighbours(), "neighbours.png")
     save(deviations(), "deviations.png")
-=======
     save(cells(), "cells.png")
->>>>>>> w-cellref
     learning(FOLDER / "learning.gif")
 
 
@@ -111,7 +103,6 @@ def boundary() -> Any:
     return figure
 
 
-<<<<<<< HEAD
 def neighbours() -> Any:
     """The regions of the last 300 rows at three moments, while a wave of labels moves to the right."""
     rng = np.random.default_rng(0)
@@ -155,7 +146,9 @@ def deviations() -> Any:
         ax.set_title(f"after {rows.stop} rows", loc="left", fontsize=11)
     axes[0].set_ylabel("y")
     axes[1].legend(loc="upper center", ncols=3, frameon=False, fontsize=8)
-=======
+    return figure
+
+
 def cells() -> Any:
     """Above, the cells of few members, a colour each; below, what a model on the whole map has learned."""
     X, y = moons(3000)
@@ -179,7 +172,6 @@ def cells() -> Any:
         below.set_title(f"learned: {mistakes:.1%} mistakes", fontsize=11)
         if below is not axes[1, -1]:
             below.get_legend().remove()
->>>>>>> w-cellref
     return figure
 
 

@@ -29,12 +29,7 @@ class CellTable {
  public:
   CellTable(std::size_t bytes, double most) : bytes_(bytes), most_(most) {}
 
-<<<<<<< HEAD
   // Empty, for as many entries like `fresh` as are wanted and the memory has room for: a power of two.
-=======
-  // Empty, for entries like `fresh`: the largest power of two that the memory has room for, but not many times more
-  // than there are cells. (Of 41 codes of one column, three would meet among 4 x 64 entries.)
->>>>>>> w-cellref
   void begin(std::vector<float> fresh) {
     fresh_ = std::move(fresh);
     log_room_ = log_room(width());
@@ -119,16 +114,9 @@ class CellTable {
 
  private:
   std::size_t log_room(std::size_t width) const {
-<<<<<<< HEAD
     const double most = std::min(static_cast<double>(bytes_) / (4.0 * static_cast<double>(width)), most_);
-=======
-    const double most =
-        std::min(static_cast<double>(bytes_) / (4.0 * static_cast<double>(width)), room_of_a_cell * most_cells_);
->>>>>>> w-cellref
     return static_cast<std::size_t>(std::bit_width(static_cast<std::size_t>(std::max(most, 1.0)))) - 1;
   }
-
-  static constexpr double room_of_a_cell = 64;
 
   std::size_t bytes_;
   double most_;

@@ -24,7 +24,8 @@ namespace budgetron {
 
 class Celled final : public Learner {
  public:
-  // The table has room for at most so many cells, and has at most so many bytes, however many outputs there are.
+  // The table has room for at most so many cells, and has at most so many bytes, however many outputs there are. A map
+  // of few cells gets 64 entries for each: of 41 codes of one column, three would meet among 4 x 64 entries.
   Celled(std::shared_ptr<CellMap> map, std::shared_ptr<CellRule> rule, std::shared_ptr<const Task> task,
          std::size_t cells, std::size_t bytes, std::optional<Recruiting> recruiting)
       : map_(std::move(map)),
@@ -32,7 +33,7 @@ class Celled final : public Learner {
         task_(std::move(task)),
         outputs_(task_->outputs()),
         value_(1 / std::sqrt(static_cast<double>(std::max<std::size_t>(map_->members(), 1)))),
-        table_(bytes, std::min(4 * map_->most_cells(), static_cast<double>(cells))),
+        table_(bytes, std::min(64 * map_->most_cells(), static_cast<double>(cells))),
         recent_(map_->columns()),
         recruiting_(std::move(recruiting)) {}
 
