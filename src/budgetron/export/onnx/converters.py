@@ -143,10 +143,10 @@ def _copy(graph: Graph, results: list[str], scope: Any, operator: Any, container
         container.add_initializer(name, constant.data_type, list(constant.dims), content)
     make = graph.onnx.helper
     for node in graph.nodes:
-        [result] = node.output
-        names[result] = scope.get_unique_variable_name(result[1:])
+        for result in node.output:
+            names[result] = scope.get_unique_variable_name(result[1:])
         attributes = {a.name: make.get_attribute_value(a) for a in node.attribute}
         arguments = [names[argument] for argument in node.input]
-        container.add_node(node.op_type, arguments, [names[result]], **attributes)
+        container.add_node(node.op_type, arguments, [names[result] for result in node.output], **attributes)
     for result, output in zip(results, operator.outputs, strict=True):
         container.add_node("Identity", [names[result]], [output.full_name])
