@@ -40,8 +40,8 @@ def merged(parts: Parts, expert: Merger) -> State:
 def keeps_best(expert: Learner) -> bool:
     """Whether of an expert the best is kept, for a union or an average would be worse, or none.
 
-    These are experts with a budget of support vectors, neighbours, and cells: their thresholds are drawn from
-    the rows of their own model.
+    These are experts with a budget of support vectors, neighbours, and cells. Thresholds are drawn from the
+    rows of the model itself.
     """
     inside = expert
     while isinstance(inside, Wrapping):
