@@ -68,7 +68,8 @@ class Source:
             flat = np.zeros(1, values.dtype)
         distinct, places = np.unique(flat, return_inverse=True)  # many are equal
         suffix = {"float": "f", "uint64_t": "ULL"}.get(kind, "")
-        texts = np.array([f"{v}{suffix}" for v in distinct], dtype=object)[places].tolist()
+        words = ["NAN" if v != v else f"{v!s}{suffix}" for v in distinct]
+        texts = np.array(words, dtype=object)[places].tolist()
         lines = ",\n  ".join(", ".join(texts[i : i + 12]) for i in range(0, len(texts), 12))
         self.pieces.append(f"\nstatic const {kind} {name}[{len(texts)}] = {{\n  {lines}}};\n")
         return name
