@@ -214,7 +214,8 @@ def test_so_do_the_best_cells_and_neighbours():
     cells = [bt.Mapped(each, bt.Kalman()) for each in CELLS]
     local = [*cells, bt.Standardised(cells[0]), bt.Neighbours(99), bt.Standardised(bt.Neighbours(99))]
     learner = bt.Stacked(bt.Mapped(F, bt.Kalman()), *local)
-    parts = learned(learner, X, y)
+    starts = [bt.OnlineClassifier(learner, random_state=0) for _ in CUTS]
+    parts = [start.partial_fit(X[i], y[i], classes=[0, 1]) for start, i in zip(starts, CUTS, strict=True)]
     model = bt.merge(parts)
     for i in range(1, len(learner.learners)):
         best = parts[int(np.argmin([part.expert_losses_[i] for part in parts]))]
