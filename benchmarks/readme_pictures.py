@@ -18,10 +18,17 @@ from PIL import Image
 from sklearn.datasets import load_digits, make_moons
 
 from budgetron import (
+    Bins,
+    CellMap,
     Gaussian,
+    Kalman,
+    Laplacian,
+    Mapped,
     Neighbours,
     OnlineClassifier,
     OnlineRegressor,
+    RandomBinning,
+    Tiles,
     algorithms,
     evaluate,
     plots,
@@ -44,6 +51,7 @@ def main() -> None:
     save(boundary(), "boundary.png")
     save(neighbours(), "neighbours.png")
     save(deviations(), "deviations.png")
+    save(cells(), "cells.png")
     learning(FOLDER / "learning.gif")
 
 
@@ -138,6 +146,32 @@ def deviations() -> Any:
         ax.set_title(f"after {rows.stop} rows", loc="left", fontsize=11)
     axes[0].set_ylabel("y")
     axes[1].legend(loc="upper center", ncols=3, frameon=False, fontsize=8)
+    return figure
+
+
+def cells() -> Any:
+    """Above, the cells of few members, a colour each; below, what a model on the whole map has learned."""
+    X, y = moons(3000)
+    noise = np.random.default_rng(0).normal(size=len(X))  # so that no two cells have the same weight
+    kernel = Laplacian(1.5)
+    kinds: dict[str, tuple[CellMap, CellMap]] = {
+        "Tiles": (Tiles(1, 5), Tiles(depth=7)),
+        "Bins": (Bins(5, 1, 5), Bins(32, 1, 12)),
+        "RandomBinning": (RandomBinning(kernel, 1), RandomBinning(kernel)),
+    }
+    across, up = np.meshgrid(np.linspace(-1.8, 2.8, 400), np.linspace(-1.3, 1.8, 400))
+    grid = np.column_stack([across.ravel(), up.ravel()])
+    figure, axes = plt.subplots(2, 3, figsize=(9.6, 5.6), layout="constrained", sharex=True, sharey=True)
+    for (name, (few, many)), (above, below) in zip(kinds.items(), axes.T, strict=True):
+        single = OnlineRegressor(Mapped(few, Kalman()), random_state=3).fit(X, noise)
+        above.pcolormesh(across, up, single.predict(grid).reshape(across.shape), cmap="tab20b")
+        above.set_title(f"{name}: cells", fontsize=11)
+        model = OnlineClassifier(Mapped(many, Kalman(prior=6.0)), random_state=0)
+        mistakes = np.mean(model.progressive_predict(X, y) != y)
+        plots.decision_boundary(model, X, y, below, resolution=400)
+        below.set_title(f"learned: {mistakes:.1%} mistakes", fontsize=11)
+        if below is not axes[1, -1]:
+            below.get_legend().remove()
     return figure
 
 

@@ -37,7 +37,7 @@ from budgetron.learners.double_updating import DualMaintenance
 from budgetron.learners.learner import Learner
 from budgetron.model.labels import KnownLabels
 from budgetron.parts.budgets import Budget
-from budgetron.parts.features import FeatureMap
+from budgetron.parts.features import CellMap, FeatureMap
 from budgetron.parts.kernels import Kernel
 from budgetron.parts.losses import Loss
 from budgetron.parts.rules import Rule
@@ -121,6 +121,14 @@ NAMED: dict[str, Callable[[random.Random], Any]] = {
     "inner": lambda draw: described(draw.choice(MAINTAINED), draw),
     "maintenance": lambda draw: one_of(DualMaintenance, draw),
     "features": lambda draw: one_of(FeatureMap, draw),
+    "count": lambda draw: draw.choice([1, 3, 9]),
+    "depth": lambda draw: draw.choice([1, 2, 5]),
+    "pairs": lambda draw: draw.choice([0, 1, 3]),
+    "side": lambda draw: draw.choice([2, 5]),
+    "every": lambda draw: draw.choice([1, 7]),
+    "narrow": lambda draw: draw.choice([0.0, 0.5, 1.0]),
+    "share": lambda draw: draw.choice([0.0, 0.5, 1.0]),
+    "memory": lambda _: 2**22,  # entries that become one would change scores
     "columns": lambda draw: draw.choice([1, 2, 5, 1024]),
     "scale": lambda draw: draw.choice(["1/sqrt(d)", 1.0, positive(draw)]),
     "learner": lambda draw: (
@@ -133,6 +141,12 @@ def value(name: str, kind: str, draw: random.Random) -> Any:
     """A random value of one parameter."""
     if "Budget" in kind and name == "budget":
         return one_of(Budget, draw)
+    if name == "features" and kind == "Tiles":
+        return described(budgetron.Tiles, draw)
+    if name == "features" and "CellMap" in kind and draw.random() < 0.3:
+        return one_of(CellMap, draw)
+    if name == "kernel" and kind == "Laplacian":
+        return described(budgetron.Laplacian, draw)
     if name in NAMED:
         return NAMED[name](draw)
     if name == "kernel":
@@ -299,6 +313,10 @@ def finite(model: Any) -> None:
             continue  # infinite for a single support vector, which has no neighbour
         if name.endswith(("scaled.least", "scaled.largest")):
             array = np.where(np.isinf(array), 0, array)  # a new column has no range yet
+        if name.endswith(("known.low", "known.high", "tiles.thresholds")):
+            array = np.where(np.isinf(array), 0, array)  # nor has a test without a threshold
+        if name.endswith("recent.rows"):
+            array = np.nan_to_num(array, nan=0.0, posinf=np.inf, neginf=-np.inf)  # missing values
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise Found(f"{name} = {array.ravel()[~np.isfinite(array.ravel())][:3]}, of {array.size}")
 

@@ -127,7 +127,7 @@ def from_file(name: str, rows: int) -> tuple[np.ndarray, np.ndarray]:
     from budgetron.datasets.folders import data_folder
 
     if name in ("elec", "weather"):
-        X, y = _csv(data_folder() / f"{name}.csv.xz", rows)
+        X, y = csv_rows(data_folder() / f"{name}.csv.xz", rows)
         return X, y
     file = {**IN_ORDER, **SHUFFLED}.get(name, name)
     X, y = datasets.load(file, "train" if file == "poker" else None)
@@ -138,10 +138,11 @@ def from_file(name: str, rows: int) -> tuple[np.ndarray, np.ndarray]:
     return X[chosen].toarray(), y[chosen]
 
 
-def _csv(path: Path, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first rows of a CSV file with a header whose last column is the label."""
+def csv_rows(path: Path, rows: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """The first rows, or all, of a CSV file with a header whose last column is the label."""
     with lzma.open(path, "rt", encoding="utf-8") as text:
-        table = np.array([*islice(csv.reader(text), 1, rows + 1)], dtype=np.float64)
+        stop = None if rows is None else rows + 1
+        table = np.array([*islice(csv.reader(text), 1, stop)], dtype=np.float64)
     return table[:, :-1], table[:, -1]
 
 

@@ -101,16 +101,20 @@ def summary(results: Results) -> str:
             head,
             str(len(pairs)),
             *(
-                _ratio(ratio(results, ours, peer, LABELS, error))
+                ratio_cell(ratio(results, ours, peer, LABELS, error))
                 for ours in ("auto 50", DEFAULT, "auto 400")
             ),
-            _ratio(ratio(results, DEFAULT, peer, TARGETS, error)),
-            _ratio(ratio(results, DEFAULT, peer, LABELS, lambda r: r.log_loss)),
+            ratio_cell(ratio(results, DEFAULT, peer, TARGETS, error)),
+            ratio_cell(ratio(results, DEFAULT, peer, LABELS, lambda r: r.log_loss)),
             str(sum(any_ > 0 for any_, _ in duels)),
             str(sum(clear > 0 for _, clear in duels)),
             str(sum(clear < 0 for _, clear in duels)),
-            _times(ratio(results, peer, DEFAULT, NAMES, lambda r: r.us) if peer != "last label" else None),
-            _times(ratio(results, peer, DEFAULT, NAMES, lambda r: r.kib) if peer != "last label" else None),
+            times_cell(
+                ratio(results, peer, DEFAULT, NAMES, lambda r: r.us) if peer != "last label" else None
+            ),
+            times_cell(
+                ratio(results, peer, DEFAULT, NAMES, lambda r: r.kib) if peer != "last label" else None
+            ),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -140,8 +144,8 @@ def grid(
     for name in names:
         found = {h: what(results[name, h]) for h in heads if (name, h) in results}
         rivals = [v for h, v in found.items() if v is not None and h != "boosting"]
-        least = _number(min(rivals)) if lowest and rivals else None
-        cells = [_number(found.get(h)) for h in heads]
+        least = number(min(rivals)) if lowest and rivals else None
+        cells = [number(found.get(h)) for h in heads]
         bold = [
             f"**{c}**" if c == least and h != "boosting" else c for h, c in zip(heads, cells, strict=True)
         ]
@@ -155,10 +159,10 @@ def _pairs(results: Results, a: str, b: str, streams: Iterable[str]) -> Iterable
 
 def _lost(ours: Result, theirs: Result) -> str:
     name = f"**{ours.stream}**" if duel(ours, theirs)[1] < 0 else ours.stream
-    return f"{name} ({_number(theirs.error)}, {_number(ours.error)})"
+    return f"{name} ({number(theirs.error)}, {number(ours.error)})"
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
     if value is None:
         return "-"
     if value >= 1000:
@@ -166,9 +170,9 @@ def _number(value: float | None) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def _ratio(value: float | None) -> str:
+def ratio_cell(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-def _times(value: float | None) -> str:
+def times_cell(value: float | None) -> str:
     return "-" if value is None else f"{value:.2g}" if value < 100 else f"{value:.0f}"

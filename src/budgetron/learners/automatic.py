@@ -102,14 +102,14 @@ class Auto(Learner):
             Kernelized(Gaussian("1/d"), PA(C=0.1), SwapNearest(2 * size)),
             Mapped(Tiles(members, cells=cells), Kalman(prior=6)),
             Mapped(Recruited(Tiles(members, depth=8, narrow=0.5, cells=cells // 2)), Kalman(prior=6)),
-            Mapped(Bins(cells=cells), Kalman(prior=10)),
+            Mapped(Bins(cells=cells // 2), Kalman(prior=10)),
         ]
         if not check.instance(self, "drift", self.drift, bool):
             return Standardised(Stacked(*steady, drift=0.0))
         moving = [
             Mapped(_inputs(), Kalman(prior=10, drift=0.02)),
             Mapped(_beside_inputs(RandomFourier(Gaussian("1/d"), size)), Kalman(prior=10, drift=0.001)),
-            Mapped(Bins(pairs=0, cells=cells // 16), Kalman(prior=3, drift=0.01)),
+            Mapped(Bins(pairs=0, cells=cells // 32), Kalman(prior=3, drift=0.01)),
             Neighbours(window),
         ]
         return Standardised(Stacked(*steady, *moving, drift=1e-5))

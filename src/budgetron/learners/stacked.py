@@ -10,6 +10,7 @@ from budgetron._util import check
 from budgetron._util.spec import Parts, seed_of_part
 from budgetron.learners.learner import Learner
 from budgetron.learners.mapped import Mapped
+from budgetron.parts.features.cells import CellMap
 from budgetron.parts.features.feature_map import FeatureMap
 from budgetron.parts.tasks import Labels, Task
 
@@ -111,7 +112,7 @@ class _Maps:
     """Native maps by their descriptions. One that does not learn is shared by equal descriptions."""
 
     def __init__(self) -> None:
-        self._known: list[tuple[FeatureMap, _core.SharedMap]] = []
+        self._known: list[tuple[FeatureMap | CellMap, _core.SharedMap]] = []
 
     def shared(self, learner: Mapped, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:
         for features, native in self._known:

@@ -41,7 +41,7 @@ class VectorRule(Spec):
     def on_cells(self, *, targets: bool) -> _core.CellRule:  # noqa: ARG002
         """The native rule for maps of cells; checks the parameters."""
         name = type(self).__name__
-        raise ValueError(f"{name} is not defined on cells; take Kalman, AROW, AdaGrad or a scalar rule.")
+        raise ValueError(f"{name} is not defined for cells; take Kalman, AROW, AdaGrad or a scalar rule.")
 
 
 class _OfGradient(VectorRule):

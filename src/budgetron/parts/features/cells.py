@@ -179,7 +179,7 @@ class RandomBinning(CellMap):
     --------
     >>> from budgetron import Kalman, Laplacian, Mapped, OnlineClassifier, RandomBinning
     >>> model = OnlineClassifier(Mapped(RandomBinning(Laplacian(1.0)), Kalman()), random_state=0)
-    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).predict([[0.0], [1.0]])
+    >>> model.fit([[0.0], [1.0], [0.1], [0.9]], [0, 1, 0, 1]).predict([[0.0], [1.0]])
     array([0, 1])
     """
 
