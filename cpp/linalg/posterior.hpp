@@ -87,6 +87,7 @@ class Posterior {
 
   // `removed` weights from `at` on are replaced by `added` new ones, which start with the prior.
   void replace(std::size_t at, std::size_t removed, std::size_t added) {
+    if (removed == added) return reset(at, added);
     const std::vector<double> P = packed(), variance = variance_;
     const AlignedVector U = U_;
     const std::size_t before = m_, kept = full(), stride = n_, pending = pending_;
@@ -181,6 +182,19 @@ class Posterior {
   }
 
   std::size_t full() const { return std::min(m_, most_full_); }
+
+  // `count` weights from `at` on start again with the prior.
+  void reset(std::size_t at, std::size_t count) {
+    forget_products();
+    for (std::size_t a = at; a < at + count; ++a) {
+      variance_[a] = prior_;
+      if (a >= full()) continue;
+      squares_[a] = 0;
+      for (std::size_t j = 0; j < a; ++j) set(a, j, 0);
+      for (std::size_t i = a + 1; i < full(); ++i) set(i, a, 0);
+      for (std::size_t k = 0; k < pending_; ++k) U_[k * n_ + a] = 0;
+    }
+  }
 
   // Takes up what is pending, if it is time to, and multiplies P with the rows of Z until the next time.
   void multiply(Vector Z) {
