@@ -187,6 +187,7 @@ class Mapped final : public Learner {
     if (map_->recruits()) {
       changes.clear();
       map_->exchange(changes);
+      for (const Change& change : changes) rule_->let_go(change.at, w_);
       adopt(changes);
     }
     return true;

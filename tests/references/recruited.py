@@ -1,7 +1,8 @@
 """Fourier components that are drawn anew by use, with a Kalman filter on them, plainly from the definition.
 
-U is the matrix of frequencies, columns x components. When component i leaves, its frequency is drawn anew,
-the weights of its sine and cosine become 0, and their part of the covariance is as at the start.
+U is the matrix of frequencies, columns x components. When component i leaves, the weights of its sine and
+cosine become 0; the others are what they are on average if these are known to be 0. Then its frequency is
+drawn anew, and its part of the covariance is as at the start.
 """
 
 from __future__ import annotations
@@ -106,7 +107,12 @@ class RecruitedKalman:
         leaves, near = change
         self.exchanges += 1
         self.components.redraw(leaves, near)
-        for a in (leaves, self.components.U.shape[1] + leaves):
+        both = (leaves, self.components.U.shape[1] + leaves)
+        for a in both:
+            g = self.filter.P[:, a].copy()
+            self.filter.W = self.filter.W - np.outer(self.filter.W[:, a], g) / g[a]
+            self.filter.P = self.filter.P - np.outer(g, g) / g[a]
+        for a in both:
             self.filter.W[:, a] = 0
             self.filter.P[a, :] = self.filter.P[:, a] = 0
             self.filter.P[a, a] = self.filter.prior
