@@ -35,6 +35,7 @@ from budgetron import (
     merge,
 )
 from budgetron._util.spec import seed_of_part
+from budgetron.export.formulas.freezing import freeze
 from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels
 from tests.helpers import members
@@ -150,6 +151,21 @@ def test_rules_over_few_columns_are_found():
         return (model.progressive_predict(X, y) != y)[10_000:].mean()
 
     assert errors(Recruited(SparseFourier(20))) < 0.5 * errors(SparseFourier(20))
+
+
+def test_exported_with_the_frequencies_that_it_has():
+    X, y = members.data("regression", 3300)
+    learner = Mapped(Stack(SPARSE, Identity()), OGD(0.3))
+    model, young = (
+        members.start(members.estimator("regression", learner), "regression", X[:n], y[:n])
+        for n in (3300, 1)
+    )
+    formula, first = freeze(model)[0], freeze(young)[0]
+    waves = formula.features.pieces[0]
+    changed = np.any(waves.frequencies != first.features.pieces[0].frequencies, axis=0)
+    assert 3 <= changed.sum() < 12
+    z = maps.stack(maps.fourier(waves.frequencies), maps.identity())
+    assert_close([formula.coef @ z(x) for x in X[:99]], model.predict(X[:99])[:, None])
 
 
 @each(
