@@ -46,8 +46,8 @@ class CellMap : public Part {
 class KnownRanges {
  public:
   void widen(std::size_t columns) {
-    low_.resize(columns, std::numeric_limits<double>::infinity());
-    high_.resize(columns, -std::numeric_limits<double>::infinity());
+    low_.resize(columns, std::numeric_limits<double>::max());
+    high_.resize(columns, std::numeric_limits<double>::lowest());
   }
   void learn(std::size_t column, const std::vector<double>& sorted) {
     if (sorted.empty()) return;

@@ -18,13 +18,15 @@ namespace budgetron {
 
 class Tiles final : public CellMap {
  public:
+  static constexpr double never = std::numeric_limits<double>::max();  // the threshold of a test that is never true
+
   static constexpr std::size_t most_members = 10'000, most_depth = 24;
 
   // `narrow` of the members look at two or three columns only.
   Tiles(std::size_t members, std::size_t depth, double narrow, std::size_t columns, Counter seed)
       : members_(members), depth_(depth), narrow_(narrow), seed_(seed), generation_(members) {
     places_.assign(depth * padded(), 0);
-    thresholds_.assign(depth * padded(), std::numeric_limits<double>::infinity());
+    thresholds_.assign(depth * padded(), never);
     ranks_.assign(depth * padded(), 1);
     widen(columns);
   }
@@ -80,7 +82,7 @@ class Tiles final : public CellMap {
     }
     for (std::size_t i = 0; i < thresholds_.size(); ++i) {
       const std::vector<double>& sorted = moved[static_cast<std::size_t>(places_[i])];
-      if (!sorted.empty() && std::isfinite(thresholds_[i])) thresholds_[i] = at_rank(sorted, ranks_[i]);
+      if (!sorted.empty() && thresholds_[i] != never) thresholds_[i] = at_rank(sorted, ranks_[i]);
     }
   }
 
@@ -142,7 +144,7 @@ class Tiles final : public CellMap {
   // A column whose kept values are all equal says nothing: another one is tried.
   void draw_test(std::size_t at, std::size_t column, const RecentRows& rows, Random& random) {
     places_[at] = static_cast<std::int32_t>(column);
-    thresholds_[at] = std::numeric_limits<double>::infinity();
+    thresholds_[at] = never;
     ranks_[at] = 1;
     for (std::size_t attempt = 0; attempt < 30 && rows.size() > 0; ++attempt) {
       if (attempt >= 10) column = random.below(columns_);
@@ -193,9 +195,9 @@ class Tiles final : public CellMap {
   Counter seed_;
   std::size_t columns_ = 0;
   std::vector<std::int32_t> places_;  // the column of each test; test j of member f is at j * padded() + f
-  std::vector<double> thresholds_;    // infinite: the test is never true
-  std::vector<double> ranks_;         // of the thresholds among the values they were drawn from
-  std::vector<Counter> generation_;   // how often a member was drawn anew
+  std::vector<double> thresholds_;
+  std::vector<double> ranks_;        // of the thresholds among the values they were drawn from
+  std::vector<Counter> generation_;  // how often a member was drawn anew
   KnownRanges ranges_;
   bool sound_ = true;
 };

@@ -32,14 +32,14 @@ LOCAL = 50  # the size from which on cells and neighbours do not grow
 class Auto(Learner):
     """The default learner: raw rows in, calibrated probabilities out, nothing to tune.
 
-    Eleven experts learn side by side from rows that are standardised along the stream. A filter on top
+    Twelve experts learn side by side from rows that are standardised along the stream. A filter on top
     learns how far to trust each (:class:`~budgetron.Stacked`). What would be tuned, the width of a kernel,
     the depth of a tree and the speed of forgetting, is covered by experts that differ in it.
 
     Smooth functions of all columns:
 
-    * the inputs alone, with a :class:`~budgetron.Kalman` filter that never forgets, and one that forgets
-      fast;
+    * the inputs alone, with a :class:`~budgetron.Kalman` filter that never forgets, one that forgets
+      slowly, and one that forgets fast;
     * Fourier features of three widths, never forgetting;
     * Fourier features of one width, forgetting slowly;
     * :class:`~budgetron.SparseFourier` features, for rules over few of many columns;
@@ -95,23 +95,24 @@ class Auto(Learner):
         widths = {"4/d": third + size % 3, "1/d": third, "0.25/d": third}
         three_widths = [RandomFourier(Gaussian(gamma), components) for gamma, components in widths.items()]
         local = min(size, LOCAL)
-        members, cells, window = 2 * local, 2**16 * local // LOCAL, 20 * local
+        members, cells, window = 2 * local, 2**15 * local // LOCAL, 20 * local
         steady = [
             Mapped(_inputs(), Kalman(prior=1)),
             Mapped(_beside_inputs(*three_widths), Kalman(prior=10)),
             Mapped(_beside_inputs(SparseFourier(size)), Kalman(prior=3, covariance=500)),
             Kernelized(Gaussian("1/d"), PA(C=0.1), SwapNearest(2 * size)),
             Mapped(Tiles(members, cells=cells), Kalman(prior=6)),
-            Mapped(Recruited(Tiles(members, depth=8, narrow=0.5, cells=cells // 2)), Kalman(prior=6)),
-            Mapped(Bins(cells=cells // 2), Kalman(prior=10)),
+            Mapped(Recruited(Tiles(members, depth=8, narrow=0.5, cells=cells)), Kalman(prior=6)),
+            Mapped(Bins(cells=cells, memory=2**22), Kalman(prior=10)),
         ]
         if not check.instance(self, "drift", self.drift, bool):
             return Standardised(Stacked(*steady, drift=0.0))
         moving = [
             Mapped(_inputs(), Kalman(prior=10, drift=0.02)),
             Mapped(_beside_inputs(RandomFourier(Gaussian("1/d"), size)), Kalman(prior=10, drift=0.001)),
-            Mapped(Bins(pairs=0, cells=cells // 32), Kalman(prior=3, drift=0.01)),
-            Neighbours(window),
+            Mapped(Bins(pairs=0, cells=cells // 4), Kalman(prior=3, drift=0.01)),
+            Neighbours(window, min(3, window)),
+            Mapped(_inputs(), Kalman(prior=10, drift=0.001)),
         ]
         return Standardised(Stacked(*steady, *moving, drift=1e-5))
 
