@@ -141,8 +141,9 @@ def value(name: str, kind: str, draw: random.Random) -> Any:
     """A random value of one parameter."""
     if "Budget" in kind and name == "budget":
         return one_of(Budget, draw)
-    if name == "features" and kind == "Tiles":
-        return described(budgetron.Tiles, draw)
+    if name == "features" and "Tiles" in kind:
+        kinds = (budgetron.Tiles, budgetron.RandomFourier, budgetron.SparseFourier)
+        return described(draw.choice(kinds), draw)
     if name == "features" and "CellMap" in kind and draw.random() < 0.3:
         return one_of(CellMap, draw)
     if name == "kernel" and kind == "Laplacian":

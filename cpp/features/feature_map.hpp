@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "input/rows.hpp"
+#include "model/recruiting.hpp"
 #include "simd/vectors.hpp"
 #include "state/fields.hpp"
 
@@ -62,6 +64,15 @@ void copy_outputs(std::vector<State>& rows, std::size_t outputs, const State& fr
   if (splits) rows[1] = rows[0];
 }
 
+// A row that is about to be learned: its features z, the weights w_c of every output and their divisor, and what the
+// scores are off.
+struct Lesson {
+  Vector z;
+  const std::vector<std::vector<double>>& w;
+  double divisor;
+  const Residuals& residuals;
+};
+
 class FeatureMap : public Part {
  public:
   // The current number of features.
@@ -99,6 +110,20 @@ class FeatureMap : public Part {
   virtual const void* shared_work() const { return nullptr; }
   // Fixes the coordinates; no more rows will be learned by the map.
   virtual void settle(std::vector<Change>&) {}
+
+  // Members that can be drawn anew, near another one or, if both are the same, near none. Member i has the features i
+  // and members() + i.
+  virtual std::size_t members() const { return 0; }
+  virtual void redraw(std::size_t /*member*/, std::size_t /*near*/) {}
+  virtual void redrawn_fields(Fields&) {}
+  // Whether members of little use are drawn anew while rows are learned, and how many rows are learned before this may
+  // happen. Then count_use is called for every row before its step, with the place of the map's features in z, and
+  // `exchange` after it.
+  bool recruits() const { return rows_to_exchange() != never; }
+  virtual std::size_t rows_to_exchange() const { return never; }
+  virtual void count_use(const Lesson&, std::size_t /*at*/) {}
+  virtual void exchange(std::vector<Change>&) {}
+  static constexpr auto never = std::numeric_limits<std::size_t>::max();
 
   // The landmarks of the map, if any, as dense rows, and the matrix A (size() x landmarks()) with z = A k(x).
   virtual std::size_t landmarks() const { return 0; }
@@ -210,13 +235,33 @@ class Stack final : public FeatureMap {
     return std::any_of(maps_.begin(), maps_.end(), [](const auto& map) { return map->learns(); });
   }
   void before_step(const Row& x, bool steps, std::vector<Change>& changes) override {
-    each(changes, [&](FeatureMap& map, std::vector<Change>& own) { map.before_step(x, steps, own); });
+    each(changes, [&](FeatureMap& map, std::vector<Change>& own) {
+      if (map.learns()) map.before_step(x, steps, own);
+    });
   }
   void after_step(std::vector<Change>& changes) override {
-    each(changes, [](FeatureMap& map, std::vector<Change>& own) { map.after_step(own); });
+    each(changes, [](FeatureMap& map, std::vector<Change>& own) {
+      if (map.learns()) map.after_step(own);
+    });
   }
   void settle(std::vector<Change>& changes) override {
-    each(changes, [](FeatureMap& map, std::vector<Change>& own) { map.settle(own); });
+    each(changes, [](FeatureMap& map, std::vector<Change>& own) {
+      if (map.learns()) map.settle(own);
+    });
+  }
+  std::size_t rows_to_exchange() const override {
+    std::size_t rows = never;
+    for (const auto& map : maps_) rows = std::min(rows, map->rows_to_exchange());
+    return rows;
+  }
+  void count_use(const Lesson& lesson, std::size_t at) override {
+    for (const auto& map : maps_) {
+      map->count_use(lesson, at);
+      at += map->size() - map->tail();
+    }
+  }
+  void exchange(std::vector<Change>& changes) override {
+    each(changes, [](FeatureMap& map, std::vector<Change>& own) { map.exchange(own); });
   }
 
   void fields(Fields& io) override {
@@ -232,13 +277,13 @@ class Stack final : public FeatureMap {
   const std::vector<std::shared_ptr<FeatureMap>>& maps() const { return maps_; }
 
  private:
-  // Calls tell for every map that learns, and shifts its changes to its position in z.
+  // Calls tell for every map, and shifts its changes to its position in z.
   template <class Tell>
   void each(std::vector<Change>& changes, Tell tell) {
     std::size_t at = 0;
     for (const auto& map : maps_) {
       std::vector<Change> own;
-      if (map->learns()) tell(*map, own);
+      tell(*map, own);
       for (Change& change : own) {
         change.at += at;
         changes.push_back(std::move(change));

@@ -34,7 +34,7 @@ namespace budgetron {
 template <class T>
 class Fourier final : public FeatureMap {
  public:
-  Fourier(std::size_t features, std::shared_ptr<const Frequencies> frequencies, std::size_t cache_bytes)
+  Fourier(std::size_t features, std::shared_ptr<Frequencies> frequencies, std::size_t cache_bytes)
       : features_(features),
         D_(frequencies->components()),
         stride_((D_ + single_lanes - 1) / single_lanes * single_lanes),
@@ -102,6 +102,19 @@ class Fourier final : public FeatureMap {
     return U;
   }
 
+  std::size_t members() const override { return frequencies_->redraws() ? D_ : 0; }
+  void redraw(std::size_t member, std::size_t near) override {
+    frequencies_->redraw(member, near, features_);
+    if (!drawn()) return;
+    const auto store = [&](std::size_t j, std::size_t place) {
+      U_[place * stride_ + member] = stored(frequencies_->entry(member, j));
+    };
+    for (const auto& [j, place] : places_) store(j, place);
+    if (all_)
+      for (std::size_t j = 0; j < features_; ++j) store(j, j);
+  }
+  void redrawn_fields(Fields& io) override { frequencies_->redrawn_fields(io); }
+
   void widen(std::size_t columns) override {
     if (all_ && drawn() && columns > features_) {
       U_.resize(columns * stride_);
@@ -123,7 +136,7 @@ class Fourier final : public FeatureMap {
     if (io.restoring()) restore(all, columns);
   }
 
-  bool is_consistent(std::size_t) const override { return sound_; }
+  bool is_consistent(std::size_t) const override { return sound_ && frequencies_->is_consistent(); }
 
  private:
   using Matrix = std::vector<T, AlignedAllocator<T>>;
@@ -236,10 +249,14 @@ class Fourier final : public FeatureMap {
       std::copy_n(there, stride_, out);
       return;
     }
-    static constexpr double most = std::numeric_limits<T>::max();  // an infinite frequency times 0 would be NaN
     std::vector<double> u(D_);
     frequencies_->column(j, u);
-    std::transform(u.begin(), u.end(), out, [](double v) { return static_cast<T>(std::clamp(v, -most, most)); });
+    std::transform(u.begin(), u.end(), out, stored);
+  }
+  // An infinite frequency times 0 would be NaN.
+  static T stored(double v) {
+    constexpr double most = std::numeric_limits<T>::max();
+    return static_cast<T>(std::clamp(v, -most, most));
   }
 
   // u_i'x for all components and rows: one product for dense rows, a sum over nonzeros for sparse rows.
@@ -284,7 +301,7 @@ class Fourier final : public FeatureMap {
 
   std::size_t features_, D_, stride_;
   std::size_t most_;  // columns of the cache, unless a row has more
-  std::shared_ptr<const Frequencies> frequencies_;
+  std::shared_ptr<Frequencies> frequencies_;
   const Fourier* known_ = nullptr;                       // source of columns that are already drawn
   bool all_ = false;                                     // all columns were seen and are stored in order
   std::unordered_map<std::size_t, std::size_t> places_;  // slot of each column, unless stored in order

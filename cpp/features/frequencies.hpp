@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <numbers>
+#include <numeric>
 #include <span>
 #include <unordered_set>
 #include <vector>
@@ -26,6 +27,15 @@ class Frequencies {
   // The entries of all components for column j.
   virtual void column(std::size_t j, std::span<double> u) const = 0;
   virtual Bytes bytes() const = 0;
+
+  // Whether a component can be drawn anew, near another one, or near none if both are the same. It may look at the
+  // first `columns` columns. Afterwards entry(i, j) is its number in column j.
+  virtual bool redraws() const { return false; }
+  virtual void redraw(std::size_t /*i*/, std::size_t /*near*/, std::size_t /*columns*/) {}
+  virtual double entry(std::size_t /*i*/, std::size_t /*j*/) const { return 0; }
+  // What was drawn anew; nothing that follows from the seed.
+  virtual void redrawn_fields(Fields&) {}
+  virtual bool is_consistent() const { return true; }
 };
 
 // The quantile function of the standard normal distribution (Wichura 1988, AS 241), accurate to about 1e-15.
@@ -78,7 +88,9 @@ inline double normal_quantile(double p) {
 }
 
 // Drawn from a counter-based generator keyed by (seed, column), so a column's numbers do not depend on which columns
-// came before.
+// came before. Number i of a column's stream is that of component i, and the numbers behind them are those of
+// components that were drawn anew. One near another is a mixture of two numbers, of the same distribution: one of its
+// own, and one that it shares with all that are near.
 class DrawnFrequencies : public Frequencies {
  public:
   DrawnFrequencies(std::size_t components, double scale, Counter seed)
@@ -88,20 +100,53 @@ class DrawnFrequencies : public Frequencies {
   void column(std::size_t j, std::span<double> u) const final {
     u = u.first(components_);
     Random(seed_, j + 1).uniforms(u);
-    for (double& v : u) v = std::min(v + 0x1p-54, 1 - 0x1p-53);
-    quantiles(u);
-    scale(scale_, u);
+    for (double& v : u) v = scale_ * quantile(inside(v));
+    for (std::size_t i = 0; i < own_.size(); ++i)
+      if (own_[i] != i) u[i] = entry(i, j);
   }
-  Bytes bytes() const final { return sizeof *this; }
+  Bytes bytes() const final { return sizeof *this + bytes_of(own_) + bytes_of(shared_); }
+
+  bool redraws() const final { return true; }
+  void redraw(std::size_t i, std::size_t near, std::size_t) final {
+    if (own_.empty()) {
+      own_.resize(components_);
+      std::iota(own_.begin(), own_.end(), Counter{0});
+      shared_ = own_;
+    }
+    own_[i] = components_ + redrawn_++;
+    shared_[i] = near == i ? own_[i] : shared_[near];
+  }
+  double entry(std::size_t i, std::size_t j) const final {
+    const auto number = [random = Random(seed_, j + 1), this](Counter n) {
+      return quantile(inside(random.uniform_at(n)));
+    };
+    if (shared_[i] == own_[i]) return scale_ * number(own_[i]);
+    return scale_ * (nearness * number(shared_[i]) + rest() * number(own_[i]));
+  }
+  void redrawn_fields(Fields& io) final {
+    io.field("fourier.redrawn", redrawn_, {Merged::Own});
+    io.field("fourier.own", own_, {Merged::Own});
+    io.field("fourier.shared", shared_, {Merged::Own});
+  }
+  bool is_consistent() const final {
+    return own_.size() == shared_.size() && (own_.empty() || own_.size() == components_);
+  }
 
  protected:
-  // p <- the quantiles of the distribution at p.
-  virtual void quantiles(std::span<double> p) const = 0;
+  static constexpr double nearness = 0.9;
+  // The quantile of the distribution at p.
+  virtual double quantile(double p) const = 0;
+  // The factor of the own number, so that a mixture has the same distribution.
+  virtual double rest() const = 0;
 
  private:
+  static double inside(double p) { return std::min(p + 0x1p-54, 1 - 0x1p-53); }
+
   std::size_t components_;
   double scale_;
   Counter seed_;
+  Counter redrawn_ = 0;                // how often a component was drawn anew
+  std::vector<Counter> own_, shared_;  // the numbers of each component; empty before the first is drawn anew
 };
 
 class NormalFrequencies final : public DrawnFrequencies {
@@ -109,9 +154,8 @@ class NormalFrequencies final : public DrawnFrequencies {
   using DrawnFrequencies::DrawnFrequencies;
 
  private:
-  void quantiles(std::span<double> p) const override {
-    for (double& v : p) v = normal_quantile(v);
-  }
+  double quantile(double p) const override { return normal_quantile(p); }
+  double rest() const override { return std::sqrt(1 - nearness * nearness); }
 };
 
 class CauchyFrequencies final : public DrawnFrequencies {
@@ -119,9 +163,8 @@ class CauchyFrequencies final : public DrawnFrequencies {
   using DrawnFrequencies::DrawnFrequencies;
 
  private:
-  void quantiles(std::span<double> p) const override {
-    for (double& v : p) v = std::tan(std::numbers::pi * (v - 0.5));
-  }
+  double quantile(double p) const override { return std::tan(std::numbers::pi * (p - 0.5)); }
+  double rest() const override { return 1 - nearness; }
 };
 
 // Every component looks at one or two columns only. The first of them is on one, the second on two, and so on in turn.
@@ -135,18 +178,66 @@ class SparseFrequencies final : public Frequencies {
   std::size_t components() const override { return components_; }
   void begin() const override { picks_.get(); }
   void column(std::size_t j, std::span<double> u) const override {
-    if (j >= columns_) return join(j, u);
-    const std::vector<Pick>& picks = picks_.get();
+    if (j >= columns_) join(j, u);
+    const std::vector<Pick>& picks = now();
     for (std::size_t i = 0; i < components_; ++i)
-      u[i] = picks[i].first == j ? picks[i].u : picks[i].second == j ? picks[i].v : 0;
+      if (j < picks[i].columns) u[i] = picks[i].at(j);
   }
-  Bytes bytes() const override { return sizeof *this + (picks_.peek() == nullptr ? 0 : bytes_of(*picks_.peek())); }
+  Bytes bytes() const override {
+    return sizeof *this + bytes_of(redrawn_) + (picks_.peek() == nullptr ? 0 : bytes_of(*picks_.peek()));
+  }
+
+  // Near another component is on its columns. A new one is on one column or on two.
+  bool redraws() const override { return true; }
+  void redraw(std::size_t i, std::size_t near, std::size_t columns) override {
+    if (redrawn_.empty()) redrawn_ = picks_.get();
+    Random random(seed_, ~redraws_++);
+    auto [first, second] = std::minmax({redrawn_[near].first, redrawn_[near].second});
+    if (near == i) {
+      first = second = random.below(columns);
+      if (columns > 1 && random.uniform() < 0.5) second = (first + 1 + random.below(columns - 1)) % columns;
+    }
+    const double part = random.uniform();
+    redrawn_[i] = pick(first, second, part, first == second ? 0 : random.uniform(), columns);
+  }
+  double entry(std::size_t i, std::size_t j) const override { return now()[i].at(j); }
+  void redrawn_fields(Fields& io) override {
+    std::vector<Counter> places;
+    std::vector<double> numbers;
+    for (const Pick& pick : redrawn_) {
+      places.insert(places.end(), {pick.first, pick.second, pick.columns});
+      numbers.insert(numbers.end(), {pick.u, pick.v});
+    }
+    io.field("fourier.redrawn", redraws_, {Merged::Own});
+    io.field("fourier.picked", places, {Merged::Own});
+    io.field("fourier.numbers", numbers, {Merged::Own});
+    if (!io.restoring()) return;
+    const std::size_t n = places.size() / 3;
+    sound_ = places.size() == 3 * n && numbers.size() == 2 * n && (n == 0 || n == components_) && all_finite(numbers);
+    redrawn_.clear();
+    for (std::size_t i = 0; i < n && sound_; ++i)
+      redrawn_.push_back({places[3 * i], places[3 * i + 1], places[3 * i + 2], numbers[2 * i], numbers[2 * i + 1]});
+  }
+  bool is_consistent() const override { return sound_; }
 
  private:
   struct Pick {
     std::size_t first, second;  // equal if there is one column
+    std::size_t columns;        // that were there when it was drawn; it may be joined by later ones
     double u, v;
+
+    double at(std::size_t j) const { return first == j ? u : second == j ? v : 0; }
   };
+
+  const std::vector<Pick>& now() const { return redrawn_.empty() ? picks_.get() : redrawn_; }
+
+  // `part` of the way from the narrowest to the widest, and `turn` of a full turn.
+  Pick pick(std::size_t first, std::size_t second, double part, double turn, std::size_t columns) const {
+    const double width = narrowest_ * std::pow(widest_ / narrowest_, part);
+    const double angle = 2 * std::numbers::pi * turn;
+    const double u = std::cos(angle) / width;
+    return {first, second, columns, u, first == second ? u : std::sin(angle) / width};
+  }
 
   // A column that is new since the map was built joins as many components, drawn at random, as it would have got of
   // this many columns: 3/2 of its share.
@@ -182,10 +273,7 @@ class SparseFrequencies final : public Frequencies {
       const std::size_t second = two ? order[(place + 1 + round % (turns - 1)) % turns] : first;
       double whole;
       const double part = std::modf(start[place] + static_cast<double>(round) * golden, &whole);
-      const double width = narrowest_ * std::pow(widest_ / narrowest_, part);
-      const double angle = two ? 2 * std::numbers::pi * random.uniform() : 0;
-      const double u = std::cos(angle) / width;
-      picks.push_back({first, second, u, two ? std::sin(angle) / width : u});
+      picks.push_back(pick(first, second, part, two ? random.uniform() : 0, columns_));
     }
     return picks;
   }
@@ -196,6 +284,9 @@ class SparseFrequencies final : public Frequencies {
   double narrowest_, widest_;
   Counter seed_;
   Lazy<std::vector<Pick>> picks_{[this] { return draw(); }};
+  Counter redraws_ = 0;
+  std::vector<Pick> redrawn_;  // instead of picks_, once a component was drawn anew
+  bool sound_ = true;
 };
 
 // A given matrix, columns x components, computed on first use. Later columns are computed one by one.

@@ -47,6 +47,17 @@ class Kalman : public VectorRule {
   }
   void finish() final { posterior_.settle(); }
   const Posterior* posterior() const final { return &posterior_; }
+  // The other weights given that this one is 0: w -= w_i P e_i / P_ii.
+  void let_go(std::size_t i, Weights& w) final {
+    posterior_.look_at(i, gain_);
+    looked_ = false;
+    if (gain_.S < least_variance) return;  // known already
+    const Vector g = Vector(gain_.g).first(posterior_.size());
+    for (std::size_t c = 0; c < w.outputs(); ++c)
+      if (!moderate(w[c][i] / gain_.S * largest_of(g))) return;
+    for (std::size_t c = 0; c < w.outputs(); ++c) add(-w[c][i] / gain_.S, g, w[c]);
+    posterior_.know(gain_);
+  }
   void change(const Change& change, Weights&) final {
     posterior_.replace(change.at, change.removed, change.added);
     looked_ = false;
@@ -59,6 +70,7 @@ class Kalman : public VectorRule {
   bool is_consistent(std::size_t features) const override { return posterior_.is_consistent(features); }
 
  protected:
+  static constexpr double least_variance = 1e-200;  // 2^40 divided by it is finite
   Kalman(double prior, double drift, std::size_t full) : posterior_(prior, drift, full) {}
   virtual void step(const Question& question, Weights& w) = 0;
 

@@ -86,7 +86,7 @@ class Mapped final : public Learner {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(z_));
+    io.scratch(sizeof *this + bytes_of(z_) + bytes_of(residuals_.r));
     io.field("t", t_, {Merged::Sum});
     map_->fields(io);
     w_.fields(io);
@@ -101,7 +101,7 @@ class Mapped final : public Learner {
   std::size_t run_blocks(const Rows& rows, Vector y, Vector weights, std::span<double> scores) {
     AlignedVector Z;
     for (std::size_t first = 0, last; first < rows.size(); first = last) {
-      last = std::min(first + (map_->learns() ? 1 : ahead()), rows.size());
+      last = std::min(first + block(), rows.size());
       map_->begin_preparing();
       prepare(rows, weights, first, last);
       Z.resize((last - first) * w_.size());
@@ -149,6 +149,9 @@ class Mapped final : public Learner {
       if (weights[i] != 0) map_->prepare({rows, i, i + 1});
   }
 
+  // Rows that are computed ahead, while learning. The map is the same for all of them.
+  std::size_t block() const { return map_->learns() ? 1 : std::min(ahead(), map_->rows_to_exchange()); }
+
   // The number of rows whose features fit in the cache. Sixteen share one look at the frequencies even if they do not.
   std::size_t ahead() const { return std::clamp<std::size_t>(32768 / std::max<std::size_t>(w_.size(), 1), 16, 32); }
 
@@ -162,11 +165,13 @@ class Mapped final : public Learner {
     }
     Question question = task_->ask(f, y, map_->squared_norm(row[0], z), weight);
     question.round.t = t_ + 1;
+    if (map_->recruits()) residuals_.look(*task_, question, f);
     rule_->predict(Z, f);
     if (!moderate_square(question.round.kxx) || !rule_->propose(question.round)) return false;
     ++t_;
+    if (map_->recruits()) map_->count_use({z, w_.rows(), w_.divisor(), residuals_}, 0);
+    std::vector<Change> changes;
     if (map_->learns()) {
-      std::vector<Change> changes;
       map_->before_step(row[0], rule_->steps(), changes);
       adopt(changes);
       z_.resize(w_.size());
@@ -179,6 +184,12 @@ class Mapped final : public Learner {
       rule_->commit(question, z, w_);
     }
     w_.end_round();
+    if (map_->recruits()) {
+      changes.clear();
+      map_->exchange(changes);
+      for (const Change& change : changes) rule_->let_go(change.at, w_);
+      adopt(changes);
+    }
     return true;
   }
 
@@ -195,6 +206,7 @@ class Mapped final : public Learner {
   std::shared_ptr<const Task> task_;
   Weights w_;
   std::vector<double> z_;
+  Residuals residuals_;
 };
 
 }  // namespace budgetron

@@ -44,6 +44,8 @@ class VectorRule : public Part {
   virtual bool steps() const = 0;
   // Takes the proposed step, if any, and updates the rule's state.
   virtual void commit(const Question&, Vector z, Weights& w) = 0;
+  // The weight of feature i is about to become 0: others take over what they can.
+  virtual void let_go(std::size_t /*i*/, Weights& /*w*/) {}
   // The coordinates have changed, and w with them; state of new coordinates is reset.
   virtual void change(const Change&, Weights& /*w*/) {}
   // `added` features are appended to those of the weights, which have been widened.

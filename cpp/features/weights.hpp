@@ -30,6 +30,8 @@ class Weights {
   std::size_t outputs() const { return w_.size(); }
   std::size_t size() const { return w_[0].size(); }
   std::span<double> operator[](std::size_t c) { return w_[c]; }
+  const std::vector<std::vector<double>>& rows() const { return w_; }
+  double divisor() const { return divisor_; }
 
   void scores(Vector z, std::span<double> f) const {
     for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(w_[c], z, tail_) / divisor_;

@@ -32,6 +32,9 @@ class WrappedMap : public FeatureMap {
   bool is_consistent(std::size_t m) const override { return map_->is_consistent(m); }
   void begin_preparing() override { map_->begin_preparing(); }
   void forget_prepared() override { map_->forget_prepared(); }
+  std::size_t rows_to_exchange() const override { return map_->rows_to_exchange(); }
+  void count_use(const Lesson& lesson, std::size_t at) override { map_->count_use(lesson, at); }
+  void exchange(std::vector<Change>& changes) override { map_->exchange(changes); }
   const std::shared_ptr<FeatureMap>& inner() const { return map_; }
 
  protected:
@@ -100,6 +103,54 @@ class SharedMap final : public WrappedMap {
   std::size_t learners_ = 0;
   mutable std::mutex guard_;
   mutable std::vector<View> views_;
+};
+
+// A budget for features: members of little use are drawn anew (model/recruiting.hpp). Their weights start at 0.
+class RecruitedMap final : public WrappedMap {
+ public:
+  RecruitedMap(std::shared_ptr<FeatureMap> map, Recruiting recruiting)
+      : WrappedMap(std::move(map)), recruiting_(std::move(recruiting)) {}
+
+  void transform(const Stretch& rows, std::span<double> Z) const override { map_->transform(rows, Z); }
+  void begin_transform(const Stretch& rows, std::span<double> Z) const override { map_->begin_transform(rows, Z); }
+  void finish_transform(std::span<double> z) const override { map_->finish_transform(z); }
+  double squared_norm(const Row& x, Vector z) const override { return map_->squared_norm(x, z); }
+  void prepare(const Stretch& rows) override { map_->prepare(rows); }
+  std::vector<double> frequencies(std::size_t columns) const override { return map_->frequencies(columns); }
+
+  std::size_t rows_to_exchange() const override { return recruiting_.rows_to_exchange(); }
+  void count_use(const Lesson& lesson, std::size_t at) override {
+    const std::size_t D = map_->members();
+    for (std::size_t i = 0; i < recruiting_.size(); ++i) {
+      const std::size_t sine = at + i, cosine = at + D + i;
+      double use = 0;
+      for (std::size_t c = 0; c < lesson.w.size(); ++c) {
+        const std::vector<double>& w = lesson.w[c];
+        const double m = (w[sine] * lesson.z[sine] + w[cosine] * lesson.z[cosine]) / lesson.divisor;
+        use += m * lesson.residuals.r[c] + lesson.residuals.h / 2 * m * m;
+      }
+      recruiting_.count_use(i, use);
+    }
+  }
+  void exchange(std::vector<Change>& changes) override {
+    recruiting_.end_row([&](std::size_t leaves, std::size_t near) {
+      map_->redraw(leaves, near);
+      changes.push_back({leaves, 1, 1, {0}});
+      changes.push_back({map_->members() + leaves, 1, 1, {0}});
+    });
+  }
+
+  void fields(Fields& io) override {
+    recruiting_.fields(io);
+    map_->redrawn_fields(io);
+    WrappedMap::fields(io);  // a restored map draws with what was drawn anew
+  }
+  bool is_consistent(std::size_t m) const override {
+    return recruiting_.is_consistent() && WrappedMap::is_consistent(m);
+  }
+
+ private:
+  Recruiting recruiting_;
 };
 
 // Columns are added up in fewer ones, with random signs (Weinberger et al. 2009), before they reach the map. Inner

@@ -64,20 +64,18 @@ class Posterior {
 
   // Observes the z of the last `look` with this precision: P^-1 += precision z z'. Then the weights drift. One row
   // shrinks P by at most 2^40: beyond that, rounding would be larger than what is left.
-  void observe(const Gain& gain, double precision) {
-    if (precision * gain.S > 0x1p40) precision = 0x1p40 / gain.S;
-    const double root = std::sqrt(precision / (1 + precision * gain.S));
-    // Only rounding makes u_i^2 larger than P_ii. Without the bound, a P that is not positive would grow forever.
-    loops->observe(root, gain.g.data(), drift_, prior_, full(), U_.data() + pending_ * n_, variance_.data(),
-                   squares_.data());
-    for (std::size_t i = full(); i < m_; ++i) {
-      const double u = root * gain.g[i];
-      variance_[i] = std::clamp(variance_[i] - u * u + drift_, 0.0, prior_);
-    }
-    ++pending_;
-    if (++observed_ % rows_between_repairs == 0 || precision * gain.S > most_told) return repair();
-    if (pending_ >= most_pending) forget_products();
+  void observe(const Gain& gain, double precision) { observe(gain, precision, drift_); }
+
+  // P e_i and P_ii of weight i alone, between two batches of rows.
+  void look_at(std::size_t i, Gain& gain) {
+    std::vector<double> unit(m_);
+    unit[i] = 1;
+    forget_products();
+    look(unit, gain);
+    forget_products();
   }
+  // Weight i of the last `look_at` is known from now on.
+  void know(const Gain& gain) { observe(gain, 0x1p40 / gain.S, 0); }
 
   // The end of a batch: the rows that were announced do not come.
   void settle() {
@@ -87,6 +85,7 @@ class Posterior {
 
   // `removed` weights from `at` on are replaced by `added` new ones, which start with the prior.
   void replace(std::size_t at, std::size_t removed, std::size_t added) {
+    if (removed == added) return reset(at, added);
     const std::vector<double> P = packed(), variance = variance_;
     const AlignedVector U = U_;
     const std::size_t before = m_, kept = full(), stride = n_, pending = pending_;
@@ -175,12 +174,40 @@ class Posterior {
   // P is read and written once for this many rows.
   static constexpr std::size_t most_pending = 8;
 
+  void observe(const Gain& gain, double precision, double drift) {
+    if (precision * gain.S > 0x1p40) precision = 0x1p40 / gain.S;
+    const double root = std::sqrt(precision / (1 + precision * gain.S));
+    // Only rounding makes u_i^2 larger than P_ii. Without the bound, a P that is not positive would grow forever.
+    loops->observe(root, gain.g.data(), drift, prior_, full(), U_.data() + pending_ * n_, variance_.data(),
+                   squares_.data());
+    for (std::size_t i = full(); i < m_; ++i) {
+      const double u = root * gain.g[i];
+      variance_[i] = std::clamp(variance_[i] - u * u + drift, 0.0, prior_);
+    }
+    ++pending_;
+    if (++observed_ % rows_between_repairs == 0 || precision * gain.S > most_told) return repair();
+    if (pending_ >= most_pending) forget_products();
+  }
+
   void repair() {
     subtract_pending();
     for (std::size_t i = 0; i < full(); ++i) variance_[i] = std::clamp(variance_[i] * repair_factor, 0.0, prior_);
   }
 
   std::size_t full() const { return std::min(m_, most_full_); }
+
+  // `count` weights from `at` on start again with the prior.
+  void reset(std::size_t at, std::size_t count) {
+    forget_products();
+    for (std::size_t a = at; a < at + count; ++a) {
+      variance_[a] = prior_;
+      if (a >= full()) continue;
+      squares_[a] = 0;
+      for (std::size_t j = 0; j < a; ++j) set(a, j, 0);
+      for (std::size_t i = a + 1; i < full(); ++i) set(i, a, 0);
+      for (std::size_t k = 0; k < pending_; ++k) U_[k * n_ + a] = 0;
+    }
+  }
 
   // Takes up what is pending, if it is time to, and multiplies P with the rows of Z until the next time.
   void multiply(Vector Z) {

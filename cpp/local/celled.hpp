@@ -16,8 +16,8 @@
 #include "local/cell_rules.hpp"
 #include "local/cell_table.hpp"
 #include "local/recent_rows.hpp"
-#include "local/recruiting.hpp"
 #include "model/learner.hpp"
+#include "model/recruiting.hpp"
 #include "model/tasks.hpp"
 
 namespace budgetron {
@@ -94,7 +94,7 @@ class Celled final : public Learner {
 
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(x_) + bytes_of(cells_) + bytes_of(active_.entries) + bytes_of(raw_) +
-               bytes_of(residual_));
+               bytes_of(residuals_.r));
     io.field("t", t_, {Merged::Sum});
     map_->fields(io);
     rule_->fields(io);
@@ -206,27 +206,13 @@ class Celled final : public Learner {
 
   // The use of each member, from its share m of the scores.
   void count_use(const Question& question) {
-    residual_.assign(outputs_, 0.0);
-    double h = 1;
-    if (outputs_ > 1) {
-      const double top = *std::max_element(raw_.begin(), raw_.end());
-      double total = 0;
-      for (std::size_t c = 0; c < outputs_; ++c) total += residual_[c] = std::exp(raw_[c] - top);
-      h = 1 / total * (1 - 1 / total);
-      for (std::size_t c = 0; c < outputs_; ++c) residual_[c] = (c == question.v.plus ? 1 : 0) - residual_[c] / total;
-    } else if (task_->has_labels()) {
-      const double p = 1 / (1 + std::exp(-raw_[0]));
-      h = p * (1 - p);
-      residual_[0] = (question.round.y + 1) / 2 - p;
-    } else {
-      residual_[0] = question.round.y - raw_[0];
-    }
+    residuals_.look(*task_, question, raw_);
     for (std::size_t f = 0; f < recruiting_->size(); ++f) {
       const float* const entry = table_[active_.entries[1 + f]];
       double use = 0;
       for (std::size_t c = 0; c < outputs_; ++c) {
         const double m = rule_->scale() * active_.value * entry[c];
-        use += m * residual_[c] + h / 2 * m * m;
+        use += m * residuals_.r[c] + residuals_.h / 2 * m * m;
       }
       recruiting_->count_use(f, use);
     }
@@ -267,7 +253,8 @@ class Celled final : public Learner {
   bool sound_ = true;
   std::optional<Recruiting> recruiting_;
   Counter t_ = 0;  // rounds so far
-  std::vector<double> x_, raw_, residual_;
+  std::vector<double> x_, raw_;
+  Residuals residuals_;
   std::vector<Counter> cells_;
   ActiveCells active_;
 };

@@ -66,8 +66,6 @@ void bind_cells(nb::module_& m) {
   nb::class_<CellsKalmanTargets, CellRule>(m, "CellsKalmanTargets")
       .def(nb::init<double, double>(), "prior"_a, "drift"_a);
 
-  nb::class_<Recruiting>(m, "Recruiting")
-      .def(nb::init<std::size_t, std::size_t, std::size_t, Counter>(), "members"_a, "every"_a, "patience"_a, "seed"_a);
   nb::class_<Celled, Learner>(m, "Celled")
       .def(
           "__init__",

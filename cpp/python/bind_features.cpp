@@ -136,8 +136,8 @@ void fit(FeatureMap& map, const BoundRows& X) {
   map.prepare({X.rows, 0, X.rows.size()});
 }
 
-std::shared_ptr<FeatureMap> fourier(std::size_t features, std::shared_ptr<const Frequencies> frequencies,
-                                    Precision precision, std::size_t cache_bytes) {
+std::shared_ptr<FeatureMap> fourier(std::size_t features, std::shared_ptr<Frequencies> frequencies, Precision precision,
+                                    std::size_t cache_bytes) {
   if (precision == Precision::Single)
     return std::make_shared<Fourier<float>>(features, std::move(frequencies), cache_bytes);
   return std::make_shared<Fourier<double>>(features, std::move(frequencies), cache_bytes);
@@ -207,6 +207,8 @@ void bind_features(nb::module_& m) {
   nb::class_<FeatureMap>(m, "FeatureMap")
       .def_prop_ro("size", &FeatureMap::size)
       .def_prop_ro("learns", &FeatureMap::learns)
+      .def_prop_ro("recruits", &FeatureMap::recruits)
+      .def_prop_ro("members", &FeatureMap::members)
       .def_prop_ro("inputs", &FeatureMap::inputs)
       .def_prop_ro("tail", &FeatureMap::tail)
       .def("frequencies", &map_frequencies, "columns"_a)
@@ -229,6 +231,8 @@ void bind_features(nb::module_& m) {
       .def(nb::init<std::shared_ptr<FeatureMap>>(), "map"_a)
       .def("add_learner", &SharedMap::add_learner)
       .def_prop_ro("inner", [](const SharedMap& map) { return map.inner(); });
+  nb::class_<RecruitedMap, FeatureMap>(m, "RecruitedMap")
+      .def(nb::init<std::shared_ptr<FeatureMap>, const Recruiting&>(), "map"_a, "recruiting"_a);
   nb::class_<HashedMap, FeatureMap>(m, "HashedMap")
       .def(nb::init<std::shared_ptr<FeatureMap>, std::size_t>(), "map"_a, "columns"_a)
       .def_prop_ro("inner", [](const HashedMap& map) { return map.inner(); })

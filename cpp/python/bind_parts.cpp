@@ -11,6 +11,7 @@
 #include "dual/dual_projection.hpp"
 #include "model/kernels.hpp"
 #include "model/losses.hpp"
+#include "model/recruiting.hpp"
 #include "model/rules.hpp"
 #include "model/tasks.hpp"
 #include "python/bind.hpp"
@@ -35,6 +36,8 @@ NewArray<double> kernel_matrix(const Kernel& kernel, const BoundRows& X, const B
 }  // namespace
 
 void bind_parts(nb::module_& m) {
+  nb::class_<Recruiting>(m, "Recruiting")
+      .def(nb::init<std::size_t, std::size_t, std::size_t, Counter>(), "members"_a, "every"_a, "patience"_a, "seed"_a);
   nb::class_<Kernel>(m, "Kernel").def("matrix", &kernel_matrix, "X"_a, "Z"_a, "features"_a);
   nb::class_<Gaussian, Kernel>(m, "Gaussian").def(nb::init<double>(), "gamma"_a);
   nb::class_<Laplacian, Kernel>(m, "Laplacian").def(nb::init<double>(), "gamma"_a);

@@ -32,6 +32,9 @@ class Random {
     while (i < out.size()) out[i++] = uniform();
   }
 
+  // The n-th number of the stream, from 0; nothing is drawn.
+  double uniform_at(Counter n) const { return on_unit_interval(word(n)); }
+
   // Uniform on {0 .. n-1}.
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(uniform() * static_cast<double>(n)); }
 

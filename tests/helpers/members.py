@@ -41,6 +41,7 @@ from budgetron import (
     RemoveOldest,
     RemoveSmallest,
     Rule,
+    SparseFourier,
     Spectrum,
     Stacked,
     Standardised,
@@ -71,7 +72,7 @@ OF_PARTS = FILLED | {
     "maps": (Identity(), RandomFourier(Gaussian(0.5), 4)),
     "random_state": None,
 }
-CELLS: tuple[CellMap, ...] = (  # so small that their tables have room for every cell
+CELLS: tuple[CellMap | Recruited, ...] = (  # so small that their tables have room for every cell
     Tiles(9, 3, 0.5),
     Bins(8, 2, 3),
     RandomBinning(Laplacian(0.05), 3, 2**17),
@@ -199,6 +200,7 @@ def combinations() -> list[tuple[str, Learner]]:
     learners += [Mapped(features, AROW(covariance="diagonal")) for features in parts(FeatureMap)]
     learners += [Mapped(RandomFourier(Spectrum(), 5), OGD())]
     learners += [Mapped(cells, Kalman(3.0, 0.01)) for cells in CELLS]
+    learners += [Mapped(Recruited(SparseFourier(6), every=5), Kalman(3.0, 0.01))]
     steps = [rule for rule in parts(Rule) if not isinstance(rule, Perceptron)]  # its ties depend on codes
     learners += [Mapped(CELLS[0], rule) for rule in (*steps, AROW(), AdaGrad())]
     learners += [Kernelized(kernel, OGD(), ProjectSmallest(10, neighbours=3))]

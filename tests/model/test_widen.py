@@ -50,6 +50,7 @@ MORE: list[Learner] = [
         )
     ),
     bt.Standardised(bt.Mapped(bt.Stack(bt.SparseFourier(9), bt.Identity()), bt.Kalman())),
+    bt.Mapped(bt.Stack(bt.Recruited(bt.SparseFourier(9), every=5), bt.Identity()), bt.Kalman()),
     bt.Ranged(bt.Mapped(INPUTS, bt.AdaGrad())),
     bt.Stacked(bt.Mapped(INPUTS, bt.CoinBetting()), bt.Mapped(INPUTS, bt.OnlineNewton())),
 ]

@@ -14,10 +14,11 @@ from budgetron.learners.neighbours import Neighbours
 from budgetron.learners.scaled import Standardised
 from budgetron.learners.stacked import Stacked
 from budgetron.parts.budgets.swapping import SwapNearest
-from budgetron.parts.features.cells import Bins, Recruited, Tiles
+from budgetron.parts.features.cells import Bins, Tiles
 from budgetron.parts.features.feature_map import FeatureMap
 from budgetron.parts.features.fourier import RandomFourier, SparseFourier
 from budgetron.parts.features.hashing import Hashed
+from budgetron.parts.features.recruited import Recruited
 from budgetron.parts.features.stack import Identity, Stack
 from budgetron.parts.kernels import Gaussian
 from budgetron.parts.rules import PA

@@ -58,24 +58,29 @@ class Mapped(Learner):
         return probabilistic(self.rule)
 
     @property
+    def cells(self) -> CellMap | None:
+        """The map, if its features are cells."""
+        return self.features.cell_map if isinstance(self.features, CellMap | FeatureMap) else None
+
+    @property
     def accepts_missing(self) -> bool:
         """Whether rows may have NaN for a missing value."""
-        return isinstance(self.features, CellMap)
+        return self.cells is not None
 
     @property
     def has_average(self) -> bool:
-        return not isinstance(self.features, CellMap)
+        return self.cells is None
 
     def check_parts(self, task: Task, n_features: int) -> None:
-        if isinstance(self.features, CellMap):
-            self._on_cells(self.features, task, n_features, 0)
+        if (cells := self.cells) is not None:
+            self._on_cells(cells, task, n_features, 0)
         else:
             self._rule(self.build_map(n_features, "float64", 0), task)
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
-        if isinstance(self.features, CellMap):
-            return self._on_cells(self.features, task, n_features, seed)
+        if (cells := self.cells) is not None:
+            return self._on_cells(cells, task, n_features, seed)
         return self.build_on(self.build_map(n_features, dtype, seed), task)
 
     def build_map(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:

@@ -93,7 +93,7 @@ class Stacked(Parts, Learner):
         experts: list[_core.Learner] = []
         for i, learner in enumerate(learners):
             part_seed = seed_of_part(seed, i)
-            if isinstance(learner, Mapped) and isinstance(learner.features, FeatureMap):
+            if isinstance(learner, Mapped) and learner.cells is None:
                 features = maps.shared(learner, n_features, dtype, part_seed)
                 experts.append(learner.build_on(features, task))
             else:
@@ -120,7 +120,7 @@ class _Maps:
                 native.add_learner()
                 return native
         native_map = learner.build_map(n_features, dtype, seed)
-        if native_map.learns:
+        if native_map.learns or native_map.recruits:
             return native_map
         shared = _core.SharedMap(native_map)
         shared.add_learner()

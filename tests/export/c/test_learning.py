@@ -240,7 +240,10 @@ def test_memory_is_fixed_and_small(tmp_path):
         (bt.Stacked(bt.rbp(NEAR, budget=9)), "The learner Stacked cannot learn in C"),
         (bt.Ranged(bt.rbp(NEAR, budget=9)), "The learner Ranged cannot learn in C"),
         (bt.auto(size=5), "The learner Stacked cannot learn in C"),
-        (bt.Mapped(bt.Nystrom(NEAR, 5), bt.OGD()), "A Nystrom map cannot learn in C: take a Fourier map."),
+        (
+            bt.Mapped(bt.Nystrom(NEAR, 5), bt.OGD()),
+            "A map that learns from rows cannot learn in C: take a Fourier map.",
+        ),
         (
             bt.Mapped(bt.Identity(), bt.Kalman()),
             'A Kalman filter can learn in C with covariance="diagonal" only.',

@@ -37,6 +37,11 @@ class CellMap(Spec):
     def is_drawn(self) -> bool:
         return True
 
+    @property
+    def cell_map(self) -> CellMap:
+        """The map itself."""
+        return self
+
     def build(self, n_features: int, seed: int) -> _core.CellMap:
         """The native map; checks the description."""
         raise NotImplementedError
@@ -198,54 +203,3 @@ class RandomBinning(CellMap):
         kernel = check.instance(self, "kernel", self.kernel, Laplacian)
         gamma = check.moderate(kernel, "gamma", kernel.gamma)
         return _core.RandomBinning(self._between("count", 1, 10_000), gamma, n_features, seed)
-
-
-@dataclass
-class Recruited(CellMap):
-    """A budget for features: the members of a map that are of little use are drawn anew.
-
-    The use of a member is what the loss would gain without it, to second order, as a running mean: with m_c
-    its share of score c, the residual r_c = [c = y] - p_c and the curvature h, sum_c m_c r_c + h m_c^2 / 2.
-    Every ``every`` rows the member of least use that is older than 3000 rows leaves. The new one is drawn
-    from the rows kept last, and in 7 of 10 cases near a useful member: it shares some of its tests.
-
-    Parameters
-    ----------
-    features : Tiles
-        The map.
-    every : int
-        The rows between two exchanges.
-    share : float
-        The share of the members that may leave.
-
-    Departs from the paper
-    ----------------------
-    Not in the five papers, which keep a budget of support vectors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from budgetron import Kalman, Mapped, OnlineClassifier, Recruited, Tiles
-    >>> X = np.random.default_rng(0).normal(size=(20_000, 20))
-    >>> y = (X[:, 2] > 0) ^ (X[:, 7] > 0)
-    >>> def errors(tiles):
-    ...     model = OnlineClassifier(Mapped(tiles, Kalman(prior=6)), random_state=0)
-    ...     return (model.progressive_predict(X, y) != y)[10_000:].mean()
-    >>> bool(errors(Recruited(Tiles(depth=8, narrow=0.5))) < 0.7 * errors(Tiles(depth=8, narrow=0.5)))
-    True
-    """
-
-    features: Tiles
-    every: int = 50
-    share: float = 0.8
-
-    def build(self, n_features: int, seed: int) -> _core.CellMap:
-        return check.instance(self, "features", self.features, Tiles).build(n_features, seed)
-
-    def recruiting(self, native: _core.CellMap, seed: int) -> _core.Recruiting | None:
-        members = int(check.share(self, "share", self.share) * native.members)
-        return _core.Recruiting(members, check.count(self, "every", self.every), 3000, seed)
-
-    def table(self) -> tuple[int, int]:
-        """The most cells and bytes of the table, checked."""
-        return check.instance(self, "features", self.features, Tiles).table()

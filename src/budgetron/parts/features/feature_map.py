@@ -15,6 +15,7 @@ from budgetron import _core
 from budgetron._util import check
 from budgetron._util.rows import Matrix, canonical, first_too_large, refuse_too_large, whole
 from budgetron._util.spec import Spec
+from budgetron.parts.features.cells import CellMap
 from budgetron.parts.kernels import Gaussian
 
 
@@ -45,6 +46,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
     def is_drawn(self) -> bool:
         seeded = getattr(self, "random_state", None) is not None
         return not seeded and (self.draws or super().is_drawn)
+
+    @property
+    def cell_map(self) -> CellMap | None:
+        """The map of cells that this one is, if its features are cells."""
+        return None
 
     @property
     def learns(self) -> bool:

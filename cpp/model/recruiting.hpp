@@ -12,10 +12,37 @@
 #include <span>
 #include <vector>
 
+#include "model/tasks.hpp"
+#include "simd/vectors.hpp"
 #include "state/fields.hpp"
 #include "state/random.hpp"
 
 namespace budgetron {
+
+// The residual r_c of every score, and the curvature h of the loss.
+struct Residuals {
+  std::vector<double> r;
+  double h = 1;
+
+  void look(const Task& task, const Question& question, Vector scores) {
+    const std::size_t outputs = scores.size();
+    r.assign(outputs, 0.0);
+    h = 1;
+    if (outputs > 1) {
+      const double top = *std::max_element(scores.begin(), scores.end());
+      double total = 0;
+      for (std::size_t c = 0; c < outputs; ++c) total += r[c] = std::exp(scores[c] - top);
+      h = 1 / total * (1 - 1 / total);
+      for (std::size_t c = 0; c < outputs; ++c) r[c] = (c == question.v.plus ? 1 : 0) - r[c] / total;
+    } else if (task.has_labels()) {
+      const double p = 1 / (1 + std::exp(-scores[0]));
+      h = p * (1 - p);
+      r[0] = (question.round.y + 1) / 2 - p;
+    } else {
+      r[0] = question.round.y - scores[0];
+    }
+  }
+};
 
 class Recruiting {
  public:
@@ -24,6 +51,8 @@ class Recruiting {
       : members_(members), every_(every), patience_(patience), random_(seed, 0), use_(members), born_(members) {}
 
   std::size_t size() const { return use_.size(); }
+  // Only the last of so many rows may be followed by an exchange.
+  std::size_t rows_to_exchange() const { return every_ - rows_ % every_; }
   void count_use(std::size_t member, double use) { use_[member] += 0.001 * (use - use_[member]); }
 
   // Counts a row. If it is time to, calls exchange(leaves, near): the member that leaves, and the one near which the
