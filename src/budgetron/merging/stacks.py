@@ -16,7 +16,7 @@ from budgetron.learners.stacked import Stacked
 from budgetron.merging import gaussian
 from budgetron.merging.fields import Merger, Parts, State, below, first_of, parts_of, under, without_first
 from budgetron.model.model import Model
-from budgetron.parts.features.cells import CellMap
+from budgetron.parts.features.recruited import Recruited
 from budgetron.parts.tasks import Labels
 
 
@@ -40,18 +40,19 @@ def merged(parts: Parts, expert: Merger) -> State:
 def keeps_best(expert: Learner) -> bool:
     """Whether of an expert the best is kept, for a union or an average would be worse, or none.
 
-    These are experts with a budget of support vectors, neighbours, and cells. Thresholds are drawn from the
-    rows of the model itself.
+    These are experts with a budget of support vectors, neighbours, cells and recruited features. Thresholds
+    are drawn from the rows of the model itself, and so are the features that stay.
     """
     inside = expert
     while isinstance(inside, Wrapping):
         inside = inside.learner
-    return expert.has_budget or isinstance(inside, Neighbours) or is_on_cells(inside)
+    recruited = isinstance(inside, Mapped) and isinstance(inside.features, Recruited)
+    return expert.has_budget or isinstance(inside, Neighbours) or is_on_cells(inside) or recruited
 
 
 def is_on_cells(learner: Learner) -> bool:
     """Whether it is a rule on cells."""
-    return isinstance(learner, Mapped) and isinstance(learner.features, CellMap)
+    return isinstance(learner, Mapped) and learner.cells is not None
 
 
 def _mean_losses(state: State) -> Floats:

@@ -15,7 +15,6 @@ from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.mapped import Mapped
 from budgetron.learners.scaled import Standardised
 from budgetron.model.fitted import Fitted
-from budgetron.parts.features.cells import CellMap
 from budgetron.parts.kernels import Gaussian, Laplacian
 from budgetron.parts.tasks import Labels, Task
 from budgetron.parts.vector_rules import Kalman
@@ -350,7 +349,7 @@ class _Writer:
     # ---- explicit features
 
     def _mapped(self, learner: Mapped, native: Any, formula: Weighted) -> tuple[Fields, str]:
-        if isinstance(learner.features, CellMap):
+        if learner.cells is not None:
             raise ValueError(
                 f"The cells of {type(learner.features).__name__} cannot learn in C: take a Fourier map."
             )
