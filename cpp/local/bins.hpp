@@ -71,6 +71,8 @@ class Bins final : public CellMap {
   const std::vector<std::vector<double>>& edges() const { return edges_; }
   const std::vector<Counter>& by_value() const { return by_value_; }
   const std::vector<std::pair<std::size_t, std::size_t>>& pairs() const { return pairs_; }
+  // The number of columns when it was built: in a later one, a row with 0 or a missing value has no cell.
+  std::size_t first() const { return first_; }
 
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(edges_) + bytes_of(pairs_));

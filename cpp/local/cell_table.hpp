@@ -49,6 +49,7 @@ class CellTable {
   std::size_t room() const { return std::size_t{1} << log_room_; }
   float* operator[](std::size_t entry) { return numbers_.data() + entry; }
   const float* operator[](std::size_t entry) const { return numbers_.data() + entry; }
+  const std::vector<float>& numbers() const { return numbers_; }
 
   void multiply(double factor) {
     for (float& v : numbers_) v = static_cast<float>(factor * v);

@@ -47,6 +47,9 @@ class Celled final : public Learner {
   }
   const std::shared_ptr<CellMap>& map() const { return map_; }
   const CellTable& table() const { return table_; }
+  // w'z is scale times the entry of the constant, plus scale times value times the entries of the cells.
+  double scale() const { return rule_->scale(); }
+  double value() const { return value_; }
 
   std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) override {
     require_table();

@@ -101,6 +101,19 @@ class RecentNeighbours final : public Learner {
     if (io.restoring()) sound_ = restore(rows, labels, weights);
   }
 
+  // What is stored of each row, from the newest: its numbers, its class or target, and its weight. For exports.
+  std::size_t columns() const { return columns_; }
+  std::vector<float> rows() const {
+    std::vector<float> out;
+    for (std::size_t age = 0; age < stored_.size(); ++age)
+      for (std::size_t j = 0; j < columns_; ++j) out.push_back(value(slot_of(age), j));
+    return out;
+  }
+  std::vector<double> labels() const { return stored(&Stored::label); }
+  std::vector<double> weights() const { return stored(&Stored::weight); }
+  // 1 for each of two first classes that became more, and 0 for the others; else empty.
+  const std::vector<double>& first() const { return first_; }
+
   bool consistent() const override {
     const auto ones = static_cast<std::size_t>(std::count(first_.begin(), first_.end(), 1.0));
     return sound_ && (first_.empty() || (first_.size() == outputs_ && ones == 2));
@@ -136,6 +149,14 @@ class RecentNeighbours final : public Learner {
   }
   float& value(std::size_t slot, std::size_t j) {
     return tiles_[slot / rows_in_tile][j * rows_in_tile + slot % rows_in_tile];
+  }
+  float value(std::size_t slot, std::size_t j) const {
+    return tiles_[slot / rows_in_tile][j * rows_in_tile + slot % rows_in_tile];
+  }
+  std::vector<double> stored(double Stored::* number) const {
+    std::vector<double> out;
+    for (std::size_t age = 0; age < stored_.size(); ++age) out.push_back(stored_[slot_of(age)].*number);
+    return out;
   }
 
   void look(const Row& row, Work& work, std::span<double> f) const {

@@ -52,6 +52,13 @@ class RandomBinning final : public CellMap {
     }
   }
 
+  // Pitch and shift of each member, column after column, for exports.
+  std::vector<double> grids() const {
+    std::vector<double> out;
+    for (const Grid& grid : grids_) out.insert(out.end(), {grid.pitch, grid.shift});
+    return out;
+  }
+
   void fields(Fields& io) override { io.scratch(sizeof *this + bytes_of(grids_)); }
 
  private:

@@ -1,6 +1,11 @@
 // Bindings: maps of cells, their rules and the learner on them. No arithmetic here.
+#include <nanobind/stl/pair.h>
+
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "local/bins.hpp"
 #include "local/celled.hpp"
@@ -10,16 +15,47 @@
 #include "python/reading.hpp"
 
 namespace budgetron {
+namespace {
+
+// What maps and learners are made of, for those who compute them elsewhere.
+
+template <class T>
+NewArray<T> by_member(const Tiles& tiles, std::vector<T> tests) {
+  const std::size_t depth = tests.size() / tiles.members();
+  return array(std::move(tests), {tiles.members(), depth});
+}
+NewArray<std::int64_t> tested(const Tiles& tiles) { return by_member(tiles, tiles.tested()); }
+NewArray<double> thresholds(const Tiles& tiles) { return by_member(tiles, tiles.thresholds()); }
+
+NewArray<double> grids(const RandomBinning& map) { return array(map.grids(), {map.columns(), map.members(), 2}); }
+
+// The constant, then the entries of the table: the weights of every output, then what the rule keeps.
+NewArray<float> entries(const Celled& learner) {
+  std::vector<float> out;
+  reading(learner, [&] { out = learner.table().numbers(); });
+  return array(std::move(out), {learner.table().room() + 1, learner.table().width()});
+}
+
+}  // namespace
 
 void bind_cells(nb::module_& m) {
   nb::class_<CellMap>(m, "CellMap").def_prop_ro("members", &CellMap::members).def_prop_ro("redraws", &CellMap::redraws);
   nb::class_<Tiles, CellMap>(m, "Tiles")
       .def(nb::init<std::size_t, std::size_t, double, std::size_t, Counter>(), "members"_a, "depth"_a, "narrow"_a,
-           "columns"_a, "seed"_a);
-  nb::class_<Bins, CellMap>(m, "Bins").def(nb::init<std::size_t, std::size_t, std::size_t, std::size_t, Counter>(),
-                                           "bins"_a, "pairs"_a, "side"_a, "columns"_a, "seed"_a);
+           "columns"_a, "seed"_a)
+      .def("tested", &tested)
+      .def("thresholds", &thresholds)
+      .def("first_cells", &Tiles::first_cells);
+  nb::class_<Bins, CellMap>(m, "Bins")
+      .def(nb::init<std::size_t, std::size_t, std::size_t, std::size_t, Counter>(), "bins"_a, "pairs"_a, "side"_a,
+           "columns"_a, "seed"_a)
+      .def_prop_ro("edges", &Bins::edges)
+      .def_prop_ro("by_value", &Bins::by_value)
+      .def_prop_ro("pairs", &Bins::pairs)
+      .def_prop_ro("first", &Bins::first);
   nb::class_<RandomBinning, CellMap>(m, "RandomBinning")
-      .def(nb::init<std::size_t, double, std::size_t, Counter>(), "members"_a, "gamma"_a, "columns"_a, "seed"_a);
+      .def(nb::init<std::size_t, double, std::size_t, Counter>(), "members"_a, "gamma"_a, "columns"_a, "seed"_a)
+      .def("grids", &grids);
 
   nb::class_<CellRule>(m, "CellRule");
   nb::class_<CellsAlong, CellRule>(m, "CellsAlong").def(nb::init<std::shared_ptr<Rule>>(), "rule"_a);
@@ -38,7 +74,11 @@ void bind_cells(nb::module_& m) {
             new (self) Celled(std::move(map), std::move(rule), std::move(task), cells, bytes,
                               recruiting == nullptr ? std::nullopt : std::optional(*recruiting));
           },
-          "map"_a, "rule"_a, "task"_a, "cells"_a, "bytes"_a, "recruiting"_a.none());
+          "map"_a, "rule"_a, "task"_a, "cells"_a, "bytes"_a, "recruiting"_a.none())
+      .def_prop_ro("map", &Celled::map)
+      .def_prop_ro("scale", &Celled::scale)
+      .def_prop_ro("value", &Celled::value)
+      .def("entries", &entries);
 }
 
 }  // namespace budgetron

@@ -79,7 +79,7 @@ def test_what_is_refused():
 @pytest.mark.parametrize("learner", [bogd(Gaussian(0.1), budget=300), fogd(Gaussian(0.1), components=300)])
 def test_other_threads_go_on_while_models_learn(learner):
     """The interpreter lock is released. A benchmark measures the speedup."""
-    X, y = data("binary", 20_000, features=30)
+    X, y = data("binary", 60_000, features=30)
     models = [OnlineClassifier(learner, random_state=0) for _ in range(2)]
     work = Thread(target=progressive_predict_many, args=(models, X, y), kwargs={"n_jobs": 2})
     turns = 0

@@ -199,7 +199,7 @@ def test_a_search_over_the_parameters_of_the_default(task):
 def test_the_parameters_of_the_default_leave_none_as_it_is():
     model = OnlineClassifier()
     assert model.get_params(deep=False)["learner"] is None
-    assert model.get_params() | {"learner__size": 100, "learner__drift": True} == model.get_params()
+    assert model.get_params() | {"learner__size": 50, "learner__drift": True} == model.get_params()
     assert clone(model).learner is None
     assert model.set_params(epochs=2).learner is None
     assert model.set_params(learner=None, learner__size=9).learner == Auto(9)

@@ -97,7 +97,7 @@ def test_reference(name, task, rule):
     ours, theirs = rules(task)[rule]
     X, y, weights = rows_that_move(task)
     got, _ = native_scores(task, Mapped(cells, ours), X, y, weights)
-    oracle = plain.Cells(reference(), theirs, TASKS[task], cells.memory)
+    oracle = plain.Cells(reference(), theirs, TASKS[task], cells.cells, cells.memory)
     assert_close(got, trajectory(oracle, X, y, weights), 1e-6)
 
 

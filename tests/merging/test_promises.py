@@ -10,6 +10,12 @@ from tests.helpers.cases import each
 
 K = bt.Gaussian(0.5)
 F = bt.RandomFourier(K, components=40)
+CELLS = [
+    bt.Tiles(9, 3),
+    bt.Bins(8, 2, 3),
+    bt.RandomBinning(bt.Laplacian(0.5), 9),
+    bt.Recruited(bt.Tiles(9, 3)),
+]
 UNIONS = [
     *(make(K) for make in (bt.perceptron, bt.pa, bt.ogd)),
     *(
@@ -51,12 +57,15 @@ STACKS = [
     bt.Averaged(bt.perceptron(K), suffix=0.5),
     bt.Standardised(bt.duol(K)),
     bt.Stacked(bt.rbp(K, budget=10), bt.duol(K)),
+    bt.Neighbours(100),
+    bt.Standardised(bt.Neighbours(100)),
 ]
 WHOLE = [
     bt.Auto(size=10),
     bt.Standardised(bt.rbp(K, budget=30)),
     bt.Ranged(bt.fogd(K)),
     bt.Stacked(bt.perceptron(K), prior=0.2),
+    bt.Stacked(*(bt.Mapped(cells, bt.Kalman()) for cells in CELLS), bt.Mapped(F, bt.Kalman())),
 ]
 CUTS = [slice(0, 200), slice(200, 300), slice(300, 600)]
 
@@ -198,6 +207,23 @@ def test_of_budgeted_experts_the_best_stays():
     )
     assert np.array_equal(kept, own)
     assert "the expert with the lowest loss" in bt.merge_promise(learner)[repr(learner.learners[0])]
+
+
+def test_so_do_the_best_cells_and_neighbours():
+    X, y = rows()
+    cells = [bt.Mapped(each, bt.Kalman()) for each in CELLS]
+    local = [*cells, bt.Standardised(cells[0]), bt.Neighbours(99), bt.Standardised(bt.Neighbours(99))]
+    learner = bt.Stacked(bt.Mapped(F, bt.Kalman()), *local)
+    starts = [bt.OnlineClassifier(learner, random_state=0) for _ in CUTS]
+    parts = [start.partial_fit(X[i], y[i], classes=[0, 1]) for start, i in zip(starts, CUTS, strict=True)]
+    model = bt.merge(parts)
+    for i in range(1, len(learner.learners)):
+        best = parts[int(np.argmin([part.expert_losses_[i] for part in parts]))]
+        states = [each.fitted_.model.state() for each in (model, best)]
+        names = [name for name in states[0] if name.startswith(f"expert.{i}.")]
+        assert len(names) >= 3
+        assert all(np.array_equal(states[0][name], states[1][name], equal_nan=True) for name in names)
+        assert "the expert with the lowest loss" in bt.merge_promise(learner)[repr(learner.learners[i])]
 
 
 def test_one_model_merges_to_itself():

@@ -11,11 +11,13 @@ from budgetron import (
     Encoder,
     Gaussian,
     Kalman,
+    Laplacian,
     Mapped,
     Nystrom,
     OneByOne,
     OnlineClassifier,
     OnlineRegressor,
+    RandomBinning,
     RandomFourier,
     Stack,
     merge,
@@ -75,6 +77,10 @@ CASES = {
     "stack": (
         lambda: [fitted(Mapped(Stack(RandomFourier(K, 9), Nystrom(K, 9)), OGD())) for _ in range(2)],
         "can only be stacked, and random features depend on the place in a stack: give the feature map a",
+    ),
+    "cells": (
+        lambda: [fitted(Mapped(RandomBinning(Laplacian(1.0), 9), Kalman())) for _ in range(2)],
+        r"the place in a stack: put cells into a Stacked learner, which keeps the best of them\.$",
     ),
     "task": (
         lambda: [OneByOne(RBP, n_features=3), OneByOne(RBP, n_features=3, n_classes=4)],

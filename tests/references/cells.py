@@ -493,18 +493,19 @@ class Recruiting:
 
 
 class Cells:
-    """f(x) = w'z(x). The table has at most so many bytes, and 64 entries for each cell."""
+    """f(x) = w'z(x). The table has at most so many entries and bytes, and 64 entries for each cell."""
 
     def __init__(
         self,
         cells: Any,
         rule: Callable[[], Any],
         task: Task,
-        memory: int = 2**19,
+        cells_in_table: int = 2**16,
+        memory: int = 2**21,
         recruiting: Recruiting | None = None,
     ) -> None:
         self.map, self.new_rule, self.task, self.recruiting = cells, rule, task, recruiting
-        self.outputs, self.memory = task.outputs, memory
+        self.outputs, self.most, self.memory = task.outputs, cells_in_table, memory
         self.value = 1 / sqrt(cells.members)
         self.kept: list[list[float]] = []
         self.answers: list[tuple[float, float]] = []
@@ -516,7 +517,7 @@ class Cells:
         """Nothing is learned yet."""
         self.rule = self.new_rule()
         fresh = [0.0] * self.outputs + self.rule.kept(self.outputs)
-        room = int(max(1.0, min(self.memory / (4 * len(fresh)), 64 * self.map.most_cells)))
+        room = int(max(1.0, min(self.memory / (4 * len(fresh)), 64 * self.map.most_cells, self.most)))
         self.bits = room.bit_length() - 1
         self.table = np.tile(np.array(fresh, np.float32), (2**self.bits + 1, 1))
 

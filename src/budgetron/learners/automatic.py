@@ -85,6 +85,7 @@ class Auto(Learner):
 
     probabilistic = True  # scores are logits
     accepts_missing = True  # NaN is a missing value
+    has_average = False
 
     def composition(self) -> Standardised:
         """The learner in parts, to look at or to change; checks the parameters."""

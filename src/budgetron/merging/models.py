@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from budgetron._util.spec import Spec
 from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.estimators.online import unfitted
@@ -19,6 +20,7 @@ from budgetron.model.class_weights import ClassCounts
 from budgetron.model.fitted import Fitted
 from budgetron.model.labels import KnownLabels
 from budgetron.model.model import Model
+from budgetron.parts.features.cells import CellMap
 
 T = TypeVar("T")
 
@@ -36,10 +38,12 @@ def merge(models: Iterable[T]) -> T:
     * **precision-weighted** for the same on labels, and for :class:`~budgetron.OnlineNewton`. Filters that
       forget, and the filter of a :class:`~budgetron.Stacked` learner, are averaged in this way.
     * **average** of the weights, by rows, for other rules on explicit features.
-    * **union** of the support vectors, which pass through the budget as new rows do. Among the experts of a
-      stack, that with the lowest loss is taken instead.
+    * **union** of the support vectors, which pass through the budget as new rows do.
+    * **best** for experts of a stack that have a budget of support vectors, cells
+      (:class:`~budgetron.CellMap`) or :class:`~budgetron.Neighbours`: that with the lowest loss is taken.
     * **stacked** where nothing else is right (:class:`~budgetron.DoubleUpdating`,
-      :class:`~budgetron.Nystrom`, :class:`~budgetron.Averaged` on a kernel): all models side by side.
+      :class:`~budgetron.Nystrom`, :class:`~budgetron.Averaged` on a kernel, Neighbours alone): all models
+      side by side. Cells alone are refused.
 
     Parameters
     ----------
@@ -97,9 +101,12 @@ def _models(models: Sequence[Model]) -> Model:
         return copy(parts[0])
     if _only_stacks(parts[0].learner):
         if parts[0].learner.is_drawn:
+            todo = "give the feature map a random_state of its own"
+            if _has_cells(parts[0].learner):
+                todo = "put cells into a Stacked learner, which keeps the best of them"
             raise ValueError(
                 f"merge: models of {shown(parts[0].learner)} can only be stacked, and random features "
-                "depend on the place in a stack: give the feature map a random_state of its own."
+                f"depend on the place in a stack: {todo}."
             )
         return stacks.stacked(parts)
     model = copy(parts[0])
@@ -140,6 +147,10 @@ def _refuse_different(models: Sequence[Model]) -> None:
 
 def _only_stacks(learner: Learner) -> bool:
     return promises.STACK in promises.merge_promise(learner).values()
+
+
+def _has_cells(learner: Spec) -> bool:
+    return any(isinstance(part, CellMap) or _has_cells(part) for part in learner.parts().values())
 
 
 def _estimators(models: list[Any]) -> Any:

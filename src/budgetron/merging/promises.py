@@ -80,14 +80,14 @@ def _promises(learner: Learner, targets: bool) -> Iterator[tuple[str, str]]:
     elif isinstance(learner, Stacked):
         yield "filter on top", FORGETS
         for each in learner.learners:
-            yield from [(repr(each), BEST)] if each.has_budget else _promises(each, targets)
+            yield from [(repr(each), BEST)] if stacks.keeps_best(each) else _promises(each, targets)
     else:
         yield repr(learner), _promise(learner, targets)
 
 
 def _promise(learner: Learner, targets: bool) -> str:
     inside = learner.learner if isinstance(learner, Averaged) else learner
-    if isinstance(inside, Mapped) and not inside.features.learns:
+    if isinstance(inside, Mapped) and not inside.features.learns and not stacks.is_on_cells(inside):
         rule = inside.rule
         if isinstance(rule, Kalman) and rule.drift > 0:
             return FORGETS

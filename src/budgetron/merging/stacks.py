@@ -9,19 +9,22 @@ from dataclasses import replace
 import numpy as np
 
 from budgetron._util.spec import seed_of_part
-from budgetron.learners.learner import Floats, Learner
+from budgetron.learners.learner import Floats, Learner, Wrapping
+from budgetron.learners.mapped import Mapped
+from budgetron.learners.neighbours import Neighbours
 from budgetron.learners.stacked import Stacked
 from budgetron.merging import gaussian
 from budgetron.merging.fields import Merger, Parts, State, below, first_of, parts_of, under, without_first
 from budgetron.model.model import Model
+from budgetron.parts.features.cells import CellMap
 from budgetron.parts.tasks import Labels
 
 
 def merged(parts: Parts, expert: Merger) -> State:
     """The merged fields of `Stacked`: every expert in its own way, then the filter on top.
 
-    Of experts with a budget of support vectors, that with the lowest loss stays as it is: the filter has
-    learned to trust it.
+    Of some experts (`keeps_best`) that with the lowest loss stays as it is: the filter has learned to trust
+    it.
     """
     learner = parts.learner
     assert isinstance(learner, Stacked)
@@ -30,8 +33,25 @@ def merged(parts: Parts, expert: Merger) -> State:
     for i, each in enumerate(learner.learners):
         inner = parts.inner(each, f"expert.{i}.", seed_of_part(parts.seed, i))
         best = int(np.argmin([loss[i] for loss in losses]))
-        state |= under(inner.states[best] if each.has_budget else expert(inner), f"expert.{i}.")
+        state |= under(inner.states[best] if keeps_best(each) else expert(inner), f"expert.{i}.")
     return parts.complete(state)
+
+
+def keeps_best(expert: Learner) -> bool:
+    """Whether of an expert the best is kept, for a union or an average would be worse, or none.
+
+    These are experts with a budget of support vectors, neighbours, and cells. Thresholds are drawn from the
+    rows of the model itself.
+    """
+    inside = expert
+    while isinstance(inside, Wrapping):
+        inside = inside.learner
+    return expert.has_budget or isinstance(inside, Neighbours) or is_on_cells(inside)
+
+
+def is_on_cells(learner: Learner) -> bool:
+    """Whether it is a rule on cells."""
+    return isinstance(learner, Mapped) and isinstance(learner.features, CellMap)
 
 
 def _mean_losses(state: State) -> Floats:

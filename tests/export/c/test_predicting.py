@@ -8,7 +8,22 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from budgetron import Encoder, Gaussian, OnlineClassifier, OnlineRegressor, Standardised, auto, ogd, rbp
+from budgetron import (
+    Bins,
+    Encoder,
+    Gaussian,
+    Kalman,
+    Mapped,
+    Neighbours,
+    OnlineClassifier,
+    OnlineRegressor,
+    Stacked,
+    Standardised,
+    Tiles,
+    auto,
+    ogd,
+    rbp,
+)
 from budgetron.export.c import to_c
 from budgetron.records.reading import to_table
 from tests.helpers import members
@@ -82,6 +97,46 @@ def test_missing_values_and_columns_that_came_later(tmp_path):
     _, scores, _ = one(model, X, tmp_path)
     assert abs(scores - model.predict(records)).max() <= 1e-12
     assert " *   x[3]: c=* /\n" in (tmp_path / "one.h").read_text()
+
+
+@pytest.mark.parametrize("task", members.TASKS)
+def test_cells_and_neighbours_of_missing_values_and_late_columns(task, tmp_path):
+    X, y = members.data(task, 120, features=4)
+    X[:, 0] = np.round(3 * X[:, 0])  # whole numbers: each is a bin
+    X[::3, 1] = np.nan
+    rows = np.vstack([X, [[1e12, 1e100, -7.0, 0.0], [np.nan] * 4, [-1e18, 1e17, 0.5, np.nan]]])
+    records = [{f"c{j}": v for j, v in enumerate(row) if v == v} for row in rows]
+    local = [
+        *(Mapped(cells, Kalman(drift=0.01)) for cells in members.CELLS),
+        Neighbours(50),
+        Neighbours(60, 7),
+    ]
+    local += [Standardised(Stacked(*local[:5])), Standardised(Standardised(local[0]))]
+    kind, models = OnlineRegressor if task == "regression" else OnlineClassifier, {}
+    for i, learner in enumerate(local):
+        model = models[f"m{i}"] = kind(learner, random_state=0)
+        early = y[:60] if task == "regression" else np.minimum(y[:60], 1)  # the third class comes late too
+        model.partial_fit(
+            [{name: r[name] for name in ("c0", "c1") if name in r} for r in records[:60]], early
+        )
+        model.partial_fit(records[60:120], y[60:])
+    headers = {name: to_c(model, name=name, dtype="float64") for name, model in models.items()}
+    functions = library(tmp_path, headers, [predicting(name, model) for name, model in models.items()])
+    for name, model in models.items():
+        encoded = model.encoding_.encode(to_table(records), grow=False)[0]
+        _, scores, _ = predicted(functions, name, model, encoded, "float64")
+        wanted = members.scores(model, records)
+        assert abs(scores - wanted).max() <= 1e-12 * max(1, abs(wanted).max()), model.learner
+
+
+def test_thresholds_in_float(tmp_path):
+    """Rows of a model of float32 fall into the same cells in C with float."""
+    X = np.random.default_rng(0).integers(1, 9, size=(300, 3)).astype(np.float32) / np.float32(10)
+    y = (X[:, 0] > 0.45) ^ (X[:, 1] > 0.25)
+    learner = Stacked(*(Mapped(cells, Kalman()) for cells in (Tiles(20, 5), Bins(8, 2, 3))))
+    model = OnlineClassifier(learner, random_state=0).fit(X, y)
+    _, scores, _ = one(model, X, tmp_path, "float32")
+    assert abs(scores - model.decision_function(X)).max() <= 2e-6
 
 
 def test_models_that_know_little(tmp_path):

@@ -83,3 +83,8 @@ def test_old_opsets_are_refused():
     model = OnlineRegressor(auto(size=3), random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=r"^target_opset must be at least 13, got 11\.$"):
         skl2onnx.to_onnx(model, X[:1], target_opset=11)
+    cells = OnlineRegressor(auto(size=5), random_state=0).fit(X, y)
+    with pytest.raises(
+        ValueError, match=r"^target_opset must be at least 18 for a model with cells, got 17\.$"
+    ):
+        skl2onnx.to_onnx(cells, X[:1], target_opset=17)

@@ -329,7 +329,8 @@ def at(i, value):
     """The array with one number changed."""
 
     def change(array):
-        array[i] = value
+        with np.errstate(over="ignore"):  # in single precision a huge number is infinite
+            array[i] = value
         return array
 
     change.__name__ = f"{value} at {i}"

@@ -73,10 +73,10 @@ def to_c(model: Any, *, name: str = "model", dtype: npt.DTypeLike = np.float32, 
             raise ValueError(
                 "A model with class_weight cannot learn in C, which has no weights: take one without it."
             )
-        scores = write_learner(source, formula, fitted)
+        call = f"{write_learner(source, formula, fitted)}(m, x, f)"
     else:
-        scores = Formulas(source, fitted.outputs, fitted.model.n_features).write(formula)
-    _write_predict(source, fitted, scores, "const ${p}_state *m, " if learn else "")
+        call = Formulas(source, fitted.outputs, fitted.model.n_features).call(formula, "x", "x", "f")
+    _write_predict(source, fitted, call, "const ${p}_state *m, " if learn else "")
     return _head(source, fitted, shown(model.learner_)) + "".join(source.pieces) + "\n#endif\n"
 
 
@@ -182,9 +182,9 @@ def _c_text(text: str) -> str:
     return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in codes) + '"'
 
 
-def _write_predict(source: Source, fitted: Fitted, scores: str, state: str) -> None:
+def _write_predict(source: Source, fitted: Fitted, call: str, state: str) -> None:
     """The functions that a user calls for predictions."""
-    state, call = source.text(state), f"{scores}({'m, ' if state else ''}x, f)"
+    state = source.text(state)
     if fitted.labels is None:
         source.add(REGRESSION, state=state, call=call)
         return

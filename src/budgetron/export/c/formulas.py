@@ -6,6 +6,7 @@ import numpy as np
 
 from budgetron.export.c.source import Source
 from budgetron.export.formulas import tree
+from budgetron.export.formulas.rounding import finite
 from budgetron.parts.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Sigmoid
 
 KERNEL = """
@@ -56,20 +57,138 @@ FULL = """\
 """
 DIAGONAL = "  for (int i = 0; i < $n; ++i) S += $variances[i] * z[$first + i] * z[$first + i];\n"
 SCALED = """
-static inline void $name(const ${p}_real *x, ${p}_real *f) {
+static inline void $name(const ${p}_real *x, $raw${p}_real *f) {
   ${p}_real z[$columns];
   for (int j = 0; j < $columns; ++j) {
     const ${p}_real v = (x[j] - $shift[j]) * $factor[j];
     z[j] = $clipped;
   }
-  $learner(z, f);
+  $learner;
 $back}
 """
 MIXTURE = """
-static inline void $name(const ${p}_real *x, ${p}_real *f) {
+static inline void $name(const ${p}_real *x, $raw${p}_real *f) {
   ${p}_real l[$outputs];
   for (int c = 0; c < $outputs; ++c) f[c] = $start;
 $experts}
+"""
+FERNS = """
+static inline uint64_t $name(const ${p}_real *x, int m) {
+  uint64_t code = 0;
+  for (int i = m * $depth; i < (m + 1) * $depth; ++i) code = 2 * code + (x[$tested[i]] > $thresholds[i]);
+  return $first[m] + code;
+}
+"""
+BIN = """
+static inline uint64_t $name(const ${p}_real *x, int j) {
+  if (x[j] != x[j]) return $missing; /* a missing value */
+  if ($whole[j]) { /* each value is a bin */
+    const ${p}_real v = x[j] < -$most ? -$most : x[j] > $most ? $most : x[j];
+    return (uint64_t)((int64_t)$floor(v) + (int64_t)$most) % $missing;
+  }
+  int low = $starts[j], high = $starts[j + 1];
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if ($edges[middle] <= x[j])
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return (uint64_t)(low - $starts[j]);
+}
+"""
+SIDE = """
+static inline uint64_t $name(const ${p}_real *x, int j) {
+  const uint64_t bin = $bin(x, j);
+  return bin == $missing || $whole[j] ? bin : bin * $side / (uint64_t)($starts[j + 1] - $starts[j] + 1);
+}
+"""
+QUANTILES = """
+static inline uint64_t $name(const ${p}_real *x, int m) {
+$pair  const uint64_t bin = $bin(x, m);
+$absent  return (uint64_t)m << 40 | bin;
+}
+"""
+PAIR = """\
+  if (m >= $columns) {
+    const int p = m - $columns;
+    return (uint64_t)($most + p) << 40 | $side(x, $pairs[2 * p]) << 20 | $side(x, $pairs[2 * p + 1]);
+  }
+"""
+ABSENT = """\
+  if (m >= $first && (bin == $missing || x[m] == 0)) return $none; /* a column that came later */
+"""
+GRIDS = """
+static inline uint64_t $name(const ${p}_real *x, int m) {
+  uint64_t cell = (uint64_t)m << 32;
+  for (int j = 0; j < $columns; ++j) {
+    if (x[j] == 0 || x[j] != x[j]) continue;
+    const ${p}_real bin = $floor(x[j] / $pitches[j * $members + m] + $shifts[j * $members + m]);
+    if (bin == 0) continue;
+    const int64_t number = (int64_t)($clipped);
+    uint64_t v = ((uint64_t)number * $by) ^ ((uint64_t)(j + 1) * $column);
+    v = (v ^ (v >> 29)) * $mix;
+    cell += v ^ (v >> 32);
+  }
+  return cell;
+}
+"""
+CELLED = """
+static inline void $name(const ${p}_real *x, $raw${p}_real *f) {
+  ${p}_real sums[$width] = {0};
+$unused  for (int m = 0; m < $members; ++m) {
+    uint64_t cell = $cells($row, m);
+$skip    cell *= $by;
+    cell ^= cell >> 29;
+    cell *= $mix;
+    const float *const entry = $entries + $place;
+    for (int c = 0; c < $width; ++c) sums[c] += entry[c];
+  }
+  for (int c = 0; c < $outputs; ++c) f[c] = $constant[c] + $unit * sums[c];
+$moderate}
+"""
+CELLS_SPREAD = "  S = $constant[$outputs] + $last * sums[$outputs];\n"
+NEAREST = """
+static inline void $name(const ${p}_real *x, ${p}_real *f) {
+  float row[$columns], near[$k];
+  int at[$k], n = 0;
+  for (int j = 0; j < $columns; ++j) row[j] = (float)(x[j] < -$clip ? -$clip : x[j] > $clip ? $clip : x[j]);
+  for (int i = 0; i < $n; ++i) {
+    float sum = 0;
+    for (int j = 0; j < $columns; ++j) {
+      const float d = $rows[(size_t)i * $columns + j] - row[j];
+      sum += d == d ? d * d : 0; /* a missing value adds nothing */
+    }
+    if (n == $k && !(sum < near[$k - 1])) continue;
+    int place = n < $k ? n++ : $k - 1;
+    for (; place > 0 && sum < near[place - 1]; --place) {
+      near[place] = near[place - 1];
+      at[place] = at[place - 1];
+    }
+    near[place] = sum;
+    at[place] = i;
+  }
+  ${p}_real votes[$votes] = {0};
+  const ${p}_real most = near[$k - 1];
+  for (int i = 0; i < $k; ++i) {
+    const ${p}_real vote = $weight / ((most > 0 ? near[i] / most : 0) + $softening);
+$count  }
+$finish}
+"""
+OF_TARGETS = """\
+    votes[0] += vote;
+    votes[1] += vote * ($labels[at[i]] - $labels[at[0]]);
+"""
+OF_LABELS = "    votes[$labels[at[i]]] += vote / 2;\n"
+MEAN_TARGET = "  f[0] = $labels[at[0]] + votes[1] / votes[0];\n"
+LOGS = "  for (int c = 0; c < $votes; ++c) votes[c] = $log1p(votes[c] / $start);\n"
+TWO_LOGS = "  f[0] = votes[1] - votes[0];\n"
+ALL_LOGS = "  for (int c = 0; c < $votes; ++c) f[c] = votes[c];\n"
+KEPT_TWO = """\
+  const ${p}_real mean = (votes[$one] + votes[$other]) / 2, half = (votes[$other] - votes[$one]) / 2;
+  for (int c = 0; c < $votes; ++c) f[c] = votes[c] > mean ? votes[c] - mean : 0;
+  f[$other] = half;
+  f[$one] = -half;
 """
 FOURIER = """\
   for (int i = 0; i < $D; ++i) {
@@ -114,7 +233,15 @@ class Formulas(tree.Writer):
         self.source, self.outputs, self.columns = source, outputs, columns
         self._features: dict[int, str] = {}  # experts may share a map
 
-    # ---- functions void f(const real *x, real *f)
+    def call(self, formula: tree.Formula, row: str, raw: str, scores: str) -> str:
+        """Write a formula; the call of its function."""
+        name = self.write(formula)
+        return (
+            f"{name}({row}, {raw}, {scores})" if tree.looks_at_rows(formula) else f"{name}({row}, {scores})"
+        )
+
+    # ---- functions void f(const real *x, real *f). What looks at rows before any scaling gets these in
+    # ---- between, const real *raw
 
     def expansion(self, formula: tree.Expansion) -> str:
         s, kernel = self.source, self.kernel(formula.kernel)
@@ -143,7 +270,8 @@ class Formulas(tree.Writer):
 
     def scaled(self, formula: tree.Scaled) -> str:
         s, clipped, back = self.source, "v", ""
-        words = {"learner": self.write(formula.learner), "columns": self.columns}
+        learner = self.call(formula.learner, "z", "raw", "f")
+        words = {"learner": learner, "raw": self._raw(formula), "columns": self.columns}
         if formula.clip < 1e38:  # a learner that does not clip has 1e150
             clipped = s.text(CLIPPED, clip=float(formula.clip))
         if formula.missing:
@@ -156,12 +284,16 @@ class Formulas(tree.Writer):
     def mixture(self, formula: tree.Mixture) -> str:
         experts = "".join(self._expert(formula, i) for i in range(len(formula.experts)))
         start = "0" if formula.biases is None else f"{self.source.array(formula.biases)}[c]"
-        return self.source.function("f", MIXTURE, outputs=self.outputs, start=start, experts=experts)
+        words = {"outputs": self.outputs, "start": start, "experts": experts, "raw": self._raw(formula)}
+        return self.source.function("f", MIXTURE, **words)
+
+    def _raw(self, formula: tree.Formula) -> str:
+        return self.source.text("const ${p}_real *raw, ") if tree.looks_at_rows(formula) else ""
 
     def _expert(self, formula: tree.Mixture, i: int) -> str:
         s = self.source
         loop, weight = f"  for (int c = 0; c < {self.outputs}; ++c)", s.number(formula.weights[i])
-        text = f"  {self.write(formula.experts[i])}(x, l);\n"
+        text = f"  {self.call(formula.experts[i], 'x', 'raw', 'l')};\n"
         if formula.factors is None:
             return f"{text}{loop} f[c] += {weight} * l[c];\n"
         logit = "l[c]"
@@ -172,6 +304,97 @@ class Formulas(tree.Writer):
         clipped = s.text(CLIPPED, clip=formula.clip)
         text += f"{loop} {{\n    const {s.prefix}_real v = {logit} * {s.number(formula.factors[i])};\n"
         return f"{text}    f[c] += {weight} * ({clipped});\n  }}\n"
+
+    def celled(self, formula: tree.Celled) -> str:
+        s, cells, log = self.source, formula.cells, formula.log
+        width, unscaled, moderate = formula.entries.shape[1], formula.cells.unscaled, ""
+        constant = s.array(formula.constant)
+        if formula.moderated:
+            words = {"constant": constant, "outputs": self.outputs, "last": formula.unit_of_last}
+            terms = s.text(CELLS_SPREAD, **words)
+            moderate = s.text(MODERATE, terms=terms, share=np.pi / 8, outputs=self.outputs)
+        late = isinstance(cells, tree.Quantiles) and cells.first < len(cells.edges)
+        return s.function(
+            "f",
+            CELLED,
+            raw=self._raw(formula),
+            unused="  (void)x;\n" if unscaled else "",
+            row="raw" if unscaled else "x",
+            cells=self.write(cells),
+            members=cells.members,
+            skip=f"    if (cell == {_bits(tree.NO_CELL)}) continue;\n" if late else "",
+            by=_bits(formula.CELL),
+            mix=_bits(formula.MIX),
+            place=f"(size_t)(cell >> {64 - log}) * {width}" if log else "0",
+            entries=s.table("float", formula.entries),
+            width=width,
+            outputs=self.outputs,
+            constant=constant,
+            unit=formula.unit,
+            moderate=moderate,
+        )
+
+    def nearest(self, formula: tree.Nearest) -> str:
+        s, (n, columns), classes = self.source, formula.rows.shape, formula.labels.shape[1]
+        ones = bool((formula.weights == 1).all())
+        words = {"k": formula.k, "n": n, "columns": columns, "softening": formula.softening}
+        words |= {"weight": "1" if ones else f"{s.array(formula.weights)}[at[i]]", "clip": formula.CLIP}
+        if classes == 1:
+            labels, count, finish, votes = s.array(formula.labels), OF_TARGETS, MEAN_TARGET, 2
+        else:
+            codes = formula.labels.argmax(axis=1).astype(np.int32)
+            labels, count, votes = s.table("int", codes), OF_LABELS, classes
+            finish = LOGS + (
+                TWO_LOGS if self.outputs == 1 else ALL_LOGS if formula.first is None else KEPT_TWO
+            )
+        one, other = formula.first or (0, 1)
+        inner = {"labels": labels, "votes": votes, "start": formula.start, "one": one, "other": other}
+        text = {"count": s.text(count, **inner), "finish": s.text(finish, **inner)}
+        return s.function("f", NEAREST, rows=s.table("float", formula.rows), votes=votes, **text, **words)
+
+    # ---- functions uint64_t cell(const real *x, int m): the number of the cell of member m
+
+    def ferns(self, cells: tree.Ferns) -> str:
+        s = self.source
+        arrays = {
+            "tested": s.table("uint16_t", cells.tested),
+            "thresholds": finite(cells.thresholds, s.dtype),
+            "first": s.table("uint64_t", cells.first),
+        }
+        return s.function("cell", FERNS, depth=cells.tested.shape[1], **arrays)
+
+    def quantiles(self, cells: tree.Quantiles) -> str:
+        s, columns = self.source, len(cells.edges)
+        edges = [np.empty(0) if each is None else each for each in cells.edges]
+        starts = np.cumsum([0, *map(len, edges)])
+        words: dict[str, object] = {
+            "whole": s.table("uint8_t", np.array([each is None for each in cells.edges], dtype=np.uint8)),
+            "starts": s.table("int", starts),
+            "missing": _bits(cells.MISSING),
+        }
+        joined = np.concatenate([*edges, [0.0]])  # C has no empty arrays
+        words["bin"] = s.function("bin", BIN, edges=finite(joined, s.dtype), most=2.0**40, **words)
+        pair = ""
+        if cells.pairs:
+            side = s.function("side", SIDE, side=_bits(cells.side), **words)
+            pairs = s.table("uint16_t", np.array(cells.pairs))
+            pair = s.text(PAIR, side=side, pairs=pairs, columns=columns, most=cells.COLUMNS)
+        absent = (
+            s.text(ABSENT, first=cells.first, none=_bits(tree.NO_CELL), **words)
+            if cells.first < columns
+            else ""
+        )
+        return s.function("cell", QUANTILES, pair=pair, absent=absent, **words)
+
+    def grids(self, cells: tree.Grids) -> str:
+        s, (columns, members) = self.source, cells.pitches.shape
+        tiny = np.finfo(s.dtype).tiny
+        bits = {"by": _bits(cells.BIN), "column": _bits(cells.COLUMN), "mix": _bits(cells.MIX)}
+        arrays = {"pitches": np.maximum(cells.pitches, tiny), "shifts": cells.shifts}
+        clipped = s.text(CLIPPED.replace("v", "bin"), clip=2.0**62)
+        return s.function(
+            "cell", GRIDS, columns=columns, members=members, clipped=clipped, **bits, **arrays
+        )
 
     # ---- functions void z(const real *x, real *z), and the statements that write a piece to z + at
 
@@ -220,3 +443,7 @@ class Formulas(tree.Writer):
         numbers = {name: float(value) for name, value in kernel.get_params().items()}
         words = {"reduce": s.text(reduce), "finish": s.text(finish, **numbers)}
         return s.function("kernel", KERNEL, columns=self.columns, **words)
+
+
+def _bits(number: int) -> str:
+    return f"{number:#x}ULL"

@@ -15,6 +15,7 @@ from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.mapped import Mapped
 from budgetron.learners.scaled import Standardised
 from budgetron.model.fitted import Fitted
+from budgetron.parts.features.cells import CellMap
 from budgetron.parts.kernels import Gaussian, Laplacian
 from budgetron.parts.tasks import Labels, Task
 from budgetron.parts.vector_rules import Kalman
@@ -349,6 +350,10 @@ class _Writer:
     # ---- explicit features
 
     def _mapped(self, learner: Mapped, native: Any, formula: Weighted) -> tuple[Fields, str]:
+        if isinstance(learner.features, CellMap):
+            raise ValueError(
+                f"The cells of {type(learner.features).__name__} cannot learn in C: take a Fourier map."
+            )
         s, m, C = self.source, formula.features.size, self.fitted.outputs
         if learner.features.learns:
             raise ValueError("A map that learns from rows cannot learn in C: take a Fourier map.")

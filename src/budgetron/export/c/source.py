@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-FUNCTIONS = ("cos", "exp", "fabs", "pow", "sin", "sqrt", "tanh")
+FUNCTIONS = ("cos", "exp", "fabs", "floor", "log1p", "pow", "sin", "sqrt", "tanh")
 
 
 class Source:
@@ -58,6 +58,20 @@ class Source:
         self._arrays += 1
         declared = f"static const {self.prefix}_real {name}[{len(numbers)}]"
         self.pieces.append(f"\n{declared} = {self.braces(numbers)};\n")
+        return name
+
+    def table(self, kind: str, values: npt.NDArray[Any]) -> str:
+        """Append a constant array of whole numbers of a type of C, or of ``float``; its name."""
+        name, flat = f"{self.prefix}_data{self._arrays}", values.ravel()
+        self._arrays += 1
+        if not len(flat):  # C has no empty arrays
+            flat = np.zeros(1, values.dtype)
+        distinct, places = np.unique(flat, return_inverse=True)  # many are equal
+        suffix = {"float": "f", "uint64_t": "ULL"}.get(kind, "")
+        words = ["NAN" if v != v else f"{v!s}{suffix}" for v in distinct]
+        texts = np.array(words, dtype=object)[places].tolist()
+        lines = ",\n  ".join(", ".join(texts[i : i + 12]) for i in range(0, len(texts), 12))
+        self.pieces.append(f"\nstatic const {kind} {name}[{len(texts)}] = {{\n  {lines}}};\n")
         return name
 
     def braces(self, values: npt.ArrayLike) -> str:

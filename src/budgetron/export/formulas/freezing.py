@@ -14,15 +14,18 @@ from budgetron._util.label_rules import LARGEST  # the clip of a learner that do
 from budgetron._util.text import shown
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.export.formulas import tree
+from budgetron.export.formulas.rounding import not_above, not_below
 from budgetron.learners.averaged import Averaged
 from budgetron.learners.double_updating import DoubleUpdating
 from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.learner import Learner
 from budgetron.learners.mapped import Mapped
+from budgetron.learners.neighbours import Neighbours
 from budgetron.learners.scaled import Ranged, Standardised
 from budgetron.learners.stacked import Stacked
 from budgetron.model.fitted import Fitted
 from budgetron.model.model import Model
+from budgetron.parts.features.cells import Bins, CellMap, RandomBinning, Recruited, Tiles
 from budgetron.parts.features.feature_map import FeatureMap
 from budgetron.parts.features.hashing import Hashed
 from budgetron.parts.features.nystrom import Nystrom
@@ -76,6 +79,10 @@ class _Freezing:
             return self.formula(learner.learner, native)
         if isinstance(learner, Kernelized | DoubleUpdating):
             return self._expansion(learner.kernel, native)
+        if isinstance(learner, Mapped) and isinstance(learner.features, CellMap):
+            return self._celled(learner, native)
+        if isinstance(learner, Neighbours):
+            return self._nearest(learner, native)
         if isinstance(learner, Mapped):
             return self._weighted(learner, native)
         if isinstance(learner, Standardised | Ranged):
@@ -91,12 +98,58 @@ class _Freezing:
         return tree.Expansion(known_kernel(kernel), vectors, coef)
 
     def _weighted(self, learner: Mapped, native: Any) -> tree.Weighted:
+        assert isinstance(learner.features, FeatureMap)
         features, coef = self._features(learner.features, native.map), native.coef()
         if not features.size:  # a Nystrom map before its first landmark
             return tree.Weighted(tree.Features((tree.Constant(),)), np.zeros((len(coef), 1)))
         if not isinstance(learner.rule, Kalman) or not hasattr(self.model.task, "n_classes"):
             return tree.Weighted(features, coef)
         return tree.Weighted(features, coef, *native.covariance())
+
+    def _celled(self, learner: Mapped, native: Any) -> tree.Celled:
+        table, outputs = native.entries(), self.model.task.outputs
+        moderated = isinstance(learner.rule, Kalman) and self._classes() > 0
+        table, unit = table[:, : outputs + moderated], native.scale * native.value
+        constant = table[0].astype(np.float64)
+        constant[:outputs] *= native.scale
+        cells = self._cells(learner.features, native.map)
+        return tree.Celled(cells, table[1:], constant, unit, native.value**2, moderated)
+
+    def _nearest(self, learner: Neighbours, native: Any) -> tree.Formula:
+        classes, labels, first = self._classes(), native.labels(), native.first()
+        if not len(labels):
+            return tree.Weighted(tree.Features((tree.Constant(),)), np.zeros((self.model.task.outputs, 1)))
+        k, rows, weights = min(learner.k, len(labels)), native.rows(), native.weights()
+        if not classes:
+            return tree.Nearest(k, rows, labels[:, None], weights, 0.05)
+        built: Any = self.model.built_for[1]
+        two = None if not len(first) else (int(np.argmax(first)), classes - 1 - int(np.argmax(first[::-1])))
+        return tree.Nearest(
+            k, rows, np.eye(classes)[labels.astype(int)], weights, 0.1, 0.5 / built.n_classes, two
+        )
+
+    def _cells(self, description: Any, native: Any) -> tree.CellNumbers:
+        """The numbers of the cells of a native map."""
+        dtype = self.model.dtype
+        if isinstance(description, Recruited):
+            description = description.features
+        if isinstance(description, Tiles):
+            first = np.array(native.first_cells(), dtype=np.int64)
+            return tree.Ferns(native.tested(), not_above(native.thresholds(), dtype), first)
+        if isinstance(description, Bins):
+            columns = zip(native.edges, native.by_value, strict=True)
+            edges = tuple(
+                None if by_value else not_below(np.array(each), dtype) for each, by_value in columns
+            )
+            return tree.Quantiles(edges, tuple(native.pairs), description.side, native.first)
+        if isinstance(description, RandomBinning):
+            pitches, shifts = np.moveaxis(native.grids(), 2, 0)
+            return tree.Grids(pitches, shifts)
+        raise ValueError(f"The map {type(description).__name__} cannot be exported.")
+
+    def _classes(self) -> int:
+        """The number of classes; 0 for targets."""
+        return getattr(self.model.task, "n_classes", 0)
 
     def _features(self, description: FeatureMap, native: Any) -> tree.Features:
         if id(native) not in self._maps:

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from budgetron.parts.kernels import Kernel
 
 Floats = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
+Whole = npt.NDArray[np.int64]
 
 
 # ---- features z(x)
@@ -88,6 +90,73 @@ class Features:
         return sum(piece.size for piece in self.pieces)
 
 
+# ---- cells: one of each member, by its number below 2^64
+
+NO_CELL = 2**64 - 1
+"""The number of a cell that is not there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ferns:
+    """first[m] plus the answers to x[tested[m, j]] > thresholds[m, j] read as a binary number."""
+
+    tested: Whole
+    thresholds: Floats
+    first: Whole
+    unscaled: ClassVar[bool] = True
+
+    @property
+    def members(self) -> int:
+        return len(self.first)
+
+
+@dataclass(frozen=True, eq=False)
+class Quantiles:
+    """Bins of the columns, then of pairs of columns.
+
+    The bin of a value is the number of ``edges`` that are not above it. If there are none (None), it is the
+    value, rounded down, plus 2^40, modulo ``MISSING``. That of NaN is ``MISSING``. Column j has the cell
+    2^40 j + bin; none, if it is not among the ``first`` columns, and 0 or NaN. Pair p of i and j has the
+    cell 2^40 (COLUMNS + p) + 2^20 bin_i + bin_j, of bins that are first put together, from edges + 1 to
+    ``side``, if there are edges.
+    """
+
+    edges: tuple[Floats | None, ...]
+    pairs: tuple[tuple[int, int], ...]
+    side: int
+    first: int
+    unscaled: ClassVar[bool] = True
+    MISSING: ClassVar[int] = 2**20 - 1
+    COLUMNS: ClassVar[int] = 1024
+
+    @property
+    def members(self) -> int:
+        return len(self.edges) + len(self.pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class Grids:
+    """2^32 m plus the sum of the hashes of floor(x_j / pitches[j, m] + shifts[j, m]) over the columns j.
+
+    Nothing is added for a value that is 0 or NaN, nor for bin 0. The hash of a bin, clipped to -2^62 ..
+    2^62, is v ^ v >> 32 with v = (u ^ u >> 29) * MIX and u = bin * BIN ^ (j + 1) * COLUMN, modulo 2^64.
+    """
+
+    pitches: Floats
+    shifts: Floats
+    unscaled: ClassVar[bool] = False
+    BIN: ClassVar[int] = 0x9E3779B97F4A7C15
+    COLUMN: ClassVar[int] = 0xC2B2AE3D27D4EB4F
+    MIX: ClassVar[int] = 0xBF58476D1CE4E5B9
+
+    @property
+    def members(self) -> int:
+        return int(self.pitches.shape[1])
+
+
+CellNumbers = Ferns | Quantiles | Grids
+
+
 # ---- scores f(x)
 
 
@@ -111,6 +180,62 @@ class Weighted:
     coef: Floats
     full: Floats | None = None
     variances: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Celled:
+    """f_c(x) = constant[c] + sum of entries[place, c] over the cells of x, moderated as in `Weighted`.
+
+    If it is ``moderated``, the last number of the constant and of each entry is its share of z'P z. The
+    table has 2^log entries. The place of a cell are the leading bits of (u ^ u >> 29) * MIX, with
+    u = cell * CELL, modulo 2^64. If ``cells.unscaled``, cells are those of the row before any scaling.
+    ``unit`` is the factor of the entries, which are single precision; that of the last is ``unit_of_last``.
+    """
+
+    cells: CellNumbers
+    entries: Singles
+    constant: Floats
+    unit: float
+    unit_of_last: float
+    moderated: bool
+    CELL: ClassVar[int] = 0x9E3779B97F4A7C15
+    MIX: ClassVar[int] = 0xBF58476D1CE4E5B9
+
+    @property
+    def log(self) -> int:
+        return len(self.entries).bit_length() - 1
+
+    @property
+    def units(self) -> Floats:
+        """The factor of each number of an entry."""
+        outputs = self.entries.shape[1] - self.moderated
+        return np.array([self.unit] * outputs + [self.unit_of_last] * self.moderated)
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """Scores from the k rows that are nearest to x, of which the first counts where distances are equal.
+
+    Rows are single precision, and so are the numbers of x, clipped at 1e17, of which the first columns are
+    taken, and squared distances d, which are added up column by column. A column with NaN adds nothing.
+    With h = d_k, and d / h = 0 if h is 0, the vote of a row is v = weight / (d / h + softening):
+
+        targets: f = sum v y / sum v
+        labels:  L_c = log1p(sum of v y_c / (2 start));  two: f = L_1 - L_0;  more: f = L
+
+    ``labels`` y has a column for each class, of 0 and 1. If two ``first`` classes became more, these have
+    -f/2 and f/2, f the difference of their L, and the others max(0, L_c - the mean of these two).
+    """
+
+    k: int
+    rows: Singles
+    labels: Floats
+    weights: Floats
+    softening: float
+    start: float = 0.0
+    first: tuple[int, int] | None = None
+
+    CLIP: ClassVar[float] = float(np.float32(1e17))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +270,16 @@ class Mixture:
     clip: float = np.inf
 
 
-Formula = Expansion | Weighted | Scaled | Mixture
+Formula = Expansion | Weighted | Celled | Nearest | Scaled | Mixture
+
+
+def looks_at_rows(formula: Formula) -> bool:
+    """Whether anything in the formula sees rows before they are scaled."""
+    if isinstance(formula, Celled):
+        return formula.cells.unscaled
+    if isinstance(formula, Mixture):
+        return any(looks_at_rows(expert) for expert in formula.experts)
+    return isinstance(formula, Scaled) and looks_at_rows(formula.learner)
 
 
 # ---- their writers
@@ -156,7 +290,7 @@ class Writer:
 
     language: ClassVar[str]
 
-    def write(self, part: Formula | Piece | Kernel, *place: Any) -> str:
+    def write(self, part: Formula | Piece | CellNumbers | Kernel, *place: Any) -> str:
         """What the method of the part's type writes; a type without one is refused."""
         name = type(part).__name__
         if not hasattr(self, name.lower()):

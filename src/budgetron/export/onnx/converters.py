@@ -17,6 +17,7 @@ from budgetron.model.fitted import Fitted
 from budgetron.parts.features.feature_map import FeatureMap
 
 LEAST_OPSET = 13  # the first in which ReduceSum takes its axes as an input
+OPSET_OF_CELLS = 18  # the first that has BitwiseXor
 OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [False]}  # skl2onnx asks for nocl with zipmap
 
 
@@ -134,7 +135,11 @@ def _graph(operator: Any, container: Any) -> Graph:
 def _copy(graph: Graph, results: list[str], scope: Any, operator: Any, container: Any) -> None:
     """Copy the operators of a graph whose input is X, under names of the container's own."""
     names = {"X": scope.get_unique_variable_name("rows")}
-    kind = graph.kind(graph.dtype)
+    kind, opset = graph.kind(graph.dtype), container.target_opset_any_domain("")
+    if opset < OPSET_OF_CELLS and any(node.op_type == "BitwiseXor" for node in graph.nodes):
+        raise ValueError(
+            f"target_opset must be at least {OPSET_OF_CELLS} for a model with cells, got {opset}."
+        )
     container.add_node("Cast", [operator.inputs[0].full_name], [names["X"]], to=kind)
     for constant in graph.constants:
         name = names[constant.name] = scope.get_unique_variable_name(constant.name[1:])
@@ -143,10 +148,10 @@ def _copy(graph: Graph, results: list[str], scope: Any, operator: Any, container
         container.add_initializer(name, constant.data_type, list(constant.dims), content)
     make = graph.onnx.helper
     for node in graph.nodes:
-        [result] = node.output
-        names[result] = scope.get_unique_variable_name(result[1:])
+        for result in node.output:
+            names[result] = scope.get_unique_variable_name(result[1:])
         attributes = {a.name: make.get_attribute_value(a) for a in node.attribute}
         arguments = [names[argument] for argument in node.input]
-        container.add_node(node.op_type, arguments, [names[result]], **attributes)
+        container.add_node(node.op_type, arguments, [names[result] for result in node.output], **attributes)
     for result, output in zip(results, operator.outputs, strict=True):
         container.add_node("Identity", [names[result]], [output.full_name])

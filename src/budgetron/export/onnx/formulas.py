@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from budgetron.export.formulas import tree
+from budgetron.export.formulas.rounding import finite
 from budgetron.export.onnx.graph import Graph
 from budgetron.parts.kernels import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 
@@ -19,6 +21,7 @@ class Formulas(tree.Writer):
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self._raw: str | None = None  # inside `Scaled`: the rows before any scaling
         self._features: dict[tuple[int, str], str] = {}  # experts may share a map
 
     # ---- scores, one column per output
@@ -42,10 +45,196 @@ class Formulas(tree.Writer):
             scaled = g.add("Where", g.add("IsNaN", x), g.numbers(0), scaled)
         if formula.clip < 1e38:  # the largest float32; a learner that does not clip has 1e150
             scaled = g.add("Clip", scaled, g.number(-formula.clip), g.number(formula.clip))
+        outer, self._raw = self._raw, self._raw or x
         f = self.write(formula.learner, scaled)
+        self._raw = outer
         if (formula.mean, formula.deviation) == (0, 1):
             return f
         return g.add("Add", g.times(f, 1, formula.deviation), g.numbers(formula.mean))
+
+    def celled(self, formula: tree.Celled, x: str) -> str:
+        g, width = self.graph, formula.entries.shape[1]
+        x = (self._raw or x) if formula.cells.unscaled else x
+        entries, absent = formula.entries, self._absent(formula.cells, x)
+        places = self._places(self.write(formula.cells, x), formula)
+        if absent is not None:  # an entry of zeros behind the others
+            places = g.add("Where", absent, g.whole(len(entries)), places)
+            entries = np.vstack([entries, np.zeros((1, width), np.float32)])
+        found = self._cast(g.add("Gather", g.constant(entries), places, axis=0), g.dtype)
+        sums = g.add("ReduceSum", found, g.whole(1), keepdims=0)
+        sums = g.add("Add", g.add("Mul", sums, g.numbers(formula.units)), g.numbers(formula.constant))
+        if not formula.moderated:
+            return sums
+        f = g.add("Slice", sums, g.whole(0), g.whole(width - 1), g.whole(1))
+        spread = g.add("Slice", sums, g.whole(width - 1), g.whole(width), g.whole(1))
+        variance = g.add("MatMul", spread, g.numbers(np.pi / 8))
+        return g.add("Div", f, g.add("Sqrt", g.add("Add", variance, g.numbers(1))))
+
+    def _places(self, cells: str, formula: tree.Celled) -> str:
+        """The places of cells in the table. Runtimes multiply int64 only, and shift uint64 only."""
+        g = self.graph
+        if formula.log == 0:
+            return g.add("Mul", cells, g.whole(0))
+        mixed = self._folded(g.add("Mul", cells, self._bits(formula.CELL)), 29)
+        shift = g.constant(np.array([64 - formula.log], dtype=np.uint64))
+        bits = self._cast(g.add("Mul", mixed, self._bits(formula.MIX)), np.uint64)
+        return self._cast(g.add("BitShift", bits, shift, direction="RIGHT"), np.int64)
+
+    def _folded(self, v: str, shift: int) -> str:
+        """The exclusive or of numbers with themselves, shifted to the right."""
+        g, bits = self.graph, self._cast(v, np.uint64)
+        shifted = g.add("BitShift", bits, g.constant(np.array([shift], dtype=np.uint64)), direction="RIGHT")
+        return self._cast(g.add("BitwiseXor", bits, shifted), np.int64)
+
+    def _exact_sum(self, values: str) -> str:
+        """The sum over the columns, modulo 2^64. In halves: onnxruntime adds up int64 in double."""
+        g = self.graph
+        shift = g.constant(np.array([32], dtype=np.uint64))
+        upper = self._cast(
+            g.add("BitShift", self._cast(values, np.uint64), shift, direction="RIGHT"), np.int64
+        )
+        lower = g.add("Sub", values, g.add("Mul", upper, g.whole(2**32)))
+        one, other = (g.add("ReduceSum", half, g.whole(1), keepdims=0) for half in (upper, lower))
+        return g.add("Add", g.add("Mul", one, g.whole(2**32)), other)
+
+    def _bits(self, number: int) -> str:
+        """The int64 with the bits of a number."""
+        return self.graph.constant(np.array([number], dtype=np.uint64).view(np.int64))
+
+    def _cast(self, values: str, dtype: npt.DTypeLike) -> str:
+        return self.graph.add("Cast", values, to=self.graph.kind(dtype))
+
+    def nearest(self, formula: tree.Nearest, x: str) -> str:
+        g, k, classes = self.graph, formula.k, formula.labels.shape[1]
+        distances, at = g.add_two(
+            "TopK", self._single_distances(formula.rows, x), g.whole(k), axis=1, largest=0, sorted=1
+        )
+        d = self._cast(distances, g.dtype)
+        most = g.add("Slice", d, g.whole(k - 1), g.whole(k), g.whole(1))
+        unit = g.add("Where", g.add("Greater", most, g.numbers(0)), most, g.numbers(1))
+        votes = g.add("Add", g.add("Div", d, unit), g.numbers(formula.softening))
+        weights = g.add("Gather", g.constant(formula.weights.astype(g.dtype)), at, axis=0)
+        votes = g.add("Div", weights, votes)
+        labels = g.constant(formula.labels.astype(g.dtype))
+        of_rows = g.add("Gather", labels, at, axis=0)  # rows, neighbours, classes
+        if classes == 1:  # equal targets have exactly their mean
+            first = g.add("Slice", of_rows, g.whole(0), g.whole(1), g.whole(1))
+            apart = g.add("Squeeze", g.add("Sub", of_rows, first), g.whole(2))
+            mean = g.add("Div", g.sum(g.add("Mul", votes, apart)), g.sum(votes))
+            return g.add("Add", mean, g.add("Squeeze", first, g.whole(2)))
+        counted = g.add("Mul", g.add("Unsqueeze", votes, g.whole(2)), of_rows)
+        sums = g.add("ReduceSum", counted, g.whole(1), keepdims=0)
+        shares = g.add("Mul", sums, g.numbers(np.full(classes, 1 / (2 * formula.start))))
+        logs = g.add("Log", g.add("Add", shares, g.numbers(1)))
+        if classes == 2:
+            return g.add("MatMul", logs, g.numbers([[-1], [1]]))
+        return logs if formula.first is None else self._two_kept(logs, classes, *formula.first)
+
+    def _two_kept(self, logs: str, classes: int, one: int, other: int) -> str:
+        """Two first classes that became more have -f/2 and f/2."""
+        g, mean, half, signs = self.graph, np.zeros(classes), np.zeros(classes), np.zeros(classes)
+        mean[[one, other]] = 0.5
+        half[[one, other]] = signs[[one, other]] = -1, 1
+        above = g.add("Sub", logs, g.add("MatMul", logs, g.numbers(mean[:, None])))
+        kept = g.add("MatMul", logs, g.numbers(half[:, None] * signs / 2))
+        return g.add("Where", g.constant((signs != 0)[None, :]), kept, g.add("Max", above, g.numbers(0)))
+
+    def _single_distances(self, rows: tree.Singles, x: str) -> str:
+        """Squared distances in single precision, added up in column order: those of the core, exactly."""
+        g, total = self.graph, ""
+        nothing = None if self._raw else g.constant(np.zeros((1, 1), np.float32))
+        clipped = g.add("Clip", x, g.number(-tree.Nearest.CLIP), g.number(tree.Nearest.CLIP))
+        single = self._cast(clipped, np.float32)
+        for j, column in enumerate(np.ascontiguousarray(rows.T)):
+            value = g.add("Slice", single, g.whole(j), g.whole(j + 1), g.whole(1))
+            apart = g.add("Sub", g.constant(column[None, :]), value)
+            if nothing is not None:
+                apart = g.add("Where", g.add("IsNaN", apart), nothing, apart)
+            square = g.add("Mul", apart, apart)
+            total = g.add("Add", total, square) if total else square
+        return total
+
+    # ---- numbers of cells, one column per member
+
+    def ferns(self, cells: tree.Ferns, x: str) -> str:
+        g, (members, depth) = self.graph, cells.tested.shape
+        values = g.add("Gather", x, g.constant(cells.tested.ravel()), axis=1)
+        above = g.add("Greater", values, g.constant(finite(cells.thresholds.reshape(1, -1), g.dtype)))
+        powers = g.constant(np.tile(2 ** np.arange(depth)[::-1], members)[None, :])
+        bits = g.add("Where", above, powers, g.whole(0))
+        codes = g.add(
+            "ReduceSum", g.add("Reshape", bits, g.whole(-1, members, depth)), g.whole(2), keepdims=0
+        )
+        return g.add("Add", codes, g.constant(cells.first[None, :]))
+
+    def quantiles(self, cells: tree.Quantiles, x: str) -> str:
+        g, columns = self.graph, len(cells.edges)
+        x = g.add("Slice", x, g.whole(0), g.whole(columns), g.whole(1))
+        missing = g.add("IsNaN", x)
+        bins, sides = self._bins(cells, g.add("Where", missing, g.numbers(0), x))
+        no_bin = g.whole(cells.MISSING)
+        bins, sides = (g.add("Where", missing, no_bin, each) for each in (bins, sides))
+        numbers = [g.add("Add", bins, g.constant((np.arange(columns) << 40)[None, :]))]
+        if cells.pairs:
+            one, other = (
+                g.add("Gather", sides, g.constant(np.array(each)), axis=1)
+                for each in zip(*cells.pairs, strict=True)
+            )
+            first = g.constant((np.arange(len(cells.pairs)) + cells.COLUMNS << 40)[None, :])
+            numbers.append(g.add("Add", g.add("Add", g.add("Mul", one, g.whole(2**20)), other), first))
+        return numbers[0] if len(numbers) == 1 else g.add("Concat", *numbers, axis=1)
+
+    def _absent(self, cells: tree.CellNumbers, x: str) -> str | None:
+        """Which cells are not there, if any can be: those of columns that came later, without a value."""
+        if not isinstance(cells, tree.Quantiles) or cells.first >= len(cells.edges):
+            return None
+        g, columns, members = self.graph, len(cells.edges), cells.members
+        x = g.add("Slice", x, g.whole(0), g.whole(columns), g.whole(1))
+        empty = g.add("Or", g.add("IsNaN", x), g.add("Equal", x, g.numbers(0)))
+        all_members = np.append(np.arange(columns), np.zeros(members - columns, int))
+        of_members = g.add("Gather", empty, g.constant(all_members), axis=1)
+        late = np.arange(members) >= cells.first
+        late[columns:] = False  # pairs are those of the first columns
+        return g.add("And", of_members, g.constant(late[None, :]))
+
+    def _bins(self, cells: tree.Quantiles, x: str) -> tuple[str, str]:
+        """The bins of columns without missing values, and those for pairs."""
+        g, columns = self.graph, len(cells.edges)
+        whole = np.array([each is None for each in cells.edges])
+        counts = np.array([0 if each is None else len(each) for each in cells.edges])
+        edges = np.full((1, columns, max(1, counts.max(initial=0))), np.inf, g.dtype)
+        for j, each in enumerate(cells.edges):
+            if each is not None:
+                edges[0, j, : len(each)] = finite(each, g.dtype)
+        reached = g.add("GreaterOrEqual", g.add("Unsqueeze", x, g.whole(2)), g.constant(edges))
+        bins = g.add("ReduceSum", self._cast(reached, np.int32), g.whole(2), keepdims=0)
+        bins = self._cast(bins, np.int64)
+        sides = g.add("Mul", bins, g.whole(cells.side))
+        sides = g.add("Div", sides, g.constant((counts + 1)[None, :]))
+        if not whole.any():
+            return bins, sides
+        floor = g.add("Floor", g.add("Clip", x, g.number(-(2.0**40)), g.number(2.0**40)))
+        value = g.add("Add", self._cast(floor, np.int64), g.whole(2**40))
+        value = g.add("Mod", value, g.whole(cells.MISSING))
+        by_value = g.constant(whole[None, :])
+        return g.add("Where", by_value, value, bins), g.add("Where", by_value, value, sides)
+
+    def grids(self, cells: tree.Grids, x: str) -> str:
+        g, (columns, members) = self.graph, cells.pitches.shape
+        x = g.add("Slice", x, g.whole(0), g.whole(columns), g.whole(1))
+        skipped = g.add("Or", g.add("IsNaN", x), g.add("Equal", x, g.numbers(0)))
+        values = g.add("Unsqueeze", g.add("Where", skipped, g.numbers(1), x), g.whole(2))
+        pitches = np.maximum(cells.pitches, np.finfo(g.dtype).tiny)[None]
+        places = g.add("Div", values, g.constant(pitches.astype(g.dtype)))
+        bins = g.add("Floor", g.add("Add", places, g.constant(cells.shifts[None].astype(g.dtype))))
+        number = self._cast(g.add("Clip", bins, g.number(-(2.0**62)), g.number(2.0**62)), np.int64)
+        of_column = (np.arange(1, columns + 1, dtype=np.uint64) * np.uint64(cells.COLUMN))[None, :, None]
+        hashed = self._cast(g.add("Mul", number, self._bits(cells.BIN)), np.uint64)
+        hashed = self._cast(g.add("BitwiseXor", hashed, g.constant(of_column)), np.int64)
+        hashed = self._folded(g.add("Mul", self._folded(hashed, 29), self._bits(cells.MIX)), 32)
+        nothing = g.add("Or", g.add("Unsqueeze", skipped, g.whole(2)), g.add("Equal", number, g.whole(0)))
+        sums = self._exact_sum(g.add("Where", nothing, g.whole(0), hashed))
+        return g.add("Add", sums, g.constant((np.arange(members) << 32)[None, :]))
 
     def mixture(self, formula: tree.Mixture, x: str) -> str:
         g, terms = self.graph, []

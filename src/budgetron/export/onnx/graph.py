@@ -44,6 +44,13 @@ class Graph:
         self.nodes.append(self.onnx.helper.make_node(operator, list(arguments), [name], **attributes))
         return name
 
+    def add_two(self, operator: str, *arguments: str, **attributes: Any) -> tuple[str, str]:
+        """Apply an operator with two results; their names."""
+        first = self.add(operator, *arguments, **attributes)
+        second = first + "_second"
+        self.nodes[-1].output.append(second)
+        return first, second
+
     def numbers(self, values: npt.ArrayLike) -> str:
         """A constant of the graph's type, a matrix; a single number is one as well."""
         return self.constant(self._narrowed(np.atleast_2d(np.asarray(values, dtype=np.float64))))
