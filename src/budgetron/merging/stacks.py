@@ -16,7 +16,6 @@ from budgetron.learners.stacked import Stacked
 from budgetron.merging import gaussian
 from budgetron.merging.fields import Merger, Parts, State, below, first_of, parts_of, under, without_first
 from budgetron.model.model import Model
-from budgetron.parts.features.cells import CellMap
 from budgetron.parts.tasks import Labels
 
 
@@ -51,7 +50,7 @@ def keeps_best(expert: Learner) -> bool:
 
 def is_on_cells(learner: Learner) -> bool:
     """Whether it is a rule on cells."""
-    return isinstance(learner, Mapped) and isinstance(learner.features, CellMap)
+    return isinstance(learner, Mapped) and learner.cells is not None
 
 
 def _mean_losses(state: State) -> Floats:

@@ -15,7 +15,6 @@ from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.mapped import Mapped
 from budgetron.learners.scaled import Standardised
 from budgetron.model.fitted import Fitted
-from budgetron.parts.features.cells import CellMap
 from budgetron.parts.kernels import Gaussian, Laplacian
 from budgetron.parts.tasks import Labels, Task
 from budgetron.parts.vector_rules import Kalman
@@ -350,13 +349,13 @@ class _Writer:
     # ---- explicit features
 
     def _mapped(self, learner: Mapped, native: Any, formula: Weighted) -> tuple[Fields, str]:
-        if isinstance(learner.features, CellMap):
+        if learner.cells is not None:
             raise ValueError(
                 f"The cells of {type(learner.features).__name__} cannot learn in C: take a Fourier map."
             )
         s, m, C = self.source, formula.features.size, self.fitted.outputs
         if learner.features.learns:
-            raise ValueError("A map that learns from rows cannot learn in C: take a Fourier map.")
+            raise ValueError("Maps that learn (Nystrom, Recruited) cannot learn in C: take a Fourier map.")
         features = Formulas(s, C, self.model.n_features).features(formula.features)
         fields = [(f"${{p}}_real w[{C * m}]", s.braces(formula.coef))]
         self.words |= {"m": m, "features": features, "moderate": ""}

@@ -25,10 +25,11 @@ from budgetron.learners.scaled import Ranged, Standardised
 from budgetron.learners.stacked import Stacked
 from budgetron.model.fitted import Fitted
 from budgetron.model.model import Model
-from budgetron.parts.features.cells import Bins, CellMap, RandomBinning, Recruited, Tiles
+from budgetron.parts.features.cells import Bins, RandomBinning, Tiles
 from budgetron.parts.features.feature_map import FeatureMap
 from budgetron.parts.features.hashing import Hashed
 from budgetron.parts.features.nystrom import Nystrom
+from budgetron.parts.features.recruited import Recruited
 from budgetron.parts.features.stack import Identity, Stack
 from budgetron.parts.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Sigmoid
 from budgetron.parts.vector_rules import Kalman
@@ -79,7 +80,7 @@ class _Freezing:
             return self.formula(learner.learner, native)
         if isinstance(learner, Kernelized | DoubleUpdating):
             return self._expansion(learner.kernel, native)
-        if isinstance(learner, Mapped) and isinstance(learner.features, CellMap):
+        if isinstance(learner, Mapped) and learner.cells is not None:
             return self._celled(learner, native)
         if isinstance(learner, Neighbours):
             return self._nearest(learner, native)
@@ -151,7 +152,7 @@ class _Freezing:
         """The number of classes; 0 for targets."""
         return getattr(self.model.task, "n_classes", 0)
 
-    def _features(self, description: FeatureMap, native: Any) -> tree.Features:
+    def _features(self, description: Any, native: Any) -> tree.Features:
         if id(native) not in self._maps:
             features = _FreezingMap(self.model.n_features).features(description, native)
             self._maps[id(native)] = native, features
