@@ -152,7 +152,7 @@ class _Freezing:
         """The number of classes; 0 for targets."""
         return getattr(self.model.task, "n_classes", 0)
 
-    def _features(self, description: FeatureMap, native: Any) -> tree.Features:
+    def _features(self, description: Any, native: Any) -> tree.Features:
         if id(native) not in self._maps:
             features = _FreezingMap(self.model.n_features).features(description, native)
             self._maps[id(native)] = native, features
