@@ -21,8 +21,6 @@ from budgetron import (
     Standardised,
     _core,
     load,
-    to_c,
-    to_onnx,
 )
 from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels, Targets
@@ -130,13 +128,6 @@ def test_there_is_no_average(inner):
     for attempt in (lambda: learner.check(Labels(2)), lambda: OnlineClassifier(learner).fit([[0.0]], [0])):
         with pytest.raises(ValueError, match=r"^Averaged: learner must have an f to average, got .*\.$"):
             attempt()
-
-
-@each("export", [to_onnx, to_c])
-def test_exports_refuse_it_by_name(export):
-    model = members.fitted("binary", Standardised(Neighbours(10)))
-    with pytest.raises(ValueError, match=r"^The learner Neighbours cannot be exported\.$"):
-        export(model)
 
 
 @each("task", members.TASKS)
