@@ -130,7 +130,6 @@ NAMED: dict[str, Callable[[random.Random], Any]] = {
     "share": lambda draw: draw.choice([0.0, 0.5, 1.0]),
     "cells": lambda draw: draw.choice([2**8, 2**16]),
     "memory": lambda _: 2**22,  # entries that become one would change scores
-    "cells": lambda draw: draw.choice([16, 1000, 2**16]),
     "columns": lambda draw: draw.choice([1, 2, 5, 1024]),
     "scale": lambda draw: draw.choice(["1/sqrt(d)", 1.0, positive(draw)]),
     "learner": lambda draw: (
