@@ -25,7 +25,7 @@ from budgetron import OnlineClassifier, OnlineRegressor, auto
 from budgetron.estimators.online import progressive
 
 # The experts on full rows of Auto.composition; those named here keep variances of the inputs only.
-FILTERS = {"inputs": 0, "widths": 1, "sparse": 2, "moving inputs": 4, "moving": 5}
+FILTERS = {"inputs": 0, "widths": 1, "sparse": 2, "moving inputs": 7, "moving": 8, "slow inputs": 11}
 CHOICES: dict[str, set[str]] = {
     "full": set(),
     "without sparse": {"sparse"},

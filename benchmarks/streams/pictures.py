@@ -21,15 +21,21 @@ from budgetron.plots import Line, curves, style
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 DRIFTS = ("Agrawal abrupt", "LED abrupt")
-DRAWN = ("auto 100", "ARF 10", "HAT", "Hoeffding tree")
+DRAWN = ("auto 50", "ARF 10", "HAT", "Hoeffding tree")
 CALIBRATED = ("a9a", "ijcnn1", "cod-rna", "elec")
 EXPERTS = (
     "inputs, steady",
     "Fourier of three widths, steady",
     "sparse Fourier, steady",
     "bpa_nn",
+    "tiles",
+    "recruited tiles",
+    "bins and pairs of bins",
     "inputs, forgets fast",
     "Fourier, forgets slowly",
+    "bins, forgets fast",
+    "neighbours",
+    "inputs, forgets slowly",
 )
 """The experts of ``auto`` in their order."""
 

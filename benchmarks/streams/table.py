@@ -28,7 +28,7 @@ PEERS = {
 }
 HEADS = {**OURS, **PEERS}
 """The learners in the order of the columns, and the heads of their columns."""
-DEFAULT = "auto 100"
+DEFAULT = "auto 50"
 
 TEMPLATE = Path(__file__).with_name("page.md")
 
@@ -88,8 +88,8 @@ def duel(a: Result, b: Result) -> tuple[int, int]:
 def summary(results: Results) -> str:
     """A line for each peer: ratios of error, log loss, time and memory, and where we are ahead."""
     lines = [
-        "| against | streams | error: auto 50 | auto 100 | auto 400 | targets: auto 100 | "
-        "log loss: auto 100 | ahead | clearly ahead | clearly behind | times our µs | times our KiB |",
+        "| against | streams | error: auto 50 | auto 100 | auto 400 | targets: auto 50 | "
+        "log loss: auto 50 | ahead | clearly ahead | clearly behind | times our µs | times our KiB |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for peer, head in HEADS.items():
@@ -102,7 +102,7 @@ def summary(results: Results) -> str:
             str(len(pairs)),
             *(
                 ratio_cell(ratio(results, ours, peer, LABELS, error))
-                for ours in ("auto 50", DEFAULT, "auto 400")
+                for ours in ("auto 50", "auto 100", "auto 400")
             ),
             ratio_cell(ratio(results, DEFAULT, peer, TARGETS, error)),
             ratio_cell(ratio(results, DEFAULT, peer, LABELS, lambda r: r.log_loss)),
@@ -122,7 +122,7 @@ def summary(results: Results) -> str:
 
 def losses(results: Results) -> str:
     """For each peer the streams on which it has the lower error, with both errors; clear ones in bold."""
-    lines = ["| against | lower error than `auto 100` on (theirs, ours) |", "|---|---|"]
+    lines = ["| against | lower error than `auto 50` on (theirs, ours) |", "|---|---|"]
     for peer, head in HEADS.items():
         pairs = _pairs(results, DEFAULT, peer, NAMES)
         if not pairs or (peer in OURS and peer != "papers"):

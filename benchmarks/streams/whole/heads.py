@@ -1,8 +1,8 @@
 """The learners in the order of the tables, by name: nothing needs to be installed for this."""
 
-SIZES = (50, 100, 200)
+SIZES = (20, 50, 100)
 """The sizes of our default that run."""
-DEFAULT = "auto 100"
+DEFAULT = "auto 50"
 """The one that is compared with everybody."""
 OURS = tuple(f"auto {size}" for size in SIZES)
 PEERS = (

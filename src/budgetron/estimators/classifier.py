@@ -182,7 +182,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         --------
         >>> from budgetron import OnlineClassifier
         >>> model = OnlineClassifier()
-        >>> for amount, country, label in [(5, "DE", "ok"), (900, "FR", "fraud"), (7, "DE", "ok")]:
+        >>> for amount, country, label in [(5, "DE", "ok"), (900, "FR", "fraud"), (7, "DE", "ok")] * 2:
         ...     model = model.learn_one({"amount": amount, "country": country}, label)
         >>> model.predict_one({"amount": 6, "country": "DE"})
         'ok'

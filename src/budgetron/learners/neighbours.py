@@ -43,8 +43,8 @@ class Neighbours(Learner):
 
     Examples
     --------
-    >>> from budgetron import Neighbours, OnlineClassifier, Standardised
-    >>> model = OnlineClassifier(Standardised(Neighbours(window=100, k=1)))
+    >>> from budgetron import Neighbours, OnlineClassifier
+    >>> model = OnlineClassifier(Neighbours(window=100, k=1))
     >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).predict([[0.1], [1.0]])
     array([0, 1])
     """
