@@ -134,14 +134,14 @@ class DoubleUpdating final : public ExpansionLearner {
   }
 
   // The support vector that conflicts most with the new example: margin at most 1 and the smallest w = y y_b k(x, s_b),
-  // oldest on ties. `none` unless w < 0 and w <= -rho.
+  // newest on ties (Algorithm 1, line 16). `none` unless w < 0 and w <= -rho.
   std::size_t conflicting(const Newcomer& t) const {
     std::size_t b = none;
     double least = std::min(-rho_, -std::numeric_limits<double>::denorm_min());
     for (std::size_t i = 0; i < dual_.size(); ++i) {
       const double w = t.y * dual_.y(i) * t.row.k[i];
       if (w > least || i == t.place || !within_margin(i)) continue;
-      if (w < least || b == none || dual_.older(i, b)) least = w, b = i;
+      if (w < least || b == none || dual_.older(b, i)) least = w, b = i;
     }
     return b;
   }

@@ -156,6 +156,26 @@ def test_one_step_by_hand():
     np.testing.assert_allclose(fitted.scores(np.array([[0.0], [1.0]]))[:, 0], [1, -1])
 
 
+@each("learner", [duol(Linear(), C=2.0), bduol(Linear(), budget=3, C=2.0)])
+def test_of_equal_conflicts_the_newest_is_corrected(learner):
+    """Algorithm 1, line 16: <= takes the last. Both rows of +1 have the same w."""
+    X, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([1.0, 1.0, -1.0])
+    fitted = model(learner, 2)
+    fitted.learn(X, y)
+    first, second, _ = fitted.dual_coef()[0]
+    assert first == 1
+    assert second > 1
+
+
+@each("C", [0.3, 2.0])
+def test_trajectories_with_ties(C):
+    """Rows of few values: equal conflicts at every step."""
+    X, y = hard_stream(200, seed=3)
+    fitted, slow = model(duol(KERNEL, C=C), 3), reference_double_updating.duol(KERNELS["gaussian"][1], C=C)
+    expected = [slow.learn(*row) for row in zip(X, y, strict=True)]
+    np.testing.assert_allclose(fitted.learn(X, y)[:, 0], expected, rtol=1e-9, atol=1e-9)
+
+
 # ---- the dual objective
 
 

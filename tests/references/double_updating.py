@@ -225,7 +225,7 @@ class DoubleUpdating:
         l_t, k_t = 1 - y * self.score(x), float(self.kernel(x, x))
         m, w = margins(self.gram(), self.y, self.g), y * self.y * self.k(x)
         candidates = [i for i in range(len(self.S)) if m[i] <= 1 + ZERO]
-        b = min(candidates, key=lambda i: float(w[i]), default=None)
+        b = min(reversed(candidates), key=lambda i: float(w[i]), default=None)  # the last of equals
         if b is not None and w[b] <= -self.rho and w[b] < 0:
             k_b = float(self.kernel(self.S[b], self.S[b]))
             g_t, d_b = double_update(l_t, 1 - m[b], k_t, k_b, w[b], self.g[b], self.C)

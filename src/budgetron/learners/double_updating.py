@@ -199,8 +199,8 @@ class DoubleUpdating(Learner):
 
     Double updating online learning, DUOL (Zhao, Hoi & Jin 2011), and with a maintenance its budgeted form,
     BDUOL (Zhao & Hoi 2012, Algorithm 1). With l = 1 - y f(x) > 0: let b be the support vector of margin
-    m_b <= 1 with the smallest w = y y_b k(x, s_b). If w <= -rho, the new weight g in [0, C] and the change
-    d of g_b, within [-g_b, C - g_b], maximise the rise of the dual objective
+    m_b <= 1 with the smallest w = y y_b k(x, s_b), the newest on ties. If w <= -rho, the new weight g in
+    [0, C] and the change d of g_b, within [-g_b, C - g_b], maximise the rise of the dual objective
 
         g l + d (1 - m_b) - k(x,x) g^2 / 2 - k(s_b,s_b) d^2 / 2 - w g d     (Eq. 1)
 
