@@ -32,7 +32,9 @@ def stream(n=120, d=3, seed=0):
     """Rows, and labels of -1 and +1 of which a tenth is wrong."""
     r = np.random.default_rng(seed)
     X = r.standard_normal((n, d))
-    return X, np.where(np.sin(2 * X[:, 0]) + X[:, 1] > 0, 1.0, -1.0) * np.where(r.random(n) < 0.1, -1.0, 1.0)
+    return X, np.where(np.sin(2 * X[:, 0]) + X[:, 1] > 0, 1.0, -1.0) * np.where(
+        r.random(n) < 0.1, -1.0, 1.0
+    )
 
 
 def features(X):
@@ -41,9 +43,18 @@ def features(X):
 
 
 SOLVERS = {
-    "hinge": (Hinge(), lambda C: LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-9, max_iter=10**7)),
-    "squared hinge": (SquaredHinge(), lambda C: LinearSVC(C=C / 2, fit_intercept=False, tol=1e-9, max_iter=10**6)),
-    "logistic": (Logistic(), lambda C: LogisticRegression(C=C, fit_intercept=False, tol=1e-10, max_iter=10**4)),
+    "hinge": (
+        Hinge(),
+        lambda C: LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-9, max_iter=10**7),
+    ),
+    "squared hinge": (
+        SquaredHinge(),
+        lambda C: LinearSVC(C=C / 2, fit_intercept=False, tol=1e-9, max_iter=10**6),
+    ),
+    "logistic": (
+        Logistic(),
+        lambda C: LogisticRegression(C=C, fit_intercept=False, tol=1e-10, max_iter=10**4),
+    ),
     "squared": (Squared(), lambda C: Ridge(alpha=1 / C, fit_intercept=False, tol=1e-12)),
     "absolute": (Absolute(), lambda C: LinearSVR(C=C, fit_intercept=False, tol=1e-9, max_iter=10**7)),
     "tube": (

@@ -174,7 +174,7 @@ def _features(kernel: Kernel, X: Any, span: Any) -> tuple[Floats, Floats]:
 
 
 def _scores(estimator: Estimator, rows: Block, labels: Any) -> Floats:
-    """f of every row before it was learned."""
+    """F of every row before it was learned."""
     start(estimator, rows.X, rows.y, labels)
     _, pieces = progressive(estimator, rows.X, rows.y)
     return np.concatenate([piece.scores[:, 0] for piece in pieces])

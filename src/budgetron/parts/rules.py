@@ -186,7 +186,8 @@ class OGD(Rule):
 
     Departs from the paper
     ----------------------
-    The paper has labels only; the dead zone for targets is that of the experiments of Lu et al. 2016.
+    The paper has labels only. Algorithms 5 and 6 of Lu et al. 2016 print a step for targets where the loss
+    (f - y)^2 exceeds epsilon; here it is where abs(y - f(x)) does, as their printed errors require.
 
     Examples
     --------
