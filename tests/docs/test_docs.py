@@ -45,7 +45,9 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 each_page = each("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 SHOWING = [*WALKS, *sorted(ROOT.glob("docs/mathematics/*.md")), *sorted(ROOT.glob("docs/papers/*.md"))]
 each_showing = each(
-    "page", [page for page in SHOWING if page.name != "index.md"], ids=lambda page: page.name
+    "page",
+    [page for page in SHOWING if page.name not in ("index.md", "items.md")],
+    ids=lambda page: page.name,
 )
 
 

@@ -135,7 +135,7 @@ def test_features_have_the_kernel_that_they_approximate():
     [
         ({"radius": 0}, "radius must be above 0"),
         ({"radius": np.inf}, "radius must be a finite number"),
-        ({"radius": 1.0, "span": np.empty((0, 3))}, "between 1 and 10000 rows"),
+        ({"radius": 1.0, "span": np.empty((0, 3))}, "1 to 10000 rows"),
         ({"radius": 1.0, "kernel": Sigmoid(0.1)}, "positive semidefinite"),
         ({"radius": 1.0, "loss": Hinge(), "task": "regression"}, "loss of labels"),
     ],

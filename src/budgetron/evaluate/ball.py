@@ -4,8 +4,8 @@ With a matrix G of features, f(x_i) = g_i'w, and the norm of f is that of w. A b
 
     minimise  s sum_i m_s(g_i'w) - log(U^2 - w'w)
 
-by Newton steps, for a growing s. m_s is the loss, or, if that is the largest of some lines t_k(f), a smooth function
-near it: the least r - sum_k log(r - t_k(f)) / s over r. Its slopes a_i are slopes that lines below the loss have,
+by Newton steps, for a growing s. m_s is the loss, or, if that is the largest of some lines t_k(f), a smooth
+function near it: the least r - sum_k log(r - t_k(f)) / s over r. A line of its slope lies below the loss,
 a_i f + b_i <= l(f). So by duality no f of the ball has a smaller sum of losses than
 
     sum_i b_i - U norm(G'a)
@@ -31,7 +31,7 @@ NARROW = 1e-12
 
 @dataclass(frozen=True)
 class Best:
-    """The best w of a ball: f of every row, and by how much the sum of its losses may exceed the least one."""
+    """The best w of a ball. The sum of its losses exceeds the least one by at most ``gap``."""
 
     w: Floats
     f: Floats
@@ -41,7 +41,7 @@ class Best:
 
 @dataclass(frozen=True)
 class Smooth:
-    """m_s of every row: its value, slope and curvature, and the intercept of a line of this slope below the loss."""
+    """m_s of every row, and the intercept of a line of its slope that lies below the loss."""
 
     value: Floats
     slope: Floats

@@ -78,8 +78,8 @@ def regret(
     """Run a learner over rows, and compare its losses with those of the best function in hindsight.
 
     The best function g has the least sum of losses over all rows, among the functions of norm at most
-    ``radius`` in the space of the kernel, or among those of them in a span. It is found by a barrier method,
-    which also bounds how far it is from the best (`Regret.gap`). Time grows with the cube of the rows, or
+    ``radius`` in the space of the kernel, or among those in a span. It is found by a barrier method, which
+    also bounds how far it is from the best (`Regret.gap`). Time grows with the cube of the rows, or
     with ``rows * m**2`` for a span of m rows.
 
     Parameters
@@ -165,7 +165,7 @@ def _features(kernel: Kernel, X: Any, span: Any) -> tuple[Floats, Floats]:
     m = span.shape[0] if hasattr(span, "shape") else len(span)
     if not 0 < m <= LARGEST:
         raise ValueError(
-            f"regret: between 1 and {LARGEST} rows may span the competitors, got {m}: give other rows as span."
+            f"regret: 1 to {LARGEST} rows may span the competitors, got {m}: give other rows as span."
         )
     D, V = eigh(kernel(span))
     keep = FLAT * D[-1] < D

@@ -10,7 +10,7 @@ from budgetron._util import check
 from budgetron.parts.budgets.budget import Budget, BuildContext
 
 _IDLE = 0.75
-"""While f = 0, Eq. 13 is 0.75 / U: the threshold is at least the distance 1 of k(x,.) from 0 if U is at most this."""
+"""While f = 0, the threshold of Eq. 13 is 0.75 / U. Up to this U it is at least 1, the norm of k(x,.)."""
 _LARGEST_EIGENPROBLEM = 30_000  # LAPACK counts its workspace, 2 n^2 numbers, in 32 bits
 
 
@@ -141,7 +141,7 @@ def _threshold(spec: Project | ProjectPlus, context: BuildContext) -> _core.Thre
     U = check.positive(spec, "U", spec.U)
     if U <= _IDLE and context.kernel.at_distance(0.0) == 1:
         warnings.warn(
-            f"{name}: with U={U:g} nothing is ever learned, because Eq. 13 projects the first mistake on no "
+            f"{name}: with U={U:g} nothing is ever learned, because Eq. 13 projects a first mistake on no "
             f"support vectors while k(x,x) = 1 and U is at most {_IDLE}: give a larger U.",
             stacklevel=2,
         )

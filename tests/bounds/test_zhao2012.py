@@ -6,8 +6,8 @@ import pytest
 from budgetron import OGD, Hinge, Kernelized, Logistic, RemoveRandom, bogd, bogd_pp, ogd
 from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels
+from tests.bounds.runs import KERNEL, below, coordinates, descends, fault, run, stream
 from tests.helpers.cases import each
-from tests.learners.bounds.runs import KERNEL, below, coordinates, descends, fault, run, stream
 
 ETA, LAM, B = 0.2, 0.5, 8
 
@@ -32,7 +32,7 @@ def test_theorem_1_summed():
 
 
 def after_every_draw(learner, t, X, y):
-    """The model before row t, its support vectors and coefficients, and f after row t for each that is removed."""
+    """The model before row t, its support vectors and coefficients, and f after row t for each removal."""
     before = Model(learner, Labels(2), X.shape[1], np.float64, 0)
     before.learn(X[:t], y[:t])
     S, alpha, state = before.support_vectors(), before.dual_coef()[0], before.state()
@@ -59,7 +59,7 @@ def by_weight(alpha):
 
 
 def sampling(learner, p_of, t, X, y):
-    """Theorem 2 in round t, in expectation over the draw: what is lost by sampling is at most sum p a^2 / (1 - p)^2."""
+    """Theorem 2 in round t, in expectation over the draw: sampling costs at most sum p a^2 / (1 - p)^2."""
     before, S, alpha, follows = after_every_draw(learner, t, X, y)
     p = p_of(alpha)
     if not (p > 0).all() or before.scores(X[t : t + 1])[0, 0] * y[t] >= 1:
@@ -98,7 +98,7 @@ def test_theorem_2_fails_for_another_step():
 
 
 def unbiased(learner, p_of, t, X, y):
-    """Eq. 6, on which Theorem 2 rests: the mean of f over all draws is the gradient step without a budget."""
+    """Eq. 6, on which Theorem 2 rests: the mean over all draws is the gradient step without a budget."""
     before, S, alpha, follows = after_every_draw(learner, t, X, y)
     p, step = p_of(alpha), ETA * y[t] * KERNEL(X, X[t : t + 1])[:, 0]
     mean = sum(p[i] * KERNEL(X, follows[i][0]) @ follows[i][1] for i in follows)
@@ -120,7 +120,7 @@ def skewness(alpha):
 
 @each("seed", range(20))
 def test_theorem_4_is_theorem_2_less_the_skewness(seed):
-    """Sum p a^2 / (1 - p)^2 = (B sum a^2 - H) / (B - 1)^2 by Eq. 16, where it gives probabilities; so ++ adds less."""
+    """With Eq. 16, sum p a^2 / (1 - p)^2 = (B sum a^2 - H) / (B - 1)^2, less than for uniform p."""
     alpha = 1 + 0.2 * np.random.default_rng(seed).random(B)
     p, q = by_weight(alpha), uniform(alpha)
     added = (p * alpha**2 / (1 - p) ** 2).sum()

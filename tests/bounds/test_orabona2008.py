@@ -1,4 +1,4 @@
-"""Orabona et al. 2008: the support set is finite, and the mistakes are bounded (Theorems 1 to 3, Corollary 1, Eq. 15).
+"""Orabona et al. 2008: a finite support set, and bounded mistakes (Theorems 1 to 3, Corollary 1, Eq. 15).
 
 R = 1 for the Gaussian kernel.
 """
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from budgetron import Gaussian, OnlineClassifier, perceptron, projectron, projectron_pp
+from tests.bounds.runs import KERNEL, below, fault, run, stream
 from tests.helpers.cases import each
-from tests.learners.bounds.runs import KERNEL, below, fault, run, stream
 
 ETA, U = 0.3, 3.0
 
@@ -91,7 +91,7 @@ def test_theorem_3_fails_if_too_much_is_projected():
 
 
 def equation_15(r, U):
-    """A margin error moves f towards g by at least beta_t - 2 tau l_t(g), with tau and beta of Eqs. 16 and 17."""
+    """A margin error moves f towards g by at least beta_t - 2 l_t(g), with beta of Eqs. 16 and 17."""
     K = r.Z @ r.Z.T
     margin, competitors = r.y * r.f, [g for g in r.competitors() if norm(g) <= U]
     for t in np.flatnonzero((margin > 0) & (margin < 1)):
@@ -112,8 +112,8 @@ def test_equation_15():
     fault(equation_15, run(projectron(KERNEL, U=U), X, y), U)
 
 
-def separated(X, S, eta, gamma):
-    """Theorem 1 on a line: support vectors are eta apart in the space, so only so many fit between 0 and 1."""
+def separated(S, eta, gamma):
+    """Theorem 1 on a line: support vectors are eta apart in the space; so many fit between 0 and 1."""
     apart = np.sqrt(-np.log(1 - eta**2 / 2) / gamma)
     gaps = np.diff(np.sort(S.ravel()))
     assert (gaps >= apart * (1 - 1e-9)).all()
@@ -126,10 +126,10 @@ def test_theorem_1(eta):
     r = np.random.default_rng(0)
     X, y = r.random((3000, 1)), r.integers(0, 2, 3000)
     small = OnlineClassifier(projectron(Gaussian(4.0), eta=eta)).fit(X, y)
-    separated(X, small.support_vectors_, eta, 4.0)
+    separated(small.support_vectors_, eta, 4.0)
     before = OnlineClassifier(projectron(Gaussian(4.0), eta=eta)).fit(X[:1500], y[:1500])
     assert before.n_support_ == small.n_support_  # and it has long stopped growing
-    fault(separated, X, OnlineClassifier(perceptron(Gaussian(4.0))).fit(X, y).support_vectors_, eta, 4.0)
+    fault(separated, OnlineClassifier(perceptron(Gaussian(4.0))).fit(X, y).support_vectors_, eta, 4.0)
 
 
 @each("algorithm", [projectron, projectron_pp])

@@ -1,4 +1,4 @@
-"""Lu et al. 2016: how near Fourier features and Nystrom's come to the kernel, and the regret (Theorems 1 to 4)."""
+"""Lu et al. 2016: how near the features come to the kernel, and the regret (Theorems 1 to 4)."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from sklearn.svm import LinearSVC
 from budgetron import Gaussian, Hinge, Logistic, Nystrom, RandomFourier, fogd, nogd, projectron
 from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels
+from tests.bounds.runs import KERNEL, Run, below, coordinates, descends, fault, run, stream
 from tests.helpers.cases import each
-from tests.learners.bounds.runs import KERNEL, Run, below, coordinates, descends, fault, run, stream
 
 ETA, D = 0.3, 200
 
@@ -39,7 +39,7 @@ def test_theorem_1_equation_5(loss):
 
 
 def spread(X, kernel, components=20, draws=400):
-    """The mean squared error of z'z, over draws, is (1 + k(2 delta) - 2 k(delta)^2) / (2 D) for every pair."""
+    """The mean squared error of z'z over draws is (1 + k(2 delta) - 2 k(delta)^2) / (2 D)."""
     i, j = np.triu_indices(len(X), 1)
     delta = X[i] - X[j]
     k, double = (KERNEL(s * delta, np.zeros((1, X.shape[1])))[:, 0] for s in (1, 2))
@@ -55,7 +55,7 @@ def test_the_error_of_the_features_falls_with_D():
 
 
 def uniform(X, kernel, components, p=0.01):
-    """Claim 1 of Rahimi & Recht: with probability 1 - p all errors are below the eps of 2^8 (s R / eps)^2 exp(..) = p."""
+    """Claim 1 of Rahimi & Recht: all errors are below eps with probability 1 - p."""
     d, width = X.shape[1], np.sqrt(2 * X.shape[1] * 0.5)
     R = np.linalg.norm(X[:, None] - X, axis=2).max()
     eps = np.linspace(0.05, 3, 3000)
@@ -72,7 +72,7 @@ def test_theorem_1_the_probability(components):
 
 
 def carried_over(X, y, Z, eps):
-    """Eqs. 6 and 7: |w*|^2 <= (1 + eps) |f*|_1^2, and the losses of w* and f* differ by at most T eps |f*|_1."""
+    """Eqs. 6 and 7: |w*|^2 <= (1 + eps) |f*|_1^2; losses of w* and f* differ by at most eps |f*|_1."""
     r = np.random.default_rng(0)
     for size in (0.01, 0.1, 1.0):
         alpha = size * r.standard_normal(len(X)) * y
@@ -94,7 +94,7 @@ def test_theorem_1_equations_6_and_7():
 
 
 def in_subspace(learner, X, y, B, rank, eta):
-    """NOGD is gradient descent in the span of k eigenvectors: Eq. 5 for every g there; its steps have length <= eta."""
+    """NOGD is gradient descent in the span of k eigenvectors: Eq. 5 for every g there."""
     r = run(learner, X, y)
     S = next(s for s in r.support if len(s) == B)
     S = np.sort(S)
@@ -136,7 +136,7 @@ def objective(Z, y, classes):
 
 
 def lemma(X, y, classes, landmarks, claimed):
-    """Lemmas 1 and 2: P(f_N) - P(f*) <= c |K - K^|_2 / (2 lam T), where sum |alpha|^2 <= c / T: 1, or 2 of Crammer-Singer."""
+    """Lemmas 1 and 2: P(f_N) - P(f*) <= c |K - K^|_2 / (2 lam T); c is 1, or 2 for three classes."""
     K = KERNEL(X)
     gaps = {}
     for m in {landmarks, claimed}:

@@ -1,7 +1,7 @@
-"""Le et al. 2016: norms, the price of maintenance, and convergence (Theorems 1 to 3, 6, 10 to 12, Corollary 8).
+"""Le et al. 2016: norms, price of maintenance, convergence (Theorems 1 to 3, 6, 10 to 12, Corollary 8).
 
-The paper leaves its constants Q, W and D open. Here they are measured: Q is the largest squared step, W the largest
-squared distance from the competitor.
+The paper leaves its constants Q, W and D open. Here they are measured: Q is the largest squared step, W the
+largest squared distance from the competitor.
 """
 
 import numpy as np
@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import minimize
 
 from budgetron import SGD, Hinge, Kernelized, Logistic, RemoveOldest, Squared, bsgd, nbsgd, sgd
+from tests.bounds.runs import KERNEL, below, coordinates, fault, run, stream, targets
 from tests.helpers.cases import each
-from tests.learners.bounds.runs import KERNEL, below, coordinates, fault, run, stream, targets
 
 LAM = 0.05
 
@@ -53,7 +53,7 @@ def test_theorem_2(lam):
 
 
 def steps(r, lam, loss):
-    """Lengths of the subgradients, and of what maintenance takes away if it takes the smallest term, over eta_t."""
+    """Lengths of the subgradients, and of the smallest term where maintenance takes it, over eta_t."""
     slopes = np.vectorize(loss.build().slope)(r.f, r.y)
     gradients = np.sqrt(((lam * r.w[:-1] + slopes[:, None] * r.Z) ** 2).sum(1))
     inverse = np.linalg.pinv(r.Z)
@@ -132,7 +132,7 @@ DRAWN = Drawn()
 
 
 def theorem_6(learner, orders=6, T=600):
-    """Among the rounds, at most a share delta exceeds the bound of Theorem 3 over delta; and the mean is within it."""
+    """At most a share delta of the rounds exceeds the bound of Theorem 3 over delta."""
     runs = [DRAWN.trajectory(learner, T, seed) for seed in range(orders)]
     excess = np.array([DRAWN.excess(r) for r in runs])
     bound = 0.0
@@ -165,7 +165,7 @@ def test_theorem_6_fails_for_another_step():
 
 
 def shrinks(learner, T=800, orders=4):
-    """Corollary 8 and Theorem 11: t |w_t - w*|^2 and t times the excess do not grow from a quarter of the rounds on."""
+    """Corollary 8 and Theorem 11: t |w_t - w*|^2 and t times the excess do not grow."""
     runs = [DRAWN.trajectory(learner, T, seed) for seed in range(orders)]
     times = np.array([T // 4, T])
     apart = np.mean([((r.w[times] - DRAWN.best) ** 2).sum(1) for r in runs], axis=0) * times

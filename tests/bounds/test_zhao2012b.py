@@ -1,4 +1,4 @@
-"""Zhao & Hoi 2012: what an update raises the dual by, and the bound on the mistakes (Lemma 2, Theorem 2)."""
+"""Zhao & Hoi 2012: the rise of the dual, and the bound on the mistakes (Lemma 2, Theorem 2)."""
 
 from functools import cache
 
@@ -17,8 +17,8 @@ from budgetron import (
 from budgetron.evaluate.ball import best_in_ball
 from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels
+from tests.bounds.runs import below, coordinates, fault, stream
 from tests.helpers.cases import each
-from tests.learners.bounds.runs import below, coordinates, fault, stream
 
 KERNEL = Gaussian(0.5)
 C = 2.0
@@ -53,7 +53,7 @@ def primal(n):
 
 
 def rises(learner, X, y):
-    """The proof of Theorem 2: with C >= 1 and k(x,x) <= 1 a mistake that is still one raises the dual by 1/2 or more."""
+    """The proof of Theorem 2: with C >= 1 and k(x,x) <= 1 a mistake raises the dual by 1/2 or more."""
     f, rise, maintained = follow(learner, X, y)
     below(0, rise)
     still = (y * f <= 0) & (maintained == 0)

@@ -1,8 +1,9 @@
 """Runs looked at round by round, as points of a space: f before row t is w_t, and f_t(x) = w_t'z(x).
 
-For a kernel, z are coordinates of the rows with z(x)'z(x') = k(x, x'). A bound of a paper is a sum of inequalities, one
-for each round and any competitor g. The tests check these, because the sums are loose. A check takes what a
-learner is said to do, apart from the run, so every test also shows that a run of another learner fails it.
+For a kernel, z are coordinates of the rows with z(x)'z(x') = k(x, x'). A bound of a paper is a sum of
+inequalities, one for each round and any competitor g. The tests check these, because the sums are loose. A
+check takes what a learner is said to do, apart from the run, so every test also shows that a run of another
+learner fails it.
 """
 
 from collections.abc import Iterator
@@ -43,7 +44,7 @@ def coordinates(K):
 
 @dataclass
 class Run:
-    """``w[t]`` is f before row t, and the last one is f at the end; ``Z`` are the rows, ``support[t]`` the support."""
+    """``w[t]`` is f before row t, and the last one is f at the end; ``Z`` are the rows."""
 
     w: np.ndarray
     Z: np.ndarray
@@ -120,10 +121,11 @@ def below(left, right):
 
 
 def descends(run, eta, lam=0.0, loss=None, L=1.0):
-    """Theorem 1 of Zhao et al. 2012, and Eq. 5 of Lu et al. 2016, round by round; with lam it needs lam eta <= 1/2.
+    """Theorem 1 of Zhao et al. 2012, and Eq. 5 of Lu et al. 2016, round by round.
 
-    l_t(f_t) - l_t(g) <= (|f_t - g|^2 - |f_{t+1} - g|^2) / (2 eta) + lam |g|^2 / 2 + eta L^2 z'z, without lam half of
-    the last term.
+    l_t(f_t) - l_t(g) <= (|f_t - g|^2 - |f_{t+1} - g|^2) / (2 eta) + lam |g|^2 / 2 + eta L^2 z'z
+
+    It needs lam eta <= 1/2. Without lam, half of the last term is enough.
     """
     share = 1.0 if lam else 0.5
     for g in run.competitors(loss):
