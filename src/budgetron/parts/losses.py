@@ -55,7 +55,7 @@ class Loss(Spec):
         return self.build().slope(f, y)
 
     def lines(self, y: Floats) -> tuple[Floats, Floats] | None:  # noqa: ARG002
-        """Slopes and intercepts of the lines whose largest is the loss, a row for each y; None if curved."""
+        """Slopes and intercepts of lines whose largest is the loss, a row for each y; None if curved."""
         return None
 
 
