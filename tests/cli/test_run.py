@@ -121,7 +121,7 @@ def test_records_and_json(file, capsys):
             "recall",
             "confusion",
         ),
-        *("saved", "bad_rows", "records"),
+        *("saved", "bad_rows", "unlabelled", "records"),
     ]
 
 

@@ -18,6 +18,7 @@ from budgetron.learners.scaled import Ranged, Standardised
 from budgetron.streams import Block, Stream, Transform
 from budgetron.streams.bad_rows import BadRows
 from budgetron.streams.brokers.address import is_address
+from budgetron.streams.json_lines import JsonLinesStream
 from budgetron.streams.stream import joined, too_few_rows
 from budgetron.streams.tables import TableStream, listed
 from budgetron.streams.tables import format_of as format_of_name
@@ -124,10 +125,10 @@ class NamedRows:
     def open_labelled(self, rows: int = ROWS, features: int | None = None) -> Stream:
         """As `open`, but a table must have a column of labels."""
         stream = self.open(rows, features)
-        if isinstance(stream, TableStream) and stream.target is None:
+        if isinstance(stream, TableStream | JsonLinesStream) and stream.target is None:
+            columns = f"; the columns are {listed(stream.features)}" if stream.features else ""
             raise UsageError(
-                f"{self.file}: --target COLUMN, the column of labels, must be given for a table; "
-                f"the columns are {listed(stream.features)}."
+                f"{self.file}: --target COLUMN, the column of labels, must be given for a table{columns}."
             )
         return stream
 
@@ -209,7 +210,14 @@ class NamedRows:
     def _joined(self, blocks: list[Block]) -> Block:
         if not blocks:
             raise streams.DataError(f"{self.file}: has no rows.")
-        return joined(blocks)
+        block = joined(blocks)
+        labelled = ~block.unlabelled
+        if labelled.all():
+            return block
+        if not labelled.any():
+            raise streams.DataError(f"{self.file}: has no row with a label.")
+        say(f"{self.file}: rows left out because they have no label: {int((~labelled).sum())}.")
+        return block.chosen(labelled, block.start)
 
 
 def bad_rows(stream: Stream) -> BadRows:
@@ -225,6 +233,13 @@ def say_bad_rows(stream: Stream) -> None:
     where = "" if bad.path is None else f": see {bad.path}"
     if bad.count:
         say(f"{rows} that cannot be read {were} skipped{where}.")
+
+
+def say_unlabelled(rows: int) -> None:
+    """Report how many rows had no label."""
+    if rows:
+        have = "1 row has" if rows == 1 else f"{rows} rows have"
+        say(f"{have} no label: predicted, but neither learned nor counted.")
 
 
 def data_set(name: str) -> datasets.DataSet | None:
