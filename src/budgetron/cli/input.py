@@ -13,6 +13,7 @@ from budgetron import datasets, streams
 from budgetron._util.text import nearest
 from budgetron.cli.arguments import names
 from budgetron.cli.process import UsageError, say
+from budgetron.learners.automatic import Auto
 from budgetron.learners.learner import Learner
 from budgetron.learners.scaled import Ranged, Standardised
 from budgetron.streams import Block, Stream, Transform
@@ -33,9 +34,18 @@ def transforms(args: Namespace) -> list[Transform]:
     return [*shuffle, *([streams.Dense()] if args.dense else [])]
 
 
-def scaled(learner: Learner, args: Namespace) -> Learner:
-    """The learner with the scaling that the flags ask for inside it, so that predictions use it too."""
-    return Standardised(learner) if args.standardise else Ranged(learner) if args.min_max else learner
+def scaling(args: Namespace, source: "NamedRows") -> str | None:
+    """How columns are scaled. Those of a table have units of their own, and are standardised by default."""
+    if args.min_max:
+        return "min-max"
+    return "standardise" if args.standardise or (source.is_table and not args.no_scaling) else None
+
+
+def scaled(learner: Learner, how: str | None, args: Namespace) -> Learner:
+    """The learner with the scaling inside it, so that predictions use it too. ``auto`` scales by itself."""
+    if how is None or (isinstance(learner, Auto) and not args.standardise):
+        return learner
+    return Standardised(learner) if how == "standardise" else Ranged(learner)
 
 
 @dataclass(frozen=True)
@@ -93,6 +103,11 @@ class NamedRows:
     def is_regression(self) -> bool:
         """Whether it is a data set of targets."""
         return self.data_set is not None and self.data_set.task == "regression"
+
+    @property
+    def is_table(self) -> bool:
+        """Whether its columns have names."""
+        return self.form != "svmlight" and self.data_set is None
 
     @property
     def is_pipe(self) -> bool:

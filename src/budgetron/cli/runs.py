@@ -123,7 +123,7 @@ def _planned(algorithm: str, source: NamedRows, address: Address | None, args: N
     """A new run, or with ``--resume`` the one in the model file."""
     regression, classes = args.regression or source.is_regression, args.classes
     learner = learners.build([algorithm], learners.given_flags(args))[algorithm]
-    learner, steps = input.scaled(learner, args), input.transforms(args)
+    learner, steps = input.scaled(learner, input.scaling(args, source), args), input.transforms(args)
     kind = OnlineRegressor if regression else OnlineClassifier
     estimator = kind(learner, random_state=args.seed, n_jobs=args.jobs)
     options = {"delay": args.delay, "every": args.every, "name": source.file}
