@@ -77,13 +77,12 @@ class Block:
     def unlabelled(self) -> npt.NDArray[np.bool_]:
         """Which rows have no label: NaN, None or "" stands for it."""
         y = np.asarray(self.y)
-        if y.dtype.kind == "f":
-            return np.isnan(y)
-        if y.dtype.kind == "U":
-            return y == ""
-        if y.dtype.kind != "O":
+        if y.dtype.kind not in "fUO":
             return np.zeros(len(y), bool)
-        return np.fromiter((label is None or label == "" or label != label for label in y), bool, len(y))
+        missing = y != y if y.dtype.kind != "U" else y == ""
+        if y.dtype.kind == "O":
+            missing = [label is None or label == "" or label != label for label in y]
+        return np.array(missing, bool)
 
     def part(self, begin: int, end: int | None = None) -> Block:
         """The rows from ``begin`` to ``end``, counted from the start of the block."""
