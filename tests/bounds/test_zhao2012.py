@@ -132,19 +132,30 @@ def test_theorem_4_is_theorem_2_less_the_skewness(seed):
     assert skewness(np.ones(B)) == pytest.approx(0)
 
 
+def test_the_cap_is_not_a_projection():
+    """Theorem 3 takes the clip of Eq. 10 for a projection, but it may move f away from g."""
+    rho = 0.9
+    K = np.array([[1, rho], [rho, 1]])
+    f, g, clipped = np.array([2.0, -1.0]), np.array([1.0, 0.0]), np.array([1.0, -1.0])
+    before, after = (f - g) @ K @ (f - g), (clipped - g) @ K @ (clipped - g)
+    assert before == pytest.approx(2 - 2 * rho)
+    assert after == pytest.approx(1)
+
+
 def mean_loss(learner, X, y, orders=20):
     return np.mean([run(learner, X, y, seed).losses().sum() for seed in range(orders)])
 
 
 @each("algorithm", [bogd, bogd_pp])
 def test_theorem_3_summed(algorithm):
-    """The mean over draws, against functions with coefficients up to gamma eta; gamma = L = 1."""
+    """The mean over draws, against coefficients up to gamma eta; gamma = L = 1, lam eta = 1/B."""
     X, y = stream(150)
     eta = len(X) ** -0.5
-    mean = mean_loss(algorithm(KERNEL, budget=20, eta=eta, lam=eta, cap=1.0), X, y)
+    lam = 1 / (20 * eta)
+    mean = mean_loss(algorithm(KERNEL, budget=20, eta=eta, lam=lam, cap=1.0), X, y)
     r = run(ogd(KERNEL, eta=eta), X, y)
     rng = np.random.default_rng(0)
     for share in (0.0, 0.3, 1.0):
         g = share * eta * (rng.random(len(X)) * y) @ r.Z
-        bound = ((20 / 19) ** 2 + 1) * eta * len(X) + (1 / eta + eta * len(X)) / 2 * (g @ g)
+        bound = ((20 / 19) ** 2 + 1) * eta * len(X) + (1 / eta + lam * len(X)) / 2 * (g @ g)
         below(mean, bound + r.losses_of(g).sum())

@@ -132,7 +132,7 @@ def _rows(data: Any) -> Block:
         raise ValueError("regret: data has no rows.")
     if isinstance(rows.X, Table):
         raise TypeError("regret: X must be rows of numbers, got records.")
-    return rows
+    return Block(rows.X, rows.y, 0, None)
 
 
 def _two(y: Any) -> Any:
