@@ -48,6 +48,7 @@ PICTURE = ROOT / "docs" / "pictures" / "bounds.png"
 BEGIN, END = "<!-- bounds -->", "<!-- end of bounds -->"
 RADII = (0.3, 1.0, 2.0, 4.0, 8.0)
 DRAWS = 5
+ROWS = 300
 
 Row = tuple[str, str, float, float]
 """Theorem, what is on the left, left, right."""
@@ -110,12 +111,11 @@ class Rows:
 
 
 def streams() -> list[Rows]:
-    """1000 rows of the two Gaussians of the Projectron's paper, and german."""
-    X, y = datasets.load("synthetic")
-    german, labels = datasets.load("german")
+    """The first rows of the two Gaussians of the Projectron's paper, and of german."""
+    (X, y), (german, labels) = datasets.load("synthetic"), datasets.load("german")
     return [
-        Rows("synthetic", _dense(X[:1000]), _signs(y[:1000]), Gaussian(1.0)),
-        Rows("german", _dense(german), _signs(labels), Gaussian.of_width(8)),
+        Rows("synthetic", _dense(X[:ROWS]), _signs(y[:ROWS]), Gaussian(1.0)),
+        Rows("german", _dense(german[:ROWS]), _signs(labels[:ROWS]), Gaussian.of_width(8)),
     ]
 
 
@@ -268,7 +268,7 @@ def svm(Z: np.ndarray, y: np.ndarray, lam: float) -> float:
     """The least lam |w|^2 / 2 + mean hinge loss, which is convex in the radius of the best ball."""
 
     def value(radius: float) -> float:
-        best = best_in_ball(Z, y, Hinge(), float(radius), 1e-4)
+        best = best_in_ball(Z, y, Hinge(), float(radius), 1e-3)
         return lam / 2 * float(best.w @ best.w) + float(best.losses.mean())
 
     return float(minimize_scalar(value, bounds=(0.1, 12.0), method="bounded", options={"xatol": 0.2}).fun)
