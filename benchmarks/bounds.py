@@ -17,7 +17,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize
 
 from budgetron import (
     Gaussian,
@@ -265,13 +265,18 @@ def lu2016(rows: Rows) -> list[Row]:
 
 
 def svm(Z: np.ndarray, y: np.ndarray, lam: float) -> float:
-    """The least lam |w|^2 / 2 + mean hinge loss, which is convex in the radius of the best ball."""
+    """The least lam |w|^2 / 2 + mean hinge loss, which is the largest value of the dual."""
+    S, n = Z * y[:, None], len(y)
 
-    def value(radius: float) -> float:
-        best = best_in_ball(Z, y, Hinge(), float(radius), 1e-3)
-        return lam / 2 * float(best.w @ best.w) + float(best.losses.mean())
+    def dual(a: np.ndarray) -> tuple[float, np.ndarray]:
+        w = S.T @ a / lam
+        return lam / 2 * float(w @ w) - float(a.sum()), S @ w - 1
 
-    return float(minimize_scalar(value, bounds=(0.1, 12.0), method="bounded", options={"xatol": 0.2}).fun)
+    options = {"maxiter": 20_000, "maxfun": 40_000, "ftol": 1e-14, "gtol": 1e-9}
+    bounds = [(0, 1 / n)] * n
+    return -float(
+        minimize(dual, np.zeros(n), jac=True, method="L-BFGS-B", bounds=bounds, options=options).fun
+    )
 
 
 def le2016(rows: Rows) -> list[Row]:
