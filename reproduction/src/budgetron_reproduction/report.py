@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from budgetron.streams import DataError
-from budgetron_reproduction import figures, markdown
+from budgetron_reproduction import figures, markdown, results
 from budgetron_reproduction.files import write as write_file
+from budgetron_reproduction.printed import KEYS, numbers
 from budgetron_reproduction.reproduction import Reproduction
 
 Drawn = dict[str, list[figures.Drawn]]
@@ -24,9 +25,9 @@ HEAD = """\
 * **difference, sd**: ours minus the paper's value, in *printed* standard deviations.
 * **bold**: worse than the paper by more than two printed deviations. The number in brackets is the reason,
   below the table. If no deviation is printed, **far** is worse by more than two of our own deviations.
-* **seconds**: ours are wall time of one pass in one thread, with two runs at a time on two cores. Those of
-  the papers are as printed, on machines of 2008 to 2016, in MATLAB or C++. "Times faster" is what a user
-  gains; it does not compare algorithms.
+* **seconds**: ours are processor time of one pass in one thread. Those of the papers are as printed, on
+  machines of 2008 to 2016, in MATLAB or C++. "Times faster" is what a user gains; it does not compare
+  algorithms.
 * **reading**: some tables were printed with programs that differ from the definitions in the papers. Where
   budgetron offers that reading by name, it is run, and the table says so.
 """
@@ -40,14 +41,26 @@ def write(
     afresh: bool = False,
     whole: bool = True,
 ) -> None:
-    """Write the report of some reproductions into a folder.
+    """Add some reproductions to the report in a folder.
 
-    With ``whole`` (the reproductions are whole papers) the report has the figures too. A figure that was
-    drawn before from the same settings is taken from the folder, unless ``afresh``.
+    The report has all results that the folder has, those of earlier calls too. With ``whole`` (the
+    reproductions are whole papers) their figures are drawn; a figure that was drawn before from the same
+    settings is taken from the folder, unless ``afresh``.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = _drawn(done, folder / FIGURES, n_jobs, afresh) if whole else {}
-    write_file(folder / "REPORT.md", text(done, drawn).encode())
+    for each in done:
+        results.keep(each, folder)
+    everything = _kept(done, folder)
+    new = {each.table.key for each in done} if whole else set()
+    drawn = _drawn(everything, folder / FIGURES, n_jobs, new, afresh)
+    write_file(folder / "REPORT.md", text(everything, drawn).encode())
+
+
+def _kept(done: Sequence[Reproduction], folder: Path) -> list[Reproduction]:
+    """The tables of which the folder has results, and those that were asked for."""
+    asked = {each.table.title for each in done}
+    kept = (results.kept(key, number, folder) for key in KEYS for number in numbers(key))
+    return [each for each in kept if each.results or each.table.title in asked]
 
 
 def text(done: Sequence[Reproduction], drawn: Drawn) -> str:
@@ -89,14 +102,23 @@ def _claims(drawn: Drawn) -> Iterator[str]:
         yield markdown.claims(everything)
 
 
-def _drawn(done: Sequence[Reproduction], folder: Path, n_jobs: int, afresh: bool) -> Drawn:
-    """The figures of the papers, without those of which no data set is there."""
+def _drawn(
+    done: Sequence[Reproduction], folder: Path, n_jobs: int, new: Collection[str], afresh: bool
+) -> Drawn:
+    """The figures of the papers: those in the folder, and of ``new`` papers all whose data is there."""
     drawn: Drawn = {}
     for key in dict.fromkeys(each.table.key for each in done):
         for number in figures.numbers(key):
-            known = None if afresh else figures.kept(key, number, folder)
-            try:
-                drawn.setdefault(key, []).append(known or figures.draw(key, number, folder, n_jobs))
-            except DataError:
-                continue
+            known = None if afresh and key in new else figures.kept(key, number, folder)
+            if known is None and key in new:
+                known = _drawn_now(key, number, folder, n_jobs)
+            if known is not None:
+                drawn.setdefault(key, []).append(known)
     return drawn
+
+
+def _drawn_now(key: str, number: int, folder: Path, n_jobs: int) -> figures.Drawn | None:
+    try:
+        return figures.draw(key, number, folder, n_jobs)
+    except DataError:
+        return None
