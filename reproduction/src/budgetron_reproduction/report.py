@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from budgetron.streams import DataError
-from budgetron_reproduction import figures, markdown, results
+from budgetron_reproduction import costs, figures, markdown, results
 from budgetron_reproduction.files import write as write_file
 from budgetron_reproduction.printed import KEYS, numbers
 from budgetron_reproduction.reproduction import Reproduction
 
+CLAIMS = """\
+What the texts say of their tables and figures is checked too. The figures themselves are lost, and so are
+the numbers of zhao2012b. A claim about a table is also checked on the printed numbers, of all data sets."""
+
 Drawn = dict[str, list[figures.Drawn]]
 """The figures by paper."""
 
+NOTHING: Mapping[str, Sequence[str]] = {}
 FIGURES = "figures"
 """The folder of the pictures, next to the report."""
 
@@ -53,7 +58,7 @@ def write(
     everything = _kept(done, folder)
     new = {each.table.key for each in done} if whole else set()
     drawn = _drawn(everything, folder / FIGURES, n_jobs, new, afresh)
-    write_file(folder / "REPORT.md", text(everything, drawn).encode())
+    write_file(folder / "REPORT.md", text(everything, drawn, {"lu2016": costs.sections(folder)}).encode())
 
 
 def _kept(done: Sequence[Reproduction], folder: Path) -> list[Reproduction]:
@@ -63,28 +68,29 @@ def _kept(done: Sequence[Reproduction], folder: Path) -> list[Reproduction]:
     return [each for each in kept if each.results or each.table.title in asked]
 
 
-def text(done: Sequence[Reproduction], drawn: Drawn) -> str:
-    """The report."""
+def text(done: Sequence[Reproduction], drawn: Drawn, more: Mapping[str, Sequence[str]] = NOTHING) -> str:
+    """The report. ``more`` are further sections, by paper."""
     parts = [
         HEAD,
         "## Summary",
         markdown.summary(done),
         *_open(done),
-        *_claims(drawn),
+        *_claims(done, drawn),
         "## How much faster",
         "The printed seconds of a pass divided by ours: least, median and most over the algorithms.",
         markdown.speed(done),
         "## The tables and figures",
-        *_papers(done, drawn),
+        *_papers(done, drawn, more),
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def _papers(done: Sequence[Reproduction], drawn: Drawn) -> Iterator[str]:
-    """The tables of each paper, then its figures."""
+def _papers(done: Sequence[Reproduction], drawn: Drawn, more: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The tables of each paper, then its figures, then more."""
     for key in dict.fromkeys(each.table.key for each in done):
-        yield from (markdown.table(each) for each in done if each.table.key == key)
+        yield from (markdown.table(each, done) for each in done if each.table.key == key)
         yield from (markdown.figure(each, f"{FIGURES}/{each.path.name}") for each in drawn.get(key, ()))
+        yield from more.get(key, ())
 
 
 def _open(done: Sequence[Reproduction]) -> Iterator[str]:
@@ -95,11 +101,12 @@ def _open(done: Sequence[Reproduction]) -> Iterator[str]:
         yield "**Far from print, not yet explained**: " + "; ".join(cells) + "."
 
 
-def _claims(drawn: Drawn) -> Iterator[str]:
+def _claims(done: Sequence[Reproduction], drawn: Drawn) -> Iterator[str]:
+    """How many claims of the texts hold; empty for tables of which there are no results."""
     everything = [each for those in drawn.values() for each in those]
-    if everything:
-        yield "The papers' figures are lost, but the texts describe them. How many of these claims hold:"
-        yield markdown.claims(everything)
+    if everything or any(each.results for each in done):
+        yield CLAIMS
+        yield markdown.claims(done, everything)
 
 
 def _drawn(
