@@ -10,8 +10,10 @@ from budgetron_reproduction.claims.judges import (
     Judge,
     at,
     below,
+    best_near,
     first,
     near,
+    on,
     over,
     said,
 )
