@@ -25,11 +25,13 @@ FIGURES = "figures"
 HEAD = """\
 # The papers' tables, reproduced
 
-`make report` writes this page. All our numbers are computed by it. How to read the tables:
+`make report` writes this page. All our numbers are computed by it and kept in `results/`. How to read the
+tables:
 
 * **difference, sd**: ours minus the paper's value, in *printed* standard deviations.
 * **bold**: worse than the paper by more than two printed deviations. The number in brackets is the reason,
   below the table. If no deviation is printed, **far** is worse by more than two of our own deviations.
+  *Far worse* in the summary counts these cells, of all whose value is printed.
 * **seconds**: ours are processor time of one pass in one thread. Those of the papers are as printed, on
   machines of 2008 to 2016, in MATLAB or C++. "Times faster" is what a user gains; it does not compare
   algorithms.
