@@ -300,8 +300,8 @@ class Online(BaseEstimator):  # type: ignore[misc]
                 return pieces
         rows, batch = self._batch(fitted, X, y, sample_weight, classes)
         if batch.encoded is not None:  # a column that comes later is not missing before
-            for row, part in batch.encoded.known_parts():
-                rows.refuse(part, batch.encoded.encoding, row)
+            for row, known in batch.encoded.known_stretches():
+                rows.refuse(known, batch.encoded.encoding, row)
         if fitted is not None:
             return self._learn_batch(fitted, batch)
         start, *later = batch.growth
