@@ -208,9 +208,9 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         If the first call has no ``classes``, it begins with all labels in y. Labels in later calls may be
         new. The row that brings a label is predicted without it.
         """
-        with learning_lock(self):
-            first = classes is None and not self.__sklearn_is_fitted__()
-            return np.asarray(progressive(self, X, y, sample_weight, OF_Y if first else classes)[0])
+        predicted: npt.NDArray[Any]
+        predicted, _ = progressive(self, X, y, sample_weight, OF_Y if classes is None else classes)
+        return predicted
 
     def decision_function(self, X: Any) -> Floats:
         """The scores: one per row for two classes, else one per row and class."""

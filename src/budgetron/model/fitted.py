@@ -43,7 +43,7 @@ class Fitted:
         """The known labels, or that any target will do."""
         return AnyTarget() if self.labels is None else self.labels
 
-    @property
+    @cached_property
     def n_labels(self) -> int:
         """The number of known labels; 0 for targets."""
         return 0 if self.labels is None else len(self.labels)
