@@ -200,7 +200,8 @@ class KnownLabels:
         Of two labels the second is predicted if its score is 0.
         """
         self._refuse_none()
-        best = _best(*pieces[0]) if len(pieces) == 1 else np.concatenate([_best(*piece) for piece in pieces])
+        one = len(pieces) == 1
+        best = _best(*pieces[0]) if one else np.concatenate([_best(*piece) for piece in pieces])
         predictions: npt.NDArray[Any] = self.labels[best]
         return predictions
 
