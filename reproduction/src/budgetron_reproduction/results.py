@@ -69,5 +69,5 @@ def _entry(result: Result) -> dict[str, Any]:
 
 
 def _result(what: Table, cell: Cell, entry: dict[str, Any]) -> Result:
-    absent = dict.fromkeys(("sd", "support", "test_seconds"))
+    absent: dict[str, Any] = dict.fromkeys(("sd", "support", "test_seconds"))
     return Result(what, **(absent | entry | {"cell": cell}))

@@ -25,7 +25,7 @@ def over(judge: Judge, share: float = ALL) -> Callable[[Sequence[Group]], tuple[
     """A check that passes if the judge agrees on at least a share of the groups that the claim is about."""
 
     def check(shown: Sequence[Group]) -> tuple[bool, str]:
-        told = {group.name: each for group in shown if (each := _asked(judge, group)) is not None}
+        told = {group.name: about for group in shown if (about := _asked(judge, group)) is not None}
         agree = sum(holds for holds, _ in told.values())
         each = "; ".join(f"{name}{'' if holds else ' (not)'}: {why}" for name, (holds, why) in told.items())
         cases = "case" if len(told) == 1 else "cases"
