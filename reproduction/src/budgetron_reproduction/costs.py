@@ -168,7 +168,7 @@ ORDERS_DEPART = """\
 **Departs from the paper.**
 
 * Budget Perceptron: O(B) here, because the score of each support vector without itself is kept.
-* BPA-P: above 2, because the matrix of the larger budget does not fit into the processor's cache.
+* BPA-P: above 2, probably because the matrix of the larger budget does not fit into the processor's cache.
 * BPA-NN: the distances between all support vectors are kept, O(B²) memory.
 * NOGD: the paper maps each row to k numbers, O(kB). Here the step is projected in the space of the B
   coefficients, O(B²).
