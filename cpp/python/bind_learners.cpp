@@ -326,8 +326,9 @@ void bind_learners(nb::module_& m) {
            "start"_a, "drift"_a);
 
   nb::class_<DoubleUpdating, ExpansionLearner>(m, "DoubleUpdating")
-      .def(nb::init<std::shared_ptr<const Kernel>, double, double, std::shared_ptr<DualMaintenance>, std::size_t>(),
-           "kernel"_a, "C"_a, "rho"_a, "maintenance"_a, "features"_a);
+      .def(nb::init<std::shared_ptr<const Kernel>, double, double, std::shared_ptr<DualMaintenance>, std::size_t,
+                    std::size_t>(),
+           "kernel"_a, "C"_a, "rho"_a, "maintenance"_a, "features"_a, "outputs"_a);
 }
 
 }  // namespace budgetron

@@ -118,6 +118,8 @@ void bind_parts(nb::module_& m) {
   nb::class_<DualMaintenance>(m, "DualMaintenance");
   nb::class_<DualUnbounded, DualMaintenance>(m, "DualUnbounded").def(nb::init<>());
   nb::class_<DualRemoval, DualMaintenance>(m, "DualRemoval").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<DualRemovalThenNearest, DualMaintenance>(m, "DualRemovalThenNearest")
+      .def(nb::init<std::size_t>(), "budget"_a);
   nb::class_<DualProjection, DualMaintenance>(m, "DualProjection")
       .def(nb::init<std::size_t, bool>(), "budget"_a, "exact"_a);
   nb::class_<DualProjectionClipped, DualMaintenance>(m, "DualProjectionClipped")
