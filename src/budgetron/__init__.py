@@ -34,6 +34,7 @@ __getattr__, __dir__, __all__ = lazy(
         "learners.learner": "Learner",
         "learners.mapped": "Mapped",
         "learners.neighbours": "Neighbours",
+        "learners.random_iterate": "RandomIterate",
         "learners.scaled": "Ranged Standardised",
         "learners.stacked": "Stacked",
         "merging.models": "merge",
