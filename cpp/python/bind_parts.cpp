@@ -71,6 +71,8 @@ void bind_parts(nb::module_& m) {
       .def(nb::init<double, double>(), "C"_a, "epsilon"_a);
   nb::class_<OGD, Rule>(m, "OGD").def(nb::init<std::shared_ptr<const Loss>, double, double>(), "loss"_a, "eta"_a,
                                       "lam"_a);
+  nb::class_<ImplicitOGD, Rule>(m, "ImplicitOGD")
+      .def(nb::init<std::shared_ptr<const Loss>, double, double>(), "loss"_a, "eta"_a, "lam"_a);
   nb::class_<OGDRegression, Rule>(m, "OGDRegression")
       .def(nb::init<std::shared_ptr<const Loss>, double, double, double>(), "loss"_a, "eta"_a, "lam"_a, "epsilon"_a);
   nb::class_<SGD, Rule>(m, "SGD").def(nb::init<std::shared_ptr<const Loss>, double>(), "loss"_a, "lam"_a);

@@ -20,7 +20,7 @@ __getattr__, __dir__, __all__ = lazy(
         "export.onnx.export": "to_onnx",
         "learners.algorithms.double_updating": "bduol duol",
         "learners.algorithms.features": "fogd",
-        "learners.algorithms.gradients": "bogd bogd_pp klms nogd norma ogd qklms",
+        "learners.algorithms.gradients": "bogd bogd_pp klms nogd norma ogd qklms silk",
         "learners.algorithms.passive_aggressive": "bpa_nn bpa_p bpa_s pa",
         "learners.algorithms.perceptrons": "budget_perceptron forgetron perceptron projectron "
         "projectron_pp rbp stoptron",
@@ -60,7 +60,7 @@ __getattr__, __dir__, __all__ = lazy(
         "parts.features.stack": "Identity Stack",
         "parts.kernels": "Gaussian Kernel Laplacian Linear Polynomial Sigmoid",
         "parts.losses": "Absolute EpsilonInsensitive Hinge Logistic Loss Squared SquaredHinge",
-        "parts.rules": "MarginPerceptron NORMA OGD PA Perceptron Rule SGD",
+        "parts.rules": "ImplicitOGD MarginPerceptron NORMA OGD PA Perceptron Rule SGD",
         "parts.vector_rules": "AROW AdaGrad CoinBetting Kalman OnlineNewton VectorRule",
         "records.encoder": "Encoder",
         "streams.tables": "table",

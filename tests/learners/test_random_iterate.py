@@ -102,7 +102,7 @@ def test_every_round_is_drawn_equally_often():
 @each("suffix", [0.2, 0.5, 0.9])
 @each("T", [1, 2, 10, 57, 400])
 def test_the_suffix_covers_what_it_says(suffix, T):
-    """r is from the last share, or from at most 1 - (1 - suffix)^2 of the rounds."""
+    """R is from the last share, or from at most 1 - (1 - suffix)^2 of the rounds."""
     for seed in range(20):
         rounds = reference.RandomIterate(seed, suffix)
         r = [rounds.next_round() for _ in range(T)][-1]

@@ -5,12 +5,13 @@ from typing import Literal
 from budgetron._util import check
 from budgetron.learners.kernelized import Kernelized
 from budgetron.parts.budgets.approximation import Approximate
+from budgetron.parts.budgets.maintenance import RemoveSmallest
 from budgetron.parts.budgets.projection import Project
 from budgetron.parts.budgets.removal import Unbounded
 from budgetron.parts.budgets.sampling import SampleByWeight, SampleUniform, SampleUniformScaled
 from budgetron.parts.kernels import Kernel
 from budgetron.parts.losses import Loss, Squared
-from budgetron.parts.rules import NORMA, OGD
+from budgetron.parts.rules import NORMA, OGD, ImplicitOGD
 
 
 def ogd(
@@ -246,3 +247,35 @@ def nogd(
     if rank is None:
         rank = max(1, budget // 5) if isinstance(budget, int) else 1
     return Kernelized(kernel, OGD(eta, 0.0, loss, epsilon), Project(budget, rank=rank))
+
+
+def silk(
+    kernel: Kernel, *, budget: int, eta: float = 0.1, lam: float = 0.01, loss: Loss | None = None
+) -> Kernelized:
+    """Sparse implicit online learning with kernels, SILK (Cheng et al. 2006).
+
+    Implicit gradient steps, after which the smallest coefficient is removed if there are too many.
+
+    :doc:`The mathematics beside the code </mathematics/silk>`.
+
+    Parameters
+    ----------
+    kernel, budget
+        The kernel, and the largest number of support vectors.
+    eta, lam, loss
+        See :class:`~budgetron.ImplicitOGD`.
+
+    Departs from the paper
+    ----------------------
+    See :class:`~budgetron.ImplicitOGD`: only the beginning of the paper could be read, and which coefficient
+    is removed is that of two public programs. For kernels whose k(x,x) differs between rows, the smallest is
+    that of alpha^2 k(s,s), as for :class:`~budgetron.RemoveSmallest`.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, silk
+    >>> model = OnlineClassifier(silk(Gaussian(1.0), budget=2, eta=0.5))
+    >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).n_support_
+    2
+    """
+    return Kernelized(kernel, ImplicitOGD(eta, lam, loss), RemoveSmallest(budget))
