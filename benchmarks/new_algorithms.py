@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -27,16 +28,31 @@ from sklearn.datasets import load_diabetes
 from threadpoolctl import threadpool_limits
 
 from budgetron import (
+    Averaged,
     DivergedError,
+    DualMaintenance,
+    DualNearest,
+    DualRemoval,
+    DualRemovalThenNearest,
     Gaussian,
+    Merge,
     OnlineClassifier,
     OnlineRegressor,
+    RandomIterate,
+    bduol,
+    bogd_pp,
     bpa_nn,
+    bpa_s,
+    bsgd,
     datasets,
+    duol,
     klms,
+    nbsgd,
     nogd,
     norma,
+    pa,
     qklms,
+    silk,
 )
 from budgetron.learners.learner import Learner
 
@@ -46,6 +62,8 @@ CHOOSING, MEASURED, ORDERS, BUDGET = 2_000, 10_000, 3, 100
 WIDTHS = (0.25, 0.5, 1.0)
 """The widths of the kernel to try, as multiples of the median distance between rows."""
 STEPS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+LARGEST = (0.1, 0.3, 1.0, 3.0, 10.0)
+"""The largest weights of double updating to try."""
 LAMBDAS = (1e-5, 1e-4, 1e-3, 1e-2)
 
 TWO_CLASSES = ("german", "svmguide3", "mushrooms", "a9a", "ijcnn1", "cod-rna")
@@ -88,7 +106,53 @@ def quantised(kernel: Gaussian, eta: float, widths: float) -> Learner:
     return qklms(kernel, delta=widths / math.sqrt(2 * float(kernel.gamma)), eta=eta)
 
 
+def growing(kernel: Gaussian, lam: float) -> Learner:
+    """NBSGD whose rate of maintenance falls slowly."""
+    return nbsgd(kernel, budget=BUDGET, beta=600.0, lam=lam)
+
+
+def doubly(maintenance: type[DualMaintenance]) -> Callable[..., Learner]:
+    """BDUOL with this maintenance."""
+    return partial(bduol, budget=BUDGET, maintenance=maintenance)
+
+
 PAGES: dict[str, Page] = {
+    "bduol": Page(
+        CLASSES,
+        (
+            Contestant("`DualNearest`", doubly(DualNearest), {"C": LARGEST}),
+            Contestant("`DualRemovalThenNearest`", doubly(DualRemovalThenNearest), {"C": LARGEST}),
+            Contestant("`DualRemoval`", doubly(DualRemoval), {"C": LARGEST}),
+            Contestant("`bpa_nn`", partial(bpa_nn, budget=BUDGET), {"C": LARGEST}),
+            Contestant("`bsgd`, merging", partial(bsgd, budget=BUDGET, maintenance=Merge), {"lam": LAMBDAS}),
+            Contestant("`duol`", duol, {"C": LARGEST}),
+            Contestant("`pa`", pa, {"C": LARGEST}),
+        ),
+    ),
+    "silk": Page(
+        MIXED,
+        (
+            Contestant("`silk`", partial(silk, budget=BUDGET), {"eta": STEPS, "lam": (0.0, 1e-3, 1e-2)}),
+            Contestant("`bsgd`, removal", partial(bsgd, budget=BUDGET), {"lam": LAMBDAS}),
+            Contestant("`bogd_pp`", partial(bogd_pp, budget=BUDGET), {"eta": STEPS}),
+            Contestant("`bpa_s`", partial(bpa_s, budget=BUDGET), {"C": STEPS}),
+            Contestant("`bpa_nn`", partial(bpa_nn, budget=BUDGET), {"C": STEPS}),
+        ),
+    ),
+    "nbsgd": Page(
+        MIXED,
+        (
+            Contestant("`nbsgd`", growing, {"lam": LAMBDAS}),
+            Contestant("`Averaged`, half", lambda k, lam: Averaged(growing(k, lam), 0.5), {"lam": LAMBDAS}),
+            Contestant(
+                "`RandomIterate`, half", lambda k, lam: RandomIterate(growing(k, lam), 0.5), {"lam": LAMBDAS}
+            ),
+            Contestant(
+                "`RandomIterate`, all", lambda k, lam: RandomIterate(growing(k, lam)), {"lam": LAMBDAS}
+            ),
+        ),
+        held_back=True,
+    ),
     "qklms": Page(
         TARGETS,
         (
@@ -127,7 +191,7 @@ class Result:
 
 @cache
 def split(name: str) -> tuple[Rows, Rows]:
-    """The rows for choosing and those for the results, scaled by the mean and deviation of the former."""
+    """The rows for choosing and those for the results, scaled by mean and deviation of the former."""
     if name == "diabetes":
         X, y = load_diabetes(return_X_y=True)
     else:
@@ -212,16 +276,14 @@ def caption(page: Page) -> str:
     """What the numbers are."""
     error = "the error on a third that is held back" if page.held_back else "the error of one pass"
     tasks = {split(name)[1].task for name in page.data}
-    units = ["in percent"] * bool(tasks - {"targets"}) + ["as a share of the variance of the targets"] * (
-        "targets" in tasks
-    )
-    return "\n".join(
-        [
-            f"Each cell is {error}, {' or '.join(units)}, with its deviation over {ORDERS} orders; the",
-            "microseconds that a row took; and the number of support vectors at the end. Up to",
-            f"{MEASURED:,} standardised rows, B = {BUDGET}. Each algorithm has the width and the step with",
-            f"the lowest error on up to {CHOOSING:,} other rows.",
-        ]
+    units = ["in percent"] * bool(tasks - {"targets"})
+    units += ["as a share of the variance of the targets"] * ("targets" in tasks)
+    return textwrap.fill(
+        f"Each cell is {error}, {' or '.join(units)}, with its deviation over {ORDERS} orders; the "
+        "microseconds that a row took; and the number of support vectors at the end. Up to "
+        f"{MEASURED:,} standardised rows, B = {BUDGET}. Each algorithm has the width and the step with the "
+        f"lowest error on up to {CHOOSING:,} other rows.",
+        width=138,
     )
 
 

@@ -122,7 +122,8 @@ def test_a_refused_row_changes_nothing():
     for _ in range(3):
         done = model.run(X[1:2] * 1e200, y[1:2])
         assert done.error is not None
-        assert {k: v.tobytes() for k, v in model.state().items()} == {k: v.tobytes() for k, v in before.items()}
+        after = model.state()
+        assert {k: v.tobytes() for k, v in after.items()} == {k: v.tobytes() for k, v in before.items()}
 
 
 def test_attributes_are_those_of_the_f_that_predicts():

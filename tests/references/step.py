@@ -224,7 +224,7 @@ class GradientDescent:
 
 @dataclass
 class Implicit:
-    """ILK (Cheng et al. 2006): the h that minimises |h - f|^2 / 2 + eta (lam |h|^2 / 2 + weight l(h(x), y)).
+    """ILK (Cheng et al. 2006): h minimises |h - f|^2 / 2 + eta (lam |h|^2 / 2 + weight l(h(x), y)).
 
     Setting the gradient to 0: h = (f - eta weight l'(h(x)) k(x,.)) / (1 + eta lam), and so h = shrink f +
     beta k(x,.) with beta + shrink eta weight l'(shrink f(x) + beta kxx) = 0. The left side rises with beta,

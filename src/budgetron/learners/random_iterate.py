@@ -23,8 +23,8 @@ class RandomIterate(Wrapping):
     probability 1/t, so a copy of f is made at about ln T of T rounds. It is a whole copy: the model takes
     twice the memory, three times with a suffix, and f is exact for every learner and budget.
 
-    :class:`Averaged` errs less as a rule. One f of the past is what the theorems speak of, and it costs
-    nothing per row. ``support_vectors_``, ``dual_coef_`` and exports are those of the f that predicts.
+    One f of the past is what the theorems speak of, and it costs nothing per row. An early one errs much:
+    take a suffix. Where nothing is simply removed, :class:`Averaged` is steadier. ``support_vectors_``, ``dual_coef_`` and exports are those of the f that predicts.
 
     Parameters
     ----------

@@ -267,9 +267,9 @@ def silk(
 
     Departs from the paper
     ----------------------
-    See :class:`~budgetron.ImplicitOGD`: only the beginning of the paper could be read, and which coefficient
-    is removed is that of two public programs. For kernels whose k(x,x) differs between rows, the smallest is
-    that of alpha^2 k(s,s), as for :class:`~budgetron.RemoveSmallest`.
+    See :class:`~budgetron.ImplicitOGD`: only the beginning of the paper could be read, and which
+    coefficient is removed is that of two public programs. For kernels whose k(x,x) differs between rows,
+    the smallest is that of alpha^2 k(s,s), as for :class:`~budgetron.RemoveSmallest`.
 
     Examples
     --------
