@@ -111,6 +111,26 @@ def growing(kernel: Gaussian, lam: float) -> Learner:
     return nbsgd(kernel, budget=BUDGET, beta=600.0, lam=lam)
 
 
+def average(kernel: Gaussian, lam: float) -> Learner:
+    """NBSGD's average over at least the last half of the rounds."""
+    return Averaged(growing(kernel, lam), 0.5)
+
+
+def late_iterate(kernel: Gaussian, lam: float) -> Learner:
+    """NBSGD's f of a round of at least the last half."""
+    return RandomIterate(growing(kernel, lam), 0.5)
+
+
+def iterate(kernel: Gaussian, lam: float) -> Learner:
+    """NBSGD's f of any round."""
+    return RandomIterate(growing(kernel, lam))
+
+
+def merging(kernel: Gaussian, lam: float) -> Learner:
+    """BSGD that merges."""
+    return bsgd(kernel, budget=BUDGET, lam=lam, maintenance=Merge)
+
+
 def doubly(maintenance: type[DualMaintenance]) -> Callable[..., Learner]:
     """BDUOL with this maintenance."""
     return partial(bduol, budget=BUDGET, maintenance=maintenance)
@@ -124,7 +144,7 @@ PAGES: dict[str, Page] = {
             Contestant("`DualRemovalThenNearest`", doubly(DualRemovalThenNearest), {"C": LARGEST}),
             Contestant("`DualRemoval`", doubly(DualRemoval), {"C": LARGEST}),
             Contestant("`bpa_nn`", partial(bpa_nn, budget=BUDGET), {"C": LARGEST}),
-            Contestant("`bsgd`, merging", partial(bsgd, budget=BUDGET, maintenance=Merge), {"lam": LAMBDAS}),
+            Contestant("`bsgd`, merging", merging, {"lam": LAMBDAS}),
             Contestant("`duol`", duol, {"C": LARGEST}),
             Contestant("`pa`", pa, {"C": LARGEST}),
         ),
@@ -143,13 +163,9 @@ PAGES: dict[str, Page] = {
         MIXED,
         (
             Contestant("`nbsgd`", growing, {"lam": LAMBDAS}),
-            Contestant("`Averaged`, half", lambda k, lam: Averaged(growing(k, lam), 0.5), {"lam": LAMBDAS}),
-            Contestant(
-                "`RandomIterate`, half", lambda k, lam: RandomIterate(growing(k, lam), 0.5), {"lam": LAMBDAS}
-            ),
-            Contestant(
-                "`RandomIterate`, all", lambda k, lam: RandomIterate(growing(k, lam)), {"lam": LAMBDAS}
-            ),
+            Contestant("`Averaged`, half", average, {"lam": LAMBDAS}),
+            Contestant("`RandomIterate`, half", late_iterate, {"lam": LAMBDAS}),
+            Contestant("`RandomIterate`, all", iterate, {"lam": LAMBDAS}),
         ),
         held_back=True,
     ),

@@ -122,6 +122,8 @@ class DoubleUpdating final : public ExpansionLearner {
 
     TwoClasses(DualVariables& variables, const Newcomer& newcomer) : dual(variables), t(newcomer) {}
     double square() const { return 1; }  // of the direction of a term
+    // A number that w(i) is not below, where that takes long.
+    static double least_w(std::size_t) { return -std::numeric_limits<double>::infinity(); }
     double w(std::size_t i) const { return t.y * dual.y(i) * t.row.k[i]; }
     double m(std::size_t i) const { return dual.m(i); }
     double lo(std::size_t i) const { return dual.lo(i); }
@@ -138,6 +140,10 @@ class DoubleUpdating final : public ExpansionLearner {
     Classes(DualVariables& variables, const Newcomer& newcomer)
         : dual(variables), t(newcomer), y(newcomer.v.plus), s(static_cast<std::size_t>(newcomer.v.minus)) {}
     double square() const { return 2; }
+    double least_w(std::size_t i) const {
+      const double k = t.row.k[i];
+      return k < 0 ? 2 * k : dual.label(i) == y ? 0 : dual.label(i) == s ? -2 * k : -k;
+    }
     double w(std::size_t i) const { return agreement(dual.label(i), dual.rival(i)) * t.row.k[i]; }
     double m(std::size_t i) const { return dual.m(i, dual.rival(i)); }
     double lo(std::size_t i) const { return -dual.g(i, dual.rival(i)); }
@@ -190,6 +196,7 @@ class DoubleUpdating final : public ExpansionLearner {
     std::size_t b = none;
     double least = std::min(-rho_, -std::numeric_limits<double>::denorm_min());
     for (std::size_t i = 0; i < dual_.size(); ++i) {
+      if (others.least_w(i) > least) continue;
       const double w = others.w(i);
       if (w > least || i == t.place || !within(others.m(i))) continue;
       if (w < least || b == none || dual_.older(b, i)) least = w, b = i;

@@ -129,9 +129,7 @@ class RandomIterate final : public Learner {
     if (younger_.learner) use(*younger_.learner);
   }
 
-  bool drawn(Counter t) const {
-    return older_.round.is_next(t) || (younger_.learner && younger_.round.is_next(t));
-  }
+  bool drawn(Counter t) const { return older_.round.is_next(t) || (younger_.learner && younger_.round.is_next(t)); }
 
   // The first row from `first` on that is a round to be kept, or `last`. After each round the younger one may start
   // again, which makes the next round one to be kept; so it is looked at one round at a time.

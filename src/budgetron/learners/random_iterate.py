@@ -24,7 +24,8 @@ class RandomIterate(Wrapping):
     twice the memory, three times with a suffix, and f is exact for every learner and budget.
 
     One f of the past is what the theorems speak of, and it costs nothing per row. An early one errs much:
-    take a suffix. Where nothing is simply removed, :class:`Averaged` is steadier. ``support_vectors_``, ``dual_coef_`` and exports are those of the f that predicts.
+    take a suffix. Where nothing is simply removed, :class:`Averaged` is steadier. ``support_vectors_``,
+    ``dual_coef_`` and exports are those of the f that predicts.
 
     Parameters
     ----------
