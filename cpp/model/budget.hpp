@@ -12,6 +12,8 @@ namespace budgetron {
 class Budget : public Part {
  public:
   virtual void insert(Expansion& f, const Term& term) = 0;
+  // Whether `insert` is also called for rows without a step, with beta = 0.
+  virtual bool takes_every_row() const { return false; }
   // The number of support vectors that f may have; 0 if it is not known.
   virtual std::size_t most() const { return 0; }
   // f has more outputs than before (widen_outputs in tasks.hpp).

@@ -89,7 +89,7 @@ class Kernelized final : public ExpansionLearner {
     ++t_;
     if (step.shrink != 1) f_.shrink(step.shrink), budget_->shrunk(step.shrink);
     f_.divide_by(step.divisor);
-    if (step.beta == 0) {
+    if (step.beta == 0 && !budget_->takes_every_row()) {
       if (own_numbers_ != nullptr) own_numbers_->rest(f_);
       return true;
     }

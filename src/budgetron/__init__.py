@@ -25,6 +25,7 @@ __getattr__, __dir__, __all__ = lazy(
         "learners.algorithms.perceptrons": "budget_perceptron forgetron perceptron projectron "
         "projectron_pp rbp stoptron",
         "learners.algorithms.stochastic": "avm bsgd nbsgd sgd",
+        "learners.algorithms.successors": "ahpatron krls polk",
         "learners.algorithms.tune_free": "auto",
         "learners.automatic": "Auto",
         "learners.averaged": "Averaged",
@@ -42,8 +43,10 @@ __getattr__, __dir__, __all__ = lazy(
         "model.one_by_one": "OneByOne",
         "parts.budgets.approximation": "Approximate",
         "parts.budgets.budget": "Budget",
+        "parts.budgets.least_squares": "LeastSquares",
         "parts.budgets.maintenance": "Maintained Merge ProjectSmallest RemoveSmallest Sometimes",
         "parts.budgets.projection": "Project ProjectPlus",
+        "parts.budgets.pruning": "Prune RemoveHalf",
         "parts.budgets.removal": "Forget ForgetLargerRoot RemoveOldest RemoveRandom RemoveRedundant Stop "
         "Unbounded",
         "parts.budgets.sampling": "SampleByWeight SampleUniform SampleUniformScaled",
@@ -59,7 +62,7 @@ __getattr__, __dir__, __all__ = lazy(
         "parts.features.stack": "Identity Stack",
         "parts.kernels": "Gaussian Kernel Laplacian Linear Polynomial Sigmoid",
         "parts.losses": "Absolute EpsilonInsensitive Hinge Logistic Loss Squared SquaredHinge",
-        "parts.rules": "MarginPerceptron NORMA OGD PA Perceptron Rule SGD",
+        "parts.rules": "AggressivePerceptron MarginPerceptron NORMA OGD PA Perceptron Rule SGD",
         "parts.vector_rules": "AROW AdaGrad CoinBetting Kalman OnlineNewton VectorRule",
         "records.encoder": "Encoder",
         "streams.tables": "table",

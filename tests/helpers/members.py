@@ -58,6 +58,7 @@ from budgetron.parts.tasks import Labels
 FILLED = {
     "beta": 60.0,
     "budget": 10,
+    "error": 0.01,
     "inner": RemoveSmallest(10),
     "learner": algorithms.perceptron(Gaussian(0.5)),
     "rank": 4,

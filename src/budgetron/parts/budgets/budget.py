@@ -39,6 +39,8 @@ class Budget(Spec):
     """Whether it takes no further support vectors, once full."""
     is_limited: ClassVar[bool] = True
     """Whether the number of support vectors is limited."""
+    takes_terms: ClassVar[bool] = True
+    """Whether it takes terms of another model as it takes those of rows: a union needs that."""
 
     def check(self, context: BuildContext) -> None:
         """Refuse a kernel that the budget is not defined for."""
@@ -53,6 +55,10 @@ class Budget(Spec):
 
     def size_limit(self) -> int:
         return check.count(self, "budget", getattr(self, "budget", None))
+
+    def needs_targets(self, context: BuildContext, why: str) -> None:
+        if not isinstance(context.task, Targets):
+            raise ValueError(f"{type(self).__name__}: is defined for regression only; {why}.")
 
     def needs_labels(self, context: BuildContext, why: str) -> None:
         if isinstance(context.task, Targets):
