@@ -18,11 +18,15 @@ class Budget : public Part {
   virtual std::size_t most() const { return 0; }
   // f has more outputs than before (widen_outputs in tasks.hpp).
   virtual void widen(std::size_t /*outputs*/) {}
+  // Rows have more columns than before.
+  virtual void widen_columns(std::size_t /*columns*/) {}
   // All coefficients were multiplied by the factor, outside of `insert`.
   virtual void shrunk(double) {}
   // Whether it solves linear systems of the kernel matrix. Their condition number would magnify single-precision
   // rounding, so kernels are then computed in double.
   virtual bool solves() const { return false; }
+  // Whether f is the expansion, and nothing else. Otherwise |f| is not known, and f is not kept in a ball.
+  virtual bool f_is_its_expansion() const { return true; }
   // Whether the support vectors will not change any more. Kernel rows are then part of a block.
   virtual bool support_is_final() const { return false; }
 };
@@ -38,14 +42,15 @@ class OfSize : public Budget {
   std::size_t budget_;
 };
 
-// A budget that keeps f in other numbers than its coefficients: those of ProjectLowRank are coordinates in the span.
+// A budget that keeps f in other numbers than its coefficients: those of ProjectLowRank are coordinates in the span,
+// those of MoveToFeatures are weights of explicit features.
 class OwnNumbers {
  public:
   virtual ~OwnNumbers() = default;
   // A round without a step has ended.
   virtual void rest(Expansion&) = 0;
-  // Writes f_c(x) and returns true, unless the coefficients are as good.
-  virtual bool scores(const Expansion&, const KernelRow&, std::span<double>) const = 0;
+  // Writes f_c(x) of row i and returns true, unless the coefficients are as good.
+  virtual bool scores(const Expansion&, const Rows&, std::size_t i, const KernelRow&, std::span<double>) const = 0;
   // Makes the coefficients those of f, and changes nothing else.
   virtual void settle(Expansion&) = 0;
   virtual bool has_outputs(std::size_t) const = 0;

@@ -23,15 +23,18 @@ class Kernelized final : public ExpansionLearner {
         budget_(std::move(budget)),
         task_(std::move(task)),
         own_numbers_(dynamic_cast<OwnNumbers*>(budget_.get())) {
-    if (rule_->keeps_to_a_ball()) f_.keep_norm();
+    if (rule_->keeps_to_a_ball() && budget_->f_is_its_expansion()) f_.keep_norm();
     f_.expect(budget_->most());
   }
 
   void widen(std::size_t features, std::size_t outputs) override {
     ExpansionLearner::widen(features, outputs);
     budget_->widen(outputs);
+    budget_->widen_columns(features);
     if (outputs > task_->outputs()) task_ = std::make_shared<Multiclass>(outputs);
   }
+
+  const std::shared_ptr<Budget>& budget() const { return budget_; }
 
   // The union with the support vectors of another model: f <- share f + sum_i a_i k(x_i,.), with a new common divisor.
   // Every x_i enters through the budget, as a row does on which f was wrong. `coefficients` are rows x outputs, after
@@ -47,7 +50,7 @@ class Kernelized final : public ExpansionLearner {
       const KernelRow row = kernel_rows.at(i);
       for (std::size_t c = 0; c < own.size(); ++c) own[c] = coefficients[i * own.size() + c] * divisor;
       const double most = largest_of(own);
-      score(row, scores);
+      score(rows, i, row, scores);
       if (!moderate(most) || !moderate_square(most * most * row.kxx) || !moderate(scores)) continue;
       const double y = own.size() > 1 || own[0] >= 0 ? 1 : -1;
       const Round round{scores[0], y, row.kxx, true, 1, t_ + 1};
@@ -76,8 +79,8 @@ class Kernelized final : public ExpansionLearner {
   }
 
  protected:
-  void score(const KernelRow& row, std::span<double> f) const override {
-    if (own_numbers_ == nullptr || !own_numbers_->scores(f_, row, f)) f_.scores(row.k, f);
+  void score(const Rows& rows, std::size_t i, const KernelRow& row, std::span<double> f) const override {
+    if (own_numbers_ == nullptr || !own_numbers_->scores(f_, rows, i, row, f)) f_.scores(row.k, f);
   }
   bool support_is_final() const override { return budget_->support_is_final(); }
   bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) override {

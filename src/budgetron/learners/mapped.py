@@ -105,6 +105,10 @@ class Mapped(Learner):
         return check.instance(self, "features", self.features, FeatureMap)
 
     def _rule(self, features: _core.FeatureMap, task: Task) -> _core.VectorRule:
+        if isinstance(self.rule, VectorRule) and self._features().needs_scalar_rule:
+            raise ValueError(
+                f"LearnedWidths: is defined for scalar rules only, such as OGD, got {self.rule!r}."
+            )
         if isinstance(self.rule, Kalman):
             full = self.rule.full(features)
             self._refuse_large(full, 0 if features.learns else full)

@@ -4,34 +4,57 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 from sklearn.kernel_ridge import KernelRidge
 
 from budgetron import (
+    AROW,
     OGD,
     Absolute,
     AggressivePerceptron,
     Averaged,
     Gaussian,
     Hinge,
+    Identity,
     Kernelized,
+    LearnedWidths,
     LeastSquares,
+    Linear,
     Logistic,
+    Mapped,
     OnlineClassifier,
     OnlineRegressor,
     Perceptron,
     RemoveHalf,
+    Stack,
     ahpatron,
+    dualsgd,
+    fogd,
     krls,
     merge_promise,
     ogd,
     polk,
+    rrf,
+    sgd,
 )
 from tests.helpers.cases import each, pairs
-from tests.helpers.trajectories import KERNELS, TASKS, assert_close, labelled, native_scores, stream, streams
+from tests.helpers.trajectories import (
+    KERNELS,
+    LOSSES,
+    SEED,
+    TASKS,
+    assert_close,
+    labelled,
+    native_scores,
+    stream,
+    streams,
+)
 from tests.helpers.trajectories import trajectory as reference_scores
-from tests.references import step
+from tests.references import maps, step
 from tests.references.ahpatron import ahpatron as reference_ahpatron
+from tests.references.dualsgd import DualSGD
 from tests.references.krls import KRLS
+from tests.references.rrf import RRF
 
 GAUSSIAN, PLAIN = KERNELS["gaussian"]
 
@@ -221,7 +244,7 @@ AHPATRON_SETTINGS = [{"budget": 10}, {"budget": 11, "U": 1.2, "eta": 0.5}, {"bud
 @each("seed", [0, 1])
 def test_ahpatron_follows_the_reference(settings, kernel, task, seed):
     X, y = stream(task, 200, seed)
-    weights = np.random.default_rng(seed).choice([0.0, 0.5, 1.0, 2.0], len(X))
+    weights = weights_of(len(X), seed)
     native, plain = KERNELS[kernel]
     scores, model = native_scores(task, ahpatron(native, **settings), X, y, weights)
     reference = reference_ahpatron(plain, TASKS[task], **settings)
@@ -282,6 +305,158 @@ def test_defaults_of_ahpatron_are_those_of_the_program():
     assert ahpatron(GAUSSIAN, budget=400) == Kernelized(
         GAUSSIAN, AggressivePerceptron(eta=0.25, margin=0.5, radius=10.0), RemoveHalf(400, ridge=0.0005)
     )
+
+
+# ---- DualSGD
+
+
+def features_of(kernel, d, D):
+    law = maps.gaussian_law(0.2) if kernel == "gaussian" else maps.laplacian_law(0.1)
+    return maps.fourier(maps.frequencies(law, SEED, range(d), D))
+
+
+DUALSGD_SETTINGS = [
+    {"budget": 20, "components": 30, "at_once": 1, "lam": 0.05},
+    {"budget": 20, "components": 7, "at_once": 10, "lam": 0.05},
+    {"budget": 5, "components": 16, "at_once": 10, "lam": 0.5},
+]
+
+
+@pairs
+@each("settings", DUALSGD_SETTINGS)
+@each("kernel", ["gaussian", "laplacian"])
+@each("task", TASKS)
+@each("loss", LOSSES)
+def test_dualsgd_follows_the_reference(settings, kernel, task, loss):
+    native_loss, plain_loss = LOSSES[loss]
+    if task == "regression" and native_loss.of_margin:
+        pytest.skip("a loss of the margin, for labels only")
+    X, y = stream(task, 200, 9)
+    weights = weights_of(len(X), 9)
+    native, plain = KERNELS[kernel]
+    scores, model = native_scores(task, dualsgd(native, loss=native_loss, **settings), X, y, weights)
+    z = features_of(kernel, X.shape[1], settings["components"])
+    taken = {k: v for k, v in settings.items() if k != "components"}
+    reference = DualSGD(plain, TASKS[task], z, loss=plain_loss, **taken)
+    assert_close(scores, reference_scores(reference, X, y, weights))
+    assert model.n_support_ == len(reference.S)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@given(drawn=streams(), budget=st.integers(1, 6), at_once=st.integers(1, 7))
+@settings(max_examples=30, deadline=None)
+def test_dualsgd_on_duplicates_and_constant_labels(task, drawn, budget, at_once):
+    X, codes = drawn
+    y, weights = labelled(task, codes), np.random.default_rng(0).uniform(0.5, 1.5, len(X))
+    learner = dualsgd(GAUSSIAN, budget=budget, at_once=at_once, components=6, lam=0.05)
+    scores, _ = native_scores(task, learner, X, y, weights)
+    z = features_of("gaussian", X.shape[1], 6)
+    reference = DualSGD(PLAIN, TASKS[task], z, budget=budget, at_once=at_once, lam=0.05, loss=None)
+    assert_close(scores, reference_scores(reference, X, y, weights))
+
+
+def test_dualsgd_with_a_budget_that_is_never_full_is_sgd():
+    X, y = stream("binary", 200, 10)
+    one, _ = native_scores("binary", dualsgd(GAUSSIAN, budget=300, lam=0.05), X, y)
+    other, _ = native_scores("binary", sgd(GAUSSIAN, lam=0.05), X, y)
+    np.testing.assert_array_equal(one, other)
+
+
+def test_dualsgd_comes_nearer_to_sgd_with_more_components():
+    X, y = stream("binary", 300, 11)
+    exact, _ = native_scores("binary", sgd(GAUSSIAN, lam=0.05), X, y)
+    far = []
+    for components in (10, 1000, 100_000):
+        learner = dualsgd(GAUSSIAN, budget=10, components=components, lam=0.05)
+        scores, _ = native_scores("binary", learner, X[:60], y[:60])
+        far.append(np.sqrt(np.mean((scores - exact[:60]) ** 2)))
+    assert far[0] > 4 * far[1] > 16 * far[2]
+
+
+def test_dualsgd_takes_sparse_rows_as_dense_ones():
+    X, y = stream("multiclass", 200, 12)
+    learner = dualsgd(GAUSSIAN, budget=10, lam=0.05)
+    dense, sparse = (
+        OnlineClassifier(learner, random_state=0).fit(rows, y) for rows in (X, csr_matrix(X))
+    )
+    assert_close(dense.decision_function(X), sparse.decision_function(X))
+    assert_close(sparse.decision_function(X), sparse.decision_function(csr_matrix(X)))
+
+
+def test_dualsgd_has_no_average_and_no_union():
+    learner = dualsgd(GAUSSIAN, budget=10)
+    with pytest.raises(ValueError, match="average"):
+        OnlineClassifier(Averaged(learner)).fit([[0.0], [1.0]], [0, 1])
+    assert merge_promise(learner)[repr(learner)].startswith("stacked")
+    with pytest.raises(ValueError, match=r"^MoveToFeatures: needs a kernel that has random .*, got .*\.$"):
+        OnlineClassifier(dualsgd(Linear(), budget=10)).fit([[0.0], [1.0]], [0, 1])
+
+
+# ---- reparameterised random features
+
+RRF_SETTINGS = [
+    {"eta": 0.5, "eta_widths": 0.01},  # with large steps a rounding error grows tenfold every few rows
+    {"eta": 0.2, "eta_widths": 0.02, "lam": 0.05},
+    {"eta": 0.3, "eta_widths": 0.0},
+]
+
+
+@pairs
+@each("settings", RRF_SETTINGS)
+@each("task", TASKS)
+@each("loss", LOSSES)
+def test_rrf_follows_the_reference(settings, task, loss):
+    native_loss, plain_loss = LOSSES[loss]
+    if task == "regression" and native_loss.of_margin:
+        pytest.skip("a loss of the margin, for labels only")
+    X, y = stream(task, 200, 13)
+    weights = weights_of(len(X), 13)
+    learner = rrf(Gaussian(0.2), components=7, loss=native_loss, epsilon=0.0, **settings)
+    scores, model = native_scores(task, learner, X, y, weights)
+    e = maps.frequencies(maps.gaussian_law(0.2), SEED, range(X.shape[1]), 7)
+    reference = RRF(e, TASKS[task], loss=plain_loss, **settings)
+    assert_close(scores, reference_scores(reference, X, y, weights))
+    assert_close(model.fitted_.model.state()["widths.logs"], reference.g)
+
+
+def test_the_slopes_of_the_reference_are_those_of_its_function():
+    r = np.random.default_rng(0)
+    model = RRF(r.standard_normal((4, 5)), step.BINARY, eta=0.1, eta_widths=0.1)
+    model.g, x, w = 0.3 * r.standard_normal(4), r.standard_normal(4), r.standard_normal(10)
+    small = 1e-6 * np.eye(4)
+    numbers = [(w @ model.z(x, model.g + h) - w @ model.z(x, model.g - h)) / 2e-6 for h in small]
+    np.testing.assert_allclose(model.slopes(x, w), numbers, rtol=1e-6, atol=1e-9)
+
+
+def test_rrf_without_steps_of_the_widths_is_fogd():
+    X, y = stream("binary", 200, 14)
+    one, _ = native_scores("binary", rrf(GAUSSIAN, components=20, eta_widths=0.0), X, y)
+    other, _ = native_scores("binary", fogd(GAUSSIAN, components=20), X, y)
+    assert_close(one, other)
+
+
+def test_rrf_narrows_what_helps_and_widens_what_does_not():
+    r = np.random.default_rng(0)
+    X = r.standard_normal((20_000, 2))
+    y = np.where(np.sin(3 * X[:, 0]) > 0, 1, -1)
+    model = OnlineClassifier(rrf(Gaussian(0.5), eta=1.0, eta_widths=0.01), random_state=0).fit(X, y)
+    helps, noise = model.fitted_.model.state()["widths.logs"]
+    assert helps > 0.5 > 0 > noise
+
+
+def test_rrf_in_a_stack_of_maps_learns_its_widths():
+    X, y = stream("binary", 200, 15)
+    features = Stack(Identity(), LearnedWidths(GAUSSIAN, 10, rate=0.1))
+    model = OnlineClassifier(Mapped(features, OGD(0.3)), random_state=0).fit(X, y)
+    assert np.abs(model.fitted_.model.state()["map.1.widths.logs"]).min() > 0.001
+
+
+def test_learned_widths_need_a_scalar_rule():
+    for features in (LearnedWidths(), Stack(Identity(), LearnedWidths())):
+        with pytest.raises(ValueError, match=r"^LearnedWidths: is defined for scalar rules only, .*AROW"):
+            OnlineClassifier(Mapped(features, AROW())).fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match=r"^LearnedWidths: components times columns must be at most"):
+        OnlineClassifier(Mapped(LearnedWidths(components=2**26), OGD())).fit([[0.0, 1.0]] * 2, [0, 1])
 
 
 def test_successors_for_labels_only():

@@ -4,11 +4,13 @@ from math import sqrt
 
 from budgetron._util import check
 from budgetron.learners.kernelized import Kernelized
+from budgetron.learners.learner import Learner
+from budgetron.parts.budgets.dual_space import MoveToFeatures
 from budgetron.parts.budgets.least_squares import LeastSquares
 from budgetron.parts.budgets.pruning import Prune, RemoveHalf
-from budgetron.parts.kernels import Kernel
+from budgetron.parts.kernels import Gaussian, Kernel
 from budgetron.parts.losses import Loss
-from budgetron.parts.rules import OGD, AggressivePerceptron
+from budgetron.parts.rules import OGD, SGD, AggressivePerceptron
 
 
 def polk(
@@ -117,3 +119,84 @@ def ahpatron(
     radius = root / 2 if U is None else U
     step = radius / (2 * root) if eta is None else eta
     return Kernelized(kernel, AggressivePerceptron(step, margin, radius), RemoveHalf(budget))
+
+
+def dualsgd(
+    kernel: Kernel,
+    *,
+    budget: int,
+    lam: float = 1e-3,
+    loss: Loss | None = None,
+    components: int = 100,
+    at_once: int = 10,
+) -> Kernelized:
+    """Dual space gradient descent: what is removed goes on in random features (Le et al. 2016b).
+
+    :doc:`The mathematics beside the code </mathematics/dualsgd>`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel: Gaussian or Laplacian.
+    budget : int
+        The largest number of support vectors.
+    lam, loss
+        See :class:`~budgetron.SGD`.
+    components, at_once
+        See :class:`~budgetron.MoveToFeatures`.
+
+    Departs from the paper
+    ----------------------
+    See :class:`~budgetron.MoveToFeatures`.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, dualsgd
+    >>> model = OnlineClassifier(dualsgd(Gaussian(1.0), budget=2, lam=0.1), random_state=0)
+    >>> model.fit([[0.0], [1.0], [0.2], [0.8]], [0, 1, 0, 1]).n_support_
+    2
+    """
+    return Kernelized(kernel, SGD(lam, loss), MoveToFeatures(budget, components, at_once))
+
+
+def rrf(
+    kernel: Gaussian,
+    *,
+    components: int = 100,
+    eta: float = 0.1,
+    eta_widths: float = 1e-4,
+    lam: float = 0.0,
+    loss: Loss | None = None,
+    epsilon: float = 0.1,
+) -> Learner:
+    """Reparameterised random features: the widths of the kernel are learned too (Nguyen et al. 2017).
+
+    :doc:`The mathematics beside the code </mathematics/rrf>`.
+
+    Parameters
+    ----------
+    kernel : Gaussian
+        The kernel at the start.
+    components : int
+        The number of frequencies, D; there are 2 D features.
+    eta, lam, loss, epsilon
+        See :class:`~budgetron.OGD`.
+    eta_widths : float
+        The step size of the logarithm of the width of each column; 0 is :func:`fogd`.
+
+    Departs from the paper
+    ----------------------
+    See :class:`~budgetron.LearnedWidths`. The paper's eta is ours divided by D; eta_widths is the paper's.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, rrf
+    >>> model = OnlineClassifier(rrf(Gaussian(1.0), components=50, eta=0.5), random_state=0)
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).predict([[0.0], [1.0]])
+    array([0, 1])
+    """
+    from budgetron.learners.mapped import Mapped
+    from budgetron.parts.features.widths import LearnedWidths  # not above: maps import scikit-learn
+
+    rate = check.non_negative("rrf", "eta_widths", eta_widths) / check.positive("rrf", "eta", eta)
+    return Mapped(LearnedWidths(kernel, components, rate), OGD(eta, lam, loss, epsilon))

@@ -19,6 +19,7 @@ class BuildContext:
     rule: Rule
     task: Task
     seed: int
+    n_features: int
 
 
 class Budget(Spec):
@@ -41,6 +42,8 @@ class Budget(Spec):
     """Whether the number of support vectors is limited."""
     takes_terms: ClassVar[bool] = True
     """Whether it takes terms of another model as it takes those of rows: a union needs that."""
+    is_expansion: ClassVar[bool] = True
+    """Whether f has no terms but those of its support vectors."""
 
     def check(self, context: BuildContext) -> None:
         """Refuse a kernel that the budget is not defined for."""

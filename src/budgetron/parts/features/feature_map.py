@@ -53,6 +53,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
         return None
 
     @property
+    def needs_scalar_rule(self) -> bool:
+        """Whether the map follows the steps of a scalar rule."""
+        return any(part.needs_scalar_rule for part in self.parts().values() if isinstance(part, FeatureMap))
+
+    @property
     def learns(self) -> bool:
         """Whether the features are learned from rows, so that those of two models differ."""
         return any(part.learns for part in self.parts().values() if isinstance(part, FeatureMap))
