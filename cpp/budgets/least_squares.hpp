@@ -15,10 +15,10 @@
 
 namespace budgetron {
 
-// f minimises sum w (y - f(x))^2 + lam |f|^2 over all rows so far, in the span of the support vectors, where a row x has
-// the coordinates a = K^-1 k. P = (A'WA + lam K^-1)^-1 for the coordinates A of all rows and their weights W. The beta
-// of a term is w r, the weighted residual. A row becomes a support vector if |delta|^2 > nu; it then has a coordinate of
-// its own, which no earlier row has.
+// f minimises sum w (y - f(x))^2 + lam |f|^2 over all rows so far, in the span of the support vectors, where a row x
+// has the coordinates a = K^-1 k. P = (A'WA + lam K^-1)^-1 for the coordinates A of all rows and their weights W. The
+// beta of a term is w r, the weighted residual. A row becomes a support vector if |delta|^2 > nu; it then has a
+// coordinate of its own, which no earlier row has.
 class LeastSquares final : public Budget {
  public:
   // budget = 0: only nu limits the number of support vectors.

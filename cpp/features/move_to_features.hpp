@@ -25,7 +25,11 @@ class MoveToFeatures final : public Budget, public OwnNumbers {
       : budget_(budget), at_once_(std::min(at_once, budget)), map_(std::move(map)) {}
 
   std::size_t most() const override { return budget_; }
-  bool f_is_its_expansion() const override { return false; }
+  double squared_norm_besides() const override {
+    double sum = 0;
+    for (const auto& row : w_) sum += dot(row, row);
+    return sum;
+  }
 
   void insert(Expansion& f, const Term& term) override {
     if (f.size() < budget_) return f.append(term);
@@ -93,8 +97,8 @@ class MoveToFeatures final : public Budget, public OwnNumbers {
     const auto middle = order.begin() + static_cast<std::ptrdiff_t>(at_once_);
     std::partial_sort(order.begin(), middle, order.end(), first);
     order.erase(middle, order.end());
-    for (const std::size_t i : order) move(f, i, std::holds_alternative<SparseRow<float>>(like) ||
-                                                     std::holds_alternative<SparseRow<double>>(like));
+    for (const std::size_t i : order)
+      move(f, i, std::holds_alternative<SparseRow<float>>(like) || std::holds_alternative<SparseRow<double>>(like));
     std::sort(order.rbegin(), order.rend());  // the last slot first: the last one moves to the slot that is free
     for (const std::size_t i : order) {
       f.remove(i);

@@ -25,8 +25,8 @@ class Budget : public Part {
   // Whether it solves linear systems of the kernel matrix. Their condition number would magnify single-precision
   // rounding, so kernels are then computed in double.
   virtual bool solves() const { return false; }
-  // Whether f is the expansion, and nothing else. Otherwise |f| is not known, and f is not kept in a ball.
-  virtual bool f_is_its_expansion() const { return true; }
+  // The squared norm of what f has besides its expansion, before division.
+  virtual double squared_norm_besides() const { return 0; }
   // Whether the support vectors will not change any more. Kernel rows are then part of a block.
   virtual bool support_is_final() const { return false; }
 };

@@ -23,7 +23,7 @@ class Kernelized final : public ExpansionLearner {
         budget_(std::move(budget)),
         task_(std::move(task)),
         own_numbers_(dynamic_cast<OwnNumbers*>(budget_.get())) {
-    if (rule_->keeps_to_a_ball() && budget_->f_is_its_expansion()) f_.keep_norm();
+    if (rule_->keeps_to_a_ball()) f_.keep_norm();
     f_.expect(budget_->most());
   }
 
@@ -97,7 +97,9 @@ class Kernelized final : public ExpansionLearner {
       return true;
     }
     budget_->insert(f_, {x, row, step.beta, question.v, question.round});
-    if (const double factor = f_.pull_into_ball(step.radius); factor != 1) budget_->shrunk(factor);
+    if (!rule_->keeps_to_a_ball()) return true;
+    const double factor = f_.pull_into_ball(step.radius, budget_->squared_norm_besides());
+    if (factor != 1) budget_->shrunk(factor);
     return true;
   }
 

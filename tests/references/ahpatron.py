@@ -12,7 +12,10 @@ RIDGE = 0.0005  # eta of the program
 
 
 class AggressivePerceptron(Model):
-    """AVP: a step lambda y where y f(x) < 1 - varepsilon, then f is pulled into the ball |f| <= U."""
+    """AVP: a step lambda y where y f(x) < 1 - varepsilon, then f is pulled into the ball |f| <= U.
+
+    It is its own rule and its own budget.
+    """
 
     def __init__(
         self,
@@ -34,6 +37,7 @@ class AggressivePerceptron(Model):
 
     def insert(self, m: Model, x: Array, q: Question, beta: float) -> None:
         """The budget: if it is full, half of the support vectors leave first."""
+        assert m is self
         if len(self.S) >= self.B:
             self.halve()
         self.append(x, beta * q.v)

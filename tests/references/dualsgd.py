@@ -13,7 +13,15 @@ class DualSGD(SGD):
     """f(x) = (sum_i c_i k(s_i, x) + W'z(x)) / t. What leaves the sum enters W."""
 
     def __init__(
-        self, kernel: Kernel, task: Task, z: Map, *, budget: int, at_once: int, lam: float, loss: Loss | None
+        self,
+        kernel: Kernel,
+        task: Task,
+        z: Map,
+        *,
+        budget: int,
+        at_once: int,
+        lam: float,
+        loss: Loss | None,
     ) -> None:
         super().__init__(kernel, task, lam, loss, self)
         self.z, self.B, self.at_once = z, budget, at_once
@@ -40,5 +48,13 @@ class DualSGD(SGD):
             self.W = term if self.W is None else self.W + term
             self.drop(i)
 
+    def norm(self) -> float:
+        """That of both parts side by side."""
+        besides = 0.0 if self.W is None else float((self.W**2).sum()) / self.t**2
+        return float(np.sqrt(super().norm() ** 2 + besides))
+
     def enter_ball(self, radius: float) -> None:
-        """There is no ball."""
+        """Project both parts onto |f| <= radius."""
+        factor = min(1.0, radius / max(self.norm(), 1e-300))
+        self.c = self.c * factor
+        self.W = None if self.W is None else self.W * factor

@@ -25,7 +25,7 @@ class KRLS:
         self.alpha = np.zeros(0)
 
     def k(self, x: Array) -> Array:
-        """k(s_i, x)."""
+        """Row of the kernel between each support vector and x."""
         return self.kernel(np.array(self.S), x) if self.S else np.zeros(0)
 
     def score(self, x: Array) -> float:

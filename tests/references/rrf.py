@@ -17,7 +17,14 @@ class RRF:
     """
 
     def __init__(
-        self, e: Array, task: Task, *, eta: float, eta_widths: float, lam: float = 0.0, loss: Loss | None = None
+        self,
+        e: Array,
+        task: Task,
+        *,
+        eta: float,
+        eta_widths: float,
+        lam: float = 0.0,
+        loss: Loss | None = None,
     ) -> None:
         self.e, self.task, self.eta, self.eta_widths, self.lam = e, task, eta, eta_widths, lam
         self.loss = loss or (hinge if task.labels else squared)
@@ -49,6 +56,8 @@ class RRF:
             q: Question = self.task.ask(np.atleast_1d(before), y, 1.0)
             slope = weight * self.loss.slope(q.fx, q.y)
             change = self.eta_widths * slope * self.slopes(x, self.W @ q.v)
-            self.W = (1 - self.eta * self.lam) * self.W - self.eta * slope * np.outer(self.z(x, self.g), q.v)
+            self.W = (1 - self.eta * self.lam) * self.W - self.eta * slope * np.outer(
+                self.z(x, self.g), q.v
+            )
             self.g = self.g - change
         return before

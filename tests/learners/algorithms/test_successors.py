@@ -205,7 +205,7 @@ def test_krls_does_not_drift_in_a_long_stream():
     model = OnlineRegressor(krls(Gaussian(0.5), nu=1e-3, lam=0.01)).fit(X, y)
     S = model.support_vectors_
     K, G = np.exp(-0.5 * ((S[:, None] - S) ** 2).sum(-1)), np.exp(-0.5 * ((X[:, None] - S) ** 2).sum(-1))
-    first = np.array([np.flatnonzero((X == s).all(1))[0] for s in S])
+    first = np.array([np.flatnonzero((s == X).all(1))[0] for s in S])
     A = np.linalg.solve(K, G.T).T
     for n, i in enumerate(first):  # the coordinates of a row are those in the span of its time
         until = first[n + 1] if n + 1 < len(first) else len(X)
@@ -376,9 +376,7 @@ def test_dualsgd_comes_nearer_to_sgd_with_more_components():
 def test_dualsgd_takes_sparse_rows_as_dense_ones():
     X, y = stream("multiclass", 200, 12)
     learner = dualsgd(GAUSSIAN, budget=10, lam=0.05)
-    dense, sparse = (
-        OnlineClassifier(learner, random_state=0).fit(rows, y) for rows in (X, csr_matrix(X))
-    )
+    dense, sparse = (OnlineClassifier(learner, random_state=0).fit(rows, y) for rows in (X, csr_matrix(X)))
     assert_close(dense.decision_function(X), sparse.decision_function(X))
     assert_close(sparse.decision_function(X), sparse.decision_function(csr_matrix(X)))
 
@@ -449,6 +447,12 @@ def test_rrf_in_a_stack_of_maps_learns_its_widths():
     features = Stack(Identity(), LearnedWidths(GAUSSIAN, 10, rate=0.1))
     model = OnlineClassifier(Mapped(features, OGD(0.3)), random_state=0).fit(X, y)
     assert np.abs(model.fitted_.model.state()["map.1.widths.logs"]).min() > 0.001
+
+
+def test_learned_widths_have_no_average():
+    """The average of the weights is that of f only if the features stay."""
+    with pytest.raises(ValueError, match="average"):
+        OnlineClassifier(Averaged(rrf(GAUSSIAN))).fit([[0.0], [1.0]], [0, 1])
 
 
 def test_learned_widths_need_a_scalar_rule():

@@ -55,7 +55,7 @@ def polk(
 
 
 def krls(kernel: Kernel, *, nu: float = 0.001, lam: float = 0.0, budget: int | None = None) -> Kernelized:
-    """Kernel recursive least squares with approximate linear dependence (Engel et al. 2004). Regression only.
+    """Kernel recursive least squares (Engel, Mannor & Meir 2004): exact in a growing span. Regression only.
 
     :doc:`The mathematics beside the code </mathematics/krls>`.
 
@@ -74,7 +74,8 @@ def krls(kernel: Kernel, *, nu: float = 0.001, lam: float = 0.0, budget: int | N
     --------
     >>> from budgetron import Gaussian, OnlineRegressor, krls
     >>> model = OnlineRegressor(krls(Gaussian(1.0), nu=0.01))
-    >>> model.fit([[0.0], [1.0], [2.0], [1.0]], [0.0, 0.5, 1.0, 0.7]).predict([[0.0], [1.0], [2.0]]).round(3)
+    >>> model = model.fit([[0.0], [1.0], [2.0], [1.0]], [0.0, 0.5, 1.0, 0.7])
+    >>> model.predict([[0.0], [1.0], [2.0]]).round(3)
     array([0. , 0.6, 1. ])
     """
     return Kernelized(kernel, OGD(eta=1.0, epsilon=0.0), LeastSquares(nu, lam, budget))

@@ -41,7 +41,7 @@ class Budget(Spec):
     is_limited: ClassVar[bool] = True
     """Whether the number of support vectors is limited."""
     takes_terms: ClassVar[bool] = True
-    """Whether it takes terms of another model as it takes those of rows: a union needs that."""
+    """Whether it takes terms of another model as it takes those of rows, which a union needs."""
     is_expansion: ClassVar[bool] = True
     """Whether f has no terms but those of its support vectors."""
 

@@ -13,8 +13,8 @@ class MoveToFeatures(Budget):
     """When full, the smallest terms go on in random Fourier features (DualSGD; Le et al. 2016b).
 
     f(x) = sum_i alpha_i k(s_i,x) + w'z(x), where z(x)'z(s) is about k(x,s). When full, the ``at_once``
-    support vectors with the smallest alpha_i^2 k(s_i,s_i) are removed, and w += alpha_i z(s_i) for each: what
-    is removed is not forgotten, only approximated. The paper calls it k-merging.
+    support vectors with the smallest alpha_i^2 k(s_i,s_i) are removed, and w += alpha_i z(s_i) for each:
+    what is removed is not forgotten, only approximated. The paper calls it k-merging.
 
     Parameters
     ----------
@@ -29,7 +29,9 @@ class MoveToFeatures(Budget):
     ----------------------
     Rows whose loss has no slope are not stored; the authors' program stores them with coefficient 0, and
     they are the first to go. The frequencies have the deviation sqrt(2 gamma) of the Gaussian kernel, where
-    the program has 2 gamma. With the squared loss f is not kept in a ball. The Laplacian kernel is ours.
+    the program has 2 gamma. With the squared loss f is kept in the ball of :class:`~budgetron.SGD`, where
+    abs(f)^2 is the sum of those of the two parts; the program has none, and diverges for small lam. The
+    Laplacian kernel is ours.
 
     Examples
     --------

@@ -33,8 +33,8 @@ class LeastSquares(Budget):
 
     Departs from the paper
     ----------------------
-    ``lam`` and ``budget`` are ours; the paper is lam = 0 without a budget. Points within 1e-10 k(x,x) of the
-    span are in it. A Cholesky factor of K is kept, not K^-1. The weight of a row multiplies its square.
+    ``lam`` and ``budget`` are ours; the paper is lam = 0 without a budget. Points within 1e-10 k(x,x) of
+    the span are in it. A Cholesky factor of K is kept, not K^-1. The weight of a row multiplies its square.
 
     Examples
     --------
@@ -57,7 +57,9 @@ class LeastSquares(Budget):
     def build(self, context: BuildContext) -> _core.Budget:
         self.needs_targets(context, "its step is the residual of a target")
         rule = context.rule
-        if not isinstance(rule, OGD) or rule not in (OGD(1.0, 0.0, loss, 0.0) for loss in (None, Squared())):
+        if not isinstance(rule, OGD) or rule not in (
+            OGD(1.0, 0.0, loss, 0.0) for loss in (None, Squared())
+        ):
             raise ValueError(
                 "LeastSquares: is defined for OGD(eta=1.0, epsilon=0.0) only, whose step is the residual, "
                 f"got {rule!r}."

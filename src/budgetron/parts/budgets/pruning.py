@@ -56,8 +56,8 @@ class RemoveHalf(Budget):
     """When full, half of the support vectors are removed at once (Ahpatron; Liao et al. 2024).
 
     Those with the larger coefficients stay, of equal ones the older. The others are projected on them,
-    theta = (K + ridge I)^-1 K_12 alpha_2, and f is scaled to the norm that it had. It costs O(B^3), but only
-    once in B/2 steps.
+    theta = (K + ridge I)^-1 K_12 alpha_2, and f is scaled to the norm that it had. It costs O(B^3), but
+    only once in B/2 steps.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ class RemoveHalf(Budget):
 
     Departs from the paper
     ----------------------
-    It follows the authors' program. That takes the first B/2 whose coefficient is at least the median, which
-    differs when many are equal to it, and has a Gaussian kernel only, where the ridge has no unit.
+    It follows the authors' program. That takes the first B/2 whose coefficient is at least the median,
+    which differs when many are equal to it, and has a Gaussian kernel only, where the ridge has no unit.
 
     Examples
     --------

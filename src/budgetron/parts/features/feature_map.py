@@ -53,9 +53,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
         return None
 
     @property
-    def needs_scalar_rule(self) -> bool:
-        """Whether the map follows the steps of a scalar rule."""
-        return any(part.needs_scalar_rule for part in self.parts().values() if isinstance(part, FeatureMap))
+    def moves_with_steps(self) -> bool:
+        """Whether the map is changed by the steps of a scalar rule, so that f has no average."""
+        return any(part.moves_with_steps for part in self.parts().values() if isinstance(part, FeatureMap))
 
     @property
     def learns(self) -> bool:

@@ -57,7 +57,7 @@ class LearnedWidths(OfKernel):
     random_state: Any = None
     draws: ClassVar[bool] = True
     learns: ClassVar[bool] = True
-    needs_scalar_rule: ClassVar[bool] = True
+    moves_with_steps: ClassVar[bool] = True
     ranges: ClassVar[Ranges] = {"rate": (1e-5, 0.1)}
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:  # noqa: ARG002
@@ -71,6 +71,4 @@ class LearnedWidths(OfKernel):
         kernel = check.instance(self, "kernel", self.kernel_, Gaussian)
         kernel.build()
         frequencies = kernel.native_frequencies(components, self._seed(seed))
-        return _core.LearnedWidths(
-            n_features, frequencies, check.non_negative(self, "rate", self.rate)
-        )
+        return _core.LearnedWidths(n_features, frequencies, check.non_negative(self, "rate", self.rate))
