@@ -20,7 +20,7 @@ __getattr__, __dir__, __all__ = lazy(
         "export.onnx.export": "to_onnx",
         "learners.algorithms.double_updating": "bduol duol",
         "learners.algorithms.features": "fogd",
-        "learners.algorithms.gradients": "bogd bogd_pp nogd norma ogd",
+        "learners.algorithms.gradients": "bogd bogd_pp klms nogd norma ogd qklms",
         "learners.algorithms.passive_aggressive": "bpa_nn bpa_p bpa_s pa",
         "learners.algorithms.perceptrons": "budget_perceptron forgetron perceptron projectron "
         "projectron_pp rbp stoptron",
@@ -30,7 +30,7 @@ __getattr__, __dir__, __all__ = lazy(
         "learners.automatic": "Auto",
         "learners.averaged": "Averaged",
         "learners.double_updating": "DoubleUpdating DualMaintenance DualNearest DualProjection "
-        "DualProjectionClipped DualRemoval DualRemovalThenProjection",
+        "DualProjectionClipped DualRemoval DualRemovalThenNearest DualRemovalThenProjection",
         "learners.kernelized": "Kernelized",
         "learners.learner": "Learner",
         "learners.mapped": "Mapped",

@@ -4,11 +4,12 @@ from typing import Literal
 
 from budgetron._util import check
 from budgetron.learners.kernelized import Kernelized
+from budgetron.parts.budgets.approximation import Approximate
 from budgetron.parts.budgets.projection import Project
 from budgetron.parts.budgets.removal import Unbounded
 from budgetron.parts.budgets.sampling import SampleByWeight, SampleUniform, SampleUniformScaled
 from budgetron.parts.kernels import Kernel
-from budgetron.parts.losses import Loss
+from budgetron.parts.losses import Loss, Squared
 from budgetron.parts.rules import NORMA, OGD
 
 
@@ -41,6 +42,62 @@ def ogd(
     array([[-0.2,  0.2]])
     """
     return Kernelized(kernel, OGD(eta, lam, loss, epsilon), Unbounded())
+
+
+def klms(kernel: Kernel, *, eta: float = 0.1) -> Kernelized:
+    """Kernel least mean squares (Liu, Pokharel & Principe 2008): every error becomes a term eta e k(x,.).
+
+    :doc:`The mathematics beside the code </mathematics/klms>`.
+
+    Parameters
+    ----------
+    kernel, eta
+        The kernel, and the step size of :class:`~budgetron.OGD`.
+
+    Departs from the paper
+    ----------------------
+    Nowhere. For labels, the target is -1 or +1.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineRegressor, klms
+    >>> model = OnlineRegressor(klms(Gaussian(1.0), eta=0.5))
+    >>> model.fit([[0.0], [1.0]], [0.5, 1.0]).dual_coef_.round(3)
+    array([[0.25 , 0.454]])
+    """
+    return Kernelized(kernel, OGD(eta, 0.0, Squared(), 0.0), Unbounded())
+
+
+def qklms(kernel: Kernel, *, delta: float, eta: float = 0.1) -> Kernelized:
+    """Quantised kernel least mean squares (Chen, Zhao, Zhu & Principe 2012).
+
+    :func:`klms` in which a row near a support vector adds its term to the nearest one.
+
+    :doc:`The mathematics beside the code </mathematics/qklms>`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space: Gaussian or Laplacian.
+    delta : float
+        The size of a quantum, the paper's epsilon_U: the largest distance in input space from a support
+        vector that takes the term; see :class:`~budgetron.Approximate`.
+    eta : float
+        The step size, see :class:`~budgetron.OGD`.
+
+    Departs from the paper
+    ----------------------
+    delta must be above 0; 0 is nearly :func:`klms`. The Laplacian kernel, with its L1 distance, is ours.
+    For labels, the target is -1 or +1.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineRegressor, qklms
+    >>> model = OnlineRegressor(qklms(Gaussian(1.0), delta=0.3, eta=0.5))
+    >>> model.fit([[0.0], [1.0], [0.2]], [0.5, 1.0, 0.6]).n_support_
+    2
+    """
+    return Kernelized(kernel, OGD(eta, 0.0, Squared(), 0.0), Approximate(delta))
 
 
 def norma(
