@@ -30,7 +30,7 @@ __getattr__, __dir__, __all__ = lazy(
         "learners.automatic": "Auto",
         "learners.averaged": "Averaged",
         "learners.double_updating": "DoubleUpdating DualMaintenance DualNearest DualProjection "
-        "DualProjectionClipped DualRemoval DualRemovalThenNearest DualRemovalThenProjection",
+        "DualProjectionClipped DualRemoval DualRemovalThenProjection",
         "learners.kernelized": "Kernelized",
         "learners.learner": "Learner",
         "learners.mapped": "Mapped",
