@@ -213,7 +213,9 @@ def test_every_file_of_the_example_is_named():
     ]
     places += ["tests/references", "docs/mathematics"]
     files = [path for place in places for path in (ROOT / place).glob("*.*") if path.suffix != ".pyi"]
-    files = [path for path in files if path.suffix != ".md" or path.stem in ("avm", "index")]  # others compare
+    files = [
+        path for path in files if path.suffix != ".md" or path.stem in ("avm", "index")
+    ]  # others compare
     found = [path for path in files if re.search(r"\bavm\b|class[ _<]+Approximate\b", path.read_text())]
     assert len(found) == 7
     assert [path for path in found if f"`{path.relative_to(ROOT).as_posix()}`" not in text] == []

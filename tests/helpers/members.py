@@ -58,7 +58,7 @@ from budgetron.parts.tasks import Labels
 FILLED = {
     "beta": 60.0,
     "budget": 10,
-    "error": 0.01,
+    "error": 1e-4,
     "inner": RemoveSmallest(10),
     "learner": algorithms.perceptron(Gaussian(0.5)),
     "rank": 4,
@@ -120,7 +120,8 @@ def filled(member: Any, values: dict[str, Any] = FILLED) -> dict[str, Any]:
 def of_size(budget: Any) -> list[Any]:
     """Every budget that takes a largest number of support vectors, with that number."""
     kinds = exported(Budget).values()
-    return [kind(budget) for kind in kinds if "budget" in inspect.signature(kind).parameters]
+    sized = [kind for kind in kinds if "budget" in inspect.signature(kind).parameters]
+    return [kind(**(filled(kind) | {"budget": budget})) for kind in sized]
 
 
 def unbounded(learner: Any) -> Any:
@@ -247,8 +248,14 @@ def scaling() -> list[str]:
 
 
 def expansions() -> list[tuple[str, str]]:
-    """The cases whose model has support vectors, not explicit features."""
-    return [(task, name) for task, name in cases() if isinstance(make(name), (Kernelized, DoubleUpdating))]
+    """The cases whose model has support vectors, and no explicit features."""
+    return [(task, name) for task, name in cases() if _is_expansion(make(name))]
+
+
+def _is_expansion(learner: Learner) -> bool:
+    if isinstance(learner, Kernelized):
+        return learner.budget.is_expansion
+    return isinstance(learner, DoubleUpdating)
 
 
 def estimator(task: str, learner: str | Learner, **kwargs: Any) -> Any:

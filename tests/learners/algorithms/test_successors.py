@@ -25,6 +25,7 @@ from budgetron import (
     OnlineClassifier,
     OnlineRegressor,
     Perceptron,
+    Polynomial,
     RemoveHalf,
     Stack,
     ahpatron,
@@ -224,6 +225,16 @@ def test_krls_refuses_what_it_is_not_defined_for():
     for name in ("nu", "lam"):
         with pytest.raises(ValueError, match=rf"^LeastSquares: {name} must be"):
             OnlineRegressor(krls(GAUSSIAN, **{name: -1.0})).fit([[0.0]], [0.0])
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(1.0, 0.0, 2)], ids=repr)
+def test_rows_of_zeros_are_in_every_span(kernel):
+    X, y = stream("regression", 100, 5)
+    X = X * (np.arange(len(y)) % 4 > 0)[:, None]
+    for settings in ({"nu": 0.0}, {"nu": 0.1, "lam": 0.1}):
+        model = OnlineRegressor(krls(kernel, **settings)).fit(X, y)
+        assert np.isfinite(model.predict(X)).all()
+        assert (model.support_vectors_ != 0).any(axis=1).all()
 
 
 def test_models_of_krls_are_not_united():

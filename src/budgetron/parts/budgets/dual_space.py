@@ -42,6 +42,7 @@ class MoveToFeatures(Budget):
     2
     """
 
+    needs_distances: ClassVar[bool] = True
     takes_terms: ClassVar[bool] = False
     is_expansion: ClassVar[bool] = False
 

@@ -55,6 +55,7 @@ class LeastSquares(Budget):
     budget: int | None = None
 
     def build(self, context: BuildContext) -> _core.Budget:
+        budget = 0 if self.budget is None else self.size_limit()
         self.needs_targets(context, "its step is the residual of a target")
         rule = context.rule
         if not isinstance(rule, OGD) or rule not in (
@@ -64,6 +65,5 @@ class LeastSquares(Budget):
                 "LeastSquares: is defined for OGD(eta=1.0, epsilon=0.0) only, whose step is the residual, "
                 f"got {rule!r}."
             )
-        budget = 0 if self.budget is None else self.size_limit()
         nu, lam = (check.non_negative(self, name, getattr(self, name)) for name in ("nu", "lam"))
         return _core.LeastSquares(budget, nu, lam)

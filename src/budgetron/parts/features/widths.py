@@ -10,6 +10,7 @@ import numpy.typing as npt
 from budgetron import _core
 from budgetron._util import check
 from budgetron._util.spec import Ranges
+from budgetron._util.text import shown
 from budgetron.parts.features.feature_map import OfKernel
 from budgetron.parts.kernels import Gaussian
 
@@ -68,7 +69,9 @@ class LearnedWidths(OfKernel):
                 f"LearnedWidths: components times columns must be at most {_MOST}, got "
                 f"{components} * {n_features}."
             )
-        kernel = check.instance(self, "kernel", self.kernel_, Gaussian)
+        kernel = self.kernel_
+        if not isinstance(kernel, Gaussian):
+            raise ValueError(f"LearnedWidths: needs a kernel that is Gaussian, got {shown(kernel)}.")
         kernel.build()
         frequencies = kernel.native_frequencies(components, self._seed(seed))
         return _core.LearnedWidths(n_features, frequencies, check.non_negative(self, "rate", self.rate))
