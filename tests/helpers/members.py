@@ -120,8 +120,16 @@ def filled(member: Any, values: dict[str, Any] = FILLED) -> dict[str, Any]:
 def of_size(budget: Any) -> list[Any]:
     """Every budget that takes a largest number of support vectors, with that number."""
     kinds = exported(Budget).values()
-    sized = [kind for kind in kinds if "budget" in inspect.signature(kind).parameters]
-    return [kind(**(filled(kind) | {"budget": budget})) for kind in sized]
+    return [_sized(kind, budget) for kind in kinds if "budget" in inspect.signature(kind).parameters]
+
+
+def _sized(kind: Any, budget: Any) -> Any:
+    """The budget with this number, and others that have no default."""
+    taken = inspect.signature(kind).parameters
+    others = {
+        name: value for name, value in filled(kind).items() if taken[name].default is taken[name].empty
+    }
+    return kind(**(others | {"budget": budget}))
 
 
 def unbounded(learner: Any) -> Any:

@@ -231,8 +231,8 @@ def test_krls_refuses_what_it_is_not_defined_for():
 def test_rows_of_zeros_are_in_every_span(kernel):
     X, y = stream("regression", 100, 5)
     X = X * (np.arange(len(y)) % 4 > 0)[:, None]
-    for settings in ({"nu": 0.0}, {"nu": 0.1, "lam": 0.1}):
-        model = OnlineRegressor(krls(kernel, **settings)).fit(X, y)
+    for learner in (krls(kernel, nu=0.0), krls(kernel, nu=0.1, lam=0.1)):
+        model = OnlineRegressor(learner).fit(X, y)
         assert np.isfinite(model.predict(X)).all()
         assert (model.support_vectors_ != 0).any(axis=1).all()
 
