@@ -56,8 +56,6 @@ class RRF:
             q: Question = self.task.ask(np.atleast_1d(before), y, 1.0)
             slope = weight * self.loss.slope(q.fx, q.y)
             change = self.eta_widths * slope * self.slopes(x, self.W @ q.v)
-            self.W = (1 - self.eta * self.lam) * self.W - self.eta * slope * np.outer(
-                self.z(x, self.g), q.v
-            )
-            self.g = self.g - change
+            step = slope * np.outer(self.z(x, self.g), q.v)
+            self.W, self.g = (1 - self.eta * self.lam) * self.W - self.eta * step, self.g - change
         return before

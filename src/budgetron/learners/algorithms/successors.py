@@ -199,5 +199,5 @@ def rrf(
     from budgetron.learners.mapped import Mapped
     from budgetron.parts.features.widths import LearnedWidths  # not above: maps import scikit-learn
 
-    rate = check.non_negative("rrf", "eta_widths", eta_widths) / check.positive("rrf", "eta", eta)
+    rate = eta_widths / eta if eta > 0 else 0.0  # OGD refuses the eta
     return Mapped(LearnedWidths(kernel, components, rate), OGD(eta, lam, loss, epsilon))
