@@ -1,4 +1,4 @@
-"""Evaluate learners online: records of a run, and comparisons over random orders of the rows.
+"""Evaluate learners online: records of a run, comparisons over random orders, studies.
 
 Tables and plots are made from these records, not from models.
 
@@ -23,6 +23,10 @@ __getattr__, __dir__, __all__ = lazy(
         "evaluate.record": "Record",
         "evaluate.results": "Comparison Row",
         "evaluate.session": "Session",
+        "evaluate.studies.results": "Cell Study",
+        "evaluate.studies.runs": "Job RunStore",
+        "evaluate.studies.statistics": "Friedman Pair Ranks",
+        "evaluate.studies.study": "study",
         "evaluate.tuning": "Candidate Tuning tune",
     },
 )
