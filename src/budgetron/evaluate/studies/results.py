@@ -250,7 +250,7 @@ class Study:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything as JSON."""
-        Path(path).write_text(json.dumps(self.as_dict()), encoding="utf-8")
+        Path(path).write_text(json.dumps(self.as_dict(), sort_keys=True), encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

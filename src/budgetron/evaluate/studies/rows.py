@@ -36,6 +36,13 @@ def sources(given: Any) -> dict[str, Source]:
     return {str(name): _source(str(name), what) for name, what in given.items()}
 
 
+def known_tasks(given: Any) -> dict[str, str]:
+    """The task of each data set that is named and in the catalogue."""
+    given = {str(name): name for name in given} if not isinstance(given, Mapping) else given
+    tasks = {name: datasets.describe(what).task for name, what in given.items() if isinstance(what, str)}
+    return {str(name): task for name, task in tasks.items() if task is not None}
+
+
 def _source(name: str, what: Any) -> Source:
     if isinstance(what, str):
         if not _is_known(what):

@@ -16,7 +16,7 @@ from budgetron.evaluate.comparison import FEWEST, POINTS, Orders, task_of
 from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.studies import learners as named
 from budgetron.evaluate.studies.results import Cell, Study
-from budgetron.evaluate.studies.rows import Source, StudyRows, sources
+from budgetron.evaluate.studies.rows import Source, StudyRows, known_tasks, sources
 from budgetron.evaluate.studies.runs import Job, RunStore
 from budgetron.evaluate.studies.tasks import Failed, OneOrder, OneTuning, Ran, Result, Tuned, revive
 from budgetron.learners.learner import Learner
@@ -70,7 +70,7 @@ def study(
     every, metrics, window, delay
         As in `compare`, but without further metrics by default.
     tasks : dict of data set to task, optional
-        "classification" or "regression", where labels do not tell.
+        "classification" or "regression", where neither the catalogue nor the labels tell.
     n_jobs, executor
         The number of threads, or where the runs go instead, as in `compare`. The runs of a worker that is
         lost are run again.
@@ -104,7 +104,7 @@ def study(
         tuple(metrics),
         check.count("study", "window", window),
         check.whole("study", "delay", delay),
-        dict(tasks or {}),
+        known_tasks(datasets) | dict(tasks or {}),
     )
     workers = executors.checked("study", executor) or check.threads("study", n_jobs)
     return Running(plan, RunStore(store, revive), workers, say or (lambda _: None)).result()
@@ -168,10 +168,7 @@ class Running:
         for place, (name, source) in enumerate(self.plan.sources.items()):
             label = f"{name}, {place + 1} of {len(self.plan.sources)}"
             rows = StudyRows.loaded(name, source, self.plan.tune_rows, self.plan.seed)
-            taken, done = self.store.taken, self._cells(rows, label)
-            cells += done
-            runs = sum(len(cell.runs) for cell in done)
-            self.say(f"{label}: {runs} runs, {self.store.taken - taken} of them from before.")
+            cells += self._cells(rows, label)
         return Study(tuple(cells), self.plan.settings())
 
     def _cells(self, rows: StudyRows, label: str) -> list[Cell]:
@@ -180,7 +177,9 @@ class Running:
         entries = self._tuned(rows, orders.task, label)
         jobs = [list(self._jobs(entry, rows, orders)) for entry in entries]
         flat = [job for each in jobs for job in each]
+        before = sum(self.store.knows(job) for job in flat)
         outcomes = iter(self.store.outcomes(flat, self.workers, label, orders.stop))
+        self.say(f"{label}: {len(flat)} runs, {before} of them from before.")
         done = [[next(outcomes) for _ in each] for each in jobs]
         return [self._cell(*each, rows, orders.task) for each in zip(entries, done, strict=True)]
 

@@ -147,8 +147,8 @@ def tests(ranks: Ranks, level: float) -> str:
         "",
         *aligned(rows),
         "",
-        f"Friedman: chi2({k - 1}) = {friedman.chi2:.2f}, p = {_p(friedman.p_value)}; "
-        f"F({k - 1}, {(k - 1) * (n - 1)}) = {friedman.F:.2f}, p = {_p(friedman.F_p_value)}.",
+        f"Friedman: chi2({k - 1}) = {friedman.chi2:.2f} (p {_p(friedman.p_value)}), "
+        f"F({k - 1}, {(k - 1) * (n - 1)}) = {friedman.F:.2f} (p {_p(friedman.F_p_value)}).",
         f"Nemenyi: mean ranks that differ by more than {ranks.critical_difference(level):.2f} are "
         f"significantly different at {level:g}.",
         *(f"Not significantly different: {group}." for group in groups),

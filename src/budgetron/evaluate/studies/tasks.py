@@ -105,4 +105,4 @@ class OneTuning:
                 )
         except ValueError as error:
             return Failed(str(error))
-        return Tuned(found.candidates[0].parameters)
+        return Tuned(dict(sorted(found.candidates[0].parameters.items())))
