@@ -94,7 +94,7 @@ def _as_table(where: str, value: Any) -> dict[str, Any]:
 def _known(where: str, table: Mapping[str, Any], names: Any) -> None:
     for name in table:
         if name not in names:
-            raise UsageError(f"{where}: there is no {name!r}; {nearest(name, names)}")
+            raise UsageError(f"{where}: there is no {name!r}; {nearest(name, list(names))}")
 
 
 def _settings(path: Path, given: dict[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import inspect
 from collections.abc import Mapping, Sequence
+from types import CodeType, FunctionType
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -15,6 +15,8 @@ from budgetron._util.text import shown
 from budgetron.evaluate import baselines
 from budgetron.learners import algorithms
 from budgetron.learners.learner import Learner
+
+LIBRARIES = ("budgetron", "builtins", "numpy", "river", "sklearn")
 
 
 def by_name(given: Any) -> dict[str, Any]:
@@ -102,10 +104,13 @@ def _parts_in_python(part: Spec) -> list[Spec]:
 
 
 def _code(kind: type) -> str:
-    """The source of a class of the user's own; empty if it cannot be read, or is of a library."""
-    if kind.__module__.partition(".")[0] in ("budgetron", "sklearn", "river"):
-        return ""
-    try:
-        return inspect.getsource(kind)
-    except (OSError, TypeError):
-        return ""
+    """The compiled methods of a class, as text; of classes of libraries nothing."""
+    own = [each for each in kind.__mro__ if each.__module__.partition(".")[0] not in LIBRARIES]
+    members = [member for each in own for _, member in sorted(vars(each).items())]
+    functions = [getattr(member, "fget", None) or getattr(member, "__func__", member) for member in members]
+    return "".join(_of(f.__code__) for f in functions if isinstance(f, FunctionType))
+
+
+def _of(code: CodeType) -> str:
+    inner = [_of(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
+    return f"{code.co_code.hex()} {code.co_names} {inner}"

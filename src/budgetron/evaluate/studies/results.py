@@ -258,10 +258,10 @@ class Study:
         return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
 
     def _grid(self, budget: int | None, bold: tables.Bold) -> tables.Grid:
-        orders = int(self.settings.get("orders", 1))
+        budget, orders = self._budget(budget), int(self.settings.get("orders", 1))
         if bold == "tied" and orders > 1:
             warn_if_few("A test within a data set", orders, "orders")
-        return tables.grid(self, self._budget(budget), bold)
+        return tables.grid(self, budget, bold)
 
     def _budget(self, budget: int | None) -> int | None:
         """The budget asked for; by default the only one."""

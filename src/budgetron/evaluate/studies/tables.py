@@ -227,7 +227,7 @@ def _notes(study: Study, budget: int | None, bold: Bold) -> list[str]:
     if 1 < orders < FEWEST and tied:
         notes.append(f"{orders} orders are few for that test.")
     failed = sum(b == budget for _, _, b in study.failures)
-    return [*notes, f"{failed} cells have no result: see failures."] if failed else notes
+    return [*notes, f"Cells without a result: {failed}; failures says why."] if failed else notes
 
 
 def _latex_cell(value: Value) -> str:
