@@ -55,7 +55,7 @@ def difference(
     seed: int = 0,
     tolerance: float = 1e-9,
 ) -> Difference:
-    """The difference of the scores of two learners along the rows, each score from before its row is learned.
+    """The difference of the scores of two learners, each from before its row is learned.
 
     A part in Python is checked against its native translation with it, or an exercise against its solution.
 
