@@ -1,6 +1,7 @@
 """``budgetron study``: a file of learners and data sets; killed and resumed, nothing runs twice."""
 
 import json
+import re
 import signal
 import subprocess
 import time
@@ -140,6 +141,13 @@ def test_the_example_can_be_read():
     """It runs in half a minute; here its learners are built, and its data sets made."""
     read = study_file.read(EXAMPLE)
     assert len(read.learners) == len(read.datasets) == 8
+
+
+def test_the_page_shows_the_example():
+    page = (EXAMPLE.parents[2] / "docs" / "studies.md").read_text()
+    block = page.partition("```toml\n")[2].partition("```")[0]
+    assert EXAMPLE.read_text().startswith(block)
+    assert {name for name in re.findall(r"`(\w+)`", page)} >= study_file.SETTINGS.keys()
 
 
 def test_a_missing_data_set_is_named_before_anything_runs(tmp_path, monkeypatch):
