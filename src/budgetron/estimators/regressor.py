@@ -65,7 +65,9 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         return self
 
     def predict_one(self, x: Any) -> float:
-        """The predicted target of one row: a dict, or a sequence of numbers."""
+        """The predicted target of one row: a dict, or a sequence of numbers; 0.0 before one is learned."""
+        if self._known() is None:
+            return 0.0
         return self._scores_one(x)[1][0]
 
     def progressive_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
