@@ -88,6 +88,8 @@ def test_files_beside_the_study(tmp_path, capsys):
     assert done.code == 0, done.err
     result = Study.load(tmp_path / "s" / "study.json")
     assert [cell.task for cell in result.cells] == ["classification"] * 2 + ["regression"]
+    assert result.cell("csv", "perceptron").described.startswith("Standardised")
+    assert result.cell("svm", "perceptron").described.startswith("Kernelized")
     assert "No tests: Ranks: ranks need at least two data sets and two learners" in done.out
 
 
@@ -107,7 +109,7 @@ WRONG = {
     "missing": (f"[learners]\nrbp = {{}}{WINE}", "rbp needs --budget"),
     "scaling": (
         f"[learners]\nogd = {{eta = 1, scaling = 'log'}}{WINE}",
-        "scaling must be 'standardise' or 'min-max', got 'log'",
+        "scaling must be one of 'standardise', 'min-max', 'none', got 'log'",
     ),
     "list value": (f"[learners]\nogd = {{eta = [1]}}{WINE}", "eta must be a number, a text or a boolean"),
     "no data": (f"{OGD}wein = {{}}", "datasets.wein: datasets: 'wein' is not"),
@@ -147,7 +149,7 @@ def test_the_page_shows_the_example():
     page = (EXAMPLE.parents[2] / "docs" / "studies.md").read_text()
     block = page.partition("```toml\n")[2].partition("```")[0]
     assert EXAMPLE.read_text().startswith(block)
-    assert {name for name in re.findall(r"`(\w+)`", page)} >= study_file.SETTINGS.keys()
+    assert set(re.findall(r"`(\w+)`", page)) >= study_file.SETTINGS.keys()
 
 
 def test_a_missing_data_set_is_named_before_anything_runs(tmp_path, monkeypatch):

@@ -35,7 +35,11 @@ SETTINGS = {
 }
 OF_FILES = ("target", "drop", "only", "time", "format", "delimiter", "features", "zero_based", "regression")
 KINDS = ("data", "file", "sklearn")
-SCALINGS: dict[str, Callable[[Learner], Learner]] = {"standardise": Standardised, "min-max": Ranged}
+SCALINGS: dict[str, Callable[[Learner], Learner]] = {
+    "standardise": Standardised,
+    "min-max": Ranged,
+    "none": lambda learner: learner,
+}
 Flags = Mapping[str, Any]
 
 
@@ -60,8 +64,9 @@ def read(path: Path) -> StudyFile:
         _known(f"{path}, datasets.{name}", each, (*KINDS, "arguments", "learner", *OF_FILES))
     if not named or not sets:
         raise UsageError(f"{path}: expected at least one entry in [learners] and in [datasets].")
-    built = _built(path, content, named, sets, settings)
     data = {name: _data(f"{path}, datasets.{name}", name, each, path.parent) for name, each in sets.items()}
+    scaled = {name for name, rows in data.items() if _is_table(rows)}
+    built = _built(path, content, named, sets, settings, scaled)
     tasks = {name: "regression" for name, each in sets.items() if each.get("regression")}
     tasks |= {name: task for name, each in sets.items() if (task := _task(name, each))}
     return StudyFile(settings, built, data, tasks)
@@ -116,6 +121,7 @@ def _built(
     named: Mapping[str, Any],
     sets: Mapping[str, Any],
     settings: Mapping[str, Any],
+    scaled: set[str],
 ) -> dict[str, Callable[[str, int | None], Learner]]:
     common, budgets = _table(path, content, "learner"), settings.get("budgets") or [None]
     entries = {name: _as_table(f"{path}, learners.{name}", each) for name, each in named.items()}
@@ -131,7 +137,8 @@ def _built(
             _known(f"{path}, datasets.{dataset}.learner", there, takes)
             for budget in budgets:
                 where = f"{path}, learners.{name}, on {dataset}"
-                flags = [_of(algorithm, common), own, _of(algorithm, there)]
+                default = {"scaling": "standardise"} if dataset in scaled and algorithm != "auto" else {}
+                flags = [default, _of(algorithm, common), own, _of(algorithm, there)]
                 made[dataset, budget] = _learner(where, algorithm, flags, budget)
         makers[name] = partial(_made, made)
     return makers
@@ -159,15 +166,16 @@ def _learner(where: str, algorithm: str, flags: list[Flags], budget: int | None)
     values = {name: value for each in flags for name, value in each.items()}
     if budget is not None and "budget" in learners.takes(algorithm):
         values["budget"] = budget
-    scaling = values.pop("scaling", None)
-    if scaling is not None and scaling not in SCALINGS:
-        raise UsageError(f"{where}: scaling must be 'standardise' or 'min-max', got {shown(scaling)}.")
+    scaling = values.pop("scaling", "none")
+    if scaling not in SCALINGS:
+        known = ", ".join(map(repr, SCALINGS))
+        raise UsageError(f"{where}: scaling must be one of {known}, got {shown(scaling)}.")
     texts = {name: _text(where, name, value) for name, value in values.items()}
     try:
         learner = learners.build([algorithm], texts)[algorithm]
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
-    return learner if scaling is None else SCALINGS[scaling](learner)
+    return SCALINGS[scaling](learner)
 
 
 def _text(where: str, name: str, value: Any) -> str:
@@ -246,6 +254,11 @@ def _of_file(where: str, entry: Mapping[str, Any], folder: Path) -> Any:
         value = getattr(flags, name)
         setattr(flags, name, [value] if isinstance(value, str) else value)
     return partial(_loaded, NamedRows.of(str(file), flags))
+
+
+def _is_table(rows: Any) -> bool:
+    """Whether data are a file whose columns have names; those are scaled by default."""
+    return isinstance(rows, partial) and rows.func is _loaded and rows.args[0].is_table
 
 
 def _loaded(source: NamedRows) -> tuple[Any, Any]:
