@@ -103,7 +103,10 @@ class PythonBudget(Budget):
         return True
 
     def insert(self, f: _core.OpenExpansion, term: _core.OpenTerm) -> None:
-        """Let the new term join f. Both can be used only during the call; ``f.memory`` is kept."""
+        """Let the new term join f. Both can be used only during the call; ``f.memory`` is kept.
+
+        The model that learns is locked meanwhile, so nothing here may ask it for anything else.
+        """
         raise NotImplementedError(f"{type(self).__name__}: insert(self, f, term) is missing.")
 
     def start(self) -> Mapping[str, Any]:
