@@ -87,8 +87,9 @@ def test_friedman_is_that_of_scipy(seed):
 
 
 @each("seed", range(6))
-def test_wilcoxon_is_that_of_scipy(seed):
-    ranks = drawn(seed)
+@each("n", [6, 9, 20, 60])
+def test_wilcoxon_is_that_of_scipy(seed, n):
+    ranks = drawn(seed, n, k=3)
     column = dict(zip(ranks.learners, ranks.errors.T, strict=True))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -159,6 +159,14 @@ def test_at_most_a_third_is_for_tuning():
     assert result.cells[0].rows == 100
 
 
+def test_a_label_that_only_the_tuning_has():
+    X, y = DATA["draw 0"]
+    for row in range(6):  # one of them is a row for tuning
+        alone = np.where(np.arange(150) == 20 * row, 7, y)
+        result = evaluate.study(LEARNERS, {"a": (X, alone)}, 1, tune_rows=50, candidates=2)
+        assert not result.failures
+
+
 def test_tuned_parameters_are_in_the_learner():
     result = evaluate.study(LEARNERS, {"a": DATA["draw 0"]}, 1, tune_rows=50, candidates=16)
     cell = result.cell("a", "rbp")

@@ -19,6 +19,8 @@ Floats = npt.NDArray[np.float64]
 LEVEL = 0.05
 FEWEST = 6
 """Of fewer differences, the p-value of Wilcoxon's test (two-sided) cannot be below 0.05."""
+COUNTED = 13
+"""The largest number of differences of which all signs are counted."""
 
 
 @dataclass(frozen=True)
@@ -230,12 +232,25 @@ def signed_ranks(a: Any, b: Any) -> tuple[float, float]:
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     difference = a - b
     difference[np.abs(difference) <= 1e-12 * np.maximum(np.abs(a), np.abs(b))] = 0.0  # rounding
-    if not difference.any():
+    difference = difference[difference != 0]
+    if not len(difference):
         return 0.0, 1.0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that there are ties, or few differences
-        result = stats.wilcoxon(difference)
+    if len(difference) <= COUNTED:
+        return _counted(difference)
+    result = stats.wilcoxon(difference)
     return float(result.statistic), float(result.pvalue)
+
+
+def _counted(difference: Floats) -> tuple[float, float]:
+    """The same of few differences, by counting all signs that they could have.
+
+    SciPy does that, too, if there are ties, but takes half a second for 13 differences.
+    """
+    n, ranks = len(difference), stats.rankdata(np.abs(difference))
+    sums = ((np.arange(2**n)[:, None] >> np.arange(n)) & 1) @ ranks
+    positive = float(ranks[difference > 0].sum())
+    p = 2 * min(np.mean(sums <= positive), np.mean(sums >= positive))
+    return min(positive, float(ranks.sum()) - positive), min(1.0, float(p))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

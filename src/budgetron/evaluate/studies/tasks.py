@@ -90,7 +90,8 @@ class OneTuning:
 
     def __call__(self) -> Result:
         assert self.rows.tuning is not None
-        classes = None if self.task == "regression" else np.unique(self.rows.stream.y)
+        labels = np.concatenate([self.rows.stream.y, self.rows.tuning.y])
+        classes = None if self.task == "regression" else np.unique(labels)
         try:
             with Progress(file=io.StringIO()):  # the bar of the tuning itself is not drawn inside another
                 found = tune(
