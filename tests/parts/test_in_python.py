@@ -197,6 +197,28 @@ def test_one_row_at_a_time():
     np.testing.assert_array_equal(model.dual_coef(), other.dual_coef_)
 
 
+def test_dicts_one_at_a_time():
+    X, y = stream("binary", 150, seed=4)
+    records = [dict(zip("abcde", map(float, x), strict=True)) for x in X]
+    models = [OnlineClassifier(WRITTEN["memory"], random_state=3) for _ in range(2)]
+    models[0].partial_fit(records, y)
+    for record, label in zip(records, y, strict=True):
+        models[1].learn_one(record, int(label))
+    same(*models)
+    failing = OnlineClassifier(Kernelized(K, PA(), Failing(50, after=3)), random_state=3)
+    before = []
+
+    def learn_all():
+        for record, label in zip(records, y, strict=True):
+            failing.learn_one(record, int(label))
+            before.append(failing.fitted_.model.state())
+
+    with pytest.raises(KeyError):
+        learn_all()
+    for name, values in failing.fitted_.model.state().items():
+        np.testing.assert_array_equal(values, before[-1][name])
+
+
 def test_labels_and_columns_may_come_later():
     X, y = stream("multiclass", 150, seed=4)
     model = OnlineClassifier(Kernelized(K, Perceptron(), RandomInPython(12)), random_state=3)

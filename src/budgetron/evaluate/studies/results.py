@@ -210,6 +210,7 @@ class Study:
         names = ("dataset", "learner", "budget", "task", "rows", "mean", "sd", "support_vectors", "seconds")
         columns = {name: [getattr(cell, name) for cell in self.cells] for name in names}
         columns["orders"] = [len(cell.runs) for cell in self.cells]
+        columns["seed"] = [self.settings.get("seed")] * len(self.cells)
         columns["tuned"] = [None if c.tuned is None else json.dumps(dict(c.tuned)) for c in self.cells]
         columns["described"] = [cell.described for cell in self.cells]
         columns["failure"] = [cell.failure for cell in self.cells]
