@@ -215,7 +215,7 @@ def _data(where: str, name: str, entry: Mapping[str, Any], folder: Path) -> Any:
 
 def _of_catalogue(where: str, name: str) -> Any:
     try:
-        if datasets.describe(name).name != "synthetic":
+        if datasets.describe(name).is_read:
             datasets.files(name)
     except DataError as error:
         raise UsageError(f"{where}: {error}") from None
