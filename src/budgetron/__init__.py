@@ -63,6 +63,7 @@ __getattr__, __dir__, __all__ = lazy(
         "parts.features.spectrum": "Law Spectrum",
         "parts.features.stack": "Identity Stack",
         "parts.features.widths": "LearnedWidths",
+        "parts.in_python": "PythonBudget PythonRule",
         "parts.kernels": "Gaussian Kernel Laplacian Linear Polynomial Sigmoid",
         "parts.losses": "Absolute EpsilonInsensitive Hinge Logistic Loss Squared SquaredHinge",
         "parts.rules": "AggressivePerceptron ImplicitOGD MarginPerceptron NORMA OGD PA Perceptron Rule SGD",
