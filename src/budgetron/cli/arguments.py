@@ -120,7 +120,8 @@ SCALING = {
     "--no-scaling": "learn columns as they are; without this, those of a table are standardised",
 }
 METRICS = {
-    "--metrics A,B,...": f"also show these metrics: of labels {', '.join(LABELS)}; of targets "
+    "--metrics A,B,...": f"also show these metrics: of labels {', '.join(LABELS)}, precision_at:K, "
+    f"recall:CLASS and others of one class; of targets "
     f"{', '.join(TARGETS)}, pinball:QUANTILE",
     "--window N": "the number of last rows for the metrics over a window; default 1000",
 }
