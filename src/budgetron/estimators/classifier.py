@@ -25,7 +25,7 @@ from budgetron.estimators.online import (
 from budgetron.learners.learner import Floats, Learner
 from budgetron.model.batch import learned_rows
 from budgetron.model.fitted import Fitted
-from budgetron.model.labels import KnownLabels, checked_labels, given_classes, unique
+from budgetron.model.labels import KnownLabels, Scored, checked_labels, given_classes, unique
 from budgetron.records.encoder import Encoder
 
 
@@ -212,7 +212,9 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         If the first call has no ``classes``, it begins with all labels in y. Labels in later calls may be
         new. The row that brings a label is predicted without it.
         """
-        return np.asarray(self._progressive(X, y, classes, sample_weight)[0])
+        predicted: npt.NDArray[Any]
+        predicted, _ = progressive(self, X, y, sample_weight, OF_Y if classes is None else classes)
+        return predicted
 
     @IfProbabilistic
     def progressive_predict_proba(
@@ -223,7 +225,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         The columns are the labels known at the end, ``classes_``. A label that was not known yet had the
         probability 0.
         """
-        _, pieces, labels = self._progressive(X, y, classes, sample_weight)
+        pieces, labels = self._progressive(X, y, classes, sample_weight)
         shares: Floats = labels.log_probabilities(pieces)
         return np.exp(shares, out=shares)
 
@@ -235,17 +237,16 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         There is a column for each of ``classes_``, also if there are two; a label that was not known yet
         has -inf.
         """
-        _, pieces, labels = self._progressive(X, y, classes, sample_weight)
+        pieces, labels = self._progressive(X, y, classes, sample_weight)
         return labels.score_table(pieces)
 
     def _progressive(
         self, X: Any, y: Any, classes: Any, sample_weight: Any
-    ) -> tuple[Any, Any, KnownLabels]:
-        """Predict each row, then learn it: the predictions, the scores, and the labels known at the end."""
+    ) -> tuple[list[Scored], KnownLabels]:
+        """Predict each row, then learn it: the scores, and the labels known at the end."""
         with learning_lock(self):
-            first = classes is None and not self.__sklearn_is_fitted__()
-            given = OF_Y if first else classes
-            return *progressive(self, X, y, sample_weight, given), labels_of(self.fitted_)
+            _, pieces = progressive(self, X, y, sample_weight, OF_Y if classes is None else classes)
+            return pieces, labels_of(self.fitted_)
 
     @property
     def _knows_labels(self) -> bool:

@@ -197,6 +197,9 @@ def checked_weights(rows: int, sample_weight: Any) -> Floats | None:
 # ---- rows that need no checks but those of their numbers
 
 
+_FLOATS = np.dtype(np.float64), np.dtype(np.float32)  # quicker to compare with than the types
+
+
 def known_rows(fitted: Fitted, X: Any) -> Any:
     """X as the core reads it, if it has the type and the columns that the model knows; else None.
 
@@ -248,7 +251,7 @@ def _is_plain_array(X: Any) -> bool:
     return (
         type(X) is np.ndarray
         and X.ndim == 2
-        and X.dtype in (np.float64, np.float32)
+        and X.dtype in _FLOATS
         and X.flags.c_contiguous
         and X.flags.aligned
     )

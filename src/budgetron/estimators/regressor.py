@@ -72,7 +72,8 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
 
     def progressive_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Predict each row, then learn it (the online protocol); return the predictions."""
-        return np.asarray(progressive(self, X, y, sample_weight)[0])
+        predicted: Floats = progressive(self, X, y, sample_weight)[0]
+        return predicted
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The predicted target of each row; with ``return_std`` also the standard deviation of each.
