@@ -54,7 +54,9 @@ def test_more_classes():
     found = metrics.running()
     assert found["precision"] == pytest.approx(precision_score(y, predicted, average="macro"))
     assert found["recall"] == pytest.approx(recall_score(y, predicted, average="macro"))
-    assert found["precision:c"] == pytest.approx(precision_score(y, predicted, labels=["c"], average="macro"))
+    assert found["precision:c"] == pytest.approx(
+        precision_score(y, predicted, labels=["c"], average="macro")
+    )
     each_class = [average_precision_score(y == label, scores[:, i]) for i, label in enumerate(labels)]
     assert found["average_precision"] == pytest.approx(np.mean(each_class))
     assert found["precision_at:50:d"] == pytest.approx(first(y, scores[:, 3], "d", 50))

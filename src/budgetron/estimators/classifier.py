@@ -17,6 +17,7 @@ from budgetron.estimators.online import (
     Coded,
     FittedAttribute,
     Online,
+    answers_of,
     is_of_y,
     progressive,
     scored,
@@ -70,6 +71,11 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         weighs a row by n / (k * count). ``fit`` counts all of y, as scikit-learn does. The other methods
         count the rows learned so far, including the present one: n rows of k classes, ``count`` of its
         own class. Sample weights multiply class weights; rows of sample weight 0 do not count.
+    costs : dict or None
+        What mistakes cost: for a label, a mistake in a row of that label; for a pair (label, prediction),
+        this mistake. Others cost 1. Predictions have the lowest expected cost; what is learned, scores and
+        probabilities do not change. ``{"fraud": 9}`` predicts fraud from a probability of 0.1 on. Needs a
+        learner with probabilities.
     encoder : Encoder, optional
         How records become rows of numbers. Without it, dicts and frames that hold anything but numbers are
         encoded by ``Encoder()``, and a frame of numbers follows scikit-learn's rule: the same columns in
@@ -120,6 +126,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         shuffle: bool = False,
         random_state: Any = None,
         class_weight: Any = None,
+        costs: Any = None,
         encoder: Encoder | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -132,6 +139,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             n_jobs=n_jobs,
         )
         self.class_weight = class_weight
+        self.costs = costs
 
     classes_ = FittedAttribute(lambda fitted: None if fitted.labels is None else fitted.labels.classes)
 
@@ -194,7 +202,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         if not self._knows_labels:
             return None
         fitted, scores = self._scores_one(x)
-        return fitted.answers.prediction(scores)
+        return answers_of(self, fitted).prediction(scores)
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """The probability of every known label for one row: a dict, or a sequence of numbers."""
@@ -262,7 +270,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The labels: the second of two classes if the score is >= 0, or the class of the highest score."""
         fitted, pieces = scored(self, X)
-        return labels_of(fitted).predictions(pieces)
+        return np.asarray(answers_of(self, fitted).predictions(pieces))
 
     @IfProbabilistic
     def predict_proba(self, X: Any) -> Floats:

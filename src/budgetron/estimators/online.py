@@ -27,6 +27,7 @@ from budgetron.estimators.input import (
 from budgetron.learners.learner import Floats, Learner
 from budgetron.model import class_weights
 from budgetron.model.batch import Batch, Growth, growths
+from budgetron.model.decisions import CostedLabels, checked_costs
 from budgetron.model.files import model_files
 from budgetron.model.fitted import Fitted
 from budgetron.model.labels import KnownLabels, Scored, core_codes
@@ -453,6 +454,18 @@ def scored(estimator: Online, X: Any) -> tuple[Fitted, list[Scored]]:
     return fitted, fitted.scores(checked_rows(estimator, fitted, X, rows), estimator._threads)
 
 
+def answers_of(estimator: Online, fitted: Fitted) -> Any:
+    """What turns scores into predictions: labels, with the costs of mistakes if the estimator has some."""
+    costs = estimator.__dict__.get("costs")
+    if costs is None or fitted.labels is None:
+        return fitted.answers
+    if not fitted.model.learner.probabilistic:
+        raise ValueError(
+            "costs need a learner with probabilities, such as Auto(); Stacked(learner) gives any learner some."
+        )
+    return CostedLabels(fitted.labels, checked_costs(costs))
+
+
 def checked_rows(estimator: Online, fitted: Fitted, X: Any, known: Any) -> Matrix:
     """The rows of X in the core's layout; ``known`` is what `known_rows` returns for X."""
     if known is not None and are_learnable(fitted, known):
@@ -470,7 +483,7 @@ def progressive(
     with learning_lock(estimator):
         classes = None if classes is OF_Y and "fitted_" in estimator.__dict__ else classes
         pieces = estimator._learn(X, y, sample_weight, classes)
-        return estimator.fitted_.answers.predictions(pieces), pieces
+        return answers_of(estimator, estimator.fitted_).predictions(pieces), pieces
 
 
 def begin(estimator: Online, X: Any, y: Any) -> None:

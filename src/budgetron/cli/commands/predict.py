@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from budgetron import OnlineRegressor
 from budgetron.cli import checkpoint, input, output
-from budgetron.cli.arguments import BLOCK, FILE, JOBS, MODEL, Parser, add, add_rows
+from budgetron.cli.arguments import BLOCK, COSTS, FILE, JOBS, MODEL, Parser, add, add_rows, costs
 from budgetron.cli.input import NamedRows, Roles
 from budgetron.cli.process import UsageError, say
 from budgetron.cli.row_checks import refuse_unprintable
@@ -45,7 +46,7 @@ def parser() -> Parser:
     )
     add(command, MODEL | FILE)
     add(command.add_mutually_exclusive_group(), SHOWN)
-    add(add_rows(command), BLOCK | JOBS, block=1000, jobs=1)
+    add(add_rows(command), BLOCK | JOBS | COSTS, block=1000, jobs=1)
     return command
 
 
@@ -54,6 +55,12 @@ def main(argv: list[str]) -> None:
     file = model_files.read(args.model)
     model = file.estimator()
     model.n_jobs = args.jobs
+    if (given := costs(args)) is not None:
+        if isinstance(model, OnlineRegressor) or not model.learner_.probabilistic:
+            raise UsageError(
+                f"--cost and --threshold need probabilities, which {args.model} does not have."
+            )
+        model.costs = given
     columns = model.n_features_in_
     if args.features not in (None, columns):
         raise UsageError(f"--features {args.features}: expected {columns}, as {args.model} has.")

@@ -172,7 +172,9 @@ class Metrics:
         """
         ranking = self._sums.get("ranking")
         if not isinstance(ranking, Ranking):
-            raise ValueError("Metrics: no scores were given, or no metric needs them: add average_precision.")
+            raise ValueError(
+                "Metrics: no scores were given, or no metric needs them: add average_precision."
+            )
         place = len(self._classes) - 1 if label is None else self._classes.index(label)
         found, seen = (each[place] for each in ranking.found_and_seen())
         there = np.diff(seen, prepend=0.0) > 0

@@ -79,4 +79,6 @@ def _first(found: Array, seen: Array, rows: int) -> float | None:
     if seen[-1] <= 0:
         return None
     best = min(float(rows), float(seen[-1]))
-    return ratio(float(np.interp(best, np.concatenate([[0.0], seen]), np.concatenate([[0.0], found]))), best)
+    return ratio(
+        float(np.interp(best, np.concatenate([[0.0], seen]), np.concatenate([[0.0], found]))), best
+    )

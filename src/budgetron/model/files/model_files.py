@@ -20,6 +20,7 @@ from budgetron._util.exports import exported
 from budgetron._util.version import __version__
 from budgetron.learners.learner import Learner
 from budgetron.model.class_weights import ClassCounts
+from budgetron.model.decisions import checked_costs
 from budgetron.model.files import durable, tensors
 from budgetron.model.files.described import describe, plain, revive
 from budgetron.model.files.extra import describe_extra, revive_extra
@@ -200,9 +201,12 @@ def _describe_estimator(estimator: Any) -> dict[str, Any]:
             )
     params.pop("n_jobs")  # of this machine, not of the model
     weight, encoder = params.pop("class_weight", None), params.pop("encoder", None)
+    costs = params.pop("costs", None)
     described = {name: describe(value, name) for name, value in params.items()}
     if weight is not None:  # a file without class weights does not mention them
         described["class_weight"] = _describe_weight(weight)
+    if costs is not None:
+        described["costs"] = _describe_costs(costs)
     if encoder is not None:
         described["encoder"] = describe(encoder, "encoder")
     return {"type": kind.__name__} | described
@@ -224,6 +228,8 @@ def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> An
     revived = {param: revive(value) for param, value in params.items()}
     if "class_weight" in revived:
         revived["class_weight"] = _revive_weight(revived["class_weight"])
+    if "costs" in revived:
+        revived["costs"] = _revive_costs(revived["costs"])
     estimator.set_params(**revived)
     n_features = _natural(fitted, "n_features_in", 1, _MOST_FEATURES)
     names = _revive_names(fitted["feature_names_in"], n_features)
@@ -326,6 +332,23 @@ def _revive_counts(counts: npt.NDArray[Any], classes: int) -> ClassCounts:
     if not ((counts >= 0) & (counts < 2.0**53) & (counts == np.floor(counts))).all():
         raise ValueError("its counts of the classes are not whole numbers")
     return ClassCounts(counts.copy())
+
+
+# ---- costs
+
+
+def _describe_costs(costs: Mapping[Any, float]) -> Any:
+    """Pairs of a cost and the labels that it is for: one, or a label and its prediction."""
+    names = ((key if isinstance(key, tuple) else (key,), cost) for key, cost in costs.items())
+    return [[plain(cost, "costs"), *(plain(label, "costs") for label in labels)] for labels, cost in names]
+
+
+def _revive_costs(data: Any) -> Any:
+    if not isinstance(data, list) or not all(isinstance(row, list) and 2 <= len(row) <= 3 for row in data):
+        raise ValueError("its costs are not a list of costs with their labels")
+    if not all(type(part) in _LABELS for row in data for part in row):
+        raise ValueError("its costs are not for labels")
+    return checked_costs({labels[0] if len(labels) == 1 else tuple(labels): cost for cost, *labels in data})
 
 
 # ---- labels and names of features
