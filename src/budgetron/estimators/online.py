@@ -461,7 +461,8 @@ def answers_of(estimator: Online, fitted: Fitted) -> Any:
         return fitted.answers
     if not fitted.model.learner.probabilistic:
         raise ValueError(
-            "costs need a learner with probabilities, such as Auto(); Stacked(learner) gives any learner some."
+            "costs need a learner with probabilities, such as Auto(); Stacked(learner) gives any learner "
+            "some."
         )
     return CostedLabels(fitted.labels, checked_costs(costs))
 

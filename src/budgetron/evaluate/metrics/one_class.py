@@ -1,7 +1,7 @@
 """Metrics of one class against the rest: precision, recall, average precision, precision at k.
 
-A name is ``recall`` or ``recall:CLASS``, ``precision_at:K`` or ``precision_at:K:CLASS``. Without a class it is
-that of the second of two classes, and with more the mean over the classes, as for F1.
+A name is ``recall`` or ``recall:CLASS``, ``precision_at:K`` or ``precision_at:K:CLASS``. Without a class it
+is that of the second of two classes, and with more the mean over the classes, as for F1.
 """
 
 from dataclasses import dataclass

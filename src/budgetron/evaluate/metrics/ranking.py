@@ -61,7 +61,7 @@ class Ranking(Sums):
         self.counts = counts
 
     def found_and_seen(self) -> tuple[Array, Array]:
-        """For each class, from the highest score down: the weight of its rows so far, and that of all rows."""
+        """For each class, from the highest score down: the weight of its rows so far, and of all rows."""
         others, members = self.counts[:, :, ::-1]
         found = np.cumsum(members, axis=1)
         return found, found + np.cumsum(others, axis=1)
