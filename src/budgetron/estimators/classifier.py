@@ -80,6 +80,9 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         How records become rows of numbers. Without it, dicts and frames that hold anything but numbers are
         encoded by ``Encoder()``, and a frame of numbers follows scikit-learn's rule: the same columns in
         the same order. With it, columns are known by name, in any order, and new ones may come.
+    coverage : float, optional
+        The share of rows whose label `predict_set` shall have, such as 0.9. It is learned along the stream,
+        and followed after drifts. Needs a learner with probabilities.
     n_jobs : int or None
         How many threads learn and predict a batch; None is one, -1 one for each processor. The experts of
         the default and of :class:`~budgetron.Stacked` learn side by side; other learners learn in one
@@ -128,6 +131,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         class_weight: Any = None,
         costs: Any = None,
         encoder: Encoder | None = None,
+        coverage: float | None = None,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(
@@ -136,6 +140,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             shuffle=shuffle,
             random_state=random_state,
             encoder=encoder,
+            coverage=coverage,
             n_jobs=n_jobs,
         )
         self.class_weight = class_weight
@@ -287,6 +292,18 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """The logarithms of :meth:`predict_proba`."""
         fitted, pieces = scored(self, X)
         return labels_of(fitted).log_probabilities(pieces)
+
+    def predict_set(self, X: Any) -> list[npt.NDArray[Any]]:
+        """For each row the labels that its set has, the most probable first; at least one.
+
+        A share of ``coverage`` of the rows has its label in its set. See :doc:`/howto/coverage`.
+        """
+        fitted, conformal = self._conformal("predict_set")
+        shares = np.exp(labels_of(fitted).log_probabilities(scored(self, X)[1]))
+        order = np.argsort(-shares, axis=1, kind="stable")
+        sizes = np.maximum(1, (1 - shares <= conformal.limit).sum(axis=1))
+        labels = labels_of(fitted).classes
+        return [labels[row[:size]] for row, size in zip(order, sizes.tolist(), strict=True)]
 
     # ---- labels to be learned
 

@@ -20,6 +20,7 @@ from budgetron._util.exports import exported
 from budgetron._util.version import __version__
 from budgetron.learners.learner import Learner
 from budgetron.model.class_weights import ClassCounts
+from budgetron.model.conformal import Conformal, checked_coverage
 from budgetron.model.decisions import checked_costs
 from budgetron.model.files import durable, tensors
 from budgetron.model.files.described import describe, plain, revive
@@ -38,6 +39,7 @@ FORMAT = "budgetron model"
 FORMAT_VERSION = 1
 
 _STATE, _CLASSES, _COUNTS = "state/", "classes", "class_counts"
+_LEVEL, _MISFITS = "coverage_level", "misfits"
 _FITTED = {"learner", "dtype", "seed", "n_features_in", "feature_names_in", "classes"}
 _SOMETIMES = {"labels", "encoding"}
 _LEARNED = "fitted_"  # the one attribute of an estimator that is no parameter
@@ -82,7 +84,9 @@ def encoded(estimator: Any, extra: Mapping[str, Any] | None = None) -> list[byte
     arrays: dict[str, npt.NDArray[Any]] = {}
     fitted: Fitted = estimator.fitted_
     model = fitted.model
-    state, counts = fitted.state()
+    with fitted.held():
+        state, counts = fitted.state()
+        misfits = None if fitted.conformal is None else fitted.conformal.state()
     description = {
         "estimator": _describe_estimator(estimator),
         "fitted": {
@@ -99,6 +103,8 @@ def encoded(estimator: Any, extra: Mapping[str, Any] | None = None) -> list[byte
     }
     if counts is not None:
         arrays[_COUNTS] = counts
+    if misfits is not None:
+        arrays[_LEVEL], arrays[_MISFITS] = misfits
     arrays |= {_STATE + name: values for name, values in state.items()}
     texts = {
         "format": FORMAT,
@@ -201,10 +207,12 @@ def _describe_estimator(estimator: Any) -> dict[str, Any]:
             )
     params.pop("n_jobs")  # of this machine, not of the model
     weight, encoder = params.pop("class_weight", None), params.pop("encoder", None)
-    costs = params.pop("costs", None)
+    costs, coverage = params.pop("costs", None), params.pop("coverage")
     described = {name: describe(value, name) for name, value in params.items()}
     if weight is not None:  # a file without class weights does not mention them
         described["class_weight"] = _describe_weight(weight)
+    if coverage is not None:
+        described["coverage"] = describe(coverage, "coverage")
     if costs is not None:
         described["costs"] = _describe_costs(costs)
     if encoder is not None:
@@ -243,7 +251,12 @@ def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> An
         labels = _revive_labels(classes, fitted.get("labels"))
         counts = _revive_counts(arrays[_COUNTS], len(classes)) if _COUNTS in arrays else None
     encoding = _revive_encoding(fitted["encoding"], n_features) if "encoding" in fitted else None
-    estimator.fitted_ = Fitted(model, labels, encoding, names, counts)
+    conformal = None
+    if _MISFITS in arrays and _LEVEL in arrays:
+        conformal = Conformal.restored(
+            checked_coverage(estimator.coverage), arrays[_LEVEL], arrays[_MISFITS]
+        )
+    estimator.fitted_ = Fitted(model, labels, encoding, names, counts, conformal)
     return estimator
 
 
