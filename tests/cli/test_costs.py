@@ -53,3 +53,35 @@ def test_what_is_refused(flags, message, file, capsys):
     ended = called(capsys, "run", file, "--target", "y", *flags)
     assert ended.code == 2
     assert message in ended.err
+
+
+def test_coverage(file, tmp_path, capsys):
+    model = tmp_path / "model"
+    ended = called(capsys, "run", file, "--target", "y", "--coverage", "0.9", "--save", model)
+    assert ended.code == 0
+    assert "of the last rows were covered, 90.0% are asked." in ended.err
+    sets = [line.split("\t") for line in called(capsys, "predict", model, file, "--cover").out.splitlines()]
+    assert len(sets) == 500
+    assert all(0 < len(labels) <= 2 and set(labels) <= {"fraud", "ok"} for labels in sets)
+    expected = [
+        labels.tolist()
+        for labels in budgetron.load(model).predict_set(
+            [
+                {"a": float(a), "b": float(b)}
+                for a, b, _ in (x.split(",") for x in file.read_text().split()[1:])
+            ]
+        )
+    ]
+    assert sets == expected
+    ended = called(capsys, "run", file, "--target", "y", "--save", model, "--resume")
+    assert (ended.code, "the coverage" in ended.err) == (2, True)
+    flags = ["--target", "a", "--drop", "y", "--regression", "--coverage", "0.8"]
+    assert called(capsys, "run", file, *flags, "--save", model).code == 0
+    ends = [
+        list(map(float, line.split("\t")))
+        for line in called(capsys, "predict", model, file, "--cover").out.splitlines()
+    ]
+    assert all(low <= high for low, high in ends)
+    assert called(capsys, "run", file, *flags[:-1], "2").code == 2
+    assert called(capsys, "run", file, "--target", "y", "--save", model).code == 0
+    assert "was not learned with --coverage" in called(capsys, "predict", model, file, "--cover").err

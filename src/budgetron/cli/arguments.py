@@ -76,6 +76,17 @@ def jobs(text: str) -> int:
     return int(text)
 
 
+def share(text: str) -> float:
+    """Read a number between 0 and 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise UsageError(f"--coverage: expected a number between 0 and 1, got {text!r}.")
+    return value
+
+
 def labels(text: str) -> list[Any]:
     """Read the labels of ``--classes``; numbers if all are numbers."""
     words = [word.strip() for word in text.split(",")]
@@ -154,7 +165,10 @@ METRICS = {
 }
 LARGEST_COST = 1e9
 TYPES = {"N": whole(1), "SIZE": whole(1), "--delay": whole(0)}
-TYPES |= {"--seed": seed, "--jobs": jobs, "--classes": labels}
+TYPES |= {"--seed": seed, "--jobs": jobs, "--classes": labels, "--coverage": share}
+COVERAGE = {
+    "--coverage P": "learn sets of labels, or intervals, that have this share of the answers, such as 0.9",
+}
 COSTS = {
     "--cost LABEL=N,...": "what a mistake in a row of this label costs; others cost 1. Predictions have "
     "the lowest expected cost",

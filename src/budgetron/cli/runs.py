@@ -70,6 +70,8 @@ def run(algorithm: str, file: str, args: Namespace) -> None:
     report.finish(session, input.bad_rows(this.rows))
     input.say_bad_rows(this.rows)
     input.say_unlabelled(session.unlabelled)
+    if args.coverage is not None and (covered := session.estimator.covered_) is not None:
+        say(f"{covered:.1%} of the last rows were covered, {args.coverage:.1%} are asked.")
     classes = [] if session.metrics.targets else session.estimator.classes_.tolist()
     _say_unused(session.estimator, classes, file)
     if len(classes) == 1:
@@ -136,8 +138,11 @@ def _planned(algorithm: str, source: NamedRows, address: Address | None, args: N
     if given is not None and (regression or not learner.probabilistic):
         what = "labels, not targets" if regression else "a learner with probabilities, such as auto"
         raise UsageError(f"--cost and --threshold need {what}.")
-    of_labels = {} if regression else {"costs": given}
-    estimator = kind(learner, random_state=args.seed, n_jobs=args.jobs, **of_labels)
+    if args.coverage is not None and not (regression or learner.probabilistic):
+        raise UsageError("--coverage needs a learner with probabilities, such as auto.")
+    estimator = kind(learner, random_state=args.seed, coverage=args.coverage, n_jobs=args.jobs)
+    if isinstance(estimator, OnlineClassifier):
+        estimator.costs = given
     options = {"delay": args.delay, "every": args.every, "name": source.file}
     options |= {"metrics": metrics(args.metrics, regression), "window": args.window}
     # Each block copies the shuffle buffer, so blocks grow with the buffer.

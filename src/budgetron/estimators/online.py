@@ -418,8 +418,8 @@ class Online(BaseEstimator):  # type: ignore[misc]
         """Learn one row: a dict, or a sequence of numbers."""
         with learning_lock(self):
             fitted = self._known()
-            plain = fitted is not None and self._class_weight is None and self.coverage is None
-            if not plain or not fitted.learn_one(x, y):
+            plain = self._class_weight is None and self.coverage is None
+            if fitted is None or not plain or not fitted.learn_one(x, y):
                 self._learn([one_row(fitted, x)], [y])
         return self
 

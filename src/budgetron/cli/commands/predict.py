@@ -33,6 +33,8 @@ EXAMPLES = """\
 
 SHOWN = {
     "--scores": "print scores f(x) instead of labels; one per class for more than two classes",
+    "--cover": "print the labels in the set of each row, or the ends of its interval, of a model learned with "
+    "--coverage",
     "--proba": "print class probabilities, where the learner has them, as auto",
 }
 
@@ -64,7 +66,9 @@ def main(argv: list[str]) -> None:
     columns = model.n_features_in_
     if args.features not in (None, columns):
         raise UsageError(f"--features {args.features}: expected {columns}, as {args.model} has.")
-    numbers = args.scores or args.proba
+    if args.cover and model.coverage is None:
+        raise UsageError(f"--cover: {args.model} was not learned with --coverage.")
+    numbers = args.scores or args.proba or (args.cover and isinstance(model, OnlineRegressor))
     if not numbers:
         refuse_unprintable(args.model, getattr(model, "classes_", ()))
     learned = checkpoint.roles_of(file)
@@ -186,6 +190,10 @@ def _function(model: Any, args: Namespace) -> Callable[[Any], Any]:
             f"--proba: {args.model} has no probabilities: learn with auto, or an algorithm that has "
             "--loss with --loss logistic; in Python, Stacked(learner) gives any learner some."
         )
+    if args.cover and isinstance(model, OnlineRegressor):
+        return model.predict_interval
+    if args.cover:
+        return lambda X: ["\t".join(map(output.label, labels)) for labels in model.predict_set(X)]
     name = "predict_proba" if args.proba else "decision_function" if args.scores else "predict"
     function: Callable[[Any], Any] = getattr(model, name, model.predict)
     return function
