@@ -33,8 +33,8 @@ EXAMPLES = """\
 
 SHOWN = {
     "--scores": "print scores f(x) instead of labels; one per class for more than two classes",
-    "--cover": "print the labels in the set of each row, or the ends of its interval, of a model learned with "
-    "--coverage",
+    "--cover": "print the labels in the set of each row, or the ends of its interval; the model must have "
+    "been learned with --coverage",
     "--proba": "print class probabilities, where the learner has them, as auto",
 }
 
