@@ -52,7 +52,7 @@ def test_a_further_class_takes_no_more_memory():
     model.widen(5, 7)
     after = model.state()
     w, P = before["cells.weights.0"], before["cells.state"]
-    assert (len(w), len(after["cells.weights.0"])) == (2**11 + 1, 2**9 + 1)
+    assert (len(w), len(after["cells.weights.0"])) == (50 * 2**5 + 1, 50 * 2**3 + 1)
     assert model.memory_bytes < bytes_before + 2**14
     assert after["cells.weights.1"][0] == w[0] / 2
     for i, (four_w, four_P) in enumerate(zip(w[1:].reshape(-1, 4), P[1:].reshape(-1, 4), strict=True)):

@@ -114,7 +114,9 @@ class _Freezing:
         constant = table[0].astype(np.float64)
         constant[:outputs] *= native.scale
         cells = self._cells(learner.features, native.map)
-        return tree.Celled(cells, table[1:], constant, unit, native.value**2, moderated)
+        return tree.Celled(
+            cells, table[1:], constant, unit, native.value**2, moderated, *native.places
+        )
 
     def _nearest(self, learner: Neighbours, native: Any) -> tree.Formula:
         classes, labels, first = self._classes(), native.labels(), native.first()
@@ -139,10 +141,11 @@ class _Freezing:
             return tree.Ferns(native.tested(), not_above(native.thresholds(), dtype), first)
         if isinstance(description, Bins):
             columns = zip(native.edges, native.by_value, strict=True)
-            edges = tuple(
-                None if by_value else not_below(np.array(each), dtype) for each, by_value in columns
-            )
-            return tree.Quantiles(edges, tuple(native.pairs), description.side, native.first)
+            edges = tuple(None if code else not_below(np.array(each), dtype) for each, code in columns)
+            numbers = (native.by_value, native.in_pairs, native.sides)
+            alone, in_pairs, sides = (np.array(each, dtype=np.int64) for each in numbers)
+            pairs, shape = tuple(native.pairs), (description.columns, description.side, native.first)
+            return tree.Quantiles(edges, alone, in_pairs, sides, pairs, *shape)
         if isinstance(description, RandomBinning):
             pitches, shifts = np.moveaxis(native.grids(), 2, 0)
             return tree.Grids(pitches, shifts)
