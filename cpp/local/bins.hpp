@@ -30,11 +30,14 @@ class Bins final : public CellMap {
     pairs_.resize(std::min(pairs, all_pairs()));
     widen(columns);
     draw_pairs();
+    counted_ = columns_;
     lay_out();
   }
 
   std::size_t members() const override { return columns_ + pairs_.size(); }
-  double most_cells() const override { return static_cast<double>(most_cells_); }
+  double most_cells() const override {
+    return static_cast<double>(first_of_columns_ + counted_ * (bins_ + 1));
+  }
   std::size_t columns() const override { return columns_; }
   bool draws() const override { return true; }
 
@@ -63,7 +66,6 @@ class Bins final : public CellMap {
     in_pairs_.resize(columns_);
     sides_.resize(columns_, side_ + 1);
     ranges_.widen(columns_);
-    lay_out();
   }
 
   void draw(const RecentRows& rows) override {
@@ -73,6 +75,7 @@ class Bins final : public CellMap {
       sides_[j] = 1 + std::max<Counter>(side_, in_pairs_[j]);
     }
     draw_pairs();
+    counted_ = columns_;
     lay_out();
   }
   void follow(const RecentRows& rows) override {
@@ -108,6 +111,7 @@ class Bins final : public CellMap {
     io.field("bins.by_value", by_value_, {Merged::Own});
     io.field("bins.in_pairs", in_pairs_, {Merged::Own});
     io.field("bins.sides", sides_, {Merged::Own});
+    io.field("bins.counted", counted_, {Merged::Own});
     ranges_.fields(io);
     if (io.restoring()) restore(edges, counts, pairs);
   }
@@ -218,12 +222,11 @@ class Bins final : public CellMap {
       first_of_pair_.push_back(first_of_columns_);
       first_of_columns_ += sides_[i] * sides_[j];
     }
-    most_cells_ = first_of_columns_ + columns_ * (bins_ + 1);
   }
 
   void restore(const std::vector<double>& edges, const std::vector<Counter>& counts,
                const std::vector<Counter>& pairs) {
-    sound_ = pairs.size() == 2 * pairs_.size() && counts.size() == columns_ && by_value_.size() == columns_ && in_pairs_.size() == columns_ &&
+    sound_ = counted_ <= columns_ && pairs.size() == 2 * pairs_.size() && counts.size() == columns_ && by_value_.size() == columns_ && in_pairs_.size() == columns_ &&
              sides_.size() == columns_;
     for (std::size_t j = 0; sound_ && j < columns_; ++j)
       sound_ = sides_[j] > side_ && sides_[j] <= bins_ + 1 && by_value_[j] <= bins_ &&
@@ -253,7 +256,8 @@ class Bins final : public CellMap {
   std::vector<Counter> by_value_, in_pairs_;  // values of the column are counted modulo this number; 0: it has edges
   std::vector<Counter> sides_;                // the bins of the column in a pair, that for missing values included
   std::vector<Counter> first_of_pair_;
-  Counter first_of_columns_ = 0, most_cells_ = 0;
+  Counter first_of_columns_ = 0;
+  Counter counted_ = 0;  // the columns that there were when thresholds were drawn
   KnownRanges ranges_;
   bool sound_ = true;
 };
