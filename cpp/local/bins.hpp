@@ -1,6 +1,6 @@
 // Bins of single columns, and of pairs of columns. Edges are quantiles of the kept rows. A column of few whole numbers
-// has no edges: values are counted modulo a number by which those of the kept rows differ, so that codes of categories
-// are learned one by one. The last bin of a column is for missing values.
+// has no edges: each of its values is a bin, so that codes of categories are learned one by one. Codes that come later
+// are spread over the bins that are left. The last bin of a column is for missing values.
 #pragma once
 
 #include <algorithm>
@@ -63,16 +63,15 @@ class Bins final : public CellMap {
     edges_.resize(columns_);
     by_value_.resize(columns_);
     bits_.resize(columns_, 1);
-    in_pairs_.resize(columns_);
     sides_.resize(columns_, side_ + 1);
     ranges_.widen(columns_);
   }
 
   void draw(const RecentRows& rows) override {
     for (std::size_t j = 0; j < columns_; ++j) {
-      sides_[j] = bins_ + 1;  // as many as there can be
       draw_column(j, rows.sorted(j));
-      sides_[j] = 1 + std::max<Counter>(side_, in_pairs_[j]);
+      const std::size_t codes = by_value_[j] != 0 ? edges_[j].size() : 0;  // and room for a quarter more
+      sides_[j] = 1 + (codes <= side_ ? side_ : std::min(5 * codes / 4, bins_));
     }
     draw_pairs();
     counted_ = columns_;
@@ -86,11 +85,10 @@ class Bins final : public CellMap {
     }
   }
 
-  // The edges of each column, or the number by which its values differ, alone and in pairs; the number of bins of each
-  // column in pairs, that for missing values included; and the pairs, for exports and pictures.
+  // The edges of each column, or its codes, and whether these are codes; the number of bins of each column in pairs,
+  // that for missing values included; and the pairs, for exports and pictures.
   const std::vector<std::vector<double>>& edges() const { return edges_; }
   const std::vector<Counter>& by_value() const { return by_value_; }
-  const std::vector<Counter>& in_pairs() const { return in_pairs_; }
   const std::vector<Counter>& sides() const { return sides_; }
   const std::vector<std::pair<std::size_t, std::size_t>>& pairs() const { return pairs_; }
   // The number of columns when it was built: in a later one, a row with 0 or a missing value has no cell.
@@ -109,7 +107,6 @@ class Bins final : public CellMap {
     io.field("bins.edges", edges, {Merged::Own});
     io.field("bins.counts", counts, {Merged::Own});
     io.field("bins.by_value", by_value_, {Merged::Own});
-    io.field("bins.in_pairs", in_pairs_, {Merged::Own});
     io.field("bins.sides", sides_, {Merged::Own});
     io.field("bins.counted", counted_, {Merged::Own});
     ranges_.fields(io);
@@ -144,8 +141,16 @@ class Bins final : public CellMap {
 
   Counter bin_of(std::size_t j, double v) const {
     if (std::isnan(v)) return bins_;
-    if (by_value_[j] != 0) return remainder(v, by_value_[j]);
-    // The number of edges that are not above v, as std::upper_bound, but without a branch that depends on v.
+    return by_value_[j] != 0 ? bin_of_code(j, v, bins_) : reached(j, v);
+  }
+  // A division of 32 bits is several times faster than one of 64.
+  Counter in_pair(std::size_t j, Counter bin, double v) const {
+    if (bin == bins_) return sides_[j] - 1;
+    if (by_value_[j] != 0) return bin < edges_[j].size() ? bin % (sides_[j] - 1) : bin_of_code(j, v, sides_[j] - 1);
+    return static_cast<std::uint32_t>(bin * side_) / static_cast<std::uint32_t>(edges_[j].size() + 1);
+  }
+  // The number of edges that are not above v, as std::upper_bound, but without a branch that depends on v.
+  Counter reached(std::size_t j, double v) const {
     const double* edge = edges_[j].data();
     std::size_t left = edges_[j].size();
     for (std::size_t half; left > 1; left -= half) {
@@ -154,23 +159,13 @@ class Bins final : public CellMap {
     }
     return static_cast<Counter>(edge - edges_[j].data()) + (left == 1 && *edge <= v ? 1 : 0);
   }
-  // A division of 32 bits is several times faster than one of 64.
-  Counter in_pair(std::size_t j, Counter bin, double v) const {
-    if (bin == bins_) return sides_[j] - 1;
-    if (by_value_[j] != 0) return in_pairs_[j] == by_value_[j] ? bin : remainder(v, in_pairs_[j]);
-    return static_cast<std::uint32_t>(bin * side_) / static_cast<std::uint32_t>(edges_[j].size() + 1);
-  }
-  static Counter remainder(double v, Counter modulus) {
-    return static_cast<Counter>(std::floor(std::clamp(v, -0x1p40, 0x1p40)) + 0x1p40) % modulus;
-  }
-  // The first number from `from` to `to` by which all values differ; 0 if there is none.
-  static Counter modulus(const std::vector<double>& values, Counter from, Counter to) {
-    for (Counter m = from;; m += from < to ? 1 : -1) {
-      std::vector<char> taken(m);
-      const auto is_free = [&](double v) { return !std::exchange(taken[remainder(v, m)], 1); };
-      if (std::all_of(values.begin(), values.end(), is_free)) return m;
-      if (m == to) return 0;
-    }
+  // The place of a code that is known; others are spread over the bins behind these.
+  Counter bin_of_code(std::size_t j, double v, Counter bins) const {
+    v = std::floor(std::clamp(v, -0x1p40, 0x1p40));
+    const Counter above = reached(j, v), known = edges_[j].size();
+    if (above > 0 && edges_[j][above - 1] == v) return (above - 1) % bins;
+    const auto number = static_cast<Counter>(v + 0x1p40);
+    return known < bins ? known + number % (bins - known) : number % bins;
   }
 
   // At least two rows for each value on average.
@@ -187,10 +182,11 @@ class Bins final : public CellMap {
   void draw_column(std::size_t j, const std::vector<double>& sorted) {
     ranges_.learn(j, sorted);
     edges_[j].clear();
-    by_value_[j] = in_pairs_[j] = 0;
     const std::vector<double> values = unique(sorted);
     bits_[j] = std::bit_width(std::clamp<std::size_t>(values.size(), 1, bins_));
-    if (few_whole_numbers(values, sorted.size())) return draw_codes(j, values);
+    by_value_[j] = !values.empty() && few_whole_numbers(values, sorted.size()) ? 1 : 0;
+    if (by_value_[j] != 0) edges_[j] = values;
+    if (by_value_[j] != 0 || values.empty()) return;
     const auto push_edge = [&](double a, double b) {
       const double edge = a / 2 + b / 2;
       if (edges_[j].empty() || edge > edges_[j].back()) edges_[j].push_back(edge);
@@ -205,15 +201,6 @@ class Bins final : public CellMap {
     }
   }
 
-  // There is room for a quarter more codes than are known.
-  void draw_codes(std::size_t j, const std::vector<double>& values) {
-    if (values.empty()) return;
-    const Counter all = modulus(values, bins_, 1), few = modulus(values, side_, 1);
-    const Counter many = modulus(values, std::min<Counter>(5 * values.size() / 4, bins_), bins_);
-    by_value_[j] = all > 0 ? all : bins_;
-    in_pairs_[j] = few > 0 ? few : std::min(many > 0 ? many : bins_, sides_[j] - 1);
-  }
-
   // Numbers of cells: pairs, one after the other, and then the columns, so that later ones come behind.
   void lay_out() {
     first_of_pair_.clear();
@@ -226,14 +213,13 @@ class Bins final : public CellMap {
 
   void restore(const std::vector<double>& edges, const std::vector<Counter>& counts,
                const std::vector<Counter>& pairs) {
-    sound_ = counted_ <= columns_ && pairs.size() == 2 * pairs_.size() && counts.size() == columns_ && by_value_.size() == columns_ && in_pairs_.size() == columns_ &&
+    sound_ = counted_ <= columns_ && pairs.size() == 2 * pairs_.size() && counts.size() == columns_ && by_value_.size() == columns_ &&
              sides_.size() == columns_;
     for (std::size_t j = 0; sound_ && j < columns_; ++j)
-      sound_ = sides_[j] > side_ && sides_[j] <= bins_ + 1 && by_value_[j] <= bins_ &&
-               in_pairs_[j] < sides_[j] && (by_value_[j] == 0) == (in_pairs_[j] == 0);
+      sound_ = sides_[j] > side_ && sides_[j] <= bins_ + 1 && by_value_[j] <= 1;
     std::size_t at = 0;
     for (std::size_t j = 0; sound_ && j < columns_; ++j) {
-      sound_ = counts[j] < bins_ && counts[j] <= edges.size() - at;
+      sound_ = counts[j] < bins_ + by_value_[j] && counts[j] <= edges.size() - at;
       if (!sound_) break;
       const auto from = edges.begin() + static_cast<std::ptrdiff_t>(at);
       edges_[j].assign(from, from + static_cast<std::ptrdiff_t>(counts[j]));
@@ -253,7 +239,7 @@ class Bins final : public CellMap {
   std::vector<std::pair<std::size_t, std::size_t>> pairs_;
   std::vector<Counter> bits_;  // of the number of values of a column
   std::vector<std::vector<double>> edges_;
-  std::vector<Counter> by_value_, in_pairs_;  // values of the column are counted modulo this number; 0: it has edges
+  std::vector<Counter> by_value_;  // 1: the edges of the column are codes, each with a bin of its own
   std::vector<Counter> sides_;                // the bins of the column in a pair, that for missing values included
   std::vector<Counter> first_of_pair_;
   Counter first_of_columns_ = 0;

@@ -57,7 +57,6 @@ void bind_cells(nb::module_& m) {
            "columns"_a, "seed"_a)
       .def_prop_ro("edges", &Bins::edges)
       .def_prop_ro("by_value", &Bins::by_value)
-      .def_prop_ro("in_pairs", &Bins::in_pairs)
       .def_prop_ro("sides", &Bins::sides)
       .def_prop_ro("pairs", &Bins::pairs)
       .def_prop_ro("first", &Bins::first);

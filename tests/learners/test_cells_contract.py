@@ -75,6 +75,31 @@ def test_thousands_of_classes_leave_one_entry():
     assert np.isfinite(model.decision_function(X)).all()
 
 
+def test_a_table_has_no_more_entries_than_the_map_has_cells():
+    X, y = stream("binary", 300, 0)
+    for cells, entries in [
+        (Tiles(50, 8), 50 * 2**8),
+        (Tiles(50, 14, cells=1000), 1000),  # hashed
+        (Bins(16, pairs=4, side=3), 4 * 4**2 + 5 * 17),
+        (Bins(16, pairs=4, side=3, memory=1024), -(-(4 * 4**2 + 5 * 17) // 2)),  # of 8 bytes
+    ]:
+        model = Model(Mapped(cells, Kalman(3.0)), Labels(2), 5, np.float64, 0)
+        model.learn(X, y.astype(float))
+        assert len(model.state()["cells.weights.0"]) == 1 + entries
+
+
+@each("pairs", [0, 10])
+def test_codes_far_apart_have_bins_of_their_own(pairs):
+    """40 codes of which any two differ by hundreds, beside a column that says nothing."""
+    rng = np.random.default_rng(0)
+    codes, value = 1000 * np.arange(40) + rng.integers(0, 500, 40), rng.normal(size=40)
+    at = rng.integers(0, 40, 4000)
+    X = np.column_stack([codes[at], rng.normal(size=4000)]).astype(float)
+    model = OnlineRegressor(Mapped(Bins(pairs=pairs), Kalman(10.0)), random_state=0)
+    model.fit(X, value[at])
+    assert np.abs(model.predict(X) - value[at]).max() < 0.3  # values differ by about 1
+
+
 # ---- rows
 
 

@@ -154,7 +154,7 @@ class Tiles:
 
 
 class Bins:
-    """A column is a list of edges; a pair of numbers: values are counted modulo the first, in pairs the second.
+    """A column is a list of edges, or a tuple of codes. Codes that come later share the bins that are left.
 
     Cells are numbered pair by pair, and then column by column. The last bin is that of missing values.
     """
@@ -166,7 +166,7 @@ class Bins:
         self.seed, self.count = seed, min(pairs, columns * (columns - 1) // 2)
         self.bits = dict.fromkeys(range(columns), 1)
         self.pairs = self.drawn_pairs()
-        self.edges: dict[int, list[float] | tuple[int, int]] = {}
+        self.edges: dict[int, list[float] | tuple[float, ...]] = {}
         self.known: dict[int, tuple[float, float]] = {}
         self.members = columns + self.count
         self.sides = {j: side + 1 for j in range(columns)}
@@ -199,7 +199,12 @@ class Bins:
         if isnan(v):
             return (self.sides[j] - 1) if paired else self.bins
         if isinstance(edges, tuple):
-            return int(floor(min(max(v, -(2.0**40)), 2.0**40)) + 2**40) % edges[paired]
+            code, bins, known = floor(min(max(v, -(2.0**40)), 2.0**40)), self.bins, len(edges)
+            if paired:
+                bins = self.sides[j] - 1
+            if code in edges:
+                return edges.index(code) % bins
+            return known + (code + 2**40) % (bins - known) if known < bins else (code + 2**40) % bins
         found = bisect_right(edges, v)
         return found * self.side // (len(edges) + 1) if paired else found
 
@@ -214,10 +219,9 @@ class Bins:
 
     def draw(self, rows: list[list[float]]) -> None:
         for j in range(self.columns):
-            self.sides[j] = self.bins + 1
             self.draw_column(j, present(rows, j))
-            edges = self.edges[j]
-            self.sides[j] = 1 + max(self.side, edges[1] if isinstance(edges, tuple) else 0)
+            codes = len(self.edges[j]) if isinstance(self.edges[j], tuple) else 0
+            self.sides[j] = 1 + (self.side if codes <= self.side else min(5 * codes // 4, self.bins))
         self.pairs = self.drawn_pairs()
 
     def follow(self, rows: list[list[float]]) -> None:
@@ -244,12 +248,7 @@ class Bins:
             return
         self.known[j] = values[0], values[-1]
         if self.codes(values):
-            one = modulus(single, range(self.bins, 0, -1)) or self.bins
-            two = modulus(single, range(self.side, 0, -1))
-            if not two:
-                two = modulus(single, range(min(5 * len(single) // 4, self.bins), self.bins + 1)) or self.bins
-                two = min(two, self.sides[j] - 1)
-            self.edges[j] = one, two
+            self.edges[j] = tuple(single)
             return
         if len(single) <= self.bins:
             edges = [a / 2 + b / 2 for a, b in pairwise(single)]
@@ -257,12 +256,6 @@ class Bins:
             at = [q * len(values) // self.bins for q in range(1, self.bins)]
             edges = [values[i - 1] / 2 + values[i] / 2 for i in at if i > 0 and values[i] > values[i - 1]]
         self.edges[j] = sorted(set(edges))
-
-
-def modulus(values: list[float], tried: range) -> int:
-    """The first of the numbers by which all of these whole numbers differ; 0 if there is none."""
-    differ = (m for m in tried if len({(int(v) + 2**40) % m for v in values}) == len(values))
-    return next(differ, 0)
 
 
 class RandomBinning:

@@ -79,32 +79,41 @@ static inline uint64_t $name(const ${p}_real *x, int m) {
   return $first[m] + code;
 }
 """
-REMAINDER = """
-static inline uint64_t $name(${p}_real v, uint64_t m) { /* each value is a bin */
-  v = v < -$most ? -$most : v > $most ? $most : v;
-  return (uint64_t)((int64_t)$floor(v) + (int64_t)$most) % m;
+REACHED = """
+static inline int $name(${p}_real v, int j) { /* the number of edges that are not above v */
+  int low = $starts[j], high = $starts[j + 1];
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if ($edges[middle] <= v)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low - $starts[j];
+}
+"""
+CODE = """
+static inline uint64_t $name(${p}_real v, int j, uint64_t bins) {
+  const uint64_t known = (uint64_t)($starts[j + 1] - $starts[j]);
+  v = $floor(v < -$most ? -$most : v > $most ? $most : v);
+  const int above = $reached(v, j);
+  if (above > 0 && $edges[$starts[j] + above - 1] == v) return (uint64_t)(above - 1) % bins;
+  const uint64_t number = (uint64_t)((int64_t)v + (int64_t)$most);
+  return known < bins ? known + number % (bins - known) : number % bins; /* a code that came later */
 }
 """
 BIN = """
 static inline uint64_t $name(const ${p}_real *x, int j) {
   if (x[j] != x[j]) return $bins; /* a missing value */
-  if ($alone[j]) return $remainder(x[j], $alone[j]);
-  int low = $starts[j], high = $starts[j + 1];
-  while (low < high) {
-    const int middle = (low + high) / 2;
-    if ($edges[middle] <= x[j])
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return (uint64_t)(low - $starts[j]);
+  if ($codes[j]) return $code(x[j], j, $bins);
+  return (uint64_t)$reached(x[j], j);
 }
 """
 SIDE = """
 static inline uint64_t $name(const ${p}_real *x, int j) {
   if (x[j] != x[j]) return $sides[j] - 1u;
-  if ($in_pairs[j]) return $remainder(x[j], $in_pairs[j]);
-  return $bin(x, j) * $side / (uint64_t)($starts[j + 1] - $starts[j] + 1);
+  if ($codes[j]) return $code(x[j], j, $sides[j] - 1u);
+  return (uint64_t)$reached(x[j], j) * $side / (uint64_t)($starts[j + 1] - $starts[j] + 1);
 }
 """
 QUANTILES = """
@@ -381,23 +390,22 @@ class Formulas(tree.Writer):
 
     def quantiles(self, cells: tree.Quantiles) -> str:
         s, columns = self.source, len(cells.edges)
-        edges = [np.empty(0) if each is None else each for each in cells.edges]
-        starts = np.cumsum([0, *map(len, edges)])
+        joined = np.concatenate([*cells.edges, [0.0]])  # C has no empty arrays
         words: dict[str, object] = {
-            "alone": s.table("uint16_t", cells.alone),
-            "starts": s.table("int", starts),
+            "codes": s.table("uint8_t", np.array(cells.codes, dtype=np.uint8)),
+            "starts": s.table("int", np.cumsum([0, *map(len, cells.edges)])),
+            "edges": s.array(finite(joined, s.dtype)),
             "bins": _bits(cells.bins),
-            "remainder": s.function("remainder", REMAINDER, most=float(cells.FROM)),
         }
-        joined = np.concatenate([*edges, [0.0]])  # C has no empty arrays
-        words["bin"] = s.function("bin", BIN, edges=finite(joined, s.dtype), **words)
+        words["reached"] = s.function("reached", REACHED, **words)
+        words["code"] = s.function("code", CODE, most=float(cells.FROM), **words)
+        words["bin"] = s.function("bin", BIN, **words)
         pair = ""
         if cells.pairs:
             words |= {"sides": s.table("uint16_t", cells.sides)}
-            in_pairs = s.table("uint16_t", cells.in_pairs)
             pairs = s.table("uint16_t", np.array(cells.pairs))
             pairs_from = s.table("uint64_t", cells.starts[:-1])
-            side = s.function("side", SIDE, side=_bits(cells.side), in_pairs=in_pairs, **words)
+            side = s.function("side", SIDE, side=_bits(cells.side), **words)
             pair = s.text(PAIR, side=side, pairs=pairs, pairs_from=pairs_from, columns=columns, **words)
         absent = (
             s.text(ABSENT, first=cells.first, none=_bits(tree.NO_CELL), **words)

@@ -140,12 +140,10 @@ class _Freezing:
             first = np.array(native.first_cells(), dtype=np.int64)
             return tree.Ferns(native.tested(), not_above(native.thresholds(), dtype), first)
         if isinstance(description, Bins):
-            columns = zip(native.edges, native.by_value, strict=True)
-            edges = tuple(None if code else not_below(np.array(each), dtype) for each, code in columns)
-            numbers = (native.by_value, native.in_pairs, native.sides)
-            alone, in_pairs, sides = (np.array(each, dtype=np.int64) for each in numbers)
-            pairs, shape = tuple(native.pairs), (description.columns, description.side, native.first)
-            return tree.Quantiles(edges, alone, in_pairs, sides, pairs, *shape)
+            columns, codes = map(np.array, native.edges), tuple(map(bool, native.by_value))
+            edges = tuple(each if code else not_below(each, dtype) for each, code in zip(columns, codes, strict=True))
+            sides, pairs = np.array(native.sides, dtype=np.int64), tuple(native.pairs)
+            return tree.Quantiles(edges, codes, sides, pairs, description.columns, description.side, native.first)
         if isinstance(description, RandomBinning):
             pitches, shifts = np.moveaxis(native.grids(), 2, 0)
             return tree.Grids(pitches, shifts)

@@ -114,17 +114,18 @@ class Ferns:
 class Quantiles:
     """Bins of the columns, then of pairs of columns.
 
-    The bin of a value is the number of ``edges`` that are not above it. If there are none (None), it is the
-    value, rounded down, plus 2^40, modulo ``alone[j]``. That of NaN is ``bins``. Column j has the cell
-    starts[-1] + (bins + 1) j + bin; none, if it is not among the ``first`` columns, and 0 or NaN. Pair p of
-    i and j has the cell starts[p] + sides[j] bin_i + bin_j. There, bins are first put together, from
-    edges + 1 to ``side``, if there are edges; values are taken modulo ``in_pairs[j]``; and the bin of NaN
-    is ``sides[j]`` - 1.
+    The bin of a value is the number of ``edges`` that are not above it; that of NaN is ``bins``. Column j
+    has the cell starts[-1] + (bins + 1) j + bin; none, if it is not among the ``first`` columns, and 0 or
+    NaN. Pair p of i and j has the cell starts[p] + sides[j] bin_i + bin_j. There, bins are first put
+    together, from edges + 1 to ``side``, and the bin of NaN is ``sides[j]`` - 1.
+
+    If the edges of a column are ``codes``, the bin of a value v, rounded down, is the place of v among
+    them, modulo b. If it is not among these k, it is k plus the remainder of v + FROM by b - k, or by b
+    without k, if k is not below b. There are b = ``bins`` of a column, and b = sides[j] - 1 in pairs.
     """
 
-    edges: tuple[Floats | None, ...]
-    alone: Whole
-    in_pairs: Whole
+    edges: tuple[Floats, ...]
+    codes: tuple[bool, ...]
     sides: Whole
     pairs: tuple[tuple[int, int], ...]
     bins: int

@@ -204,27 +204,36 @@ class Formulas(tree.Writer):
     def _bins(self, cells: tree.Quantiles, x: str) -> tuple[str, str]:
         """The bins of columns without missing values, and those for pairs."""
         g, columns = self.graph, len(cells.edges)
-        whole = np.array([each is None for each in cells.edges])
-        counts = np.array([0 if each is None else len(each) for each in cells.edges])
+        counts, codes = np.array(list(map(len, cells.edges))), np.array(cells.codes, dtype=bool)
         edges = np.full((1, columns, max(1, counts.max(initial=0))), np.inf, g.dtype)
         for j, each in enumerate(cells.edges):
-            if each is not None:
-                edges[0, j, : len(each)] = finite(each, g.dtype)
-        reached = g.add("GreaterOrEqual", g.add("Unsqueeze", x, g.whole(2)), g.constant(edges))
-        bins = g.add("ReduceSum", self._cast(reached, np.int32), g.whole(2), keepdims=0)
-        bins = self._cast(bins, np.int64)
+            edges[0, j, : len(each)] = finite(each, g.dtype)
+        if codes.any():
+            limit = g.number(float(cells.FROM))
+            floor = g.add("Floor", g.add("Clip", x, g.number(-float(cells.FROM)), limit))
+            x = g.add("Where", g.constant(codes[None, :]), floor, x)
+        one, edge = g.add("Unsqueeze", x, g.whole(2)), g.constant(edges)
+        bins = self._count(g.add("GreaterOrEqual", one, edge))
         sides = g.add("Mul", bins, g.whole(cells.side))
         sides = g.add("Div", sides, g.constant((counts + 1)[None, :]))
-        if not whole.any():
+        if not codes.any():
             return bins, sides
-        floor = g.add("Floor", g.add("Clip", x, g.number(-float(cells.FROM)), g.number(float(cells.FROM))))
-        value = g.add("Add", self._cast(floor, np.int64), g.whole(cells.FROM))
-        by_value = g.constant(whole[None, :])
-        alone, in_pairs = (
-            g.add("Mod", value, g.constant(np.maximum(each, 1)[None, :]))
-            for each in (cells.alone, cells.in_pairs)
-        )
-        return g.add("Where", by_value, alone, bins), g.add("Where", by_value, in_pairs, sides)
+        number = g.add("Add", self._cast(floor, np.int64), g.whole(cells.FROM))
+        known = g.add("Greater", self._count(g.add("Equal", one, edge)), g.whole(0))
+        of_codes = g.constant(codes[None, :])
+        found = []
+        for plain, room in ((bins, np.full(columns, cells.bins)), (sides, cells.sides - 1)):
+            behind = np.where(counts < room, counts, 0)
+            place = g.add("Mod", g.add("Sub", bins, g.whole(1)), g.constant(room[None, :]))
+            other = g.add("Mod", number, g.constant((room - behind)[None, :]))
+            other = g.add("Add", other, g.constant(behind[None, :]))
+            found.append(g.add("Where", of_codes, g.add("Where", known, place, other), plain))
+        return found[0], found[1]
+
+    def _count(self, found: str) -> str:
+        """How many along the last axis."""
+        counts = self.graph.add("ReduceSum", self._cast(found, np.int32), self.graph.whole(2), keepdims=0)
+        return self._cast(counts, np.int64)
 
     def grids(self, cells: tree.Grids, x: str) -> str:
         g, (columns, members) = self.graph, cells.pitches.shape
