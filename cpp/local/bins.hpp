@@ -146,7 +146,8 @@ class Bins final : public CellMap {
   // A division of 32 bits is several times faster than one of 64.
   Counter in_pair(std::size_t j, Counter bin, double v) const {
     if (bin == bins_) return sides_[j] - 1;
-    if (by_value_[j] != 0) return bin < edges_[j].size() ? bin % (sides_[j] - 1) : bin_of_code(j, v, sides_[j] - 1);
+    if (bin < std::min<Counter>(by_value_[j] * edges_[j].size(), sides_[j] - 1)) return bin;  // a known code
+    if (by_value_[j] != 0) return bin_of_code(j, v, sides_[j] - 1);
     return static_cast<std::uint32_t>(bin * side_) / static_cast<std::uint32_t>(edges_[j].size() + 1);
   }
   // The number of edges that are not above v, as std::upper_bound, but without a branch that depends on v.
@@ -163,7 +164,7 @@ class Bins final : public CellMap {
   Counter bin_of_code(std::size_t j, double v, Counter bins) const {
     v = std::floor(std::clamp(v, -0x1p40, 0x1p40));
     const Counter above = reached(j, v), known = edges_[j].size();
-    if (above > 0 && edges_[j][above - 1] == v) return (above - 1) % bins;
+    if (above > 0 && edges_[j][above - 1] == v) return above <= bins ? above - 1 : (above - 1) % bins;
     const auto number = static_cast<Counter>(v + 0x1p40);
     return known < bins ? known + number % (bins - known) : number % bins;
   }

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "local/cell_map.hpp"
@@ -24,6 +26,15 @@ struct ActiveCells {
   // |z|^2
   double squared_norm() const { return 1 + static_cast<double>(entries.size() - 1) * value * value; }
 };
+
+// Calls use(n), with a number that the compiler knows if it is small: loops over so few outputs take half the time.
+template <class Use>
+void with_known(std::size_t n, Use use) {
+  const auto found = [&]<std::size_t... known>(std::index_sequence<known...>) {
+    return ((n == 3 + known && (use(std::integral_constant<std::size_t, 3 + known>{}), true)) || ...);
+  }(std::make_index_sequence<8>{});
+  if (!found) use(n);
+}
 
 class CellTable {
  public:

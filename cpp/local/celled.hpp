@@ -161,10 +161,13 @@ class Celled final : public Learner {
       for (std::size_t i = 1; i < active.count(); ++i) all += *table_[active.entries[i]];
       f[0] = all;
     } else {
-      for (std::size_t i = 1; i < active.count(); ++i) {
-        const float* const entry = table_[active.entries[i]];
-        for (std::size_t c = 0; c < f.size(); ++c) f[c] += entry[c];
-      }
+      with_known(f.size(), [&](auto outputs) {
+        double* const sums = f.data();
+        for (std::size_t i = 1; i < active.count(); ++i) {
+          const float* const entry = table_[active.entries[i]];
+          for (std::size_t c = 0; c < outputs; ++c) sums[c] += entry[c];
+        }
+      });
     }
     for (std::size_t c = 0; c < f.size(); ++c) f[c] = rule_->scale() * (table_[0][c] + active.value * f[c]);
   }
