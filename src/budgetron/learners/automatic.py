@@ -77,7 +77,7 @@ class Auto(Learner):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = OnlineClassifier(Auto(size=50), random_state=0)
     >>> int((clf.progressive_predict(X, y) != y).sum())
-    23
+    24
     """
 
     size: int = 50
