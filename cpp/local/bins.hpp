@@ -35,9 +35,7 @@ class Bins final : public CellMap {
   }
 
   std::size_t members() const override { return columns_ + pairs_.size(); }
-  double most_cells() const override {
-    return static_cast<double>(first_of_columns_ + counted_ * (bins_ + 1));
-  }
+  double most_cells() const override { return static_cast<double>(first_of_columns_ + counted_ * (bins_ + 1)); }
   std::size_t columns() const override { return columns_; }
   bool draws() const override { return true; }
 
@@ -171,9 +169,9 @@ class Bins final : public CellMap {
 
   // At least two rows for each value on average.
   bool few_whole_numbers(const std::vector<double>& values, std::size_t rows) const {
-    return values.size() <= bins_ && 2 * values.size() <= rows && std::all_of(values.begin(), values.end(), [](double v) {
-             return v == std::floor(v) && std::fabs(v) <= 0x1p31;
-           });
+    return values.size() <= bins_ && 2 * values.size() <= rows &&
+           std::all_of(values.begin(), values.end(),
+                       [](double v) { return v == std::floor(v) && std::fabs(v) <= 0x1p31; });
   }
   static std::vector<double> unique(std::vector<double> sorted) {
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
@@ -214,8 +212,8 @@ class Bins final : public CellMap {
 
   void restore(const std::vector<double>& edges, const std::vector<Counter>& counts,
                const std::vector<Counter>& pairs) {
-    sound_ = counted_ <= columns_ && pairs.size() == 2 * pairs_.size() && counts.size() == columns_ && by_value_.size() == columns_ &&
-             sides_.size() == columns_;
+    sound_ = counted_ <= columns_ && pairs.size() == 2 * pairs_.size() && counts.size() == columns_ &&
+             by_value_.size() == columns_ && sides_.size() == columns_;
     for (std::size_t j = 0; sound_ && j < columns_; ++j)
       sound_ = sides_[j] > side_ && sides_[j] <= bins_ + 1 && by_value_[j] <= 1;
     std::size_t at = 0;
@@ -241,7 +239,7 @@ class Bins final : public CellMap {
   std::vector<Counter> bits_;  // of the number of values of a column
   std::vector<std::vector<double>> edges_;
   std::vector<Counter> by_value_;  // 1: the edges of the column are codes, each with a bin of its own
-  std::vector<Counter> sides_;                // the bins of the column in a pair, that for missing values included
+  std::vector<Counter> sides_;     // the bins of the column in a pair, that for missing values included
   std::vector<Counter> first_of_pair_;
   Counter first_of_columns_ = 0;
   Counter counted_ = 0;  // the columns that there were when thresholds were drawn

@@ -169,7 +169,7 @@ class Bins:
         self.edges: dict[int, list[float] | tuple[float, ...]] = {}
         self.known: dict[int, tuple[float, float]] = {}
         self.members = columns + self.count
-        self.sides = {j: side + 1 for j in range(columns)}
+        self.sides = dict.fromkeys(range(columns), side + 1)
 
     @property
     def most_cells(self) -> float:

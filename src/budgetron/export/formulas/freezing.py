@@ -114,9 +114,7 @@ class _Freezing:
         constant = table[0].astype(np.float64)
         constant[:outputs] *= native.scale
         cells = self._cells(learner.features, native.map)
-        return tree.Celled(
-            cells, table[1:], constant, unit, native.value**2, moderated, *native.places
-        )
+        return tree.Celled(cells, table[1:], constant, unit, native.value**2, moderated, *native.places)
 
     def _nearest(self, learner: Neighbours, native: Any) -> tree.Formula:
         classes, labels, first = self._classes(), native.labels(), native.first()
@@ -141,9 +139,10 @@ class _Freezing:
             return tree.Ferns(native.tested(), not_above(native.thresholds(), dtype), first)
         if isinstance(description, Bins):
             columns, codes = map(np.array, native.edges), tuple(map(bool, native.by_value))
-            edges = tuple(each if code else not_below(each, dtype) for each, code in zip(columns, codes, strict=True))
-            sides, pairs = np.array(native.sides, dtype=np.int64), tuple(native.pairs)
-            return tree.Quantiles(edges, codes, sides, pairs, description.columns, description.side, native.first)
+            both = zip(columns, codes, strict=True)
+            edges = tuple(each if code else not_below(each, dtype) for each, code in both)
+            sides, shape = np.array(native.sides, dtype=np.int64), (description.columns, description.side)
+            return tree.Quantiles(edges, codes, sides, tuple(native.pairs), *shape, native.first)
         if isinstance(description, RandomBinning):
             pitches, shifts = np.moveaxis(native.grids(), 2, 0)
             return tree.Grids(pitches, shifts)

@@ -15,9 +15,9 @@ class CellMap(Spec):
     """Base of the maps of cells, for :class:`~budgetron.Mapped`.
 
     A row has a constant 1, and the feature 1 / sqrt(members) for each of its cells. The weights of all
-    cells lie in a table in single precision. If it has no room for all cells of the map, entries are hashed,
-    and cells that meet share one. A rule changes the weights of the row's own cells only, so a step takes
-    the same few microseconds for any number of cells.
+    cells lie in a table in single precision. If it has no room for all cells of the map, entries are
+    hashed, and cells that meet share one. A rule changes the weights of the row's own cells only, so a step
+    takes the same few microseconds for any number of cells.
 
     Examples
     --------
