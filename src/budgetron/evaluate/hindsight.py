@@ -45,6 +45,13 @@ class Regret:
         g = sum c_j k(s_j,.), where s_j are the rows of ``span``, or all rows.
     gap : float
         No function that was allowed has a sum of losses below that of g by more than this.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, evaluate, ogd
+    >>> found = evaluate.regret(ogd(Gaussian(1.0)), ([[0.0], [1.0]], [0, 1]), radius=1.0)
+    >>> isinstance(found, evaluate.Regret), len(found.curve())
+    (True, 2)
     """
 
     losses: Floats
