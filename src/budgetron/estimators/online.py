@@ -16,6 +16,7 @@ from budgetron._util import check
 from budgetron._util.errors import note_rows
 from budgetron._util.rows import Matrix
 from budgetron._util.threads import learning_lock
+from budgetron.estimators.explaining import Explaining
 from budgetron.estimators.input import (
     Input,
     are_learnable,
@@ -59,7 +60,7 @@ class FittedAttribute:
         return value
 
 
-class Online(BaseEstimator):  # type: ignore[misc]
+class Online(Explaining, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators.
 
     Threads: ``start``, ``fit``, ``partial_fit``, ``learn_one`` and ``progressive_predict`` take turns. All
