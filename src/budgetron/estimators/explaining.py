@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from budgetron._util.rows import Matrix
-from budgetron.estimators.input import Input, are_learnable, known_rows
+from budgetron.estimators.input import Input, are_learnable, known_rows, one_row
 from budgetron.explain.explaining import Explainer
 from budgetron.explain.explanation import Explanation
 from budgetron.explain.importance import importances
@@ -78,13 +78,13 @@ class Explaining:
         ('fraud', ['amount', 'country'], [900.0, 'FR'])
         """
         host: Any = self
-        return self.explain([_one(host._now(), x)], **how)[0]
+        return self.explain([one_row(host._now(), x)], **how)[0]
 
     def novelty(self, X: Any, background: Any = None) -> Floats:
         """How unlike the rows learned each row is: 0 for the most usual, towards 1 for "nothing like this".
 
         It is the rank among the last 256 rows that the model keeps: of rows like these, about a share of 5 %
-        is above 0.95. With the default it ranks the mean distance to the five nearest of the last 1,000 rows.
+        is above 0.95. With the default it ranks the mean distance to the 32 nearest of the last 1,000 rows.
         Kernel learners have the distance to the nearest support vector, and filters the variance of the
         score. ``background`` are rows to rank among, for learners that keep none.
 
@@ -105,7 +105,7 @@ class Explaining:
     def novelty_one(self, x: Any) -> float:
         """The same for one row: a dict, or a sequence of numbers."""
         host: Any = self
-        return float(self.novelty([_one(host._now(), x)])[0])
+        return float(self.novelty([one_row(host._now(), x)])[0])
 
     @property
     def feature_importances_(self) -> Floats:
@@ -132,8 +132,3 @@ def _rows(host: Any, fitted: Fitted, X: Any) -> Matrix:
         return known
     return Input(host, fitted).rows(X)
 
-
-def _one(fitted: Fitted, x: Any) -> Any:
-    from budgetron.estimators.online import one_row
-
-    return one_row(fitted, x)

@@ -23,6 +23,7 @@ from budgetron.estimators.input import (
     is_single,
     known_rows,
     learner_of,
+    one_row,
     plain_numbers,
 )
 from budgetron.learners.learner import Floats, Learner
@@ -35,7 +36,6 @@ from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels, Targets, Task
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
-from budgetron.records.reading import is_series
 
 
 class FittedAttribute:
@@ -430,12 +430,6 @@ def is_known(classes: Any, fitted: Fitted) -> bool:
         and len(classes) == len(known)
         and all(type(a) is type(b) and a == b for a, b in zip(classes, known, strict=True))
     )
-
-
-def one_row(fitted: Fitted | None, x: Any) -> Any:
-    """One row; that of a pandas frame, as ``iterrows`` gives it, becomes a dict."""
-    of_records = fitted is not None and fitted.encoding is not None
-    return x.to_dict() if is_series(x) and (of_records or x.dtype.kind not in "biuf") else x
 
 
 # ---- for the rooms above

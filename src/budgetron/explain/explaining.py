@@ -51,7 +51,7 @@ class Explainer:
                 f"explain: neighbours must be a whole number of at least 0, got {shown(self.neighbours)}."
             )
         labels = self.fitted.labels
-        if self.label is not None and (labels is None or self.label not in labels.codes):
+        if self.label is not None and (labels is None or self.label not in labels.labels.tolist()):
             known = "a regressor has no labels" if labels is None else f"known are {labels.classes.tolist()}"
             raise ValueError(f"explain: label {shown(self.label)} is not known: {known}.")
 
@@ -67,7 +67,7 @@ class Explainer:
         contributions, errors = np.zeros(len(self.columns)), np.zeros(len(self.columns))
         contributions[players], errors[players] = found.values, found.errors
         return Explanation(
-            score=float(self._scores(x, label)[0]),
+            score=found.score,
             baseline=found.baseline,
             columns=self.columns.names,
             values=self.columns.values(_dense(x)[0]),

@@ -26,11 +26,15 @@ CELLS = 1 << 22
 
 
 class Values(NamedTuple):
-    """The Shapley value of each player, its standard error, and the mean score of the rows compared with."""
+    """The Shapley value of each player, its standard error, and the scores of both ends.
+
+    All come from the same calls, so they add up also while the model learns.
+    """
 
     values: Floats
     errors: Floats
-    baseline: float
+    baseline: float  # the mean score of the rows compared with
+    score: float
 
 
 def exact(score: Score, x: Floats, background: Floats, players: Sequence[Sequence[int]]) -> Values:
@@ -47,7 +51,7 @@ def exact(score: Score, x: Floats, background: Floats, players: Sequence[Sequenc
     for j in range(count):
         without = masks[~member[:, j]]
         values[j] = (share[sizes[without]] * (mean[without | 1 << j] - mean[without])).sum()
-    return Values(values, np.zeros(count), float(mean[0]))
+    return Values(values, np.zeros(count), float(mean[0]), float(mean[-1]))
 
 
 def sampled(
@@ -60,18 +64,19 @@ def sampled(
     """
     count, place = len(players), _places(players, len(x))
     random = np.random.default_rng([seed, count])
-    adds, bases = np.empty((len(background), pairs, count)), np.empty(len(background))
+    adds, ends = np.empty((len(background), pairs, count)), np.empty((len(background), 2))
     steps = np.arange(count + 1)
     for i, b in enumerate(background):
         ranks = np.array([random.permutation(count) for _ in range(pairs)]).reshape(pairs, count)
         ranks = np.stack([ranks, count - 1 - ranks], axis=1)  # of a pair: an order, and its reverse
         member = ranks.reshape(-1, 1, count) < steps[:, None]  # orders x steps x players
         scores = score_in_pieces(score, _mixed(x, b, place, member.reshape(-1, count)))
-        walks = np.diff(scores.reshape(2 * pairs, -1), axis=1)
-        ordered = np.take_along_axis(walks, ranks.reshape(2 * pairs, count), axis=1)
+        walks = scores.reshape(2 * pairs, count + 1)
+        ordered = np.take_along_axis(np.diff(walks, axis=1), ranks.reshape(2 * pairs, count), axis=1)
         adds[i] = ordered.reshape(pairs, 2, count).mean(axis=1)
-        bases[i] = scores[0]
-    return Values(adds.mean(axis=(0, 1)), _errors(adds), float(bases.mean()))
+        ends[i] = walks[:, [0, -1]].mean(axis=0)
+    baseline, score_of_x = ends.mean(axis=0).tolist()
+    return Values(adds.mean(axis=(0, 1)), _errors(adds), baseline, score_of_x)
 
 
 def score_in_pieces(score: Score, rows: Iterator[Floats]) -> Floats:
