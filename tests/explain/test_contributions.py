@@ -104,12 +104,16 @@ def test_contributions_add_up_to_the_score(name, task):
 
 
 def test_standard_errors_tell_how_far_the_exact_values_are():
-    """Of estimates with other seeds, about two thirds are within one standard error, nearly all in three."""
+    """Of estimates with other seeds, about two thirds are within one standard error, nearly all in three.
+
+    The error is itself estimated, from few pairs of unlike rows, so its tails are those of a t distribution
+    with about eight degrees of freedom: 98.3 % within three.
+    """
     rng = np.random.default_rng(1)
     x, background, matrix = rng.normal(size=7), rng.normal(size=(16, 7)), rng.normal(size=(7, 7))
 
     def score(rows):
-        return np.einsum("ij,jk,ik->i", rows, matrix, rows)
+        return np.einsum("ij,jk,ik->i", rows, matrix, rows) * np.sin(rows @ matrix[0])
 
     players = [[j] for j in range(7)]
     exact, _ = shapley(lambda row: score(row[None])[0], x, background[:1], players)
@@ -120,7 +124,7 @@ def test_standard_errors_tell_how_far_the_exact_values_are():
         assert each_.values.sum() == pytest.approx(exact.score - exact.baseline, abs=1e-9)
     far = np.array([(f.values - exact.values) / f.errors for f in found])
     assert 0.6 < (np.abs(far) < 1).mean() < 0.75
-    assert (np.abs(far) < 3).mean() > 0.99
+    assert (np.abs(far) < 3).mean() > 0.97
     assert np.abs(far.mean(axis=0)).max() < 0.25  # no bias
 
 
@@ -132,6 +136,21 @@ def test_linear_models_are_exact_with_any_number_of_orders(samples):
     slopes = [model.predict([np.eye(4)[j]])[0] - model.predict([np.zeros(4)])[0] for j in range(4)]
     assert_allclose(why.contributions, slopes * (X[5] - used.mean(axis=0)), atol=1e-9)
     assert_array_equal(why.errors, 0)
+
+
+def test_pairs_of_columns_are_exact_with_one_order_and_its_reverse():
+    """The one gives all of an interaction to the later column, the other to the earlier one."""
+    rng = np.random.default_rng(1)
+    x, background, matrix = rng.normal(size=9), rng.normal(size=(3, 9)), rng.normal(size=(9, 9))
+
+    def score(rows):
+        return np.einsum("ij,jk,ik->i", rows, matrix, rows)
+
+    players = [[0, 5], *([j] for j in (1, 2, 3, 4, 6, 7, 8))]
+    exact = exact_values(score, x, background, players)
+    found = sampled(score, x, background, players, pairs=2, seed=0)
+    assert_allclose(found.values, exact.values, atol=1e-9)
+    assert_array_equal(found.errors, 0)
 
 
 def test_additive_models_are_exact_too():

@@ -30,9 +30,9 @@ class Explaining:
 
         Contributions are Shapley values: what changing a column adds to the score, from its value in a row to
         compare with to its value in the row explained, as a mean over orders in which the columns change, and
-        over such rows. They add up to the score minus the mean score of those rows. For linear and additive
-        models they are exact. For others they are estimated, with their standard errors. All slots of a
-        column of records change together.
+        over such rows. They add up to the score minus the mean score of those rows. They are exact for linear
+        and additive models, for those in which columns act in pairs, and for rows with few columns. Others
+        are estimated, with their standard errors. All slots of a column of records change together.
 
         Parameters
         ----------

@@ -168,7 +168,7 @@ class Explainer:
         full[: len(row)] = row[: len(full)]
         values = dict(zip(self.columns.names, self.columns.values(full), strict=True))
         known = self.fitted.labels
-        its = number if known is None or number is None else known.labels[int(number)].item()
+        its = number if known is None or number is None else known.labels.tolist()[int(number)]
         if not shares:
             return Neighbour(distance, values, its)
         share = self._chosen(Scored(np.array([shares]), self.fitted.n_labels), label)

@@ -59,8 +59,9 @@ def sampled(
 ) -> Values:
     """Estimates from so many pairs of orders for each row of the background: one order, and its reverse.
 
-    What an order leaves out its reverse has, so the error of a pair is smaller than that of two orders. The
-    standard errors are those of the orders; the background counts as given. One pair alone has none: NaN.
+    An order gives an interaction of two players to the later one, and its reverse to the other: half each is
+    what the Shapley values say. So only interactions of three or more players have errors. The standard
+    errors are those of the orders; the background counts as given. One pair alone has none: NaN.
     """
     count, place = len(players), _places(players, len(x))
     random = np.random.default_rng([seed, count])

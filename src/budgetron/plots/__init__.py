@@ -21,5 +21,6 @@ __getattr__, __dir__, __all__ = lazy(
         "plots.lines": "Line curves error_against_budget error_against_rows error_against_time over_rows "
         "overview support_vectors_against_rows window_against_rows",
         "plots.weights": "experts",
+        "plots.why": "explanation importances",
     },
 )
