@@ -64,7 +64,9 @@ def test_readers_may_explain_while_another_thread_learns():
 
     X = RNG.normal(size=(4000, 3))
     model = OnlineRegressor(random_state=0).partial_fit(X[:100], X[:100, 0])
-    learner = threading.Thread(target=lambda: [model.partial_fit(X[i : i + 50], X[i : i + 50, 0]) for i in range(0, 4000, 50)])
+    learner = threading.Thread(
+        target=lambda: [model.partial_fit(X[i : i + 50], X[i : i + 50, 0]) for i in range(0, 4000, 50)]
+    )
     learner.start()
     while learner.is_alive():
         why = model.explain_one(X[0], samples=8)

@@ -183,7 +183,11 @@ def test_the_same_bits_for_any_batch_thread_and_copy(tmp_path):
     rows = X[:5] + 0.1
     at_once = model.explain(rows)
     model.save(tmp_path / "model")
-    for other in (model, load(tmp_path / "model"), OnlineClassifier(LEARNERS["auto"], random_state=0, n_jobs=2)):
+    for other in (
+        model,
+        load(tmp_path / "model"),
+        OnlineClassifier(LEARNERS["auto"], random_state=0, n_jobs=2),
+    ):
         if not hasattr(other, "fitted_"):
             other.partial_fit(X, LABELS == "high")
         for row, before in zip(rows, at_once, strict=True):
@@ -242,7 +246,9 @@ def test_a_wide_sparse_row_takes_little_memory():
 
 RECORDS = [
     {"amount": float(a), "country": c, "new": None if i % 3 else "yes"}
-    for i, (a, c) in enumerate(zip(RNG.integers(1, 999, 200), RNG.choice(["DE", "FR", "IT"], 200), strict=True))
+    for i, (a, c) in enumerate(
+        zip(RNG.integers(1, 999, 200), RNG.choice(["DE", "FR", "IT"], 200), strict=True)
+    )
 ]
 KINDS = ["fraud" if r["amount"] > 500 and r["country"] != "DE" else "ok" for r in RECORDS]
 
@@ -255,7 +261,9 @@ def test_all_slots_of_a_column_of_records_change_together():
     assert (why.columns, why.values) == (names, [900.0, "FR", None])
 
     def score(row):
-        return model.decision_function([{k: v for k, v in zip(names, row, strict=True) if v is not None}])[0]
+        return model.decision_function([{k: v for k, v in zip(names, row, strict=True) if v is not None}])[
+            0
+        ]
 
     table = np.array([[r.get(name) for name in names] for r in [x, *others]], dtype=object)
     expected, base = shapley(score, table[0], table[1:], [[0], [1], [2]])
@@ -292,9 +300,13 @@ def test_frames_missing_values_and_single_precision():
 def test_experts_and_a_constant_make_the_score():
     model = learned("stack", "three")
     rows = X[:6]
-    for why, scores in zip(model.explain(rows, label="low", samples=4), model.decision_function(rows), strict=True):
+    for why, scores in zip(
+        model.explain(rows, label="low", samples=4), model.decision_function(rows), strict=True
+    ):
         bias = scores[1] - sum(why.experts.values())
-        first = model.decision_function(rows)[0, 1] - sum(model.explain(rows[:1], label="low", samples=4)[0].experts.values())
+        first = model.decision_function(rows)[0, 1] - sum(
+            model.explain(rows[:1], label="low", samples=4)[0].experts.values()
+        )
         assert bias == pytest.approx(first, abs=1e-9)  # the same for all rows
         assert len(why.experts) == 3
     assert list(why.experts)[1] == "1: Neighbours"

@@ -134,7 +134,9 @@ def test_records_sparse_rows_and_missing_values():
 
 def test_learners_that_remember_nothing_say_so():
     model = OnlineClassifier(Mapped(RandomFourier(Gaussian(1.0), 5), AROW())).partial_fit(X, Y)
-    with pytest.raises(ValueError, match=r"novelty needs a learner that keeps rows.* auto\(\) does, got Mapped"):
+    with pytest.raises(
+        ValueError, match=r"novelty needs a learner that keeps rows.* auto\(\) does, got Mapped"
+    ):
         model.novelty(X[:1])
     with pytest.raises(ValueError, match="fewer than two"):
         OnlineClassifier().start(X, [0, 1]).novelty(X[:1])

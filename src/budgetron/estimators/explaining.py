@@ -112,7 +112,8 @@ class Explaining:
         """How much each column matters to the model now; they sum to 1.
 
         Computed from the rows that the model keeps, at most the last 256, so it follows a drift: how much the
-        answers change if a column is shuffled among these rows. For records there is a number for each of
+        loss grows if a column is shuffled among these rows. The default also keeps their labels or targets;
+        without them, it is the loss to be expected if the model were right. For records there is a number for each of
         ``encoding_.names``, and one more if some values are hashed.
         """
         host: Any = self
@@ -131,4 +132,3 @@ def _rows(host: Any, fitted: Fitted, X: Any) -> Matrix:
     if known is not None and not hasattr(known, "indptr") and are_learnable(fitted, known):
         return known
     return Input(host, fitted).rows(X)
-

@@ -52,7 +52,9 @@ class Explainer:
             )
         labels = self.fitted.labels
         if self.label is not None and (labels is None or self.label not in labels.labels.tolist()):
-            known = "a regressor has no labels" if labels is None else f"known are {labels.classes.tolist()}"
+            known = (
+                "a regressor has no labels" if labels is None else f"known are {labels.classes.tolist()}"
+            )
             raise ValueError(f"explain: label {shown(self.label)} is not known: {known}.")
 
     def explain(self, X: Matrix) -> list[Explanation]:

@@ -264,9 +264,7 @@ async def _answer(model: ServedModel, job: Job) -> Response:
     return Response(await future, media_type=JSON)
 
 
-def _predicted(
-    published: Published, rows: Rows, keep: bool, explain: bool, novelty: bool
-) -> bytes | Keep:
+def _predicted(published: Published, rows: Rows, keep: bool, explain: bool, novelty: bool) -> bytes | Keep:
     """The answer, in JSON; if rows are to be kept, the job that adds their ids."""
     answer, encode = predict(published, rows), msgspec.json.encode
     answer |= said_beside(published, rows, explain, novelty)
