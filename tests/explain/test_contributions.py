@@ -1,6 +1,7 @@
 """Contributions of columns: against the definition, and what holds for every learner."""
 
 import json
+import re
 from functools import lru_cache
 
 import numpy as np
@@ -48,8 +49,10 @@ LEARNERS = {
     "nystrom": Standardised(nogd(Gaussian(0.2), budget=20, rank=8, eta=0.1)),
     "neighbours": Neighbours(window=80),
     "bins": Mapped(Bins(), Kalman()),
-    "stack": Standardised(Stacked(ogd(Linear(), eta=0.1), Neighbours(50), Mapped(RandomFourier(Gaussian(0.2), 10), AROW()))),
-}  # fmt: skip
+    "stack": Standardised(
+        Stacked(ogd(Linear(), eta=0.1), Neighbours(50), Mapped(RandomFourier(Gaussian(0.2), 10), AROW()))
+    ),
+}
 
 
 @lru_cache
@@ -370,9 +373,8 @@ def test_an_explanation_prints_and_becomes_plain_data():
     ],
 )
 def test_what_cannot_be_explained(how, words):
-    with pytest.raises(ValueError, match=".*") as error:
+    with pytest.raises(ValueError, match=re.escape(words)):
         learned("auto", "three").explain_one(X[0], **how)
-    assert words in str(error.value)
 
 
 def test_models_that_keep_no_rows_say_what_to_do():

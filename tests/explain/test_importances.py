@@ -25,7 +25,7 @@ X = RNG.normal(size=(800, 4))
 
 
 def test_of_a_linear_model_they_are_the_squares_of_its_weights():
-    """Shuffling column j changes the prediction by w_j (x_j - x'_j): twice the variance, times w_j squared."""
+    """Shuffling column j changes the prediction by w_j (x_j - x'_j), of variance 2 w_j^2 var(x_j)."""
     rows = np.column_stack([X, np.ones(len(X))])[:, :4]
     model = OnlineRegressor(Mapped(Identity(), Kalman(prior=100.0)), random_state=0)
     model.partial_fit(rows, rows @ [2.0, -1.0, 0.5, 0.0])

@@ -80,8 +80,16 @@ def test_filters_give_the_variance_of_the_score():
     assert model.novelty(NEW, background=X).mean() > 0.6
 
 
-@each("learner", [Auto(size=10), Standardised(Neighbours()), Standardised(Stacked(ogd(Linear(), eta=0.1), Neighbours())),
-                  Mapped(Tiles(20), Kalman()), Mapped(Bins(), AROW())])  # fmt: skip
+LEARNERS = (
+    Auto(size=10),
+    Standardised(Neighbours()),
+    Standardised(Stacked(ogd(Linear(), eta=0.1), Neighbours())),
+    Mapped(Tiles(20), Kalman()),
+    Mapped(Bins(), AROW()),
+)
+
+
+@each("learner", LEARNERS)
 @each("task", ["labels", "targets"])
 def test_rows_like_nothing_seen_rank_highest(learner, task):
     model = (

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def shapley(score, x, background, groups):
-    """What each group of columns adds to score(x), on average over all orders and rows of the background."""
+    """What each group of columns adds to score(x), as a mean over all orders and rows of the background."""
     total, base = np.zeros(len(groups)), 0.0
     orders = list(permutations(range(len(groups))))
     for b in background:

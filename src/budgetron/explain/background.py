@@ -41,7 +41,7 @@ def spread_out(rows: Matrix, most: int) -> Matrix:
 
 
 class Slots:
-    """The slots in which rows may differ: all of dense rows; of sparse ones those that are not 0 somewhere."""
+    """The slots in which rows may differ: all if they are dense, else those that are not 0 in some row."""
 
     def __init__(self, x: Matrix, background: Matrix) -> None:
         """One row, and rows to compare it with."""

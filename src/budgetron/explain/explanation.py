@@ -18,8 +18,9 @@ SHOWN = 10
 class Neighbour:
     """One of the kept rows, or of the support vectors, that are nearest to a row.
 
-    ``label`` is its label or target, where the model keeps it. ``share`` is what a support vector adds to the
-    score. Distances are those of the learner: between scaled rows, or in the feature space of the kernel.
+    ``label`` is its label or target, where the model keeps it. ``share`` is what a support vector adds to
+    the score. Distances are those of the learner: between scaled rows, or in the feature space of the
+    kernel.
     """
 
     distance: float
@@ -79,7 +80,7 @@ class Explanation:
         return [int(j) for j in np.argsort(-np.abs(self.contributions), kind="stable")]
 
     def as_dict(self, most: int | None = None) -> dict[str, Any]:
-        """The same as plain data, which JSON can hold; the ``most`` largest contributions only, if given."""
+        """The same as plain data for JSON, with the ``most`` largest contributions, or all."""
         columns = [
             {
                 "column": self.columns[j],

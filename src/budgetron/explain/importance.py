@@ -23,8 +23,8 @@ def importances(fitted: Fitted) -> Floats | None:
     """The share of each column in what the loss grows by, if one column after the other is shuffled.
 
     None if the model keeps too few rows. The loss is that of the labels or targets, where the model keeps
-    them. Where it does not, it is the loss to be expected if the answers on the rows as they are were right:
-    the divergence of the probabilities, or the squared difference of the predictions or scores.
+    them. Where it does not, it is the loss to be expected if the answers on the rows as they are were
+    right: the divergence of the probabilities, or the squared difference of the predictions or scores.
     """
     rows, columns = kept_rows(fitted), Columns.of(fitted)
     rows = rows[: max(FEWEST, CELLS // (REPEATS * max(len(columns), 1)))]
@@ -40,7 +40,7 @@ def importances(fitted: Fitted) -> Floats | None:
             continue
         for order in orders:
             shuffled = rows.copy()
-            shuffled[:, slots] = rows[np.ix_(order, slots)]
+            shuffled[:, slots] = rows[order][:, slots]
             raw[j] += _growth(fitted, before, _answers(fitted, shuffled), known)
     raw = np.maximum(raw, 0)
     total = raw.sum()

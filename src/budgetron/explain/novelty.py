@@ -25,8 +25,8 @@ def novelty(fitted: Fitted, X: Matrix, background: Matrix | None = None, threads
     model = fitted.model
     if not model.engine.has_novelty:
         raise ValueError(
-            "novelty needs a learner that keeps rows, support vectors, cells, or the covariance of a filter: "
-            f"auto() does, got {shown(model.learner)}."
+            "novelty needs a learner that keeps rows, support vectors, cells, or the covariance of a "
+            f"filter: auto() does, got {shown(model.learner)}."
         )
     usual = _usual(fitted) if background is None else np.sort(model.novelty(background, threads))
     if len(usual) < 2:

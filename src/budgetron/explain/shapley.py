@@ -1,9 +1,9 @@
-"""Shapley values of a score: what each player adds to it, between a row to compare with and the row explained.
+"""Shapley values of a score: what each player adds to it, from a row to compare with to the row explained.
 
-A *player* is a set of slots that change together, from their numbers in the row ``b`` to compare with to those
-in the row ``x``. A *coalition* is a set of players that have changed. The Shapley value of a player is the mean,
-over all orders of the players, of what its change adds to the score. The values of all players add up to
-f(x) - f(b), for each order, and so for the mean over any of them.
+A *player* is a set of slots that change together, from their numbers in the row ``b`` to compare with to
+those in the row ``x``. A *coalition* is a set of players that have changed. The Shapley value of a player
+is the mean, over all orders of the players, of what its change adds to the score. The values of all players
+add up to f(x) - f(b), for each order, and so for the mean over any of them.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def sampled(
 ) -> Values:
     """Estimates from so many pairs of orders for each row of the background: one order, and its reverse.
 
-    An order gives an interaction of two players to the later one, and its reverse to the other: half each is
-    what the Shapley values say. So only interactions of three or more players have errors. The standard
+    An order gives an interaction of two players to the later one, and its reverse to the other: half each
+    is what the Shapley values say. So only interactions of three or more players have errors. The standard
     errors are those of the orders; the background counts as given. One pair alone has none: NaN.
     """
     count, place = len(players), _places(players, len(x))

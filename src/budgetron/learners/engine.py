@@ -61,7 +61,7 @@ class Engine(Protocol):
         """The same of the newest kept rows, each compared with the others; empty if none are kept."""
 
     def kept_rows(self) -> Floats:
-        """The newest rows that are kept, or support vectors, from the newest; maybe of the first columns only."""
+        """The newest rows kept, or support vectors, from the newest; maybe of the first columns only."""
 
     def nearest(self, rows: Any, most: int) -> list[tuple[float, Any, float | None, list[float]]]:
         """The kept rows nearest to one row: distance, row, label if known, and share in each score."""

@@ -117,7 +117,7 @@ class Encoding:
         return slots
 
     def value(self, row: Matrix, name: str) -> float | str | None:
-        """The value that a row has in a column of the records; None if there is none, or if it is hashed."""
+        """The value that a row has in a column of the records; None if there is none, or it is hashed."""
         known = self._known.get(name)
         if known is None:
             return None

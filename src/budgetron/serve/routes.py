@@ -38,8 +38,8 @@ ROWS = {JSON: DOCUMENTS, LINES: str, ARROW: BINARY}
 class PredictAnswer(TypedDict):
     """The predictions of a version, and for each row what else was asked for.
 
-    ``probabilities`` are those of each class, ``novelty`` is how unlike the rows learned a row is, and ``ids``
-    are those of kept rows.
+    ``probabilities`` are those of each class, ``novelty`` is how unlike the rows learned a row is, and
+    ``ids`` are those of kept rows.
     """
 
     version: Whole
