@@ -43,8 +43,9 @@ def explanation(why: Explanation, ax: Any = None, most: int = 10) -> Any:
     names, values, errors = zip(*bars, strict=True)
     places = np.arange(len(bars))
     ax.barh(places, values, color=[RAISES if v >= 0 else LOWERS for v in values])
-    known = np.nan_to_num(errors)
-    ax.errorbar(values, places, xerr=known, fmt="none", ecolor="#333333", elinewidth=1, capsize=2)
+    known = np.flatnonzero(np.array(errors) > 0)
+    means, spread = np.array(values)[known], np.array(errors)[known]
+    ax.errorbar(means, places[known], xerr=spread, fmt="none", ecolor="#333333", elinewidth=1, capsize=2)
     ax.set_yticks(places, names)
     ax.invert_yaxis()
     ax.axvline(0, color="#333333", linewidth=0.8)
