@@ -21,6 +21,7 @@ from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.learner import Learner
 from budgetron.learners.mapped import Mapped
 from budgetron.learners.neighbours import Neighbours
+from budgetron.learners.random_iterate import RandomIterate
 from budgetron.learners.scaled import Ranged, Standardised
 from budgetron.learners.stacked import Stacked
 from budgetron.model.fitted import Fitted
@@ -78,6 +79,10 @@ class _Freezing:
     def formula(self, learner: Learner, native: Any) -> tree.Formula:
         if isinstance(learner, Averaged):
             return self.formula(learner.learner, native)
+        if isinstance(learner, RandomIterate):
+            return self.formula(learner.learner, native.inner)
+        if isinstance(learner, Kernelized) and not learner.budget.is_expansion:
+            return self._dual_space(learner, native)
         if isinstance(learner, Kernelized | DoubleUpdating):
             return self._expansion(learner.kernel, native)
         if isinstance(learner, Mapped) and learner.cells is not None:
@@ -97,6 +102,11 @@ class _Freezing:
         if not len(vectors):
             vectors, coef = np.zeros((1, self.model.n_features)), np.zeros((len(coef), 1))
         return tree.Expansion(known_kernel(kernel), vectors, coef)
+
+    def _dual_space(self, learner: Kernelized, native: Any) -> tree.Mixture:
+        frequencies = _core.moved_frequencies(native, self.model.n_features)
+        moved = tree.Weighted(tree.Features((tree.Fourier(frequencies),)), _core.moved_coef(native))
+        return tree.Mixture((self._expansion(learner.kernel, native), moved), np.ones(2))
 
     def _weighted(self, learner: Mapped, native: Any) -> tree.Weighted:
         assert isinstance(learner.features, FeatureMap)
