@@ -35,8 +35,8 @@ class RecentNeighbours final : public Learner {
  public:
   // Further columns are not looked at.
   static constexpr std::size_t most_columns = 1024;
-  // The number of neighbours whose distances make a row novel: about the root of a window of 1000, so that a few rows of
-  // a new kind do not make it usual.
+  // The number of neighbours whose distances make a row novel: about the root of a window of 1000, so that a few rows
+  // of a new kind do not make it usual.
   static constexpr std::size_t recalled = 32;
 
   // `classes` is 0 for targets.

@@ -14,7 +14,7 @@ from budgetron.model.fitted import Fitted
 
 CELLS = 1 << 16
 """About so many rows are scored at most, if there are many columns."""
-FEWEST, REPEATS = 32, 4
+FEWEST, MOST_REPEATS = 32, 4
 WIDE = 4096
 """From so many columns on, rows are scored as sparse ones."""
 
@@ -27,11 +27,13 @@ def importances(fitted: Fitted) -> Floats | None:
     right: the divergence of the probabilities, or the squared difference of the predictions or scores.
     """
     rows, columns = kept_rows(fitted), Columns.of(fitted)
-    rows = rows[: max(FEWEST, CELLS // (REPEATS * max(len(columns), 1)))]
+    each = CELLS // max(len(columns), 1)  # rows that may be scored for a column
+    rows = rows[: max(FEWEST, each // MOST_REPEATS)]
     if len(rows) < 2:
         return None
+    repeats = min(max(each // len(rows), 1), MOST_REPEATS)
     random = np.random.default_rng([fitted.model.seed, len(rows)])
-    orders = [random.permutation(len(rows)) for _ in range(REPEATS)]
+    orders = [random.permutation(len(rows)) for _ in range(repeats)]
     before, known = _answers(fitted, rows), _known(fitted, rows)
     raw = np.zeros(len(columns))
     for j in range(len(columns)):
