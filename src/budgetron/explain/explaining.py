@@ -94,7 +94,7 @@ class Explainer:
 
         if self._is_exact(len(players), len(background), len(x)):
             return shapley.exact(score, x, background, players), numbers
-        pairs = max(1, self._walks(len(x)) // (2 * len(background)))
+        pairs = max(PAIRS, self._walks(len(x)) // (2 * len(background)))
         return shapley.sampled(score, x, background, players, pairs, self.fitted.model.seed), numbers
 
     def _is_exact(self, players: int, background: int, width: int) -> bool:

@@ -44,7 +44,7 @@ class Explanation:
     contributions : array
         What each column adds to the score.
     errors : array
-        The standard error of each contribution; 0 where it is exact, NaN where it is not known.
+        The standard error of each contribution; 0 where it is exact.
     prediction : object
         The predicted label or target.
     label : object
@@ -86,7 +86,7 @@ class Explanation:
                 "column": self.columns[j],
                 "value": _plain(self.values[j]),
                 "contribution": float(self.contributions[j]),
-                "error": None if np.isnan(self.errors[j]) else float(self.errors[j]),
+                "error": float(self.errors[j]),
             }
             for j in self.order[:most]
         ]
@@ -127,8 +127,7 @@ class Explanation:
         return "\n\n".join([text, *self._of_experts(), *self._of_neighbours()])
 
     def _line(self, j: int) -> list[str]:
-        error = self.errors[j]
-        sure = "" if np.isnan(error) or error == 0 else f"{error:.1g}"
+        sure = f"{self.errors[j]:.1g}" if self.errors[j] else ""
         return [printable(self.columns[j]), _short(self.values[j]), f"{self.contributions[j]:+.4g}", sure]
 
     def _of_experts(self) -> list[str]:

@@ -61,7 +61,7 @@ def sampled(
 
     An order gives an interaction of two players to the later one, and its reverse to the other: half each
     is what the Shapley values say. So only interactions of three or more players have errors. The standard
-    errors are those of the orders; the background counts as given. One pair alone has none: NaN.
+    errors are those of the orders; the background counts as given. There must be two pairs or more.
     """
     count, place = len(players), _places(players, len(x))
     random = np.random.default_rng([seed, count])
@@ -87,9 +87,7 @@ def score_in_pieces(score: Score, rows: Iterator[Floats]) -> Floats:
 
 def _errors(adds: Floats) -> Floats:
     """The standard errors of the mean over the pairs (rows of the background x pairs x players)."""
-    rows, pairs, count = adds.shape
-    if pairs < 2:
-        return np.full(count, np.nan)
+    rows, pairs, _ = adds.shape
     variance = adds.var(axis=1, ddof=1).mean(axis=0)
     noise = 1e-12 * np.abs(adds).max(axis=(0, 1))  # what rounding leaves where all orders add the same
     errors: Floats = np.sqrt(variance / (rows * pairs))

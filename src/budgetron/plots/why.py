@@ -39,7 +39,7 @@ def explanation(why: Explanation, ax: Any = None, most: int = 10) -> Any:
     ax, order = style.axes(ax), why.order
     bars = [(_named(why, j), float(why.contributions[j]), float(why.errors[j])) for j in order[:most]]
     if rest := order[most:]:
-        bars.append((f"{len(rest)} more columns", float(why.contributions[rest].sum()), np.nan))
+        bars.append((f"{len(rest)} more columns", float(why.contributions[rest].sum()), 0.0))
     names, values, errors = zip(*bars, strict=True)
     places = np.arange(len(bars))
     ax.barh(places, values, color=[RAISES if v >= 0 else LOWERS for v in values])
