@@ -396,3 +396,13 @@ def test_standardised_models_are_compared_with_the_mean():
     model.partial_fit(X, LABELS == "high")
     why = model.explain_one(X[0], label=True)
     assert why.baseline == pytest.approx(model.decision_function([X.mean(axis=0)])[0], abs=1e-6)
+
+
+def test_with_costs_the_label_that_is_predicted_is_explained():
+    y = (X[:, 0] > 1).astype(int)
+    model = OnlineClassifier(LEARNERS["auto"], random_state=0, costs={1: 1000.0}).partial_fit(X, y)
+    likely = model.predict_proba(X)[:, 1]
+    row = X[(likely > 0.01) & (likely < 0.3)][:1]
+    why = model.explain(row, samples=8)[0]
+    assert why.prediction == why.label == model.predict(row)[0] == 1
+    assert why.score == pytest.approx(model.decision_function(row)[0])

@@ -21,6 +21,10 @@ class Explaining:
         """What has been learned; raises before the first row."""
         raise NotImplementedError
 
+    def _answers(self, fitted: Fitted) -> Any:
+        """What turns scores into predictions."""
+        raise NotImplementedError
+
     @property
     def _threads(self) -> int:
         """How many threads a call with many rows may use."""
@@ -72,8 +76,8 @@ class Explaining:
         """
         fitted = self._now()
         rows = None if background is None else _rows(self, fitted, background)
-        threads = self._threads
-        return Explainer(fitted, rows, samples, label, neighbours, threads).explain(_rows(self, fitted, X))
+        how = Explainer(fitted, self._answers(fitted), rows, samples, label, neighbours, self._threads)
+        return how.explain(_rows(self, fitted, X))
 
     def explain_one(self, x: Any, **how: Any) -> Explanation:
         """The same for one row: a dict, or a sequence of numbers.

@@ -30,9 +30,13 @@ PAIRS = 2
 
 @dataclass(frozen=True)
 class Explainer:
-    """Explains checked rows. ``background`` are checked rows to compare with; None takes those kept."""
+    """Explains checked rows. ``background`` are checked rows to compare with; None takes those kept.
+
+    ``answers`` turn scores into predictions.
+    """
 
     fitted: Fitted
+    answers: Any
     background: Matrix | None = None
     samples: int | str | None = None
     label: Any = None
@@ -59,7 +63,7 @@ class Explainer:
 
     def explain(self, X: Matrix) -> list[Explanation]:
         """Why each row of X got its score."""
-        predictions = self.fitted.answers.predictions(self.fitted.scores(X, self.threads)).tolist()
+        predictions = self.answers.predictions(self.fitted.scores(X, self.threads)).tolist()
         return [self._one(X[i : i + 1], predictions[i]) for i in range(X.shape[0])]
 
     def _one(self, x: Matrix, prediction: Any) -> Explanation:

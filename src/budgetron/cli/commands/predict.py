@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from budgetron import OnlineRegressor
 from budgetron.cli import checkpoint, input, output
-from budgetron.cli.arguments import BLOCK, FILE, JOBS, MODEL, Parser, add, add_rows
+from budgetron.cli.arguments import BLOCK, COSTS, FILE, JOBS, MODEL, Parser, add, add_rows, costs
 from budgetron.cli.input import NamedRows, Roles
 from budgetron.cli.process import UsageError, say
 from budgetron.cli.row_checks import refuse_unprintable
@@ -34,6 +35,8 @@ EXAMPLES = """\
 
 SHOWN = {
     "--scores": "print scores f(x) instead of labels; one per class for more than two classes",
+    "--cover": "print the labels in the set of each row, or the ends of its interval; the model must have "
+    "been learned with --coverage",
     "--proba": "print class probabilities, where the learner has them, as auto",
     "--explain": "print a line of JSON for each row: its score, and what each column adds to it",
     "--novelty": "print after each label how unlike the rows learned the row is, from 0 to 1",
@@ -49,7 +52,7 @@ def parser() -> Parser:
     )
     add(command, MODEL | FILE)
     add(command.add_mutually_exclusive_group(), SHOWN)
-    add(add_rows(command), BLOCK | JOBS, block=1000, jobs=1)
+    add(add_rows(command), BLOCK | JOBS | COSTS, block=1000, jobs=1)
     return command
 
 
@@ -58,10 +61,18 @@ def main(argv: list[str]) -> None:
     file = model_files.read(args.model)
     model = file.estimator()
     model.n_jobs = args.jobs
+    if (given := costs(args)) is not None:
+        if isinstance(model, OnlineRegressor) or not model.learner_.probabilistic:
+            raise UsageError(
+                f"--cost and --threshold need probabilities, which {args.model} does not have."
+            )
+        model.costs = given
     columns = model.n_features_in_
     if args.features not in (None, columns):
         raise UsageError(f"--features {args.features}: expected {columns}, as {args.model} has.")
-    if not (args.scores or args.proba):
+    if args.cover and model.coverage is None:
+        raise UsageError(f"--cover: {args.model} was not learned with --coverage.")
+    if not _are_numbers(model, args):
         refuse_unprintable(args.model, getattr(model, "classes_", ()))
     learned = checkpoint.roles_of(file)
     source = _open(NamedRows.of(args.file, args), args.block, learned, columns)
@@ -183,8 +194,12 @@ def _texts(model: Any, args: Namespace) -> Callable[[Any], Iterable[str]]:
     predict = _function(model, args)
     if args.novelty:
         return lambda rows: list(map(_beside, predict(rows), model.novelty(rows).tolist()))
-    numbers = args.scores or args.proba
+    numbers = _are_numbers(model, args)
     return lambda rows: list(_numbers(predict(rows)) if numbers else map(output.label, predict(rows)))
+
+
+def _are_numbers(model: Any, args: Namespace) -> bool:
+    return bool(args.scores or args.proba or (args.cover and isinstance(model, OnlineRegressor)))
 
 
 def _beside(prediction: Any, novelty: float) -> str:
@@ -198,6 +213,10 @@ def _function(model: Any, args: Namespace) -> Callable[[Any], Any]:
             f"--proba: {args.model} has no probabilities: learn with auto, or an algorithm that has "
             "--loss with --loss logistic; in Python, Stacked(learner) gives any learner some."
         )
+    if args.cover and isinstance(model, OnlineRegressor):
+        return model.predict_interval
+    if args.cover:
+        return lambda X: ["\t".join(map(output.label, labels)) for labels in model.predict_set(X)]
     name = "predict_proba" if args.proba else "decision_function" if args.scores else "predict"
     function: Callable[[Any], Any] = getattr(model, name, model.predict)
     return function

@@ -58,8 +58,8 @@ class LearnedWidths(OfKernel):
     random_state: Any = None
     draws: ClassVar[bool] = True
     learns: ClassVar[bool] = True
+    ranges: ClassVar[Ranges] = {"rate": (1e-4, 0.1)}
     moves_with_steps: ClassVar[bool] = True
-    ranges: ClassVar[Ranges] = {"rate": (1e-5, 0.1)}
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:  # noqa: ARG002
         """The native map; checks the description."""
