@@ -105,6 +105,30 @@ class Encoding:
         """The names of the columns of the records."""
         return list(self._known)
 
+    @property
+    def slots(self) -> dict[str, list[int]]:
+        """The slots of each column of the records; those of hashed values are all under one name."""
+        slots = {
+            name: [*known.measured(self._waves), *known.values.values()]
+            for name, known in self._known.items()
+        }
+        if self._block is not None:
+            slots["(hashed)"] = list(range(self._block, self._block + BLOCK))
+        return slots
+
+    def value(self, row: Matrix, name: str) -> float | str | None:
+        """The value that a row has in a column of the records; None if there is none, or it is hashed."""
+        known = self._known.get(name)
+        if known is None:
+            return None
+        if known.number is not None and not np.isnan(row[known.number]):
+            return float(row[known.number])
+        return next((text for text, slot in known.values.items() if row[slot] == 1), None)
+
+    def with_absent(self, X: Matrix) -> Matrix:
+        """The rows with indicators that were not there yet as 0, and not as a missing value."""
+        return np.where(np.isnan(X), self._template, X)
+
     def is_number(self, name: str) -> bool:
         """Whether a column of the records has had numbers."""
         return name in self._known and self._known[name].number is not None
