@@ -9,13 +9,13 @@ import numpy as np
 
 from budgetron._util.label_rules import LARGEST, has_decimals, is_exact, is_printable
 from budgetron._util.text import shown
-from budgetron.records.cells import meaning
 from budgetron.records.reading import from_dicts
 from budgetron.records.table import Column, Table
+from budgetron.records.texts import meaning
 from budgetron.records.values import RefusedValueError
 from budgetron.streams.brokers.broker import Message
 from budgetron.streams.stream import Block
-from budgetron.streams.tables import places_in_time
+from budgetron.streams.tables import dates_of
 
 NO_TIME = (0.0, False)
 
@@ -149,7 +149,7 @@ class RecordReader:
         if self.time is not None:
             times = np.array([row.time[0] for row in read], float)
             dates = np.array([row.time[1] for row in read], bool)
-            X = X.with_columns(places_in_time(self.time, Column(times, dates)))
+            X = X.with_columns(dates_of(self.time, Column(times, dates)))
         return Block(X, labels, start, weights, times, ids)
 
 
