@@ -27,7 +27,7 @@ from budgetron._util.rows import (
 from budgetron._util.text import shown
 from budgetron.learners.automatic import Auto
 from budgetron.learners.learner import Floats, Learner
-from budgetron.model.batch import Encoded, learned_rows, not_empty
+from budgetron.model.batch import Encoded, learned_mask, not_empty
 from budgetron.model.fitted import Fitted
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
@@ -132,7 +132,7 @@ class Input:
         """Records to be learned as rows of numbers."""
         encoding = self._encoding
         if self.whole:
-            encoding = encoding.decided(table, learned_rows(weights))
+            encoding = encoding.decided(table, learned_mask(weights))
         return Encoded.of(table, encoding, weights, self.missing, self.fitted is None)
 
     @property

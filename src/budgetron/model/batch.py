@@ -49,7 +49,7 @@ class Encoded:
 
         The first row of a model gives it its columns, even if it has no weight.
         """
-        after, learned = encoding.copy(), learned_rows(weights)
+        after, learned = encoding.copy(), learned_mask(weights)
         if learned is not None and first:
             learned[:1] = True
         X, growth = after.encode(table, learned=learned)
@@ -145,6 +145,11 @@ def growths(start: Growth, columns: Sequence[tuple[int, int]], labels: Sequence[
     return tuple(steps)
 
 
-def learned_rows(weights: Floats | None) -> npt.NDArray[np.bool_] | None:
+def learned_rows(weights: Floats | None) -> npt.NDArray[np.intp] | None:
+    """The indices of the rows that are learned; None if all are."""
+    return None if weights is None or weights.all() else np.flatnonzero(weights)
+
+
+def learned_mask(weights: Floats | None) -> npt.NDArray[np.bool_] | None:
     """Which rows are learned; None if all are."""
     return None if weights is None or weights.all() else weights != 0

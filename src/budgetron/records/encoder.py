@@ -17,16 +17,17 @@ class Encoder(Spec):
     What a column is, is decided by its first values, and kept. Numbers, also as money, in percent or with
     a decimal comma, become one column of the matrix. Each value of a column of categories becomes an
     indicator: 1 in the rows that have the value, 0 elsewhere. A date becomes its places in day, week and
-    year. Free text becomes words, and pairs of words, which a hash assigns to ``words`` columns.
+    year. Free text becomes its words.
     Identifiers are left out.
 
     Columns and values get their place when they first appear, so a stream may bring new ones at any time.
-    Those beyond the limits share 32 columns, to which a hash assigns them.
+    Those beyond the limits share 32 columns, to which a hash assigns them; so do the words of more than
+    four columns of free text.
 
     Parameters
     ----------
     most_columns : int
-        The largest number of columns of the matrix. 32 of them are kept for hashing.
+        The largest number of columns of the matrix, without those of words. 32 are kept for hashing.
     most_values : int
         The largest number of indicators for one column of the records.
     columns : dict, optional
@@ -34,7 +35,8 @@ class Encoder(Spec):
         decimal comma), "date" (or "dmy", "mdy": the order of day and month), "category", "text" or
         "identifier". All others are decided by their values.
     words : int
-        The number of columns for the words of one column of free text, a power of two.
+        The number of columns for the words of one column of free text, a power of two. The usual words,
+        and pairs of words, have one each of the first half; all other words share the second half.
     decide_after : int
         What a column is, is decided by so many of its values; by 10 if all are plain numbers.
 
@@ -56,14 +58,14 @@ class Encoder(Spec):
     most_columns: int = 256
     most_values: int = 32
     columns: Mapping[str, str] | None = None
-    words: int = 64
+    words: int = 512
     decide_after: int = 100
 
     @classmethod
     def of(cls, encoding: Encoding) -> "Encoder":
         """The description of an encoding."""
         limits = encoding.most_columns, encoding.most_values
-        return cls(*limits, encoding.given or None, encoding.words, encoding.decide_after)
+        return cls(*limits, encoding.given or None, encoding.words, encoding.limits.after)
 
     def build(self) -> Encoding:
         """An encoding that has seen no records."""
@@ -72,8 +74,8 @@ class Encoder(Spec):
             raise ValueError(f"Encoder: most_columns must be above {BLOCK}, got {most_columns}.")
         most_values = check.count(self, "most_values", self.most_values)
         words, after = check.count(self, "words", self.words), check.count(self, "decide_after", self.decide_after)
-        if words & (words - 1) or not 2 <= words <= 1 << 16:
-            raise ValueError(f"Encoder: words must be a power of two from 2 to 65536, got {words}.")
+        if words & (words - 1) or not 4 <= words <= 1 << 16:
+            raise ValueError(f"Encoder: words must be a power of two from 4 to 65536, got {words}.")
         return Encoding(most_columns, most_values, self._given(), words, after)
 
     def _given(self) -> dict[str, str]:

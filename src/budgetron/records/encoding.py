@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetron import _core
-from budgetron.records.kinds import KINDS, NUMBERS as OF_NUMBERS, Kind, Read, Words
+from budgetron.records.kinds import NUMBERS as OF_NUMBERS
+from budgetron.records.kinds import OTHERS, Kind, Limits, Read, Words
 from budgetron.records.periods import DAY, PERIODS, first_of_period, names_of_places, place_in_period
 from budgetron.records.reading import from_dicts, normal_record
 from budgetron.records.table import Array, Cells, Column, Table
@@ -28,6 +29,7 @@ Matrix = npt.NDArray[np.float64]
 BLOCK = 32  # slots of the hashed block
 LONGEST = 256  # characters; a longer name or value is hashed, so that memory is bounded
 WAVES = 2  # sine and cosine
+MOST_TEXTS = 4  # columns of free text with slots of their own; others share the hashed block
 
 
 @dataclass
@@ -49,9 +51,14 @@ class Known:
 
     @property
     def measured(self) -> list[int]:
-        """The slots of numbers."""
+        """The slots of numbers and moments."""
         numbers = [slot for slot in (self.number, self.trend) if slot is not None]
         return numbers + [slot + i for slot in self.times.values() for i in range(WAVES)]
+
+    @property
+    def is_past(self) -> bool:
+        """Whether its numbers and moments count no more: what the column is was decided later."""
+        return self.kind.kind in OTHERS and bool(self.measured)
 
     def trend_of(self, moments: Array) -> Array:
         """Days since the first moment, within the span of the first ones: it cannot run away."""
@@ -89,7 +96,7 @@ class Encoding:
         self.most_values = most_values
         self.given = columns  # what columns are, as the user says
         self.words = words
-        self.decide_after = decide_after
+        self.limits = Limits(decide_after, words)
         self.absent = absent  # what a number counts as in a record without it
         self.fixed = False  # whether nothing is counted, and nothing gets a slot
         self._known: dict[str, Known] = {}
@@ -199,6 +206,7 @@ class Encoding:
         firsts = {} if mask is None else self._meet(table, mask)
         reads = self._read(table, mask)
         growth = [] if mask is None else self._grow(reads, mask, firsts)
+        self._end_past()
         return self._rows(table, reads), growth
 
     def decided(self, table: Table, learned: Array | None = None) -> "Encoding":
@@ -208,7 +216,7 @@ class Encoding:
         other._meet(table, mask)
         other._read(table, mask)
         for known in other._known.values():
-            known.kind.settle()
+            known.kind.settle(self.limits)
             if known.kind.open:  # too few values: they are counted again
                 known.kind = Kind.of(self.given.get(known.name))
         return other
@@ -262,7 +270,7 @@ class Encoding:
     def _put_one(self, row: Matrix, name: str, known: Known | None, value: Any) -> None:
         """Write one value that was read."""
         if isinstance(value, Words):
-            self._put_bags(row.reshape(1, -1), known, np.zeros(1, np.intp), bag(value.text, self._slots_of(known)))
+            self._put_bags(row.reshape(1, -1), known, np.zeros(1, np.intp), self._bag(known, value.text))
         elif isinstance(value, tuple) and known is not None:
             self._put_moments(row.reshape(1, -1), known, np.zeros(1, np.intp), np.array(value))
         elif isinstance(value, str):
@@ -307,12 +315,20 @@ class Encoding:
                 cells = table.rare.of_columns([place])
                 column, rows = cells.values.compact(), cells.rows
                 mask = None if learned is None else learned[rows]
-                reads[name] = known.kind.read(column, mask, self.decide_after, rows)
+                reads[name] = known.kind.read(column, mask, self.limits, rows)
             else:
-                reads[name] = known.kind.read(place, learned, self.decide_after)
+                reads[name] = known.kind.read(place, learned, self.limits)
         if learned is not None:
             self._reader = None
         return reads
+
+    def _end_past(self) -> None:
+        """Have 0 in slots of numbers that are past."""
+        past = [slot for known in self._known.values() if known.is_past for slot in known.measured]
+        if past and self._template[past].any():  # NaN too
+            self._template = self._template.copy()
+            self._template[past] = 0.0
+            self._reader = None
 
     def _rows(self, table: Table, reads: Mapping[str, Read]) -> Matrix:
         """Write all values. Sums of hashed numbers depend on the order, so it is that of the names."""
@@ -333,6 +349,8 @@ class Encoding:
     def _put(self, X: Matrix, name: str, read: Read) -> None:
         """Write a column that was read."""
         known, column = self._known.get(name), read.column
+        if known is not None and known.is_past:
+            X[: read.row, known.measured] = self.absent
         rows = slice(None) if read.rows is None else read.rows
         if column.numbers is not None:
             numbers = column.numbers
@@ -361,7 +379,7 @@ class Encoding:
             return
         bags, place = np.zeros((len(texts.texts), slots)), np.flatnonzero(texts.codes >= 0)
         for code in used:
-            bags[code] = bag(texts.texts[code], slots)
+            bags[code] = self._bag(known, texts.texts[code])
         self._put_bags(X, known, rows[place], bags[texts.codes[place]])
 
     def _slots_of(self, known: Known | None) -> int:
@@ -369,6 +387,13 @@ class Encoding:
         if known is None or (known.words is None and not known.hashed):
             return 0
         return BLOCK if known.words is None else self.words
+
+    def _bag(self, known: Known | None, text: str) -> Matrix:
+        """The slots of the words of a text."""
+        slots = self._slots_of(known)
+        if known is None or known.words is None:
+            return bag(text, {}, 0, slots) if slots else np.zeros(0)
+        return bag(text, known.kind.places, slots // 2, slots // 2)
 
     def _put_bags(self, X: Matrix, known: Known | None, rows: Array, bags: Matrix) -> None:
         slots = self._slots_of(known)
@@ -403,8 +428,8 @@ class Encoding:
 
     def _put_numbers(self, X: Matrix, name: str, known: Known | None, rows: Any, numbers: Array) -> None:
         if known is not None and known.number is not None:
-            absent = np.isnan(self.absent)
-            X[rows, known.number] = numbers if absent else np.where(np.isnan(numbers), self.absent, numbers)
+            there = X[rows, known.number] if known.is_past else self.absent
+            X[rows, known.number] = np.where(np.isnan(numbers), there, numbers)
         elif self._block is not None and self._is_hashed(name, known, None):
             [place], [sign] = _hashed(name, [None])
             X[rows, self._block + place] += sign * np.where(np.isnan(numbers), 0.0, numbers)
@@ -432,7 +457,13 @@ class Encoding:
     @property
     def _free(self) -> int:
         """The number of slots that may still be given, apart from the hashed block."""
-        return self.most_columns - BLOCK - self.width + (0 if self._block is None else BLOCK)
+        shared = 0 if self._block is None else BLOCK
+        return self.most_columns - BLOCK - self.width + shared + self._texts * self.words
+
+    @property
+    def _texts(self) -> int:
+        """The number of columns of free text with slots of their own."""
+        return sum(known.words is not None for known in self._known.values())
 
     def _is_shut(self, name: str) -> bool:
         """Whether a column that is not known never will be."""
@@ -546,7 +577,7 @@ class Encoding:
         elif what == NUMBER and self._free > 0:
             known.number = self._widen(1, self.absent)
             return
-        elif what == WORDS and self._free >= self.words:
+        elif what == WORDS and self._texts < MOST_TEXTS:
             known.words = self._widen(self.words, 0.0)
             return
         elif what == VALUE and len(text) <= LONGEST and not self._is_full(known):
@@ -620,7 +651,8 @@ class Encoding:
         width = len(taken)
         names = {known.name for known in columns}
         if (
-            width - len(hashed) > self.most_columns - BLOCK
+            width - len(hashed) - len(words) > self.most_columns - BLOCK
+            or len(words) > MOST_TEXTS * self.words
             or sorted(taken) != list(range(width))
             or len(names) < len(columns)
         ):
@@ -628,7 +660,7 @@ class Encoding:
         if block is None and (state["others_hashed"] or any(known.hashed for known in columns)):
             raise ValueError("the encoder has hashed values, but no slots for them")
         template = np.zeros(width)
-        template[measured] = self.absent
+        template[[slot for known in columns if not known.is_past for slot in known.measured]] = self.absent
         self._known = {known.name: known for known in columns}
         self._block, self._others_hashed, self._template = block, state["others_hashed"], template
         self._reader = None

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from budgetron._util.text import printable
 from budgetron.records import written
 from budgetron.records.table import Array, Column
 from budgetron.records.texts import NUMBER
+from budgetron.records.words import usual
 
 NUMBERS = ("number", "money", "percent", "truth")
 DATES = ("date", "dmy", "mdy")
@@ -33,12 +35,20 @@ RUNNING = 1000  # numbers in a row with the same step up are a running number
 FREE = 8  # texts of an open column that may come before one repeats
 MONTH = 25 * 86400.0  # seconds by which dates in a wrong order of day and month are apart
 CLOSER = 5  # times that they are closer in the right order
+LONGEST = 256  # characters of a text that are looked at
 SENTENCE = 4  # words of a text that is no category
 
 _IDENTIFIER = re.compile(r"(?=(?:\D*\d){6})(?=.*[^\d.,%$€£-]|\d{8})[^\s,]{8,64}|[0-9a-fA-F]{16,64}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Value = float | tuple[float] | str | None
+
+
+class Limits(NamedTuple):
+    """After how many values a column is decided, and the slots of one of free text."""
+
+    after: int
+    words: int
 
 
 class Words(NamedTuple):
@@ -75,7 +85,7 @@ class Kind:
     open: bool = True
     count: int = 0  # values while open
     counts: dict[str, int] = field(default_factory=dict)  # of these, how many read as what
-    texts: list[str] = field(default_factory=list)  # the different ones
+    texts: list[str] = field(default_factory=list)  # the different ones, as far as needed
     words: int = 0
     identifiers: int = 0  # texts that look like one
     codes: int = 0  # texts that look like numbers, such as 01234
@@ -87,6 +97,7 @@ class Kind:
     span: list[float] | None = None  # from the earliest moment to the last
     last: float | None = None
     steps: list[int] = field(default_factory=lambda: [0, 0])  # of moments, forth and back
+    usual: list[str] = field(default_factory=list)  # words of free text with a slot of their own
     trend: bool = False  # whether moments are compared: they come in any order
 
     @classmethod
@@ -95,7 +106,7 @@ class Kind:
         if given is None:
             return cls(rising=[])
         kind = "date" if given in DATES else "number" if given == "comma" else given
-        is_open = kind in (*NUMBERS, "date")
+        is_open = kind in (*NUMBERS, "date", "text")
         order = given if given in ("dmy", "mdy") else None
         return cls(kind, True, is_open, comma=given == "comma", order=order)
 
@@ -125,26 +136,29 @@ class Kind:
             return self._waits and written.date(value) is not None
         return isinstance(value, tuple) and self.first is None and self.kind not in OTHERS
 
-    def note(self, value: Value, after: int) -> None:
+    def note(self, value: Value, limits: Limits) -> None:
         """Count a value; after so many the column is decided."""
+        after = limits.after
         if self.open:
             self.count += 1
             how = self._how(value)
             self.counts[how] = self.counts.get(how, 0) + 1
             if how == "text":
-                self._note_text(str(value))
+                self._note_text(text_of(value) if value is not None else "")
         self._note_moment(value)
         self._note_rise(value)
         if not self.open:
             return
         plain = self.counts == {"number": self.count} and not isinstance(value, str)
         if self.codes and not self.given and self.codes == self.counts["text"]:
-            self.close("category")
+            self.close(limits, "category")
         elif self.count >= (min(PLAIN, after) if plain else after):
-            self.close()
+            self.close(limits)
 
     def _how(self, value: Value) -> str:
         """As what a value is read while the column is open."""
+        if self.kind == "text":
+            return "text"
         if isinstance(value, str):
             if (amount := written.amount(value, self.comma)) is not None:
                 self.comma = self.comma or amount.comma
@@ -159,6 +173,7 @@ class Kind:
         return self.given and self.kind == "date"
 
     def _note_text(self, text: str) -> None:
+        text = text[:LONGEST]
         if text not in self.texts:
             self.texts.append(text)
         self.words += len(text.split())
@@ -220,10 +235,13 @@ class Kind:
 
     # ---- deciding
 
-    def close(self, kind: str | None = None) -> None:
+    def close(self, limits: Limits, kind: str | None = None) -> None:
         """Decide with the values so far."""
         if self.kind is None:
             self.kind = kind or self._decided()
+        if self.kind == "text":
+            self.usual = usual(self.texts, limits.words)
+            self.__dict__.pop("places", None)
         forth, back = sorted(self.steps)
         self.trend = self.kind not in OTHERS and 10 * forth > forth + back > 0
         if not self.trend:
@@ -232,10 +250,15 @@ class Kind:
         if self.kind != "number":
             self.rising = None
 
-    def settle(self) -> None:
+    def settle(self, limits: Limits) -> None:
         """Decide if there are some values; the whole table is known."""
         if self.open and self.count >= FEWEST:
-            self.close()
+            self.close(limits)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The places of the usual words."""
+        return {word: i for i, word in enumerate(self.usual)}
 
     def _decided(self) -> str:
         texts = self.counts.get("text", 0)
@@ -286,7 +309,9 @@ class Kind:
         different = len(self.texts)
         return different <= FREE + 2 * (self.counts.get("text", 0) - different)
 
-    def read(self, column: Column, learned: Array | None, after: int, rows: Array | None = None) -> Read:
+    def read(
+        self, column: Column, learned: Array | None, limits: Limits, rows: Array | None = None
+    ) -> Read:
         """The values of a column. Those in the mask ``learned`` count; None for none of them.
 
         ``rows`` has the row of each value, if not every row has one.
@@ -300,7 +325,7 @@ class Kind:
                 break
             value, is_open = column.at(i), self.open
             if learned[i]:
-                self.note(value, after)
+                self.note(value, limits)
             if is_open and not self.open:
                 decided = i if rows is None else int(rows[i])
             done[i] = self.one(value)
@@ -353,7 +378,7 @@ class Kind:
 
     def state(self) -> dict[str, Any]:
         """The state as plain data."""
-        return {name: value for name, value in vars(self).items() if value != _EMPTY[name]}
+        return {name: getattr(self, name) for name, empty in _EMPTY.items() if getattr(self, name) != empty}
 
     @classmethod
     def restored(cls, state: Any) -> Kind:
@@ -387,7 +412,7 @@ _VALID: dict[str, Callable[[Any], bool]] = {
     "kind": lambda value: value in (*NUMBERS, "date", *OTHERS),
     "counts": lambda value: isinstance(value, dict) and all(k in (*KINDS, "text") and _is_whole(n)
                                                             for k, n in value.items()),
-    "texts": _all(lambda text: isinstance(text, str), range(1 << 20)),
+    **dict.fromkeys(("texts", "usual"), _all(lambda text: isinstance(text, str), range(1 << 17))),
     "order": lambda value: value in ("dmy", "mdy"),
     "rising": _all(_is_float, (0, 3)), "span": _all(_is_float, (2,)), "spans": _all(_is_float, (4,)), "steps": _all(_is_whole, (2,)),
     **dict.fromkeys(("count", "words", "identifiers", "codes"), _is_whole),
