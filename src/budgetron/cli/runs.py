@@ -13,7 +13,7 @@ from typing import Any
 from budgetron import OnlineClassifier, OnlineRegressor, SaveError
 from budgetron._util.progress import Progress
 from budgetron.cli import checkpoint, input, learners, output
-from budgetron.cli.arguments import metrics
+from budgetron.cli.arguments import encoder, metrics
 from budgetron.cli.checkpoint import Origin
 from budgetron.cli.input import NamedRows
 from budgetron.cli.messages import address_of, check_flags, open_messages
@@ -68,9 +68,20 @@ def run(algorithm: str, file: str, args: Namespace) -> None:
         save()
     report.finish(session, input.bad_rows(this.rows))
     input.say_bad_rows(this.rows)
+    _say_kinds(session)
     classes = [] if session.metrics.targets else session.estimator.classes_.tolist()
     if len(classes) == 1:
         say(f"{file}: all rows have the label {output.label(classes[0])}.")
+
+
+def _say_kinds(session: Session) -> None:
+    """Say what columns were read as, of those that are neither plain numbers nor categories."""
+    encoding = session.estimator.encoding_
+    for name, kind in ({} if encoding is None else encoding.kinds).items():
+        if kind.asks:
+            say(f"{kind.line(name)}: is the day first? Until that is clear, dates are left out; --column NAME=dmy.")
+        elif kind.kind not in ("number", "category", None):
+            say(f"{kind.line(name)}.")
 
 
 def _check_places(args: Namespace, file: str) -> None:
@@ -123,7 +134,7 @@ def _planned(algorithm: str, source: NamedRows, address: Address | None, args: N
     learner = learners.build([algorithm], learners.given_flags(args))[algorithm]
     learner, steps = input.scaled(learner, args), input.transforms(args)
     kind = OnlineRegressor if regression else OnlineClassifier
-    estimator = kind(learner, random_state=args.seed, n_jobs=args.jobs)
+    estimator = kind(learner, random_state=args.seed, n_jobs=args.jobs, encoder=encoder(args))
     options = {"delay": args.delay, "every": args.every, "name": source.file}
     options |= {"metrics": metrics(args.metrics, regression), "window": args.window}
     # Each block copies the shuffle buffer, so blocks grow with the buffer.

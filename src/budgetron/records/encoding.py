@@ -44,6 +44,7 @@ class Known:
     words: int | None = None  # the first of them
     values: dict[str, int] = field(default_factory=dict)
     hashed: bool = False
+    shares: bool = False  # whether its words are in the hashed block
 
     def copy(self) -> "Known":
         """A copy that grows separately."""
@@ -177,7 +178,7 @@ class Encoding:
             f"{0 if self._block is None else BLOCK} hashed",
         ]
         text = f"{_number(self.width, 'column')}: {', '.join(p for p in parts if not p.startswith('0 '))}."
-        hashed = [repr(k.name) for k in known if k.hashed]
+        hashed = [repr(k.name) for k in known if k.hashed or k.shares]
         hashed += ["columns that came later"] if self._others_hashed else []
         return f"{text} Partly hashed: {', '.join(hashed)}." if hashed else text
 
@@ -270,7 +271,8 @@ class Encoding:
     def _put_one(self, row: Matrix, name: str, known: Known | None, value: Any) -> None:
         """Write one value that was read."""
         if isinstance(value, Words):
-            self._put_bags(row.reshape(1, -1), known, np.zeros(1, np.intp), self._bag(known, value.text))
+            if known is not None and self._slots_of(known):
+                self._put_bags(row.reshape(1, -1), known, np.zeros(1, np.intp), self._bag(known, value.text))
         elif isinstance(value, tuple) and known is not None:
             self._put_moments(row.reshape(1, -1), known, np.zeros(1, np.intp), np.array(value))
         elif isinstance(value, str):
@@ -365,7 +367,7 @@ class Encoding:
         if column.codes is not None:
             self._put_texts(X, name, known, np.arange(len(X))[rows], column)
         if read.words is not None:
-            self._put_words(X, known, np.arange(len(X))[rows], read.words)
+            self._put_words(X, known, np.arange(len(X))[rows], read)
 
     def _put_moments(self, X: Matrix, known: Known, rows: Array, moments: Array) -> None:
         for part, slot in known.times.items():
@@ -373,32 +375,34 @@ class Encoding:
         if known.trend is not None:
             X[rows, known.trend] = known.trend_of(moments)
 
-    def _put_words(self, X: Matrix, known: Known | None, rows: Array, texts: Column) -> None:
-        slots, used = self._slots_of(known), texts.used()
-        if not slots or texts.codes is None:
+    def _put_words(self, X: Matrix, known: Known | None, at: Array, read: Read) -> None:
+        """Write texts; those before the column was decided have no usual words yet."""
+        if known is None or read.words is None or not self._slots_of(known):
             return
-        bags, place = np.zeros((len(texts.texts), slots)), np.flatnonzero(texts.codes >= 0)
-        for code in used:
-            bags[code] = self._bag(known, texts.texts[code])
-        self._put_bags(X, known, rows[place], bags[texts.codes[place]])
+        for column_was_open in (True, False):
+            rows = np.flatnonzero((at < read.row) == column_was_open)
+            texts = read.words.rows(rows)
+            bags = {code: self._bag(known, texts.texts[code], column_was_open) for code in texts.used()}
+            if bags and texts.codes is not None:
+                there = np.flatnonzero(texts.codes >= 0)
+                each = np.stack([bags[code] for code in texts.codes[there].tolist()])
+                self._put_bags(X, known, at[rows[there]], each)
 
-    def _slots_of(self, known: Known | None) -> int:
+    def _slots_of(self, known: Known) -> int:
         """The number of slots for the words of a column."""
-        if known is None or (known.words is None and not known.hashed):
+        if known.words is None and not known.shares:
             return 0
         return BLOCK if known.words is None else self.words
 
-    def _bag(self, known: Known | None, text: str) -> Matrix:
+    def _bag(self, known: Known, text: str, is_open: bool = False) -> Matrix:
         """The slots of the words of a text."""
         slots = self._slots_of(known)
-        if known is None or known.words is None:
-            return bag(text, {}, 0, slots) if slots else np.zeros(0)
-        return bag(text, known.kind.places, slots // 2, slots // 2)
+        if known.words is None:
+            return bag(text, {}, 0, slots)
+        return bag(text, {} if is_open else known.kind.places, slots // 2, slots // 2)
 
-    def _put_bags(self, X: Matrix, known: Known | None, rows: Array, bags: Matrix) -> None:
+    def _put_bags(self, X: Matrix, known: Known, rows: Array, bags: Matrix) -> None:
         slots = self._slots_of(known)
-        if known is None or not slots:
-            return
         if known.words is not None:
             X[rows, known.words : known.words + slots] = bags
         elif self._block is not None:
@@ -484,7 +488,7 @@ class Encoding:
     def _is_new(self, known: Known, value: Any) -> bool:
         """Whether a value that was read needs a slot, or is the first that is hashed."""
         if isinstance(value, Words):
-            return known.words is None and not known.hashed
+            return known.words is None and not known.shares
         if isinstance(value, tuple):
             return any(True for _ in self._new_times(known, np.array(value), np.zeros(1, np.intp), 0))
         if value is None:
@@ -530,7 +534,7 @@ class Encoding:
         if column.codes is not None and not (known.hashed and self._is_full(known)):
             for i, text in self._new_texts(known, column.codes, column.texts):
                 yield int(rows[i]), VALUE, text
-        if read.words is not None and known.words is None and not known.hashed:
+        if read.words is not None and known.words is None and not known.shares:
             there = read.words.present()
             if there.any():
                 yield int(rows[np.argmax(there)]), WORDS, ""
@@ -583,6 +587,8 @@ class Encoding:
         elif what == VALUE and len(text) <= LONGEST and not self._is_full(known):
             known.values[text] = self._widen(1, 0.0)
             return
+        elif what == WORDS:
+            known.shares = True
         else:
             known.hashed = True
         if self._block is None:
@@ -607,6 +613,7 @@ class Encoding:
                 mine.kind = theirs.kind.copy()
             if mine.kind.kind == theirs.kind.kind:
                 self._join_slots(mine, theirs)
+        self._end_past()
         self._others_hashed = self._others_hashed or (other._others_hashed and self._block is not None)
 
     def _join_slots(self, mine: Known, theirs: Known) -> None:
@@ -657,7 +664,7 @@ class Encoding:
             or len(names) < len(columns)
         ):
             raise ValueError("the slots of the encoder do not fit together")
-        if block is None and (state["others_hashed"] or any(known.hashed for known in columns)):
+        if block is None and (state["others_hashed"] or any(k.hashed or k.shares for k in columns)):
             raise ValueError("the encoder has hashed values, but no slots for them")
         template = np.zeros(width)
         template[[slot for known in columns if not known.is_past for slot in known.measured]] = self.absent
@@ -678,11 +685,11 @@ class Encoding:
             and all(_is_slot(data[key]) for key in ("number", "trend", "words"))
             and isinstance(data["times"], dict)
             and all(part in PERIODS and type(slot) is int and _is_slot(slot) for part, slot in data["times"].items())
-            and type(data["hashed"]) is bool
+            and type(data["hashed"]) is type(data["shares"]) is bool
         ):
             values = dict(zip(data["values"], data["slots"], strict=True))
             places = (data["number"], data["trend"], dict(data["times"]), data["words"])
-            return Known(data["name"], Kind.restored(data["kind"]), *places, values, data["hashed"])
+            return Known(data["name"], Kind.restored(data["kind"]), *places, values, data["hashed"], data["shares"])
         raise ValueError("a column of the encoder is invalid")
 
 

@@ -134,7 +134,8 @@ class Kind:
             return True
         if isinstance(value, str):
             return self._waits and written.date(value) is not None
-        return isinstance(value, tuple) and self.first is None and self.kind not in OTHERS
+        is_date = isinstance(value, tuple) or self._is_seconds
+        return is_date and self.first is None and self.kind not in OTHERS
 
     def note(self, value: Value, limits: Limits) -> None:
         """Count a value; after so many the column is decided."""
@@ -289,11 +290,11 @@ class Kind:
         return (value,) if isinstance(value, float) and self._is_seconds else value
 
     def _of_text(self, text: str) -> Value:
-        amount = written.amount(text, self.comma)
-        if amount is not None:
-            return amount.value
-        if (truth := written.TRUTH.get(text.lower())) is not None:
-            return truth
+        if not self._is_seconds:
+            if (amount := written.amount(text, self.comma)) is not None:
+                return amount.value
+            if (truth := written.TRUTH.get(text.lower())) is not None:
+                return truth
         date = written.date(text)
         if date is not None:
             seconds = date.in_order(self.order)
@@ -335,7 +336,7 @@ class Kind:
     def _may_change(self, column: Column) -> bool:
         if not self.is_settled or (column.codes is not None and self._waits):
             return True
-        return column.dates is not None and self.first is None and self.kind not in OTHERS
+        return (column.dates is not None or self._is_seconds) and self.first is None and self.kind not in OTHERS
 
     def _read_all(self, column: Column) -> Read:
         """The values of a column that is decided, or of which nothing is learned."""
