@@ -13,6 +13,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -399,7 +400,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_float(value: Any) -> bool:
-    return type(value) is float and abs(value) < 1e300
+    return type(value) is float and isfinite(value)
 
 
 def _all(is_valid: Callable[[Any], bool], lengths: Iterable[int]) -> Callable[[Any], bool]:
