@@ -212,17 +212,17 @@ class Fitted:
         """The scores of a row; None if something in it is new, or a score is not finite."""
         scores, reader = np.empty(self.outputs), self._reader
         if reader is None or not self.model.engine.score_record(reader, x, scores):
-            row = self._known_row(x)
+            row = self._known_row(x, learned=False)
             if row is None or not self.model.score_row(row, scores):
                 return None
         return scores.tolist()
 
-    def _known_row(self, x: Any) -> Floats | None:
+    def _known_row(self, x: Any, learned: bool = True) -> Floats | None:
         """The row of a record or of a sequence of numbers, if nothing in it is new."""
         if self.encoding is None:
             row = self._numbers(x)
         else:
-            row = self.encoding.known_one(x) if isinstance(x, Mapping) else None
+            row = self.encoding.known_one(x, learned) if isinstance(x, Mapping) else None
         return None if row is None or len(row) != self.model.n_features else row
 
     def _numbers(self, x: Any) -> Floats | None:

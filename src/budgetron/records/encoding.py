@@ -240,15 +240,15 @@ class Encoding:
             self._reader = _core.RecordReader(numbers, values, NUMBERS, absent, takes_none)
         return self._reader
 
-    def known_one(self, record: Mapping[str, Any]) -> Matrix | None:
-        """The row of one record; None if a column or value in it is new, or still counts.
+    def known_one(self, record: Mapping[str, Any], learned: bool = True) -> Matrix | None:
+        """The row of one record; None if a column or value in it is new.
 
-        It is also None for a number without a value, if a number that is not there counts as 0.
+        A value of a column that is open is new if it is to be learned, since it counts. It is also None for a number without a value, if a number that is not there counts as 0.
         """
         row = self.reader.row(record)
-        return self._any_known_one(record) if row is None else row
+        return self._any_known_one(record, learned) if row is None else row
 
-    def _any_known_one(self, record: Mapping[str, Any]) -> Matrix | None:
+    def _any_known_one(self, record: Mapping[str, Any], learned: bool) -> Matrix | None:
         """The same for dates, words, hashed values and everything else that is not new."""
         row, values = self._template.copy(), normal_record(record)
         if not np.isnan(self.absent) and any(map(self.lacks_value, record, record.values())):
@@ -260,7 +260,7 @@ class Encoding:
                     return None
                 read: Any = value
             else:
-                if not self.fixed and known.kind.changes(value):
+                if learned and not self.fixed and known.kind.changes(value):
                     return None
                 read = known.kind.one(value)
                 if not self.fixed and self._is_new(known, read):
@@ -607,14 +607,14 @@ class Encoding:
             if name not in self._known and not self._is_shut(name):
                 self._known[name] = Known(name, theirs.kind.copy())
             if (mine := self._known.get(name)) is None:
-                self._settle(Arrival(0, 0, NUMBER, "", name))
                 continue
             if mine.kind.open and not theirs.kind.open:
                 mine.kind = theirs.kind.copy()
             if mine.kind.kind == theirs.kind.kind:
                 self._join_slots(mine, theirs)
+        if other._others_hashed or other._known.keys() - self._known.keys():
+            self._settle(Arrival(0, 0, NUMBER, "", "x" * (LONGEST + 1)))
         self._end_past()
-        self._others_hashed = self._others_hashed or (other._others_hashed and self._block is not None)
 
     def _join_slots(self, mine: Known, theirs: Known) -> None:
         """Give slots for all that has some elsewhere."""
