@@ -19,7 +19,7 @@ from budgetron.cli import main as command
 from budgetron.cli import runs  # noqa: F401  # imported before anything is timed
 from budgetron.streams.brokers.address import parse
 from budgetron.streams.brokers.broker import Broker, connect
-from budgetron.streams.brokers.records import RecordReader
+from budgetron.streams.json_records import RecordReader
 from tests.helpers.brokers import KINDS, broker, missing
 
 LEARNERS = {"fogd": ["--components", "100", "--gamma", "0.05"], "auto": []}

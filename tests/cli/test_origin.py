@@ -12,7 +12,7 @@ N = 2500
 
 
 def run(capsys, file, model, *more):
-    return called(capsys, "run", "rbp", file, *RBP, "--save", model, *more)
+    return called(capsys, "run", "rbp", file, *RBP, "--no-scaling", "--save", model, *more)
 
 
 def table(path, names="a,b,c,d", n=N, seed=0):

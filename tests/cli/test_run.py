@@ -121,7 +121,7 @@ def test_records_and_json(file, capsys):
             "recall",
             "confusion",
         ),
-        *("saved", "bad_rows", "records"),
+        *("saved", "bad_rows", "unlabelled", "records"),
     ]
 
 
@@ -200,6 +200,7 @@ def test_regression_from_a_table(tmp_path, capsys):
         "9",
         "--gamma",
         "0.5",
+        "--no-scaling",
     ]
     document = json.loads(called(capsys, "run", *argv, "--json").out)
     model = OnlineRegressor(nogd(Gaussian(0.5), budget=30, rank=9), random_state=0)

@@ -114,7 +114,7 @@ def test_the_roles_of_columns_are_known_to_predict(file, tmp_path, capsys):
 
 BAD = {
     5: "t4,2024-01-01,3",
-    9: "t8,2024-01-01,3,DE,n,1,",
+    9: "t8,2024-01-01,-1e200,DE,n,1,ok",
     40: "t39,2024-01-02T03:00,inf,DE,n,1,ok",
     41: "t40,soon,3,DE,n,1,ok",
     90: "t89,2024-01-03T03:00,3,DE,n,-1,ok",
@@ -152,7 +152,7 @@ def test_a_folder_keeps_them(broken, tmp_path, capsys):
     assert [each["id"] for each in found] == [None, "t8", "t39", "t40", "t89", None]
     reasons = [
         "expected 7 cells, got 3",
-        "column 'label': expected a label, got a missing value",
+        "column 'amount': expected a number up to 1e150, got -1e+200",
         "column 'amount': expected a number up to 1e150, got inf",
         "column 'when': expected a date or a number, got 'soon'",
         "column 'trust': expected a weight of 0 or more, got '-1'",
@@ -187,8 +187,8 @@ def test_predict_prints_every_row_before_a_bad_one(file, broken, tmp_path, capsy
         assert ended.code == 3
         assert [line.split("\t")[0] for line in ended.out.splitlines()] == ["t0", "t1", "t2", "t3"]
     ended = called(capsys, "predict", model, broken, "--on-error", "skip")
-    assert len(ended.out.splitlines()) == 300 - 5 + 1  # a missing label and a bad weight do not matter
-    assert "4 rows that cannot be read were skipped." in ended.err
+    assert len(ended.out.splitlines()) == 300 - 5  # a bad weight does not matter
+    assert "5 rows that cannot be read were skipped." in ended.err
 
 
 def test_a_live_pipe_answers_each_row_of_a_table(file, tmp_path, capsys):
@@ -290,13 +290,13 @@ def test_time_that_goes_back_is_told_once(file, tmp_path, capsys):
 
 
 def test_targets_of_a_table(tmp_path, capsys):
-    """A blank target is a bad row, also in the first row."""
+    """A row with a blank target is neither bad nor learned, also if it is the first."""
     change = {1: "t0,2024-01-01,,DE,n,1,ok"}
     path = written(tmp_path / "rows.csv", change=change)
     flags = ["--target", "amount", "--regression", "--time", "when", *SMALL, "--on-error", "skip", "--json"]
     document = json.loads(called(capsys, "run", path, *flags).out)
-    assert document["bad_rows"] >= 1
-    assert document["rows"] + document["bad_rows"] == 300
+    assert document["unlabelled"] >= 1
+    assert document["rows"] + document["unlabelled"] == 300
     assert document["loss"] > 0
 
 

@@ -20,7 +20,7 @@ POISON = [
     b"{",
     b"[1]",
     b"\xff",
-    b'{"a": 1}',
+    b'{"a": 1, "label": {"is": "in"}}',
     b'{"a": [1], "label": "in"}',
     b'{"a": 1e400, "label": "in"}',
 ]

@@ -401,7 +401,8 @@ def test_the_reader_does_not_depend_on_the_records_before():
 def test_the_reader_leaves_the_rest_to_others():
     encoding = settled({"a": 1.0, "t": "x", "2": 1.0})
     values = ({"a": "x"}, {"t": "z"}, {"a": 10**400}, {"a": [1.0]})
-    names = ({"b": 1.0}, {"a": 1.0, 2: 1.0}, {3: 1.0}, {True: 1.0}, {("a",): 1.0})
+    assert encoding.reader.row({2: 1.0}) is not None
+    names = ({"b": 1.0}, {"a": 1.0, 2: 1.0}, {3: 1.0}, {2.0: 1.0}, {True: 1.0}, {("a",): 1.0})
     for other in (*values, *names, [1.0], None, 7):
         assert encoding.reader.row(other) is None
     with pytest.raises(ValueError, match="more than one column '2'"):

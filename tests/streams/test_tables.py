@@ -47,8 +47,6 @@ def test_csv_with_other_marks_and_chosen_columns():
 @each(
     ("text", "sentence"),
     [
-        (b"a,y\n1,1\n2,\n", r"stream, line 3: column 'y': expected a label, got a missing value\.$"),
-        (b"a,y\n1,1\n2,  \n", r"stream, line 3: column 'y': expected a label, got a missing value\.$"),
         (b"a,y\n1,1\ninf,1\n", r"line 3: column 'a': expected a number up to 1e150, got inf\.$"),
         (b"a,y\n1,1\n\n-1e200,1\n", r"line 4: column 'a': expected a number up to 1e150, got -1e\+200\.$"),
         (b"a,y\n1,1\n2,z\n", r"stream, line 3: column 'y': expected a number, got 'z'\.$"),
@@ -63,9 +61,6 @@ def test_csv_with_other_marks_and_chosen_columns():
         (b"\xff\xfea\x00,\x00", r"stream, line 1: expected text in UTF-8, got other bytes\.$"),
         (b"a;y\n1;1\n", r"stream: its cells are separated by semicolons, not by ',': give delimiter ';'"),
         (b"a\ty\n1\t1\n", r"stream: its cells are separated by tabs, not by ',': give delimiter '\\t'"),
-        (b"a,y\n1,u\n2,\n", r"line 3: column 'y': expected a label, got a missing value"),
-        (b"a,y\n1,\n2,u\n", r"line 2: column 'y': expected a label, got a missing value"),
-        (b"a,y\n1,nan\n2,1\n", r"line 2: column 'y': expected a finite number, got nan"),
         (b"a,y\n1,inf\n2,1\n", r"line 2: column 'y': expected a finite number, got inf"),
         (b"a,y\n1,1\n2,9007199254740993\n", r"line 3: .*: expected a label below 2\^53"),
         (b"y\n1\n2\n", r"stream: there are no columns of features, expected one or more\.$"),
@@ -129,10 +124,8 @@ def test_parquet_types(tmp_path):
     for target, labels in (("c", ["x", "y"]), ("b", [1.0, 0.0])):
         [block] = streams.table(tmp_path / "t.parquet", target=target)
         assert block.y.tolist() == labels
-    with pytest.raises(
-        DataError, match=r"t.parquet, row 1 .*: column 'f': expected a label, got a missing"
-    ):
-        list(streams.table(tmp_path / "t.parquet", target="f"))
+    [block] = streams.table(tmp_path / "t.parquet", target="f")
+    assert (block.y[0], block.unlabelled.tolist()) == (0.5, [False, True])
     with pytest.raises(DataError, match="column 'd': expected labels that are numbers or texts"):
         list(streams.table(tmp_path / "t.parquet", target="d"))
     (tmp_path / "u").write_bytes(b"no table at all")
@@ -144,8 +137,24 @@ def test_parquet_types(tmp_path):
 
 def test_tables_need_pyarrow(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = tmp_path / "t"
+    path.write_text("a,y\n1,2\n")
     with pytest.raises(ImportError, match=r"table needs pyarrow: pip install 'pyarrow>=15'\."):
-        streams.table(tmp_path / "t")
+        streams.table(path)
+
+
+@each(
+    ("text", "unlabelled"),
+    [
+        (b"a,y\n1,1\n2,\n3,  \n4,nan\n", [False, True, True, True]),
+        (b"a,y\n1,\n2,u\n3,\n", [True, False, True]),
+        (b"a,y\n1,\n2,\n", [True, True]),
+    ],
+)
+def test_rows_without_a_label(text, unlabelled):
+    pytest.importorskip("pyarrow")
+    [block] = streams.table(io.BytesIO(text), target="y")
+    assert block.unlabelled.tolist() == unlabelled
 
 
 @pytest.mark.parametrize("pack", [p for p in PACK if p != "plain"])

@@ -1,6 +1,13 @@
 """What flags can be set to, apart from the code behind it: ``--help`` must not import NumPy."""
 
-FORMATS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
+FORMATS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
 """The formats of tables, by the ends of file names."""
 
 COUNTED = ("accuracy", "balanced_accuracy", "f1", "kappa", "kappa_temporal")

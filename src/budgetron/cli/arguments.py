@@ -99,7 +99,7 @@ JOBS = {"--jobs N": "the number of threads; -1 means one per processor; default 
 ROWS = {
     "--features N": "the number of columns of svmlight text; required for a pipe",
     "--delimiter SIGN": "the sign between two cells of a CSV file; default a comma",
-    "--target COLUMN": "the column of labels in a CSV or Parquet file",
+    "--target COLUMN": "the column of labels in a file of CSV, Parquet or JSON lines",
     "--drop A,B,...": "columns to ignore",
     "--only A,B,...": "the only columns to learn from",
     "--weight COLUMN": "the column of sample weights",
@@ -123,6 +123,7 @@ SCALING = {
     "--standardise --standardize": "scale columns, and targets, to mean 0 and variance 1, as measured on "
     "the rows before",
     "--min-max": "scale columns to 0 .. 1, as measured on the rows before",
+    "--no-scaling": "learn columns as they are; without this, those of a table are standardised",
 }
 METRICS = {
     "--metrics A,B,...": f"also show these metrics: of labels {', '.join(LABELS)}; of targets "

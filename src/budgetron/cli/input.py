@@ -13,11 +13,13 @@ from budgetron import datasets, streams
 from budgetron._util.text import nearest
 from budgetron.cli.arguments import names
 from budgetron.cli.process import UsageError, say
+from budgetron.learners.automatic import Auto
 from budgetron.learners.learner import Learner
 from budgetron.learners.scaled import Ranged, Standardised
 from budgetron.streams import Block, Stream, Transform
 from budgetron.streams.bad_rows import BadRows
 from budgetron.streams.brokers.address import is_address
+from budgetron.streams.json_lines import JsonLinesStream
 from budgetron.streams.stream import joined, too_few_rows
 from budgetron.streams.tables import TableStream, listed
 from budgetron.streams.tables import format_of as format_of_name
@@ -32,9 +34,18 @@ def transforms(args: Namespace) -> list[Transform]:
     return [*shuffle, *([streams.Dense()] if args.dense else [])]
 
 
-def scaled(learner: Learner, args: Namespace) -> Learner:
-    """The learner with the scaling that the flags ask for inside it, so that predictions use it too."""
-    return Standardised(learner) if args.standardise else Ranged(learner) if args.min_max else learner
+def scaling(args: Namespace, source: "NamedRows") -> str | None:
+    """How columns are scaled. Those of a table have units of their own, and are standardised by default."""
+    if args.min_max:
+        return "min-max"
+    return "standardise" if args.standardise or (source.is_table and not args.no_scaling) else None
+
+
+def scaled(learner: Learner, how: str | None, args: Namespace) -> Learner:
+    """The learner with the scaling inside it, so that predictions use it too. ``auto`` scales by itself."""
+    if how is None or (isinstance(learner, Auto) and not args.standardise):
+        return learner
+    return Standardised(learner) if how == "standardise" else Ranged(learner)
 
 
 @dataclass(frozen=True)
@@ -94,6 +105,11 @@ class NamedRows:
         return self.data_set is not None and self.data_set.task == "regression"
 
     @property
+    def is_table(self) -> bool:
+        """Whether its columns have names."""
+        return self.form != "svmlight" and self.data_set is None
+
+    @property
     def is_pipe(self) -> bool:
         """Whether it can be read only once: ``-``, or a path such as ``<(...)`` that is no regular file."""
         what = self.file
@@ -124,10 +140,10 @@ class NamedRows:
     def open_labelled(self, rows: int = ROWS, features: int | None = None) -> Stream:
         """As `open`, but a table must have a column of labels."""
         stream = self.open(rows, features)
-        if isinstance(stream, TableStream) and stream.target is None:
+        if isinstance(stream, TableStream | JsonLinesStream) and stream.target is None:
+            columns = f"; the columns are {listed(stream.features)}" if stream.features else ""
             raise UsageError(
-                f"{self.file}: --target COLUMN, the column of labels, must be given for a table; "
-                f"the columns are {listed(stream.features)}."
+                f"{self.file}: --target COLUMN, the column of labels, must be given for a table{columns}."
             )
         return stream
 
@@ -209,7 +225,14 @@ class NamedRows:
     def _joined(self, blocks: list[Block]) -> Block:
         if not blocks:
             raise streams.DataError(f"{self.file}: has no rows.")
-        return joined(blocks)
+        block = joined(blocks)
+        labelled = ~block.unlabelled
+        if labelled.all():
+            return block
+        if not labelled.any():
+            raise streams.DataError(f"{self.file}: has no row with a label.")
+        say(f"{self.file}: rows left out because they have no label: {int((~labelled).sum())}.")
+        return block.chosen(labelled, block.start)
 
 
 def bad_rows(stream: Stream) -> BadRows:
@@ -225,6 +248,13 @@ def say_bad_rows(stream: Stream) -> None:
     where = "" if bad.path is None else f": see {bad.path}"
     if bad.count:
         say(f"{rows} that cannot be read {were} skipped{where}.")
+
+
+def say_unlabelled(rows: int) -> None:
+    """Report how many rows had no label."""
+    if rows:
+        have = "1 row has" if rows == 1 else f"{rows} rows have"
+        say(f"{have} no label: predicted, but neither learned nor counted.")
 
 
 def data_set(name: str) -> datasets.DataSet | None:

@@ -12,7 +12,7 @@ from budgetron.streams.brokers.address import Address, is_address, parse
 from budgetron.streams.brokers.broker import connect
 from budgetron.streams.brokers.following import Following
 from budgetron.streams.brokers.messages import MessageStream
-from budgetron.streams.brokers.records import RecordReader
+from budgetron.streams.json_records import RecordReader
 
 
 def address_of(text: str) -> Address | None:

@@ -97,6 +97,7 @@ class Document:
             "confusion": None if metrics.targets else metrics.confusion(),
             "saved": self._saved,
             "bad_rows": bad_rows.count,
+            "unlabelled": session.unlabelled,
             "records": [record.as_dict() for record in self._records],
         }
         print(document(result))

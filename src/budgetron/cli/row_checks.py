@@ -38,7 +38,7 @@ class LabelCheck:
         self._seen: set[Any] = set()
 
     def __call__(self, block: Block) -> None:
-        new = set(block.y.tolist()) - self._seen
+        new = set(np.asarray(block.y)[~block.unlabelled].tolist()) - self._seen
         if not new:
             return
         refuse_unprintable(self._name, new)

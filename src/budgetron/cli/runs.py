@@ -37,19 +37,20 @@ def run(algorithm: str, file: str, args: Namespace) -> None:
     _check_places(args, file)
     this = _planned(algorithm, NamedRows.of(file, args), address, args)
     session, resumed, entered = this.session, this.session.rows, this.session.entered
+    written = session.predicted
     names = session.metrics.names if args.metrics else ()
     table = partial(Table, resumed, names, args.predictions)
     report = Document(resumed, algorithm, file, args.save) if args.json else table()
     with (
         closing(this),
-        closing(Predictions(args.predictions, resumed)) as predictions,
+        closing(Predictions(args.predictions, written)) as predictions,
         Signals() as signals,
     ):
         session.predictions, this.on_record = predictions.write, report.add
         save = partial(this.save, args.save, predictions)
         try:
             with Progress(this.total, algorithm) as progress:
-                progress.advance(resumed)
+                progress.advance(written)
                 _learn(this, signals, save, args.checkpoint_every, progress)
         except (DataError, UsageError) as error:
             if args.save is None or session.broken or session.entered == entered or not save():
@@ -64,10 +65,11 @@ def run(algorithm: str, file: str, args: Namespace) -> None:
                 how = f"saved to {args.save}: continue with --resume."
             raise Interrupted(signals.received, f"stopped after {session.rows} rows; {how}")
         if session.rows == 0:
-            raise DataError(f"{file}: has no rows.")
+            raise DataError(f"{file}: has no rows{' with a label' if session.unlabelled else ''}.")
         save()
     report.finish(session, input.bad_rows(this.rows))
     input.say_bad_rows(this.rows)
+    input.say_unlabelled(session.unlabelled)
     _say_kinds(session)
     classes = [] if session.metrics.targets else session.estimator.classes_.tolist()
     if len(classes) == 1:
@@ -115,7 +117,7 @@ def _learn(
             save()
         if session.rows:  # without a total, the number of rows follows
             progress.label = partial(_shown, session, "" if progress.total else ", rows")
-        progress.advance(session.rows - progress.done)
+        progress.advance(session.predicted - progress.done)
 
 
 def _shown(session: Session, rest: str) -> str:
@@ -132,7 +134,7 @@ def _planned(algorithm: str, source: NamedRows, address: Address | None, args: N
     """A new run, or with ``--resume`` the one in the model file."""
     regression, classes = args.regression or source.is_regression, args.classes
     learner = learners.build([algorithm], learners.given_flags(args))[algorithm]
-    learner, steps = input.scaled(learner, args), input.transforms(args)
+    learner, steps = input.scaled(learner, input.scaling(args, source), args), input.transforms(args)
     kind = OnlineRegressor if regression else OnlineClassifier
     estimator = kind(learner, random_state=args.seed, n_jobs=args.jobs, encoder=encoder(args))
     options = {"delay": args.delay, "every": args.every, "name": source.file}

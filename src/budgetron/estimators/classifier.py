@@ -25,7 +25,7 @@ from budgetron.estimators.online import (
 from budgetron.learners.learner import Floats, Learner
 from budgetron.model.batch import learned_rows
 from budgetron.model.fitted import Fitted
-from budgetron.model.labels import KnownLabels, checked_labels, given_classes, unique
+from budgetron.model.labels import KnownLabels, Scored, checked_labels, given_classes, unique
 from budgetron.records.encoder import Encoder
 
 
@@ -190,13 +190,17 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return super().learn_one(x, y)
 
     def predict_one(self, x: Any) -> Any:
-        """The label of one row: a dict, or a sequence of numbers."""
+        """The label of one row: a dict, or a sequence of numbers; None before a label is learned."""
+        if not self._knows_labels:
+            return None
         fitted, scores = self._scores_one(x)
         return fitted.answers.prediction(scores)
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
-        """The probability of every label for one row: a dict, or a sequence of numbers."""
+        """The probability of every known label for one row: a dict, or a sequence of numbers."""
         self.predict_proba  # noqa: B018  raises if the learner has no probabilities
+        if not self._knows_labels:
+            return {}
         fitted, scores = self._scores_one(x)
         return labels_of(fitted).probabilities(scores)
 
@@ -208,9 +212,47 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         If the first call has no ``classes``, it begins with all labels in y. Labels in later calls may be
         new. The row that brings a label is predicted without it.
         """
+        predicted: npt.NDArray[Any]
+        predicted, _ = progressive(self, X, y, sample_weight, OF_Y if classes is None else classes)
+        return predicted
+
+    @IfProbabilistic
+    def progressive_predict_proba(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Floats:
+        """As :meth:`progressive_predict`, with the class probabilities of each row before it was learned.
+
+        The columns are the labels known at the end, ``classes_``. A label that was not known yet had the
+        probability 0.
+        """
+        pieces, labels = self._progressive(X, y, classes, sample_weight)
+        shares: Floats = labels.log_probabilities(pieces)
+        return np.exp(shares, out=shares)
+
+    def progressive_decision_function(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Floats:
+        """As :meth:`progressive_predict`, with the scores of each row before it was learned.
+
+        There is a column for each of ``classes_``, also if there are two; a label that was not known yet
+        has -inf.
+        """
+        pieces, labels = self._progressive(X, y, classes, sample_weight)
+        return labels.score_table(pieces)
+
+    def _progressive(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any
+    ) -> tuple[list[Scored], KnownLabels]:
+        """Predict each row, then learn it: the scores, and the labels known at the end."""
         with learning_lock(self):
-            first = classes is None and not self.__sklearn_is_fitted__()
-            return np.asarray(progressive(self, X, y, sample_weight, OF_Y if first else classes)[0])
+            _, pieces = progressive(self, X, y, sample_weight, OF_Y if classes is None else classes)
+            return pieces, labels_of(self.fitted_)
+
+    @property
+    def _knows_labels(self) -> bool:
+        """Whether a label was learned, or given."""
+        fitted = self._known()
+        return fitted is not None and fitted.n_labels > 0
 
     def decision_function(self, X: Any) -> Floats:
         """The scores: one per row for two classes, else one per row and class."""

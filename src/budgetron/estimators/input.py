@@ -24,7 +24,8 @@ from budgetron._util.rows import (
     refuse_too_large,
     too_large,
 )
-from budgetron._util.text import shown
+from budgetron._util.text import nearest, shown
+from budgetron.learners import algorithms
 from budgetron.learners.automatic import Auto
 from budgetron.learners.learner import Floats, Learner
 from budgetron.model.batch import Encoded, learned_mask, not_empty
@@ -167,7 +168,17 @@ class Input:
 def learner_of(estimator: Any) -> Learner:
     """The learner of an estimator; the default if it has none."""
     learner: Learner = Auto() if estimator.learner is None else estimator.learner
+    if isinstance(learner, str):
+        raise TypeError(f"{type(estimator).__name__}: learner must be a Learner, {_named(learner)}")
     return learner
+
+
+def _named(text: str) -> str:
+    """What to write in place of the name of an algorithm."""
+    if text in algorithms.__all__:
+        return f"got the name {text!r}: write budgetron.{text}(), with the parameters that it needs."
+    known = {name: f"budgetron.{name}()" for name in algorithms.__all__}
+    return f"got {text!r}; {nearest(text, known, otherwise='for example budgetron.auto().')}"
 
 
 def checked_weights(rows: int, sample_weight: Any) -> Floats | None:
@@ -188,6 +199,9 @@ def checked_weights(rows: int, sample_weight: Any) -> Floats | None:
 
 
 # ---- rows that need no checks but those of their numbers
+
+
+_FLOATS = np.dtype(np.float64), np.dtype(np.float32)  # quicker to compare with than the types
 
 
 def known_rows(fitted: Fitted, X: Any) -> Any:
@@ -241,7 +255,7 @@ def _is_plain_array(X: Any) -> bool:
     return (
         type(X) is np.ndarray
         and X.ndim == 2
-        and X.dtype in (np.float64, np.float32)
+        and X.dtype in _FLOATS
         and X.flags.c_contiguous
         and X.flags.aligned
     )

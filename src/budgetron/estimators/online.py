@@ -300,8 +300,8 @@ class Online(BaseEstimator):  # type: ignore[misc]
                 return pieces
         rows, batch = self._batch(fitted, X, y, sample_weight, classes)
         if batch.encoded is not None:  # a column that comes later is not missing before
-            for row, part in batch.encoded.known_parts():
-                rows.refuse(part, batch.encoded.encoding, row)
+            for row, known in batch.encoded.known_stretches():
+                rows.refuse(known, batch.encoded.encoding, row)
         if fitted is not None:
             return self._learn_batch(fitted, batch)
         start, *later = batch.growth
@@ -463,8 +463,12 @@ def checked_rows(estimator: Online, fitted: Fitted, X: Any, known: Any) -> Matri
 def progressive(
     estimator: Online, X: Any, y: Any, sample_weight: Any = None, classes: Any = None
 ) -> tuple[Any, list[Scored]]:
-    """Predict each row, then learn it; the predictions, and the scores that they were made from."""
+    """Predict each row, then learn it; the predictions, and the scores that they were made from.
+
+    ``OF_Y`` are the classes of a first call, and none of a later one.
+    """
     with learning_lock(estimator):
+        classes = None if classes is OF_Y and "fitted_" in estimator.__dict__ else classes
         pieces = estimator._learn(X, y, sample_weight, classes)
         return estimator.fitted_.answers.predictions(pieces), pieces
 

@@ -65,12 +65,15 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         return self
 
     def predict_one(self, x: Any) -> float:
-        """The predicted target of one row: a dict, or a sequence of numbers."""
+        """The predicted target of one row: a dict, or a sequence of numbers; 0.0 before one is learned."""
+        if self._known() is None:
+            return 0.0
         return self._scores_one(x)[1][0]
 
     def progressive_predict(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
         """Predict each row, then learn it (the online protocol); return the predictions."""
-        return np.asarray(progressive(self, X, y, sample_weight)[0])
+        predicted: Floats = progressive(self, X, y, sample_weight)[0]
+        return predicted
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The predicted target of each row; with ``return_std`` also the standard deviation of each.

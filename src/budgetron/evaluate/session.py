@@ -6,6 +6,7 @@ from time import thread_time
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from budgetron._util import check
 from budgetron._util.text import shown
@@ -15,6 +16,7 @@ from budgetron.evaluate.delayed import Delayed
 from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.progressive import HEAD, Estimator, Learned, ProgressiveMetrics
 from budgetron.evaluate.record import Record
+from budgetron.model.labels import selected
 from budgetron.streams import Block, DataError, Transform, described
 from budgetron.streams.stream import joined, transformed
 
@@ -78,7 +80,10 @@ class Session:
     drained : int
         The number of rows taken from a buffer since the end of the stream.
     rows : int
-        The number of rows predicted.
+        The number of rows predicted whose labels are known.
+    unlabelled : int
+        The number of rows without a label: NaN, None or "". They are predicted, but neither learned nor
+        measured. Those before the first label have no prediction: it is NaN or "".
     metrics : Metrics
         The metrics of the rows predicted so far.
 
@@ -121,6 +126,7 @@ class Session:
         self.name = name
         self.entered = 0
         self.drained = 0
+        self.unlabelled = 0
         self.seconds = 0.0
         self.time: float | None = None  # of the last row
         self._named = metrics is not None
@@ -133,8 +139,13 @@ class Session:
 
     @property
     def rows(self) -> int:
-        """The number of rows predicted."""
+        """The number of rows predicted whose labels are known."""
         return self._measured.rows
+
+    @property
+    def predicted(self) -> int:
+        """The number of rows predicted, with and without labels."""
+        return self.rows + self.unlabelled
 
     @property
     def metrics(self) -> Metrics:
@@ -176,8 +187,8 @@ class Session:
             yield from self._learn(transformed(block, self.transforms))
         except DataError:
             if not self.delay and not any(step.state() for step in self.transforms):
-                self._place = REFUSED if self.started and self.rows >= self.entered else INSIDE
-                self.entered = max(self.rows, self.entered)
+                self._place = REFUSED if self.started and self.predicted >= self.entered else INSIDE
+                self.entered = max(self.predicted, self.entered)
             raise
         self.entered += len(block)
         self._place = BETWEEN
@@ -221,7 +232,7 @@ class Session:
             yield from self.drain()
         self._enter_block()
         late = len(self._delayed)
-        self._timed(self.rows - late, late, self._delayed.learn_all, self.estimator)
+        self._timed(self.predicted - late, late, self._delayed.learn_all, self.estimator)
         self._finished, self._place = True, BETWEEN
         if self.rows and (late or self.every is None or self.rows % self.every):
             yield self.record()
@@ -246,6 +257,7 @@ class Session:
             "entered": self.entered,
             "drained": self.drained,
             "rows": self.rows,
+            "unlabelled": self.unlabelled,
             "mistakes": self.metrics.mistakes,
             "loss": self.metrics.loss,
             "delay": self.delay,
@@ -272,6 +284,7 @@ class Session:
             session_state.restored(part["state"], columns)
             transform.restore(session_state.decoded(part["state"]))
         self.entered, self.drained, self.time = state["entered"], state["drained"], state.get("time")
+        self.unlabelled = state["unlabelled"]
         if not self._named:
             self._measured = self._measuring(state["metrics"]["names"], self.metrics.window)
         self._measured.restore(state["metrics"])
@@ -285,7 +298,7 @@ class Session:
         self._flushed = self._flush() if self.drained else None
         # Before the end of a stream, the first buffer holds rows and so does the queue of delayed rows.
         emptied = self.entered > 0 and any(buffer.held == 0 for buffer in self._buffers()[:1])
-        answered = self.rows > 0 and self.delay > 0 and not self._delayed.blocks
+        answered = self.predicted > 0 and self.delay > 0 and not self._delayed.blocks
         self._finished = self.drained > 0 or emptied or answered
 
     def _measuring(self, names: Any, window: int) -> ProgressiveMetrics:
@@ -321,9 +334,21 @@ class Session:
         if self.started:
             yield from self._learn_pieces(block)
             return
+        if not self._head and not len(block := self._from_first_label(block)):
+            return
         self._head.append(block)
         if not progressive.needs_rows(self.estimator) or sum(map(len, self._head)) >= HEAD:
             yield from self._start()
+
+    def _from_first_label(self, block: Block) -> Block:
+        """The block from its first label on. The rows before it have no prediction."""
+        without = block.unlabelled
+        first = len(block) if without.all() else int(np.argmin(without))
+        if first:
+            nothing = np.nan if isinstance(self.estimator, OnlineRegressor) else ""
+            self._tell(np.full(first, nothing), block.part(0, first))
+            self.unlabelled += first
+        return block.part(first)
 
     def _start(self) -> Iterator[Record]:
         """Start the model from the first rows, then learn them."""
@@ -335,11 +360,14 @@ class Session:
             yield from self._learn_pieces(block)
 
     def _learn_pieces(self, block: Block) -> Iterator[Record]:
-        """Learn a block in pieces that end where a record is due.
+        """Learn a block in pieces that end where a record is due. Rows without a label get the weight 0.
 
         If the estimator refuses a piece as a whole, the rows before the refused one are learned first. An
         error that does not tell the row cuts the piece in half, again and again.
         """
+        without = block.unlabelled
+        if without.any():
+            block = self._with_a_label(block, without)
         at, most, first = 0, len(block), None
         while at < len(block):
             due = len(block) if self.every is None else self.every - self.rows % self.every
@@ -355,25 +383,44 @@ class Session:
                     continue
                 before = progressive.learned_before(self.estimator, cause, piece)
                 if before is not None:
-                    self._take(before, piece.part(0, len(before.y)))
+                    self._take(before, piece.part(0, len(before.y)), without[at : at + len(before.y)])
                 first.rows_learned = error.rows_learned  # type: ignore[attr-defined]
                 raise first from first.__cause__
-            self._take(learned, piece)
+            rows = self.rows
+            self._take(learned, piece, without[at : at + len(piece)])
             at += len(piece)
-            if self.every is not None and self.rows % self.every == 0:
+            if self.every is not None and self.rows > rows and self.rows % self.every == 0:
                 yield self.record()
 
-    def _take(self, learned: Learned, piece: Block) -> None:
+    def _with_a_label(self, block: Block, without: npt.NDArray[np.bool_]) -> Block:
+        """The block with the weight 0, and some label, for the rows that have none."""
+        targets = isinstance(self.estimator, OnlineRegressor)
+        known = block.y[~without] if not self.started or targets else self.estimator.classes_
+        y = block.y.astype(object) if block.y.dtype.kind == "U" else block.y.copy()
+        y[without] = 0.0 if targets or not len(known) else known[0]
+        return replace(block, y=y, weights=np.where(without, 0.0, block.weights_or_ones))
+
+    def _take(self, learned: Learned, piece: Block, without: npt.NDArray[np.bool_]) -> None:
         """Count the predictions of a piece, and pass them on."""
-        self._measured.add(learned, self.estimator.fitted_.labels)
+        self._tell(learned.predicted, piece)
+        if without.any():
+            labelled = ~without
+            pieces = selected(learned.pieces, labelled)
+            learned = Learned(learned.predicted[labelled], pieces, learned.y[labelled])
+            self.unlabelled += int(without.sum())
+        if len(learned.y):
+            self._measured.add(learned, self.estimator.fitted_.labels)
+
+    def _tell(self, predicted: Any, piece: Block) -> None:
+        """Pass predictions on, with the ids of their rows."""
         if piece.times is not None:
             self.time = float(piece.times[-1])
         if self.predictions is not None:
-            self.predictions(learned.predicted, *([] if piece.ids is None else [piece.ids]))
+            self.predictions(predicted, *([] if piece.ids is None else [piece.ids]))
 
     def _timed(self, start: int, rows: int, work: Callable[..., T], *given: Any, **options: Any) -> T:
         """Call ``work``, add its processor time to ``seconds``, and name the rows in its errors."""
-        began, learned = thread_time(), self.rows - len(self._delayed)
+        began, learned = thread_time(), self.predicted - len(self._delayed)
         try:
             return work(*given, **options)
         except ValueError as error:

@@ -9,7 +9,7 @@ from budgetron.records.table import Table
 from budgetron.streams import Block
 from budgetron.streams.stream import as_arrays, from_arrays, joined
 
-COUNTS = ("entered", "drained", "rows", "delay")
+COUNTS = ("entered", "drained", "rows", "unlabelled", "delay")
 
 
 def saved(blocks: Sequence[Block]) -> dict[str, Any]:

@@ -61,8 +61,8 @@ class Engine(Protocol):
     ) -> bool:
         """Learn a dict; False, with nothing changed, if the reader cannot read it or it is refused."""
 
-    def score_record(self, reader: Any, record: Any, scores: Floats) -> bool:
-        """Score a dict; False if the reader cannot read it or a score is not finite."""
+    def score_record(self, reader: Any, record: Any) -> list[float] | None:
+        """The scores of a dict; None if the reader cannot read it or a score is not finite."""
 
     def widen(self, features: int, outputs: int) -> None:
         """Take more columns or outputs from now on."""

@@ -64,7 +64,7 @@ class Encoded:
             return self.growth[0][1], list(self.growth[1:])
         return 1, list(self.growth)
 
-    def known_parts(self) -> Iterator[tuple[int, Floats]]:
+    def known_stretches(self) -> Iterator[tuple[int, Floats]]:
         """The rows between two growths, with the columns known to them, and the number of the first."""
         at, known = 0, max(self.before.width, 1)
         for row, width in [*self.growth, (len(self.X), 0)]:
@@ -85,7 +85,7 @@ class Encoded:
 class Batch:
     """Rows that passed every check, with targets or the codes of labels.
 
-    Rows are learned part by part, each part by a model of its own width. So a column or a label is known
+    Rows are learned stretch by stretch, each by a model of its own width. So a column or a label is known
     from the row that brings it, however the rows are divided into batches.
     """
 
@@ -102,14 +102,14 @@ class Batch:
         """The encoding after all rows, if they are records."""
         return None if self.encoded is None else self.encoded.encoding
 
-    def parts(self) -> Iterator[tuple[slice, Growth | None]]:
+    def stretches(self) -> Iterator[tuple[slice, Growth | None]]:
         """The rows between two growths, and the growth before the first of them."""
         grows: dict[int, Growth | None] = {0: None} | {growth.row: growth for growth in self.growth}
         for start, stop in pairwise([*grows, self.X.shape[0]]):
             if start < stop:
                 yield slice(start, stop), grows[start]
 
-    def part(self, start: int, stop: int) -> Batch:
+    def between(self, start: int, stop: int) -> Batch:
         """These rows alone, in columns as wide as those of the batch."""
         growth = [replace(g, row=g.row - start) for g in self.growth if start <= g.row < stop]
         weights = None if self.weights is None else self.weights[start:stop]
@@ -117,7 +117,7 @@ class Batch:
         return Batch(*rows, growth, self.labels, threads=self.threads)
 
     def rows(self, cut: slice, n_features: int) -> Matrix:
-        """The rows of a part, with the columns that the model has."""
+        """The rows of a stretch, with the columns that the model has."""
         whole = cut == slice(0, self.X.shape[0])
         if n_features == self.X.shape[1]:
             return self.X if whole else self.X[cut]

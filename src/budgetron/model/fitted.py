@@ -43,7 +43,7 @@ class Fitted:
         """The known labels, or that any target will do."""
         return AnyTarget() if self.labels is None else self.labels
 
-    @property
+    @cached_property
     def n_labels(self) -> int:
         """The number of known labels; 0 for targets."""
         return 0 if self.labels is None else len(self.labels)
@@ -85,16 +85,16 @@ class Fitted:
     # ---- learning
 
     def learn(self, batch: Batch, class_weight: Any = None, private: bool = False) -> Outcome:
-        """Learn the parts of a batch; each has the columns and labels known at its first row.
+        """Learn the stretches of a batch; each has the columns and labels known at its first row.
 
         A model that is ``private``, because nobody else has it, is widened without a copy.
         """
         now, pieces = self, list[Scored]()
-        for cut, growth in batch.parts():
+        for cut, growth in batch.stretches():
             known = now.n_labels
             try:
                 now = now if growth is None else self._own(now, private)._grown(growth, batch)
-                learned = now._learn_part(batch, cut, class_weight)
+                learned = now._learn_stretch(batch, cut, class_weight)
             except BaseException as error:
                 learned = Learned(np.empty((0, 1)), error)
             pieces += now._pieces(learned.scores, known)
@@ -132,7 +132,7 @@ class Fitted:
         before, start = (self._unlearned(), 0) if private else (self, batch.growth[0].row)
         if start == stop:
             return before, stop
-        again = before.learn(batch.part(start, stop), class_weight)
+        again = before.learn(batch.between(start, stop), class_weight)
         return again.fitted, start + again.rows
 
     def _unlearned(self) -> Fitted:
@@ -140,7 +140,7 @@ class Fitted:
         fresh = replace(self, model=self.model.unlearned(), counts=None)
         return fresh if self.counts is None else fresh.counting()
 
-    def _learn_part(self, batch: Batch, cut: slice, class_weight: Any) -> Learned:
+    def _learn_stretch(self, batch: Batch, cut: slice, class_weight: Any) -> Learned:
         """Learn rows of a batch in which nothing is new."""
         rows, y = batch.rows(cut, self.model.n_features), batch.y[cut]
         weights = None if batch.weights is None else batch.weights[cut]
@@ -163,7 +163,7 @@ class Fitted:
         return replace(self, counts=class_weights.ClassCounts(np.zeros(len(self.labels))))
 
     def _pieces(self, scores: Floats, known: int) -> list[Scored]:
-        """The scores of a part, before which this many labels were known.
+        """The scores of a stretch, before which this many labels were known.
 
         If its first row has brought a label, the prediction of that row must not know it.
         """
@@ -210,12 +210,11 @@ class Fitted:
 
     def scores_one(self, x: Any) -> list[float] | None:
         """The scores of a row; None if something in it is new, or a score is not finite."""
-        scores, reader = np.empty(self.outputs), self._reader
-        if reader is None or not self.model.engine.score_record(reader, x, scores):
-            row = self._known_row(x, learned=False)
-            if row is None or not self.model.score_row(row, scores):
-                return None
-        return scores.tolist()
+        reader = self._reader
+        if reader is not None and (known := self.model.engine.score_record(reader, x)) is not None:
+            return known
+        row, scores = self._known_row(x, learned=False), np.empty(self.outputs)
+        return None if row is None or not self.model.score_row(row, scores) else scores.tolist()
 
     def _known_row(self, x: Any, learned: bool = True) -> Floats | None:
         """The row of a record or of a sequence of numbers, if nothing in it is new."""

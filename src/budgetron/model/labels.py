@@ -50,8 +50,9 @@ class AnyTarget:
 
     def predictions(self, pieces: list[Scored]) -> Floats:
         """The predicted target of every row."""
-        scores = [piece.scores.ravel() for piece in pieces]
-        return scores[0] if len(scores) == 1 else np.concatenate(scores)
+        if len(pieces) != 1:
+            return np.concatenate([piece.scores.ravel() for piece in pieces])
+        return pieces[0].scores.ravel()
 
 
 @dataclass(frozen=True)
@@ -199,8 +200,9 @@ class KnownLabels:
         Of two labels the second is predicted if its score is 0.
         """
         self._refuse_none()
-        best = [_best(*piece) for piece in pieces]
-        predictions: npt.NDArray[Any] = self.labels[best[0] if len(best) == 1 else np.concatenate(best)]
+        one = len(pieces) == 1
+        best = _best(*pieces[0]) if one else np.concatenate([_best(*piece) for piece in pieces])
+        predictions: npt.NDArray[Any] = self.labels[best]
         return predictions
 
     def decisions(self, scores: Floats) -> Floats:

@@ -5,6 +5,7 @@ returns None, and the algorithm refuses it.
 """
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -17,6 +18,7 @@ from budgetron._util.rows import canonical, is_sparse, whole
 from budgetron._util.spec import Ranges, Spec
 
 Floats = npt.NDArray[np.float64]
+LARGEST_RATIO = 1e12  # of the variances of two columns
 Gamma = float | Literal["scale", "auto"] | str
 
 
@@ -31,7 +33,22 @@ def _scale(X: Any) -> float:
         variance = float(X.multiply(X).mean() - X.mean() ** 2)
     else:
         variance = float(np.var(X, dtype=np.float64))
+    _warn_of_units(X)
     return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+
+def _warn_of_units(X: Any) -> None:
+    """Warn if columns differ so much that the kernel sees only one of them."""
+    if is_sparse(X) or X.shape[1] < 2:
+        return
+    spread = np.var(X, axis=0, dtype=np.float64)
+    spread = spread[spread > 0]
+    if len(spread) > 1 and spread.max() > LARGEST_RATIO * np.median(spread):
+        warnings.warn(
+            f'gamma="scale": the column with the largest variance, {spread.max():.2g}, hides the others, '
+            f"whose median is {np.median(spread):.2g}: scale the columns, as Standardised(learner) does.",
+            stacklevel=2,
+        )
 
 
 class Kernel(Spec):

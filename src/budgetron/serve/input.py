@@ -22,7 +22,7 @@ from budgetron.streams.brokers.address import Address
 from budgetron.streams.brokers.broker import ConnectionLostError, Message, Position, connect
 from budgetron.streams.brokers.following import Following
 from budgetron.streams.brokers.messages import bad_message
-from budgetron.streams.brokers.records import RefusedMessageError, labelled, refuse_large
+from budgetron.streams.json_records import RefusedMessageError, labelled, refuse_large
 
 report = logging.getLogger("budgetron.serve")
 MOST = 1000  # messages of a batch

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,11 @@ import numpy as np
 from budgetron._util.errors import DataError
 from budgetron.records.arrow import all_numbers
 from budgetron.streams.bad_rows import BadRow
-from budgetron.streams.sources import LINE_END, Source
+from budgetron.streams.sources import LINE_END, Source, without_mark
 
 LEAST = 1 << 20  # bytes of a file that are read at a time
 LONGEST_QUOTE = 1 << 20  # bytes; a quote that does not end within them is a stray one
 LONGEST = 1000  # characters of a row or a message that are kept
-BOM = b"\xef\xbb\xbf"
 
 
 @dataclass
@@ -183,7 +182,7 @@ class CsvText:
     def _cut(self) -> Iterator[Text]:
         """The head alone, then whole rows: of a pipe as they arrive."""
         row, line = -1, 1
-        for data, over_lines in self._whole_rows(self._without_bom()):
+        for data, over_lines in self._whole_rows(without_mark(self.source.pieces())):
             text = Text(data, row, line, self._quotes, over_lines)
             line += len(LINE_END.findall(data)) if b"\r" in data else data.count(b"\n")
             if row < 0:
@@ -195,13 +194,6 @@ class CsvText:
             if n := text.count_rows():
                 yield text
                 row += n
-
-    def _without_bom(self) -> Iterator[bytes]:
-        pieces = filter(None, self.source.pieces())
-        start = b""
-        while len(start) < len(BOM) and (piece := next(pieces, b"")):
-            start += piece
-        return chain([start.removeprefix(BOM)], pieces)
 
     def _whole_rows(self, pieces: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
         """Data that ends with a row, and whether a cell of it may be quoted over more than one line."""

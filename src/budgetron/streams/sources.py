@@ -9,6 +9,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from budgetron._util.text import printable
 
 PIECE = 1 << 18
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
+MARK = b"\xef\xbb\xbf"
 LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -183,6 +185,14 @@ DECOMPRESS: dict[bytes, Callable[[Peeked], Iterator[bytes]]] = {
     b"\xfd7zXZ\x00": _decompressor(lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
     ZSTANDARD: _decompress_zstandard,
 }
+
+
+def without_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The same bytes without the mark of UTF-8 that some programs write first."""
+    pieces, start = filter(None, pieces), b""
+    while len(start) < len(MARK) and (piece := next(pieces, b"")):
+        start += piece
+    return chain([start.removeprefix(MARK)], pieces)
 
 
 def whole_lines(pieces: Iterator[bytes]) -> Iterator[bytes]:

@@ -10,6 +10,7 @@ from inspect import signature
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from budgetron._util import check
@@ -66,6 +67,22 @@ class Block:
     def stop(self) -> int:
         """The index after the last row: ``stream.skip(block.stop)`` continues after this block."""
         return self.start + len(self)
+
+    @property
+    def weights_or_ones(self) -> npt.NDArray[np.float64]:
+        """The weight of each row, which is 1 unless there are weights."""
+        return np.ones(len(self)) if self.weights is None else np.asarray(self.weights, np.float64)
+
+    @property
+    def unlabelled(self) -> npt.NDArray[np.bool_]:
+        """Which rows have no label: NaN, None or "" stands for it."""
+        y = np.asarray(self.y)
+        if y.dtype.kind not in "fUO":
+            return np.zeros(len(y), bool)
+        missing = y != y if y.dtype.kind != "U" else y == ""
+        if y.dtype.kind == "O":
+            missing = [label is None or label == "" or label != label for label in y]
+        return np.array(missing, bool)
 
     def part(self, begin: int, end: int | None = None) -> Block:
         """The rows from ``begin`` to ``end``, counted from the start of the block."""
@@ -235,6 +252,8 @@ def joined(blocks: Sequence[Block]) -> Block:
     beside = {}
     for name in BESIDE:
         parts = [getattr(block, name) for block in blocks]
+        if name == "weights" and any(part is not None for part in parts):
+            parts = [block.weights_or_ones for block in blocks]
         beside[name] = None if any(part is None for part in parts) else np.concatenate(parts)
     return Block(X, start=blocks[0].start, **beside)
 

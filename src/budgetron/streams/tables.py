@@ -1,4 +1,4 @@
-"""Streams from CSV and Parquet files: records of numbers, texts, dates and blanks, read by pyarrow."""
+"""Tables as streams of records: files of CSV and Parquet, read by pyarrow, and of JSON lines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from budgetron.streams.bad_rows import BadRow, BadRows, refused
 from budgetron.streams.csv_text import CsvText, Rows, first_line
 from budgetron.streams.sources import Source
 from budgetron.streams.stream import Block, FileStream, too_few_rows
+
+if TYPE_CHECKING:
+    from budgetron.streams.json_lines import JsonLinesStream
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 MOST_NAMES = 20  # column names listed in a message
@@ -209,7 +212,6 @@ class Reading:
                 reasons |= {i: f"{expected}, got {texts[i].as_py()!r}" for i in wrong}
             return _number_labels(numbers, texts, name, reasons, True)
         labels, missing = (a.to_numpy(zero_copy_only=False) for a in (texts, texts.is_null()))
-        _refuse(reasons, name, missing, lambda _: "expected a label, got a missing value")
         return np.where(missing, "", labels.astype(object))
 
     def _weights(self, array: Any, name: str, reasons: dict[int, str]) -> Any:
@@ -229,15 +231,13 @@ class Reading:
 
 
 def _number_labels(numbers: Any, shown_as: Any, name: str, reasons: dict[int, str], rounds: bool) -> Any:
-    """Labels that are numbers. If they may have been rounded, large ones are refused."""
+    """Labels that are numbers, or NaN. If they may have been rounded, large ones are refused."""
     labels = numbers.to_numpy(zero_copy_only=False)
-    infinite = ~np.isfinite(labels)
+    infinite = np.isinf(labels)
 
     def why(i: int) -> str:
-        if (cell := shown_as[i].as_py()) is None:
-            return "expected a label, got a missing value"
         if infinite[i]:
-            return f"expected a finite number, got {cell}"
+            return f"expected a finite number, got {shown_as[i].as_py()}"
         return "expected a label below 2^53, got a larger one, which would be rounded"
 
     _refuse(reasons, name, infinite | ((np.abs(labels) >= EXACT) & rounds), why)
@@ -324,17 +324,20 @@ def table(
     numeric_target: bool | None = None,
     format: str | None = None,
     delimiter: str | None = None,
-) -> TableStream:
-    r"""A stream of the rows of a CSV or Parquet file, as records.
+) -> TableStream | JsonLinesStream:
+    r"""A stream of the rows of a file of CSV, Parquet or JSON lines, as records.
 
     A cell is a number, true or false, an ISO date, or a text. A blank cell is a missing value. The
-    estimators take such records as they are.
+    estimators take such records as they are. A row without a label has the label NaN or "": `Session`
+    predicts it, and does not learn it.
 
     Parameters
     ----------
     source : path, binary file or "-"
         CSV files may be compressed or pipes, as for `from_svmlight`. Their first line has the names of the
-        columns. Empty lines are ignored. Parquet is read from a path or a seekable file.
+        columns. Empty lines are ignored. Parquet is read from a path or a seekable file. Of JSON lines,
+        each is an object; the members of an object inside it, such as ``{"a": {"b": 1}}``, are columns
+        with dots, ``a.b``.
     target : str, optional
         The column of labels or targets. They are numbers if the first one is, and must then be below 2^53.
     drop, only : list of str, optional
@@ -347,15 +350,15 @@ def table(
     id : str, optional
         The column that names a row. It gives the block's ``ids``, and is not a feature.
     on_error : "stop", "skip" or path
-        What happens at a row that cannot be read: with a wrong number of cells, without a label, with an
-        infinite number. "stop" raises a `DataError` after the rows before it. "skip" goes on;
+        What happens at a row that cannot be read: with a wrong number of cells, or with an infinite
+        number. "stop" raises a `DataError` after the rows before it. "skip" goes on;
         ``stream.bad_rows.count`` is their number. A path is a folder, whose file ``bad_rows.jsonl`` gets
         each bad row, with its place and the reason.
     rows : int
         The number of rows of a block.
     numeric_target : bool, optional
         Whether the labels of a CSV file are numbers, whatever the first one is.
-    format : "csv", "tsv" or "parquet", optional
+    format : "csv", "tsv", "parquet" or "jsonl", optional
         By default from the file name, else "csv".
     delimiter : str, optional
         The sign between two cells; by default a comma, or a tab for "tsv".
@@ -371,18 +374,25 @@ def table(
     >>> OnlineClassifier().partial_fit(block.X, block.y).predict_one({"amount": 15, "country": "FR"})
     'ok'
     """
+    source = Source(source)
+    form = format_of(source.name, "csv") if format is None else format
+    if form not in FORMATS.values():
+        raise ValueError(f"table: format must be 'csv', 'tsv', 'parquet' or 'jsonl', got {shown(format)}.")
+    rows, bad_rows = check.count("table", "rows", rows), BadRows(on_error)
+    if form in ("parquet", "jsonl") and delimiter is not None:
+        raise ValueError(f"table: delimiter is for CSV files, but {source.name} is {form}.")
+    if form == "jsonl":
+        from budgetron.streams.json_lines import JsonLinesStream
+        from budgetron.streams.json_records import RecordReader
+
+        _refuse_texts(drop=drop, only=only)
+        reader = RecordReader(target, drop, only, weight, time, id, numeric=numeric_target)
+        return JsonLinesStream(source, rows, bad_rows, reader)
     try:
         import pyarrow  # noqa: F401
     except ImportError:
         raise ImportError(f"table needs pyarrow: {pip_install('arrow')}.") from None
-    source = Source(source)
-    form = format_of(source.name, "csv") if format is None else format
-    if form not in FORMATS.values():
-        raise ValueError(f"table: format must be 'csv', 'tsv' or 'parquet', got {shown(format)}.")
-    rows, bad_rows = check.count("table", "rows", rows), BadRows(on_error)
     if form == "parquet":
-        if delimiter is not None:
-            raise ValueError(f"table: delimiter is for CSV files, but {source.name} is Parquet.")
         if not source.rereadable:
             raise ValueError(f"table: {source.name} is a pipe, but Parquet is read from its end.")
         from pyarrow import parquet
@@ -423,9 +433,7 @@ def chosen(
     id: Any = None,
 ) -> Columns:
     """What the columns with these names are, checked."""
-    for what, value in (("drop", drop), ("only", only)):
-        if isinstance(value, str):
-            raise TypeError(f"table: {what} must be a list of column names, got {value!r}.")
+    _refuse_texts(drop=drop, only=only)
     others = [name for name in (target, weight, time, id) if name is not None]
     for name in [*others, *drop, *(only or ())]:
         if name not in names:
@@ -443,6 +451,13 @@ def chosen(
     if not features and time is None:
         raise DataError(f"{source}: there are no columns of features, expected one or more.")
     return Columns(features, target, weight, time, id)
+
+
+def _refuse_texts(**given: Any) -> None:
+    """Refuse one text where a list of names is expected."""
+    for what, value in given.items():
+        if isinstance(value, str):
+            raise TypeError(f"table: {what} must be a list of column names, got {value!r}.")
 
 
 @contextmanager

@@ -64,8 +64,9 @@ def main(argv: list[str]) -> None:
     if len(set(algorithms)) < len(algorithms):
         raise UsageError("an algorithm is given twice: give each once.")
     competing = learners.build(algorithms, learners.given_flags(args))
-    competing = {name: input.scaled(learner, args) for name, learner in competing.items()}
     figure, source = _figure(args), input.NamedRows.of(file, args)
+    how = input.scaling(args, source)
+    competing = {name: input.scaled(learner, how, args) for name, learner in competing.items()}
     rows, stream = source.load(input.transforms(args))
     y, classes = rows.y, args.classes
     regression = args.regression or source.is_regression

@@ -20,6 +20,7 @@ from budgetron.model.files import model_files
 from budgetron.records.encoding import Encoding
 from budgetron.records.table import Column, Table
 from budgetron.streams import Block, DataError, Stream
+from budgetron.streams.json_lines import JsonLinesStream
 from budgetron.streams.tables import TableStream, chosen, listed
 
 EXAMPLES = """\
@@ -79,6 +80,8 @@ def _open(given: NamedRows, block: int, learned: Roles, columns: int) -> Stream:
     """The rows to predict. Columns are for what they were in the run, unless the flags say otherwise."""
     if given.form == "svmlight" or given.data_set is not None:
         return given.open(block, columns)
+    if given.form == "jsonl":
+        return replace(given, roles=_for_new_rows(given.roles, learned)).open(block)
     source = replace(given, roles=Roles()).open(block)
     assert isinstance(source, TableStream)
     asked, names = given.roles, source.names
@@ -94,9 +97,25 @@ def _open(given: NamedRows, block: int, learned: Roles, columns: int) -> Stream:
     return source
 
 
+def _for_new_rows(asked: Roles, learned: Roles) -> Roles:
+    """What the members of JSON lines are for: as the flags say, else as in the run; labels are ignored."""
+    drop = [name for name in (asked.target, learned.target, learned.weight) if name is not None]
+    time, row_id = asked.time or learned.time, asked.id or learned.id
+    only = learned.only if asked.only is None else asked.only
+    drop = [*asked.drop, *(name for name in (*drop, *learned.drop) if name not in (time, row_id))]
+    return Roles(drop=tuple(drop), only=only, time=time, id=row_id)
+
+
 def _matcher(args: Namespace, model: Any, source: Stream, learned: Roles) -> Callable[[Block], Any]:
     """A function that gives the rows of a block as the model knows them: by name if both have names."""
     columns, encoding = model.n_features_in_, model.encoding_
+    if isinstance(source, JsonLinesStream):
+        if encoding is not None:
+            return lambda block: block.X
+        names = list(map(str, getattr(model, "feature_names_in_", ())))
+        if not names:
+            raise DataError(f"{args.file}: has named values, but {args.model} knows columns by position.")
+        return partial(_matrix, names=names)
     if encoding is not None and isinstance(source, TableStream):
         _say_missing(args, encoding, source)
         return lambda block: block.X

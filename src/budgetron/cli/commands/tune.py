@@ -64,7 +64,7 @@ def main(argv: list[str]) -> None:
             name,
             [first],
             kernel=kernel,
-            scaling="standardise" if args.standardise else "min-max" if args.min_max else None,
+            scaling=None if name == "auto" and not args.standardise else input.scaling(args, source),
             rows=args.rows,
             candidates=args.candidates,
             task="regression" if regression else "classification",
@@ -105,7 +105,7 @@ def _command(source: input.NamedRows, args: Namespace, tuning: Tuning) -> str:
     flags = [word for flag, v in values.items() if v is not None for word in (flag, str(v))]
     flags += source.roles.flags()
     flags += [] if args.classes is None else [f"--classes={','.join(map(output.label, args.classes))}"]
-    switches = {"--zero-based": source.zero_based, "--dense": args.dense}
+    switches = {"--zero-based": source.zero_based, "--dense": args.dense, "--no-scaling": args.no_scaling}
     switches["--regression"] = tuning.task == "regression"
     flags += [flag for flag, given in switches.items() if given]
     return shlex.join([source.file if word == "FILE" else word for word in tuning.shell.split()] + flags)

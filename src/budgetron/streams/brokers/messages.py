@@ -6,7 +6,7 @@ from typing import Any
 from budgetron.streams.bad_rows import BadRow, BadRows, refused
 from budgetron.streams.brokers.broker import Message, Position
 from budgetron.streams.brokers.following import Following
-from budgetron.streams.brokers.records import RecordReader, Rows
+from budgetron.streams.json_records import RecordReader, Rows
 from budgetron.streams.stream import Block, Stream
 
 

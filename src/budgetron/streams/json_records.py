@@ -1,9 +1,9 @@
-"""The bodies of messages to rows: JSON objects, one record each."""
+"""JSON objects to rows, one record each: the messages of brokers, and the lines of files."""
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from budgetron.records.reading import from_dicts
 from budgetron.records.table import Column, Table
 from budgetron.records.texts import meaning
 from budgetron.records.values import RefusedValueError
-from budgetron.streams.brokers.broker import Message
 from budgetron.streams.stream import Block
 from budgetron.streams.tables import dates_of
 
@@ -22,6 +21,15 @@ NO_TIME = (0.0, False)
 
 class RefusedMessageError(Exception):
     """A message that cannot be read. The text is the reason."""
+
+
+class Message(Protocol):
+    """The bytes of a JSON object, or in words what there is ``instead``."""
+
+    @property
+    def body(self) -> bytes | None: ...
+    @property
+    def instead(self) -> str: ...
 
 
 @dataclass
@@ -37,11 +45,12 @@ class Rows:
 class RecordReader:
     """Reads batches of messages. The names are those of members of the objects; others are features.
 
-    ``numeric`` says whether labels are numbers; if it is None, that of the first message that can be read
-    says it. Labels that are not in ``classes`` are refused.
+    ``numeric`` says whether labels are numbers; if it is None, the first label of a message that can be
+    read says it. Labels that are not in ``classes`` are refused. A message without a label is a row without
+    one. Objects inside an object are flattened: ``{"a": {"b": 1}}`` has the column ``a.b``.
     """
 
-    target: str
+    target: str | None
     drop: Sequence[str] = ()
     only: Sequence[str] | None = None
     weight: str | None = None
@@ -72,15 +81,17 @@ class RecordReader:
 
     def _kind(self, messages: Sequence[Message]) -> bool | None:
         """Whether labels are numbers; None if no message can be read, since a bad one does not count."""
-        for message in messages:
+        for message in messages if self.target is not None else ():
             for numeric in (True, False):
-                if replace(self, numeric=numeric).rows([message], 0).places:
+                [*read] = replace(self, numeric=numeric).rows([message], 0).block.y
+                if read and not is_missing_label(read[0]):
                     return numeric
         return None
 
     def _row(self, place: int, message: Message) -> "_Row":
-        record, label = labelled(message, self.target)
-        label = self._label(label)
+        record = flat(decoded(message))
+        label = None if self.target is None else record.pop(self.target, None)
+        label = self._missing if is_missing_label(label) else self._label(label)
         weight = 1.0 if self.weight is None else self._weight(record.get(self.weight))
         time = NO_TIME if self.time is None else self._time(record.get(self.time))
         name = None if self.id is None else record.get(self.id)
@@ -92,7 +103,14 @@ class RecordReader:
         refuse_large(record.items())
         return _Row(place, record, label, weight, time, "" if name is None else str(name))
 
+    @property
+    def _missing(self) -> Any:
+        """What stands for a label that is not there."""
+        return np.nan if self.numeric else ""
+
     def _label(self, value: Any) -> Any:
+        if not isinstance(value, str | int | float):
+            raise _refusal(self.target, "a number or a text", shown(value))
         if self.numeric == isinstance(value, str):
             kind = "number" if self.numeric else "text"
             raise _refusal(self.target, f"a {kind}, as the first label", shown(value))
@@ -142,7 +160,9 @@ class RecordReader:
             return from_dicts([row.record for row in read if row.place not in reasons])
 
     def _block(self, X: Table, read: "list[_Row]", start: int) -> Block:
-        labels = np.array([row.label for row in read], dtype=np.float64 if self.numeric else object)
+        labels = None
+        if self.target is not None:
+            labels = np.array([row.label for row in read], dtype=np.float64 if self.numeric else object)
         weights = None if self.weight is None else np.array([row.weight for row in read], np.float64)
         ids = None if self.id is None else np.array([row.name for row in read], dtype=object)
         times = None
@@ -174,11 +194,12 @@ def labelled(message: Message, target: str | None) -> tuple[Any, Any]:
 
     Without a target the message is a line of the service, ``{"x": ..., "y": label}``.
     """
-    content = _decoded(message)
+    content = decoded(message)
     if target is None and not (set(content) == {"x", "y"} and isinstance(content["x"], dict | list)):
         raise RefusedMessageError(f'expected {{"x": ..., "y": ...}}, got {shown(content)}')
+    content = content if target is None else flat(content)
     label = content.pop("y" if target is None else target, None)
-    if label is None or (isinstance(label, str) and not label):
+    if is_missing_label(label):
         raise _refusal(target or "y", "a label", "a missing value")
     if not isinstance(label, str | int | float):
         raise _refusal(target or "y", "a number or a text", shown(label))
@@ -193,7 +214,27 @@ def refuse_large(values: Iterable[tuple[Any, Any]]) -> None:
             raise _refusal(name, "a number up to 1e150", got)
 
 
-def _decoded(message: Message) -> dict[str, Any]:
+def is_missing_label(label: Any) -> bool:
+    """Whether a row has no label: a blank, null or NaN."""
+    return label is None or label == "" or label != label
+
+
+def flat(record: dict[str, Any]) -> dict[str, Any]:
+    """The members of an object, those of objects inside it under their path: ``a.b``."""
+    if not any(type(value) is dict for value in record.values()):
+        return record
+    flattened: dict[str, Any] = {}
+    for name, value in record.items():
+        inner = flat(value) if type(value) is dict else None
+        members = {name: value} if inner is None else {f"{name}.{key}": inner[key] for key in inner}
+        for key in members:
+            if key in flattened or (key != name and key in record):
+                raise _refusal(key, "one value", "two, of which one is inside an object")
+        flattened |= members
+    return flattened
+
+
+def decoded(message: Message) -> dict[str, Any]:
     """The JSON object in a message."""
     if message.body is None:
         raise RefusedMessageError(f"expected a JSON object, got {message.instead}")

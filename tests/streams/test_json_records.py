@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from budgetron.streams.brokers.broker import Message
-from budgetron.streams.brokers.records import RecordReader, RefusedMessageError, labelled
+from budgetron.streams.json_records import RecordReader, RefusedMessageError, labelled
 from tests.helpers.cases import each
 
 
 def read(bodies, reader=None, **more):
     bodies = [body if isinstance(body, bytes | None) else json.dumps(body).encode() for body in bodies]
-    made = reader or RecordReader("label", **more)
+    made = reader or RecordReader(**{"target": "label"} | more)
     return made.rows([Message("s", i, body) for i, body in enumerate(bodies)], 10)
 
 
@@ -41,13 +41,12 @@ BAD = [
     (b'{"a": NaN, "label": "in"}', "NaN is no JSON"),
     (b"9" * 5000, "expected a JSON object"),
     ([1], "expected a JSON object, got [1]"),
-    ({"a": 1}, "expected a label, got a missing value"),
-    ({"a": 1, "label": ""}, "expected a label, got a missing value"),
     ({"a": 1, "label": [1]}, "expected a number or a text, got [1]"),
     ({"a": 1, "label": 3}, "expected a text, as the first label, got 3"),
     ({"a": 1, "label": "a\nb"}, "without control characters"),
     ({"a": [1], "label": "in"}, "column 'a': expected a number"),
-    ({"a": {"b": 1}, "label": "in"}, "column 'a': expected a number"),
+    ({"a": {"b": [1]}, "label": "in"}, "column 'a.b': expected a number"),
+    ({"a": {"b": 1}, "a.b": 2, "label": "in"}, "column 'a.b': expected one value, got two"),
     (b'{"a": 1e400, "w": 1, "t": 1, "label": "in"}', "column 'a': expected a number up to 1e150, got inf"),
     ({"a": 10**400, "label": "in"}, "column 'a': expected a number up to 1e150, got a larger one"),
     ({"a": 10**200, "label": "in"}, "column 'a': expected a number up to 1e150, got 1e+200"),
@@ -70,6 +69,20 @@ def test_a_bad_message_between_good_ones(body, reason):
     assert list(found.block.X.records()) == [{"a": 1.0}] * 2
     assert [*found.reasons] == [1]
     assert reason in found.reasons[1]
+
+
+def test_members_of_inner_objects_have_dots():
+    found = read([{"a": {"b": 1, "c": {"d": "x"}}, "e": {}, "f.g": 2, "label": "in"}, {"y": {"label": 1}}])
+    assert next(iter(found.block.X.records())) == {"a.b": 1.0, "a.c.d": "x", "f.g": 2.0}
+    assert read([{"a": 1, "y": {"is": "in"}}], target="y.is").block.y.tolist() == ["in"]
+
+
+def test_a_message_without_a_label_is_a_row_without_one():
+    late = [{"a": 1}, {"a": 1, "label": None}, {"a": 1, "label": ""}]
+    found = read([*late, {"a": 2, "label": 3}])
+    assert found.block.unlabelled.tolist() == [True, True, True, False]
+    assert (found.block.y[3], found.reasons) == (3.0, {})
+    assert read(late).block.unlabelled.all()
 
 
 def test_labels_that_are_numbers():
