@@ -30,7 +30,7 @@ OTHERS = ("category", "text", "identifier")
 KINDS = (*NUMBERS, "comma", *DATES, *OTHERS)
 """What a user may say that a column is. "comma" is a number with a decimal comma."""
 
-PLAIN = 10  # a column of plain numbers alone is decided after so many
+PLAIN = 30  # a column of plain numbers alone is decided after so many
 FEWEST = 20  # values from which `fit` decides
 RUNNING = 1000  # numbers in a row with the same step up are a running number
 FREE = 8  # texts of an open column that may come before one repeats
@@ -374,7 +374,7 @@ class Kind:
     @property
     def asks(self) -> bool:
         """Whether dates wait for someone to say if the day or the month comes first."""
-        return self.order is None and self.counts.get("date", 0) > 0 and self.first is None
+        return self.order is None and self.spans is not None and self.spans[:2] != self.spans[2:]
 
     # ---- saving
 
