@@ -39,7 +39,7 @@ COLUMNS = {
 def test_kinds(kind, values):
     encoding = encoded(values)
     assert encoding.kinds["c"].kind == kind
-    n = 30 if kind == "number" else 100
+    n = 10 if kind == "number" else 100
     assert encoding.lines()[0].startswith(f"c: {kind}")
     assert encoding.lines()[0].endswith(f"{n} of the first {n}")
     again = Encoder().build()

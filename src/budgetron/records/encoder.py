@@ -38,7 +38,7 @@ class Encoder(Spec):
         The number of columns for the words of one column of free text, a power of two. The usual words,
         and pairs of words, have one each of the first half; all other words share the second half.
     decide_after : int
-        What a column is, is decided by so many of its values; by 30 if all are plain numbers.
+        What a column is, is decided by so many of its values; by 10 if all are plain numbers.
 
     Examples
     --------

@@ -360,12 +360,13 @@ class Encoding:
                 there = np.flatnonzero(column.dates)
                 at = there if read.rows is None else read.rows[there]
                 self._put_moments(X, known, at, numbers[there])
-                numbers = np.where(column.dates, np.nan, numbers)
-            self._put_numbers(X, name, known, rows, numbers)
+                numbers = np.where(column.dates, np.nan, numbers) if known.number is not None else None
+            if numbers is not None:
+                self._put_numbers(X, name, known, rows, numbers)
         if len(column.texts) > len(X):
             column = column.compact()
         if column.codes is not None:
-            self._put_texts(X, name, known, np.arange(len(X))[rows], column)
+            self._put_texts(X, name, known, read.rows, column)
         if read.words is not None:
             self._put_words(X, known, np.arange(len(X))[rows], read)
 
@@ -432,19 +433,23 @@ class Encoding:
 
     def _put_numbers(self, X: Matrix, name: str, known: Known | None, rows: Any, numbers: Array) -> None:
         if known is not None and known.number is not None:
-            there = X[rows, known.number] if known.is_past else self.absent
-            X[rows, known.number] = np.where(np.isnan(numbers), there, numbers)
+            if known.is_past or not np.isnan(self.absent):
+                there = X[rows, known.number] if known.is_past else self.absent
+                numbers = np.where(np.isnan(numbers), there, numbers)
+            X[rows, known.number] = numbers
         elif self._block is not None and self._is_hashed(name, known, None):
             [place], [sign] = _hashed(name, [None])
             X[rows, self._block + place] += sign * np.where(np.isnan(numbers), 0.0, numbers)
 
-    def _put_texts(self, X: Matrix, name: str, known: Known | None, at: Array, column: Column) -> None:
+    def _put_texts(
+        self, X: Matrix, name: str, known: Known | None, at: Array | None, column: Column
+    ) -> None:
         values, texts = {} if known is None else known.values, column.texts
         codes: Any = column.codes
         slots = np.array([*(values.get(text, -1) for text in texts), -1])  # the last one is for code -1
         each = slots[codes]
         rows = np.flatnonzero(each >= 0)
-        X[at[rows], each[rows]] = 1.0
+        X[rows if at is None else at[rows], each[rows]] = 1.0
         if self._block is None or len(rows) == len(codes):
             return
         hashed = [
@@ -454,7 +459,7 @@ class Encoding:
             places, signs = np.full(len(slots), -1), np.zeros(len(slots))
             places[hashed], signs[hashed] = _hashed(name, [texts[i] for i in hashed])
             rows = np.flatnonzero(places[codes] >= 0)
-            X[at[rows], self._block + places[codes[rows]]] += signs[codes[rows]]
+            X[rows if at is None else at[rows], self._block + places[codes[rows]]] += signs[codes[rows]]
 
     # ---- growing
 
@@ -521,23 +526,26 @@ class Encoding:
     def _new_in(self, known: Known, read: Read) -> Iterator[tuple[int, int, str]]:
         """What is new in a column: its first row, what it is, and the text if it is a value."""
         column, rows = read.column, read.rows
-        assert rows is not None
-        if column.numbers is not None:
+
+        def row(i: Any) -> int:
+            return int(i if rows is None else rows[i])
+
+        if column.numbers is not None and column.dates is not None:
+            dates = np.flatnonzero(column.dates)
+            places = dates if rows is None else rows[dates]
+            yield from self._new_times(known, column.numbers[dates], places, read.row)
+        if column.numbers is not None and known.number is None:
             there = ~np.isnan(column.numbers)
-            if column.dates is not None:
-                there &= ~column.dates
-                dates = np.flatnonzero(column.dates)
-                yield from self._new_times(known, column.numbers[dates], rows[dates], read.row)
-            is_shut = known.hashed and self._is_hashed(known.name, known, None)
-            if known.number is None and not is_shut and there.any():
-                yield int(rows[np.argmax(there)]), NUMBER, ""
+            there = there if column.dates is None else there & ~column.dates
+            if not (known.hashed and self._is_hashed(known.name, known, None)) and there.any():
+                yield row(np.argmax(there)), NUMBER, ""
         if column.codes is not None and not (known.hashed and self._is_full(known)):
             for i, text in self._new_texts(known, column.codes, column.texts):
-                yield int(rows[i]), VALUE, text
+                yield row(i), VALUE, text
         if read.words is not None and known.words is None and not known.shares:
             there = read.words.present()
             if there.any():
-                yield int(rows[np.argmax(there)]), WORDS, ""
+                yield row(np.argmax(there)), WORDS, ""
 
     def _new_times(self, known: Known, moments: Array, rows: Array, decided: int) -> Iterator[tuple[int, int, str]]:
         """The periods that begin, and the trend, with their first rows."""

@@ -30,7 +30,7 @@ OTHERS = ("category", "text", "identifier")
 KINDS = (*NUMBERS, "comma", *DATES, *OTHERS)
 """What a user may say that a column is. "comma" is a number with a decimal comma."""
 
-PLAIN = 30  # a column of plain numbers alone is decided after so many
+PLAIN = 10  # a column of plain numbers alone is decided after so many
 FEWEST = 20  # values from which `fit` decides
 RUNNING = 1000  # numbers in a row with the same step up are a running number
 FREE = 8  # texts of an open column that may come before one repeats
@@ -71,6 +71,8 @@ class Read(NamedTuple):
 
     def of(self, learned: Array) -> Read:
         """The values of the rows of a mask, with their numbers."""
+        if learned.all():
+            return self
         rows = np.arange(len(learned)) if self.rows is None else self.rows
         kept = learned[rows]
         words = None if self.words is None else self.words.rows(kept)
@@ -320,6 +322,9 @@ class Kind:
         """
         if learned is None or not self._may_change(column):
             return self._read_all(column)._replace(rows=rows)
+        if column.codes is None and column.dates is None and self.kind in (None, *NUMBERS):
+            read = self._read_numbers(column, learned, limits)
+            return read._replace(rows=rows, row=read.row if rows is None or not read.row else int(rows[read.row]))
         done, begin, decided = dict[int, Value | Words](), len(learned), 0
         for i in np.flatnonzero(column.present()).tolist():
             if not self._may_change(column):
@@ -333,6 +338,19 @@ class Kind:
             done[i] = self.one(value)
         rest = np.arange(len(learned)) >= begin
         return _overlaid(self._read_all(column), rest, done)._replace(rows=rows, row=decided)
+
+    def _read_numbers(self, column: Column, learned: Array, limits: Limits) -> Read:
+        """The same for numbers alone, which are read as they are, up to the end of a running number."""
+        numbers = column.numbers
+        if numbers is None:
+            return Read(column)
+        for i in np.flatnonzero(learned & ~np.isnan(numbers)).tolist():
+            self.note(float(numbers[i]), limits)
+            if self.kind in OTHERS:
+                return Read(Column(np.where(np.arange(len(numbers)) < i, numbers, np.nan)), row=i)
+            if self.is_settled:
+                break
+        return Read(column)
 
     def _may_change(self, column: Column) -> bool:
         if not self.is_settled or (column.codes is not None and self._waits):

@@ -28,6 +28,8 @@ def first_of_period(moments: npt.NDArray[Any], first: float, part: str) -> int |
     The place is another than that of the first: dates without a time of day have none.
     """
     length, _ = PERIODS[part]
+    if not len(moments) or max(moments.max() - first, first - moments.min()) < SEEN[part] * length:
+        return None
     away = np.abs(moments - first)
     place = np.mod(away, length) / length
     found = np.flatnonzero((away >= SEEN[part] * length) & (np.minimum(place, 1 - place) > NEAR))
