@@ -182,7 +182,9 @@ def test_bags_of_records_and_of_pairs():
 def test_values_beyond_the_limits_of_the_encoder_are_hashed():
     records = [{"id": f"value {i}", "x": float(i % 7), "y": i % 2} for i in range(300)]
     model = OnlineClassifier(
-        rbp(Gaussian("scale"), budget=20), encoder=Encoder(most_values=5, columns={"id": "category"}), random_state=0
+        rbp(Gaussian("scale"), budget=20),
+        encoder=Encoder(most_values=5, columns={"id": "category"}),
+        random_state=0,
     )
     fitted = distributed.fit(model, db.from_sequence(records, npartitions=5), "y")
     assert fitted.encoding_.width == 5 + 1 + 32

@@ -162,7 +162,9 @@ def slashed(draw):
 
 
 def sentence(draw):
-    return " ".join(draw.choice(["to", "be", "or", "not", "that", "is"]) for _ in range(draw.randrange(1, 8)))
+    return " ".join(
+        draw.choice(["to", "be", "or", "not", "that", "is"]) for _ in range(draw.randrange(1, 8))
+    )
 
 
 def identifier(draw):

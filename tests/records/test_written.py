@@ -13,7 +13,22 @@ AMOUNTS = {
     "5 EUR": (5.0, "money"), "1,234,567": (1234567.0, "number"), "1.234.567": (1234567.0, "number"),
     "0,500": (0.5, "number"),
 }  # fmt: skip
-NONE = ["abc", "12 cm", "1-2", "(1", "--1", "10.20.30", "5 2024", "1,23,4", "01234", "$", "%", "-", "", "(-5)"]
+NONE = [
+    "abc",
+    "12 cm",
+    "1-2",
+    "(1",
+    "--1",
+    "10.20.30",
+    "5 2024",
+    "1,23,4",
+    "01234",
+    "$",
+    "%",
+    "-",
+    "",
+    "(-5)",
+]
 
 
 @each(("text", "value"), AMOUNTS.items())
@@ -56,9 +71,15 @@ def test_dates_in_both_orders():
     assert date("01/02/2024").in_order(None) is None
     assert date("01/02/2024").in_order("dmy") == at(2024, 2, 1)
     assert date("1/2/24 13:45").in_order("mdy") == at(2024, 1, 2, 13, 45)
-    assert (date("13/02/2024").shows, date("02/13/2024").shows, date("01/02/2024").shows) == ("dmy", "mdy", None)
+    assert (date("13/02/2024").shows, date("02/13/2024").shows, date("01/02/2024").shows) == (
+        "dmy",
+        "mdy",
+        None,
+    )
 
 
-@each("text", ["32/1/2024", "2024-01", "1.2.10", "10.20.30", "Feb", "30 Feb 2024", "13:00 PM 1/2/2024", "1/1"])
+@each(
+    "text", ["32/1/2024", "2024-01", "1.2.10", "10.20.30", "Feb", "30 Feb 2024", "13:00 PM 1/2/2024", "1/1"]
+)
 def test_what_is_no_date(text):
     assert date(text) is None

@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np

@@ -77,12 +77,14 @@ def run(algorithm: str, file: str, args: Namespace) -> None:
 
 
 def _say_kinds(session: Session) -> None:
-    """Say what columns were read as, of those that are neither plain numbers nor categories."""
+    """Say what columns were read as, of those that are neither numbers, categories nor ISO dates."""
     encoding = session.estimator.encoding_
     for name, kind in ({} if encoding is None else encoding.kinds).items():
         if kind.asks:
-            say(f"{kind.line(name)}: is the day first? Until that is clear, dates are left out; --column NAME=dmy.")
-        elif kind.kind not in ("number", "category", None):
+            say(
+                f"{kind.line(name)}: is the day first? Until that is clear, dates are left out; --column NAME=dmy."
+            )
+        elif kind.kind not in ("number", "category", None) and (kind.kind != "date" or kind.order):
             say(f"{kind.line(name)}.")
 
 

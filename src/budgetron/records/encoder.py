@@ -73,7 +73,10 @@ class Encoder(Spec):
         if most_columns <= BLOCK:
             raise ValueError(f"Encoder: most_columns must be above {BLOCK}, got {most_columns}.")
         most_values = check.count(self, "most_values", self.most_values)
-        words, after = check.count(self, "words", self.words), check.count(self, "decide_after", self.decide_after)
+        words, after = (
+            check.count(self, "words", self.words),
+            check.count(self, "decide_after", self.decide_after),
+        )
         if words & (words - 1) or not 4 <= words <= 1 << 16:
             raise ValueError(f"Encoder: words must be a power of two from 4 to 65536, got {words}.")
         return Encoding(most_columns, most_values, self._given(), words, after)

@@ -234,8 +234,12 @@ class Encoding:
         """Reads a dict of numbers and categories that have a slot; None for any other record."""
         if self._reader is None:
             settled = [known for known in self._known.values() if known.kind.is_settled]
-            numbers = {k.name: k.number for k in settled if k.number is not None and k.kind.kind in OF_NUMBERS}
-            values = {k.name: k.values for k in settled if k.values and k.kind.kind in (*OF_NUMBERS, "category")}
+            numbers = {
+                k.name: k.number for k in settled if k.number is not None and k.kind.kind in OF_NUMBERS
+            }
+            values = {
+                k.name: k.values for k in settled if k.values and k.kind.kind in (*OF_NUMBERS, "category")
+            }
             absent, takes_none = self._template.tolist(), bool(np.isnan(self.absent))
             self._reader = _core.RecordReader(numbers, values, NUMBERS, absent, takes_none)
         return self._reader
@@ -272,7 +276,9 @@ class Encoding:
         """Write one value that was read."""
         if isinstance(value, Words):
             if known is not None and self._slots_of(known):
-                self._put_bags(row.reshape(1, -1), known, np.zeros(1, np.intp), self._bag(known, value.text))
+                self._put_bags(
+                    row.reshape(1, -1), known, np.zeros(1, np.intp), self._bag(known, value.text)
+                )
         elif isinstance(value, tuple) and known is not None:
             self._put_moments(row.reshape(1, -1), known, np.zeros(1, np.intp), np.array(value))
         elif isinstance(value, str):
@@ -502,7 +508,9 @@ class Encoding:
         slot = known.number if text is None else known.values.get(text)
         return slot is None and not (known.hashed and self._is_hashed(known.name, known, text))
 
-    def _grow(self, reads: Mapping[str, Read], learned: Array, firsts: dict[str, int]) -> list[tuple[int, int]]:
+    def _grow(
+        self, reads: Mapping[str, Read], learned: Array, firsts: dict[str, int]
+    ) -> list[tuple[int, int]]:
         """Give slots to what is new; the rows at which the width grows, and the new widths."""
         growth: list[tuple[int, int]] = []
         for arrival in sorted(self._arrivals(reads, learned, firsts)):
@@ -514,7 +522,9 @@ class Encoding:
                 growth.append((arrival.row, self.width))
         return growth
 
-    def _arrivals(self, reads: Mapping[str, Read], learned: Array, firsts: dict[str, int]) -> Iterator[Arrival]:
+    def _arrivals(
+        self, reads: Mapping[str, Read], learned: Array, firsts: dict[str, int]
+    ) -> Iterator[Arrival]:
         ranks = {name: rank for rank, name in enumerate(self._known)}
         shut = [name for name in firsts if name not in ranks]
         if shut and not self._others_hashed:  # later ones change nothing
@@ -547,7 +557,9 @@ class Encoding:
             if there.any():
                 yield row(np.argmax(there)), WORDS, ""
 
-    def _new_times(self, known: Known, moments: Array, rows: Array, decided: int) -> Iterator[tuple[int, int, str]]:
+    def _new_times(
+        self, known: Known, moments: Array, rows: Array, decided: int
+    ) -> Iterator[tuple[int, int, str]]:
         """The periods that begin, and the trend, with their first rows."""
         if known.kind.first is None:
             return
@@ -643,7 +655,11 @@ class Encoding:
         """The state as plain data, which JSON can hold."""
         columns = [
             vars(known)
-            | {"kind": known.kind.state(), "values": list(known.values), "slots": list(known.values.values())}
+            | {
+                "kind": known.kind.state(),
+                "values": list(known.values),
+                "slots": list(known.values.values()),
+            }
             for known in self._known.values()
         ]
         return {"columns": columns, "block": self._block, "others_hashed": self._others_hashed}
@@ -692,12 +708,17 @@ class Encoding:
             and all(slot is not None and _is_slot(slot) for slot in data["slots"])
             and all(_is_slot(data[key]) for key in ("number", "trend", "words"))
             and isinstance(data["times"], dict)
-            and all(part in PERIODS and type(slot) is int and _is_slot(slot) for part, slot in data["times"].items())
+            and all(
+                part in PERIODS and type(slot) is int and _is_slot(slot)
+                for part, slot in data["times"].items()
+            )
             and type(data["hashed"]) is type(data["shares"]) is bool
         ):
             values = dict(zip(data["values"], data["slots"], strict=True))
             places = (data["number"], data["trend"], dict(data["times"]), data["words"])
-            return Known(data["name"], Kind.restored(data["kind"]), *places, values, data["hashed"], data["shares"])
+            return Known(
+                data["name"], Kind.restored(data["kind"]), *places, values, data["hashed"], data["shares"]
+            )
         raise ValueError("a column of the encoder is invalid")
 
 

@@ -324,7 +324,9 @@ class Kind:
             return self._read_all(column)._replace(rows=rows)
         if column.codes is None and column.dates is None and self.kind in (None, *NUMBERS):
             read = self._read_numbers(column, learned, limits)
-            return read._replace(rows=rows, row=read.row if rows is None or not read.row else int(rows[read.row]))
+            return read._replace(
+                rows=rows, row=read.row if rows is None or not read.row else int(rows[read.row])
+            )
         done, begin, decided = dict[int, Value | Words](), len(learned), 0
         for i in np.flatnonzero(column.present()).tolist():
             if not self._may_change(column):
@@ -355,7 +357,11 @@ class Kind:
     def _may_change(self, column: Column) -> bool:
         if not self.is_settled or (column.codes is not None and self._waits):
             return True
-        return (column.dates is not None or self._is_seconds) and self.first is None and self.kind not in OTHERS
+        return (
+            (column.dates is not None or self._is_seconds)
+            and self.first is None
+            and self.kind not in OTHERS
+        )
 
     def _read_all(self, column: Column) -> Read:
         """The values of a column that is decided, or of which nothing is learned."""
@@ -450,7 +456,11 @@ def text_of(value: float | tuple[float] | str) -> str:
         return value
     if isinstance(value, tuple):
         try:
-            return (_EPOCH + timedelta(seconds=value[0])).strftime("%Y-%m-%d %H:%M:%S").removesuffix(" 00:00:00")
+            return (
+                (_EPOCH + timedelta(seconds=value[0]))
+                .strftime("%Y-%m-%d %H:%M:%S")
+                .removesuffix(" 00:00:00")
+            )
         except OverflowError:
             return text_of(value[0])
     return str(int(value)) if abs(value) < 1e15 and value % 1 == 0 else repr(value)
@@ -478,7 +488,10 @@ def _put(column: Column, used: list[int], values: list[Value]) -> Column:
         if isinstance(value, str):
             new[code] = texts.setdefault(value, len(texts))
         elif value is not None:
-            numbers[code], dates[code] = value[0] if isinstance(value, tuple) else value, isinstance(value, tuple)
+            numbers[code], dates[code] = (
+                value[0] if isinstance(value, tuple) else value,
+                isinstance(value, tuple),
+            )
     codes = column.codes
     if len(texts) == len(used):
         return column
@@ -505,6 +518,9 @@ def _overlaid(read: Read, rest: Array, done: Mapping[int, Value | Words]) -> Rea
                 text = value.text if isinstance(value, Words) else value
                 codes[row] = texts.setdefault(text, len(texts))
             else:
-                numbers[row], dates[row] = value[0] if isinstance(value, tuple) else value, isinstance(value, tuple)
+                numbers[row], dates[row] = (
+                    value[0] if isinstance(value, tuple) else value,
+                    isinstance(value, tuple),
+                )
         whole.append(Column(numbers, dates, codes, list(texts)).compact())
     return Read(whole[0], whole[1] if whole[1].codes is not None else None)

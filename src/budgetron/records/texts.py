@@ -73,7 +73,9 @@ def _moment(date: re.Match[str]) -> float | None:
     return seconds - (-offset if sign == "-" else offset) + int((fraction or "").ljust(9, "0")) / 1e9
 
 
-def moment(year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0) -> float | None:
+def moment(
+    year: int, month: int, day: int, hour: int = 0, minute: int = 0, second: int = 0
+) -> float | None:
     """The seconds since 1970, in UTC; None if there is no such moment."""
     if hour > 23 or minute > 59 or second > 59:
         return None

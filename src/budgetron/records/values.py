@@ -90,7 +90,9 @@ def read_texts(codes: Array, texts: Sequence[str]) -> Column:
     dates = np.array([*(isinstance(m, tuple) for m in meanings), False])
     trimmed: dict[str, int] = {}
     new = [trimmed.setdefault(m, len(trimmed)) if isinstance(m, str) else -1 for m in meanings]
-    return Column(numbers[codes], dates[codes], np.array([*new, -1], np.int32)[codes], list(trimmed)).compact()
+    return Column(
+        numbers[codes], dates[codes], np.array([*new, -1], np.int32)[codes], list(trimmed)
+    ).compact()
 
 
 def _number_of(meaning: float | tuple[float] | str | None) -> float:

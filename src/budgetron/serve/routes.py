@@ -233,7 +233,6 @@ class NewModel(Struct, forbid_unknown_fields=True):
         except (ValueError, TypeError) as error:
             raise Problem("malformed", str(error)) from None
 
-
     def _encoder(self) -> dict[str, Any]:
         """The parameters of the encoder; what columns are may be given as a plain object."""
         given: Any = self.encoder

@@ -279,9 +279,7 @@ def seconds(moment):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_records(dtype):
-    model = OnlineClassifier(
-        auto(size=6), random_state=0, encoder=Encoder(decide_after=20)
-    )
+    model = OnlineClassifier(auto(size=6), random_state=0, encoder=Encoder(decide_after=20))
     model.partial_fit(RECORDS, ["ok", "bad", "ok", "odd"] * 10)
     records = [*RECORDS, {"amount": 3.0}, {"country": "unknown"}, {"when": dt.datetime(1960, 5, 5)}]
     columns = {

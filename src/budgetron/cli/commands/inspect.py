@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from budgetron import Encoder
 from budgetron._util.text import aligned
 from budgetron.cli import output
 from budgetron.cli.arguments import MODEL, Parser, add

@@ -64,7 +64,9 @@ class _Records:
 
     def _refuse_words(self) -> None:
         """Refuse columns of words, and those whose first values were read as something else."""
-        for column, kind in zip(self.encoding.state()["columns"], self.encoding.kinds.values(), strict=True):
+        for column, kind in zip(
+            self.encoding.state()["columns"], self.encoding.kinds.values(), strict=True
+        ):
             name, was = column["name"], "a number" if column["number"] is not None else "categories"
             if column["words"] is not None:
                 raise ValueError(

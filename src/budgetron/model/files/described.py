@@ -28,7 +28,10 @@ def describe(value: Any, where: str) -> Any:
     if type(value) is tuple:
         return {"type": "tuple", "of": describe(list(value), where)}
     if type(value) is dict and all(type(key) is str for key in value):
-        return {"type": "dict", "of": {key: describe(part, f"{where}[{key!r}]") for key, part in value.items()}}
+        return {
+            "type": "dict",
+            "of": {key: describe(part, f"{where}[{key!r}]") for key, part in value.items()},
+        }
     if type(value) is list:
         return [describe(part, f"{where}[{i}]") for i, part in enumerate(value)]
     return plain(value, where)
