@@ -30,7 +30,7 @@ COLUMNS = {
     "truth": [DRAW.choice(["yes", "No"]) for _ in range(120)],
     "date": [(START + dt.timedelta(hours=i)).strftime("%d/%m/%Y %H:%M") for i in range(120)],
     "category": [DRAW.choice(["red", "green", "dark blue"]) for _ in range(120)],
-    "text": [" ".join(DRAW.choices(["to", "be", "or", "not", "that", "is"], k=5)) + f" {i}" for i in range(120)],
+    "text": [" ".join(DRAW.choices(["to", "be", "or", "not"], k=5)) + f" {i}" for i in range(120)],
     "identifier": [str(uuid.UUID(int=DRAW.getrandbits(128))) for _ in range(120)],
 }
 
@@ -126,7 +126,7 @@ def messy(n=3000):
     draw, rows, labels = random.Random(1), [], []
     for i in range(n):
         amount, bad = draw.lognormvariate(3, 1), draw.random() < 0.5
-        words = [draw.choice(["please", "ship", "the", "item", "to", "my", "door", "soon"]) for _ in range(6)]
+        words = [draw.choice(["ship", "the", "item", "to", "my", "door"]) for _ in range(6)]
         words.insert(draw.randrange(6), draw.choice(["refund", "broken"] if bad else ["thanks", "great"]))
         rows.append({
             "id": str(uuid.UUID(int=draw.getrandbits(128))),
@@ -150,7 +150,8 @@ def test_a_table_as_people_have_it(tmp_path):
     best = OnlineClassifier(random_state=0).progressive_predict(by_hand, labels)
     assert wrong <= 1.1 * np.mean(best[1000:] != np.array(labels)[1000:]) + 0.003
     assert {name: kind.kind for name, kind in model.encoding_.kinds.items()} == {
-        "id": "identifier", "when": "date", "amount": "money", "note": "text", "vip": "truth", "late": "percent",
+        "id": "identifier", "when": "date", "amount": "money",
+        "note": "text", "vip": "truth", "late": "percent",
     }  # fmt: skip
     model.save(tmp_path / "model")
     assert load(tmp_path / "model").encoding_.lines() == model.encoding_.lines()

@@ -110,8 +110,8 @@ ROWS = {
     "--zero-based": "svmlight indices start at 0, not 1",
 }
 ENCODER = {
-    "--column NAME=KIND": "what a column is: number, comma (a decimal comma), date, dmy or mdy (the order of "
-    "day and month), category, text, identifier (left out); by default its first values decide",
+    "--column NAME=KIND": "what a column is: number, comma (a decimal comma), date, dmy or mdy (the order "
+    "of day and month), category, text, identifier (left out); by default its first values decide",
     "--most-columns N": "the most columns of encoded records, without those of words; default 256",
     "--most-values N": "the most values of a category with a column of their own; default 32",
 }

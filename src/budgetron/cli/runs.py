@@ -81,9 +81,8 @@ def _say_kinds(session: Session) -> None:
     encoding = session.estimator.encoding_
     for name, kind in ({} if encoding is None else encoding.kinds).items():
         if kind.asks:
-            say(
-                f"{kind.line(name)}: is the day first? Until that is clear, dates are left out; --column NAME=dmy."
-            )
+            why = "is the day first? Dates are left out until that is clear"
+            say(f"{kind.line(name)}: {why}: --column {name}=dmy says it.")
         elif kind.kind not in ("number", "category", None) and (kind.kind != "date" or kind.order):
             say(f"{kind.line(name)}.")
 

@@ -90,6 +90,7 @@ class Encoder(Spec):
             if kind not in KINDS:
                 near = nearest(str(kind), KINDS)
                 raise ValueError(
-                    f"Encoder: columns[{name!r}] must be one of {', '.join(KINDS)}, got {shown(kind)}; {near}"
+                    f"Encoder: columns[{name!r}] must be one of {', '.join(KINDS)}, "
+                    f"got {shown(kind)}; {near}"
                 )
         return dict(columns)

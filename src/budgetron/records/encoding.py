@@ -1,4 +1,4 @@
-"""The state of an encoder: what the columns are, and which of them and their values have a place in the matrix.
+"""The state of an encoder: what columns are, and which of them and their values have a place in the matrix.
 
 A *slot* is a column of the matrix. Slots are given in the order of first appearance: row by row, and within
 a row in the order in which the columns first had a value. This order does not depend on how the records are
@@ -247,7 +247,8 @@ class Encoding:
     def known_one(self, record: Mapping[str, Any], learned: bool = True) -> Matrix | None:
         """The row of one record; None if a column or value in it is new.
 
-        A value of a column that is open is new if it is to be learned, since it counts. It is also None for a number without a value, if a number that is not there counts as 0.
+        A value of a column that is open is new if it is to be learned, since it counts. It is also None for
+        a number without a value, if a number that is not there counts as 0.
         """
         row = self.reader.row(record)
         return self._any_known_one(record, learned) if row is None else row
@@ -361,13 +362,13 @@ class Encoding:
             X[: read.row, known.measured] = self.absent
         rows = slice(None) if read.rows is None else read.rows
         if column.numbers is not None:
-            numbers = column.numbers
+            numbers, is_number = column.numbers, True
             if known is not None and column.dates is not None:
                 there = np.flatnonzero(column.dates)
                 at = there if read.rows is None else read.rows[there]
                 self._put_moments(X, known, at, numbers[there])
-                numbers = np.where(column.dates, np.nan, numbers) if known.number is not None else None
-            if numbers is not None:
+                numbers, is_number = np.where(column.dates, np.nan, numbers), known.number is not None
+            if is_number:
                 self._put_numbers(X, name, known, rows, numbers)
         if len(column.texts) > len(X):
             column = column.compact()

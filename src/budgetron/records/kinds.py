@@ -1,8 +1,9 @@
 """What a column is: decided by its first values, kept, and used to read all values after.
 
-A column is *open* until it has had so many values; each is counted, row by row, so the cut into batches does
-not matter. Until then a value is read in the safest way: numbers and dates as they are, texts as categories
-as long as they repeat, and nothing for what looks like a sentence or an identifier. README.md has the rules.
+A column is *open* until it has had so many values; each is counted, row by row, so the cut into batches
+does not matter. Until then a value is read in the safest way: numbers and dates as they are, texts as
+categories as long as they repeat, and nothing for what looks like a sentence or an identifier. README.md
+has the rules.
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ class Kind:
     words: int = 0
     identifiers: int = 0  # texts that look like one
     codes: int = 0  # texts that look like numbers, such as 01234
+    digits: int = 0  # of all numbers so far, if they may be codes; -1 if not
     comma: bool = False  # whether a lone comma is that of decimals
     order: str | None = None  # of day and month
     spans: list[float] | None = None  # of moments with the day first, and with the month first
@@ -147,13 +149,16 @@ class Kind:
             self.count += 1
             how = self._how(value)
             self.counts[how] = self.counts.get(how, 0) + 1
+            if isinstance(value, float) and self.digits >= 0:
+                digits = len(f"{value:.0f}") if 100 <= value < 1e15 and value % 1 == 0 else -1
+                self.digits = digits if self.digits in (0, digits) else -1
             if how == "text":
                 self._note_text(text_of(value) if value is not None else "")
         self._note_moment(value)
         self._note_rise(value)
         if not self.open:
             return
-        plain = self.counts == {"number": self.count} and not isinstance(value, str)
+        plain = self.counts == {"number": self.count} and self.digits < 0 and not isinstance(value, str)
         if self.codes and not self.given and self.codes == self.counts["text"]:
             self.close(limits, "category")
         elif self.count >= (min(PLAIN, after) if plain else after):
@@ -440,8 +445,10 @@ _VALID: dict[str, Callable[[Any], bool]] = {
                                                             for k, n in value.items()),
     **dict.fromkeys(("texts", "usual"), _all(lambda text: isinstance(text, str), range(1 << 17))),
     "order": lambda value: value in ("dmy", "mdy"),
-    "rising": _all(_is_float, (0, 3)), "span": _all(_is_float, (2,)), "spans": _all(_is_float, (4,)), "steps": _all(_is_whole, (2,)),
+    "rising": _all(_is_float, (0, 3)), "span": _all(_is_float, (2,)), "spans": _all(_is_float, (4,)),
+    "steps": _all(_is_whole, (2,)),
     **dict.fromkeys(("count", "words", "identifiers", "codes"), _is_whole),
+    "digits": lambda value: type(value) is int and -1 <= value < 16,
     **dict.fromkeys(("given", "open", "comma", "trend"), _FLAG),
     **dict.fromkeys(("first", "last"), _is_float),
 }  # fmt: skip

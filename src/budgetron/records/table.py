@@ -71,7 +71,7 @@ class Column:
     def at(self, row: int) -> float | tuple[float] | str | None:
         """The value of one row; a date as ``(seconds,)``."""
         if self.codes is not None and self.codes[row] >= 0:
-            return self.texts[self.codes[row]]
+            return str(self.texts[self.codes[row]])
         if self.numbers is None or (number := float(self.numbers[row])) != number:
             return None
         return (number,) if self.dates is not None and self.dates[row] else number

@@ -4,6 +4,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from math import sqrt
 from typing import Any
 
@@ -56,7 +57,7 @@ def _words(text: str) -> list[str]:
 
 
 def _pairs(words: Sequence[str]) -> list[str]:
-    return [f"{a} {b}" for a, b in zip(words, words[1:], strict=False)]
+    return [f"{a} {b}" for a, b in pairwise(words)]
 
 
 def _by_count(counts: Counter[str]) -> list[tuple[str, int]]:

@@ -41,7 +41,10 @@ _DAY_NAMED = re.compile(
 _MONTH_NAMED = re.compile(
     rf"([A-Za-z]{{3,9}})\.?[- ]+(\d{{1,2}})(?:st|nd|rd|th)?,?[- ]+(\d{{4}}){_TIME}", re.ASCII
 )
-_MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
+_MONTHS = [
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+]
 
 TRUTH = {"true": 1.0, "yes": 1.0, "ja": 1.0, "oui": 1.0, "si": 1.0, "sí": 1.0, "on": 1.0,
          "false": 0.0, "no": 0.0, "nein": 0.0, "non": 0.0, "off": 0.0}  # fmt: skip

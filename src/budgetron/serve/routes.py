@@ -238,7 +238,7 @@ class NewModel(Struct, forbid_unknown_fields=True):
         given: Any = self.encoder
         columns = given.get("columns")
         if isinstance(columns, dict) and columns.keys() != {"type", "of"}:
-            return given | {"columns": {"type": "dict", "of": columns}}
+            return {**given, "columns": {"type": "dict", "of": columns}}
         return dict(given)
 
 

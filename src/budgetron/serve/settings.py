@@ -1,4 +1,4 @@
-"""What a model is: the task, the learner, the seed and the encoder. Chosen once, when its folder is created."""
+"""What a model is: task, learner, seed and encoder. Chosen once, when its folder is created."""
 
 import json
 import re

@@ -62,7 +62,7 @@ def main(argv: list[str]) -> None:
         refuse_unprintable(args.model, getattr(model, "classes_", ()))
     learned = checkpoint.roles_of(file)
     source = _open(NamedRows.of(args.file, args), args.block, learned, columns)
-    rows_of = _matcher(args, model, source, learned)
+    rows_of = _matcher(args, model, source)
     predict = _function(model, args)
     for block in source:
         try:
@@ -106,7 +106,7 @@ def _for_new_rows(asked: Roles, learned: Roles) -> Roles:
     return Roles(drop=tuple(drop), only=only, time=time, id=row_id)
 
 
-def _matcher(args: Namespace, model: Any, source: Stream, learned: Roles) -> Callable[[Block], Any]:
+def _matcher(args: Namespace, model: Any, source: Stream) -> Callable[[Block], Any]:
     """A function that gives the rows of a block as the model knows them: by name if both have names."""
     columns, encoding = model.n_features_in_, model.encoding_
     if isinstance(source, JsonLinesStream):

@@ -70,15 +70,15 @@ class _Records:
             name, was = column["name"], "a number" if column["number"] is not None else "categories"
             if column["words"] is not None:
                 raise ValueError(
-                    f"The column {name!r} is read as words, which no ONNX operator can hash: leave it out, or "
-                    f"say what it is with Encoder(columns={{{name!r}: 'identifier'}}), and learn again."
+                    f"The column {name!r} is read as words, which no ONNX operator can hash: leave "
+                    f"it out, or say what it is with Encoder(columns={{{name!r}: 'identifier'}}), and learn again."
                 )
             if (kind.kind == "category" and column["number"] is not None) or (
                 kind.kind == "identifier" and (column["number"] is not None or column["values"])
             ):
                 raise ValueError(
-                    f"The column {name!r} was read as {was} before it was known as {kind.kind}, which no graph "
-                    f"does: learn again with Encoder(columns={{{name!r}: {kind.kind!r}}})."
+                    f"The column {name!r} was read as {was} before it was known as {kind.kind}, which "
+                    f"no graph does: learn again with Encoder(columns={{{name!r}: {kind.kind!r}}})."
                 )
 
     def _numbers(self, column: dict[str, Any]) -> None:

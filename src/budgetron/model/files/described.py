@@ -1,7 +1,8 @@
 """Descriptions as JSON and back: ``Gaussian(0.5)`` is ``{"type": "Gaussian", "gamma": 0.5}``.
 
 Types are looked up among the exports of ``budgetron``, and parameters among the fields of the type. A file
-can name nothing else. Values are None, bool, int, float, str, lists, tuples and dicts of these, and descriptions.
+can name nothing else. Values are None, bool, int, float, str, lists, tuples and dicts of these, and
+descriptions.
 """
 
 import dataclasses
