@@ -367,7 +367,8 @@ class Encoding:
                 there = np.flatnonzero(column.dates)
                 at = there if read.rows is None else read.rows[there]
                 self._put_moments(X, known, at, numbers[there])
-                numbers, is_number = np.where(column.dates, np.nan, numbers), known.number is not None
+                numbers = np.where(column.dates, np.nan, numbers)
+                is_number = known.number is not None or self._block is not None
             if is_number:
                 self._put_numbers(X, name, known, rows, numbers)
         if len(column.texts) > len(X):

@@ -70,8 +70,8 @@ class _Records:
             name, was = column["name"], "a number" if column["number"] is not None else "categories"
             if column["words"] is not None:
                 raise ValueError(
-                    f"The column {name!r} is read as words, which no ONNX operator can hash: leave "
-                    f"it out, or say what it is with Encoder(columns={{{name!r}: 'identifier'}}), and learn again."
+                    f"The column {name!r} is read as words, which no ONNX operator can hash: "
+                    f"leave it out (Encoder(columns={{{name!r}: 'identifier'}})), and learn again."
                 )
             if (kind.kind == "category" and column["number"] is not None) or (
                 kind.kind == "identifier" and (column["number"] is not None or column["values"])
