@@ -7,7 +7,7 @@ PACKAGE := src/budgetron
 SOURCES := pyproject.toml CMakeLists.txt .ci/install.py .ci/stubs.py $(filter-out %.pyi %.pyc %.md, \
   $(wildcard $(addsuffix /*.*, cpp/* $(PACKAGE) $(PACKAGE)/* $(PACKAGE)/*/*)))
 REPRODUCTION := reproduction/pyproject.toml $(filter-out %.pyc, \
-  $(wildcard $(addsuffix /*.*, reproduction/src/* reproduction/src/*/*)))
+  $(wildcard $(addsuffix /*.*, reproduction/src/* reproduction/src/*/* reproduction/src/*/*/*)))
 CPP := $(wildcard cpp/*/*.hpp cpp/*/*.cpp tests/portability/*.cpp)
 
 # Data sets: the folder that BUDGETRON_DATA names, or ../shared/data if that is there.
@@ -89,6 +89,7 @@ adversarial: $(VENV)/.developed  ## what a step costs on rows made to be slow, c
 
 report: $(VENV)/.developed  ## the papers' tables and figures, run again: about half an hour on two cores
 	$(BIN)/budgetron-reproduce all --quick --jobs 2 --report reproduction
+	$(BIN)/budgetron-reproduce all --costs --report reproduction
 
 algorithm-table: $(VENV)/.installed  ## which algorithm on which data: the table of docs/concepts/which_algorithm.md
 	$(BIN)/python -m benchmarks.algorithm_table

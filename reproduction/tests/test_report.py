@@ -40,7 +40,7 @@ def test_every_table_and_figure_is_there(report):
 def test_four_of_five_cells_of_lu_are_near_print_or_better(report):
     near = total = 0
     for line in rows(section(report, "## Summary")):
-        if line[0] in ("lu2016, Table 5", "lu2016, Table 7", "lu2016, Table 9"):
+        if line[0] in ("lu2016, Table 5", "lu2016, Table 7", "lu2016, Table 9") and len(line) > 5:
             within, of = map(int, line[5].split(" of "))
             near, total = near + within, total + of
     assert total == 50 + 56 + 42

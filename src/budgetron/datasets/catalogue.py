@@ -40,6 +40,8 @@ class DataSet:
         How the papers prepare the rows.
     papers : tuple of str
         The keys of the papers that use it, with the numbers of their tables.
+    package : str
+        The Python package that contains it, if it is not read from files.
     note : str
         Further remarks.
 
@@ -64,6 +66,7 @@ class DataSet:
     preparation: str = ""
     papers: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
+    package: str = ""
     note: str = ""
 
     @property
@@ -71,6 +74,11 @@ class DataSet:
         """The number of rows of all ``parts``; None if it is not known."""
         known = all(part in self.rows for part in self.parts) and self.parts
         return sum(self.rows[part] for part in self.parts) if known else None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it is read from files in the data folder. Others are drawn, or in another package."""
+        return self.source != "made here" and not self.package
 
     @property
     def address(self) -> str:
@@ -85,7 +93,7 @@ class DataSet:
             "parts": ", ".join(f"{part} {rows:,}" for part, rows in self.rows.items()),
             "tables run over": " + ".join(self.parts),
             "preparation": self.preparation,
-            "local files": ", ".join(path.name for path in files.values()) or "none",
+            "local files": (", ".join(path.name for path in files.values()) or "none") * self.is_read,
             "note": self.note,
         }
         counts = {"rows": self.size, "columns": self.columns, "classes": self.classes}

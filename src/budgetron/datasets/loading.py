@@ -1,21 +1,27 @@
 """Load data sets into memory."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from budgetron._util.rows import Matrix
 from budgetron.datasets import folders
 from budgetron.datasets.catalogue import DataSet, describe
+from budgetron.datasets.generated import Rows, poker_hands, synthetic
+from budgetron.datasets.packaged import exam
 from budgetron.streams import Block, DataError, from_svmlight
 from budgetron.streams.stream import joined
 
-Rows = tuple[Matrix, npt.NDArray[np.float64]]
+LOADERS: dict[str, Callable[[], Rows]] = {
+    "synthetic": synthetic,
+    "poker-hands": poker_hands,
+    "exam": exam,
+}
+"""The data sets that are not read from the data folder."""
 
 
 def load(name: str, part: str | None = None, *, folder: folders.Folder = None) -> Rows:
@@ -32,8 +38,8 @@ def load(name: str, part: str | None = None, *, folder: folders.Folder = None) -
     ((10000, 2), [-1.0, 1.0])
     """
     entry = describe(name, folder=folder)
-    if entry.name == "synthetic":
-        return synthetic()
+    if entry.name in LOADERS and part in (None, "whole"):
+        return LOADERS[entry.name]()
     paths = files(name, part, folder=folder)
     columns = entry.columns
     if columns is None:
@@ -96,21 +102,6 @@ def digest(X: Matrix, y: Any, task: str | None = None) -> str:
     return whole.hexdigest()
 
 
-def synthetic(rows: int = 10_000, seed: int = 0) -> Rows:
-    """Random rows from two Gaussians, as in Orabona et al. 2008, Section 6, after Dekel et al. 2007.
-
-    >>> from budgetron import datasets
-    >>> X, y = datasets.synthetic(rows=500, seed=3)
-    >>> X.shape, y.shape
-    ((500, 2), (500,))
-    """
-    random = np.random.default_rng(seed)
-    y = random.choice([-1.0, 1.0], rows)
-    X = y[:, None] + random.standard_normal((rows, 2)) * np.sqrt([0.2, 2.0])
-    flipped = random.random(rows) < 0.1
-    return sparse.csr_matrix(X), np.where(flipped, -y, y)
-
-
 def _whole(path: Path, columns: int | None) -> Block:
     blocks = list(from_svmlight(path, columns, rows=50_000))
     if not blocks:
@@ -129,6 +120,8 @@ def _missing(entry: DataSet, part: str, local: dict[str, Path], folder: Path) ->
 
 def how_to_get(entry: DataSet, part: str, where_to: str) -> str:
     """How to get a file, as the end of a sentence."""
+    if not entry.is_read:
+        return f"it has no file; budgetron.datasets.load({entry.name!r}) needs none"
     if entry.source == "LIBSVM" and part in entry.files:
         return f"budgetron.datasets.fetch({entry.name!r}) downloads it"
     what = f"{entry.files[part]} of " if part in entry.files else ""

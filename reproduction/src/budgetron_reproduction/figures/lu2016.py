@@ -67,7 +67,7 @@ def _raw(comparison: Comparison) -> Values:
 
 
 FEWER = f"{ORDERS} random orders of the rows; the paper has 20."
-POKER = "poker is the training part, 25,010 rows; the paper has 1,000,000."
+POKER = "poker is a million hands that are drawn here, as in Table 7."
 READING = "The Forgetron is run in the reading of the authors' program, as in Table 7."
 SECONDS = "Seconds are processor time of our native code in one thread; the paper's are of MATLAB."
 OTHERS = (*REMOVAL, *PROJECTRONS, "bpa-s", "bogd")

@@ -7,7 +7,8 @@ from typing import Any
 
 from budgetron import plots
 from budgetron.evaluate import Comparison
-from budgetron_reproduction.claims import BDUOL, BDUOL_DRAWN, Claim, Group, place
+from budgetron_reproduction.claims import Claim, Group, place
+from budgetron_reproduction.claims.zhao2012b import BDUOL, BDUOL_DRAWN
 from budgetron_reproduction.figures.figure import Figure
 from budgetron_reproduction.figures.panels import focus, multiples
 from budgetron_reproduction.figures.runs import Plan, compared, last, recipe, seconds

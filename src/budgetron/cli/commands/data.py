@@ -1,5 +1,7 @@
 """``budgetron data``: list, describe and download data sets."""
 
+from importlib.util import find_spec
+
 from budgetron import datasets
 from budgetron._util.text import aligned, nearest
 from budgetron.cli.arguments import Parser
@@ -51,8 +53,9 @@ def _row(entry: datasets.DataSet) -> list[str]:
 
 
 def _is_local(name: str) -> bool:
-    if name == "synthetic":
-        return True  # generated, not read from a file
+    entry = datasets.describe(name)
+    if not entry.is_read:  # drawn, or in a package
+        return not entry.package or find_spec(entry.package) is not None
     try:
         return bool(datasets.files(name))
     except DataError:
