@@ -74,10 +74,6 @@ class PerceptronRegression final : public Rule {
   double eta_, epsilon_;
 };
 
-// Returns l, or 0 if l is rounding error relative to the numbers it is a difference of. Without this, a step that has
-// just removed the loss at x would be followed by another.
-inline double clear_loss(double l, double scale) { return l > 1e-12 * std::max(1.0, scale) ? l : 0; }
-
 // PA-I: beta = y min(C, l / kxx), l the hinge loss. If kxx = 0, k(x,.) = 0 and no step can help.
 class PassiveAggressive final : public Rule {
  public:
@@ -134,6 +130,24 @@ class OGDRegression final : public Rule {
  private:
   OGD ogd_;
   double epsilon_;
+};
+
+// An implicit step, ILK (Cheng et al. 2006): f becomes the h that minimises
+//   |h - f|^2 / 2 + eta (lam |h|^2 / 2 + l(h(x), y)).
+// So h = (f - eta l'(h(x)) k(x,.)) / (1 + eta lam), with the slope at the end of the step.
+class ImplicitOGD final : public Rule {
+ public:
+  ImplicitOGD(std::shared_ptr<const Loss> loss, double eta, double lam)
+      : loss_(std::move(loss)), eta_(eta), shrink_(1 / (1 + eta * lam)) {}
+  Step propose(const Round& r) const override {
+    const double s = shrink_ * eta_ * r.weight;
+    return {shrink_, r.kxx > 0 ? loss_->implicit(shrink_ * r.fx, s, r.kxx, r.y) : 0};
+  }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  std::shared_ptr<const Loss> loss_;
+  double eta_, shrink_;
 };
 
 // Stochastic gradient descent with step size 1/(lam t), NBSGD paper Algorithm 1: f <- (t-1)/t f - l'(f(x))/(lam t)

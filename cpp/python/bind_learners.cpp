@@ -13,6 +13,7 @@
 #include "model/expansion.hpp"
 #include "model/kernelized.hpp"
 #include "model/learner.hpp"
+#include "model/random_iterate.hpp"
 #include "model/scaled.hpp"
 #include "model/stacked.hpp"
 #include "python/bind.hpp"
@@ -323,6 +324,10 @@ void bind_learners(nb::module_& m) {
 
   scaled<Moments, Squares>(m, "Standardised");
   scaled<Range, Largest>(m, "Ranged");
+  nb::class_<RandomIterate, Learner>(m, "RandomIterate")
+      .def(nb::init<std::shared_ptr<Learner>, std::shared_ptr<Learner>, std::shared_ptr<Learner>, double, Counter>(),
+           "learner"_a, "older"_a, "younger"_a.none(), "suffix"_a, "seed"_a)
+      .def_prop_ro("inner", &RandomIterate::kept);
   nb::class_<Stacked, Learner>(m, "Stacked")
       .def_prop_ro("experts", &Stacked::experts)
       .def("expert_weights", &expert_weights)
@@ -335,8 +340,9 @@ void bind_learners(nb::module_& m) {
            "start"_a, "drift"_a);
 
   nb::class_<DoubleUpdating, ExpansionLearner>(m, "DoubleUpdating")
-      .def(nb::init<std::shared_ptr<const Kernel>, double, double, std::shared_ptr<DualMaintenance>, std::size_t>(),
-           "kernel"_a, "C"_a, "rho"_a, "maintenance"_a, "features"_a);
+      .def(nb::init<std::shared_ptr<const Kernel>, double, double, std::shared_ptr<DualMaintenance>, std::size_t,
+                    std::size_t>(),
+           "kernel"_a, "C"_a, "rho"_a, "maintenance"_a, "features"_a, "outputs"_a);
 }
 
 }  // namespace budgetron

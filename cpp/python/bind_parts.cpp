@@ -71,6 +71,8 @@ void bind_parts(nb::module_& m) {
       .def(nb::init<double, double>(), "C"_a, "epsilon"_a);
   nb::class_<OGD, Rule>(m, "OGD").def(nb::init<std::shared_ptr<const Loss>, double, double>(), "loss"_a, "eta"_a,
                                       "lam"_a);
+  nb::class_<ImplicitOGD, Rule>(m, "ImplicitOGD")
+      .def(nb::init<std::shared_ptr<const Loss>, double, double>(), "loss"_a, "eta"_a, "lam"_a);
   nb::class_<OGDRegression, Rule>(m, "OGDRegression")
       .def(nb::init<std::shared_ptr<const Loss>, double, double, double>(), "loss"_a, "eta"_a, "lam"_a, "epsilon"_a);
   nb::class_<SGD, Rule>(m, "SGD").def(nb::init<std::shared_ptr<const Loss>, double>(), "loss"_a, "lam"_a);
@@ -118,6 +120,8 @@ void bind_parts(nb::module_& m) {
   nb::class_<DualMaintenance>(m, "DualMaintenance");
   nb::class_<DualUnbounded, DualMaintenance>(m, "DualUnbounded").def(nb::init<>());
   nb::class_<DualRemoval, DualMaintenance>(m, "DualRemoval").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<DualRemovalThenNearest, DualMaintenance>(m, "DualRemovalThenNearest")
+      .def(nb::init<std::size_t>(), "budget"_a);
   nb::class_<DualProjection, DualMaintenance>(m, "DualProjection")
       .def(nb::init<std::size_t, bool>(), "budget"_a, "exact"_a);
   nb::class_<DualProjectionClipped, DualMaintenance>(m, "DualProjectionClipped")

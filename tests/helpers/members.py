@@ -36,6 +36,7 @@ from budgetron import (
     ProjectSmallest,
     RandomBinning,
     RandomFourier,
+    RandomIterate,
     Ranged,
     Recruited,
     RemoveOldest,
@@ -212,6 +213,7 @@ def combinations() -> list[tuple[str, Learner]]:
         Mapped(nystrom, OGD()),
     ]
     learners += [Averaged(learner, suffix) for learner in averaged for suffix in (0.5, 1.0)]
+    learners += [RandomIterate(learner, suffix) for learner in averaged[:2] for suffix in (0.5, 1.0)]
     learners += [
         Stacked(Kernelized(kernel, OGD(), RemoveSmallest(10)), Mapped(fourier, Kalman(drift=0.01)))
     ]

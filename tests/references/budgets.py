@@ -56,6 +56,18 @@ class RemoveOldest:
 
 
 @dataclass
+class RemoveSmallest:
+    """SILK: append; over B, drop the smallest coefficient, |A_i|^2 k(s_i, s_i)."""
+
+    B: int
+
+    def insert(self, m: Model, x: Array, q: Question, beta: float) -> None:
+        m.append(x, beta * q.v)
+        if len(m.S) > self.B:
+            m.drop(int(np.argmin((m.A**2).sum(1) * np.diag(gram(m.kernel, m.S)))))
+
+
+@dataclass
 class RemoveRedundant:
     """Budget Perceptron: append; over B, drop argmax_i y_i (f(s_i) - alpha_i k(s_i, s_i))."""
 

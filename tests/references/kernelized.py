@@ -13,6 +13,7 @@ from tests.references.budgets import (
     RemoveOldest,
     RemoveRandom,
     RemoveRedundant,
+    RemoveSmallest,
     Sample,
     SampleScaled,
     Stop,
@@ -24,6 +25,7 @@ from tests.references.budgets import (
 )
 from tests.references.step import (
     GradientDescent,
+    Implicit,
     Kernel,
     Loss,
     Model,
@@ -178,6 +180,13 @@ def ogd_remove_oldest(
     epsilon: float = 0.1,
 ) -> Model:
     return Model(kernel, task, _ogd(task, eta, lam, loss, epsilon), RemoveOldest(budget))
+
+
+def silk(
+    kernel: Kernel, task: Task, *, budget: int, eta: float, lam: float, loss: Loss | None = None
+) -> Model:
+    rule = Implicit(eta, lam, loss or (hinge if task.labels else squared))
+    return Model(kernel, task, rule, RemoveSmallest(budget))
 
 
 def norma(kernel: Kernel, task: Task, *, eta: float, nu: float, lam: float, epsilon: float = 0.1) -> Model:

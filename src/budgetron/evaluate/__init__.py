@@ -18,6 +18,7 @@ __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
         "evaluate.comparison": "compare",
+        "evaluate.hindsight": "Regret regret",
         "evaluate.metrics.metrics": "Metrics",
         "evaluate.protocol": "prequential",
         "evaluate.record": "Record",

@@ -21,6 +21,7 @@ from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.learner import Learner
 from budgetron.learners.mapped import Mapped
 from budgetron.learners.neighbours import Neighbours
+from budgetron.learners.random_iterate import RandomIterate
 from budgetron.learners.scaled import Ranged, Standardised
 from budgetron.learners.stacked import Stacked
 from budgetron.model.fitted import Fitted
@@ -78,6 +79,8 @@ class _Freezing:
     def formula(self, learner: Learner, native: Any) -> tree.Formula:
         if isinstance(learner, Averaged):
             return self.formula(learner.learner, native)
+        if isinstance(learner, RandomIterate):
+            return self.formula(learner.learner, native.inner)
         if isinstance(learner, Kernelized | DoubleUpdating):
             return self._expansion(learner.kernel, native)
         if isinstance(learner, Mapped) and learner.cells is not None:
