@@ -39,19 +39,30 @@ from budgetron import (
     OnlineClassifier,
     OnlineRegressor,
     RandomIterate,
+    ahpatron,
+    avm,
     bduol,
+    bogd,
     bogd_pp,
     bpa_nn,
     bpa_s,
     bsgd,
     datasets,
+    dualsgd,
     duol,
+    fogd,
+    forgetron,
     klms,
+    krls,
     nbsgd,
     nogd,
     norma,
     pa,
+    polk,
+    projectron,
+    projectron_pp,
     qklms,
+    rrf,
     silk,
 )
 from budgetron.learners.learner import Learner
@@ -126,15 +137,25 @@ def iterate(kernel: Gaussian, lam: float) -> Learner:
     return RandomIterate(growing(kernel, lam))
 
 
-def merging(kernel: Gaussian, lam: float) -> Learner:
-    """BSGD that merges."""
-    return bsgd(kernel, budget=BUDGET, lam=lam, maintenance=Merge)
-
-
 def doubly(maintenance: type[DualMaintenance]) -> Callable[..., Learner]:
     """BDUOL with this maintenance."""
     return partial(bduol, budget=BUDGET, maintenance=maintenance)
 
+
+def by_distance(kernel: Gaussian, *, widths: float, lam: float) -> Learner:
+    """Support vectors farther apart than so many widths of the kernel."""
+    return avm(kernel, delta=widths / math.sqrt(2 * float(kernel.gamma)), lam=lam)
+
+
+def too_wide(kernel: Gaussian, *, make: Callable[..., Learner], **settings: float) -> Learner:
+    """The learner that begins with five times the width."""
+    return make(Gaussian(float(kernel.gamma) / 25), components=BUDGET, **settings)
+
+
+REMOVING = partial(bsgd, budget=BUDGET)
+MERGING = partial(bsgd, budget=BUDGET, maintenance=Merge)
+SAMPLING = {"budget": BUDGET, "lam": 1e-4, "cap": 4.0}
+WIDTH_STEPS = (1e-4, 1e-3, 1e-2)
 
 PAGES: dict[str, Page] = {
     "bduol": Page(
@@ -144,7 +165,7 @@ PAGES: dict[str, Page] = {
             Contestant("`DualRemovalThenNearest`", doubly(DualRemovalThenNearest), {"C": LARGEST}),
             Contestant("`DualRemoval`", doubly(DualRemoval), {"C": LARGEST}),
             Contestant("`bpa_nn`", partial(bpa_nn, budget=BUDGET), {"C": LARGEST}),
-            Contestant("`bsgd`, merging", merging, {"lam": LAMBDAS}),
+            Contestant("`bsgd`, merging", MERGING, {"lam": LAMBDAS}),
             Contestant("`duol`", duol, {"C": LARGEST}),
             Contestant("`pa`", pa, {"C": LARGEST}),
         ),
@@ -168,6 +189,68 @@ PAGES: dict[str, Page] = {
             Contestant("`RandomIterate`, all", iterate, {"lam": LAMBDAS}),
         ),
         held_back=True,
+    ),
+    "polk": Page(
+        MIXED,
+        (
+            Contestant("`polk`", partial(polk, budget=BUDGET), {"eta": STEPS, "error": (0.001, 0.01, 0.1)}),
+            Contestant("`bsgd`, merging", MERGING, {"lam": LAMBDAS}),
+            Contestant("`avm`", by_distance, {"lam": LAMBDAS, "widths": (1.0, 2.0)}),
+            Contestant("`projectron`", partial(projectron, budget=BUDGET)),
+            Contestant("`bogd`", partial(bogd, **SAMPLING), {"eta": STEPS}),
+            Contestant("`bpa_nn`", partial(bpa_nn, budget=BUDGET), {"C": STEPS}),
+        ),
+    ),
+    "krls": Page(
+        TARGETS,
+        (
+            Contestant(
+                "`krls`",
+                partial(krls, budget=BUDGET),
+                {"nu": (0.001, 0.01, 0.1), "lam": (0.01, 0.1, 1.0)},
+                ("targets",),
+            ),
+            Contestant("`norma`", norma, {"eta": STEPS}),
+            Contestant("`nogd`", partial(nogd, budget=BUDGET, epsilon=0.0), {"eta": STEPS}),
+            Contestant("`fogd`", partial(fogd, components=BUDGET, epsilon=0.0), {"eta": STEPS}),
+            Contestant("`bpa_nn`", partial(bpa_nn, budget=BUDGET), {"C": STEPS}),
+        ),
+    ),
+    "ahpatron": Page(
+        TWO_CLASSES,
+        (
+            Contestant(
+                "`ahpatron`",
+                partial(ahpatron, budget=BUDGET),
+                {"U": (1.0, 2.0, 5.0, 10.0), "eta": (0.05, 0.25, 1.0)},
+            ),
+            Contestant("`projectron_pp`", partial(projectron_pp, budget=BUDGET)),
+            Contestant("`forgetron`", partial(forgetron, budget=BUDGET)),
+            Contestant("`bogd_pp`", partial(bogd_pp, **SAMPLING), {"eta": STEPS}),
+            Contestant("`bpa_nn`", partial(bpa_nn, budget=BUDGET), {"C": STEPS}),
+        ),
+    ),
+    "dualsgd": Page(
+        MIXED,
+        (
+            Contestant("`dualsgd`", partial(dualsgd, budget=BUDGET), {"lam": LAMBDAS}),
+            Contestant("`bsgd`, removal", REMOVING, {"lam": LAMBDAS}),
+            Contestant("`bsgd`, merging", MERGING, {"lam": LAMBDAS}),
+            Contestant("`nbsgd`", partial(nbsgd, budget=BUDGET, beta=1000.0), {"lam": LAMBDAS}),
+            Contestant("`fogd`", partial(fogd, components=BUDGET), {"eta": STEPS}),
+        ),
+    ),
+    "rrf": Page(
+        MIXED,
+        (
+            Contestant("`rrf`", partial(rrf, components=BUDGET), {"eta": STEPS, "eta_widths": WIDTH_STEPS}),
+            Contestant("`fogd`", partial(fogd, components=BUDGET), {"eta": STEPS}),
+            Contestant(
+                "`rrf`, 5 x width", partial(too_wide, make=rrf), {"eta": STEPS, "eta_widths": WIDTH_STEPS}
+            ),
+            Contestant("`fogd`, 5 x width", partial(too_wide, make=fogd), {"eta": STEPS}),
+            Contestant("`nogd`", partial(nogd, budget=BUDGET), {"eta": STEPS}),
+        ),
     ),
     "qklms": Page(
         TARGETS,

@@ -172,6 +172,8 @@ class Mapped final : public Learner {
     if (map_->recruits()) map_->count_use({z, w_.rows(), w_.divisor(), residuals_}, 0);
     std::vector<Change> changes;
     if (map_->learns()) {
+      if (const double beta = rule_->along_z(); beta != 0)
+        map_->follow(row[0], {z, w_.rows(), w_.divisor(), question.v, beta}, 0);
       map_->before_step(row[0], rule_->steps(), changes);
       adopt(changes);
       z_.resize(w_.size());

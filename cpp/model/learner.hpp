@@ -78,7 +78,7 @@ class ExpansionLearner : public Learner {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const KernelRow row = support_is_final() ? kernel_rows.in_block(i) : kernel_rows.at(i);
       const auto f = scores.subspan(i * outputs(), outputs());
-      score(row, f);
+      score(rows, i, row, f);
       const double weight = weights.empty() ? 1 : weights[i];
       if (!moderate(f) || !moderate(row.kxx) || !std::isfinite(row.norm)) return i;
       if (weight == 0) continue;
@@ -96,7 +96,7 @@ class ExpansionLearner : public Learner {
       if (f_.has_average())
         f_.average_scores(row.k, f);
       else
-        score(row, f);
+        score(rows, i, row, f);
     }
   }
 
@@ -104,8 +104,10 @@ class ExpansionLearner : public Learner {
   ExpansionLearner(std::shared_ptr<const Kernel> kernel, std::size_t features, Precision precision, std::size_t outputs)
       : f_(std::move(kernel), features, precision, outputs) {}
 
-  // f(x) of a row.
-  virtual void score(const KernelRow& row, std::span<double> f) const { f_.scores(row.k, f); }
+  // f(x) of row i.
+  virtual void score(const Rows&, std::size_t /*i*/, const KernelRow& row, std::span<double> f) const {
+    f_.scores(row.k, f);
+  }
 
   // One round; f = f(x) before the update. Returns false, with nothing changed, if the step exceeds the limits.
   virtual bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) = 0;

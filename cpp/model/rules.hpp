@@ -60,6 +60,23 @@ class MarginPerceptron final : public Rule {
   double eta_, margin_;
 };
 
+// The aggressive Perceptron of Ahpatron (Liao et al. 2024): beta = eta y if y f(x) < margin, and f stays in the ball
+// |f| <= radius.
+class AggressivePerceptron final : public Rule {
+ public:
+  AggressivePerceptron(double eta, double margin, double radius) : eta_(eta), margin_(margin), radius_(radius) {}
+  Step propose(const Round& r) const override {
+    Step step{1, r.y * r.fx < margin_ ? r.weight * eta_ * r.y : 0};
+    step.radius = radius_;
+    return step;
+  }
+  bool keeps_to_a_ball() const override { return true; }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  double eta_, margin_, radius_;
+};
+
 // For regression: beta = eta sign(r) if |r| > epsilon, r = y - f(x).
 class PerceptronRegression final : public Rule {
  public:

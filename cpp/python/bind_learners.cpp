@@ -60,8 +60,14 @@ void begin(Learner& learner) {
   learner.begin();
 }
 
-// Restores a newly built learner.
+// Restores a learner that was newly built, or one whose part in Python failed. It waits for the lock without that of
+// the interpreter, which a part in Python may need.
 void restore(Learner& learner, nb::dict state) {
+  std::unique_lock lock(learner.guard(), std::defer_lock);
+  {
+    nb::gil_scoped_release free;
+    lock.lock();
+  }
   Restore io(std::move(state));
   learner.fields(io);
   io.finish();

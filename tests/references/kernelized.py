@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import inf, log, sqrt
 
 from tests.references.budgets import (
     Forget,
@@ -10,6 +10,7 @@ from tests.references.budgets import (
     Project,
     ProjectPlus,
     ProjectRank,
+    Prune,
     RemoveOldest,
     RemoveRandom,
     RemoveRedundant,
@@ -241,3 +242,16 @@ def nogd(
     epsilon: float = 0.1,
 ) -> Model:
     return Model(kernel, task, _ogd(task, eta, 0.0, loss, epsilon), ProjectRank(budget, rank))
+
+
+def polk(
+    kernel: Kernel,
+    task: Task,
+    *,
+    error: float,
+    eta: float,
+    lam: float,
+    loss: Loss | None = None,
+    budget: int | None = None,
+) -> Model:
+    return Model(kernel, task, _ogd(task, eta, lam, loss, 0.0), Prune(error, budget or inf))

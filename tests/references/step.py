@@ -299,7 +299,7 @@ class Model:
             q = self.task.ask(np.atleast_1d(before), y, self.kxx(x))
             shrink, beta = self.rule(q, weight)
             self.A = shrink * self.A
-            if beta != 0:
+            if beta != 0 or getattr(self.budget, "takes_every_row", False):
                 self.budget.insert(self, x, q, beta)
         return before
 
@@ -316,7 +316,10 @@ class Model:
 
 
 class Budget(Protocol):
-    """insert changes S and A; q is the question that beta answers."""
+    """insert changes S and A; q is the question that beta answers.
+
+    A budget with ``takes_every_row`` is called when beta is 0, too.
+    """
 
     def insert(self, m: Model, x: Array, q: Question, beta: float) -> None: ...
 

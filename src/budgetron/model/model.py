@@ -16,6 +16,7 @@ from budgetron._util.rows import Matrix, views
 from budgetron._util.threads import watch
 from budgetron.learners.engine import Engine
 from budgetron.learners.learner import Floats, Learner
+from budgetron.model.whole_calls import WholeCalls
 from budgetron.parts.tasks import Labels, Task
 
 _FIRST = "widened.from"  # in the state of a model that was widened
@@ -53,7 +54,7 @@ class Model:
         self.dtype = np.dtype(dtype)
         self.seed = seed
         self.built_for = n_features, task
-        self.engine: Engine = learner.build(task, n_features, self.dtype, seed)
+        self.engine = _built(self.learner, task, n_features, self.dtype, seed)
         self.engine.begin()
         watch(self)
 
@@ -257,7 +258,7 @@ class Model:
         """Take up a state of a model of the same description."""
         fields: dict[str, Any] = dict(state)
         features, task = built_for = self._built_for(fields.pop(_FIRST, None))
-        engine = self.learner.build(task, features, self.dtype, self.seed)
+        engine = _built(self.learner, task, features, self.dtype, self.seed)
         if built_for != (self.n_features, self.task):
             engine.widen(self.n_features, self.task.outputs)
         engine.restore(fields)
@@ -303,6 +304,12 @@ class Model:
         vars(self).update({k: v for k, v in description.items() if k != "state"})
         self.restore(description["state"])
         watch(self)
+
+
+def _built(learner: Learner, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> Engine:
+    """The engine of a description."""
+    engine: Any = learner.build(task, n_features, dtype, seed)
+    return WholeCalls(engine) if learner.in_python else engine
 
 
 def _diverged(row: int) -> DivergedError:

@@ -128,6 +128,44 @@ class MarginPerceptron(Perceptron):
 
 
 @dataclass
+class AggressivePerceptron(Rule):
+    """Step when the margin is small, and keep f in a ball (AVP; Liao et al. 2024). Labels only.
+
+    beta = eta y where y f(x) < margin; then f is pulled into the ball abs(f) <= radius.
+
+    Parameters
+    ----------
+    eta : float
+        The size of a step, the paper's lambda.
+    margin : float
+        The smallest y f(x) that makes no step, 1 - varepsilon in the paper.
+    radius : float
+        The largest norm of f, the paper's U.
+
+    Departs from the paper
+    ----------------------
+    It follows the authors' program. In multi-class the norm is over the scores of all classes.
+
+    Examples
+    --------
+    >>> from budgetron import AggressivePerceptron, Gaussian, Kernelized, OnlineClassifier, RemoveHalf
+    >>> learner = Kernelized(Gaussian(1.0), AggressivePerceptron(radius=2.0), RemoveHalf(budget=100))
+    >>> model = OnlineClassifier(learner)
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).n_support_
+    4
+    """
+
+    eta: float = 0.25
+    margin: float = 0.5
+    radius: float = 5.0
+    ranges: ClassVar[Ranges] = {"eta": (0.01, 1.0), "radius": (0.3, 100.0)}
+
+    def for_labels(self) -> _core.Rule:
+        margin = check.non_negative(self, "margin", self.margin)
+        return _core.AggressivePerceptron(self.unit, margin, check.positive(self, "radius", self.radius))
+
+
+@dataclass
 class PA(Rule):
     """Passive-Aggressive PA-I: beta = y min(C, l / k(x,x)), l the hinge loss (Crammer et al. 2006).
 

@@ -89,7 +89,10 @@ class RecordReader:
         return None
 
     def _row(self, place: int, message: Message) -> "_Row":
-        record = flat(decoded(message))
+        content = decoded(message)
+        if self.target is not None and type(content.get(self.target)) is dict:
+            raise _refusal(self.target, "a number or a text", shown(content[self.target]))
+        record = flat(content)
         label = None if self.target is None else record.pop(self.target, None)
         label = self._missing if is_missing_label(label) else self._label(label)
         weight = 1.0 if self.weight is None else self._weight(record.get(self.weight))

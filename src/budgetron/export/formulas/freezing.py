@@ -81,6 +81,8 @@ class _Freezing:
             return self.formula(learner.learner, native)
         if isinstance(learner, RandomIterate):
             return self.formula(learner.learner, native.inner)
+        if isinstance(learner, Kernelized) and not learner.budget.is_expansion:
+            return self._dual_space(learner, native)
         if isinstance(learner, Kernelized | DoubleUpdating):
             return self._expansion(learner.kernel, native)
         if isinstance(learner, Mapped) and learner.cells is not None:
@@ -100,6 +102,11 @@ class _Freezing:
         if not len(vectors):
             vectors, coef = np.zeros((1, self.model.n_features)), np.zeros((len(coef), 1))
         return tree.Expansion(known_kernel(kernel), vectors, coef)
+
+    def _dual_space(self, learner: Kernelized, native: Any) -> tree.Mixture:
+        frequencies = _core.moved_frequencies(native, self.model.n_features)
+        moved = tree.Weighted(tree.Features((tree.Fourier(frequencies),)), _core.moved_coef(native))
+        return tree.Mixture((self._expansion(learner.kernel, native), moved), np.ones(2))
 
     def _weighted(self, learner: Mapped, native: Any) -> tree.Weighted:
         assert isinstance(learner.features, FeatureMap)

@@ -7,7 +7,7 @@ file is run, and all data are checked before use.
 import errno
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -26,6 +26,7 @@ from budgetron.model.files.extra import describe_extra, revive_extra
 from budgetron.model.fitted import Fitted
 from budgetron.model.labels import KnownLabels
 from budgetron.model.model import Model
+from budgetron.parts.in_python import by_name
 from budgetron.parts.tasks import Labels, Targets
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
@@ -59,9 +60,10 @@ class ModelFile:
         extra: dict[str, Any] = self._checked(lambda: revive_extra(self.description["extra"], self.arrays))
         return extra
 
-    def estimator(self) -> Any:
-        """The estimator, ready to continue."""
-        return self._checked(lambda: _revive_estimator(self.description, self.arrays))
+    def estimator(self, python_parts: Iterable[type] = ()) -> Any:
+        """The estimator, ready to continue; ``python_parts`` as for `load`."""
+        known = by_name("load", python_parts)
+        return self._checked(lambda: _revive_estimator(self.description, self.arrays, known))
 
     def _checked(self, build: Callable[[], T]) -> T:
         try:
@@ -140,8 +142,11 @@ def read(path: Path) -> ModelFile:
     return ModelFile(path, texts.get("budgetron_version", ""), description, arrays)
 
 
-def load(path: Path) -> Any:
+def load(path: Path, *, python_parts: Iterable[type] = ()) -> Any:
     """The estimator in a model file; it continues to learn where it stopped.
+
+    A file has only the names of parts that were written in Python. ``python_parts`` are their classes,
+    which load does not look for anywhere else.
 
     Raises :class:`ModelFileError` if the file is damaged or is not a model file.
 
@@ -158,7 +163,7 @@ def load(path: Path) -> Any:
     >>> same.predict([[0.9]])
     array([1])
     """
-    return read(path).estimator()
+    return read(path).estimator(python_parts)
 
 
 def _place(path: Any) -> str:
@@ -208,7 +213,9 @@ def _describe_estimator(estimator: Any) -> dict[str, Any]:
     return {"type": kind.__name__} | described
 
 
-def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> Any:
+def _revive_estimator(
+    description: dict[str, Any], arrays: tensors.Arrays, python_parts: Mapping[str, type]
+) -> Any:
     data, fitted = description["estimator"], description["fitted"]
     if not isinstance(data, dict) or not isinstance(fitted, dict) or set(fitted) - _SOMETIMES != _FITTED:
         raise ValueError("its description has the wrong form")
@@ -221,7 +228,7 @@ def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> An
     for param in params:
         if param not in known:
             raise ValueError(f"{name} has no parameter {param[:100]!r}")
-    revived = {param: revive(value) for param, value in params.items()}
+    revived = {param: revive(value, python_parts) for param, value in params.items()}
     if "class_weight" in revived:
         revived["class_weight"] = _revive_weight(revived["class_weight"])
     estimator.set_params(**revived)
@@ -231,7 +238,7 @@ def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> An
     if is_classifier(estimator) != (classes is not None):
         raise ValueError(f"{name} has the wrong kind of labels")
     state = {key.removeprefix(_STATE): a for key, a in arrays.items() if key.startswith(_STATE)}
-    model = _revive_model(fitted, classes, n_features, state)
+    model = _revive_model(fitted, classes, n_features, state, python_parts)
     labels = counts = None
     if classes is not None:
         labels = _revive_labels(classes, fitted.get("labels"))
@@ -242,9 +249,13 @@ def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> An
 
 
 def _revive_model(
-    fitted: dict[str, Any], classes: npt.NDArray[Any] | None, n_features: int, state: tensors.Arrays
+    fitted: dict[str, Any],
+    classes: npt.NDArray[Any] | None,
+    n_features: int,
+    state: tensors.Arrays,
+    python_parts: Mapping[str, type],
 ) -> Model:
-    learner = revive(fitted["learner"])
+    learner = revive(fitted["learner"], python_parts)
     if not isinstance(learner, Learner):
         raise ValueError("there is no learner")
     if fitted["dtype"] not in ("float32", "float64"):
