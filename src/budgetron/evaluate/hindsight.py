@@ -45,6 +45,15 @@ class Regret:
         g = sum c_j k(s_j,.), where s_j are the rows of ``span``, or all rows.
     gap : float
         No function that was allowed has a sum of losses below that of g by more than this.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from budgetron import Gaussian, evaluate, ogd
+    >>> X, y = make_moons(200, noise=0.2, random_state=0)
+    >>> against = evaluate.regret(ogd(Gaussian(2.0), eta=0.2), (X, y), radius=3.0)
+    >>> against.gap < 0.001 * against.total
+    True
     """
 
     losses: Floats
