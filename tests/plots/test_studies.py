@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from budgetron import Gaussian, duol, evaluate, ogd, plots, rbp
+from budgetron import DualProjection, Gaussian, bduol, evaluate, ogd, plots, rbp
 from budgetron.evaluate import Ranks
 from tests.helpers.cases import each
 from tests.helpers.trajectories import stream
@@ -44,7 +44,11 @@ def test_names_do_not_touch():
 
 def test_curves_have_the_numbers_of_the_study():
     data = {"labels": stream("multiclass", 300, seed=0), "targets": stream("regression", 300, seed=0)}
-    learners = {"rbp": rbp(K, budget=20), "duol": duol(K), "ogd": ogd(K, eta=0.2)}
+    learners = {
+        "rbp": rbp(K, budget=20),
+        "bduol": bduol(K, budget=9, maintenance=DualProjection),
+        "ogd": ogd(K, eta=0.2),
+    }
     result = evaluate.study(learners, data, 3)
     figure = plots.study_curves(result)
     labels, targets = figure.axes
@@ -55,10 +59,14 @@ def test_curves_have_the_numbers_of_the_study():
     assert last.get_ydata()[-1] == pytest.approx(100 * result.cell("labels", "ogd").mean)
     assert not len(failed.get_xdata())
     assert last.get_color() == plots.style.COLOURS[2]
-    assert [text.get_text() for text in figure.legends[0].texts] == ["rbp", "duol", "ogd"]
+    assert [text.get_text() for text in figure.legends[0].texts] == ["rbp", "bduol", "ogd"]
 
 
 def test_a_study_of_failures_has_no_curves():
-    result = evaluate.study({"duol": duol(K)}, {"a": stream("multiclass", 60, seed=0)}, 1)
+    result = evaluate.study(
+        {"bduol": bduol(K, budget=9, maintenance=DualProjection)},
+        {"a": stream("multiclass", 60, seed=0)},
+        1,
+    )
     with pytest.raises(ValueError, match="no runs to draw"):
         plots.study_curves(result)

@@ -27,6 +27,8 @@ from budgetron.estimators.input import (
 from budgetron.learners.learner import Floats, Learner
 from budgetron.model import class_weights
 from budgetron.model.batch import Batch, Growth, growths
+from budgetron.model.conformal import Conformal, checked_coverage
+from budgetron.model.decisions import CostedLabels, checked_costs
 from budgetron.model.files import model_files
 from budgetron.model.fitted import Fitted
 from budgetron.model.labels import KnownLabels, Scored, core_codes
@@ -77,6 +79,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
     random_state: Any
     encoder: Encoder | None
     n_jobs: int | None
+    coverage: float | None
 
     learner_ = FittedAttribute(lambda fitted: fitted.model.learner)
     gamma_ = FittedAttribute(lambda fitted: fitted.gamma)
@@ -91,6 +94,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
         shuffle: bool = False,
         random_state: Any = None,
         encoder: Encoder | None = None,
+        coverage: float | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.learner = learner
@@ -98,6 +102,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
         self.shuffle = shuffle
         self.random_state = random_state
         self.encoder = encoder
+        self.coverage = coverage
         self.n_jobs = n_jobs
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -307,7 +312,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
         start, *later = batch.growth
         labels = None if batch.labels is None else batch.labels.first(start.n_labels)
         X = batch.rows(slice(0, batch.X.shape[0]), start.n_features)
-        built = self._counted(self._built(rows, X, labels, batch.weights, None))
+        built = self._equipped(self._built(rows, X, labels, batch.weights, None))
         outcome = built.learn(replace(batch, growth=later), self._class_weight, private=True)
         if outcome.rows:
             self.fitted_ = outcome.fitted
@@ -319,7 +324,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
         y = plain_numbers(y) if type(y) is list else y
         if rows is None or type(y) is not np.ndarray or y.shape != (rows.shape[0],):
             return None
-        if is_single(fitted, rows) and self.__dict__.get("class_weight") is None:
+        if is_single(fitted, rows) and self.__dict__.get("class_weight") is None and self.coverage is None:
             number, scores = fitted.answers.number_of(y), np.empty((1, fitted.outputs))
             if number is not None and fitted.model.learn_row(rows[0], number, scores[0]):
                 return [Scored(scores, fitted.n_labels)]
@@ -330,7 +335,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
 
     def _learn_batch(self, fitted: Fitted, batch: Batch) -> list[Scored]:
         """Learn a batch; what is new in it becomes known at its end."""
-        self.fitted_ = fitted = self._counted(fitted)
+        self.fitted_ = fitted = self._equipped(fitted)
         outcome = fitted.learn(batch, self._class_weight)
         self.fitted_ = outcome.fitted
         return outcome.checked()
@@ -345,9 +350,24 @@ class Online(BaseEstimator):  # type: ignore[misc]
         """The weights of classes, for a classifier that has some."""
         return self.__dict__.get("class_weight")
 
-    def _counted(self, fitted: Fitted) -> Fitted:
-        """With class counts, if class weights need them."""
-        return fitted if self._class_weight is None else fitted.counting()
+    def _equipped(self, fitted: Fitted) -> Fitted:
+        """With class counts, if class weights need them, and with misfits, if something is to cover."""
+        fitted = fitted if self._class_weight is None else fitted.counting()
+        return fitted if self.coverage is None else fitted.covering(checked_coverage(self.coverage))
+
+    def _conformal(self, what: str) -> tuple[Fitted, Conformal]:
+        """What has been learned, with its misfits."""
+        fitted = self._now()
+        if fitted.conformal is None:
+            raise AttributeError(
+                f"{what} needs misfits of the stream: give {type(self).__name__}(coverage=0.9), and learn."
+            )
+        return fitted, fitted.conformal
+
+    @property
+    def covered_(self) -> float | None:
+        """The share of the last 500 rows that their sets or intervals covered, before they were learned."""
+        return self._conformal("covered_")[1].share_covered
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Fitted:
         """A model that knows all columns and labels of the rows, and has learned them ``epochs`` times."""
@@ -358,6 +378,8 @@ class Online(BaseEstimator):  # type: ignore[misc]
         if batch.encoded is not None:
             rows.refuse(batch.encoded.X, batch.encoded.encoding)
         fitted = self._built(rows, batch.X, labels, weights, batch.encoding)
+        if self.coverage is not None:
+            return self._fit_covering(fitted, batch)
         if labels is None:
             self._run_epochs(fitted.model, batch.X, batch.y, weights)
             return fitted
@@ -369,6 +391,15 @@ class Online(BaseEstimator):  # type: ignore[misc]
             return fitted
         counts = class_weights.counted(batch.y, batch.weights, np.zeros(len(labels)))
         return replace(fitted, counts=class_weights.ClassCounts(counts, fitted.model.rows_done))
+
+    def _fit_covering(self, fitted: Fitted, batch: Batch) -> Fitted:
+        """One pass, of which the misfits count."""
+        if self.epochs != 1 or self.shuffle:
+            raise ValueError(f"{type(self).__name__}: coverage needs one pass: epochs=1 and shuffle=False.")
+        fitted = self._equipped(fitted)
+        outcome = fitted.learn(replace(batch, growth=(), encoded=None), self._class_weight, private=True)
+        outcome.checked()
+        return outcome.fitted
 
     def _run_epochs(self, model: Model, X: Matrix, y: Floats, weights: Floats | None) -> None:
         """Learn the rows ``epochs`` times, each time in a new random order if ``shuffle``."""
@@ -387,7 +418,8 @@ class Online(BaseEstimator):  # type: ignore[misc]
         """Learn one row: a dict, or a sequence of numbers."""
         with learning_lock(self):
             fitted = self._known()
-            if fitted is None or self._class_weight is not None or not fitted.learn_one(x, y):
+            plain = self._class_weight is None and self.coverage is None
+            if fitted is None or not plain or not fitted.learn_one(x, y):
                 self._learn([one_row(fitted, x)], [y])
         return self
 
@@ -453,6 +485,19 @@ def scored(estimator: Online, X: Any) -> tuple[Fitted, list[Scored]]:
     return fitted, fitted.scores(checked_rows(estimator, fitted, X, rows), estimator._threads)
 
 
+def answers_of(estimator: Online, fitted: Fitted) -> Any:
+    """What turns scores into predictions: labels, with the costs of mistakes if the estimator has some."""
+    costs = estimator.__dict__.get("costs")
+    if costs is None or fitted.labels is None:
+        return fitted.answers
+    if not fitted.model.learner.probabilistic:
+        raise ValueError(
+            "costs need a learner with probabilities, such as Auto(); Stacked(learner) gives any learner "
+            "some."
+        )
+    return CostedLabels(fitted.labels, checked_costs(costs))
+
+
 def checked_rows(estimator: Online, fitted: Fitted, X: Any, known: Any) -> Matrix:
     """The rows of X in the core's layout; ``known`` is what `known_rows` returns for X."""
     if known is not None and are_learnable(fitted, known):
@@ -470,7 +515,7 @@ def progressive(
     with learning_lock(estimator):
         classes = None if classes is OF_Y and "fitted_" in estimator.__dict__ else classes
         pieces = estimator._learn(X, y, sample_weight, classes)
-        return estimator.fitted_.answers.predictions(pieces), pieces
+        return answers_of(estimator, estimator.fitted_).predictions(pieces), pieces
 
 
 def begin(estimator: Online, X: Any, y: Any) -> None:

@@ -8,7 +8,7 @@ from msgspec import Raw
 from msgspec.json import encode
 
 from budgetron._util.errors import RefusedRow
-from budgetron.estimators.online import scored
+from budgetron.estimators.online import answers_of, scored
 from budgetron.serve.jobs import Published
 from budgetron.serve.learning import REFUSALS, refusal
 from budgetron.serve.limits import Limits
@@ -84,7 +84,7 @@ def _of_one(published: Published, rows: Rows) -> dict[str, Any] | None:
     scores = fitted.scores_one(rows.X[0])
     if scores is None:
         return None
-    answer: dict[str, Any] = {"predictions": [fitted.answers.prediction(scores)]}
+    answer: dict[str, Any] = {"predictions": [answers_of(published.estimator, fitted).prediction(scores)]}
     if fitted.labels is not None and fitted.model.learner.probabilistic:
         shares = fitted.labels.probabilities(scores)
         answer |= {"classes": list(shares), "probabilities": [list(shares.values())]}
@@ -93,7 +93,9 @@ def _of_one(published: Published, rows: Rows) -> dict[str, Any] | None:
 
 def _of_many(published: Published, rows: Rows) -> dict[str, Any]:
     fitted, pieces = scored(published.estimator, rows.X)
-    answer: dict[str, Any] = {"predictions": fitted.answers.predictions(pieces).tolist()}
+    answer: dict[str, Any] = {
+        "predictions": answers_of(published.estimator, fitted).predictions(pieces).tolist()
+    }
     if fitted.labels is not None and fitted.model.learner.probabilistic:
         shares = np.exp(fitted.labels.log_probabilities(pieces))
         answer |= {"classes": fitted.labels.classes.tolist(), "probabilities": shares.tolist()}

@@ -10,13 +10,14 @@ import pytest
 from sklearn.linear_model import SGDClassifier
 
 from budgetron import (
+    DualProjection,
     Gaussian,
     Kernelized,
     Perceptron,
     PythonBudget,
     Standardised,
+    bduol,
     datasets,
-    duol,
     evaluate,
     forgetron,
     ogd,
@@ -178,11 +179,11 @@ def test_tuned_parameters_are_in_the_learner():
 
 
 def test_a_learner_that_cannot_run_is_left_out_there(tmp_path):
-    learners = LEARNERS | {"duol": duol(K)}
+    learners = LEARNERS | {"bduol": bduol(K, budget=9, maintenance=DualProjection)}
     path = tmp_path / "runs.jsonl"
     result = evaluate.study(learners, DATA | MIXED, 2, store=path)
-    assert result.failures.keys() == {("multiclass", "duol", None), ("regression", "duol", None)}
-    assert "two classes" in result.failures["multiclass", "duol", None]
+    assert result.failures.keys() == {("multiclass", "bduol", None), ("regression", "bduol", None)}
+    assert "two classes" in result.failures["multiclass", "bduol", None]
     assert len(result.ranks().datasets) == 7
     assert "Cells without a result: 2" in result.latex(bold="best")
     again = evaluate.study(learners, DATA | MIXED, 2, store=path)  # failures are tried again

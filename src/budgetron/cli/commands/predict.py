@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from budgetron import OnlineRegressor
 from budgetron.cli import checkpoint, input, output
-from budgetron.cli.arguments import BLOCK, FILE, JOBS, MODEL, Parser, add, add_rows
+from budgetron.cli.arguments import BLOCK, COSTS, FILE, JOBS, MODEL, Parser, add, add_rows, costs
 from budgetron.cli.input import NamedRows, Roles
 from budgetron.cli.process import UsageError, say
 from budgetron.cli.row_checks import refuse_unprintable
@@ -32,6 +33,8 @@ EXAMPLES = """\
 
 SHOWN = {
     "--scores": "print scores f(x) instead of labels; one per class for more than two classes",
+    "--cover": "print the labels in the set of each row, or the ends of its interval; the model must have "
+    "been learned with --coverage",
     "--proba": "print class probabilities, where the learner has them, as auto",
 }
 
@@ -45,7 +48,7 @@ def parser() -> Parser:
     )
     add(command, MODEL | FILE)
     add(command.add_mutually_exclusive_group(), SHOWN)
-    add(add_rows(command), BLOCK | JOBS, block=1000, jobs=1)
+    add(add_rows(command), BLOCK | JOBS | COSTS, block=1000, jobs=1)
     return command
 
 
@@ -54,10 +57,18 @@ def main(argv: list[str]) -> None:
     file = model_files.read(args.model)
     model = file.estimator()
     model.n_jobs = args.jobs
+    if (given := costs(args)) is not None:
+        if isinstance(model, OnlineRegressor) or not model.learner_.probabilistic:
+            raise UsageError(
+                f"--cost and --threshold need probabilities, which {args.model} does not have."
+            )
+        model.costs = given
     columns = model.n_features_in_
     if args.features not in (None, columns):
         raise UsageError(f"--features {args.features}: expected {columns}, as {args.model} has.")
-    numbers = args.scores or args.proba
+    if args.cover and model.coverage is None:
+        raise UsageError(f"--cover: {args.model} was not learned with --coverage.")
+    numbers = args.scores or args.proba or (args.cover and isinstance(model, OnlineRegressor))
     if not numbers:
         refuse_unprintable(args.model, getattr(model, "classes_", ()))
     learned = checkpoint.roles_of(file)
@@ -176,6 +187,10 @@ def _function(model: Any, args: Namespace) -> Callable[[Any], Any]:
             f"--proba: {args.model} has no probabilities: learn with auto, or an algorithm that has "
             "--loss with --loss logistic; in Python, Stacked(learner) gives any learner some."
         )
+    if args.cover and isinstance(model, OnlineRegressor):
+        return model.predict_interval
+    if args.cover:
+        return lambda X: ["\t".join(map(output.label, labels)) for labels in model.predict_set(X)]
     name = "predict_proba" if args.proba else "decision_function" if args.scores else "predict"
     function: Callable[[Any], Any] = getattr(model, name, model.predict)
     return function

@@ -20,6 +20,8 @@ from budgetron._util.exports import exported
 from budgetron._util.version import __version__
 from budgetron.learners.learner import Learner
 from budgetron.model.class_weights import ClassCounts
+from budgetron.model.conformal import Conformal, checked_coverage
+from budgetron.model.decisions import checked_costs
 from budgetron.model.files import durable, tensors
 from budgetron.model.files.described import describe, plain, revive
 from budgetron.model.files.extra import describe_extra, revive_extra
@@ -38,6 +40,7 @@ FORMAT = "budgetron model"
 FORMAT_VERSION = 1
 
 _STATE, _CLASSES, _COUNTS = "state/", "classes", "class_counts"
+_LEVEL, _MISFITS = "coverage_level", "misfits"
 _FITTED = {"learner", "dtype", "seed", "n_features_in", "feature_names_in", "classes"}
 _SOMETIMES = {"labels", "encoding"}
 _LEARNED = "fitted_"  # the one attribute of an estimator that is no parameter
@@ -83,7 +86,9 @@ def encoded(estimator: Any, extra: Mapping[str, Any] | None = None) -> list[byte
     arrays: dict[str, npt.NDArray[Any]] = {}
     fitted: Fitted = estimator.fitted_
     model = fitted.model
-    state, counts = fitted.state()
+    with fitted.held():
+        state, counts = fitted.state()
+        misfits = None if fitted.conformal is None else fitted.conformal.state()
     description = {
         "estimator": _describe_estimator(estimator),
         "fitted": {
@@ -100,6 +105,8 @@ def encoded(estimator: Any, extra: Mapping[str, Any] | None = None) -> list[byte
     }
     if counts is not None:
         arrays[_COUNTS] = counts
+    if misfits is not None:
+        arrays[_LEVEL], arrays[_MISFITS] = misfits
     arrays |= {_STATE + name: values for name, values in state.items()}
     texts = {
         "format": FORMAT,
@@ -205,9 +212,14 @@ def _describe_estimator(estimator: Any) -> dict[str, Any]:
             )
     params.pop("n_jobs")  # of this machine, not of the model
     weight, encoder = params.pop("class_weight", None), params.pop("encoder", None)
+    costs, coverage = params.pop("costs", None), params.pop("coverage")
     described = {name: describe(value, name) for name, value in params.items()}
     if weight is not None:  # a file without class weights does not mention them
         described["class_weight"] = _describe_weight(weight)
+    if coverage is not None:
+        described["coverage"] = describe(coverage, "coverage")
+    if costs is not None:
+        described["costs"] = _describe_costs(costs)
     if encoder is not None:
         described["encoder"] = describe(encoder, "encoder")
     return {"type": kind.__name__} | described
@@ -231,6 +243,8 @@ def _revive_estimator(
     revived = {param: revive(value, python_parts) for param, value in params.items()}
     if "class_weight" in revived:
         revived["class_weight"] = _revive_weight(revived["class_weight"])
+    if "costs" in revived:
+        revived["costs"] = _revive_costs(revived["costs"])
     estimator.set_params(**revived)
     n_features = _natural(fitted, "n_features_in", 1, _MOST_FEATURES)
     names = _revive_names(fitted["feature_names_in"], n_features)
@@ -244,7 +258,12 @@ def _revive_estimator(
         labels = _revive_labels(classes, fitted.get("labels"))
         counts = _revive_counts(arrays[_COUNTS], len(classes)) if _COUNTS in arrays else None
     encoding = _revive_encoding(fitted["encoding"], n_features) if "encoding" in fitted else None
-    estimator.fitted_ = Fitted(model, labels, encoding, names, counts)
+    conformal = None
+    if _MISFITS in arrays and _LEVEL in arrays:
+        conformal = Conformal.restored(
+            checked_coverage(estimator.coverage), arrays[_LEVEL], arrays[_MISFITS]
+        )
+    estimator.fitted_ = Fitted(model, labels, encoding, names, counts, conformal)
     return estimator
 
 
@@ -345,6 +364,23 @@ def _revive_counts(counts: npt.NDArray[Any], classes: int) -> ClassCounts:
     if not ((counts >= 0) & (counts < 2.0**53) & (counts == np.floor(counts))).all():
         raise ValueError("its counts of the classes are not whole numbers")
     return ClassCounts(counts.copy())
+
+
+# ---- costs
+
+
+def _describe_costs(costs: Mapping[Any, float]) -> Any:
+    """Pairs of a cost and the labels that it is for: one, or a label and its prediction."""
+    names = ((key if isinstance(key, tuple) else (key,), cost) for key, cost in costs.items())
+    return [[plain(cost, "costs"), *(plain(label, "costs") for label in labels)] for labels, cost in names]
+
+
+def _revive_costs(data: Any) -> Any:
+    if not isinstance(data, list) or not all(isinstance(row, list) and 2 <= len(row) <= 3 for row in data):
+        raise ValueError("its costs are not a list of costs with their labels")
+    if not all(type(part) in _LABELS for row in data for part in row):
+        raise ValueError("its costs are not for labels")
+    return checked_costs({labels[0] if len(labels) == 1 else tuple(labels): cost for cost, *labels in data})
 
 
 # ---- labels and names of features

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from budgetron import _core
 from budgetron._util import check
-from budgetron._util.spec import Ranges
 from budgetron._util.text import shown
 from budgetron.parts.features.feature_map import OfKernel
 from budgetron.parts.kernels import Gaussian
@@ -59,7 +58,6 @@ class LearnedWidths(OfKernel):
     draws: ClassVar[bool] = True
     learns: ClassVar[bool] = True
     moves_with_steps: ClassVar[bool] = True
-    ranges: ClassVar[Ranges] = {"rate": (1e-5, 0.1)}
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:  # noqa: ARG002
         """The native map; checks the description."""
