@@ -155,7 +155,7 @@ def too_wide(kernel: Gaussian, *, make: Callable[..., Learner], **settings: floa
 REMOVING = partial(bsgd, budget=BUDGET)
 MERGING = partial(bsgd, budget=BUDGET, maintenance=Merge)
 SAMPLING = {"budget": BUDGET, "lam": 1e-4, "cap": 4.0}
-WIDTH_STEPS = (1e-4, 1e-3, 1e-2)
+WIDTH_RATES = (1e-3, 1e-2, 1e-1)
 
 PAGES: dict[str, Page] = {
     "bduol": Page(
@@ -243,10 +243,10 @@ PAGES: dict[str, Page] = {
     "rrf": Page(
         MIXED,
         (
-            Contestant("`rrf`", partial(rrf, components=BUDGET), {"eta": STEPS, "eta_widths": WIDTH_STEPS}),
+            Contestant("`rrf`", partial(rrf, components=BUDGET), {"eta": STEPS, "rate": WIDTH_RATES}),
             Contestant("`fogd`", partial(fogd, components=BUDGET), {"eta": STEPS}),
             Contestant(
-                "`rrf`, 5 x width", partial(too_wide, make=rrf), {"eta": STEPS, "eta_widths": WIDTH_STEPS}
+                "`rrf`, 5 x width", partial(too_wide, make=rrf), {"eta": STEPS, "rate": WIDTH_RATES}
             ),
             Contestant("`fogd`, 5 x width", partial(too_wide, make=fogd), {"eta": STEPS}),
             Contestant("`nogd`", partial(nogd, budget=BUDGET), {"eta": STEPS}),

@@ -23,7 +23,10 @@ namespace budgetron {
 // Larger steps would not fit into single precision; sums of steps stay below the largest number there is.
 inline constexpr double largest_step = 1e30, largest_entry = 1e38;
 inline bool fits_single(double v) { return std::fabs(v) <= largest_step; }
-inline float in_single(double v) { return static_cast<float>(std::clamp(v, -largest_entry, largest_entry)); }
+inline float in_single(double v) {
+  const double above = v < -largest_entry ? -largest_entry : v;
+  return static_cast<float>(above > largest_entry ? largest_entry : above);
+}
 
 class CellRule : public Part {
  public:
@@ -240,12 +243,14 @@ class CellsKalman : public CellRule {
     const double q = precision / (1 + precision * S_);
     const std::size_t outputs = step.size();
     if (outputs == 1) return move_one(step[0], q, table, active);
-    for (std::size_t i = 0; i < active.count(); ++i) {
-      float* const entry = table[active.entries[i]];
-      const double z = active.z(i), P = entry[outputs], g = P * z;
-      for (std::size_t c = 0; c < outputs; ++c) entry[c] = in_single(entry[c] + step[c] * g);
-      entry[outputs] = static_cast<float>(std::clamp(P - q * g * g + drift_, 0.0, prior_));
-    }
+    with_known(outputs, [&](auto n) {
+      for (std::size_t i = 0; i < active.count(); ++i) {
+        float* const entry = table[active.entries[i]];
+        const double z = active.z(i), P = entry[n], g = P * z;
+        for (std::size_t c = 0; c < n; ++c) entry[c] = in_single(entry[c] + step[c] * g);
+        entry[n] = static_cast<float>(std::clamp(P - q * g * g + drift_, 0.0, prior_));
+      }
+    });
   }
 
   // The same for one output, without a loop over them: a tenth of the time of a row.

@@ -6,7 +6,8 @@ from budgetron.cli.checkpoint import ROLES, Origin
 from budgetron.cli.commands.run import parser
 from budgetron.cli.learners import PREFIX
 
-COMPARED = {"delay", "seed", "regression", "classes", "metrics", "window"} | {
+COMPARED = {
+    *("delay", "seed", "regression", "classes", "metrics", "window", "cost", "threshold", "coverage"),
     *("column", "most_columns", "most_values"),
 }
 """By `checkpoint.restored`: with the estimator, or with the state of the session."""

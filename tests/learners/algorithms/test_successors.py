@@ -404,9 +404,9 @@ def test_dualsgd_has_no_average_and_no_union():
 # ---- reparameterised random features
 
 RRF_SETTINGS = [
-    {"eta": 0.5, "eta_widths": 0.01},  # with large steps a rounding error grows tenfold every few rows
-    {"eta": 0.2, "eta_widths": 0.02, "lam": 0.05},
-    {"eta": 0.3, "eta_widths": 0.0},
+    {"eta": 0.5, "rate": 0.02},  # with large steps a rounding error grows tenfold every few rows
+    {"eta": 0.2, "rate": 0.1, "lam": 0.05},
+    {"eta": 0.3, "rate": 0.0},
 ]
 
 
@@ -423,7 +423,12 @@ def test_rrf_follows_the_reference(settings, task, loss):
     learner = rrf(Gaussian(0.2), components=7, loss=native_loss, epsilon=0.0, **settings)
     scores, model = native_scores(task, learner, X, y, weights)
     e = maps.frequencies(maps.gaussian_law(0.2), SEED, range(X.shape[1]), 7)
-    reference = RRF(e, TASKS[task], loss=plain_loss, **settings)
+    of_paper = {
+        "eta_widths": settings["rate"] * settings["eta"],
+        "eta": settings["eta"],
+        "lam": settings.get("lam", 0.0),
+    }
+    reference = RRF(e, TASKS[task], loss=plain_loss, **of_paper)
     assert_close(scores, reference_scores(reference, X, y, weights))
     assert_close(model.fitted_.model.state()["widths.logs"], reference.g)
 
@@ -439,7 +444,7 @@ def test_the_slopes_of_the_reference_are_those_of_its_function():
 
 def test_rrf_without_steps_of_the_widths_is_fogd():
     X, y = stream("binary", 200, 14)
-    one, _ = native_scores("binary", rrf(GAUSSIAN, components=20, eta_widths=0.0), X, y)
+    one, _ = native_scores("binary", rrf(GAUSSIAN, components=20, rate=0.0), X, y)
     other, _ = native_scores("binary", fogd(GAUSSIAN, components=20), X, y)
     assert_close(one, other)
 
@@ -448,7 +453,7 @@ def test_rrf_narrows_what_helps_and_widens_what_does_not():
     r = np.random.default_rng(0)
     X = r.standard_normal((20_000, 2))
     y = np.where(np.sin(3 * X[:, 0]) > 0, 1, -1)
-    model = OnlineClassifier(rrf(Gaussian(0.5), eta=1.0, eta_widths=0.01), random_state=0).fit(X, y)
+    model = OnlineClassifier(rrf(Gaussian(0.5), eta=1.0, rate=0.01), random_state=0).fit(X, y)
     helps, noise = model.fitted_.model.state()["widths.logs"]
     assert helps > 0.5 > 0 > noise
 

@@ -124,7 +124,7 @@ class _Freezing:
         constant = table[0].astype(np.float64)
         constant[:outputs] *= native.scale
         cells = self._cells(learner.features, native.map)
-        return tree.Celled(cells, table[1:], constant, unit, native.value**2, moderated)
+        return tree.Celled(cells, table[1:], constant, unit, native.value**2, moderated, *native.places)
 
     def _nearest(self, learner: Neighbours, native: Any) -> tree.Formula:
         classes, labels, first = self._classes(), native.labels(), native.first()
@@ -148,11 +148,11 @@ class _Freezing:
             first = np.array(native.first_cells(), dtype=np.int64)
             return tree.Ferns(native.tested(), not_above(native.thresholds(), dtype), first)
         if isinstance(description, Bins):
-            columns = zip(native.edges, native.by_value, strict=True)
-            edges = tuple(
-                None if by_value else not_below(np.array(each), dtype) for each, by_value in columns
-            )
-            return tree.Quantiles(edges, tuple(native.pairs), description.side, native.first)
+            columns, codes = map(np.array, native.edges), tuple(map(bool, native.by_value))
+            both = zip(columns, codes, strict=True)
+            edges = tuple(each if code else not_below(each, dtype) for each, code in both)
+            sides, shape = np.array(native.sides, dtype=np.int64), (description.columns, description.side)
+            return tree.Quantiles(edges, codes, sides, tuple(native.pairs), *shape, native.first)
         if isinstance(description, RandomBinning):
             pitches, shifts = np.moveaxis(native.grids(), 2, 0)
             return tree.Grids(pitches, shifts)

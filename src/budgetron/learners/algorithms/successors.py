@@ -165,7 +165,7 @@ def rrf(
     *,
     components: int = 100,
     eta: float = 0.1,
-    eta_widths: float = 1e-4,
+    rate: float = 1e-3,
     lam: float = 0.0,
     loss: Loss | None = None,
     epsilon: float = 0.1,
@@ -182,12 +182,13 @@ def rrf(
         The number of frequencies, D; there are 2 D features.
     eta, lam, loss, epsilon
         See :class:`~budgetron.OGD`.
-    eta_widths : float
-        The step size of the logarithm of the width of each column; 0 is :func:`fogd`.
+    rate : float
+        The step size of the logarithm of the width of each column, in units of eta; 0 is :func:`fogd`.
 
     Departs from the paper
     ----------------------
-    See :class:`~budgetron.LearnedWidths`. The paper's eta is ours divided by D; eta_widths is the paper's.
+    See :class:`~budgetron.LearnedWidths`. The paper's eta is ours divided by D; its step
+    size of the widths is rate eta.
 
     Examples
     --------
@@ -199,5 +200,4 @@ def rrf(
     from budgetron.learners.mapped import Mapped
     from budgetron.parts.features.widths import LearnedWidths  # not above: maps import scikit-learn
 
-    rate = eta_widths / eta if eta > 0 else 0.0  # OGD refuses the eta
     return Mapped(LearnedWidths(kernel, components, rate), OGD(eta, lam, loss, epsilon))

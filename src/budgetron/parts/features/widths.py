@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from budgetron import _core
 from budgetron._util import check
+from budgetron._util.spec import Ranges
 from budgetron._util.text import shown
 from budgetron.parts.features.feature_map import OfKernel
 from budgetron.parts.kernels import Gaussian
@@ -57,6 +58,7 @@ class LearnedWidths(OfKernel):
     random_state: Any = None
     draws: ClassVar[bool] = True
     learns: ClassVar[bool] = True
+    ranges: ClassVar[Ranges] = {"rate": (1e-4, 0.1)}
     moves_with_steps: ClassVar[bool] = True
 
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:  # noqa: ARG002
