@@ -77,6 +77,16 @@ class Mapped final : public Learner {
     });
   }
 
+  // The variance z'Pz of the score, in the unit of the noise.
+  Recollection recollection() const override {
+    return rule_->posterior() == nullptr ? Recollection::None : Recollection::Weights;
+  }
+  void novelty(const Rows& rows, std::span<double> out) const override {
+    each_block(rows, [&](std::size_t first, std::size_t count, Vector Z) {
+      rule_->posterior()->each_look(Z, count, [&](std::size_t r, const Gain& gain) { out[first + r] = gain.S; });
+    });
+  }
+
   void widen(std::size_t features, std::size_t outputs) override {
     map_->widen(features);
     const std::size_t added = map_->tail() - w_.tail(), before = map_->size() - added;

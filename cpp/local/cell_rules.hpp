@@ -57,6 +57,15 @@ class CellRule : public Part {
   virtual void predict(const CellTable&, const ActiveCells&, std::span<double> /*f*/) const {}
   virtual bool has_variance() const { return false; }
   virtual double variance(const CellTable&, const ActiveCells&) const { return 0; }
+  // How little is known about the cells of a row: the share of those in which nothing was learned.
+  virtual double novelty(const CellTable& table, const ActiveCells& active, std::size_t outputs) const {
+    double empty = 0;
+    for (std::size_t i = 1; i < active.count(); ++i) {
+      const float* const entry = table[active.entries[i]];
+      empty += std::all_of(entry, entry + outputs, [](float w) { return w == 0; }) ? 1 : 0;
+    }
+    return active.count() > 1 ? empty / static_cast<double>(active.count() - 1) : 0;
+  }
   // Computes the step of a round; returns false, with nothing changed, if it exceeds the limits.
   virtual bool propose(const Question&, const CellTable&, const ActiveCells&) = 0;
   virtual void commit(const Question&, CellTable&, const ActiveCells&) = 0;
@@ -224,6 +233,10 @@ class CellsKalman : public CellRule {
   }
   void predict(const CellTable& table, const ActiveCells& active, std::span<double> f) const final {
     if (moderates()) moderate_scores(spread(table, active, f.size()), f);
+  }
+  // The variance z'Pz of the score.
+  double novelty(const CellTable& table, const ActiveCells& active, std::size_t outputs) const final {
+    return spread(table, active, outputs);
   }
 
  protected:

@@ -83,6 +83,20 @@ class Celled final : public Learner {
              [&](std::size_t i, const ActiveCells& active) { out[i] = std::sqrt(rule_->variance(table_, active)); });
   }
 
+  KeptRows kept_rows() const override {
+    KeptRows kept{map_->columns(), {}, map_->unscaled()};
+    for (std::size_t age = 0; age < recent_.size(); ++age) {
+      const double* const row = recent_.of_age(age);
+      kept.values.insert(kept.values.end(), row, row + kept.columns);
+    }
+    return kept;
+  }
+  Recollection recollection() const override { return Recollection::Weights; }
+  void novelty(const Rows& rows, std::span<double> out) const override {
+    each_row(rows,
+             [&](std::size_t i, const ActiveCells& active) { out[i] = rule_->novelty(table_, active, outputs_); });
+  }
+
   void widen(std::size_t features, std::size_t outputs) override {
     map_->widen(features);
     recent_.widen(map_->columns());

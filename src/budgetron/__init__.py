@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = lazy(
         "estimators.classifier": "OnlineClassifier",
         "estimators.regressor": "OnlineRegressor",
         "evaluate.parallel": "progressive_predict_many",
+        "explain.explanation": "Explanation",
         "export.c.export": "to_c",
         "export.onnx.converters": "register_converters",
         "export.onnx.export": "to_onnx",

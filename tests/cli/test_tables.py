@@ -244,7 +244,7 @@ def test_svmlight_goes_on_after_a_bad_line(tmp_path, capsys):
         (["--target", "label", "--only", "label"], 3, "'label' cannot be a feature and something else."),
         (["--target", "label", "--weight", "country"], 3, "expected a weight of 0 or more, got '"),
         (
-            ["--target", "label", "--budget", "3", "--no-scaling", "rbp"],
+            ["--target", "label", "--budget", "3", "--gamma", "1", "--no-scaling", "rbp"],
             3,
             "has no value for 'amount', and the learner needs",
         ),

@@ -32,7 +32,7 @@ from budgetron.model.batch import Encoded, learned_mask, not_empty
 from budgetron.model.fitted import Fitted
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
-from budgetron.records.reading import is_frame, is_records, refuse_near_records, to_table
+from budgetron.records.reading import is_frame, is_records, is_series, refuse_near_records, to_table
 from budgetron.records.table import Table
 
 
@@ -196,6 +196,12 @@ def checked_weights(rows: int, sample_weight: Any) -> Floats | None:
     if (weights < 0).any():
         raise ValueError(f"Negative values in sample_weight: expected 0 or more, got {weights.min()}.")
     return weights
+
+
+def one_row(fitted: Fitted | None, x: Any) -> Any:
+    """One row; that of a pandas frame, as ``iterrows`` gives it, becomes a dict."""
+    of_records = fitted is not None and fitted.encoding is not None
+    return x.to_dict() if is_series(x) and (of_records or x.dtype.kind not in "biuf") else x
 
 
 # ---- rows that need no checks but those of their numbers

@@ -16,12 +16,14 @@ from budgetron._util import check
 from budgetron._util.errors import note_rows
 from budgetron._util.rows import Matrix
 from budgetron._util.threads import learning_lock
+from budgetron.estimators.explaining import Explaining
 from budgetron.estimators.input import (
     Input,
     are_learnable,
     is_single,
     known_rows,
     learner_of,
+    one_row,
     plain_numbers,
 )
 from budgetron.learners.learner import Floats, Learner
@@ -36,7 +38,6 @@ from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels, Targets, Task
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
-from budgetron.records.reading import is_series
 
 
 class FittedAttribute:
@@ -61,7 +62,7 @@ class FittedAttribute:
         return value
 
 
-class Online(BaseEstimator):  # type: ignore[misc]
+class Online(Explaining, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators.
 
     Threads: ``start``, ``fit``, ``partial_fit``, ``learn_one`` and ``progressive_predict`` take turns. All
@@ -197,6 +198,10 @@ class Online(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "fitted_" in self.__dict__
+
+    def _answers(self, fitted: Fitted) -> Any:
+        """What turns scores into predictions."""
+        return answers_of(self, fitted)
 
     def _known(self) -> Fitted | None:
         """What has been learned; None before the first row."""
@@ -461,12 +466,6 @@ def is_known(classes: Any, fitted: Fitted) -> bool:
         and len(classes) == len(known)
         and all(type(a) is type(b) and a == b for a, b in zip(classes, known, strict=True))
     )
-
-
-def one_row(fitted: Fitted | None, x: Any) -> Any:
-    """One row; that of a pandas frame, as ``iterrows`` gives it, becomes a dict."""
-    of_records = fitted is not None and fitted.encoding is not None
-    return x.to_dict() if is_series(x) and (of_records or x.dtype.kind not in "biuf") else x
 
 
 # ---- for the rooms above

@@ -180,6 +180,28 @@ class Model:
             deviations[cut] = self.engine.deviations(rows, threads)
         return deviations
 
+    def kept_rows(self) -> Floats:
+        """The newest rows that the learner keeps, or its support vectors, or its mean row; maybe none.
+
+        Columns that it does not keep are 0.
+        """
+        kept = self.engine.kept_rows()
+        missing = self.n_features - kept.shape[1]
+        return np.pad(kept, ((0, 0), (0, missing))) if missing > 0 else kept[:, : self.n_features]
+
+    def nearest(self, X: Matrix, most: int) -> list[tuple[float, Any, float | None, list[float]]]:
+        """The kept rows nearest to one row: distance, row, label if known, and share in each score."""
+        [(_, view)] = self._blocks(X)
+        return self.engine.nearest(view, most)
+
+    def novelty(self, X: Matrix, threads: int = 1) -> Floats:
+        """How unlike the learned rows each row is."""
+        return np.concatenate([self.engine.novelty(rows, threads) for _, rows in self._blocks(X)])
+
+    def shares(self, X: Matrix) -> Floats:
+        """The share of each expert in the scores: rows x experts x outputs."""
+        return np.concatenate([self.engine.shares(rows) for _, rows in self._blocks(X)])
+
     def support_vectors(self) -> Matrix:
         """The support vectors, oldest first, in the scale in which they were learned."""
         return self._part("support_vectors", self.n_features).astype(self.dtype, copy=False)

@@ -23,5 +23,6 @@ __getattr__, __dir__, __all__ = lazy(
         "overview support_vectors_against_rows window_against_rows",
         "plots.studies": "critical_difference study_curves",
         "plots.weights": "experts",
+        "plots.why": "explanation importances",
     },
 )

@@ -18,7 +18,14 @@ import numpy.typing as npt
 from budgetron import _core
 from budgetron.records.kinds import NUMBERS as OF_NUMBERS
 from budgetron.records.kinds import OTHERS, Kind, Limits, Read, Words
-from budgetron.records.periods import DAY, PERIODS, first_of_period, names_of_places, place_in_period
+from budgetron.records.periods import (
+    DAY,
+    PERIODS,
+    first_of_period,
+    names_of_places,
+    place_in_period,
+    said,
+)
 from budgetron.records.reading import from_dicts, normal_record
 from budgetron.records.table import Array, Cells, Column, Table
 from budgetron.records.values import NUMBERS
@@ -146,6 +153,37 @@ class Encoding:
     def lines(self) -> list[str]:
         """What each column of the records is read as, and why."""
         return [kind.line(name) for name, kind in self.kinds.items()]
+
+    @property
+    def slots(self) -> dict[str, list[int]]:
+        """The slots of each column of the records; those of hashed values are all under one name."""
+        slots = {name: self._all_slots(known) for name, known in self._known.items()}
+        if self._block is not None:
+            slots["(hashed)"] = list(range(self._block, self._block + BLOCK))
+        return slots
+
+    def _all_slots(self, known: Known) -> list[int]:
+        words = [] if known.words is None else range(known.words, known.words + self.words)
+        return [*known.measured, *known.values.values(), *words]
+
+    def value(self, row: Matrix, name: str) -> float | str | None:
+        """The value that a row has in a column of the records; None if there is none, or it is hashed.
+
+        Of a date it is the places in day, week and year; of free text, None.
+        """
+        known = self._known.get(name)
+        if known is None:
+            return None
+        if known.number is not None and not known.is_past and not np.isnan(row[known.number]):
+            return float(row[known.number])
+        places = [said(part, *row[slot : slot + WAVES]) for part, slot in known.times.items()]
+        if places and not known.is_past and not np.isnan(row[list(known.times.values())]).any():
+            return " ".join(places)
+        return next((text for text, slot in known.values.items() if row[slot] == 1), None)
+
+    def with_absent(self, X: Matrix) -> Matrix:
+        """The rows with indicators that were not there yet as 0, and not as a missing value."""
+        return np.where(np.isnan(X), self._template, X)
 
     def is_number(self, name: str) -> bool:
         """Whether a column of the records has had numbers."""

@@ -39,3 +39,21 @@ def first_of_period(moments: npt.NDArray[Any], first: float, part: str) -> int |
 def names_of_places(name: str, part: str) -> list[str]:
     """The names of the columns of `place_in_period`."""
     return [f"{name} ({wave} of {part})" for wave in ("sine", "cosine")]
+
+
+def said(part: str, sine: float, cosine: float) -> str:
+    """The place in a period in words, such as "14:30", "Tue" or "May"."""
+    if not np.isfinite(sine + cosine):
+        return ""
+    share = np.mod(np.arctan2(sine, cosine) / (2 * np.pi), 1.0)
+    if part == "day":
+        minutes = round(share * 1440) % 1440
+        return f"{minutes // 60:02}:{minutes % 60:02}"
+    names = _SAID[part]
+    return names[int(share * len(names) + 1e-9) % len(names)]
+
+
+_SAID = {
+    "week": ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"),
+    "year": ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
+}

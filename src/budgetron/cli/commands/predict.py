@@ -1,8 +1,9 @@
 """``budgetron predict``: predict rows with a saved model."""
 
+import json
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
@@ -27,6 +28,7 @@ from budgetron.streams.tables import TableStream, chosen, listed
 EXAMPLES = """\
   budgetron predict model test.svm.xz > predictions
   budgetron predict model new.csv --target label --proba
+  budgetron predict model new.csv --explain | head -1
   tail -f log.svm | budgetron predict model - --block 1
 """
 
@@ -36,6 +38,8 @@ SHOWN = {
     "--cover": "print the labels in the set of each row, or the ends of its interval; the model must have "
     "been learned with --coverage",
     "--proba": "print class probabilities, where the learner has them, as auto",
+    "--explain": "print a line of JSON for each row: its score, and what each column adds to it",
+    "--novelty": "print after each label how unlike the rows learned the row is, from 0 to 1",
 }
 
 
@@ -68,20 +72,18 @@ def main(argv: list[str]) -> None:
         raise UsageError(f"--features {args.features}: expected {columns}, as {args.model} has.")
     if args.cover and model.coverage is None:
         raise UsageError(f"--cover: {args.model} was not learned with --coverage.")
-    numbers = args.scores or args.proba or (args.cover and isinstance(model, OnlineRegressor))
-    if not numbers:
+    if not _are_numbers(model, args):
         refuse_unprintable(args.model, getattr(model, "classes_", ()))
     learned = checkpoint.roles_of(file)
     source = _open(NamedRows.of(args.file, args), args.block, learned, columns)
     rows_of = _matcher(args, model, source)
-    predict = _function(model, args)
+    texts_of = _texts(model, args)
     for block in source:
         try:
-            values = predict(rows_of(block))
+            texts = texts_of(rows_of(block))
         except ValueError as error:
             where = f"{args.file}, rows {block.start} to {block.stop - 1} (the first is 0)"
             raise DataError(f"{where}: {error}") from error
-        texts = _numbers(values) if numbers else map(output.label, values)
         sys.stdout.write(output.lines(texts, block.ids))
         sys.stdout.flush()
     input.say_bad_rows(source)
@@ -178,6 +180,27 @@ def _matrix(block: Block, names: list[str]) -> Any:
 def _table(block: Block, names: list[str]) -> Table:
     X = block.X.toarray() if sparse.issparse(block.X) else block.X
     return Table(len(block), {name: Column(np.ascontiguousarray(X[:, j])) for j, name in enumerate(names)})
+
+
+def _texts(model: Any, args: Namespace) -> Callable[[Any], Iterable[str]]:
+    """A function that gives a text for each row, as the flags ask."""
+    if args.explain:
+        return lambda rows: [
+            json.dumps(why.as_dict(), allow_nan=False, ensure_ascii=False) for why in model.explain(rows)
+        ]
+    predict = _function(model, args)
+    if args.novelty:
+        return lambda rows: list(map(_beside, predict(rows), model.novelty(rows).tolist()))
+    numbers = _are_numbers(model, args)
+    return lambda rows: list(_numbers(predict(rows)) if numbers else map(output.label, predict(rows)))
+
+
+def _are_numbers(model: Any, args: Namespace) -> bool:
+    return bool(args.scores or args.proba or (args.cover and isinstance(model, OnlineRegressor)))
+
+
+def _beside(prediction: Any, novelty: float) -> str:
+    return f"{output.label(prediction)}\t{novelty:.4f}"
 
 
 def _function(model: Any, args: Namespace) -> Callable[[Any], Any]:
