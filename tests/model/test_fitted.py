@@ -17,12 +17,13 @@ from budgetron import (
 )
 from tests.helpers.members import bits, data, estimator
 
-RECORDS = [{"a": 1.0 * i, "b": (-1.0) ** i, "t": "xyz"[i % 3]} for i in range(30)]
+RECORDS = [{"a": i % 9 / 2, "b": (-1.0) ** i, "t": "xyz"[i % 3]} for i in range(30)]
 LABELS = ["no", "yes"] * 15
 
 
 def of_records(kind=OnlineClassifier, y=LABELS, **parameters):
-    return kind(random_state=0, **parameters).partial_fit(RECORDS, y)
+    """A model that knows what the columns are."""
+    return kind(random_state=0, encoder=Encoder(decide_after=20), **parameters).partial_fit(RECORDS, y)
 
 
 @pytest.mark.parametrize(("kind", "y"), [(OnlineClassifier, "yes"), (OnlineRegressor, 2.5)])

@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -194,12 +194,12 @@ def test_texts_and_dates() -> None:
     for i in range(40):
         x = {"country": "DE" if i % 2 else "FR", "at": datetime(2026, 1, 1 + i % 20), "n": np.float32(0.5)}
         model.learn_one(x | {"late": i % 2}, "odd" if i % 2 else "even")
-    assert model._online.encoding_.columns == ["at", "country=FR", "late", "n", "country=DE"]
+    names = ["country=FR", "late", "n", "country=DE", "at (sine of week)", "at (cosine of week)"]
+    assert model._online.encoding_.columns == names
     x = {"country": "DE", "at": datetime(2026, 1, 2), "n": 0.5, "late": 1}
     assert model.predict_one(x) == "odd"
-    seconds = datetime(2026, 1, 2, tzinfo=UTC).timestamp()
-    assert model.predict_proba_one(x) == model.predict_proba_one(x | {"at": seconds})
-    assert model.predict_proba_one(x) != model.predict_proba_one(x | {"at": seconds - 864000})
+    assert model.predict_proba_one(x) == model.predict_proba_one(x | {"at": "2026-01-02"})
+    assert model.predict_proba_one(x) != model.predict_proba_one(x | {"at": "2026-01-05"})
 
 
 def test_the_number_of_columns_is_bounded() -> None:

@@ -141,11 +141,17 @@ ROWS = {
     "--drop A,B,...": "columns to ignore",
     "--only A,B,...": "the only columns to learn from",
     "--weight COLUMN": "the column of sample weights",
-    "--time COLUMN": "the column with the time of a row; its place in the day and week is learned from",
+    "--time COLUMN": "the column with the time of a row; if it has dates, they are learned from as well",
     "--id COLUMN": "the column that names a row, printed beside predictions",
     "--on-error WHAT": "at a row that cannot be read: stop (the default), skip, or a folder that keeps "
     "such rows",
     "--zero-based": "svmlight indices start at 0, not 1",
+}
+ENCODER = {
+    "--column NAME=KIND": "what a column is: number, comma (a decimal comma), date, dmy or mdy (the order "
+    "of day and month), category, text, identifier (left out); by default its first values decide",
+    "--most-columns N": "the most columns of encoded records, without those of words; default 256",
+    "--most-values N": "the most values of a category with a column of their own; default 32",
 }
 TRANSFORMS = {
     "--shuffle SIZE": "shuffle within a buffer of SIZE rows",
@@ -174,7 +180,7 @@ COSTS = {
     "the lowest expected cost",
     "--threshold LABEL=P,...": "predict this label from a probability of P on",
 }
-REPEATED = ("--cost", "--threshold", "--drop", "--only", "--learners")
+REPEATED = ("--cost", "--threshold", "--drop", "--only", "--learners", "--column")
 
 
 def add(group: Any, flags: dict[str, str], **defaults: Any) -> None:
@@ -224,6 +230,27 @@ def metrics(text: str | None, regression: bool) -> tuple[str, ...] | None:
         return checked([word.strip() for word in text.split(",")], regression)
     except ValueError as error:
         raise UsageError(f"--metrics: {error}") from None
+
+
+def encoder(args: argparse.Namespace) -> Any:
+    """The encoder that the flags describe; None if none is given."""
+    from budgetron.records.encoder import Encoder  # not above: it is not needed for --help
+
+    given = {name: getattr(args, name) for name in ("most_columns", "most_values")}
+    params = {name: value for name, value in given.items() if value is not None}
+    if args.column is not None:
+        pairs = [word.rpartition("=") for word in names(args.column)]
+        if not all(name and kind for name, _, kind in pairs):
+            raise UsageError(f"--column: expected NAME=KIND, got {','.join(args.column)!r}.")
+        params["columns"] = {name: kind for name, _, kind in pairs}
+    if not params:
+        return None
+    try:
+        made = Encoder(**params)
+        made.build()
+    except ValueError as error:
+        raise UsageError(str(error).removeprefix("Encoder: ")) from None
+    return made
 
 
 def names(texts: list[str] | None) -> list[str]:

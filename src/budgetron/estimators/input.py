@@ -28,7 +28,7 @@ from budgetron._util.text import nearest, shown
 from budgetron.learners import algorithms
 from budgetron.learners.automatic import Auto
 from budgetron.learners.learner import Floats, Learner
-from budgetron.model.batch import Encoded, not_empty
+from budgetron.model.batch import Encoded, learned_mask, not_empty
 from budgetron.model.fitted import Fitted
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
@@ -40,12 +40,13 @@ class Input:
     """The checks of the rows of one call.
 
     ``fitted`` is what the model knows. It is None for the first rows: these decide which columns there are,
-    and whether rows are records. ``host`` is an object of the estimator's type for scikit-learn's checks,
-    which compare columns and names with its attributes, or set them.
+    and whether rows are records. ``whole`` says that there will be no others, so all of them decide what
+    their columns are before the first is encoded. ``host`` is an object of the estimator's type for
+    scikit-learn's checks, which compare columns and names with its attributes, or set them.
     """
 
-    def __init__(self, estimator: Any, fitted: Fitted | None) -> None:
-        self.fitted = fitted
+    def __init__(self, estimator: Any, fitted: Fitted | None, whole: bool = False) -> None:
+        self.fitted, self.whole = fitted, whole
         self.host: Any = object.__new__(type(estimator))
         self.host.__dict__ = {name: value for name, value in vars(estimator).items() if name != "fitted_"}
         if fitted is not None:
@@ -130,7 +131,10 @@ class Input:
 
     def encoded(self, table: Table, weights: Floats | None = None) -> Encoded:
         """Records to be learned as rows of numbers."""
-        return Encoded.of(table, self._encoding, weights, self.missing, self.fitted is None)
+        encoding = self._encoding
+        if self.whole:
+            encoding = encoding.decided(table, learned_mask(weights))
+        return Encoded.of(table, encoding, weights, self.missing, self.fitted is None)
 
     @property
     def _encoding(self) -> Encoding:

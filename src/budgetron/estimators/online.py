@@ -278,10 +278,10 @@ class Online(Explaining, BaseEstimator):  # type: ignore[misc]
     # ---- learning
 
     def _batch(
-        self, fitted: Fitted | None, X: Any, y: Any, sample_weight: Any, classes: Any
+        self, fitted: Fitted | None, X: Any, y: Any, sample_weight: Any, classes: Any, whole: bool = False
     ) -> tuple[Input, Batch]:
         """Check rows to be learned. The growth of a first batch begins with its first row."""
-        rows, first = Input(self, fitted), fitted is None
+        rows, first = Input(self, fitted, whole), fitted is None
         y = self._column(y, sample_weight, first and is_of_y(classes))
         X, y, weights, encoded = rows.labelled(X, y, sample_weight, y_numeric=self._numeric)
         coded = self._coded(y, weights, fitted, classes)
@@ -376,7 +376,7 @@ class Online(Explaining, BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Fitted:
         """A model that knows all columns and labels of the rows, and has learned them ``epochs`` times."""
-        rows, batch = self._batch(None, X, y, sample_weight, OF_Y)
+        rows, batch = self._batch(None, X, y, sample_weight, OF_Y, whole=True)
         weights, labels = batch.weights, batch.labels
         if weights is not None and not weights.any():
             raise ValueError("All sample weights are zero: at least one must be above 0.")
@@ -529,14 +529,19 @@ def begin(estimator: Online, X: Any, y: Any) -> None:
         estimator.fitted_ = replace(fitted, labels=labels)
 
 
-def start(estimator: Online, X: Any, labels: KnownLabels | None = None) -> None:
-    """Replace the model by one that has learned nothing; X sets its columns and its ``gamma``."""
+def start(
+    estimator: Online, X: Any, labels: KnownLabels | None = None, encoding: Encoding | None = None
+) -> None:
+    """Replace the model by one that has learned nothing; X sets its columns and its ``gamma``.
+
+    With an encoding, X has rows that it made.
+    """
     with learning_lock(estimator):
-        rows, encoding = Input(estimator, None), None
-        if rows.takes_records(X):
+        rows = Input(estimator, None)
+        if encoding is None and rows.takes_records(X):
             encoded = rows.encoded(rows.table(X))
             X, encoding = encoded.X, encoded.encoding
-        else:
+        elif encoding is None:
             X = rows.rows(X)
         estimator.fitted_ = estimator._built(rows, X, labels, None, encoding)
 

@@ -280,15 +280,15 @@ class Fitted:
         reader = self._reader
         if reader is not None and (known := self.model.engine.score_record(reader, x)) is not None:
             return known
-        row, scores = self._known_row(x), np.empty(self.outputs)
+        row, scores = self._known_row(x, learned=False), np.empty(self.outputs)
         return None if row is None or not self.model.score_row(row, scores) else scores.tolist()
 
-    def _known_row(self, x: Any) -> Floats | None:
+    def _known_row(self, x: Any, learned: bool = True) -> Floats | None:
         """The row of a record or of a sequence of numbers, if nothing in it is new."""
         if self.encoding is None:
             row = self._numbers(x)
         else:
-            row = self.encoding.known_one(x) if isinstance(x, Mapping) else None
+            row = self.encoding.known_one(x, learned) if isinstance(x, Mapping) else None
         return None if row is None or len(row) != self.model.n_features else row
 
     def _numbers(self, x: Any) -> Floats | None:

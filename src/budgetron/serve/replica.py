@@ -155,7 +155,7 @@ class Replica(ServedModel):
         model = msgspec.json.decode(self.leader.get(f"/v1/models/{self.name}/model"))
         if self._id not in ("", model["log_id"]):
             raise Refused(OTHER)
-        settings = Settings(model["task"], model["learner"], model["seed"])
+        settings = Settings(model["task"], model["learner"], model["seed"], model["encoder"])
         estimator, version, chain = settings.estimator(), 0, model["log_id"]
         if model["version"]:
             with tempfile.TemporaryDirectory() as folder:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NotRequired, TypedDict
 
@@ -215,26 +216,39 @@ async def models(service: Service, _: Request) -> Response:
 
 
 class NewModel(Struct, forbid_unknown_fields=True):
-    """A model to be created: an algorithm by name, or a learner described as in model files."""
+    """A model to be created: an algorithm by name, or a learner described as in model files.
+
+    ``encoder`` has parameters of the encoder, such as ``{"columns": {"zip": "category"}}``.
+    """
 
     task: Annotated[str, Meta(extra_json_schema={"enum": TASKS})] = TASKS[0]
     algorithm: str | UnsetType = UNSET
     parameters: dict[str, Any] | UnsetType = UNSET
     learner: dict[str, Any] | UnsetType = UNSET
     seed: Annotated[int, Meta(extra_json_schema={"minimum": 0})] = 0
+    encoder: dict[str, Any] | UnsetType = UNSET
 
     def settings(self) -> Settings:
         """The settings of the model."""
+        encoder = None if self.encoder is UNSET else {"type": "Encoder"} | self._encoder()
         if self.learner is not UNSET:
             if self.algorithm is not UNSET or self.parameters is not UNSET:
                 raise Problem("malformed", "give a learner, or an algorithm and its parameters, not both.")
-            return Settings(self.task, self.learner, self.seed)
+            return Settings(self.task, self.learner, self.seed, encoder)
         algorithm = "auto" if self.algorithm is UNSET else self.algorithm
         try:
             learner = named(algorithm, {} if self.parameters is UNSET else self.parameters)
-            return Settings.of(self.task, learner, self.seed)
+            return replace(Settings.of(self.task, learner, self.seed), encoder=encoder)
         except (ValueError, TypeError) as error:
             raise Problem("malformed", str(error)) from None
+
+    def _encoder(self) -> dict[str, Any]:
+        """The parameters of the encoder; what columns are may be given as a plain object."""
+        given: Any = self.encoder
+        columns = given.get("columns")
+        if isinstance(columns, dict) and columns.keys() != {"type", "of"}:
+            return {**given, "columns": {"type": "dict", "of": columns}}
+        return dict(given)
 
 
 @Endpoint("PUT", ("/v1/models/{model}",), role="admin", body={JSON: NewModel}, status=201)

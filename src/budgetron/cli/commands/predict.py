@@ -19,11 +19,11 @@ from budgetron.cli.input import NamedRows, Roles
 from budgetron.cli.process import UsageError, say
 from budgetron.cli.row_checks import refuse_unprintable
 from budgetron.model.files import model_files
-from budgetron.records.encoding import Encoding, names_of_places
+from budgetron.records.encoding import Encoding
 from budgetron.records.table import Column, Table
 from budgetron.streams import Block, DataError, Stream
 from budgetron.streams.json_lines import JsonLinesStream
-from budgetron.streams.tables import PERIODS, TableStream, chosen, listed
+from budgetron.streams.tables import TableStream, chosen, listed
 
 EXAMPLES = """\
   budgetron predict model test.svm.xz > predictions
@@ -76,7 +76,7 @@ def main(argv: list[str]) -> None:
         refuse_unprintable(args.model, getattr(model, "classes_", ()))
     learned = checkpoint.roles_of(file)
     source = _open(NamedRows.of(args.file, args), args.block, learned, columns)
-    rows_of = _matcher(args, model, source, learned)
+    rows_of = _matcher(args, model, source)
     texts_of = _texts(model, args)
     for block in source:
         try:
@@ -119,7 +119,7 @@ def _for_new_rows(asked: Roles, learned: Roles) -> Roles:
     return Roles(drop=tuple(drop), only=only, time=time, id=row_id)
 
 
-def _matcher(args: Namespace, model: Any, source: Stream, learned: Roles) -> Callable[[Block], Any]:
+def _matcher(args: Namespace, model: Any, source: Stream) -> Callable[[Block], Any]:
     """A function that gives the rows of a block as the model knows them: by name if both have names."""
     columns, encoding = model.n_features_in_, model.encoding_
     if isinstance(source, JsonLinesStream):
@@ -130,7 +130,7 @@ def _matcher(args: Namespace, model: Any, source: Stream, learned: Roles) -> Cal
             raise DataError(f"{args.file}: has named values, but {args.model} knows columns by position.")
         return partial(_matrix, names=names)
     if encoding is not None and isinstance(source, TableStream):
-        _say_missing(args, encoding, source, learned)
+        _say_missing(args, encoding, source)
         return lambda block: block.X
     if encoding is not None:
         names = encoding.columns
@@ -157,16 +157,13 @@ def _matcher(args: Namespace, model: Any, source: Stream, learned: Roles) -> Cal
     return rows_of
 
 
-def _say_missing(args: Namespace, encoding: Encoding, source: TableStream, learned: Roles) -> None:
+def _say_missing(args: Namespace, encoding: Encoding, source: TableStream) -> None:
     """Say which columns of the model the file does not have."""
-    places = names_of_places(source.columns.time, PERIODS) if source.columns.time is not None else []
-    missing = [name for name in encoding.names if name not in (*source.features, *places)]
-    if learned.time is not None:  # its place in the day and week is what was learned
-        of_time = names_of_places(learned.time, PERIODS)
-        missing = list(dict.fromkeys(learned.time if name in of_time else name for name in missing))
+    there = (*source.features, source.columns.time)
+    missing = [name for name in encoding.names if name not in there]
     if missing:
-        there = f"{'column' if len(missing) == 1 else 'columns'} {listed([repr(name) for name in missing])}"
-        say(f"{args.file} has no {there}, which {args.model} has learned: the values count as missing.")
+        which = f"{'column' if len(missing) == 1 else 'columns'} {listed([repr(name) for name in missing])}"
+        say(f"{args.file} has no {which}, which {args.model} has learned: the values count as missing.")
 
 
 def _matrix(block: Block, names: list[str]) -> Any:

@@ -8,6 +8,7 @@ from budgetron.cli.arguments import (
     COSTS,
     COVERAGE,
     DELAY,
+    ENCODER,
     JOBS,
     JSON,
     METRICS,
@@ -64,6 +65,7 @@ def parser() -> Parser:
         "stream of messages: redis://HOST/STREAM, nats://HOST/STREAM, kafka://HOST/TOPIC",
     )
     add(add_learning(command, DELAY | JOBS | COSTS | COVERAGE), READING, delay=0, jobs=1)
+    add(command.add_argument_group("columns of tables"), ENCODER)
     add(command.add_argument_group("results"), RESULTS, window=1000)
     learners.add_flags(command)
     return command

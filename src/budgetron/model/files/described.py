@@ -1,7 +1,8 @@
 """Descriptions as JSON and back: ``Gaussian(0.5)`` is ``{"type": "Gaussian", "gamma": 0.5}``.
 
 Types are looked up among the exports of ``budgetron``, and parameters among the fields of the type. A file
-can name nothing else. Values are None, bool, int, float, str, lists and tuples of these, and descriptions.
+can name nothing else. Values are None, bool, int, float, str, lists, tuples and dicts of these, and
+descriptions.
 
 A part that a user wrote in Python is a name behind ``python:``. Nothing is imported for it: who reads the
 file says which class has the name.
@@ -36,6 +37,11 @@ def describe(value: Any, where: str) -> Any:
         return {"type": name} | {key: describe(part, f"{where}.{key}") for key, part in params.items()}
     if type(value) is tuple:
         return {"type": "tuple", "of": describe(list(value), where)}
+    if type(value) is dict and all(type(key) is str for key in value):
+        return {
+            "type": "dict",
+            "of": {key: describe(part, f"{where}[{key!r}]") for key, part in value.items()},
+        }
     if type(value) is list:
         return [describe(part, f"{where}[{i}]") for i, part in enumerate(value)]
     return plain(value, where)
@@ -63,6 +69,8 @@ def revive(data: Any, python_parts: Mapping[str, type] = _NONE, depth: int = 0) 
         return data
     if data.keys() == {"type", "of"} and data["type"] == "tuple" and isinstance(data["of"], list):
         return tuple(revive(data["of"], python_parts, depth))
+    if data.keys() == {"type", "of"} and data["type"] == "dict" and isinstance(data["of"], dict):
+        return {key: revive(part, python_parts, depth + 1) for key, part in data["of"].items()}
     name, values = data.get("type"), {key: part for key, part in data.items() if key != "type"}
     kind = _kind(name, python_parts)
     known = {field.name: field for field in dataclasses.fields(kind) if field.init}

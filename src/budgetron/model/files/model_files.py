@@ -297,17 +297,25 @@ def _natural(data: dict[str, Any], name: str, least: int, most: int) -> int:
 
 
 def _describe_encoding(encoding: Encoding) -> dict[str, Any]:
-    parts = {"most_columns": encoding.most_columns, "most_values": encoding.most_values}
-    return parts | {"time_parts": list(encoding.time_parts), "state": encoding.state()}
+    return {"encoder": describe(Encoder.of(encoding), "encoder"), "state": encoding.state()}
 
 
 def _revive_encoding(data: Any, n_features: int) -> Encoding:
-    if not isinstance(data, dict) or set(data) != {"most_columns", "most_values", "time_parts", "state"}:
-        raise ValueError("its encoding has the wrong form")
-    encoding = Encoder(data["most_columns"], data["most_values"], data["time_parts"]).build()
-    encoding.restore(data["state"])
+    encoding = revived_encoding(data)
     if max(encoding.width, 1) != n_features:
         raise ValueError("its encoding does not have as many columns as the model")
+    return encoding
+
+
+def revived_encoding(data: Any) -> Encoding:
+    """The encoding of a file; ValueError if it is invalid."""
+    if not isinstance(data, dict) or set(data) != {"encoder", "state"}:
+        raise ValueError("its encoding has the wrong form")
+    encoder = revive(data["encoder"])
+    if type(encoder) is not Encoder:
+        raise ValueError("its encoding has no encoder")
+    encoding = encoder.build()
+    encoding.restore(data["state"])
     return encoding
 
 
