@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from budgetron.records.table import Array, Column
-from budgetron.records.texts import meaning
+from budgetron.records.texts import Meaning, meaning
 from budgetron.records.values import (
     PER_SECOND,
     RefusedValueError,
@@ -94,17 +94,28 @@ def column_of_texts(cells: Any) -> Column:
         return Column() if cells.null_count == len(cells) else _read(cells)
     if str(cells.type) == "string_view":  # which pyarrow 15 does not have
         cells = cells.cast(pa.large_string())
+    if cells.null_count == len(cells):
+        return Column()
+    if isinstance(_first(cells), str):
+        return _read(cells)
     empty = pc.equal(cells, "")
     if pc.any(empty).as_py():
         cells = pc.if_else(empty, None, cells)
     if cells.null_count == len(cells):
         return Column()
-    first = meaning(cells[pc.index(cells.is_valid(), True).as_py() if cells.null_count else 0].as_py())
+    first = _first(cells)
     if isinstance(first, float) and (numbers := all_numbers(cells)) is not None:
         return Column(numbers)
     if isinstance(first, tuple) and (seconds := _all_dates(cells)) is not None:
         return Column(seconds, ~np.isnan(seconds))
     return _read(cells)
+
+
+def _first(cells: Any) -> Meaning:
+    """The meaning of the first cell that has a text."""
+    import pyarrow.compute as pc
+
+    return meaning(cells[pc.index(cells.is_valid(), True).as_py() if cells.null_count else 0].as_py())
 
 
 def all_numbers(cells: Any) -> Array | None:

@@ -342,6 +342,8 @@ class Encoding:
 
     def _meet(self, table: Table, learned: Array) -> dict[str, int]:
         """Know the new columns; the first row of each, of those that stay unknown too."""
+        if all(name in self._known for name in table.places):
+            return {}
         rows = np.flatnonzero(learned)
         part = table if len(rows) == len(table) else table[rows]
         firsts = part.firsts(name for name in part.places if name not in self._known)
@@ -401,7 +403,10 @@ class Encoding:
         rows = slice(None) if read.rows is None else read.rows
         if column.numbers is not None:
             numbers, is_number = column.numbers, True
-            if known is not None and column.dates is not None:
+            if known is not None and column.dates is not None and column.dates.all():
+                self._put_moments(X, known, rows, numbers)
+                is_number = False
+            elif known is not None and column.dates is not None:
                 there = np.flatnonzero(column.dates)
                 at = there if read.rows is None else read.rows[there]
                 self._put_moments(X, known, at, numbers[there])
@@ -416,7 +421,7 @@ class Encoding:
         if read.words is not None:
             self._put_words(X, known, np.arange(len(X))[rows], read)
 
-    def _put_moments(self, X: Matrix, known: Known, rows: Array, moments: Array) -> None:
+    def _put_moments(self, X: Matrix, known: Known, rows: Any, moments: Array) -> None:
         for part, slot in known.times.items():
             X[rows, slot : slot + WAVES] = place_in_period(moments, part)
         if known.trend is not None:
@@ -565,12 +570,13 @@ class Encoding:
     def _arrivals(
         self, reads: Mapping[str, Read], learned: Array, firsts: dict[str, int]
     ) -> Iterator[Arrival]:
-        ranks = {name: rank for rank, name in enumerate(self._known)}
+        ranks, all_learned = {name: rank for rank, name in enumerate(self._known)}, learned.all()
         shut = [name for name in firsts if name not in ranks]
         if shut and not self._others_hashed:  # later ones change nothing
             yield Arrival(firsts[shut[0]], len(ranks), NUMBER, "", shut[0])
         for name, read in reads.items():
-            for row, what, text in self._new_in(self._known[name], read.of(learned)):
+            part = read if all_learned else read.of(learned)
+            for row, what, text in self._new_in(self._known[name], part):
                 yield Arrival(row, ranks[name], what, text, name)
 
     def _new_in(self, known: Known, read: Read) -> Iterator[tuple[int, int, str]]:

@@ -72,8 +72,6 @@ class Read(NamedTuple):
 
     def of(self, learned: Array) -> Read:
         """The values of the rows of a mask, with their numbers."""
-        if learned.all():
-            return self
         rows = np.arange(len(learned)) if self.rows is None else self.rows
         kept = learned[rows]
         words = None if self.words is None else self.words.rows(kept)

@@ -19,7 +19,10 @@ def place_in_period(moments: npt.NDArray[Any], part: str) -> npt.NDArray[np.floa
     """Sine and cosine of the place of each moment in a period."""
     length, start = PERIODS[part]
     angle = np.mod(moments + start, length) * (2 * np.pi / length)
-    return np.stack([np.sin(angle), np.cos(angle)], axis=1)
+    places = np.empty((*angle.shape, 2))
+    np.sin(angle, out=places[..., 0])
+    np.cos(angle, out=places[..., 1])
+    return places
 
 
 def first_of_period(moments: npt.NDArray[Any], first: float, part: str) -> int | None:

@@ -7,6 +7,7 @@ count. A number with leading zeros, such as 01234, stays a text.
 
 import datetime as dt
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 BLANKS = " \t\n\v\f\r"
@@ -33,6 +34,11 @@ Meaning = float | tuple[float] | str | None
 def meaning(text: str) -> Meaning:
     """The number, the date as ``(seconds,)``, the text without blanks around it, or None if missing."""
     return _of_short(text) if len(text) <= 64 else _of_any(text)
+
+
+def meanings(texts: Iterable[str]) -> list[Meaning]:
+    """The meanings of texts."""
+    return [_of_short(text) if len(text) <= 64 else _of_any(text) for text in texts]
 
 
 def has_leading_zero(text: str, number: float) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from budgetron._util.errors import ROW, RefusedRow
 from budgetron._util.text import printable, shown
 from budgetron.records.table import Array, Column
-from budgetron.records.texts import BLANKS, meaning
+from budgetron.records.texts import BLANKS, meaning, meanings
 
 NUMBERS = frozenset({float, int, bool, np.bool_, *(np.dtype(code).type for code in "efdbhilqBHILQ")})
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -81,15 +81,15 @@ def _texts(values: Iterable[str]) -> Column:
     return read_texts(codes, list(places))
 
 
-def read_texts(codes: Array, texts: Sequence[str]) -> Column:
+def read_texts(codes: Array, texts: list[str]) -> Column:
     """The column of texts, each different one of which is read once."""
-    meanings = [meaning(text) for text in texts]
-    if all(type(m) is str and m == text for m, text in zip(meanings, texts, strict=True)):
+    read = meanings(texts)
+    if read == texts:
         return Column(codes=codes, texts=texts)
-    numbers = np.array([*map(_number_of, meanings), np.nan])  # the last one is for code -1
-    dates = np.array([*(isinstance(m, tuple) for m in meanings), False])
+    numbers = np.array([*map(_number_of, read), np.nan])  # the last one is for code -1
+    dates = np.array([*(isinstance(m, tuple) for m in read), False])
     trimmed: dict[str, int] = {}
-    new = [trimmed.setdefault(m, len(trimmed)) if isinstance(m, str) else -1 for m in meanings]
+    new = [trimmed.setdefault(m, len(trimmed)) if isinstance(m, str) else -1 for m in read]
     return Column(
         numbers[codes], dates[codes], np.array([*new, -1], np.int32)[codes], list(trimmed)
     ).compact()

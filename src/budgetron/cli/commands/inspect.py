@@ -41,7 +41,7 @@ def _text(file: ModelFile) -> str:
     rows += [["estimator", _code(file.description["estimator"])], ["learner", _code(fitted.get("learner"))]]
     rows += [[name, _code(fitted.get(name))] for name in ("n_features_in", "dtype", "seed")]
     rows += [["classes", _classes(fitted.get("classes"), file)]]
-    rows += [["encoding", _encoding(fitted["encoding"])]] if "encoding" in fitted else []
+    rows += _encoding(fitted["encoding"]) if "encoding" in fitted else []
     short = {name: value for name, value in sorted(run.items()) if isinstance(value, SHORT)}
     rows += [[_code(name)[1:-1], _code(value)] for name, value in short.items()]
     steps = run["steps"] if isinstance(run.get("steps"), list) else []
@@ -70,13 +70,14 @@ def _classes(value: Any, file: ModelFile) -> str:
     return _code(value)
 
 
-def _encoding(value: Any) -> str:
-    """How records become rows of numbers."""
+def _encoding(value: Any) -> list[list[str]]:
+    """How records become rows of numbers, and what their columns are."""
     try:
         encoding = model_files.revived_encoding(value)
     except (ValueError, TypeError, KeyError):
-        return "an encoder that cannot be read"
-    return _cut(ascii(encoding.describe())[1:-1])
+        return [["encoding", "an encoder that cannot be read"]]
+    lines = [["column", _cut(ascii(line)[1:-1])] for line in encoding.lines()[:LONGEST]]
+    return [["encoding", _cut(ascii(encoding.describe())[1:-1])], *lines]
 
 
 def _code(value: Any) -> str:
