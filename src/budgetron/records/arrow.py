@@ -115,7 +115,9 @@ def _first(cells: Any) -> Meaning:
     """The meaning of the first cell that has a text."""
     import pyarrow.compute as pc
 
-    return meaning(cells[pc.index(cells.is_valid(), True).as_py() if cells.null_count else 0].as_py())
+    if (first := cells[0].as_py()) is None:
+        first = cells[pc.index(cells.is_valid(), True).as_py()].as_py()
+    return meaning(first)
 
 
 def all_numbers(cells: Any) -> Array | None:
