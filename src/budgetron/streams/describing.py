@@ -1,4 +1,4 @@
-"""What a table holds: its columns, what they are read as, and what looks wrong, before anything is learned."""
+"""What a table holds: its columns, what they are read as, and what looks wrong."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Value = float | tuple[float] | str | None
 
 @dataclass
 class ColumnDescription:
-    """One column: its kind and why, blanks, different values (at most 1,000 are counted), and suspicions."""
+    """One column: its kind and why, blanks, different values (1,000 at most are counted), suspicions."""
 
     name: str
     kind: str
@@ -46,7 +46,7 @@ class ColumnDescription:
 
 @dataclass
 class Description:
-    """A table, column by column.
+    r"""A table, column by column.
 
     ``flags`` are those of ``budgetron run`` that follow. ``cells`` are the values of each column as they are
     read; a moment is in a tuple.
@@ -132,12 +132,14 @@ def describe(
     if not read:
         raise DataError(f"{stream.source.name}: has no rows.")
     X: Table = joined(blocks).X
-    if target is not None and target not in X.columns:
-        near = nearest(target, list(X.columns), otherwise=f"there are {', '.join(X.columns)}.")
+    names = list(dict.fromkeys([*stream.features, *X.columns]))
+    if target is not None and target not in names:
+        near = nearest(target, names, otherwise=f"there are {', '.join(names)}.")
         raise DataError(f"{stream.source.name}: there is no column {target!r}; {near}")
     encoding = (encoder or Encoder()).build().decided(X)
-    cells = {name: list(_values(column)) for name, column in X.columns.items()}
-    described = [_described(name, cells[name], encoding) for name in X.columns]
+    blank: list[Value] = [None] * len(X)
+    cells = {name: list(_values(X.columns[name])) if name in X.columns else blank for name in names}
+    described = [_described(name, cells[name], encoding) for name in names]
     labels = None if target is None else cells[target]
     for column in described:
         _suspect(column, cells[column.name], len(X), labels if column.name != target else None)
@@ -145,8 +147,8 @@ def describe(
     sorted_by_class = labels is not None and _in_runs(labels)
     if target is not None and sorted_by_class:
         by_name[target].suspicions.append("sorted: nearly every row has the label of the row before")
-    read = {name: [_read(encoding, name, value) for value in values] for name, values in cells.items()}
-    return Description(len(X), described, target, _flags(described, target, sorted_by_class), read)
+    as_read = {name: [_read(encoding, name, value) for value in values] for name, values in cells.items()}
+    return Description(len(X), described, target, _flags(described, target, sorted_by_class), as_read)
 
 
 def _read(encoding: Encoding, name: str, value: Value) -> Value:
