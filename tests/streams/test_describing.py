@@ -56,7 +56,7 @@ def test_kinds_blanks_and_suspicions(file):
     assert by_name["code"].suspicions == ["tells the target: each of its values has one label"]
     assert not by_name["label"].suspicions
     assert by_name["empty"].suspicions == ["is blank in all rows"]
-    assert [*by_name] == "order,when,amount,share,note,country,empty,code,label".split(",")
+    assert [*by_name] == ["order", "when", "amount", "share", "note", "country", "empty", "code", "label"]
     assert about.flags == ["--target", "label", "--drop", "code"]
     assert about.rows == 400
     assert json.loads(json.dumps(about.as_dict()))["target"] == "label"

@@ -48,8 +48,8 @@ class ColumnDescription:
 class Description:
     r"""A table, column by column.
 
-    ``flags`` are those of ``budgetron run`` that follow. ``cells`` are the values of each column as they are
-    read; a moment is in a tuple.
+    ``flags`` are those of ``budgetron run`` that follow. ``cells`` are the values of each column as they
+    are read; a moment is in a tuple.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def describe(
     >>> file = io.BytesIO("\n".join(["id,price,sold", *lines]).encode())
     >>> about = streams.describe(file, "sold")
     >>> [column.kind for column in about.columns]
-    ['number', 'money', 'category']
+    ['number', 'money', 'truth']
     >>> print(*about.columns[1].suspicions)
     tells the target: each of its values has one label
     """
