@@ -11,6 +11,7 @@ COMMANDS = (
     "compare",
     "study",
     "tune",
+    "describe",
     "inspect",
     "export",
     "data",
@@ -30,6 +31,8 @@ learn
   study FILE.toml       run learners on many data sets: tables, tests and figures for a paper
   tune FILE             choose the parameters of an algorithm on the first rows
   demo                  compare nine learners on handwritten digits
+
+  describe FILE         what the columns of a table are read as, and what looks wrong
 
 use
   predict MODEL FILE    predict the rows of a file with a saved model

@@ -18,6 +18,7 @@ __getattr__, __dir__, __all__ = lazy(
         "_util.errors": "DataError",
         "streams.arrays": "from_arrays",
         "streams.dense": "Dense",
+        "streams.describing": "Description describe",
         "streams.descriptions": "described revived",
         "streams.labels": "EncodeLabels",
         "streams.pairs": "from_pairs",
