@@ -43,7 +43,7 @@ class RandomIterate(Wrapping):
     --------
     >>> from budgetron import Gaussian, OnlineClassifier, RandomIterate, sgd
     >>> model = OnlineClassifier(RandomIterate(sgd(Gaussian(1.0), lam=0.1), suffix=0.5), random_state=0)
-    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).predict([[0.0], [1.0]])
+    >>> model.fit([[0.0], [1.0]] * 20, [0, 1] * 20).predict([[0.0], [1.0]])
     array([0, 1])
     """
 
