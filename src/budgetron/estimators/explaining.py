@@ -71,7 +71,8 @@ class Explaining:
         >>> data = load_breast_cancer(as_frame=True)
         >>> model = OnlineClassifier(random_state=0).partial_fit(data.data, data.target)
         >>> why = model.explain(data.data[:1])[0]
-        >>> why.label, len(why.columns), bool(abs(why.score - why.baseline - why.contributions.sum()) < 1e-9)
+        >>> rest = why.score - why.baseline - why.contributions.sum()
+        >>> why.label, len(why.columns), bool(abs(rest) < 1e-9)
         (0, 30, True)
         """
         fitted = self._now()
