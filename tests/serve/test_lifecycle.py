@@ -2,6 +2,7 @@
 
 import json
 import random
+import threading
 import time
 from collections import Counter
 from contextlib import suppress

@@ -5,7 +5,19 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-COMMANDS = ("run", "predict", "compare", "tune", "inspect", "export", "data", "demo", "serve", "fsck")
+COMMANDS = (
+    "run",
+    "predict",
+    "compare",
+    "tune",
+    "inspect",
+    "export",
+    "data",
+    "demo",
+    "serve",
+    "fsck",
+    "models",
+)
 
 HELP = """\
 usage: budgetron COMMAND [ARGUMENTS]
@@ -24,6 +36,7 @@ use
   export MODEL          write a saved model as C or ONNX
   serve DIR             learn and predict over HTTP; what is acknowledged is on disk
   fsck DIR              check the folder of serve
+  models URL            list, roll back, freeze, rename or delete the models of a running service
 
 data
   data list             list all data sets
