@@ -18,6 +18,7 @@ from budgetron.serve import archive, settings
 from budgetron.serve.archive import Archive, Kept
 from budgetron.serve.limits import Limits
 from budgetron.serve.tokens import Tokens, _digest
+from tests.helpers.command import called
 from tests.helpers.served import SMALL, bodies, offline_history, served
 from tests.serve.conftest import ROWS, learn, until
 from tests.serve.test_replica import following
@@ -392,6 +393,60 @@ def test_everything_by_the_client(inside):
             assert client.delete() == {"deleted": "b"}
             with pytest.raises(ServiceError, match="no model"):
                 client.describe()
+
+
+# ---- the command
+
+
+def test_everything_by_the_command(inside, capsys):
+    with inside() as server:
+        made(server, "a")
+        hour = "2020-01-01T00:00Z,2090-01-01T00:00Z"
+
+        def said(*argv, code=0):
+            ended = called(capsys, "models", server.base_url, *argv)
+            assert ended.code == code, ended.err
+            return ended.err if code else ended.out
+
+        assert said("snapshot", "a") == "saved version 4\n"
+        learn(server, B, "/v1/models/a/learn")
+        assert said("alias", "champion", "a") == "champion is a\n"
+        assert said("freeze", "a") == "frozen at version 8\n"
+        assert said().split() == ["a", "8", "frozen", "champion", "default", "0"]
+        rolled = said("roll-back", "a", "4", "--replay", "--leave-out", hour, "--yes")
+        assert rolled == "as in version 4; 0 rows replayed; version 9\n"
+        rolled = said(
+            "roll-back", "a", "4", "--replay", "--leave-out", "4,5", "--leave-out", "7,8", "--yes"
+        )
+        assert rolled == "as in version 4; 2 rows replayed; version 10\n"
+        listed = said("snapshots", "a")
+        assert "row 8: roll back to version 4 with replay" in listed
+        assert [line.split()[0] for line in listed.splitlines()[1:5]] == ["4", "8", "9", "row"]
+        assert said("thaw", "a") == "learns again from version 10\n"
+        assert said("reset", "a", "--yes") == "nothing learned; version 11\n"
+        assert said("rename", "a", "b") == "renamed to b\n"
+        assert "in-use" not in said("delete", "b", "--yes", code=1)
+        assert said("unalias", "champion") == "removed champion\n"
+        assert said("delete", "b", "--yes") == "deleted b\n"
+        assert "no model 'b'" in said("freeze", "b", code=1)
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["melt", "a"], "there is no action 'melt'"),
+        (["freeze"], "freeze: expected MODEL"),
+        (["rename", "a"], "rename: expected MODEL NAME"),
+        (["delete", "a"], "confirm it with --yes"),
+        (["roll-back", "a", "x", "--yes"], "expected a whole number"),
+        (["roll-back", "a", "4", "--leave-out", "1,2", "--yes"], "--leave-out needs --replay"),
+        (["freeze", "a", "--replay"], "--replay is for roll-back"),
+        (["roll-back", "a", "4", "--replay", "--leave-out", "2026-01-01T00:00,1", "--yes"], "a time zone"),
+    ],
+)
+def test_wrong_use_of_the_command(capsys, argv, words):
+    ended = called(capsys, "models", "http://127.0.0.1:9", *argv)
+    assert (ended.code, words in ended.err) == (2, True), ended.err
 
 
 # ---- replicas

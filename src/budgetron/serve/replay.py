@@ -6,7 +6,7 @@ from pathlib import Path
 
 from budgetron._util.errors import DataError
 from budgetron.evaluate.progressive import Estimator
-from budgetron.serve import changes, snapshot
+from budgetron.serve import archive, changes, snapshot
 from budgetron.serve.changes import BATCH, ReplayError, rows_of
 from budgetron.serve.entries import CHANGE, LoggedRequest
 from budgetron.serve.jobs import Published
@@ -33,7 +33,7 @@ def learn_again(estimator: Estimator, batch: Sequence[Rows], tally: Tally, first
 
 def restored(folder: Path, settings: Settings, log: Log) -> tuple[Published, Tally, int]:
     """The newest snapshot and the log after it: the model as it was when it stopped, bit for bit."""
-    newest, damaged = snapshot.newest(folder)
+    newest, damaged = snapshot.newest(folder, folder / archive.FOLDER)
     for why in damaged:
         report.warning("a snapshot is damaged, an older one is used: %s", why)
     estimator, version, chain = settings.estimator(), 0, log.state.id

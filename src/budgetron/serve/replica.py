@@ -188,17 +188,19 @@ class Replica(ServedModel):
         if self._id not in ("", model["log_id"]):
             raise Refused(OTHER)
         settings = Settings(model["task"], model["learner"], model["seed"])
-        estimator, version, chain = settings.estimator(), model["version"], model["log_chain"]
-        if "support_vectors" in model:  # it has learned something
+        estimator, version, chain = settings.estimator(), model["version"], model["log_id"]
+        if model["version"]:
+            chain = model["log_chain"]  # where it was reset, and has learned nothing since
+        if "support_vectors" in model:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "model.safetensors"
                 tag, chain = self.leader.save(
                     f"/v1/models/{self.name}/model/file", path, self.limits.model_file
                 )
                 estimator = model_files.load(path)
-            if not chain:
-                raise Refused("its model file came without the running digest of the log")
             version = int(tag.strip('"'))
+        if not chain:
+            raise Refused("its model came without the running digest of the log")
         self.settings, self._id, self._chain = settings, model["log_id"], bytes.fromhex(chain)
         self.tally, self.published = Tally(estimator), Published(estimator, version)
 

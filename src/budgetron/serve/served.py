@@ -121,10 +121,11 @@ class ServedModel(ABC):
         }
 
     def _log_place(self, version: int) -> dict[str, str]:
-        """Which log it has, and the running digest at a version."""
+        """Which log it has, and the running digest at a version, unless it has just moved on."""
         if self.log is None:
             return {"log_id": "", "log_chain": ""}
-        return {"log_id": self.log.state.id.hex(), "log_chain": (self.log.chain(version) or b"").hex()}
+        state = self.log.state  # `Log.chain` would wait for the disk
+        return {"log_id": state.id.hex(), "log_chain": state.chain.hex() if state.end == version else ""}
 
     def figures(self) -> dict[str, Any]:
         """How good its predictions were, in short: for the list of snapshots."""

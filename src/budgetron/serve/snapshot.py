@@ -66,12 +66,13 @@ def read(folder: Path, version: int) -> Snapshot:
     return Snapshot(version, file.estimator(), tally, chain)
 
 
-def newest(folder: Path) -> tuple[Snapshot | None, list[str]]:
-    """The newest snapshot that can be read, and why newer ones cannot."""
+def newest(*folders: Path) -> tuple[Snapshot | None, list[str]]:
+    """The newest snapshot of some folders that can be read, and why newer ones cannot."""
+    known = {version: folder for folder in folders if folder.is_dir() for version in versions(folder)}
     damaged: list[str] = []
-    for version in sorted(versions(folder), reverse=True):
+    for version in sorted(known, reverse=True):
         try:
-            return read(folder, version), damaged
+            return read(known[version], version), damaged
         except ModelFileError as error:
             damaged.append(str(error))
     return None, damaged

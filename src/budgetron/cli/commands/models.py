@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from budgetron.cli.arguments import Parser, whole
+from budgetron.cli.arguments import Parser
 from budgetron.cli.process import FAILED, UsageError, say
 
 EXAMPLES = """\
@@ -80,6 +80,8 @@ def _check(args: Namespace) -> None:
     words = ACTIONS[args.action][0]
     if len(args.names) != len(words.split()):
         raise UsageError(f"{args.action}: expected {words or 'nothing more'}.")
+    if args.action == "roll-back" and not args.names[1].isdecimal():
+        raise UsageError(f"roll-back: expected a whole number as version, got {args.names[1]!r}.")
     if args.leave_out and not args.replay:
         raise UsageError("--leave-out needs --replay.")
     if args.replay and args.action != "roll-back":
@@ -126,14 +128,11 @@ def _done(client: Any, args: Namespace) -> Iterator[str]:
 
 
 def _rolled_back(client: Any, args: Namespace) -> str:
-    version = whole(0)(args.names[1])
     answer = client.roll_back(
-        version, replay=args.replay, leave_out=[_range(text) for text in args.leave_out]
+        int(args.names[1]), replay=args.replay, leave_out=[_range(text) for text in args.leave_out]
     )
     refused = f", {answer['refused']} refused" if answer["refused"] else ""
-    return (
-        f"as in version {version}; {answer['replayed']} rows replayed{refused}; version {answer['version']}"
-    )
+    return f"as in version {args.names[1]}; {answer['replayed']} rows replayed{refused}; version {answer['version']}"
 
 
 def _range(text: str) -> tuple[Any, Any]:
