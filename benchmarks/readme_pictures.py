@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import to_rgb
 from PIL import Image
-from sklearn.datasets import load_digits, make_moons
+from sklearn.datasets import load_breast_cancer, load_digits, make_moons
 
 from budgetron import (
     Bins,
@@ -52,6 +52,8 @@ def main() -> None:
     save(neighbours(), "neighbours.png")
     save(deviations(), "deviations.png")
     save(cells(), "cells.png")
+    save(explanation(), "explanation.png")
+    save(importances(), "importances.png")
     learning(FOLDER / "learning.gif")
 
 
@@ -173,6 +175,20 @@ def cells() -> Any:
         if below is not axes[1, -1]:
             below.get_legend().remove()
     return figure
+
+
+def explanation() -> Any:
+    """What each column adds to the score of one row."""
+    data = load_breast_cancer(as_frame=True)
+    model = OnlineClassifier(random_state=0).partial_fit(data.data, data.target_names[data.target])
+    return plots.explanation(model.explain(data.data[:1])[0]).figure
+
+
+def importances() -> Any:
+    """Which of six columns matter, if another one decides from row 1500 on."""
+    X = np.random.default_rng(0).normal(size=(3000, 6))
+    decides = np.where(np.arange(len(X)) < 1500, X[:, 0] * X[:, 1], X[:, 4])
+    return plots.importances(OnlineClassifier(random_state=0), (X, decides > 0), every=150).figure
 
 
 def learning(path: Path) -> None:

@@ -105,6 +105,7 @@ NAMED: dict[str, Callable[[random.Random], Any]] = {
     "k": lambda draw: draw.choice([1, 2, 5]),
     "window": lambda draw: draw.choice([5, 20]),
     "components": lambda draw: draw.choice([1, 3, 8]),
+    "at_once": lambda draw: draw.choice([1, 2, 10]),
     "degree": lambda draw: draw.choice([1, 2, 3, 7, 200]),
     "random_state": lambda draw: draw.randrange(100),
     "suffix": lambda draw: draw.choice([0.1, 0.5, 1.0]),

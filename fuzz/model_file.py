@@ -265,8 +265,10 @@ def _classes(file: bytes, draw: random.Random) -> bytes:
         said["fitted"]["classes"] = [f"{i:06}" for i in range(count)]
     else:
         said["fitted"]["classes"], arrays["classes"] = "numbers", np.arange(count)
-    for name in [name for name in arrays if name.endswith(".0")] if draw.random() < 0.7 else []:
-        arrays |= {f"{name[:-1]}{c}": arrays[name] for c in range(count)}
+    rows = [name for name in arrays if name.endswith(".0")] if draw.random() < 0.7 else []
+    room = (64 << 20) // max(1, sum(arrays[name].nbytes for name in rows))  # the file must fit into memory
+    for name in rows:
+        arrays |= {f"{name[:-1]}{c}": arrays[name] for c in range(min(count, room))}
     texts["description"] = json.dumps(said)
     return b"".join(tensors.encode(arrays, texts))
 

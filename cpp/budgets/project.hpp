@@ -187,7 +187,8 @@ class ProjectLowRank final : public Budget, public OwnNumbers {
     settle_if_read(f);
   }
 
-  bool scores(const Expansion& f, const KernelRow& row, std::span<double> out) const override {
+  bool scores(const Expansion& f, const Rows&, std::size_t, const KernelRow& row,
+              std::span<double> out) const override {
     if (!in_coordinates() || w_.size() != out.size()) return false;
     std::vector<double> alone;
     const Vector z = coordinates(row, alone);

@@ -2,6 +2,9 @@
 // may absorb part of its weight, g_i += b_i. The j with the largest change of the dual objective D = sum g_i - |f|^2 /
 // 2 is removed. The change is
 //   DA = -sum Dg_i + sum Dg_i m_i - |Df|^2 / 2,   Dg_j = g_j,  Dg_i = -b_i,  Df = sum Dg_i y_i k(s_i,.)     (Eq. 4)
+// With more than two classes (ours), the coefficients a_j of s_j leave, and those of one other may change by z:
+//   DA = -a_jy + a_j'F_j - |a_j|^2 k_jj / 2 + z_y - z'F_n + a_j'z k_jn - |z|^2 k_nn / 2
+// where y is the class of the support vector whose coefficients these are, and F_i has the scores f_c(s_i).
 #pragma once
 
 #include <algorithm>
@@ -10,6 +13,7 @@
 #include <limits>
 #include <vector>
 
+#include "dual/class_weights.hpp"
 #include "dual/dual_variables.hpp"
 #include "linalg/gram.hpp"
 #include "linalg/limits.hpp"
@@ -41,8 +45,37 @@ class DualMaintenance : public Part {
   // The vacant slot j was removed; the last support vector moved there.
   virtual void removed(std::size_t j) = 0;
 
+  // Whether it is defined for more than two classes.
+  virtual bool takes_classes() const { return false; }
+
   // Chooses the support vector to remove, lets the others absorb its weight, and sets its weight to 0.
   Departure make_room(DualVariables& dual) {
+    return dual.several() ? make_room_of_classes(dual) : make_room_of_two(dual);
+  }
+
+  void fields(Fields& io) override { io.scratch(bytes_of(b_) + heir_.bytes()); }
+  bool is_consistent(std::size_t n) const override { return n <= budget_; }
+
+ protected:
+  // Chooses j and writes b_i, the weight that each i absorbs; b is all zeros on entry.
+  virtual Departure choose(const DualVariables& dual, std::span<double> b) = 0;
+  // With more than two classes: chooses j, and finds its heir, which is nobody on entry.
+  virtual Departure choose_of_classes(const DualVariables&, Heir&) {
+    assert(false);
+    return {0, 0};
+  }
+
+  // DA of plain removal (Eq. 7).
+  static double ascent_of_removal(const DualVariables& dual, std::size_t j) {
+    const double g = dual.g(j);
+    return -g * (1 - dual.m(j)) - g * g * dual.f().self(j) / 2;
+  }
+  static std::size_t best_removal(const DualVariables& dual) {
+    return dual.best([&](std::size_t j) { return ascent_of_removal(dual, j); });
+  }
+
+ private:
+  Departure make_room_of_two(DualVariables& dual) {
     b_.assign(dual.size(), 0.0);
     Departure gone = choose(dual, b_);
     if (!moderate_square(gone.ascent) || !moderate(b_)) {  // beyond the limits: plain removal
@@ -57,23 +90,22 @@ class DualMaintenance : public Part {
     return gone;
   }
 
-  void fields(Fields& io) override { io.scratch(bytes_of(b_)); }
-  bool is_consistent(std::size_t n) const override { return n <= budget_; }
-
- protected:
-  // Chooses j and writes b_i, the weight that each i absorbs; b is all zeros on entry.
-  virtual Departure choose(const DualVariables& dual, std::span<double> b) = 0;
-
-  // DA of plain removal (Eq. 7).
-  static double ascent_of_removal(const DualVariables& dual, std::size_t j) {
-    const double g = dual.g(j);
-    return -g * (1 - dual.m(j)) - g * g * dual.f().self(j) / 2;
+  Departure make_room_of_classes(DualVariables& dual) {
+    heir_.begin(dual.f().outputs());
+    Departure gone = choose_of_classes(dual, heir_);
+    if (!moderate_square(gone.ascent) || !moderate(heir_.a)) {  // beyond the limits: plain removal
+      heir_.begin(dual.f().outputs());
+      gone.ascent = heir_.ascent_of_removal(dual, gone.j);
+    }
+    if (heir_.n != Heir::nobody) {
+      dual.lend_average(gone.j, heir_.n, heir_.share(dual, gone.j));
+      dual.set(heir_.n, heir_.a, row(dual, heir_.n));
+    }
+    heir_.a.assign(heir_.a.size(), 0.0);
+    dual.set(gone.j, heir_.a, row(dual, gone.j));
+    return gone;
   }
-  static std::size_t best_removal(const DualVariables& dual) {
-    return dual.best([&](std::size_t j) { return ascent_of_removal(dual, j); });
-  }
 
- private:
   // The first slot from i on that absorbs weight, or size().
   std::size_t heir(std::size_t i) const {
     const auto from = b_.begin() + static_cast<std::ptrdiff_t>(i);
@@ -82,6 +114,7 @@ class DualMaintenance : public Part {
 
   std::size_t budget_;
   std::vector<double> b_;
+  Heir heir_;
 };
 
 // Computes kernel rows on demand: O(n d) time, no n x n matrix.
@@ -126,6 +159,7 @@ class RowsOfGram : public DualMaintenance {
 class DualUnbounded final : public RowsOnDemand {
  public:
   DualUnbounded() : RowsOnDemand(std::numeric_limits<std::size_t>::max()) {}
+  bool takes_classes() const override { return true; }
 
  protected:
   Departure choose(const DualVariables&, std::span<double>) override {
@@ -138,11 +172,55 @@ class DualUnbounded final : public RowsOnDemand {
 class DualRemoval final : public RowsOnDemand {
  public:
   using RowsOnDemand::RowsOnDemand;
+  bool takes_classes() const override { return true; }
 
  protected:
   Departure choose(const DualVariables& dual, std::span<double>) override {
     const std::size_t j = best_removal(dual);
     return {j, ascent_of_removal(dual, j)};
+  }
+  Departure choose_of_classes(const DualVariables& dual, Heir& heir) override {
+    const std::size_t j = heir.best_removal(dual);
+    return {j, heir.ascent_of_removal(dual, j)};
+  }
+};
+
+// The paper's remark: chooses j by plain removal (Eq. 7); the support vector nearest to s_j in feature space absorbs
+// what its box allows (Eq. 13). Only the kernel row of s_j is needed, so no matrix is stored.
+class DualRemovalThenNearest final : public RowsOnDemand {
+ public:
+  using RowsOnDemand::RowsOnDemand;
+  bool takes_classes() const override { return true; }
+
+ protected:
+  Departure choose(const DualVariables& dual, std::span<double> b) override {
+    const std::size_t j = best_removal(dual);
+    const double ascent = ascent_of_removal(dual, j);
+    const Vector k = row(dual, j);
+    const std::size_t n = nearest(dual, j, k);
+    if (n == j || dual.f().self(n) <= 0) return {j, ascent};
+    const double g = dual.g(j) * dual.y(j) * dual.y(n), knn = dual.f().self(n);
+    b[n] = std::clamp(g * k[n] / knn, dual.lo(n), dual.hi(n));
+    return {j, ascent + b[n] * (1 - dual.m(n) + g * k[n] - b[n] * knn / 2)};
+  }
+  Departure choose_of_classes(const DualVariables& dual, Heir& heir) override {
+    const std::size_t j = heir.best_removal(dual);
+    const Vector k = row(dual, j);
+    const std::size_t n = nearest(dual, j, k);
+    return {j, n == j ? heir.ascent_of_removal(dual, j) : heir.take_over(dual, j, n, k[n])};
+  }
+
+ private:
+  // The support vector nearest to s_j in feature space, oldest on ties; j if there is no other.
+  static std::size_t nearest(const DualVariables& dual, std::size_t j, Vector k) {
+    std::size_t best = j;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < dual.size(); ++i) {
+      if (i == j) continue;
+      const double distance = dual.f().self(i) - 2 * k[i];
+      if (distance < least || best == j || (distance == least && dual.older(i, best))) least = distance, best = i;
+    }
+    return best;
   }
 };
 
@@ -150,6 +228,7 @@ class DualRemoval final : public RowsOnDemand {
 class DualNearest final : public RowsOfGram {
  public:
   using RowsOfGram::RowsOfGram;
+  bool takes_classes() const override { return true; }
 
   void appended(Vector k, double kxx) override {
     RowsOfGram::appended(k, kxx);
@@ -185,6 +264,14 @@ class DualNearest final : public RowsOfGram {
     const std::size_t n = neighbours_.nearest(j);
     b[n] = best.c * dual.y(n);
     return {j, best.ascent};
+  }
+  Departure choose_of_classes(const DualVariables& dual, Heir& heir) override {
+    if (dual.size() == 1) return {0, heir.ascent_of_removal(dual, 0)};
+    const auto ascent = [&](std::size_t j) {
+      return heir.take_over(dual, j, neighbours_.nearest(j), neighbours_.kernel(j));
+    };
+    const std::size_t j = dual.best(ascent);
+    return {j, ascent(j)};
   }
 
  private:

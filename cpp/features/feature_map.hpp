@@ -12,6 +12,7 @@
 
 #include "input/rows.hpp"
 #include "model/recruiting.hpp"
+#include "model/tasks.hpp"
 #include "simd/vectors.hpp"
 #include "state/fields.hpp"
 
@@ -73,6 +74,15 @@ struct Lesson {
   const Residuals& residuals;
 };
 
+// A step beta v z of a scalar rule that is about to be taken: w_c += beta v_c z.
+struct Followed {
+  Vector z;
+  const std::vector<std::vector<double>>& w;
+  double divisor;
+  Direction v;
+  double beta;
+};
+
 class FeatureMap : public Part {
  public:
   // The current number of features.
@@ -106,6 +116,8 @@ class FeatureMap : public Part {
   virtual bool learns() const { return false; }
   virtual void before_step(const Row&, bool /*steps*/, std::vector<Change>&) {}
   virtual void after_step(std::vector<Change>&) {}
+  // A map that learns is told of steps along z before before_step, with the place of its features in z.
+  virtual void follow(const Row&, const Followed&, std::size_t /*at*/) {}
   // The map itself, if it remembers work for several learners.
   virtual const void* shared_work() const { return nullptr; }
   // Fixes the coordinates; no more rows will be learned by the map.
@@ -243,6 +255,13 @@ class Stack final : public FeatureMap {
     each(changes, [](FeatureMap& map, std::vector<Change>& own) {
       if (map.learns()) map.after_step(own);
     });
+  }
+  void follow(const Row& x, const Followed& step, std::size_t at) override {
+    for (const auto& map : maps_) {
+      const Followed own{step.z.subspan(at), step.w, step.divisor, step.v, step.beta};
+      map->follow(x, own, at);
+      at += map->size() - map->tail();
+    }
   }
   void settle(std::vector<Change>& changes) override {
     each(changes, [](FeatureMap& map, std::vector<Change>& own) {

@@ -77,6 +77,16 @@ class Mapped final : public Learner {
     });
   }
 
+  // The variance z'Pz of the score, in the unit of the noise.
+  Recollection recollection() const override {
+    return rule_->posterior() == nullptr ? Recollection::None : Recollection::Weights;
+  }
+  void novelty(const Rows& rows, std::span<double> out) const override {
+    each_block(rows, [&](std::size_t first, std::size_t count, Vector Z) {
+      rule_->posterior()->each_look(Z, count, [&](std::size_t r, const Gain& gain) { out[first + r] = gain.S; });
+    });
+  }
+
   void widen(std::size_t features, std::size_t outputs) override {
     map_->widen(features);
     const std::size_t added = map_->tail() - w_.tail(), before = map_->size() - added;
@@ -172,6 +182,8 @@ class Mapped final : public Learner {
     if (map_->recruits()) map_->count_use({z, w_.rows(), w_.divisor(), residuals_}, 0);
     std::vector<Change> changes;
     if (map_->learns()) {
+      if (const double beta = rule_->along_z(); beta != 0)
+        map_->follow(row[0], {z, w_.rows(), w_.divisor(), question.v, beta}, 0);
       map_->before_step(row[0], rule_->steps(), changes);
       adopt(changes);
       z_.resize(w_.size());

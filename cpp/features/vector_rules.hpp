@@ -42,6 +42,8 @@ class VectorRule : public Part {
   virtual bool propose(const Round&) = 0;
   // Whether the proposed step is nonzero.
   virtual bool steps() const = 0;
+  // The beta of the proposed step, if it is one along z; 0 otherwise.
+  virtual double along_z() const { return 0; }
   // Takes the proposed step, if any, and updates the rule's state.
   virtual void commit(const Question&, Vector z, Weights& w) = 0;
   // The weight of feature i is about to become 0: others take over what they can.
@@ -64,6 +66,7 @@ class Along final : public VectorRule {
     return step_.possible(round);
   }
   bool steps() const override { return step_.beta != 0; }
+  double along_z() const override { return step_.beta; }
   void commit(const Question& question, Vector z, Weights& w) override {
     rule_->commit(question.round, step_);
     w.shrink(step_.shrink);

@@ -23,9 +23,11 @@ namespace budgetron {
 class Moments {
  public:
   static constexpr bool missing = true;  // NaN is a missing value
+  static constexpr double middle = 0;    // of scaled values
   explicit Moments(std::size_t columns) : columns_(columns) {}
 
   double scaled(std::size_t j, double x) const { return columns_[j].scaled(x); }
+  double unscaled(std::size_t j, double z) const { return columns_[j].unscaled(z); }
   void next_row() { ++rows_; }
   void count(std::size_t j, double x) {
     if (!std::isnan(x)) columns_[j].add(x);
@@ -67,6 +69,9 @@ class Squares {
 
   double scaled(std::size_t j, double x) const {
     return squares_[j] > 0 && !std::isnan(x) ? x / std::sqrt(squares_[j] / (rows_ - missing_[j])) : 0;
+  }
+  double unscaled(std::size_t j, double z) const {
+    return squares_[j] > 0 ? z * std::sqrt(squares_[j] / (rows_ - missing_[j])) : 0;
   }
   void next_row() { ++rows_; }
   void count(std::size_t j, double x) {
@@ -168,11 +173,15 @@ class Squares {
 class Range {
  public:
   static constexpr bool missing = false;
+  static constexpr double middle = 0.5;
   explicit Range(std::size_t columns) : least_(columns, INFINITY), largest_(columns, -INFINITY) {}
 
   double scaled(std::size_t j, double x) const {
     const double width = largest_[j] - least_[j];
     return width > 0 ? (x - least_[j]) / width : 0;
+  }
+  double unscaled(std::size_t j, double z) const {
+    return largest_[j] >= least_[j] ? least_[j] + z * (largest_[j] - least_[j]) : 0;
   }
   void next_row() { ++rows_; }
   void count(std::size_t j, double x) {
@@ -202,6 +211,7 @@ class Largest {
   explicit Largest(std::size_t columns) : largest_(columns) {}
 
   double scaled(std::size_t j, double x) const { return largest_[j] > 0 ? x / largest_[j] : 0; }
+  double unscaled(std::size_t j, double z) const { return z * largest_[j]; }
   void next_row() { ++rows_; }
   void count(std::size_t j, double x) { largest_[j] = std::max(largest_[j], std::abs(x)); }
   void widen(std::size_t columns) { largest_.resize(columns); }

@@ -65,6 +65,7 @@ struct Spread {
   };
 
   double deviation() const { return std::sqrt(squares / count); }
+  double unscaled(double z) const { return squares > 0 ? mean + z * deviation() : mean; }
   double scaled(double x) const { return squares > 0 && !std::isnan(x) ? (x - mean) / deviation() : 0; }
   bool is_far(double x) const { return beyond((x - mean) * (x - mean), squares, count); }
 

@@ -57,9 +57,16 @@ class Span {
     loops->solve_lower(L_.data(), inverse_.data(), k.data(), k.size(), v.data());
   }
 
+  // d = K^-1 k.
+  void solve_twice(Vector k, std::span<double> d) const {
+    solve(k, d);
+    loops->solve_upper(L_.data(), inverse_.data(), k.size(), d.data());
+  }
+
   Vector d() const { return d_; }
   double P() const { return P_; }
   double delta() const { return std::sqrt(std::max(0.0, delta2_)); }
+  double delta2() const { return delta2_; }
   bool inside() const { return inside_; }
 
   // Appends the vector that was last projected; it must not lie in the span.

@@ -19,7 +19,7 @@ inline constexpr Counter no_cell = ~Counter{0};
 
 class CellMap : public Part {
  public:
-  // The number of members, and how many cells they have together at most.
+  // The number of members, and a number above those of all cells, or infinity.
   virtual std::size_t members() const = 0;
   virtual double most_cells() const = 0;
   // The columns that the members look at.
@@ -40,6 +40,10 @@ class CellMap : public Part {
   virtual bool redraws() const { return false; }
   virtual void redraw(std::size_t /*member*/, const RecentRows&) {}
   virtual void redraw_near(std::size_t /*member*/, std::size_t /*other*/, const RecentRows&) {}
+  // Whether the cells of a new member have the numbers of those of the member that left, because these are forgotten.
+  virtual void keep_numbers(bool) {}
+  virtual Counter first_cell(std::size_t /*member*/) const { return 0; }
+  virtual Counter cells_each() const { return 0; }
 };
 
 // Knows when a column has moved: more than half of the kept values lie outside of the range that was known.

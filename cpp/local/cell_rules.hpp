@@ -23,7 +23,10 @@ namespace budgetron {
 // Larger steps would not fit into single precision; sums of steps stay below the largest number there is.
 inline constexpr double largest_step = 1e30, largest_entry = 1e38;
 inline bool fits_single(double v) { return std::fabs(v) <= largest_step; }
-inline float in_single(double v) { return static_cast<float>(std::clamp(v, -largest_entry, largest_entry)); }
+inline float in_single(double v) {
+  const double above = v < -largest_entry ? -largest_entry : v;
+  return static_cast<float>(above > largest_entry ? largest_entry : above);
+}
 
 class CellRule : public Part {
  public:
@@ -54,6 +57,15 @@ class CellRule : public Part {
   virtual void predict(const CellTable&, const ActiveCells&, std::span<double> /*f*/) const {}
   virtual bool has_variance() const { return false; }
   virtual double variance(const CellTable&, const ActiveCells&) const { return 0; }
+  // How little is known about the cells of a row: the share of those in which nothing was learned.
+  virtual double novelty(const CellTable& table, const ActiveCells& active, std::size_t outputs) const {
+    double empty = 0;
+    for (std::size_t i = 1; i < active.count(); ++i) {
+      const float* const entry = table[active.entries[i]];
+      empty += std::all_of(entry, entry + outputs, [](float w) { return w == 0; }) ? 1 : 0;
+    }
+    return active.count() > 1 ? empty / static_cast<double>(active.count() - 1) : 0;
+  }
   // Computes the step of a round; returns false, with nothing changed, if it exceeds the limits.
   virtual bool propose(const Question&, const CellTable&, const ActiveCells&) = 0;
   virtual void commit(const Question&, CellTable&, const ActiveCells&) = 0;
@@ -222,6 +234,10 @@ class CellsKalman : public CellRule {
   void predict(const CellTable& table, const ActiveCells& active, std::span<double> f) const final {
     if (moderates()) moderate_scores(spread(table, active, f.size()), f);
   }
+  // The variance z'Pz of the score.
+  double novelty(const CellTable& table, const ActiveCells& active, std::size_t outputs) const final {
+    return spread(table, active, outputs);
+  }
 
  protected:
   CellsKalman(double prior, double drift) : CellRule(Keeps::OneForAll, prior), prior_(prior), drift_(drift) {}
@@ -240,12 +256,14 @@ class CellsKalman : public CellRule {
     const double q = precision / (1 + precision * S_);
     const std::size_t outputs = step.size();
     if (outputs == 1) return move_one(step[0], q, table, active);
-    for (std::size_t i = 0; i < active.count(); ++i) {
-      float* const entry = table[active.entries[i]];
-      const double z = active.z(i), P = entry[outputs], g = P * z;
-      for (std::size_t c = 0; c < outputs; ++c) entry[c] = in_single(entry[c] + step[c] * g);
-      entry[outputs] = static_cast<float>(std::clamp(P - q * g * g + drift_, 0.0, prior_));
-    }
+    with_known(outputs, [&](auto n) {
+      for (std::size_t i = 0; i < active.count(); ++i) {
+        float* const entry = table[active.entries[i]];
+        const double z = active.z(i), P = entry[n], g = P * z;
+        for (std::size_t c = 0; c < n; ++c) entry[c] = in_single(entry[c] + step[c] * g);
+        entry[n] = static_cast<float>(std::clamp(P - q * g * g + drift_, 0.0, prior_));
+      }
+    });
   }
 
   // The same for one output, without a loop over them: a tenth of the time of a row.

@@ -1,12 +1,14 @@
-// Room for cells: a table of entries, which are found by hashing the number of a cell. Cells that meet share an entry.
-// An entry has the weights of all outputs, then what the rule keeps; numbers are in single precision.
+// Room for cells: a table of entries. If there is room for all cells that a map can have, each has the entry of its
+// number. Otherwise entries are found by hashing the number, and cells that meet share an entry. An entry has the
+// weights of all outputs, then what the rule keeps; numbers are in single precision.
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "local/cell_map.hpp"
@@ -25,28 +27,41 @@ struct ActiveCells {
   double squared_norm() const { return 1 + static_cast<double>(entries.size() - 1) * value * value; }
 };
 
+// Calls use(n), with a number that the compiler knows if it is small: loops over so few outputs take half the time.
+template <class Use>
+void with_known(std::size_t n, Use use) {
+  const auto found = [&]<std::size_t... known>(std::index_sequence<known...>) {
+    return ((n == 3 + known && (use(std::integral_constant<std::size_t, 3 + known>{}), true)) || ...);
+  }(std::make_index_sequence<8>{});
+  if (!found) use(n);
+}
+
 class CellTable {
  public:
-  CellTable(std::size_t bytes, double most) : bytes_(bytes), most_(most) {}
+  // At most so many bytes, whatever an entry needs, and at most so many entries.
+  CellTable(std::size_t bytes, std::size_t most) : bytes_(bytes), most_(std::max<std::size_t>(most, 1)) {}
 
-  // Empty, for as many entries like `fresh` as are wanted and the memory has room for: a power of two.
-  void begin(std::vector<float> fresh) {
-    fresh_ = std::move(fresh);
-    log_room_ = log_room(width());
+  // Empty, with entries like `fresh`. `cells` is a number above those of all cells, or infinity.
+  void begin(std::vector<float> fresh, double cells) {
+    lay_out(std::move(fresh), cells);
     numbers_ = {};
     numbers_.reserve((room() + 1) * width());
     for (std::size_t i = 0; i <= room(); ++i) numbers_.insert(numbers_.end(), fresh_.begin(), fresh_.end());
   }
-  void clear() { begin(std::move(fresh_)); }
+  void clear(double cells) { begin(std::move(fresh_), cells); }
   // Entries like `fresh` are about to be restored.
-  void expect(std::vector<float> fresh) {
-    fresh_ = std::move(fresh);
-    log_room_ = log_room(width());
+  void expect(std::vector<float> fresh, double cells) {
+    lay_out(std::move(fresh), cells);
     numbers_.assign((room() + 1) * width(), 0.0f);
   }
 
+  // Whether each cell has the entry of its number.
+  bool direct() const { return direct_; }
+  // The number of entries before neighbours became one, and how often the number was halved by that.
+  std::size_t full() const { return full_; }
+  std::size_t halvings() const { return halvings_; }
   std::size_t width() const { return fresh_.size(); }
-  std::size_t room() const { return std::size_t{1} << log_room_; }
+  std::size_t room() const { return room(halvings_); }
   float* operator[](std::size_t entry) { return numbers_.data() + entry; }
   const float* operator[](std::size_t entry) const { return numbers_.data() + entry; }
   const std::vector<float>& numbers() const { return numbers_; }
@@ -64,11 +79,18 @@ class CellTable {
       if (cell != no_cell) active.entries[count++] = (1 + place_of(cell)) * width();
     active.entries.resize(count);
   }
+  // Cells that came after the table was laid out have higher numbers than there are entries; these are hashed too.
   std::size_t place_of(Counter cell) const {
+    if (direct_ && cell < full_) return cell >> halvings_;
     cell *= 0x9E3779B97F4A7C15u;
     cell ^= cell >> 29;
     cell *= 0xBF58476D1CE4E5B9u;
-    return log_room_ == 0 ? 0 : cell >> (64 - log_room_);
+    return ((cell >> 32) * full_ >> 32) >> halvings_;
+  }
+  // What was learned in cells from `first` on is forgotten, if these have entries of their own.
+  void forget(Counter first, Counter count) {
+    for (std::size_t i = first >> halvings_; i < (first + count) >> halvings_; ++i)
+      std::copy(fresh_.begin(), fresh_.end(), numbers_.begin() + static_cast<std::ptrdiff_t>((i + 1) * width()));
   }
 
   // More numbers in each entry: `grow` makes the new entry from the old one. If the table would need more memory than
@@ -76,19 +98,20 @@ class CellTable {
   template <class Grow>
   void widen(std::vector<float> fresh, Grow grow) {
     const std::vector<float> before = std::move(numbers_), was_fresh = std::move(fresh_);
-    const std::size_t old_log = log_room_;
+    const std::size_t old_room = room(), old_halvings = halvings_;
     fresh_ = std::move(fresh);
     if (before.empty()) return;
-    log_room_ = std::min(old_log, log_room(width()));
-    const std::size_t together = std::size_t{1} << (old_log - log_room_), old_width = was_fresh.size();
+    halve();
+    const std::size_t together = std::size_t{1} << (halvings_ - old_halvings), old_width = was_fresh.size();
     numbers_.resize((room() + 1) * width());
     for (std::size_t i = 0; i <= room(); ++i) {
-      const std::size_t first = i == 0 ? 0 : 1 + (i - 1) * together, count = i == 0 ? 1 : together;
+      const std::size_t first = i == 0 ? 0 : 1 + (i - 1) * together;
+      const std::size_t end = i == 0 ? 1 : std::min(first + together, old_room + 1);
       std::size_t from = first;
-      for (std::size_t k = 0; k < count; ++k) {
-        const float* entry = before.data() + (first + k) * old_width;
+      for (std::size_t k = first; k < end; ++k) {
+        const float* entry = before.data() + k * old_width;
         if (std::equal(was_fresh.begin(), was_fresh.end(), entry)) continue;
-        from = first + k;
+        from = k;
         break;
       }
       grow(before.data() + from * old_width, numbers_.data() + i * width());
@@ -114,14 +137,22 @@ class CellTable {
   }
 
  private:
-  std::size_t log_room(std::size_t width) const {
-    const double most = std::min(static_cast<double>(bytes_) / (4.0 * static_cast<double>(width)), most_);
-    return static_cast<std::size_t>(std::bit_width(static_cast<std::size_t>(std::max(most, 1.0)))) - 1;
+  std::size_t room(std::size_t halvings) const { return ((full_ - 1) >> halvings) + 1; }
+  void lay_out(std::vector<float> fresh, double cells) {
+    fresh_ = std::move(fresh);
+    direct_ = cells <= static_cast<double>(most_);
+    full_ = direct_ ? std::max<std::size_t>(static_cast<std::size_t>(cells), 1) : most_;
+    halvings_ = 0;
+    halve();
+  }
+  // Entries are halved until they fit into the memory.
+  void halve() {
+    while (room() > 1 && room() * width() * sizeof(float) > bytes_) ++halvings_;
   }
 
-  std::size_t bytes_;
-  double most_;
-  std::size_t log_room_ = 0;
+  std::size_t bytes_, most_;
+  bool direct_ = false;
+  std::size_t full_ = 1, halvings_ = 0;
   std::vector<float> fresh_;    // an entry in which nothing was learned
   std::vector<float> numbers_;  // of the constant, then of room() entries
   bool sound_ = true;

@@ -24,8 +24,7 @@ namespace budgetron {
 
 class Celled final : public Learner {
  public:
-  // The table has room for at most so many cells, and has at most so many bytes, however many outputs there are. A map
-  // of few cells gets 64 entries for each: of 41 codes of one column, three would meet among 4 x 64 entries.
+  // The table has room for at most so many cells, and has at most so many bytes, however many outputs there are.
   Celled(std::shared_ptr<CellMap> map, std::shared_ptr<CellRule> rule, std::shared_ptr<const Task> task,
          std::size_t cells, std::size_t bytes, std::optional<Recruiting> recruiting)
       : map_(std::move(map)),
@@ -33,11 +32,14 @@ class Celled final : public Learner {
         task_(std::move(task)),
         outputs_(task_->outputs()),
         value_(1 / std::sqrt(static_cast<double>(std::max<std::size_t>(map_->members(), 1)))),
-        table_(bytes, std::min(64 * map_->most_cells(), static_cast<double>(cells))),
+        table_(bytes, cells),
         recent_(map_->columns()),
         recruiting_(std::move(recruiting)) {}
 
-  void begin() override { table_.begin(rule_->fresh(outputs_)); }
+  void begin() override {
+    table_.begin(rule_->fresh(outputs_), map_->most_cells());
+    map_->keep_numbers(table_.direct());
+  }
 
   std::size_t outputs() const override { return outputs_; }
   std::size_t size() const override { return 0; }
@@ -81,6 +83,20 @@ class Celled final : public Learner {
              [&](std::size_t i, const ActiveCells& active) { out[i] = std::sqrt(rule_->variance(table_, active)); });
   }
 
+  KeptRows kept_rows() const override {
+    KeptRows kept{map_->columns(), {}, map_->unscaled()};
+    for (std::size_t age = 0; age < recent_.size(); ++age) {
+      const double* const row = recent_.of_age(age);
+      kept.values.insert(kept.values.end(), row, row + kept.columns);
+    }
+    return kept;
+  }
+  Recollection recollection() const override { return Recollection::Weights; }
+  void novelty(const Rows& rows, std::span<double> out) const override {
+    each_row(rows,
+             [&](std::size_t i, const ActiveCells& active) { out[i] = rule_->novelty(table_, active, outputs_); });
+  }
+
   void widen(std::size_t features, std::size_t outputs) override {
     map_->widen(features);
     recent_.widen(map_->columns());
@@ -98,7 +114,10 @@ class Celled final : public Learner {
     io.field("t", t_, {Merged::Sum});
     map_->fields(io);
     rule_->fields(io);
-    if (io.restoring()) table_.expect(rule_->fresh(outputs_));
+    if (io.restoring()) {
+      table_.expect(rule_->fresh(outputs_), map_->most_cells());
+      map_->keep_numbers(table_.direct());
+    }
     rule_->table_fields(io, table_, outputs_);
     if (map_->draws()) {
       recent_.fields(io);
@@ -156,10 +175,13 @@ class Celled final : public Learner {
       for (std::size_t i = 1; i < active.count(); ++i) all += *table_[active.entries[i]];
       f[0] = all;
     } else {
-      for (std::size_t i = 1; i < active.count(); ++i) {
-        const float* const entry = table_[active.entries[i]];
-        for (std::size_t c = 0; c < f.size(); ++c) f[c] += entry[c];
-      }
+      with_known(f.size(), [&](auto outputs) {
+        double* const sums = f.data();
+        for (std::size_t i = 1; i < active.count(); ++i) {
+          const float* const entry = table_[active.entries[i]];
+          for (std::size_t c = 0; c < outputs; ++c) sums[c] += entry[c];
+        }
+      });
     }
     for (std::size_t c = 0; c < f.size(); ++c) f[c] = rule_->scale() * (table_[0][c] + active.value * f[c]);
   }
@@ -200,6 +222,7 @@ class Celled final : public Learner {
           map_->redraw(leaves, recent_);
         else
           map_->redraw_near(leaves, near, recent_);
+        if (table_.direct()) table_.forget(map_->first_cell(leaves), map_->cells_each());
       });
     return true;
   }
@@ -230,7 +253,7 @@ class Celled final : public Learner {
     weights_.push_back(weight);
     if (!std::has_single_bit(recent_.learned())) return;
     map_->draw(recent_);
-    table_.clear();
+    table_.clear(map_->most_cells());
     rule_->restart();
     if (recruiting_) recruiting_->restart();
     std::vector<double> f(outputs_);

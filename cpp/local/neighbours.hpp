@@ -35,6 +35,9 @@ class RecentNeighbours final : public Learner {
  public:
   // Further columns are not looked at.
   static constexpr std::size_t most_columns = 1024;
+  // The number of neighbours whose distances make a row novel: about the root of a window of 1000, so that a few rows
+  // of a new kind do not make it usual.
+  static constexpr std::size_t recalled = 32;
 
   // `classes` is 0 for targets.
   RecentNeighbours(std::size_t window, std::size_t k, std::size_t columns, std::size_t classes)
@@ -61,7 +64,7 @@ class RecentNeighbours final : public Learner {
   }
 
   void scores(const Rows& rows, std::span<double> out) const override {
-    Work work;
+    Work work(k_);
     for (std::size_t i = 0; i < rows.size(); ++i) look(rows[i], work, out.subspan(i * outputs_, outputs_));
   }
 
@@ -114,6 +117,51 @@ class RecentNeighbours final : public Learner {
   // 1 for each of two first classes that became more, and 0 for the others; else empty.
   const std::vector<double>& first() const { return first_; }
 
+  KeptRows kept_rows() const override {
+    KeptRows kept{columns_, {}};
+    for (std::size_t age = 0; age < std::min(stored_.size(), most_recalled); ++age)
+      for (std::size_t j = 0; j < columns_; ++j) kept.values.push_back(value(slot_of(age), j));
+    return kept;
+  }
+  Recollection recollection() const override { return Recollection::Rows; }
+  // The mean distance to the nearest rows.
+  void novelty(const Rows& rows, std::span<double> out) const override {
+    Work work(recalled);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      read(rows[i], work);
+      find(work);
+      out[i] = mean_distance(work);
+    }
+  }
+  // Of a stored row to the nearest others.
+  std::vector<double> usual_novelty() const override {
+    Work work(recalled + 1);
+    std::vector<double> usual;
+    for (std::size_t age = 0; age < std::min(stored_.size(), most_recalled) && stored_.size() > 1; ++age) {
+      const std::size_t slot = slot_of(age);
+      work.row.resize(columns_);
+      for (std::size_t j = 0; j < columns_; ++j) work.row[j] = value(slot, j);
+      work.missing = stored_[slot].missing;
+      find(work);
+      const auto itself = std::ranges::find(work.near, static_cast<std::uint32_t>(slot), &Near::slot);
+      work.near.erase(itself == work.near.end() ? itself - 1 : itself);  // or as many others are equal to it
+      usual.push_back(mean_distance(work));
+    }
+    return usual;
+  }
+  std::vector<Neighbour> nearest(const Rows& one, std::size_t most) const override {
+    Work work(most);
+    if (most == 0) return {};
+    read(one[0], work);
+    find(work);
+    std::vector<Neighbour> near;
+    for (const Near& each : work.near) {
+      near.push_back({std::sqrt(each.distance), std::vector<double>(columns_), {stored_[each.slot].label}, {}});
+      for (std::size_t j = 0; j < columns_; ++j) near.back().row[j] = value(each.slot, j);
+    }
+    return near;
+  }
+
   bool consistent() const override {
     const auto ones = static_cast<std::size_t>(std::count(first_.begin(), first_.end(), 1.0));
     return sound_ && (first_.empty() || (first_.size() == outputs_ && ones == 2));
@@ -133,6 +181,8 @@ class RecentNeighbours final : public Learner {
   };
   // What one row needs.
   struct Work {
+    explicit Work(std::size_t k) : most(k) {}
+    std::size_t most;  // how many neighbours are looked for
     std::vector<float> row;
     bool missing = false;
     std::vector<Near> near;  // from the nearest
@@ -206,26 +256,34 @@ class RecentNeighbours final : public Learner {
     alignas(64) float distances[rows_in_tile];
     while (last > first) {
       const std::size_t tile = (last - 1) / rows_in_tile, begin = tile * rows_in_tile;
-      const float bound = work.near.size() < k_ ? std::numeric_limits<float>::infinity() : work.near.back().distance;
+      const float bound =
+          work.near.size() < work.most ? std::numeric_limits<float>::infinity() : work.near.back().distance;
       std::uint64_t below = loops->tile_distances(tiles_[tile].data(), work.row.data(), columns_, bound,
                                                   missing_ > 0 || work.missing, distances);
       below &= ~std::uint64_t{0} >> (begin + rows_in_tile - last);
       if (first > begin) below &= ~std::uint64_t{0} << (first - begin);
       for (; below != 0; below -= std::bit_floor(below)) {
         const auto lane = static_cast<std::size_t>(std::bit_width(below)) - 1;
-        insert({distances[lane], static_cast<std::uint32_t>(begin + lane)}, work.near);
+        insert({distances[lane], static_cast<std::uint32_t>(begin + lane)}, work);
       }
       last = std::max(first, begin);
     }
   }
 
-  void insert(Near row, std::vector<Near>& near) const {
-    if (near.size() == k_) {
+  void insert(Near row, Work& work) const {
+    std::vector<Near>& near = work.near;
+    if (near.size() == work.most) {
       if (!(row.distance < near.back().distance)) return;
       near.pop_back();
     }
     const auto closer = [](const Near& a, const Near& b) { return a.distance < b.distance; };
     near.insert(std::upper_bound(near.begin(), near.end(), row, closer), row);
+  }
+
+  static double mean_distance(const Work& work) {
+    double sum = 0;
+    for (const Near& row : work.near) sum += std::sqrt(static_cast<double>(row.distance));
+    return work.near.empty() ? 0 : sum / static_cast<double>(work.near.size());
   }
 
   // The vote of a neighbour, if `most` is the largest squared distance of one.
@@ -318,7 +376,7 @@ class RecentNeighbours final : public Learner {
     tiles_.clear();
     stored_.clear();
     next_ = missing_ = 0;
-    Work work;
+    Work work(k_);
     for (std::size_t i = 0; i < n; ++i) {
       read(DenseRow<float>{rows.data() + i * columns_, columns_}, work);
       store(work.row, {labels[i], weights[i], work.missing});
@@ -333,7 +391,7 @@ class RecentNeighbours final : public Learner {
   std::size_t next_ = 0;        // the slot of the next row; that of the oldest if the window is full
   std::size_t missing_ = 0;     // stored rows with NaN
   bool sound_ = true;           // the restored fields fit together
-  Work work_;
+  Work work_{k_};
 };
 
 }  // namespace budgetron

@@ -45,6 +45,10 @@ class RecentRows {
   std::size_t size() const { return static_cast<std::size_t>(std::min<Counter>(learned_, capacity_)); }
   Counter learned() const { return learned_; }
   const double* operator[](std::size_t i) const { return values_.data() + i * columns_; }
+  // The newest row has age 0.
+  const double* of_age(std::size_t age) const {
+    return (*this)[static_cast<std::size_t>((learned_ - 1 - age) % capacity_)];
+  }
 
   void push(std::span<const double> x) {
     const auto at = static_cast<std::ptrdiff_t>(learned_ % capacity_ * columns_);

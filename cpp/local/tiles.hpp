@@ -39,7 +39,7 @@ class Tiles final : public CellMap {
 
   void find(std::span<const double> x, std::span<Counter> cells) const override {
     loops->fern_codes(x.data(), places_.data(), thresholds_.data(), padded(), depth_, cells.data());
-    for (std::size_t f = 0; f < members_; ++f) cells[f] += (generation_[f] * members_ + f) << depth_;
+    for (std::size_t f = 0; f < members_; ++f) cells[f] += first_cell(f);
   }
 
   void widen(std::size_t columns) override {
@@ -86,12 +86,16 @@ class Tiles final : public CellMap {
     }
   }
 
+  void keep_numbers(bool keep) override { renumbers_ = keep ? 0 : 1; }
+  Counter first_cell(std::size_t f) const override { return (renumbers_ * generation_[f] * members_ + f) << depth_; }
+  Counter cells_each() const override { return Counter{1} << depth_; }
+
   // The columns of the tests of each member, and their thresholds, for exports and pictures.
   std::vector<std::int64_t> tested() const { return by_member<std::int64_t>(places_); }
   std::vector<double> thresholds() const { return by_member<double>(thresholds_); }
   std::vector<Counter> first_cells() const {
     std::vector<Counter> first(members_);
-    for (std::size_t f = 0; f < members_; ++f) first[f] = (generation_[f] * members_ + f) << depth_;
+    for (std::size_t f = 0; f < members_; ++f) first[f] = first_cell(f);
     return first;
   }
 
@@ -198,6 +202,7 @@ class Tiles final : public CellMap {
   std::vector<double> thresholds_;
   std::vector<double> ranks_;        // of the thresholds among the values they were drawn from
   std::vector<Counter> generation_;  // how often a member was drawn anew
+  Counter renumbers_ = 1;            // 1: the cells of a new member have new numbers
   KnownRanges ranges_;
   bool sound_ = true;
 };

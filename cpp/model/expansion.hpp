@@ -130,12 +130,14 @@ class Expansion final : public Part {
   // Invalidates the cached norm; it is recomputed on next use. Call it after writing coefficients in place.
   void forget_norm() { norm_age_ = size(); }
 
-  // Projects f onto the ball |f| <= radius; returns the factor by which f shrank.
-  double pull_into_ball(double radius) {
+  // Projects f onto the ball |f| <= radius; returns the factor by which f shrank. What f has besides the expansion adds
+  // to |f|^2; it is not divided yet.
+  double pull_into_ball(double radius, double besides = 0) {
     if (!norm_kept_) return 1;
     if (++norm_age_ > size() || !moderate_square(norm2_)) remake_norm();
     if (!moderate_square(norm2_)) norm2_ = 0, forget_norm();  // happens only if the kernel is indefinite
-    const double factor = squared_norm() > radius * radius ? radius / std::sqrt(squared_norm()) : 1;
+    const double norm2 = squared_norm() + besides / (divisor_ * divisor_);
+    const double factor = norm2 > radius * radius ? radius / std::sqrt(norm2) : 1;
     shrink(factor);
     return factor;
   }

@@ -30,8 +30,11 @@ class Kernelized final : public ExpansionLearner {
   void widen(std::size_t features, std::size_t outputs) override {
     ExpansionLearner::widen(features, outputs);
     budget_->widen(outputs);
+    budget_->widen_columns(features);
     if (outputs > task_->outputs()) task_ = std::make_shared<Multiclass>(outputs);
   }
+
+  const std::shared_ptr<Budget>& budget() const { return budget_; }
 
   // The union with the support vectors of another model: f <- share f + sum_i a_i k(x_i,.), with a new common divisor.
   // Every x_i enters through the budget, as a row does on which f was wrong. `coefficients` are rows x outputs, after
@@ -47,7 +50,7 @@ class Kernelized final : public ExpansionLearner {
       const KernelRow row = kernel_rows.at(i);
       for (std::size_t c = 0; c < own.size(); ++c) own[c] = coefficients[i * own.size() + c] * divisor;
       const double most = largest_of(own);
-      score(row, scores);
+      score(rows, i, row, scores);
       if (!moderate(most) || !moderate_square(most * most * row.kxx) || !moderate(scores)) continue;
       const double y = own.size() > 1 || own[0] >= 0 ? 1 : -1;
       const Round round{scores[0], y, row.kxx, true, 1, t_ + 1};
@@ -76,8 +79,8 @@ class Kernelized final : public ExpansionLearner {
   }
 
  protected:
-  void score(const KernelRow& row, std::span<double> f) const override {
-    if (own_numbers_ == nullptr || !own_numbers_->scores(f_, row, f)) f_.scores(row.k, f);
+  void score(const Rows& rows, std::size_t i, const KernelRow& row, std::span<double> f) const override {
+    if (own_numbers_ == nullptr || !own_numbers_->scores(f_, rows, i, row, f)) f_.scores(row.k, f);
   }
   bool support_is_final() const override { return budget_->support_is_final(); }
   bool learn(const Row& x, const KernelRow& row, Vector f, double y, double weight) override {
@@ -89,12 +92,14 @@ class Kernelized final : public ExpansionLearner {
     ++t_;
     if (step.shrink != 1) f_.shrink(step.shrink), budget_->shrunk(step.shrink);
     f_.divide_by(step.divisor);
-    if (step.beta == 0) {
+    if (step.beta == 0 && !budget_->takes_every_row()) {
       if (own_numbers_ != nullptr) own_numbers_->rest(f_);
       return true;
     }
     budget_->insert(f_, {x, row, step.beta, question.v, question.round});
-    if (const double factor = f_.pull_into_ball(step.radius); factor != 1) budget_->shrunk(factor);
+    if (!rule_->keeps_to_a_ball()) return true;
+    const double factor = f_.pull_into_ball(step.radius, budget_->squared_norm_besides());
+    if (factor != 1) budget_->shrunk(factor);
     return true;
   }
 

@@ -1,4 +1,5 @@
 // Losses l(f, y) and their slopes in f. At a kink the slope is 0: an example exactly at the margin is not learned from.
+// `implicit` solves beta = -s l'(a + beta k, y), a step along the slope at its own end, for s, k > 0.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +14,30 @@ class Loss {
   virtual ~Loss() = default;
   virtual double value(double f, double y) const = 0;
   virtual double slope(double f, double y) const = 0;
+  // By bisection between no step and that of the slope at a, which is too long.
+  virtual double implicit(double a, double s, double k, double y) const {
+    const double longest = -s * slope(a, y);
+    double low = std::min(0.0, longest), high = std::max(0.0, longest);
+    while (true) {
+      const double middle = low + (high - low) / 2;
+      if (!(low < middle && middle < high)) return middle;
+      (middle + s * slope(a + middle * k, y) < 0 ? low : high) = middle;
+    }
+  }
 };
+
+// Returns l, or 0 if l is rounding error relative to the numbers it is a difference of. Without this, a step that has
+// just removed the loss at x would be followed by another.
+inline double clear_loss(double l, double scale) { return l > 1e-12 * std::max(1.0, scale) ? l : 0; }
 
 // max(0, 1 - y f)
 class Hinge final : public Loss {
  public:
   double value(double f, double y) const override { return std::max(0.0, 1 - y * f); }
   double slope(double f, double y) const override { return y * f < 1 ? -y : 0.0; }
+  double implicit(double a, double s, double k, double y) const override {
+    return y * std::min(s, clear_loss(1 - y * a, std::fabs(a)) / k);
+  }
 };
 
 // max(0, 1 - y f)^2 / 2
@@ -30,6 +48,9 @@ class SquaredHinge final : public Loss {
     return l * l / 2;
   }
   double slope(double f, double y) const override { return -y * std::max(0.0, 1 - y * f); }
+  double implicit(double a, double s, double k, double y) const override {
+    return y * s * std::max(0.0, 1 - y * a) / (1 + s * k);
+  }
 };
 
 // log(1 + exp(-y f))
@@ -46,6 +67,7 @@ class Squared final : public Loss {
  public:
   double value(double f, double y) const override { return (f - y) * (f - y) / 2; }
   double slope(double f, double y) const override { return f - y; }
+  double implicit(double a, double s, double k, double y) const override { return s * (y - a) / (1 + s * k); }
 };
 
 inline double sign(double v) { return static_cast<double>((v > 0) - (v < 0)); }
@@ -55,6 +77,9 @@ class Absolute final : public Loss {
  public:
   double value(double f, double y) const override { return std::fabs(f - y); }
   double slope(double f, double y) const override { return sign(f - y); }
+  double implicit(double a, double s, double k, double y) const override {
+    return sign(y - a) * std::min(s, clear_loss(std::fabs(y - a), std::fabs(y)) / k);
+  }
 };
 
 // max(0, |f - y| - epsilon)
@@ -63,6 +88,9 @@ class EpsilonInsensitive final : public Loss {
   explicit EpsilonInsensitive(double epsilon) : epsilon_(epsilon) {}
   double value(double f, double y) const override { return std::max(0.0, std::fabs(f - y) - epsilon_); }
   double slope(double f, double y) const override { return std::fabs(f - y) > epsilon_ ? sign(f - y) : 0.0; }
+  double implicit(double a, double s, double k, double y) const override {
+    return sign(y - a) * std::min(s, clear_loss(std::fabs(y - a) - epsilon_, std::fabs(y)) / k);
+  }
 
  private:
   double epsilon_;

@@ -164,7 +164,8 @@ class Noise : public Part {
       weight += c;
       const double d = x - mean;
       mean += c / weight * d;
-      squares = std::min(squares + c * d * (x - mean), std::numeric_limits<double>::max());
+      const double rise = std::max(c * d * (x - mean), 0.0);  // rounding may make it negative
+      squares = std::min(squares + rise, std::numeric_limits<double>::max());
     }
     double variance() const { return weight > 0 ? squares / weight : 0; }
     void fields(Fields& io, const std::string& name) {

@@ -60,6 +60,23 @@ class MarginPerceptron final : public Rule {
   double eta_, margin_;
 };
 
+// The aggressive Perceptron of Ahpatron (Liao et al. 2024): beta = eta y if y f(x) < margin, and f stays in the ball
+// |f| <= radius.
+class AggressivePerceptron final : public Rule {
+ public:
+  AggressivePerceptron(double eta, double margin, double radius) : eta_(eta), margin_(margin), radius_(radius) {}
+  Step propose(const Round& r) const override {
+    Step step{1, r.y * r.fx < margin_ ? r.weight * eta_ * r.y : 0};
+    step.radius = radius_;
+    return step;
+  }
+  bool keeps_to_a_ball() const override { return true; }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  double eta_, margin_, radius_;
+};
+
 // For regression: beta = eta sign(r) if |r| > epsilon, r = y - f(x).
 class PerceptronRegression final : public Rule {
  public:
@@ -73,10 +90,6 @@ class PerceptronRegression final : public Rule {
  private:
   double eta_, epsilon_;
 };
-
-// Returns l, or 0 if l is rounding error relative to the numbers it is a difference of. Without this, a step that has
-// just removed the loss at x would be followed by another.
-inline double clear_loss(double l, double scale) { return l > 1e-12 * std::max(1.0, scale) ? l : 0; }
 
 // PA-I: beta = y min(C, l / kxx), l the hinge loss. If kxx = 0, k(x,.) = 0 and no step can help.
 class PassiveAggressive final : public Rule {
@@ -134,6 +147,24 @@ class OGDRegression final : public Rule {
  private:
   OGD ogd_;
   double epsilon_;
+};
+
+// An implicit step, ILK (Cheng et al. 2006): f becomes the h that minimises
+//   |h - f|^2 / 2 + eta (lam |h|^2 / 2 + l(h(x), y)).
+// So h = (f - eta l'(h(x)) k(x,.)) / (1 + eta lam), with the slope at the end of the step.
+class ImplicitOGD final : public Rule {
+ public:
+  ImplicitOGD(std::shared_ptr<const Loss> loss, double eta, double lam)
+      : loss_(std::move(loss)), eta_(eta), shrink_(1 / (1 + eta * lam)) {}
+  Step propose(const Round& r) const override {
+    const double s = shrink_ * eta_ * r.weight;
+    return {shrink_, r.kxx > 0 ? loss_->implicit(shrink_ * r.fx, s, r.kxx, r.y) : 0};
+  }
+  void fields(Fields& io) override { io.scratch(sizeof *this); }
+
+ private:
+  std::shared_ptr<const Loss> loss_;
+  double eta_, shrink_;
 };
 
 // Stochastic gradient descent with step size 1/(lam t), NBSGD paper Algorithm 1: f <- (t-1)/t f - l'(f(x))/(lam t)

@@ -76,6 +76,44 @@ class Scaled final : public Learner {
     });
   }
 
+  // Rows come back in the unit of the present statistics, and so do targets. If none are kept, the mean is.
+  KeptRows kept_rows() const override {
+    KeptRows kept = learner_->kept_rows();
+    if (kept.empty() && scaling_.index() != 0) kept = {columns_, std::vector<double>(columns_, middle())};
+    for (std::size_t i = 0; i < kept.values.size() && !kept.original; i += kept.columns)
+      unscale(std::span(kept.values).subspan(i, kept.columns));
+    kept.original = true;
+    return kept;
+  }
+  std::vector<Neighbour> nearest(const Rows& one, std::size_t most) const override {
+    std::vector<Neighbour> near;
+    each_block(one, [&](const Rows& block, std::size_t) { near = learner_->nearest(block, most); });
+    for (Neighbour& each : near) {
+      unscale(each.row);
+      if (!target_) continue;
+      for (double& v : each.label) v = target_->unscaled(v);
+      for (double& v : each.shares) v *= target_->deviation();
+    }
+    return near;
+  }
+  Recollection recollection() const override { return learner_->recollection(); }
+  void novelty(const Rows& rows, std::span<double> out) const override {
+    each_block(rows, [&](const Rows& block, std::size_t first) {
+      learner_->novelty(block, out.subspan(first, block.size()));
+    });
+  }
+  std::vector<double> usual_novelty() const override { return learner_->usual_novelty(); }
+  std::size_t sharing() const override { return learner_->sharing(); }
+  void shares(const Rows& rows, std::span<double> out) const override {
+    const std::size_t each = sharing() * outputs();
+    each_block(rows, [&](const Rows& block, std::size_t first) {
+      const auto part = out.subspan(first * each, block.size() * each);
+      learner_->shares(block, part);
+      if (target_)
+        for (double& v : part) v *= target_->deviation();
+    });
+  }
+
   void widen(std::size_t features, std::size_t outputs) override {
     learner_->widen(features, outputs);
     if (auto* dense = std::get_if<Dense>(&scaling_)) dense->widen(features);
@@ -234,6 +272,17 @@ class Scaled final : public Learner {
   }
 
   double clipped(double v) const { return std::clamp(v, -clip_, clip_); }
+
+  double middle() const { return centred() ? Dense::middle : 0; }
+  // A scaled row, of the first columns, as it was.
+  void unscale(std::span<double> row) const {
+    std::visit(
+        [&](const auto& scaling) {
+          if constexpr (!std::is_same_v<std::decay_t<decltype(scaling)>, std::monostate>)
+            for (std::size_t j = 0; j < row.size(); ++j) row[j] = scaling.unscaled(j, row[j]);
+        },
+        scaling_);
+  }
 
   // Appends the scaled row to the block.
   void scale_row(const Row& row, Block& block) const {

@@ -91,6 +91,27 @@ class Stacked : public Learner {
     each_row(rows, [&](std::size_t i, Vector l) { combine(l, out.subspan(i * outputs_, outputs_)); });
   }
 
+  // Those of the expert that keeps rows as they were before they were scaled, or else of the first that keeps any.
+  KeptRows kept_rows() const final {
+    KeptRows kept;
+    for (const auto& expert : experts_) {
+      KeptRows own = expert->kept_rows();
+      if (kept.empty() || (own.original && !own.empty() && !kept.original)) kept = std::move(own);
+    }
+    return kept;
+  }
+  std::vector<Neighbour> nearest(const Rows& one, std::size_t most) const final { return keenest().nearest(one, most); }
+  Recollection recollection() const final { return keenest().recollection(); }
+  void novelty(const Rows& rows, std::span<double> out) const final { keenest().novelty(rows, out); }
+  std::vector<double> usual_novelty() const final { return keenest().usual_novelty(); }
+  std::size_t sharing() const final { return experts_.size(); }
+  void shares(const Rows& rows, std::span<double> out) const final {
+    each_row(rows, [&](std::size_t i, Vector l) {
+      const auto own = out.subspan(i * l.size(), l.size());
+      for (std::size_t j = 0; j < l.size(); ++j) own[j] = w_[j / outputs_] * l[j];
+    });
+  }
+
   void widen(std::size_t features, std::size_t outputs) override {
     for (const auto& expert : experts_) expert->widen(features, outputs);
     outputs_ = outputs;
@@ -265,6 +286,11 @@ class Stacked : public Learner {
       const double weight = block.weights.empty() ? 1 : block.weights[i];
       if (weight != 0) learn(block.rows[i], block.F, block.stride, i, f, block.y[i], std::min(weight, largest));
     }
+  }
+
+  // The expert that remembers rows best; the first of equals.
+  const Learner& keenest() const {
+    return **std::ranges::max_element(experts_, {}, [](const auto& expert) { return expert->recollection(); });
   }
 
   // Experts that share work run on one thread, one after the other.

@@ -46,6 +46,7 @@ NB_MODULE(_core, m) {
   m.def("instruction_sets", &instruction_sets, "Those that run here, the widest first.");
   bind_input(m);
   bind_parts(m);
+  bind_called(m);
   bind_learners(m);
   bind_features(m);
   bind_cells(m);

@@ -181,6 +181,7 @@ inline nb::dict arrays(State state) {
 // One function per binding file, called in this order: each uses what is bound before it.
 void bind_input(nb::module_& m);
 void bind_parts(nb::module_& m);
+void bind_called(nb::module_& m);
 void bind_learners(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_cells(nb::module_& m);

@@ -36,6 +36,12 @@ NewArray<float> entries(const Celled& learner) {
   return array(std::move(out), {learner.table().room() + 1, learner.table().width()});
 }
 
+// Whether each cell has the entry of its number, the number of entries, and how often these were halved.
+nb::object places(const Celled& learner) {
+  const CellTable& table = learner.table();
+  return nb::make_tuple(table.direct(), table.full(), table.halvings());
+}
+
 }  // namespace
 
 void bind_cells(nb::module_& m) {
@@ -51,6 +57,7 @@ void bind_cells(nb::module_& m) {
            "columns"_a, "seed"_a)
       .def_prop_ro("edges", &Bins::edges)
       .def_prop_ro("by_value", &Bins::by_value)
+      .def_prop_ro("sides", &Bins::sides)
       .def_prop_ro("pairs", &Bins::pairs)
       .def_prop_ro("first", &Bins::first);
   nb::class_<RandomBinning, CellMap>(m, "RandomBinning")
@@ -78,6 +85,7 @@ void bind_cells(nb::module_& m) {
       .def_prop_ro("map", &Celled::map)
       .def_prop_ro("scale", &Celled::scale)
       .def_prop_ro("value", &Celled::value)
+      .def_prop_ro("places", &places)
       .def("entries", &entries);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 #include <shared_mutex>
+#include <stdexcept>
 #include <tuple>
 
 #include "features/covariance.hpp"
@@ -11,10 +12,13 @@
 #include "features/hadamard.hpp"
 #include "features/kalman.hpp"
 #include "features/landmarks.hpp"
+#include "features/learned_widths.hpp"
 #include "features/mapped.hpp"
+#include "features/move_to_features.hpp"
 #include "features/nystrom.hpp"
 #include "features/vector_rules.hpp"
 #include "features/wrapped.hpp"
+#include "model/kernelized.hpp"
 #include "python/bind.hpp"
 #include "python/reading.hpp"
 
@@ -38,6 +42,24 @@ NewArray<double> coef(const Mapped& learner) {
   reading(learner, [&] {
     for (std::size_t c = 0; c < learner.outputs(); ++c)
       for (const double w : learner.weights().output(c)) out.push_back(w / learner.weights().output_divisor());
+  });
+  return as_rows(std::move(out), learner.outputs());
+}
+
+// The weights of terms that the budget MoveToFeatures has moved, one row per output, and their frequencies.
+const MoveToFeatures& moving(const Kernelized& learner) {
+  const auto* const budget = dynamic_cast<const MoveToFeatures*>(learner.budget().get());
+  if (budget == nullptr) throw std::invalid_argument("The budget moves no terms into features.");
+  return *budget;
+}
+NewArray<double> moved_coef(const Kernelized& learner) {
+  const MoveToFeatures& budget = moving(learner);
+  std::vector<double> out;
+  reading(learner, [&] {
+    for (std::size_t c = 0; c < learner.outputs(); ++c) {
+      const std::vector<double> w = budget.weights(c, learner.expansion().divisor());
+      out.insert(out.end(), w.begin(), w.end());
+    }
   });
   return as_rows(std::move(out), learner.outputs());
 }
@@ -77,6 +99,10 @@ NewArray<double> map_frequencies(const FeatureMap& map, std::size_t columns) {
   }
   const std::size_t D = columns == 0 ? 0 : U.size() / columns;
   return array(std::move(U), {columns, D});
+}
+
+NewArray<double> moved_frequencies(const Kernelized& learner, std::size_t columns) {
+  return map_frequencies(*moving(learner).map(), columns);
 }
 
 NewArray<double> map_landmarks(const FeatureMap& map, std::size_t features) {
@@ -219,6 +245,8 @@ void bind_features(nb::module_& m) {
       .def("state", &map_state, nb::sig("def state(self) -> dict[str, object]"))
       .def("restore", &restore_map, "state"_a, nb::sig("def restore(self, state: dict[str, object]) -> None"));
   m.def("fourier", &fourier, "features"_a, "frequencies"_a, "precision"_a, "cache_bytes"_a);
+  nb::class_<LearnedWidths, FeatureMap>(m, "LearnedWidths")
+      .def(nb::init<std::size_t, std::shared_ptr<Frequencies>, double>(), "features"_a, "frequencies"_a, "rate"_a);
   nb::class_<HadamardFourier, FeatureMap>(m, "HadamardFourier")
       .def("__init__", &make_hadamard, "components"_a, "width"_a, "make"_a,
            nb::sig("def __init__(self, components: int, width: int, make: object) -> None"));
@@ -250,6 +278,11 @@ void bind_features(nb::module_& m) {
            &init_with_lapack<Nystrom, std::shared_ptr<const Kernel>, std::size_t, std::size_t,
                              std::shared_ptr<LandmarkSelection>, std::size_t>,
            "kernel"_a, "landmarks"_a, "rank"_a, "selection"_a, "features"_a);
+
+  nb::class_<MoveToFeatures, Budget>(m, "MoveToFeatures")
+      .def(nb::init<std::size_t, std::size_t, std::shared_ptr<FeatureMap>>(), "budget"_a, "at_once"_a, "map"_a);
+  m.def("moved_coef", &moved_coef, "learner"_a);
+  m.def("moved_frequencies", &moved_frequencies, "learner"_a, "columns"_a);
 
   nb::class_<Covariance>(m, "Covariance");
   nb::class_<FullCovariance, Covariance>(m, "FullCovariance").def(nb::init<double>(), "start"_a);

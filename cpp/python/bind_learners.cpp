@@ -13,6 +13,7 @@
 #include "model/expansion.hpp"
 #include "model/kernelized.hpp"
 #include "model/learner.hpp"
+#include "model/random_iterate.hpp"
 #include "model/scaled.hpp"
 #include "model/stacked.hpp"
 #include "python/bind.hpp"
@@ -59,8 +60,14 @@ void begin(Learner& learner) {
   learner.begin();
 }
 
-// Restores a newly built learner.
+// Restores a learner that was newly built, or one whose part in Python failed. It waits for the lock without that of
+// the interpreter, which a part in Python may need.
 void restore(Learner& learner, nb::dict state) {
+  std::unique_lock lock(learner.guard(), std::defer_lock);
+  {
+    nb::gil_scoped_release free;
+    lock.lock();
+  }
   Restore io(std::move(state));
   learner.fields(io);
   io.finish();
@@ -260,6 +267,57 @@ NewArray<double> deviations(const Learner& learner, const BoundRows& X, std::siz
   return as_vector(std::move(out));
 }
 
+// What a learner keeps of the rows, for explanations.
+
+NewArray<double> kept_rows(const Learner& learner) {
+  KeptRows kept = reading(learner, [&] { return learner.kept_rows(); });
+  const std::size_t rows = kept.columns == 0 ? 0 : kept.values.size() / kept.columns;
+  return array(std::move(kept.values), {rows, kept.columns});
+}
+
+// For each neighbour: its distance, its row, its label if labels are kept, and its share in each score.
+nb::list nearest(const Learner& learner, const BoundRows& X, std::size_t most) {
+  if (X.rows.size() != 1) throw std::invalid_argument("nearest: expected one row.");
+  std::vector<Neighbour> near = reading(learner, [&] {
+    check_columns(learner, X.rows);
+    return learner.nearest(X.rows, most);
+  });
+  nb::list out;
+  for (Neighbour& each : near)
+    out.append(nb::make_tuple(each.distance, as_vector(std::move(each.row)),
+                              each.label.empty() ? nb::none() : nb::cast(each.label[0]), nb::cast(each.shares)));
+  return out;
+}
+
+NewArray<double> novelty(const Learner& learner, const BoundRows& X, std::size_t threads) {
+  std::vector<double> out(X.rows.size());
+  reading(learner, [&] {
+    check_columns(learner, X.rows);
+    if (learner.recollection() == Recollection::None) throw std::invalid_argument("novelty: nothing is kept.");
+    each_piece(X.rows, threads, [&](const Rows& rows, std::size_t first) {
+      learner.novelty(rows, std::span(out).subspan(first, rows.size()));
+    });
+  });
+  return as_vector(std::move(out));
+}
+
+NewArray<double> usual_novelty(const Learner& learner) {
+  return as_vector(reading(learner, [&] { return learner.usual_novelty(); }));
+}
+
+// rows x experts x outputs; no experts if the learner is not made of some.
+NewArray<double> shares(const Learner& learner, const BoundRows& X) {
+  std::size_t experts, outputs;
+  std::vector<double> out = reading(learner, [&] {
+    check_columns(learner, X.rows);
+    experts = learner.sharing(), outputs = learner.outputs();
+    std::vector<double> shares(X.rows.size() * experts * outputs);
+    learner.shares(X.rows, shares);
+    return shares;
+  });
+  return array(std::move(out), {X.rows.size(), experts, outputs});
+}
+
 NewArray<double> expert_weights(const Stacked& learner) {
   return as_vector(reading(learner, [&] { return learner.expert_weights(); }));
 }
@@ -304,6 +362,13 @@ void bind_learners(nb::module_& m) {
       .def_prop_ro("outputs", &Learner::outputs)
       .def_prop_ro("has_deviations", &Learner::has_deviations)
       .def("deviations", &deviations, "rows"_a, "threads"_a = 1)
+      .def("kept_rows", &kept_rows)
+      .def("nearest", &nearest, "rows"_a, "most"_a,
+           nb::sig("def nearest(self, rows: Rows, most: int) -> list[tuple[float, object, float | None, list[float]]]"))
+      .def_prop_ro("has_novelty", [](const Learner& learner) { return learner.recollection() != Recollection::None; })
+      .def("novelty", &novelty, "rows"_a, "threads"_a = 1)
+      .def("usual_novelty", &usual_novelty)
+      .def("shares", &shares, "rows"_a)
       .def_prop_ro("size", &size)
       .def("hold", &hold)
       .def("release", [](const Learner& learner) { learner.guard().unlock(); })
@@ -323,6 +388,10 @@ void bind_learners(nb::module_& m) {
 
   scaled<Moments, Squares>(m, "Standardised");
   scaled<Range, Largest>(m, "Ranged");
+  nb::class_<RandomIterate, Learner>(m, "RandomIterate")
+      .def(nb::init<std::shared_ptr<Learner>, std::shared_ptr<Learner>, std::shared_ptr<Learner>, double, Counter>(),
+           "learner"_a, "older"_a, "younger"_a.none(), "suffix"_a, "seed"_a)
+      .def_prop_ro("inner", &RandomIterate::kept);
   nb::class_<Stacked, Learner>(m, "Stacked")
       .def_prop_ro("experts", &Stacked::experts)
       .def("expert_weights", &expert_weights)
@@ -335,8 +404,9 @@ void bind_learners(nb::module_& m) {
            "start"_a, "drift"_a);
 
   nb::class_<DoubleUpdating, ExpansionLearner>(m, "DoubleUpdating")
-      .def(nb::init<std::shared_ptr<const Kernel>, double, double, std::shared_ptr<DualMaintenance>, std::size_t>(),
-           "kernel"_a, "C"_a, "rho"_a, "maintenance"_a, "features"_a);
+      .def(nb::init<std::shared_ptr<const Kernel>, double, double, std::shared_ptr<DualMaintenance>, std::size_t,
+                    std::size_t>(),
+           "kernel"_a, "C"_a, "rho"_a, "maintenance"_a, "features"_a, "outputs"_a);
 }
 
 }  // namespace budgetron

@@ -1,10 +1,13 @@
 // Bindings: what learners are made of, that is kernels, losses, tasks, rules and budgets. No arithmetic here.
 #include "budgets/approximate.hpp"
 #include "budgets/forget.hpp"
+#include "budgets/least_squares.hpp"
 #include "budgets/maintenance.hpp"
 #include "budgets/merge.hpp"
 #include "budgets/project.hpp"
+#include "budgets/prune.hpp"
 #include "budgets/removal.hpp"
+#include "budgets/remove_half.hpp"
 #include "budgets/sampling.hpp"
 #include "budgets/swap.hpp"
 #include "dual/dual_maintenance.hpp"
@@ -64,6 +67,8 @@ void bind_parts(nb::module_& m) {
   nb::class_<Rule>(m, "Rule");
   nb::class_<Perceptron, Rule>(m, "Perceptron").def(nb::init<double>(), "eta"_a);
   nb::class_<MarginPerceptron, Rule>(m, "MarginPerceptron").def(nb::init<double, double>(), "eta"_a, "margin"_a);
+  nb::class_<AggressivePerceptron, Rule>(m, "AggressivePerceptron")
+      .def(nb::init<double, double, double>(), "eta"_a, "margin"_a, "radius"_a);
   nb::class_<PerceptronRegression, Rule>(m, "PerceptronRegression")
       .def(nb::init<double, double>(), "eta"_a, "epsilon"_a);
   nb::class_<PassiveAggressive, Rule>(m, "PassiveAggressive").def(nb::init<double>(), "C"_a);
@@ -71,6 +76,8 @@ void bind_parts(nb::module_& m) {
       .def(nb::init<double, double>(), "C"_a, "epsilon"_a);
   nb::class_<OGD, Rule>(m, "OGD").def(nb::init<std::shared_ptr<const Loss>, double, double>(), "loss"_a, "eta"_a,
                                       "lam"_a);
+  nb::class_<ImplicitOGD, Rule>(m, "ImplicitOGD")
+      .def(nb::init<std::shared_ptr<const Loss>, double, double>(), "loss"_a, "eta"_a, "lam"_a);
   nb::class_<OGDRegression, Rule>(m, "OGDRegression")
       .def(nb::init<std::shared_ptr<const Loss>, double, double, double>(), "loss"_a, "eta"_a, "lam"_a, "epsilon"_a);
   nb::class_<SGD, Rule>(m, "SGD").def(nb::init<std::shared_ptr<const Loss>, double>(), "loss"_a, "lam"_a);
@@ -102,6 +109,10 @@ void bind_parts(nb::module_& m) {
       .def(nb::init<std::size_t, std::shared_ptr<const Threshold>, double>(), "budget"_a, "threshold"_a, "U"_a);
   nb::class_<ProjectLowRank, Budget>(m, "ProjectLowRank")
       .def("__init__", &init_with_lapack<ProjectLowRank, std::size_t, std::size_t>, "budget"_a, "rank"_a);
+  nb::class_<LeastSquares, Budget>(m, "LeastSquares")
+      .def(nb::init<std::size_t, double, double>(), "budget"_a, "nu"_a, "lam"_a);
+  nb::class_<Prune, Budget>(m, "Prune").def(nb::init<double, std::size_t>(), "error"_a, "budget"_a);
+  nb::class_<RemoveHalf, Budget>(m, "RemoveHalf").def(nb::init<std::size_t, double>(), "budget"_a, "ridge"_a);
   nb::class_<Maintained, Budget>(m, "Maintained");
   nb::class_<RemoveSmallest, Maintained>(m, "RemoveSmallest").def(nb::init<std::size_t>(), "budget"_a);
   nb::class_<ProjectSmallest, Maintained>(m, "ProjectSmallest").def(nb::init<std::size_t>(), "budget"_a);
@@ -118,6 +129,8 @@ void bind_parts(nb::module_& m) {
   nb::class_<DualMaintenance>(m, "DualMaintenance");
   nb::class_<DualUnbounded, DualMaintenance>(m, "DualUnbounded").def(nb::init<>());
   nb::class_<DualRemoval, DualMaintenance>(m, "DualRemoval").def(nb::init<std::size_t>(), "budget"_a);
+  nb::class_<DualRemovalThenNearest, DualMaintenance>(m, "DualRemovalThenNearest")
+      .def(nb::init<std::size_t>(), "budget"_a);
   nb::class_<DualProjection, DualMaintenance>(m, "DualProjection")
       .def(nb::init<std::size_t, bool>(), "budget"_a, "exact"_a);
   nb::class_<DualProjectionClipped, DualMaintenance>(m, "DualProjectionClipped")

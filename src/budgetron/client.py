@@ -146,10 +146,18 @@ class Client:
         while pairs := list(islice(source, batch)):
             yield self.learn([x for x, _ in pairs], [y for _, y in pairs])
 
-    def predict(self, x: Any, *, keep: bool = False) -> dict[str, Any]:
-        """Predict one row or many; with ``keep`` the answer has ``ids`` for `label`."""
+    def predict(
+        self, x: Any, *, keep: bool = False, explain: bool = False, novelty: bool = False
+    ) -> dict[str, Any]:
+        """Predict one row or many; with ``keep`` the answer has ``ids`` for `label`.
+
+        With ``explain`` it has ``explanations``: what each column adds to the score. With ``novelty`` it
+        says how unlike the rows learned each row is, from 0 to 1.
+        """
         body = {"x": x} if _is_one(x) else [{"x": row} for row in x]
-        return self._send("predict?keep=1" if keep else "predict", body, None)
+        flags = {"keep": keep, "explain": explain, "novelty": novelty}
+        query = "&".join(f"{name}=1" for name, wanted in flags.items() if wanted)
+        return self._send(f"predict?{query}" if query else "predict", body, None)
 
     def label(self, ids: int | Sequence[int], y: Any) -> dict[str, Any]:
         """Learn kept rows with their labels."""

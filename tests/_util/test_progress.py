@@ -57,3 +57,16 @@ def test_a_terminal_that_went_away_does_not_end_the_run():
         with pytest.raises(OSError, match="Broken pipe"):
             file.flush()
         os.dup2(os.open(os.devnull, os.O_WRONLY), writing)
+
+
+def test_a_bar_inside_another_is_not_drawn():
+    outer, inner = Terminal(), Terminal()
+    with Progress(10, "outer", outer, patience=0) as progress:
+        with Progress(5, "inner", inner, patience=0) as other:
+            other.advance(2)
+        progress.advance()
+    assert inner.getvalue() == ""
+    assert "outer" in outer.getvalue()
+    with Progress(5, "later", inner, patience=0) as other:
+        other.advance()
+    assert "later" in inner.getvalue()

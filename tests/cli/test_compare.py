@@ -104,7 +104,7 @@ def test_targets(file, capsys):
         ([*ARGV, "--data", "none"], 1, "none: there is no file and no data set"),
         ([*ARGV, "rbp", "--data", "FILE"], 2, "an algorithm is given twice: give each once."),
         ([*ARGV, "forgertron", "--data", "FILE"], 2, "did you mean forgetron?"),
-        ([*ARGV, "duol", "--data", "FILE"], 2, "DoubleUpdating is defined for two classes."),
+        ([*ARGV, "norma", "--data", "FILE"], 2, "NORMA is defined for regression only."),
         (
             [*ARGV, "--data", "FILE", "--jobs", "0"],
             2,

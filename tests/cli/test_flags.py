@@ -111,7 +111,7 @@ def test_several_algorithms_share_flags():
 
 @pytest.mark.parametrize(
     ("word", "message"),
-    [("forgetorn", "did you mean forgetron?"), ("lasso", "expected one of auto, avm, bduol,")],
+    [("forgetorn", "did you mean forgetron?"), ("lasso", "expected one of ahpatron, auto, avm,")],
 )
 def test_unknown_algorithms(word, message, capsys):
     code, out, err = called(capsys, "run", word, "-", *COLUMNS)

@@ -238,7 +238,12 @@ def test_a_data_set_by_its_name(tmp_path, capsys, monkeypatch):
         ([*RBP, "FILE", "--rank", "3"], 2, "--rank is not for rbp: rbp takes --budget, --eta, --epsilon."),
         ([*RBP, "FILE", "--bugdet", "3"], 2, "there is no flag --bugdet; did you mean --budget?"),
         ([*RBP, "FILE", "--bud", "3"], 2, "there is no flag --bud; did you mean --budget?"),
-        (["duol", "FILE"], 3, "DoubleUpdating is defined for two classes."),
+        (
+            ["bduol", "FILE", "--budget", "9", "--maintenance", "DualProjection"],
+            3,
+            "DualProjection is defined for two classes; for more take DualNearest, DualRemovalThenNearest "
+            "or DualRemoval.",
+        ),
         (["norma", "FILE"], 2, "NORMA"),
         ([*RBP, "none.svm"], 1, "none.svm: there is no file and no data set of that name"),
         ([*RBP, "."], 1, "expected a file, got a folder."),

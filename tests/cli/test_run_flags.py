@@ -6,9 +6,12 @@ from budgetron.cli.checkpoint import ROLES, Origin
 from budgetron.cli.commands.run import parser
 from budgetron.cli.learners import PREFIX
 
-COMPARED = {"delay", "seed", "regression", "classes", "metrics", "window"}
+COMPARED = {
+    *("delay", "seed", "regression", "classes", "metrics", "window", "cost", "threshold", "coverage"),
+    *("column", "most_columns", "most_values"),
+}
 """By `checkpoint.restored`: with the estimator, or with the state of the session."""
-STEPS = {"shuffle", "dense", "standardise", "min_max"}
+STEPS = {"shuffle", "dense", "standardise", "min_max", "no_scaling"}
 """Compared as transforms, or as a part of the learner."""
 MAY_DIFFER = {
     *("features", "delimiter", "on_error", "rows", "until_end", "block", "verbose"),  # rows have a checksum

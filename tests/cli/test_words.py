@@ -10,7 +10,11 @@ from tests.helpers.command import called, written
     ("argv", "code", "message"),
     [
         ("rum", 2, "there is no command 'rum'; did you mean run?"),
-        ("frobnicate", 2, "there is no command 'frobnicate'; expected one of run, predict, compare, tune,"),
+        (
+            "frobnicate",
+            2,
+            "there is no command 'frobnicate'; expected one of run, predict, compare, study,",
+        ),
         ("run rbp synthetic --budgt 9", 2, "there is no flag --budgt; did you mean --budget?"),
         ("run rbp synthetic --budgt=9", 2, "there is no flag --budgt; did you mean --budget?"),
         ("run rbp synthetic --xyzzy 9", 2, "there is no flag --xyzzy; the help lists all."),

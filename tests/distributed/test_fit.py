@@ -182,7 +182,9 @@ def test_bags_of_records_and_of_pairs():
 def test_values_beyond_the_limits_of_the_encoder_are_hashed():
     records = [{"id": f"value {i}", "x": float(i % 7), "y": i % 2} for i in range(300)]
     model = OnlineClassifier(
-        rbp(Gaussian("scale"), budget=20), encoder=Encoder(most_values=5), random_state=0
+        rbp(Gaussian("scale"), budget=20),
+        encoder=Encoder(most_values=5, columns={"id": "category"}),
+        random_state=0,
     )
     fitted = distributed.fit(model, db.from_sequence(records, npartitions=5), "y")
     assert fitted.encoding_.width == 5 + 1 + 32
@@ -204,7 +206,8 @@ def test_values_beyond_the_limits_of_the_encoder_are_hashed():
 def test_values_that_only_one_part_has_are_hashed(odd, first):
     plain = [{"id": "value 0", "x": float(i % 7), "y": i % 2} for i in range(60)]
     records = odd + plain if first else plain + odd
-    fitted = distributed.fit(SEEDED, db.from_sequence(records, npartitions=2), "y")
+    model = OnlineClassifier(random_state=0, encoder=Encoder(columns={"id": "category"}))
+    fitted = distributed.fit(model, db.from_sequence(records, npartitions=2), "y")
     assert "hashed 0" in fitted.encoding_.columns
     assert len(fitted.predict(records)) == 120
     fitted.partial_fit(records, [record["y"] for record in records])

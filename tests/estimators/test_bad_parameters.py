@@ -9,12 +9,14 @@ from budgetron import (
     EpsilonInsensitive,
     Gaussian,
     Kernelized,
+    LeastSquares,
     MarginPerceptron,
     OnlineClassifier,
     OnlineRegressor,
     Perceptron,
     Polynomial,
     ProjectPlus,
+    Prune,
     SampleByWeight,
     SampleUniform,
     Sigmoid,
@@ -43,6 +45,8 @@ def test_budget_is_a_count(budget):
 def test_budget_left_out():
     """A budget that needs a number says so."""
     for spec in of_size(None):
+        if isinstance(spec, LeastSquares | Prune):
+            continue  # something else limits the number of support vectors
         culprits = ["budget", "None"] if len(spec.get_params()) == 1 else ["budget"]
         with refused(type(spec).__name__, *culprits):
             OnlineClassifier(Kernelized(K, Perceptron(), spec)).fit(*data("binary"))

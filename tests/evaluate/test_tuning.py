@@ -90,7 +90,7 @@ def test_no_more_rows_are_read_than_needed():
 def test_every_algorithm_can_be_tuned(name):
     """And its line of Python makes the winner."""
     function = getattr(bt.algorithms, name)
-    task = "regression" if name == "norma" else "binary"
+    task = "regression" if name in ("norma", "krls") else "binary"
     found = bt.evaluate.tune(
         name, members.data(task, 300), candidates=6, scaling="standardise", **filled(function)
     )

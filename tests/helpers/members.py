@@ -36,6 +36,7 @@ from budgetron import (
     ProjectSmallest,
     RandomBinning,
     RandomFourier,
+    RandomIterate,
     Ranged,
     Recruited,
     RemoveOldest,
@@ -58,6 +59,7 @@ from budgetron.parts.tasks import Labels
 FILLED = {
     "beta": 60.0,
     "budget": 10,
+    "error": 1e-4,
     "inner": RemoveSmallest(10),
     "learner": algorithms.perceptron(Gaussian(0.5)),
     "rank": 4,
@@ -119,7 +121,16 @@ def filled(member: Any, values: dict[str, Any] = FILLED) -> dict[str, Any]:
 def of_size(budget: Any) -> list[Any]:
     """Every budget that takes a largest number of support vectors, with that number."""
     kinds = exported(Budget).values()
-    return [kind(budget) for kind in kinds if "budget" in inspect.signature(kind).parameters]
+    return [_sized(kind, budget) for kind in kinds if "budget" in inspect.signature(kind).parameters]
+
+
+def _sized(kind: Any, budget: Any) -> Any:
+    """The budget with this number, and others that have no default."""
+    taken = inspect.signature(kind).parameters
+    others = {
+        name: value for name, value in filled(kind).items() if taken[name].default is taken[name].empty
+    }
+    return kind(**(others | {"budget": budget}))
 
 
 def unbounded(learner: Any) -> Any:
@@ -212,6 +223,7 @@ def combinations() -> list[tuple[str, Learner]]:
         Mapped(nystrom, OGD()),
     ]
     learners += [Averaged(learner, suffix) for learner in averaged for suffix in (0.5, 1.0)]
+    learners += [RandomIterate(learner, suffix) for learner in averaged[:2] for suffix in (0.5, 1.0)]
     learners += [
         Stacked(Kernelized(kernel, OGD(), RemoveSmallest(10)), Mapped(fourier, Kalman(drift=0.01)))
     ]
@@ -246,8 +258,14 @@ def scaling() -> list[str]:
 
 
 def expansions() -> list[tuple[str, str]]:
-    """The cases whose model has support vectors, not explicit features."""
-    return [(task, name) for task, name in cases() if isinstance(make(name), (Kernelized, DoubleUpdating))]
+    """The cases whose model has support vectors, and no explicit features."""
+    return [(task, name) for task, name in cases() if _is_expansion(make(name))]
+
+
+def _is_expansion(learner: Learner) -> bool:
+    if isinstance(learner, Kernelized):
+        return learner.budget.is_expansion
+    return isinstance(learner, DoubleUpdating)
 
 
 def estimator(task: str, learner: str | Learner, **kwargs: Any) -> Any:

@@ -35,7 +35,11 @@ from budgetron import (
 from budgetron.records.reading import to_table
 
 SMALL = Encoder(most_columns=40, most_values=3)
-WITH_TIMES = Encoder(most_columns=64, most_values=4, time_parts=("day",))
+SOON = Encoder(most_columns=64, most_values=4, decide_after=5, words=8)
+VERY_SOON = Encoder(most_columns=40, most_values=3, decide_after=2, words=4)
+GIVEN = {"a": "text", "b": "dmy", "c": "category", "d": "comma", "e": "identifier", "f": "date"}
+WITH_KINDS = Encoder(most_columns=64, columns=GIVEN, decide_after=4, words=8)
+ENCODERS = [None, None, SMALL, SOON, SOON, VERY_SOON, WITH_KINDS]
 LONG = "long " * 60
 
 
@@ -142,16 +146,52 @@ def iso(draw):
     return dt.date(2024, 1, draw.randrange(1, 5)).isoformat()
 
 
+def money(draw):
+    value = draw.randrange(200_000) / 100
+    return draw.choice([f"${value:,.2f}", f"{value:.2f}", f"€ {value:.0f}", f"({value})", "N/A"])
+
+
+def comma(draw):
+    value = f"{draw.randrange(2_000_000) / 100:,.2f}".translate(str.maketrans(",.", ".,"))
+    return draw.choice([value, value, "1,234", "€ 1.234"])
+
+
+def slashed(draw):
+    day = dt.datetime(2024, 1, 1) + dt.timedelta(hours=draw.choice([1, 30, 300, 9000]) * draw.randrange(20))
+    return day.strftime("%d/%m/%Y %H:%M" if draw.random() < 0.9 else "%m/%d/%Y")
+
+
+def sentence(draw):
+    return " ".join(
+        draw.choice(["to", "be", "or", "not", "that", "is"]) for _ in range(draw.randrange(1, 8))
+    )
+
+
+def identifier(draw):
+    return f"{draw.getrandbits(128):032x}" if draw.random() < 0.95 else "none of them"
+
+
+def in_words(draw):
+    return draw.choice(["yes", "No", "true", "n/a", "-", "maybe"])
+
+
+def code(draw):
+    return f"{draw.randrange(300):03}"
+
+
 def mixed(draw):
-    return draw.choice([number, text, date, truth, long_text])(draw)
+    return draw.choice([number, text, date, truth, long_text, money, slashed, sentence, code])(draw)
+
+
+AS_PEOPLE_WRITE = [money, comma, slashed, sentence, identifier, in_words, code]
 
 
 def blank(draw):
     return draw.choice([None, float("nan"), "", "  ", np.float64("nan"), np.datetime64("NaT")])
 
 
-VALUES = [number] * 5 + [text] * 3 + [one_of_many, long_text, date, truth, iso, mixed]
-NEVER_MISSING = [number] * 5 + [text] * 3 + [one_of_many, long_text, date, truth]
+VALUES = [number] * 5 + [text] * 3 + [one_of_many, long_text, date, truth, iso, mixed, *AS_PEOPLE_WRITE]
+NEVER_MISSING = [number] * 5 + [text] * 3 + [one_of_many, long_text, date, truth, sentence, identifier]
 BAD_VALUES = [float("inf"), 1e200, [1], 10**400, b"\xff"]
 BAD_LABELS = [None, float("nan"), 2.0**60]
 
@@ -188,7 +228,7 @@ def drawn_fields(draw, rows, complete):
     for name in names:
         first = 0 if draw.random() < 0.5 else draw.randrange(rows)
         value = draw.choice(NEVER_MISSING if complete else VALUES)
-        always = complete and value not in (text, one_of_many, long_text)
+        always = complete and value not in (text, one_of_many, long_text, sentence, identifier)
         share, blanks = (1.0, 0.0) if always else (draw.choice([1.0, 0.8, 0.4]), draw.choice([0.0, 0.2]))
         found.append(Field(name, value, first, share, blanks))
     return found
@@ -286,7 +326,7 @@ def drawn(n):
     made = [Row(*each) for each in zip(records, labels, weights, strict=True)]
     if draw.random() < 0.15:
         made = spoilt(draw, made)
-    encoder = draw.choice([None, None, SMALL, WITH_TIMES])
+    encoder = draw.choice(ENCODERS)
     ways = WAYS
     if ordered:  # a frame has one order of columns, and needs an encoder where it has numbers alone
         ways, encoder = [*WAYS, "frame", "frame", "typed frame"], encoder or Encoder()

@@ -52,7 +52,7 @@ def test_a_further_class_takes_no_more_memory():
     model.widen(5, 7)
     after = model.state()
     w, P = before["cells.weights.0"], before["cells.state"]
-    assert (len(w), len(after["cells.weights.0"])) == (2**11 + 1, 2**9 + 1)
+    assert (len(w), len(after["cells.weights.0"])) == (50 * 2**5 + 1, 50 * 2**3 + 1)
     assert model.memory_bytes < bytes_before + 2**14
     assert after["cells.weights.1"][0] == w[0] / 2
     for i, (four_w, four_P) in enumerate(zip(w[1:].reshape(-1, 4), P[1:].reshape(-1, 4), strict=True)):
@@ -73,6 +73,31 @@ def test_thousands_of_classes_leave_one_entry():
     model.partial_fit(X, np.arange(300), classes=np.arange(1000))
     assert len(model.fitted_.model.state()["cells.weights.0"]) == 2  # the constant, and the cells
     assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_a_table_has_no_more_entries_than_the_map_has_cells():
+    X, y = stream("binary", 300, 0)
+    for cells, entries in [
+        (Tiles(50, 8), 50 * 2**8),
+        (Tiles(50, 14, cells=1000), 1000),  # hashed
+        (Bins(16, pairs=4, side=3), 4 * 4**2 + 5 * 17),
+        (Bins(16, pairs=4, side=3, memory=1024), -(-(4 * 4**2 + 5 * 17) // 2)),  # of 8 bytes
+    ]:
+        model = Model(Mapped(cells, Kalman(3.0)), Labels(2), 5, np.float64, 0)
+        model.learn(X, y.astype(float))
+        assert len(model.state()["cells.weights.0"]) == 1 + entries
+
+
+@each("pairs", [0, 10])
+def test_codes_far_apart_have_bins_of_their_own(pairs):
+    """40 codes of which any two differ by hundreds, beside a column that says nothing."""
+    rng = np.random.default_rng(0)
+    codes, value = 1000 * np.arange(40) + rng.integers(0, 500, 40), rng.normal(size=40)
+    at = rng.integers(0, 40, 4000)
+    X = np.column_stack([codes[at], rng.normal(size=4000)]).astype(float)
+    model = OnlineRegressor(Mapped(Bins(pairs=pairs), Kalman(10.0)), random_state=0)
+    model.fit(X, value[at])
+    assert np.abs(model.predict(X) - value[at]).max() < 0.3  # values differ by about 1
 
 
 # ---- rows

@@ -11,6 +11,7 @@ from budgetron import (
     DualProjection,
     DualProjectionClipped,
     DualRemoval,
+    DualRemovalThenNearest,
     DualRemovalThenProjection,
     Gaussian,
     Laplacian,
@@ -36,6 +37,7 @@ MAINTENANCE = {
     "clip": DualProjectionClipped,
     "nearest": DualNearest,
     "fast": DualRemovalThenProjection,
+    "fast_nearest": DualRemovalThenNearest,
 }
 KERNELS = {
     "gaussian": (Gaussian(0.2), step.gaussian(0.2)),
@@ -156,6 +158,26 @@ def test_one_step_by_hand():
     np.testing.assert_allclose(fitted.scores(np.array([[0.0], [1.0]]))[:, 0], [1, -1])
 
 
+@each("learner", [duol(Linear(), C=2.0), bduol(Linear(), budget=3, C=2.0)])
+def test_of_equal_conflicts_the_newest_is_corrected(learner):
+    """Algorithm 1, line 16: <= takes the last. Both rows of +1 have the same w."""
+    X, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([1.0, 1.0, -1.0])
+    fitted = model(learner, 2)
+    fitted.learn(X, y)
+    first, second, _ = fitted.dual_coef()[0]
+    assert first == 1
+    assert second > 1
+
+
+@each("C", [0.3, 2.0])
+def test_trajectories_with_ties(C):
+    """Rows of few values: equal conflicts at every step."""
+    X, y = hard_stream(200, seed=3)
+    fitted, slow = model(duol(KERNEL, C=C), 3), reference_double_updating.duol(KERNELS["gaussian"][1], C=C)
+    expected = [slow.learn(*row) for row in zip(X, y, strict=True)]
+    np.testing.assert_allclose(fitted.learn(X, y)[:, 0], expected, rtol=1e-9, atol=1e-9)
+
+
 # ---- the dual objective
 
 
@@ -200,6 +222,7 @@ def test_nobody_else_could_have_gone_at_a_better_change(maintenance, enough):
         "clip": reference_double_updating.clipped,
         "nearest": reference_double_updating.on_nearest,
         "fast": reference_double_updating.projected,
+        "fast_nearest": reference_double_updating.on_nearest,
     }[maintenance]
     for i in range(len(X)):
         before = Dual(fitted, KERNEL)
@@ -211,7 +234,7 @@ def test_nobody_else_could_have_gone_at_a_better_change(maintenance, enough):
         choices = [
             reference_double_updating.ascent_without(*given, j, refit(*given, 0.8, j)) for j in range(12)
         ]
-        if maintenance == "fast":
+        if maintenance in ("fast", "fast_nearest"):
             j = int(np.argmax(before.g * (before.margins - 1) - before.g**2 / 2))
             assert stated == pytest.approx(choices[j], rel=1e-9)
         else:
@@ -427,10 +450,8 @@ def test_box_qp_that_is_inside_is_the_solution():
 # ---- what is refused
 
 
-def test_two_classes_only():
-    with pytest.raises(ValueError, match=r"^DoubleUpdating is defined for two classes\.$"):
-        OnlineClassifier(duol(KERNEL)).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
-    with pytest.raises(ValueError, match=r"^DoubleUpdating is defined for two classes\.$"):
+def test_labels_only():
+    with pytest.raises(ValueError, match=r"^DoubleUpdating is defined for classification only\.$"):
         OnlineRegressor(duol(KERNEL)).fit([[0.0], [1.0]], [0, 1])
 
 

@@ -6,15 +6,24 @@ from pickle import dumps, loads
 import numpy as np
 import pytest
 
-from budgetron import Encoder, OnlineClassifier, OnlineRegressor, RefusedRow
+from budgetron import (
+    DualProjection,
+    Encoder,
+    Gaussian,
+    OnlineClassifier,
+    OnlineRegressor,
+    RefusedRow,
+    bduol,
+)
 from tests.helpers.members import bits, data, estimator
 
-RECORDS = [{"a": 1.0 * i, "b": (-1.0) ** i, "t": "xyz"[i % 3]} for i in range(30)]
+RECORDS = [{"a": i % 9 / 2, "b": (-1.0) ** i, "t": "xyz"[i % 3]} for i in range(30)]
 LABELS = ["no", "yes"] * 15
 
 
 def of_records(kind=OnlineClassifier, y=LABELS, **parameters):
-    return kind(random_state=0, **parameters).partial_fit(RECORDS, y)
+    """A model that knows what the columns are."""
+    return kind(random_state=0, encoder=Encoder(decide_after=20), **parameters).partial_fit(RECORDS, y)
 
 
 @pytest.mark.parametrize(("kind", "y"), [(OnlineClassifier, "yes"), (OnlineRegressor, 2.5)])
@@ -78,7 +87,8 @@ def test_copies_learn_separately():
 
 def test_a_label_that_the_learner_cannot_take_is_a_refused_row():
     X, y = data("binary", 60)
-    model = estimator("binary", "duol").partial_fit(X[:40], y[:40])
+    learner = bduol(Gaussian(0.5), budget=10, maintenance=DualProjection)
+    model = estimator("binary", learner).partial_fit(X[:40], y[:40])
     with pytest.raises(RefusedRow, match="two classes") as caught:
         model.partial_fit(X[40:], [*y[40:50], 2, *y[51:]])
     assert (caught.value.row, caught.value.rows_learned) == (10, 10)

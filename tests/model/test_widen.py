@@ -253,14 +253,14 @@ def test_probabilities_keep_their_ratio() -> None:
 
 def test_what_is_refused_changes_nothing() -> None:
     X, y = rows("binary")
-    model = learned("binary", members.make("bduol"), X, y)
+    model = learned("binary", members.make("bduol", maintenance=bt.DualProjection), X, y)
     before = bits(model)
     for arguments, sentence in [
         ((2,), r"^widen: n_features must be a whole number of at least 3, .* got 2\.$"),
         ((3.5,), r"^widen: n_features must be .* got 3\.5\.$"),
         ((4, 1), r"^widen: n_classes must be a whole number of at least 2, .* got 1\.$"),
         ((4, "many"), r"^widen: n_classes must be .* got 'many'\.$"),
-        ((4, 3), r"^DoubleUpdating is defined for two classes\.$"),
+        ((4, 3), r"^DualProjection is defined for two classes; for more take .*\.$"),
     ]:
         with pytest.raises(ValueError, match=sentence):
             model.widen(*arguments)

@@ -389,3 +389,27 @@ def test_ticks_of_many_rows_do_not_touch():
     boxes = [tick.label1.get_window_extent() for tick in ticks]
     assert len(boxes) >= 2
     assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+
+
+def test_explanation_draws_a_bar_for_each_column():
+    from sklearn.datasets import load_breast_cancer
+
+    data = load_breast_cancer(as_frame=True)
+    model = OnlineClassifier(random_state=0).partial_fit(data.data, data.target)
+    why = model.explain(data.data[:1], samples=8)[0]
+    ax = drawn(plots.explanation(why, most=5))
+    widths = [patch.get_width() for patch in ax.patches]
+    order = why.order
+    assert widths[:5] == pytest.approx(why.contributions[order[:5]].tolist())
+    assert widths[5] == pytest.approx(why.contributions[order[5:]].sum())
+    assert ax.get_yticklabels()[0].get_text().startswith(why.columns[order[0]][:10])
+    assert ax.get_xlabel() == "adds to the score of 0"
+
+
+def test_importances_draw_the_columns_that_mattered_most():
+    X = np.random.default_rng(0).normal(size=(600, 12))
+    y = np.where(np.arange(600) < 300, X[:, 2], X[:, 7]) > 0
+    ax = drawn(plots.importances(OnlineClassifier(random_state=0), (X, y), every=150, most=3))
+    assert line(ax, "x2").get_ydata()[1] > 0.5
+    assert line(ax, "x7").get_ydata()[-1] > 0.3
+    assert len(ax.get_lines()) == 3

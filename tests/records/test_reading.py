@@ -68,8 +68,11 @@ def value_of(value):
         ("", None),
         (" \t\n", None),
         ("DE", "DE"),
-        (" DE", " DE"),
-        ("12", "12"),
+        (" DE", "DE"),
+        ("12", 12.0),
+        ("012", "012"),
+        ("N/A", None),
+        ("1970-01-02", 86400.0),
         (np.str_("DE"), "DE"),
         (Colour.RED, "red"),
         ("ß".encode(), "ß"),
@@ -174,7 +177,7 @@ def test_frames_give_the_table_of_their_records(make):
 KINDS = {
     "n": st.floats() | st.none(),
     "i": st.integers(-(2**53), 2**53),
-    "t": st.sampled_from(["", " ", "a", "b", "1", "ß"]) | st.none(),
+    "t": st.sampled_from(["", " ", "a", "b", "ß"]) | st.none(),
     "d": st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2200, 1, 1)) | st.none(),
     "b": st.booleans(),
 }
@@ -251,13 +254,14 @@ def test_categories_are_texts():
         pa.table({"c": pa.array([1, None, 2]).dictionary_encode()}),
     ):
         assert is_records(frame)
-        assert to_table(frame) == from_dicts([{"c": "1"}, {}, {"c": "2"}])
+        assert list(to_table(frame).records()) == [{"c": "1"}, {}, {"c": "2"}]
     cut = pd.DataFrame({"c": pd.cut([1, 5, 9], [0, 4, 8])})
     assert to_table(cut) == from_dicts([{"c": "(0, 4]"}, {"c": "(4, 8]"}, {}])
     twice = pd.DataFrame({"c": pd.Categorical(["1", 1, b"x", None])})
-    assert to_table(twice) == from_dicts([{"c": "1"}, {"c": "1"}, {"c": "x"}, {}])
+    assert list(to_table(twice).records()) == [{"c": "1"}, {"c": "1"}, {"c": "x"}, {}]
     encoding = Encoder().build()
     assert encoding.encode(to_table(twice))[1] == [(0, 1), (2, 2)]
+    assert encoding.encode_one({"c": 1}, grow=False).tolist() == [1.0, 0.0]  # numbers are categories now
 
 
 DAYS = [dt.datetime(2024, 5, 1), None, dt.datetime(1950, 1, 1)]

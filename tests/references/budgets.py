@@ -56,6 +56,18 @@ class RemoveOldest:
 
 
 @dataclass
+class RemoveSmallest:
+    """SILK: append; over B, drop the smallest coefficient, |A_i|^2 k(s_i, s_i)."""
+
+    B: int
+
+    def insert(self, m: Model, x: Array, q: Question, beta: float) -> None:
+        m.append(x, beta * q.v)
+        if len(m.S) > self.B:
+            m.drop(int(np.argmin((m.A**2).sum(1) * np.diag(gram(m.kernel, m.S)))))
+
+
+@dataclass
 class RemoveRedundant:
     """Budget Perceptron: append; over B, drop argmax_i y_i (f(s_i) - alpha_i k(s_i, s_i))."""
 
@@ -340,3 +352,42 @@ class ProjectRank:
         if self.inverse is None:
             self.inverse = self.switch(m)
         m.A = m.A + beta * np.outer(self.inverse @ m.k(x), q.v)
+
+
+class Prune:
+    """POLK: append; while f stays within the error of what it was then, drop the one that changes it least.
+
+    f is always the projection of the function after the append on the span of those that are left
+    (destructive KOMP). A term in the span is projected on it, and what that changes counts.
+    """
+
+    takes_every_row = True
+
+    def __init__(self, error: float, B: float = np.inf) -> None:
+        self.error, self.B = error, B
+
+    def insert(self, m: Model, x: Array, q: Question, beta: float) -> None:
+        spent = 0.0
+        if beta != 0:
+            d, P, _, _ = project(m, x)
+            delta2 = m.kxx(x) - P
+            if delta2 <= SMALL * m.kxx(x):
+                m.A = m.A + beta * np.outer(d, q.v)
+                spent = beta**2 * float(q.v @ q.v) * max(delta2, 0.0)
+            else:
+                m.append(x, beta * q.v)
+        K, A, V = gram(m.kernel, m.S), m.A, list(range(len(m.S)))
+        while V:
+            least, without = min((self.change(K, A, [i for i in V if i != j]), j) for j in V)
+            if spent + least > self.error**2 and len(V) <= self.B:
+                break
+            V = [i for i in V if i != without]
+        m.A = solve(K[np.ix_(V, V)], K[V] @ A) if len(V) < len(m.S) else A
+        m.S = [m.S[i] for i in V]
+
+    def change(self, K: Array, A: Array, V: list[int]) -> float:
+        """The squared distance of f from the span of V, summed over the outputs."""
+        W = [i for i in range(len(K)) if i not in V]
+        onto = solve(K[np.ix_(V, V)], K[np.ix_(V, W)])
+        rest = K[np.ix_(W, W)] - K[np.ix_(W, V)] @ onto  # of what is not in V, the part outside of the span
+        return float((A[W] * (rest @ A[W])).sum())

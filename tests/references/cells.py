@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import exp, floor, inf, isfinite, isnan, log, pi, sqrt
 from typing import Any
 
@@ -72,7 +72,7 @@ class Tiles:
         self.tests = [[Above()] * depth for _ in range(count)]
         self.generation = [0] * count
         self.known: dict[int, tuple[float, float]] = {}
-        self.most_cells = float(count * 2**depth)
+        self.most_cells, self.keeps_numbers = float(count * 2**depth), False
 
     def cells(self, x: list[float]) -> list[int]:
         found = []
@@ -80,11 +80,14 @@ class Tiles:
             code = 0
             for test in tests:
                 code = 2 * code + (x[test.column] > test.threshold)
-            found.append(self.number(f) * 2**self.depth + code)
+            found.append(self.first_cell(f) + code)
         return found
 
     def number(self, f: int) -> int:
         return self.generation[f] * self.members + f
+
+    def first_cell(self, f: int) -> int:
+        return (f if self.keeps_numbers else self.number(f)) * 2**self.depth
 
     def draw(self, rows: list[list[float]]) -> None:
         for j in range(self.columns):
@@ -151,57 +154,82 @@ class Tiles:
 
 
 class Bins:
-    """A column is a list of edges; None: each value is a bin."""
+    """A column is a list of edges, or a tuple of codes. Codes that come later share the bins that are left.
+
+    Cells are numbered pair by pair, and then column by column. The last bin is that of missing values.
+    """
 
     draws = True
-    MISSING = 2**20 - 1
 
     def __init__(self, bins: int, pairs: int, side: int, columns: int, seed: int) -> None:
         self.bins, self.side, self.first, self.columns = bins, side, columns, columns
-        every = [(i, j) for i in range(columns) for j in range(i + 1, columns)]
-        random, self.pairs = Random(seed, 1), every[:0]
-        while every and len(self.pairs) < pairs:
-            at = random.below(len(every))
-            self.pairs.append(every[at])
-            every[at] = every[0]  # the first takes the place of the one that was drawn
-            del every[0]
-        self.edges: dict[int, list[float] | None] = {}
+        self.seed, self.count = seed, min(pairs, columns * (columns - 1) // 2)
+        self.bits = dict.fromkeys(range(columns), 1)
+        self.pairs = self.drawn_pairs()
+        self.edges: dict[int, list[float] | tuple[float, ...]] = {}
         self.known: dict[int, tuple[float, float]] = {}
-        self.members = columns + len(self.pairs)
-        self.most_cells = float(columns * (bins + 1) + len(self.pairs) * (side + 1) ** 2)
+        self.members = columns + self.count
+        self.sides = dict.fromkeys(range(columns), side + 1)
 
-    def bin(self, j: int, v: float) -> int:
+    @property
+    def most_cells(self) -> float:
+        return float(sum(self.sizes()) + self.columns * (self.bins + 1))
+
+    def drawn_pairs(self) -> list[tuple[int, int]]:
+        """All pairs of the first columns, or as many as asked for, of columns with many bits mostly."""
+        every = [(i, j) for i in range(self.first) for j in range(i + 1, self.first)]
+        if len(every) == self.count:
+            return every
+        random, found, attempts = Random(self.seed, 1), set(every[:0]), 0
+        by_bits = [j for j in range(self.first) for _ in range(self.bits[j])]
+        while len(found) < self.count:
+            columns = by_bits if attempts < 20 * self.count else list(range(self.first))
+            i, j = columns[random.below(len(columns))], columns[random.below(len(columns))]
+            attempts += 1
+            if i != j:
+                found.add((min(i, j), max(i, j)))
+        return sorted(found)
+
+    def sizes(self) -> list[int]:
+        """The number of cells of each pair."""
+        return [self.sides[i] * self.sides[j] for i, j in self.pairs]
+
+    def bin(self, j: int, v: float, paired: int = 0) -> int:
         edges = self.edges.get(j, [])
         if isnan(v):
-            return self.MISSING
-        if edges is None:
-            return int(floor(min(max(v, -(2.0**40)), 2.0**40)) + 2**40) % self.MISSING
-        return bisect_right(edges, v)
-
-    def side_of(self, j: int, v: float) -> int:
-        """The bin in a pair, where a column has fewer."""
-        edges, found = self.edges.get(j, []), self.bin(j, v)
-        return found if edges is None or isnan(v) else found * self.side // (len(edges) + 1)
+            return (self.sides[j] - 1) if paired else self.bins
+        if isinstance(edges, tuple):
+            code, bins, known = floor(min(max(v, -(2.0**40)), 2.0**40)), self.bins, len(edges)
+            if paired:
+                bins = self.sides[j] - 1
+            if code in edges:
+                return edges.index(code) % bins
+            return known + (code + 2**40) % (bins - known) if known < bins else (code + 2**40) % bins
+        found = bisect_right(edges, v)
+        return found * self.side // (len(edges) + 1) if paired else found
 
     def cells(self, x: list[float]) -> list[int]:
-        found = []
+        found, starts = [], [0, *accumulate(self.sizes())]
         for j in range(self.columns):
             new = j >= self.first and (isnan(x[j]) or x[j] == 0)
-            found.append(NO_CELL if new else j * 2**40 + self.bin(j, x[j]))
-        for p, (i, j) in enumerate(self.pairs):
-            found.append((1024 + p) * 2**40 + self.side_of(i, x[i]) * 2**20 + self.side_of(j, x[j]))
+            found.append(NO_CELL if new else starts[-1] + j * (self.bins + 1) + self.bin(j, x[j]))
+        for (i, j), start in zip(self.pairs, starts, strict=False):
+            found.append(start + self.bin(i, x[i], 1) * self.sides[j] + self.bin(j, x[j], 1))
         return found
 
     def draw(self, rows: list[list[float]]) -> None:
         for j in range(self.columns):
             self.draw_column(j, present(rows, j))
+            codes = len(self.edges[j]) if isinstance(self.edges[j], tuple) else 0
+            self.sides[j] = 1 + (self.side if codes <= self.side else min(5 * codes // 4, self.bins))
+        self.pairs = self.drawn_pairs()
 
     def follow(self, rows: list[list[float]]) -> None:
         for j in range(self.columns):
             values = present(rows, j)
             if j not in self.known:
                 self.draw_column(j, values)
-            elif self.edges[j] is None:
+            elif isinstance(self.edges[j], tuple):
                 if values and not self.codes(values):
                     self.draw_column(j, values)
             elif moved(self.known[j], values):
@@ -214,13 +242,14 @@ class Bins:
 
     def draw_column(self, j: int, values: list[float]) -> None:
         self.edges[j] = []
+        single = sorted(set(values))
+        self.bits[j] = min(max(len(single), 1), self.bins).bit_length()
         if not values:
             return
         self.known[j] = values[0], values[-1]
         if self.codes(values):
-            self.edges[j] = None
+            self.edges[j] = tuple(single)
             return
-        single = sorted(set(values))
         if len(single) <= self.bins:
             edges = [a / 2 + b / 2 for a, b in pairwise(single)]
         else:
@@ -493,7 +522,7 @@ class Recruiting:
 
 
 class Cells:
-    """f(x) = w'z(x). The table has at most so many entries and bytes, and 64 entries for each cell."""
+    """f(x) = w'z(x). The table has at most so many entries and bytes."""
 
     def __init__(
         self,
@@ -516,15 +545,32 @@ class Cells:
     def begin(self) -> None:
         """Nothing is learned yet."""
         self.rule = self.new_rule()
-        fresh = [0.0] * self.outputs + self.rule.kept(self.outputs)
-        room = int(max(1.0, min(self.memory / (4 * len(fresh)), 64 * self.map.most_cells, self.most)))
-        self.bits = room.bit_length() - 1
-        self.table = np.tile(np.array(fresh, np.float32), (2**self.bits + 1, 1))
+        self.fresh = np.array([0.0] * self.outputs + self.rule.kept(self.outputs), np.float32)
+        self.direct = self.map.most_cells <= self.most
+        self.full = int(self.map.most_cells) if self.direct else self.most
+        self.halvings = 0
+        while self.room > 1 and self.room * 4 * len(self.fresh) > self.memory:
+            self.halvings += 1
+        self.table = np.tile(self.fresh, (self.room + 1, 1))
+        self.map.keeps_numbers = self.direct
+
+    @property
+    def room(self) -> int:
+        return -(-self.full // 2**self.halvings)
 
     def entry(self, cell: int) -> int:
-        cell = cell * 0x9E3779B97F4A7C15 % WORD
-        cell = (cell ^ (cell >> 29)) * 0xBF58476D1CE4E5B9 % WORD
-        return 1 + (cell >> (64 - self.bits))
+        """The entry of its number, if there is room for all cells of the map; else that of its hash."""
+        if not self.direct or cell >= self.full:
+            cell = cell * 0x9E3779B97F4A7C15 % WORD
+            cell = (cell ^ (cell >> 29)) * 0xBF58476D1CE4E5B9 % WORD
+            cell = (cell >> 32) * self.full >> 32
+        return 1 + (cell >> self.halvings)
+
+    def forget(self, f: int) -> None:
+        """The cells of a member are as before the first row."""
+        first = self.map.first_cell(f)
+        last = (first + 2**self.map.depth) >> self.halvings
+        self.table[1 + (first >> self.halvings) : 1 + last] = self.fresh
 
     def look(self, x: Array) -> tuple[list[int], list[float], Array]:
         """The entries of a row, its features there, and w'z."""
@@ -574,6 +620,8 @@ class Cells:
         change = self.recruiting.exchange() if self.recruiting else None
         if change:
             self.map.redraw(*change, self.kept_in_order())
+            if self.direct:
+                self.forget(change[0])
 
     def kept_in_order(self) -> list[list[float]]:
         """The kept rows as the core has them: the next one takes the place of the oldest."""

@@ -1,4 +1,4 @@
-"""DUOL and BDUOL (Zhao et al. 2012) written plainly from their equations.
+"""DUOL and BDUOL (Zhao et al. 2012) written plainly from their equations; more than two classes are ours.
 
 f(x) = sum_i g_i y_i k(s_i, x) with weights g_i in [0, C]; every step is one on the dual of the SVM,
 D(g) = sum_i g_i - |f|^2 / 2. The margins y_i f(s_i) are computed anew each time.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.optimize import brentq
 
 from tests.references.step import Array, Kernel, gram, solve
 
@@ -45,7 +46,13 @@ def double_update(
     l_t: float, l_b: float, k_t: float, k_b: float, w: float, g_b: float, C: float
 ) -> tuple[float, float]:
     """What Eq. 1 is the solution of: (g_t, d_b) in [0, C] x [-g_b, C - g_b] of the largest dual ascent."""
-    low, high = -g_b, C - g_b
+    return box_pair(l_t, l_b, k_t, k_b, w, C, -g_b, C - g_b)
+
+
+def box_pair(
+    l_t: float, l_b: float, k_t: float, k_b: float, w: float, C: float, low: float, high: float
+) -> tuple[float, float]:
+    """The same with d_b in [low, high]: inside the box, or at the best point of its edges."""
 
     def ascent(u: tuple[float, float]) -> float:
         g, d = u
@@ -158,10 +165,14 @@ def best(refit: Refit) -> Maintenance:
     return step
 
 
-def fast(K: Array, y: Array, g: Array, C: float) -> tuple[int, Array]:
-    """The remark of Sec. 3.3: the j of removal, projected."""
-    j, _ = best(nothing)(K, y, g, C)
-    return j, projected(K, y, g, C, j)
+def fast(refit: Refit) -> Maintenance:
+    """The remark of Sec. 3.3: the j of removal, projected, or on its nearest."""
+
+    def step(K: Array, y: Array, g: Array, C: float) -> tuple[int, Array]:
+        j, _ = best(nothing)(K, y, g, C)
+        return j, refit(K, y, g, C, j)
+
+    return step
 
 
 MAINTENANCE: dict[str, Maintenance] = {
@@ -169,7 +180,8 @@ MAINTENANCE: dict[str, Maintenance] = {
     "project": best(projected),
     "clip": best(clipped),
     "nearest": best(on_nearest),
-    "fast": fast,
+    "fast": fast(projected),
+    "fast_nearest": fast(on_nearest),
 }
 
 
@@ -225,7 +237,7 @@ class DoubleUpdating:
         l_t, k_t = 1 - y * self.score(x), float(self.kernel(x, x))
         m, w = margins(self.gram(), self.y, self.g), y * self.y * self.k(x)
         candidates = [i for i in range(len(self.S)) if m[i] <= 1 + ZERO]
-        b = min(candidates, key=lambda i: float(w[i]), default=None)
+        b = min(reversed(candidates), key=lambda i: float(w[i]), default=None)  # the last of equals
         if b is not None and w[b] <= -self.rho and w[b] < 0:
             k_b = float(self.kernel(self.S[b], self.S[b]))
             g_t, d_b = double_update(l_t, 1 - m[b], k_t, k_b, w[b], self.g[b], self.C)
@@ -242,6 +254,141 @@ class DoubleUpdating:
         del self.S[j]
         self.y = np.delete(self.y, j)
         self.g = np.delete(np.clip(self.g + b, 0, self.C), j)
+
+
+# ---- more than two classes: ours
+
+
+def possible(z: Array, y: int, C: float) -> Array:
+    """The nearest to z with sum 0, a_y <= C and other a_r <= 0: min(z - m, bound), m the multiplier."""
+    bound = np.zeros(len(z))
+    bound[y] = C
+    low, high = float(np.min(z - C)) - 1, float(np.max(z)) + 1
+    m = brentq(lambda m: float(np.minimum(z - m, bound).sum()), low, high, xtol=1e-15, rtol=1e-15)
+    return np.asarray(np.minimum(z - m, bound))
+
+
+class ManyClasses:
+    """f_c(x) = sum_i A_ic k(s_i, x); the oldest support vector is first.
+
+    s_i of class y_i has a weight g_ir >= 0 for each wrong class r, sum_r g_ir <= C. With v = e_{y_i} - e_r,
+    A_i = sum_r g_ir v, and D = sum g - sum_c |f_c|^2 / 2.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        classes: int,
+        C: float,
+        rho: float = 0.0,
+        B: int | None = None,
+        maintenance: str = "remove",
+    ) -> None:
+        self.kernel, self.classes, self.C, self.rho = kernel, classes, C, rho
+        self.B, self.maintenance = B, maintenance
+        self.S: list[Array] = []
+        self.y: list[int] = []
+        self.g: Array = np.zeros((0, classes))
+
+    @property
+    def A(self) -> Array:
+        """The coefficients, a row for each support vector."""
+        A = -self.g
+        A[np.arange(len(self.y)), self.y] = self.g.sum(1)
+        return A
+
+    def dual(self) -> float:
+        """D(g)."""
+        A = self.A
+        return float(self.g.sum() - (A * (gram(self.kernel, self.S) @ A)).sum() / 2) if self.S else 0.0
+
+    def score(self, x: Array) -> Array:
+        """f(x), one number for each class."""
+        return np.asarray(self.kernel(np.array(self.S), x) @ self.A) if self.S else np.zeros(self.classes)
+
+    def rival(self, f: Array, y: int) -> int:
+        """The best wrong class, the lowest on ties."""
+        return int(np.argmax(np.where(np.arange(self.classes) == y, -np.inf, f)))
+
+    def question(self, x: Array, y: int) -> tuple[int, float]:
+        """The best wrong class of x, and the loss against it."""
+        f = self.score(x)
+        s = self.rival(f, y)
+        loss = 1 - (f[y] - f[s])
+        return s, float(loss) if loss > ZERO * max(1.0, abs(f[y] - f[s])) else 0.0
+
+    def learn(self, x: Array, label: float) -> Array:
+        """One round; the scores from before the update."""
+        x, y = np.array(x, float), int(label)
+        before = self.score(x)
+        if self.question(x, y)[1] > 0:
+            if len(self.S) == self.B:
+                self.maintain()
+            s, loss = self.question(x, y)
+            if loss > 0:
+                self.update(x, y, s, loss)
+        return before
+
+    def direction(self, y: int, r: int) -> Array:
+        """V = e_y - e_r."""
+        v = np.zeros(self.classes)
+        v[y], v[r] = 1, -1
+        return v
+
+    def update(self, x: Array, y: int, s: int, loss: float) -> None:
+        """The row enters; the support vector whose best wrong class conflicts most is corrected."""
+        v, kxx = self.direction(y, s), 2 * float(self.kernel(x, x))
+        b, smallest, rival, margin = None, 0.0, 0, 0.0
+        for i, z in enumerate(self.S):
+            f = self.score(z)
+            r = self.rival(f, self.y[i])
+            m = float(f[self.y[i]] - f[r])
+            w = float(v @ self.direction(self.y[i], r) * self.kernel(z, x))
+            if m <= 1 + ZERO and w < 0 and w <= -self.rho and (b is None or w <= smallest):
+                b, smallest, rival, margin = i, w, r, m  # the last of equals
+        if b is None:
+            g = min(self.C, loss / kxx)
+        else:
+            kbb, held = 2 * float(self.kernel(self.S[b], self.S[b])), float(self.g[b].sum())
+            low, high = -float(self.g[b, rival]), self.C - held
+            g, d = box_pair(loss, 1 - margin, kxx, kbb, smallest, self.C, low, high)
+            self.g[b, rival] = max(0.0, self.g[b, rival] + d)
+        if g > 0:
+            self.S.append(x)
+            self.y.append(y)
+            self.g = np.vstack([self.g, np.zeros(self.classes)])
+            self.g[-1, s] = g
+
+    def maintain(self) -> None:
+        """One goes; its nearest takes what it may of the coefficients."""
+        choices = [self.without(j) for j in range(len(self.S))]
+        if self.maintenance in ("remove", "fast_nearest"):
+            now = self.dual()
+            rises = [self.dual_of(np.delete(self.A, j, 0), j) - now for j in range(len(self.S))]
+        else:
+            rises = [self.dual_of(A, j) - self.dual() for j, A in enumerate(choices)]
+        j = int(np.argmax(rises))
+        A = choices[j]
+        del self.S[j], self.y[j]
+        self.g = np.maximum(0.0, -A)
+        self.g[np.arange(len(self.y)), self.y] = 0
+
+    def without(self, j: int) -> Array:
+        """The coefficients of the others when s_j goes."""
+        A = self.A
+        others = [i for i in range(len(self.S)) if i != j]
+        if others and self.maintenance != "remove":
+            K = gram(self.kernel, self.S)
+            n = min(others, key=lambda i: float(K[j, j] + K[i, i] - 2 * K[j, i]))
+            A[n] = possible(A[n] + A[j] * K[j, n] / K[n, n], self.y[n], self.C)
+        return np.delete(A, j, 0)
+
+    def dual_of(self, A: Array, j: int) -> float:
+        """D of coefficients of all but s_j."""
+        S, y = [s for i, s in enumerate(self.S) if i != j], np.delete(self.y, j).astype(int)
+        if not S:
+            return 0.0
+        return float(A[np.arange(len(y)), y].sum() - (A * (gram(self.kernel, S) @ A)).sum() / 2)
 
 
 # ---- the algorithms by name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import inf, log, sqrt
 
 from tests.references.budgets import (
     Forget,
@@ -10,9 +10,11 @@ from tests.references.budgets import (
     Project,
     ProjectPlus,
     ProjectRank,
+    Prune,
     RemoveOldest,
     RemoveRandom,
     RemoveRedundant,
+    RemoveSmallest,
     Sample,
     SampleScaled,
     Stop,
@@ -24,6 +26,7 @@ from tests.references.budgets import (
 )
 from tests.references.step import (
     GradientDescent,
+    Implicit,
     Kernel,
     Loss,
     Model,
@@ -180,6 +183,13 @@ def ogd_remove_oldest(
     return Model(kernel, task, _ogd(task, eta, lam, loss, epsilon), RemoveOldest(budget))
 
 
+def silk(
+    kernel: Kernel, task: Task, *, budget: int, eta: float, lam: float, loss: Loss | None = None
+) -> Model:
+    rule = Implicit(eta, lam, loss or (hinge if task.labels else squared))
+    return Model(kernel, task, rule, RemoveSmallest(budget))
+
+
 def norma(kernel: Kernel, task: Task, *, eta: float, nu: float, lam: float, epsilon: float = 0.1) -> Model:
     if task.labels:
         raise ValueError("norma is for regression")
@@ -232,3 +242,16 @@ def nogd(
     epsilon: float = 0.1,
 ) -> Model:
     return Model(kernel, task, _ogd(task, eta, 0.0, loss, epsilon), ProjectRank(budget, rank))
+
+
+def polk(
+    kernel: Kernel,
+    task: Task,
+    *,
+    error: float,
+    eta: float,
+    lam: float,
+    loss: Loss | None = None,
+    budget: int | None = None,
+) -> Model:
+    return Model(kernel, task, _ogd(task, eta, lam, loss, 0.0), Prune(error, budget or inf))

@@ -223,6 +223,35 @@ class GradientDescent:
 
 
 @dataclass
+class Implicit:
+    """ILK (Cheng et al. 2006): h minimises |h - f|^2 / 2 + eta (lam |h|^2 / 2 + weight l(h(x), y)).
+
+    Setting the gradient to 0: h = (f - eta weight l'(h(x)) k(x,.)) / (1 + eta lam), and so h = shrink f +
+    beta k(x,.) with beta + shrink eta weight l'(shrink f(x) + beta kxx) = 0. The left side rises with beta,
+    and jumps at the kinks of the loss: bisection.
+    """
+
+    eta: float
+    lam: float
+    loss: Loss
+
+    def __call__(self, q: Question, weight: float) -> tuple[float, float]:
+        shrink = 1 / (1 + self.eta * self.lam)
+        s, a = shrink * self.eta * weight, shrink * q.fx
+
+        def side(beta: float) -> float:
+            return beta + s * self.loss.slope(a + beta * q.kxx, q.y)
+
+        first, last = 0.0, -s * self.loss.slope(a, q.y)  # the slope at a makes the longest step
+        if q.kxx <= 0 or side(last) * last <= 0:
+            return shrink, last if q.kxx > 0 else 0.0
+        for _ in range(200):
+            middle = (first + last) / 2
+            first, last = (middle, last) if side(middle) * last < 0 else (first, middle)
+        return shrink, clear(abs(last), 0.0) * sign(last)
+
+
+@dataclass
 class Norma:
     """NORMA (Kivinen et al.): beta = eta sign(r) outside a tube whose width epsilon follows nu."""
 
@@ -270,7 +299,7 @@ class Model:
             q = self.task.ask(np.atleast_1d(before), y, self.kxx(x))
             shrink, beta = self.rule(q, weight)
             self.A = shrink * self.A
-            if beta != 0:
+            if beta != 0 or getattr(self.budget, "takes_every_row", False):
                 self.budget.insert(self, x, q, beta)
         return before
 
@@ -287,7 +316,10 @@ class Model:
 
 
 class Budget(Protocol):
-    """insert changes S and A; q is the question that beta answers."""
+    """insert changes S and A; q is the question that beta answers.
+
+    A budget with ``takes_every_row`` is called when beta is 0, too.
+    """
 
     def insert(self, m: Model, x: Array, q: Question, beta: float) -> None: ...
 

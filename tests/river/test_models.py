@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,23 @@ from river import base
 
 import budgetron
 from benchmarks.clock import take_turns
-from budgetron import Encoder, Gaussian, Kalman, Mapped, OnlineClassifier, RandomFourier, Standardised
+from budgetron import (
+    DualProjection,
+    Encoder,
+    Gaussian,
+    Kalman,
+    Mapped,
+    OnlineClassifier,
+    RandomFourier,
+    Standardised,
+    bduol,
+)
 from budgetron.river import BudgetClassifier, BudgetRegressor, FourierFeatures
 from budgetron.river.frames import values_of
 from tests.helpers import members
 
 NAMES = ["rbp", "bduol", "auto", "fogd"]
+TWO_CLASSES = bduol(Gaussian(0.5), budget=10, maintenance=DualProjection)
 FRAMES: dict[str, Any] = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 
 
@@ -85,7 +96,7 @@ def test_frames_are_rows_one_by_one(name: str, library: str) -> None:
     """Columns come and go between the batches, and labels in the middle of one."""
     rng = np.random.default_rng(2)
     one, many = classifier(name), classifier(name)
-    labels = [True, False] if name == "bduol" else ["b", "a", "c", "d"]
+    labels = ["b", "a", "c", "d"]
     for batch, columns in enumerate([["z", "b"], ["b", "a", "z"], ["a"], ["z", "q", "b", "a"]]):
         X = {column: rng.normal(size=9).tolist() for column in columns}
         y = [labels[(i // 3 + batch) % len(labels)] for i in range(9)]
@@ -183,12 +194,12 @@ def test_texts_and_dates() -> None:
     for i in range(40):
         x = {"country": "DE" if i % 2 else "FR", "at": datetime(2026, 1, 1 + i % 20), "n": np.float32(0.5)}
         model.learn_one(x | {"late": i % 2}, "odd" if i % 2 else "even")
-    assert model._online.encoding_.columns == ["at", "country=FR", "late", "n", "country=DE"]
+    names = ["country=FR", "late", "n", "country=DE", "at (sine of week)", "at (cosine of week)"]
+    assert model._online.encoding_.columns == names
     x = {"country": "DE", "at": datetime(2026, 1, 2), "n": 0.5, "late": 1}
     assert model.predict_one(x) == "odd"
-    seconds = datetime(2026, 1, 2, tzinfo=UTC).timestamp()
-    assert model.predict_proba_one(x) == model.predict_proba_one(x | {"at": seconds})
-    assert model.predict_proba_one(x) != model.predict_proba_one(x | {"at": seconds - 864000})
+    assert model.predict_proba_one(x) == model.predict_proba_one(x | {"at": "2026-01-02"})
+    assert model.predict_proba_one(x) != model.predict_proba_one(x | {"at": "2026-01-05"})
 
 
 def test_the_number_of_columns_is_bounded() -> None:
@@ -247,7 +258,7 @@ def test_labels_that_are_tuples() -> None:
 
 
 def test_a_learner_of_two_classes() -> None:
-    model = classifier("bduol")
+    model = BudgetClassifier(TWO_CLASSES, seed=0)
     assert not model._multiclass
     assert model.predict_proba_one({"a": 1.0}) == {False: 0.5, True: 0.5}
     model.learn_one({"a": 1.0}, True)
@@ -257,10 +268,10 @@ def test_a_learner_of_two_classes() -> None:
     with pytest.raises(ValueError, match="the labels are True and False"):
         model.learn_one({"a": -1.0}, 7)
     assert bits(model) == before
-    texts = classifier("bduol")
+    texts = BudgetClassifier(TWO_CLASSES, seed=0)
     learned(texts, [{"a": 1.0}, {"a": -1.0}], ["yes", "no"])
     assert set(texts.predict_proba_one({"a": 1.0})) == {"yes", "no"}
-    assert not BudgetClassifier(Standardised(members.make("duol")))._multiclass
+    assert not BudgetClassifier(Standardised(TWO_CLASSES))._multiclass
 
 
 # ---- weights

@@ -191,6 +191,16 @@ def test_rows_that_the_log_no_longer_has_are_not_replayed(inside):
         assert bits(client) == after(client.folder, A)
 
 
+def test_the_snapshot_of_a_roll_back_stays_when_the_one_before_it_is_kept(inside):
+    with inside(keep_asked=1, keep_hourly=0, keep_daily=0, keep_weekly=0) as client:
+        learn(client, A)
+        before = bits(client)
+        client.post("/v1/reset").raise_for_status()
+        learn(client, B)
+        roll_back(client, to=4).raise_for_status()
+        assert bits(client) == before
+
+
 # ---- the schedule
 
 

@@ -381,7 +381,7 @@ def test_openapi_describes_what_is_sent_and_answered(inside):
     with inside(learner=Auto(size=10)) as client:
         answers = {
             "LearnAnswer": client.post("/v1/learn", json=ROWS).json(),
-            "PredictAnswer": client.post("/v1/predict?keep=1", json=ROWS).json(),
+            "PredictAnswer": client.post("/v1/predict?keep=1&explain=1&novelty=1", json=ROWS).json(),
             "ProblemDocument": client.post("/v1/learn", json={"rows": [{"x": {}}]}).json(),
         }
     for name, answer in answers.items():
@@ -464,3 +464,34 @@ def test_snapshots_when_they_are_due(inside):
         learn(client)
         until(lambda: list(snapshot.versions(client.folder)) == [12])
     assert main(["fsck", str(client.folder.parent)]) == 0
+
+
+# ---- why, and how unlike
+
+
+def test_predictions_are_explained_and_ranked(inside):
+    with inside(learner=Auto(size=10)) as client:
+        learn(client)
+        body = {"rows": [{"x": row["x"]} for row in ROWS[:2]]}
+        plain = client.post("/v1/predict", json=body).json()
+        answer = client.post("/v1/predict?explain=1&novelty=1", json=body).json()
+        kept = client.post("/v1/predict?explain=1&keep=1", json=body).json()
+    assert answer["predictions"] == plain["predictions"]
+    assert plain.keys() == answer.keys() - {"explanations", "novelty"}
+    assert all(0 <= rank <= 1 for rank in answer["novelty"])
+    for why, prediction in zip(answer["explanations"], answer["predictions"], strict=True):
+        assert why["prediction"] == why["label"] == prediction
+        total = why["baseline"] + why["other_columns"] + sum(c["contribution"] for c in why["columns"])
+        assert total == pytest.approx(why["score"])
+    assert len(kept["ids"]) == len(kept["explanations"]) == 2
+
+
+def test_explanations_are_bounded_and_refused_in_words(client):
+    learn(client)
+    answer = client.post("/v1/predict?explain=1", json={"rows": [{"x": ROWS[0]["x"]}] * 101})
+    assert (answer.status_code, answer.json()["type"]) == (413, "urn:budgetron:too-large")
+    assert "rows a request to be explained" in answer.json()["detail"]
+    for wanted in ("explain", "novelty"):
+        answer = client.post(f"/v1/predict?{wanted}=1", json=ROWS[0])
+        assert answer.status_code == 422
+        assert "keeps" in answer.json()["detail"]

@@ -6,6 +6,7 @@ DEFAULT = "auto 50"
 """The one that is compared with everybody."""
 OURS = tuple(f"auto {size}" for size in SIZES)
 PEERS = (
+    "six experts",
     "LightGBM",
     "LightGBM, last 10,000",
     "KNN",

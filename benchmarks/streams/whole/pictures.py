@@ -104,24 +104,31 @@ def cost(results: table.Results, what: str, label: str) -> Any:
     """The mean error of each learner against its time or memory, all divided by the default's."""
     figure, ax = plt.subplots(figsize=(7.4, 4.4), layout="constrained")
     style.axes(ax)
+    places: list[tuple[float, float, int]] = []
     for learner, look in zip(LEARNERS, style.styles(), strict=False):
         found = table.costs(results, learner, sources.names("whole"))
         if found is None or not getattr(found, what):
             continue
         x = getattr(found, what)
         ax.plot(x, found.error, look["marker"], color=look["color"], markersize=7)
+        apart = [abs(np.log([x / a, found.error / b])) / (0.8, 0.1) for a, b, _ in places]
+        near = [place[2] for place, away in zip(places, apart, strict=True) if away.max() < 1]
+        below = 1 + max(near, default=-1)  # the labels of those that are near
+        places.append((x, found.error, below))
         ax.annotate(
             f"{learner} ({found.streams})",
             (x, found.error),
-            xytext=(6, 3),
+            xytext=(6, 3 - 10 * below),
             textcoords="offset points",
             fontsize=8,
         )
     ax.axhline(1, color="#999999", linewidth=0.8, linestyle=(0, (4, 3)))
-    ax.set(xscale="log", xlabel=label, ylabel=f"error, times that of {DEFAULT}")
+    ax.set(xscale="log", yscale="log", xlabel=label, ylabel=f"error, times that of {DEFAULT}")
     _plain(ax)
+    ax.set_yticks([1, 2, 3, 5, 10], ["1", "2", "3", "5", "10"])
+    ax.yaxis.set_minor_formatter(NullFormatter())
     ax.set_title("Mean over the streams that both have done (their number)", loc="left", fontsize=11)
-    ax.margins(x=0.2)
+    ax.margins(x=0.2, y=0.1)
     return figure
 
 

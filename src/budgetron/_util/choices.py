@@ -13,6 +13,7 @@ FORMATS = {
 COUNTED = ("accuracy", "balanced_accuracy", "f1", "kappa", "kappa_temporal")
 RANKED = ("auc",)
 CALIBRATED = ("log_loss", "brier", "ece")
-LABELS = (*COUNTED, *RANKED, *CALIBRATED)
+OF_COUNTS, OF_RANKS = ("precision", "recall"), ("average_precision", "precision_at")  # of one class
+LABELS = (*COUNTED, *RANKED, *CALIBRATED, *OF_COUNTS, "average_precision")
 """The metrics of labels, and below those of targets."""
 TARGETS = ("mae", "rmse", "r2", "pinball")

@@ -7,12 +7,15 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Self, TextIO
 
+_OPEN: list["Progress"] = []
+_TURN = threading.Lock()
+
 
 class Progress:
     """A progress bar on the standard error, for work that takes longer than a second.
 
     The bar is drawn only on a terminal and at most ten times a second. It is erased at the end. Several
-    threads may advance it.
+    threads may advance it. While one is open, others that are opened are not drawn.
 
     >>> from budgetron import Progress
     >>> with Progress(total=3, label="reading") as progress:
@@ -63,8 +66,14 @@ class Progress:
             if self._drawn:
                 self._write("\r\x1b[K")
             self._terminal = self._drawn = False
+        with _TURN:
+            if self in _OPEN:
+                _OPEN.remove(self)
 
     def __enter__(self) -> Self:
+        with _TURN:
+            self._terminal = self._terminal and not _OPEN
+            _OPEN.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:

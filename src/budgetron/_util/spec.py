@@ -42,6 +42,11 @@ class Spec:
         """Whether features depend on the seed of the estimator."""
         return any(part.is_drawn for part in self.parts().values())
 
+    @property
+    def in_python(self) -> bool:
+        """Whether some of it is a Python function, as in a `PythonBudget`."""
+        return any(part.in_python for part in self.parts().values())
+
     def parts(self, **changed: Any) -> dict[str, "Spec"]:
         """The parameters that are descriptions themselves, by name; those of ``changed`` count instead."""
         params = self.get_params(deep=False) | changed

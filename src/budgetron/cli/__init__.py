@@ -9,6 +9,7 @@ COMMANDS = (
     "run",
     "predict",
     "compare",
+    "study",
     "tune",
     "inspect",
     "export",
@@ -27,6 +28,7 @@ Learn nonlinear models from a stream, in bounded memory and time per row.
 learn
   run [ALGORITHM] FILE  predict each row, then learn it; save, checkpoint and resume
   compare FILE          run several algorithms over random orders of the same rows
+  study FILE.toml       run learners on many data sets: tables, tests and figures for a paper
   tune FILE             choose the parameters of an algorithm on the first rows
   demo                  compare nine learners on handwritten digits
 

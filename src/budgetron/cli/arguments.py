@@ -76,6 +76,17 @@ def jobs(text: str) -> int:
     return int(text)
 
 
+def share(text: str) -> float:
+    """Read a number between 0 and 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise UsageError(f"--coverage: expected a number between 0 and 1, got {text!r}.")
+    return value
+
+
 def labels(text: str) -> list[Any]:
     """Read the labels of ``--classes``; numbers if all are numbers."""
     words = [word.strip() for word in text.split(",")]
@@ -88,6 +99,33 @@ def labels(text: str) -> list[Any]:
             f"--classes: expected two or more different labels, separated by commas, got {text!r}."
         )
     return values
+
+
+def costs(args: Any) -> dict[Any, float] | None:
+    """The costs of mistakes by ``--cost`` and ``--threshold``; None if neither is given."""
+    given = dict[str, float]()
+    for flag, words in (("--cost", args.cost), ("--threshold", args.threshold)):
+        for word in names(words):
+            label, _, number = word.rpartition("=")
+            try:
+                value = float(number)
+            except ValueError:
+                value = -1.0
+            if not label or not 0 <= value <= LARGEST_COST or (flag == "--threshold" and not 0 < value < 1):
+                what = "a probability between 0 and 1" if flag == "--threshold" else "a cost"
+                raise UsageError(f"{flag}: expected LABEL=N, where N is {what}, got {word!r}.")
+            if label in given:
+                raise UsageError(f"{flag}: the label {label!r} has two costs: give one.")
+            given[label] = (1 - value) / value if flag == "--threshold" else value
+    return None if not given else {of: cost for label, cost in given.items() for of in _meant(label)}
+
+
+def _meant(label: str) -> list[Any]:
+    """The labels that a word may mean: a text, and a number."""
+    try:
+        return [label, float(label)]
+    except ValueError:
+        return [label]
 
 
 FILE = {"FILE": "a file, the name of a data set, or - for a pipe"}
@@ -103,11 +141,17 @@ ROWS = {
     "--drop A,B,...": "columns to ignore",
     "--only A,B,...": "the only columns to learn from",
     "--weight COLUMN": "the column of sample weights",
-    "--time COLUMN": "the column with the time of a row; its place in the day and week is learned from",
+    "--time COLUMN": "the column with the time of a row; if it has dates, they are learned from as well",
     "--id COLUMN": "the column that names a row, printed beside predictions",
     "--on-error WHAT": "at a row that cannot be read: stop (the default), skip, or a folder that keeps "
     "such rows",
     "--zero-based": "svmlight indices start at 0, not 1",
+}
+ENCODER = {
+    "--column NAME=KIND": "what a column is: number, comma (a decimal comma), date, dmy or mdy (the order "
+    "of day and month), category, text, identifier (left out); by default its first values decide",
+    "--most-columns N": "the most columns of encoded records, without those of words; default 256",
+    "--most-values N": "the most values of a category with a column of their own; default 32",
 }
 TRANSFORMS = {
     "--shuffle SIZE": "shuffle within a buffer of SIZE rows",
@@ -120,13 +164,23 @@ SCALING = {
     "--no-scaling": "learn columns as they are; without this, those of a table are standardised",
 }
 METRICS = {
-    "--metrics A,B,...": f"also show these metrics: of labels {', '.join(LABELS)}; of targets "
+    "--metrics A,B,...": f"also show these metrics: of labels {', '.join(LABELS)}, precision_at:K, "
+    f"recall:CLASS and others of one class; of targets "
     f"{', '.join(TARGETS)}, pinball:QUANTILE",
     "--window N": "the number of last rows for the metrics over a window; default 1000",
 }
+LARGEST_COST = 1e9
 TYPES = {"N": whole(1), "SIZE": whole(1), "--delay": whole(0)}
-TYPES |= {"--seed": seed, "--jobs": jobs, "--classes": labels}
-REPEATED = ("--drop", "--only", "--learners")
+TYPES |= {"--seed": seed, "--jobs": jobs, "--classes": labels, "--coverage": share}
+COVERAGE = {
+    "--coverage P": "learn sets of labels, or intervals, that have this share of the answers, such as 0.9",
+}
+COSTS = {
+    "--cost LABEL=N,...": "what a mistake in a row of this label costs; others cost 1. Predictions have "
+    "the lowest expected cost",
+    "--threshold LABEL=P,...": "predict this label from a probability of P on",
+}
+REPEATED = ("--cost", "--threshold", "--drop", "--only", "--learners", "--column")
 
 
 def add(group: Any, flags: dict[str, str], **defaults: Any) -> None:
@@ -176,6 +230,27 @@ def metrics(text: str | None, regression: bool) -> tuple[str, ...] | None:
         return checked([word.strip() for word in text.split(",")], regression)
     except ValueError as error:
         raise UsageError(f"--metrics: {error}") from None
+
+
+def encoder(args: argparse.Namespace) -> Any:
+    """The encoder that the flags describe; None if none is given."""
+    from budgetron.records.encoder import Encoder  # not above: it is not needed for --help
+
+    given = {name: getattr(args, name) for name in ("most_columns", "most_values")}
+    params = {name: value for name, value in given.items() if value is not None}
+    if args.column is not None:
+        pairs = [word.rpartition("=") for word in names(args.column)]
+        if not all(name and kind for name, _, kind in pairs):
+            raise UsageError(f"--column: expected NAME=KIND, got {','.join(args.column)!r}.")
+        params["columns"] = {name: kind for name, _, kind in pairs}
+    if not params:
+        return None
+    try:
+        made = Encoder(**params)
+        made.build()
+    except ValueError as error:
+        raise UsageError(str(error).removeprefix("Encoder: ")) from None
+    return made
 
 
 def names(texts: list[str] | None) -> list[str]:

@@ -155,7 +155,10 @@ def restored(
     for what, saved, wanted in (
         ("an", type(estimator).__name__, type(new).__name__),
         ("the learner", estimator.learner, new.learner),
+        ("the encoder", estimator.encoder, new.encoder),
         ("the seed", estimator.random_state, new.random_state),
+        ("the coverage", estimator.coverage, new.coverage),
+        ("the costs", getattr(estimator, "costs", None), getattr(new, "costs", None)),
         ("the delay", state["delay"], delay),
         ("steps", [step["what"] for step in state["steps"]], list(map(described, transforms))),
         ("the metrics", names, names if more["metrics"] is None else list(more["metrics"])),

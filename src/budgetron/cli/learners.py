@@ -82,6 +82,12 @@ def algorithm_name(algorithm: str) -> str:
     return name
 
 
+def takes(algorithm: str) -> set[str]:
+    """The names of the flags that an algorithm has."""
+    of_kernel = _kernel_flags() if "kernel" in _signature(algorithm) else ()
+    return {*parameters(algorithm), *of_kernel}
+
+
 def build(names: Sequence[str], flags: Mapping[str, str]) -> dict[str, Learner]:
     """Build each algorithm with the flags that it has. A flag that none of them has is an error."""
     kernel, values = arguments(names, flags)

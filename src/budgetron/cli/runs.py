@@ -13,7 +13,7 @@ from typing import Any
 from budgetron import OnlineClassifier, OnlineRegressor, SaveError
 from budgetron._util.progress import Progress
 from budgetron.cli import checkpoint, input, learners, output
-from budgetron.cli.arguments import metrics
+from budgetron.cli.arguments import costs, encoder, metrics
 from budgetron.cli.checkpoint import Origin
 from budgetron.cli.input import NamedRows
 from budgetron.cli.messages import address_of, check_flags, open_messages
@@ -70,9 +70,31 @@ def run(algorithm: str, file: str, args: Namespace) -> None:
     report.finish(session, input.bad_rows(this.rows))
     input.say_bad_rows(this.rows)
     input.say_unlabelled(session.unlabelled)
+    if args.coverage is not None and (covered := session.estimator.covered_) is not None:
+        say(f"{covered:.1%} of the last rows were covered, {args.coverage:.1%} are asked.")
+    _say_kinds(session)
     classes = [] if session.metrics.targets else session.estimator.classes_.tolist()
+    _say_unused(session.estimator, classes, file)
     if len(classes) == 1:
         say(f"{file}: all rows have the label {output.label(classes[0])}.")
+
+
+def _say_unused(model: Any, classes: list[Any], file: str) -> None:
+    """Say which labels with a cost have not come."""
+    words = dict.fromkeys(map(output.label, getattr(model, "costs", None) or ()))
+    for word in words.keys() - set(map(output.label, classes)):
+        say(f"{file}: no row has the label {word}, for which a cost is given.")
+
+
+def _say_kinds(session: Session) -> None:
+    """Say what columns were read as, of those that are neither numbers, categories nor ISO dates."""
+    encoding = session.estimator.encoding_
+    for name, kind in ({} if encoding is None else encoding.kinds).items():
+        if kind.asks:
+            why = "is the day first? Dates are left out until that is clear"
+            say(f"{kind.line(name)}: {why}: --column {name}=dmy says it.")
+        elif kind.kind not in ("number", "category", None) and (kind.kind != "date" or kind.order):
+            say(f"{kind.line(name)}.")
 
 
 def _check_places(args: Namespace, file: str) -> None:
@@ -124,8 +146,16 @@ def _planned(algorithm: str, source: NamedRows, address: Address | None, args: N
     regression, classes = args.regression or source.is_regression, args.classes
     learner = learners.build([algorithm], learners.given_flags(args))[algorithm]
     learner, steps = input.scaled(learner, input.scaling(args, source), args), input.transforms(args)
-    kind = OnlineRegressor if regression else OnlineClassifier
-    estimator = kind(learner, random_state=args.seed, n_jobs=args.jobs)
+    kind, given = OnlineRegressor if regression else OnlineClassifier, costs(args)
+    if given is not None and (regression or not learner.probabilistic):
+        what = "labels, not targets" if regression else "a learner with probabilities, such as auto"
+        raise UsageError(f"--cost and --threshold need {what}.")
+    if args.coverage is not None and not (regression or learner.probabilistic):
+        raise UsageError("--coverage needs a learner with probabilities, such as auto.")
+    shared = {"random_state": args.seed, "n_jobs": args.jobs, "encoder": encoder(args)}
+    estimator = kind(learner, coverage=args.coverage, **shared)
+    if isinstance(estimator, OnlineClassifier):
+        estimator.costs = given
     options = {"delay": args.delay, "every": args.every, "name": source.file}
     options |= {"metrics": metrics(args.metrics, regression), "window": args.window}
     # Each block copies the shuffle buffer, so blocks grow with the buffer.

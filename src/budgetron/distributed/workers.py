@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,8 +49,9 @@ def survey(estimator: Estimator, X: Any, y: Any, number: int) -> Survey:
         if isinstance(estimator, OnlineClassifier):
             survey.labels = unique(checked_labels(np.asarray(labels)))
     if Input(estimator, None).takes_records(rows):
-        survey.encoding = (estimator.encoder or Encoder()).build()
-        survey.encoding.encode(to_table(rows))
+        table = to_table(rows)
+        survey.encoding = (estimator.encoder or Encoder()).build().decided(table)
+        survey.encoding.encode(table)
     return survey
 
 
@@ -65,8 +66,7 @@ def survey_all(surveys: Sequence[Survey]) -> Survey:
         return Survey(first, known)
     encoding = encodings[0].copy()
     for other in encodings[1:]:
-        if records := list(other.examples()):
-            encoding.encode(to_table(records))
+        encoding.join(other)
     return Survey(first, known, encoding)
 
 
@@ -86,10 +86,10 @@ def started(
     model: Estimator = unfitted(estimator)
     model.random_state = seed
     if survey.encoding is not None:
-        sample, _ = survey.encoding.encode(to_table(head), grow=False)
-        model.learner = learner_of(model).resolved(sample)
-        head = list(survey.encoding.examples())
-    start(model, head, labels)
+        survey.encoding.fixed = True  # as long as the parts are learned
+        head, _ = survey.encoding.encode(to_table(head), grow=False)
+        model.learner = learner_of(model).resolved(head)
+    start(model, head, labels, survey.encoding)
     model.learner, model.random_state = estimator.learner, estimator.random_state
     return model
 
@@ -104,7 +104,16 @@ def learned(started: Estimator, X: Any, y: Any, number: int) -> Estimator | None
 def merged(models: Sequence[Estimator | None]) -> Estimator | None:
     """The merged model; None if no part had rows."""
     there = [model for model in models if model is not None]
-    return merge(there) if there else None
+    return _free_again(merge(there)) if there else None
+
+
+def _free_again(model: Estimator) -> Estimator:
+    """The model, whose columns were fixed while its parts were learned."""
+    if (encoding := model.encoding_) is not None:
+        encoding = encoding.copy()
+        encoding.fixed = False
+        model.fitted_ = replace(model.fitted_, encoding=encoding)
+    return model
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from budgetron.estimators.online import (
     Coded,
     FittedAttribute,
     Online,
+    answers_of,
     is_of_y,
     progressive,
     scored,
@@ -70,10 +71,18 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         weighs a row by n / (k * count). ``fit`` counts all of y, as scikit-learn does. The other methods
         count the rows learned so far, including the present one: n rows of k classes, ``count`` of its
         own class. Sample weights multiply class weights; rows of sample weight 0 do not count.
+    costs : dict or None
+        What mistakes cost: for a label, a mistake in a row of that label; for a pair (label, prediction),
+        this mistake. Others cost 1. Predictions have the lowest expected cost; what is learned, scores and
+        probabilities do not change. ``{"fraud": 9}`` predicts fraud from a probability of 0.1 on. Needs a
+        learner with probabilities.
     encoder : Encoder, optional
         How records become rows of numbers. Without it, dicts and frames that hold anything but numbers are
         encoded by ``Encoder()``, and a frame of numbers follows scikit-learn's rule: the same columns in
         the same order. With it, columns are known by name, in any order, and new ones may come.
+    coverage : float, optional
+        The share of rows whose label `predict_set` shall have, such as 0.9. It is learned along the stream,
+        and followed after drifts. Needs a learner with probabilities.
     n_jobs : int or None
         How many threads learn and predict a batch; None is one, -1 one for each processor. The experts of
         the default and of :class:`~budgetron.Stacked` learn side by side; other learners learn in one
@@ -120,7 +129,9 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         shuffle: bool = False,
         random_state: Any = None,
         class_weight: Any = None,
+        costs: Any = None,
         encoder: Encoder | None = None,
+        coverage: float | None = None,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(
@@ -129,9 +140,11 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             shuffle=shuffle,
             random_state=random_state,
             encoder=encoder,
+            coverage=coverage,
             n_jobs=n_jobs,
         )
         self.class_weight = class_weight
+        self.costs = costs
 
     classes_ = FittedAttribute(lambda fitted: None if fitted.labels is None else fitted.labels.classes)
 
@@ -194,7 +207,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         if not self._knows_labels:
             return None
         fitted, scores = self._scores_one(x)
-        return fitted.answers.prediction(scores)
+        return answers_of(self, fitted).prediction(scores)
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """The probability of every known label for one row: a dict, or a sequence of numbers."""
@@ -262,7 +275,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The labels: the second of two classes if the score is >= 0, or the class of the highest score."""
         fitted, pieces = scored(self, X)
-        return labels_of(fitted).predictions(pieces)
+        return np.asarray(answers_of(self, fitted).predictions(pieces))
 
     @IfProbabilistic
     def predict_proba(self, X: Any) -> Floats:
@@ -279,6 +292,18 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         """The logarithms of :meth:`predict_proba`."""
         fitted, pieces = scored(self, X)
         return labels_of(fitted).log_probabilities(pieces)
+
+    def predict_set(self, X: Any) -> list[npt.NDArray[Any]]:
+        """For each row the labels that its set has, the most probable first; at least one.
+
+        A share of ``coverage`` of the rows has its label in its set. See :doc:`/howto/coverage`.
+        """
+        fitted, conformal = self._conformal("predict_set")
+        shares = np.exp(labels_of(fitted).log_probabilities(scored(self, X)[1]))
+        order = np.argsort(-shares, axis=1, kind="stable")
+        sizes = np.maximum(1, (1 - shares <= conformal.limit).sum(axis=1))
+        labels = labels_of(fitted).classes
+        return [labels[row[:size]] for row, size in zip(order, sizes.tolist(), strict=True)]
 
     # ---- labels to be learned
 

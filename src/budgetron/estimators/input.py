@@ -28,11 +28,11 @@ from budgetron._util.text import nearest, shown
 from budgetron.learners import algorithms
 from budgetron.learners.automatic import Auto
 from budgetron.learners.learner import Floats, Learner
-from budgetron.model.batch import Encoded, not_empty
+from budgetron.model.batch import Encoded, learned_mask, not_empty
 from budgetron.model.fitted import Fitted
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
-from budgetron.records.reading import is_frame, is_records, refuse_near_records, to_table
+from budgetron.records.reading import is_frame, is_records, is_series, refuse_near_records, to_table
 from budgetron.records.table import Table
 
 
@@ -40,12 +40,13 @@ class Input:
     """The checks of the rows of one call.
 
     ``fitted`` is what the model knows. It is None for the first rows: these decide which columns there are,
-    and whether rows are records. ``host`` is an object of the estimator's type for scikit-learn's checks,
-    which compare columns and names with its attributes, or set them.
+    and whether rows are records. ``whole`` says that there will be no others, so all of them decide what
+    their columns are before the first is encoded. ``host`` is an object of the estimator's type for
+    scikit-learn's checks, which compare columns and names with its attributes, or set them.
     """
 
-    def __init__(self, estimator: Any, fitted: Fitted | None) -> None:
-        self.fitted = fitted
+    def __init__(self, estimator: Any, fitted: Fitted | None, whole: bool = False) -> None:
+        self.fitted, self.whole = fitted, whole
         self.host: Any = object.__new__(type(estimator))
         self.host.__dict__ = {name: value for name, value in vars(estimator).items() if name != "fitted_"}
         if fitted is not None:
@@ -130,7 +131,10 @@ class Input:
 
     def encoded(self, table: Table, weights: Floats | None = None) -> Encoded:
         """Records to be learned as rows of numbers."""
-        return Encoded.of(table, self._encoding, weights, self.missing, self.fitted is None)
+        encoding = self._encoding
+        if self.whole:
+            encoding = encoding.decided(table, learned_mask(weights))
+        return Encoded.of(table, encoding, weights, self.missing, self.fitted is None)
 
     @property
     def _encoding(self) -> Encoding:
@@ -192,6 +196,12 @@ def checked_weights(rows: int, sample_weight: Any) -> Floats | None:
     if (weights < 0).any():
         raise ValueError(f"Negative values in sample_weight: expected 0 or more, got {weights.min()}.")
     return weights
+
+
+def one_row(fitted: Fitted | None, x: Any) -> Any:
+    """One row; that of a pandas frame, as ``iterrows`` gives it, becomes a dict."""
+    of_records = fitted is not None and fitted.encoding is not None
+    return x.to_dict() if is_series(x) and (of_records or x.dtype.kind not in "biuf") else x
 
 
 # ---- rows that need no checks but those of their numbers

@@ -16,17 +16,21 @@ from budgetron._util import check
 from budgetron._util.errors import note_rows
 from budgetron._util.rows import Matrix
 from budgetron._util.threads import learning_lock
+from budgetron.estimators.explaining import Explaining
 from budgetron.estimators.input import (
     Input,
     are_learnable,
     is_single,
     known_rows,
     learner_of,
+    one_row,
     plain_numbers,
 )
 from budgetron.learners.learner import Floats, Learner
 from budgetron.model import class_weights
 from budgetron.model.batch import Batch, Growth, growths
+from budgetron.model.conformal import Conformal, checked_coverage
+from budgetron.model.decisions import CostedLabels, checked_costs
 from budgetron.model.files import model_files
 from budgetron.model.fitted import Fitted
 from budgetron.model.labels import KnownLabels, Scored, core_codes
@@ -34,7 +38,6 @@ from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels, Targets, Task
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
-from budgetron.records.reading import is_series
 
 
 class FittedAttribute:
@@ -59,7 +62,7 @@ class FittedAttribute:
         return value
 
 
-class Online(BaseEstimator):  # type: ignore[misc]
+class Online(Explaining, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators.
 
     Threads: ``start``, ``fit``, ``partial_fit``, ``learn_one`` and ``progressive_predict`` take turns. All
@@ -77,6 +80,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
     random_state: Any
     encoder: Encoder | None
     n_jobs: int | None
+    coverage: float | None
 
     learner_ = FittedAttribute(lambda fitted: fitted.model.learner)
     gamma_ = FittedAttribute(lambda fitted: fitted.gamma)
@@ -91,6 +95,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
         shuffle: bool = False,
         random_state: Any = None,
         encoder: Encoder | None = None,
+        coverage: float | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.learner = learner
@@ -98,6 +103,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
         self.shuffle = shuffle
         self.random_state = random_state
         self.encoder = encoder
+        self.coverage = coverage
         self.n_jobs = n_jobs
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -193,6 +199,10 @@ class Online(BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return "fitted_" in self.__dict__
 
+    def _answers(self, fitted: Fitted) -> Any:
+        """What turns scores into predictions."""
+        return answers_of(self, fitted)
+
     def _known(self) -> Fitted | None:
         """What has been learned; None before the first row."""
         return self.__dict__.get("fitted_")
@@ -268,10 +278,10 @@ class Online(BaseEstimator):  # type: ignore[misc]
     # ---- learning
 
     def _batch(
-        self, fitted: Fitted | None, X: Any, y: Any, sample_weight: Any, classes: Any
+        self, fitted: Fitted | None, X: Any, y: Any, sample_weight: Any, classes: Any, whole: bool = False
     ) -> tuple[Input, Batch]:
         """Check rows to be learned. The growth of a first batch begins with its first row."""
-        rows, first = Input(self, fitted), fitted is None
+        rows, first = Input(self, fitted, whole), fitted is None
         y = self._column(y, sample_weight, first and is_of_y(classes))
         X, y, weights, encoded = rows.labelled(X, y, sample_weight, y_numeric=self._numeric)
         coded = self._coded(y, weights, fitted, classes)
@@ -307,7 +317,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
         start, *later = batch.growth
         labels = None if batch.labels is None else batch.labels.first(start.n_labels)
         X = batch.rows(slice(0, batch.X.shape[0]), start.n_features)
-        built = self._counted(self._built(rows, X, labels, batch.weights, None))
+        built = self._equipped(self._built(rows, X, labels, batch.weights, None))
         outcome = built.learn(replace(batch, growth=later), self._class_weight, private=True)
         if outcome.rows:
             self.fitted_ = outcome.fitted
@@ -319,7 +329,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
         y = plain_numbers(y) if type(y) is list else y
         if rows is None or type(y) is not np.ndarray or y.shape != (rows.shape[0],):
             return None
-        if is_single(fitted, rows) and self.__dict__.get("class_weight") is None:
+        if is_single(fitted, rows) and self.__dict__.get("class_weight") is None and self.coverage is None:
             number, scores = fitted.answers.number_of(y), np.empty((1, fitted.outputs))
             if number is not None and fitted.model.learn_row(rows[0], number, scores[0]):
                 return [Scored(scores, fitted.n_labels)]
@@ -330,7 +340,7 @@ class Online(BaseEstimator):  # type: ignore[misc]
 
     def _learn_batch(self, fitted: Fitted, batch: Batch) -> list[Scored]:
         """Learn a batch; what is new in it becomes known at its end."""
-        self.fitted_ = fitted = self._counted(fitted)
+        self.fitted_ = fitted = self._equipped(fitted)
         outcome = fitted.learn(batch, self._class_weight)
         self.fitted_ = outcome.fitted
         return outcome.checked()
@@ -345,19 +355,36 @@ class Online(BaseEstimator):  # type: ignore[misc]
         """The weights of classes, for a classifier that has some."""
         return self.__dict__.get("class_weight")
 
-    def _counted(self, fitted: Fitted) -> Fitted:
-        """With class counts, if class weights need them."""
-        return fitted if self._class_weight is None else fitted.counting()
+    def _equipped(self, fitted: Fitted) -> Fitted:
+        """With class counts, if class weights need them, and with misfits, if something is to cover."""
+        fitted = fitted if self._class_weight is None else fitted.counting()
+        return fitted if self.coverage is None else fitted.covering(checked_coverage(self.coverage))
+
+    def _conformal(self, what: str) -> tuple[Fitted, Conformal]:
+        """What has been learned, with its misfits."""
+        fitted = self._now()
+        if fitted.conformal is None:
+            raise AttributeError(
+                f"{what} needs misfits of the stream: give {type(self).__name__}(coverage=0.9), and learn."
+            )
+        return fitted, fitted.conformal
+
+    @property
+    def covered_(self) -> float | None:
+        """The share of the last 500 rows that their sets or intervals covered, before they were learned."""
+        return self._conformal("covered_")[1].share_covered
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Fitted:
         """A model that knows all columns and labels of the rows, and has learned them ``epochs`` times."""
-        rows, batch = self._batch(None, X, y, sample_weight, OF_Y)
+        rows, batch = self._batch(None, X, y, sample_weight, OF_Y, whole=True)
         weights, labels = batch.weights, batch.labels
         if weights is not None and not weights.any():
             raise ValueError("All sample weights are zero: at least one must be above 0.")
         if batch.encoded is not None:
             rows.refuse(batch.encoded.X, batch.encoded.encoding)
         fitted = self._built(rows, batch.X, labels, weights, batch.encoding)
+        if self.coverage is not None:
+            return self._fit_covering(fitted, batch)
         if labels is None:
             self._run_epochs(fitted.model, batch.X, batch.y, weights)
             return fitted
@@ -369,6 +396,15 @@ class Online(BaseEstimator):  # type: ignore[misc]
             return fitted
         counts = class_weights.counted(batch.y, batch.weights, np.zeros(len(labels)))
         return replace(fitted, counts=class_weights.ClassCounts(counts, fitted.model.rows_done))
+
+    def _fit_covering(self, fitted: Fitted, batch: Batch) -> Fitted:
+        """One pass, of which the misfits count."""
+        if self.epochs != 1 or self.shuffle:
+            raise ValueError(f"{type(self).__name__}: coverage needs one pass: epochs=1 and shuffle=False.")
+        fitted = self._equipped(fitted)
+        outcome = fitted.learn(replace(batch, growth=(), encoded=None), self._class_weight, private=True)
+        outcome.checked()
+        return outcome.fitted
 
     def _run_epochs(self, model: Model, X: Matrix, y: Floats, weights: Floats | None) -> None:
         """Learn the rows ``epochs`` times, each time in a new random order if ``shuffle``."""
@@ -387,7 +423,8 @@ class Online(BaseEstimator):  # type: ignore[misc]
         """Learn one row: a dict, or a sequence of numbers."""
         with learning_lock(self):
             fitted = self._known()
-            if fitted is None or self._class_weight is not None or not fitted.learn_one(x, y):
+            plain = self._class_weight is None and self.coverage is None
+            if fitted is None or not plain or not fitted.learn_one(x, y):
                 self._learn([one_row(fitted, x)], [y])
         return self
 
@@ -431,12 +468,6 @@ def is_known(classes: Any, fitted: Fitted) -> bool:
     )
 
 
-def one_row(fitted: Fitted | None, x: Any) -> Any:
-    """One row; that of a pandas frame, as ``iterrows`` gives it, becomes a dict."""
-    of_records = fitted is not None and fitted.encoding is not None
-    return x.to_dict() if is_series(x) and (of_records or x.dtype.kind not in "biuf") else x
-
-
 # ---- for the rooms above
 
 Estimator = TypeVar("Estimator", bound=Online)
@@ -451,6 +482,19 @@ def scored(estimator: Online, X: Any) -> tuple[Fitted, list[Scored]]:
         if fitted.model.score_row(rows[0], scores[0]):
             return fitted, [Scored(scores, fitted.n_labels)]
     return fitted, fitted.scores(checked_rows(estimator, fitted, X, rows), estimator._threads)
+
+
+def answers_of(estimator: Online, fitted: Fitted) -> Any:
+    """What turns scores into predictions: labels, with the costs of mistakes if the estimator has some."""
+    costs = estimator.__dict__.get("costs")
+    if costs is None or fitted.labels is None:
+        return fitted.answers
+    if not fitted.model.learner.probabilistic:
+        raise ValueError(
+            "costs need a learner with probabilities, such as Auto(); Stacked(learner) gives any learner "
+            "some."
+        )
+    return CostedLabels(fitted.labels, checked_costs(costs))
 
 
 def checked_rows(estimator: Online, fitted: Fitted, X: Any, known: Any) -> Matrix:
@@ -470,7 +514,7 @@ def progressive(
     with learning_lock(estimator):
         classes = None if classes is OF_Y and "fitted_" in estimator.__dict__ else classes
         pieces = estimator._learn(X, y, sample_weight, classes)
-        return estimator.fitted_.answers.predictions(pieces), pieces
+        return answers_of(estimator, estimator.fitted_).predictions(pieces), pieces
 
 
 def begin(estimator: Online, X: Any, y: Any) -> None:
@@ -485,14 +529,19 @@ def begin(estimator: Online, X: Any, y: Any) -> None:
         estimator.fitted_ = replace(fitted, labels=labels)
 
 
-def start(estimator: Online, X: Any, labels: KnownLabels | None = None) -> None:
-    """Replace the model by one that has learned nothing; X sets its columns and its ``gamma``."""
+def start(
+    estimator: Online, X: Any, labels: KnownLabels | None = None, encoding: Encoding | None = None
+) -> None:
+    """Replace the model by one that has learned nothing; X sets its columns and its ``gamma``.
+
+    With an encoding, X has rows that it made.
+    """
     with learning_lock(estimator):
-        rows, encoding = Input(estimator, None), None
-        if rows.takes_records(X):
+        rows = Input(estimator, None)
+        if encoding is None and rows.takes_records(X):
             encoded = rows.encoded(rows.table(X))
             X, encoding = encoded.X, encoded.encoding
-        else:
+        elif encoding is None:
             X = rows.rows(X)
         estimator.fitted_ = estimator._built(rows, X, labels, None, encoding)
 

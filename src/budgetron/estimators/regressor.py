@@ -13,6 +13,7 @@ from budgetron._util.threads import learning_lock
 from budgetron.estimators.input import known_rows
 from budgetron.estimators.online import Coded, Online, checked_rows, progressive, scored, start
 from budgetron.learners.learner import Floats
+from budgetron.model.fitted import above_zero
 
 
 class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
@@ -25,6 +26,9 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         :func:`~budgetron.auto`, which needs no tuning and takes rows and targets as they are.
     epochs, shuffle, random_state, encoder, n_jobs
         As for :class:`OnlineClassifier`.
+    coverage : float, optional
+        The share of targets that `predict_interval` shall have inside, such as 0.9. It is learned along the
+        stream, and followed after drifts. Rows are then learned one by one, at about three times the time.
 
     Attributes
     ----------
@@ -88,6 +92,21 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
             return predictions
         rows = checked_rows(self, fitted, X, known_rows(fitted, X))
         return predictions, fitted.model.deviations(rows, self._threads)
+
+    def predict_interval(self, X: Any) -> Floats:
+        """For each row the ends of an interval: a share of ``coverage`` of the targets is inside.
+
+        Its width follows the deviation of the prediction, if the learner has deviations. Before 20 rows are
+        learned, it has no ends. See :doc:`/howto/coverage`.
+        """
+        fitted, conformal = self._conformal("predict_interval")
+        half: Any = max(conformal.limit, 0.0)
+        if fitted.model.engine.has_deviations:
+            predictions, deviations = self.predict(X, return_std=True)
+            half = half * above_zero(deviations)
+        else:
+            predictions = self.predict(X)
+        return np.stack([predictions - half, predictions + half], axis=1)
 
     _numeric = True
 

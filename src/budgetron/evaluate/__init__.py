@@ -1,4 +1,4 @@
-"""Evaluate learners online: records of a run, and comparisons over random orders of the rows.
+"""Evaluate learners online: records of a run, comparisons over random orders, studies.
 
 Tables and plots are made from these records, not from models.
 
@@ -18,11 +18,17 @@ __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
         "evaluate.comparison": "compare",
+        "evaluate.differences": "Difference difference",
+        "evaluate.hindsight": "Regret regret",
         "evaluate.metrics.metrics": "Metrics",
         "evaluate.protocol": "prequential",
         "evaluate.record": "Record",
         "evaluate.results": "Comparison Row",
         "evaluate.session": "Session",
+        "evaluate.studies.results": "Cell Study",
+        "evaluate.studies.runs": "Job RunStore",
+        "evaluate.studies.statistics": "Friedman Pair Ranks",
+        "evaluate.studies.study": "study",
         "evaluate.tuning": "Candidate Tuning tune",
     },
 )

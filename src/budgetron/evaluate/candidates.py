@@ -174,6 +174,11 @@ class Searched:
         return {path: params[path] for path in paths}
 
 
+def is_searched(learner: Learner, regression: bool) -> bool:
+    """Whether a learner has a parameter with a range."""
+    return next(_ranges(learner, regression), None) is not None
+
+
 def _ranges(part: Spec, regression: bool, before: str = "") -> Iterator[tuple[str, Range, bool]]:
     """The nested name and the range of each parameter; whether the range is in multiples of "scale"."""
     ranges = {**part.ranges, **(getattr(part, "ranges_for_targets", {}) if regression else {})}

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
+from budgetron.estimators.online import answers_of, progressive
 from budgetron.estimators.online import begin as begin_row
-from budgetron.estimators.online import progressive
 from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.record import Record
 from budgetron.model.labels import KnownLabels, Scored
@@ -61,7 +61,7 @@ def learned_before(estimator: Estimator, error: Any, block: Block) -> Learned | 
     pieces = getattr(error, "scored", [])
     if not pieces:
         return None
-    predicted = estimator.fitted_.answers.predictions(pieces)
+    predicted = answers_of(estimator, estimator.fitted_).predictions(pieces)
     return Learned(predicted, pieces, np.array(block.y[: len(predicted)]))
 
 

@@ -126,13 +126,13 @@ class Comparison:
             "seed": self.seed,
             "learners": dict(self.learners),
             "rows": [asdict(row) for row in self.rows],
-            "records": {name: list(map(_columns, runs)) for name, runs in self.records.items()},
+            "records": {name: list(map(columns_of, runs)) for name, runs in self.records.items()},
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The comparison whose `as_dict` this is."""
-        runs = {name: tuple(map(_records, runs)) for name, runs in data["records"].items()}
+        runs = {name: tuple(map(records_of, runs)) for name, runs in data["records"].items()}
         return cls(data["task"], dict(data["learners"]), runs, data["seed"])
 
     def _row(self, name: str, mean: float, best: str) -> Row:
@@ -210,10 +210,12 @@ def _mean_metrics(runs: Sequence[Records]) -> dict[str, float | None]:
     return {name: None if None in column else float(np.mean(column)) for name, column in values.items()}
 
 
-def _columns(run: Records) -> dict[str, list[Any]]:
+def columns_of(run: Records) -> dict[str, list[Any]]:
+    """The records of a run as columns of plain data."""
     return {name: [getattr(record, name) for record in run] for name in Record.__dataclass_fields__}
 
 
-def _records(columns: Mapping[str, list[Any]]) -> Records:
+def records_of(columns: Mapping[str, list[Any]]) -> Records:
+    """The records of such columns."""
     rows = zip(*columns.values(), strict=True)
     return tuple(Record(**dict(zip(columns, row, strict=True))) for row in rows)

@@ -77,7 +77,7 @@ class Auto(Learner):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = OnlineClassifier(Auto(size=50), random_state=0)
     >>> int((clf.progressive_predict(X, y) != y).sum())
-    23
+    24
     """
 
     size: int = 50
@@ -96,22 +96,22 @@ class Auto(Learner):
         widths = {"4/d": third + size % 3, "1/d": third, "0.25/d": third}
         three_widths = [RandomFourier(Gaussian(gamma), components) for gamma, components in widths.items()]
         local = min(size, LOCAL)
-        members, cells, window = 2 * local, 2**15 * local // LOCAL, 20 * local
+        members, cells, window = 2 * local, 1200 * local, 20 * local
         steady = [
             Mapped(_inputs(), Kalman(prior=1)),
             Mapped(_beside_inputs(*three_widths), Kalman(prior=10)),
             Mapped(_beside_inputs(SparseFourier(size)), Kalman(prior=3, covariance=500)),
             Kernelized(Gaussian("1/d"), PA(C=0.1), SwapNearest(2 * size)),
             Mapped(Tiles(members, cells=cells), Kalman(prior=6)),
-            Mapped(Recruited(Tiles(members, depth=8, narrow=0.5, cells=cells)), Kalman(prior=6)),
-            Mapped(Bins(cells=cells, memory=2**22), Kalman(prior=10)),
+            Mapped(Recruited(Tiles(members, depth=8, narrow=0.5, memory=2**22)), Kalman(prior=6)),
+            Mapped(Bins(cells=2**17, memory=2**22), Kalman(prior=10)),
         ]
         if not check.instance(self, "drift", self.drift, bool):
             return Standardised(Stacked(*steady, drift=0.0))
         moving = [
             Mapped(_inputs(), Kalman(prior=10, drift=0.02)),
             Mapped(_beside_inputs(RandomFourier(Gaussian("1/d"), size)), Kalman(prior=10, drift=0.001)),
-            Mapped(Bins(pairs=0, cells=cells // 4), Kalman(prior=3, drift=0.01)),
+            Mapped(Bins(pairs=0), Kalman(prior=3, drift=0.01)),
             Neighbours(window, min(3, window)),
             Mapped(_inputs(), Kalman(prior=10, drift=0.001)),
         ]

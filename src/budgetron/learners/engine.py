@@ -50,6 +50,25 @@ class Engine(Protocol):
     def deviations(self, rows: Any, threads: int = 1) -> Floats:
         """The standard deviation of each prediction."""
 
+    @property
+    def has_novelty(self) -> bool:
+        """Whether `novelty` is known."""
+
+    def novelty(self, rows: Any, threads: int = 1) -> Floats:
+        """How unlike the learned rows each row is: larger numbers are more so."""
+
+    def usual_novelty(self) -> Floats:
+        """The same of the newest kept rows, each compared with the others; empty if none are kept."""
+
+    def kept_rows(self) -> Floats:
+        """The newest rows kept, or support vectors, from the newest; maybe of the first columns only."""
+
+    def nearest(self, rows: Any, most: int) -> list[tuple[float, Any, float | None, list[float]]]:
+        """The kept rows nearest to one row: distance, row, label if known, and share in each score."""
+
+    def shares(self, rows: Any) -> Floats:
+        """The share of each expert in the scores: rows x experts x outputs."""
+
     def learn_one(self, x: npt.NDArray[Any], y: float, scores: Floats | None, weight: float = 1.0) -> bool:
         """Learn one row; False, with nothing changed, if it is refused."""
 

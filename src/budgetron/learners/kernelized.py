@@ -59,22 +59,26 @@ class Kernelized(Learner):
     def has_budget(self) -> bool:
         return self.budget.is_limited
 
-    def check_parts(self, task: Task, n_features: int) -> None:  # noqa: ARG002
-        self._native_parts(task, 0)
+    @property
+    def has_average(self) -> bool:
+        return self.budget.is_expansion
+
+    def check_parts(self, task: Task, n_features: int) -> None:
+        self._native_parts(task, n_features, 0)
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
         return _core.Kernelized(
-            **self._native_parts(task, seed),
+            **self._native_parts(task, n_features, seed),
             task=task.build(),
             features=n_features,
             precision=precision(dtype),
         )
 
-    def _native_parts(self, task: Task, seed: int) -> dict[str, Any]:
+    def _native_parts(self, task: Task, n_features: int, seed: int) -> dict[str, Any]:
         kernel = check.instance(self, "kernel", self.kernel, Kernel)
         rule = check.instance(self, "rule", self.rule, Rule)
         budget = check.instance(self, "budget", self.budget, Budget)
-        context = BuildContext(kernel, rule, task, seed)
+        context = BuildContext(kernel, rule, task, seed, n_features)
         budget.check(context)
         return {"kernel": kernel.build(), "rule": task.rule(rule), "budget": budget.build(context)}

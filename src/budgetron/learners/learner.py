@@ -56,12 +56,12 @@ class Learner(Spec):
 
         Examples
         --------
-        >>> from budgetron import Gaussian, duol, rbp
+        >>> from budgetron import Gaussian, norma
         >>> from budgetron.parts.tasks import Labels
-        >>> duol(Gaussian()).check(Labels(3))
+        >>> norma(Gaussian()).check(Labels(3))
         Traceback (most recent call last):
         ...
-        ValueError: DoubleUpdating is defined for two classes.
+        ValueError: NORMA is defined for regression only.
         """
         self.resolved(np.broadcast_to(0.0, (1, n_features))).check_parts(task, n_features)
 

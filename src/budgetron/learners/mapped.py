@@ -69,7 +69,8 @@ class Mapped(Learner):
 
     @property
     def has_average(self) -> bool:
-        return self.cells is None
+        moves = isinstance(self.features, FeatureMap) and self.features.moves_with_steps
+        return self.cells is None and not moves
 
     def check_parts(self, task: Task, n_features: int) -> None:
         if (cells := self.cells) is not None:
@@ -105,6 +106,10 @@ class Mapped(Learner):
         return check.instance(self, "features", self.features, FeatureMap)
 
     def _rule(self, features: _core.FeatureMap, task: Task) -> _core.VectorRule:
+        if isinstance(self.rule, VectorRule) and self._features().moves_with_steps:
+            raise ValueError(
+                f"LearnedWidths: is defined for scalar rules only, such as OGD, got {self.rule!r}."
+            )
         if isinstance(self.rule, Kalman):
             full = self.rule.full(features)
             self._refuse_large(full, 0 if features.learns else full)

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy.typing as npt
 
 from budgetron import _core
 from budgetron._util import check
-from budgetron._util.spec import Parts, seed_of_part
+from budgetron._util.spec import Parts, Spec, seed_of_part
 from budgetron.learners.learner import Learner
 from budgetron.learners.mapped import Mapped
 from budgetron.parts.features.cells import CellMap
@@ -126,3 +127,23 @@ class _Maps:
         shared.add_learner()
         self._known.append((learner.features, shared))
         return shared
+
+
+def names_of_experts(learner: Any) -> list[str]:
+    """A short name of each expert of a stack, or of a learner around one: its number and its main parts."""
+    while not isinstance(learner, Stacked):
+        learner = learner.learner
+    return [f"{i}: {_short(expert)}" for i, expert in enumerate(learner.learners)]
+
+
+def _short(expert: Spec) -> str:
+    parts = expert.get_params(deep=False)
+    rule, features = parts.get("rule"), parts.get("features")
+    if rule is None or features is None:
+        named = [type(part).__name__ for part in (rule, parts.get("budget")) if part is not None]
+        return ", ".join(named or [type(expert).__name__])
+    maps = [features, *getattr(features, "maps", ())]
+    maps = [getattr(each, "features", each) for each in maps]
+    kind = next((type(each).__name__ for each in maps if type(each).__name__ != "Stack"), "Stack")
+    drift = getattr(rule, "drift", 0)
+    return f"{kind}, {type(rule).__name__}" + (f" drift {drift:g}" if drift else "")

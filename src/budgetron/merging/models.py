@@ -194,7 +194,10 @@ def _names(model: Fitted) -> list[str] | None:
 
 
 def _same_encoding(one: Any, other: Any) -> bool:
-    return one is other or (one is not None and other is not None and one.columns == other.columns)
+    if one is None or other is None or one is other:
+        return one is other
+    read_as = ({name: kind.kind for name, kind in each.kinds.items()} for each in (one, other))
+    return bool(one.columns == other.columns and next(read_as) == next(read_as))
 
 
 def _counted(known: KnownLabels, parts: Sequence[Fitted]) -> ClassCounts | None:

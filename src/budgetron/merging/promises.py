@@ -95,4 +95,4 @@ def _promise(learner: Learner, targets: bool) -> str:
             whole = rule.covariance != "diagonal" and getattr(rule, "epsilon", 0) == 0
             return EXACT if whole else PRECISION
         return PRECISION if isinstance(rule, Kalman | AROW | OnlineNewton) else AVERAGE
-    return UNION if isinstance(learner, Kernelized) else STACK
+    return UNION if isinstance(learner, Kernelized) and learner.budget.takes_terms else STACK

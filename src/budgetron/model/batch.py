@@ -39,7 +39,7 @@ class Encoded:
     before: Encoding
     encoding: Encoding
     growth: Sequence[tuple[int, int]]
-    learned: npt.NDArray[np.intp] | None  # the rows that are learned; None for all
+    learned: npt.NDArray[np.bool_] | None  # the rows that are learned; None for all
 
     @classmethod
     def of(
@@ -49,15 +49,10 @@ class Encoded:
 
         The first row of a model gives it its columns, even if it has no weight.
         """
-        after, learned = encoding.copy(), learned_rows(weights)
-        if learned is not None and first and 0 not in learned[:1]:
-            learned = np.append(0, learned)
-        if learned is None:
-            X, growth = after.encode(table)
-        else:
-            _, arrivals = after.encode(table[learned])
-            X, _ = after.encode(table, grow=False)
-            growth = [(int(learned[row]), width) for row, width in arrivals]
+        after, learned = encoding.copy(), learned_mask(weights)
+        if learned is not None and first:
+            learned[:1] = True
+        X, growth = after.encode(table, learned=learned)
         X = not_empty(X, missing)
         if encoding.width == 0:  # the column that a model has before the first one of its own
             X[: growth[0][0] if growth else len(X), 0] = no_value(missing)
@@ -81,9 +76,8 @@ class Encoded:
         """The encoding as it is after these rows."""
         if rows == len(self.table):
             return self.encoding
-        learned = np.arange(rows) if self.learned is None else self.learned[self.learned < rows]
         after = self.before.copy()
-        after.encode(self.table[learned])
+        after.encode(self.table[:rows], learned=None if self.learned is None else self.learned[:rows])
         return after
 
 
@@ -154,3 +148,8 @@ def growths(start: Growth, columns: Sequence[tuple[int, int]], labels: Sequence[
 def learned_rows(weights: Floats | None) -> npt.NDArray[np.intp] | None:
     """The indices of the rows that are learned; None if all are."""
     return None if weights is None or weights.all() else np.flatnonzero(weights)
+
+
+def learned_mask(weights: Floats | None) -> npt.NDArray[np.bool_] | None:
+    """Which rows are learned; None if all are."""
+    return None if weights is None or weights.all() else weights != 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,6 +18,7 @@ from budgetron._util.threads import learning_lock
 from budgetron.learners.learner import Floats
 from budgetron.model import class_weights
 from budgetron.model.batch import Batch, Growth
+from budgetron.model.conformal import Conformal
 from budgetron.model.labels import AnyTarget, KnownLabels, Scored, as_known_before, core_codes
 from budgetron.model.model import Learned, Model
 from budgetron.records.encoding import Encoding
@@ -37,6 +39,7 @@ class Fitted:
     encoding: Encoding | None = None  # how records become rows; None for a model of arrays
     names: npt.NDArray[Any] | None = None  # the column names of the frame that came first
     counts: class_weights.ClassCounts | None = None  # if class weights need them
+    conformal: Conformal | None = None  # if sets or intervals are to cover
 
     @cached_property
     def answers(self) -> KnownLabels | AnyTarget:
@@ -68,19 +71,27 @@ class Fitted:
 
     def copy(self) -> Self:
         """The same, to learn separately. Encodings and labels are shared, since they never change."""
-        if self.counts is None:
-            return replace(self, model=copy(self.model))
-        state, counts = self.state()
+        with self.held():
+            conformal = None if self.conformal is None else self.conformal.copy()
+            if self.counts is None:
+                return replace(self, model=copy(self.model), conformal=conformal)
+            state, counts = self.state()
         assert counts is not None
-        return replace(self, model=self.model.in_state(state), counts=class_weights.ClassCounts(counts))
+        counted = class_weights.ClassCounts(counts)
+        return replace(self, model=self.model.in_state(state), counts=counted, conformal=conformal)
 
     def still(self) -> Self:
-        """The same, or a copy if model and counts could be of two moments."""
-        return self if self.counts is None else self.copy()
+        """The same, or a copy if model, counts and misfits could be of two moments."""
+        return self if self.counts is None and self.conformal is None else self.copy()
+
+    def held(self) -> AbstractContextManager[Any]:
+        """In it, the misfits are those of the rows that the model has learned."""
+        return nullcontext() if self.conformal is None else learning_lock(self.conformal)
 
     def __reduce__(self) -> tuple[Any, ...]:
         still = self.still()
-        return Fitted, (still.model, still.labels, still.encoding, still.names, still.counts)
+        parts = (still.model, still.labels, still.encoding, still.names, still.counts, still.conformal)
+        return Fitted, parts
 
     # ---- learning
 
@@ -94,10 +105,10 @@ class Fitted:
             known = now.n_labels
             try:
                 now = now if growth is None else self._own(now, private)._grown(growth, batch)
-                learned = now._learn_stretch(batch, cut, class_weight)
+                learned, fresh = now._learn_and_note(batch, cut, class_weight, known)
             except BaseException as error:
-                learned = Learned(np.empty((0, 1)), error)
-            pieces += now._pieces(learned.scores, known)
+                learned, fresh = Learned(np.empty((0, 1)), error), []
+            pieces += fresh
             if learned.error is not None:
                 rows = cut.start + len(learned.scores)
                 if growth is not None and not len(learned.scores):
@@ -137,8 +148,64 @@ class Fitted:
 
     def _unlearned(self) -> Fitted:
         """The same before its first row."""
-        fresh = replace(self, model=self.model.unlearned(), counts=None)
+        conformal = None if self.conformal is None else Conformal(self.conformal.coverage)
+        fresh = replace(self, model=self.model.unlearned(), counts=None, conformal=conformal)
         return fresh if self.counts is None else fresh.counting()
+
+    def _learn_and_note(
+        self, batch: Batch, cut: slice, class_weight: Any, known: int
+    ) -> tuple[Learned, list[Scored]]:
+        """Learn rows in which nothing is new, and note their misfits, if they count."""
+        if self.conformal is None:
+            learned = self._learn_stretch(batch, cut, class_weight)
+            return learned, self._pieces(learned.scores, known)
+        with self.held():
+            if self.labels is None and self.model.engine.has_deviations:
+                return self._learn_by_row(batch, cut, self.conformal)
+            learned = self._learn_stretch(batch, cut, class_weight)
+            pieces = self._pieces(learned.scores, known)
+            if pieces and (self.labels is None or self.n_labels):
+                self._note(
+                    self.conformal,
+                    pieces,
+                    batch.y[cut],
+                    None if batch.weights is None else batch.weights[cut],
+                )
+            return learned, pieces
+
+    def _note(self, conformal: Conformal, pieces: list[Scored], y: Any, weights: Floats | None) -> None:
+        """Note the misfits of rows that were learned, from their scores of before."""
+        n = sum(len(piece.scores) for piece in pieces)
+        if self.labels is None:
+            misfits = np.abs(y[:n] - np.concatenate([piece.scores[:, 0] for piece in pieces]))
+        else:
+            shares = self.labels.log_probabilities(pieces)
+            places = np.argsort(self.labels.order)[y[:n]]
+            misfits = 1 - np.exp(shares[np.arange(n), places])
+        conformal.add(misfits if weights is None else misfits[weights[:n] > 0])
+
+    def _learn_by_row(self, batch: Batch, cut: slice, conformal: Conformal) -> tuple[Learned, list[Scored]]:
+        """Learn targets one by one, since the deviation of each is needed before it is learned."""
+        rows, scores, error = batch.rows(cut, self.model.n_features), list[Floats](), None
+        for i in range(cut.stop - cut.start):
+            row, at = rows[i : i + 1], slice(cut.start + i, cut.start + i + 1)
+            deviation = self.model.deviations(row)
+            weights = None if batch.weights is None else batch.weights[at]
+            learned = self.model.run(row, batch.y[at], weights, at.start, batch.threads)
+            if (error := learned.error) is not None:
+                break
+            scores.append(learned.scores)
+            if weights is None or weights[0] > 0:
+                conformal.add(np.abs(batch.y[at] - learned.scores[:, 0]) / above_zero(deviation))
+        whole = np.concatenate(scores) if scores else np.empty((0, 1))
+        return Learned(whole, error), self._pieces(whole, 0)
+
+    def covering(self, coverage: float) -> Self:
+        """With sets and intervals that cover this share; misfits that are known are kept."""
+        now = self.conformal
+        if now is not None and now.coverage == coverage:
+            return self
+        return replace(self, conformal=Conformal(coverage) if now is None else now.of(coverage))
 
     def _learn_stretch(self, batch: Batch, cut: slice, class_weight: Any) -> Learned:
         """Learn rows of a batch in which nothing is new."""
@@ -200,7 +267,7 @@ class Fitted:
             number = self._number(y)
         except TypeError:  # it cannot be a label
             return False
-        if number is None or self.counts is not None:
+        if number is None or self.counts is not None or self.conformal is not None:
             return False
         reader = self._reader
         if reader is not None and self.model.engine.learn_record(reader, x, number, scores, weight):
@@ -213,15 +280,15 @@ class Fitted:
         reader = self._reader
         if reader is not None and (known := self.model.engine.score_record(reader, x)) is not None:
             return known
-        row, scores = self._known_row(x), np.empty(self.outputs)
+        row, scores = self._known_row(x, learned=False), np.empty(self.outputs)
         return None if row is None or not self.model.score_row(row, scores) else scores.tolist()
 
-    def _known_row(self, x: Any) -> Floats | None:
+    def _known_row(self, x: Any, learned: bool = True) -> Floats | None:
         """The row of a record or of a sequence of numbers, if nothing in it is new."""
         if self.encoding is None:
             row = self._numbers(x)
         else:
-            row = self.encoding.known_one(x) if isinstance(x, Mapping) else None
+            row = self.encoding.known_one(x, learned) if isinstance(x, Mapping) else None
         return None if row is None or len(row) != self.model.n_features else row
 
     def _numbers(self, x: Any) -> Floats | None:
@@ -244,6 +311,11 @@ class Fitted:
         """Reads dicts straight into rows of the engine."""
         encoding = self.encoding
         return None if encoding is None or encoding.width != self.model.n_features else encoding.reader
+
+
+def above_zero(deviations: Floats) -> Floats:
+    """Deviations to divide by: 1 where there is none yet."""
+    return np.where(np.isfinite(deviations) & (deviations > 0), deviations, 1.0)
 
 
 class Outcome(NamedTuple):

@@ -16,6 +16,7 @@ from budgetron._util.rows import Matrix, views
 from budgetron._util.threads import watch
 from budgetron.learners.engine import Engine
 from budgetron.learners.learner import Floats, Learner
+from budgetron.model.whole_calls import WholeCalls
 from budgetron.parts.tasks import Labels, Task
 
 _FIRST = "widened.from"  # in the state of a model that was widened
@@ -53,7 +54,7 @@ class Model:
         self.dtype = np.dtype(dtype)
         self.seed = seed
         self.built_for = n_features, task
-        self.engine: Engine = learner.build(task, n_features, self.dtype, seed)
+        self.engine = _built(self.learner, task, n_features, self.dtype, seed)
         self.engine.begin()
         watch(self)
 
@@ -179,6 +180,28 @@ class Model:
             deviations[cut] = self.engine.deviations(rows, threads)
         return deviations
 
+    def kept_rows(self) -> Floats:
+        """The newest rows that the learner keeps, or its support vectors, or its mean row; maybe none.
+
+        Columns that it does not keep are 0.
+        """
+        kept = self.engine.kept_rows()
+        missing = self.n_features - kept.shape[1]
+        return np.pad(kept, ((0, 0), (0, missing))) if missing > 0 else kept[:, : self.n_features]
+
+    def nearest(self, X: Matrix, most: int) -> list[tuple[float, Any, float | None, list[float]]]:
+        """The kept rows nearest to one row: distance, row, label if known, and share in each score."""
+        [(_, view)] = self._blocks(X)
+        return self.engine.nearest(view, most)
+
+    def novelty(self, X: Matrix, threads: int = 1) -> Floats:
+        """How unlike the learned rows each row is."""
+        return np.concatenate([self.engine.novelty(rows, threads) for _, rows in self._blocks(X)])
+
+    def shares(self, X: Matrix) -> Floats:
+        """The share of each expert in the scores: rows x experts x outputs."""
+        return np.concatenate([self.engine.shares(rows) for _, rows in self._blocks(X)])
+
     def support_vectors(self) -> Matrix:
         """The support vectors, oldest first, in the scale in which they were learned."""
         return self._part("support_vectors", self.n_features).astype(self.dtype, copy=False)
@@ -257,7 +280,7 @@ class Model:
         """Take up a state of a model of the same description."""
         fields: dict[str, Any] = dict(state)
         features, task = built_for = self._built_for(fields.pop(_FIRST, None))
-        engine = self.learner.build(task, features, self.dtype, self.seed)
+        engine = _built(self.learner, task, features, self.dtype, self.seed)
         if built_for != (self.n_features, self.task):
             engine.widen(self.n_features, self.task.outputs)
         engine.restore(fields)
@@ -303,6 +326,12 @@ class Model:
         vars(self).update({k: v for k, v in description.items() if k != "state"})
         self.restore(description["state"])
         watch(self)
+
+
+def _built(learner: Learner, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> Engine:
+    """The engine of a description."""
+    engine: Any = learner.build(task, n_features, dtype, seed)
+    return WholeCalls(engine) if learner.in_python else engine
 
 
 def _diverged(row: int) -> DivergedError:

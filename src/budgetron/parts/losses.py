@@ -7,9 +7,14 @@ A loss of the margin y f is for labels. A loss of the residual f - y is for targ
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from budgetron import _core
 from budgetron._util import check
 from budgetron._util.spec import Spec
+
+Floats = npt.NDArray[np.float64]
 
 
 class Loss(Spec):
@@ -49,6 +54,10 @@ class Loss(Spec):
         """The derivative of l in f; 0 at a kink."""
         return self.build().slope(f, y)
 
+    def lines(self, y: Floats) -> tuple[Floats, Floats] | None:  # noqa: ARG002
+        """Slopes and intercepts of lines whose largest is the loss, a row for each y; None if curved."""
+        return None
+
 
 @dataclass
 class Hinge(Loss):
@@ -67,6 +76,9 @@ class Hinge(Loss):
 
     of_margin: ClassVar[bool] = True
     native = _core.Hinge
+
+    def lines(self, y: Floats) -> tuple[Floats, Floats]:
+        return np.outer(y, [0.0, -1.0]), np.tile([0.0, 1.0], (len(y), 1))
 
 
 @dataclass
@@ -147,6 +159,9 @@ class Absolute(Loss):
     also: ClassVar[tuple[str, ...]] = ("mae", "absolute-error")
     native = _core.Absolute
 
+    def lines(self, y: Floats) -> tuple[Floats, Floats]:
+        return _tube(y, 0.0)
+
 
 @dataclass
 class EpsilonInsensitive(Loss):
@@ -173,3 +188,12 @@ class EpsilonInsensitive(Loss):
 
     def build(self) -> _core.Loss:
         return _core.EpsilonInsensitive(check.non_negative(self, "epsilon", self.epsilon))
+
+    def lines(self, y: Floats) -> tuple[Floats, Floats]:
+        return _tube(y, self.epsilon)
+
+
+def _tube(y: Floats, epsilon: float) -> tuple[Floats, Floats]:
+    """The lines 0, f - y - epsilon and y - f - epsilon."""
+    slopes = np.tile([0.0, 1.0, -1.0], (len(y), 1))
+    return slopes, np.outer(y, [0.0, -1.0, 1.0]) - np.array([0.0, epsilon, epsilon])

@@ -128,6 +128,44 @@ class MarginPerceptron(Perceptron):
 
 
 @dataclass
+class AggressivePerceptron(Rule):
+    """Step when the margin is small, and keep f in a ball (AVP; Liao et al. 2024). Labels only.
+
+    beta = eta y where y f(x) < margin; then f is pulled into the ball abs(f) <= radius.
+
+    Parameters
+    ----------
+    eta : float
+        The size of a step, the paper's lambda.
+    margin : float
+        The smallest y f(x) that makes no step, 1 - varepsilon in the paper.
+    radius : float
+        The largest norm of f, the paper's U.
+
+    Departs from the paper
+    ----------------------
+    It follows the authors' program. In multi-class the norm is over the scores of all classes.
+
+    Examples
+    --------
+    >>> from budgetron import AggressivePerceptron, Gaussian, Kernelized, OnlineClassifier, RemoveHalf
+    >>> learner = Kernelized(Gaussian(1.0), AggressivePerceptron(radius=2.0), RemoveHalf(budget=100))
+    >>> model = OnlineClassifier(learner)
+    >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).n_support_
+    4
+    """
+
+    eta: float = 0.25
+    margin: float = 0.5
+    radius: float = 5.0
+    ranges: ClassVar[Ranges] = {"eta": (0.01, 1.0), "radius": (0.3, 100.0)}
+
+    def for_labels(self) -> _core.Rule:
+        margin = check.non_negative(self, "margin", self.margin)
+        return _core.AggressivePerceptron(self.unit, margin, check.positive(self, "radius", self.radius))
+
+
+@dataclass
 class PA(Rule):
     """Passive-Aggressive PA-I: beta = y min(C, l / k(x,x)), l the hinge loss (Crammer et al. 2006).
 
@@ -186,7 +224,8 @@ class OGD(Rule):
 
     Departs from the paper
     ----------------------
-    The paper has labels only; the dead zone for targets is that of the experiments of Lu et al. 2016.
+    The paper has labels only. Algorithms 5 and 6 of Lu et al. 2016 print a step for targets where the loss
+    (f - y)^2 exceeds epsilon; here it is where abs(y - f(x)) does, as their printed errors require.
 
     Examples
     --------
@@ -210,6 +249,53 @@ class OGD(Rule):
     def for_targets(self) -> _core.Rule:
         epsilon = check.non_negative(self, "epsilon", self.epsilon)
         return _core.OGDRegression(loss_for_targets(self).build(), self.unit, _lam(self), epsilon)
+
+
+@dataclass
+class ImplicitOGD(Rule):
+    """An implicit gradient step (ILK; Cheng et al. 2006): f becomes the best trade-off near f.
+
+    The new f minimises abs(h - f)^2 / 2 + eta (lam abs(h)^2 / 2 + l(h(x), y)) over h. So f shrinks by
+    s = 1 / (1 + eta lam), and beta = -s eta l'(s f(x) + beta k(x,x)): the slope is that at the end of the
+    step, which never overshoots. With the hinge loss and lam = 0 it is :class:`PA` with C = eta.
+
+    Parameters
+    ----------
+    eta : float
+        The step size; with the hinge loss the largest coefficient.
+    lam : float
+        The weight of the regulariser.
+    loss : Loss, optional
+        None is :class:`Hinge` for labels and :class:`Squared` for targets.
+
+    Departs from the paper
+    ----------------------
+    Only the beginning of its text could be read. The step is that of its definition, above. Two public
+    programs that name the paper take it for the hinge loss; one takes it for the squared and the logistic
+    loss too. The paper's C is our eta, and its eta lambda is our eta lam. If k(x,x) <= 0 no step is made.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, ImplicitOGD, Kernelized, OnlineRegressor, RemoveSmallest, Squared
+    >>> rule = ImplicitOGD(eta=1.0, loss=Squared())
+    >>> model = OnlineRegressor(Kernelized(Gaussian(1.0), rule, RemoveSmallest(budget=2)))
+    >>> model.fit([[0.0], [5.0]], [1.0, 2.0]).dual_coef_
+    array([[0.5, 1. ]])
+    """
+
+    eta: float = 0.1
+    lam: float = 0.0
+    loss: Loss | None = None
+    ranges: ClassVar[Ranges] = {"eta": (0.003, 3.0), "lam": (1e-7, 0.01)}
+
+    def for_labels(self) -> _core.Rule:
+        return self._build(loss_for_labels(self))
+
+    def for_targets(self) -> _core.Rule:
+        return self._build(loss_for_targets(self))
+
+    def _build(self, loss: Loss) -> _core.Rule:
+        return _core.ImplicitOGD(loss.build(), self.unit, check.non_negative(self, "lam", self.lam))
 
 
 @dataclass

@@ -263,10 +263,8 @@ def _titled(ax: Any, question: str, x: str, y: str) -> Any:
 
 
 def _against_rows(ax: Any, question: str, y: str) -> Any:
-    """The same, with few ticks of rows, since numbers of seven digits would touch."""
-    from matplotlib.ticker import MaxNLocator
-
-    ax.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=(1, 2, 4, 5, 10)))
+    """The same, with few ticks of rows."""
+    ax.xaxis.set_major_locator(style.few_rows())
     return _titled(ax, question, "rows", y)
 
 

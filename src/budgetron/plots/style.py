@@ -42,6 +42,13 @@ def styles() -> Iterator[dict[str, Any]]:
             yield {"color": colour, "marker": marker, "linestyle": dashes, "linewidth": 1.6}
 
 
+def few_rows() -> Any:
+    """Places few ticks of rows, since numbers of seven digits would touch."""
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(4, integer=True, steps=(1, 2, 4, 5, 10))
+
+
 def with_legend(ax: Any) -> Any:
     """Put a legend to the right of the axes."""
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)

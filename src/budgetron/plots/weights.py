@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from budgetron._util.spec import Spec
 from budgetron.evaluate import prequential
-from budgetron.learners.stacked import Stacked
+from budgetron.learners.stacked import names_of_experts
 from budgetron.plots import style
 from budgetron.plots.lines import Line, curves
 
@@ -49,7 +48,7 @@ def experts(model: Any, stream: Any, *, classes: Any = None, every: int = 200) -
     if not rows:
         raise ValueError("plots.experts: the stream has no rows.")
     figure, axes = style.pyplot().subplots(1, 2, figsize=(13, 4), layout="constrained")
-    names = _names(model.learner_)
+    names = names_of_experts(model.learner_)
     loss = "log loss so far" if hasattr(model, "classes_") else "squared error so far"
     for ax, values, label in zip(axes, (weights, losses), ("weight", loss), strict=True):
         lines = [
@@ -60,22 +59,3 @@ def experts(model: Any, stream: Any, *, classes: Any = None, every: int = 200) -
         curves(lines, ax, named=last)
         ax.set(xlabel="rows", ylabel=label)
     return figure
-
-
-def _names(learner: Any) -> list[str]:
-    """A short name of each expert: its number and its main parts."""
-    while not isinstance(learner, Stacked):
-        learner = learner.learner
-    return [f"{i}: {_short(expert)}" for i, expert in enumerate(learner.learners)]
-
-
-def _short(expert: Spec) -> str:
-    parts = expert.get_params(deep=False)
-    rule, features = parts.get("rule"), parts.get("features")
-    if rule is None or features is None:
-        return ", ".join(type(part).__name__ for part in (rule, parts.get("budget")) if part is not None)
-    maps = [features, *getattr(features, "maps", ())]
-    maps = [getattr(each, "features", each) for each in maps]
-    kind = next((type(each).__name__ for each in maps if type(each).__name__ != "Stack"), "Stack")
-    drift = getattr(rule, "drift", 0)
-    return f"{kind}, {type(rule).__name__}" + (f" drift {drift:g}" if drift else "")

@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 
 from budgetron.records.table import Array, Column
+from budgetron.records.texts import meaning
 from budgetron.records.values import (
     PER_SECOND,
     RefusedValueError,
     categories,
-    coded,
     column_of,
+    read_texts,
     seconds_from,
     unexpected,
 )
@@ -36,10 +37,7 @@ def column_of_arrow(array: Any, name: str) -> Column:
     if is_a.is_dictionary(kind):
         return categories(places_of(array.indices), array.dictionary.to_pylist())
     if is_a.is_string(kind) or is_a.is_large_string(kind) or str(kind) == "string_view":
-        if str(kind) == "string_view":  # which pyarrow 15 does not have
-            array = array.cast(pa.large_string())
-        encoded = array.dictionary_encode()
-        return coded(places_of(encoded.indices), encoded.dictionary.to_pylist())
+        return column_of_texts(array)
     if is_a.is_timestamp(kind) or is_a.is_date(kind):
         seconds = seconds_of_arrow(array)
         return Column(seconds, ~np.isnan(seconds))
@@ -79,3 +77,71 @@ def seconds_of_arrow(array: Any) -> Array:
     array = array.cast(pa.int64())
     counts: Array = array.fill_null(0).to_numpy(zero_copy_only=False)
     return seconds_from(counts * 86400 if days else counts, PER_SECOND[unit], missing)
+
+
+def column_of_texts(cells: Any) -> Column:
+    """The column of a pyarrow array of texts, or of a dictionary of texts: cells of a CSV file.
+
+    pyarrow converts columns of numbers or dates at once. Others are read once for each different text. Both
+    give what `texts.meaning` says.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(cells, pa.ChunkedArray):
+        cells = cells.chunk(0) if cells.num_chunks == 1 else cells.combine_chunks()
+    if pa.types.is_dictionary(cells.type):
+        return Column() if cells.null_count == len(cells) else _read(cells)
+    if str(cells.type) == "string_view":  # which pyarrow 15 does not have
+        cells = cells.cast(pa.large_string())
+    empty = pc.equal(cells, "")
+    if pc.any(empty).as_py():
+        cells = pc.if_else(empty, None, cells)
+    if cells.null_count == len(cells):
+        return Column()
+    first = meaning(cells[pc.index(cells.is_valid(), True).as_py() if cells.null_count else 0].as_py())
+    if isinstance(first, float) and (numbers := all_numbers(cells)) is not None:
+        return Column(numbers)
+    if isinstance(first, tuple) and (seconds := _all_dates(cells)) is not None:
+        return Column(seconds, ~np.isnan(seconds))
+    return _read(cells)
+
+
+def all_numbers(cells: Any) -> Array | None:
+    """The numbers, if pyarrow reads every cell as a finite one, and none has leading zeros."""
+    import pyarrow as pa
+
+    try:
+        cast = cells.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    numbers: Array = cast.to_numpy(zero_copy_only=False)
+    if np.count_nonzero(np.isfinite(numbers)) != len(cells) - cells.null_count:
+        return None
+    return None if _has_codes(cells, numbers) else numbers
+
+
+def _all_dates(cells: Any) -> Array | None:
+    """The seconds since 1970, if pyarrow reads every cell as a moment."""
+    import pyarrow as pa
+
+    for zone in (None, "UTC"):
+        try:
+            return seconds_of_arrow(cells.cast(pa.timestamp("us", zone)))
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+def _has_codes(cells: Any, numbers: Array) -> bool:
+    """Whether a number is written with leading zeros."""
+    import pyarrow.compute as pc
+
+    zeros = pc.starts_with(cells, "0").fill_null(False).to_numpy(zero_copy_only=False)
+    return bool((zeros & (np.abs(numbers) >= 1)).any())
+
+
+def _read(cells: Any) -> Column:
+    """Each different text is read once."""
+    encoded = cells if hasattr(cells, "dictionary") else cells.dictionary_encode()
+    return read_texts(places_of(encoded.indices), encoded.dictionary.to_pylist())

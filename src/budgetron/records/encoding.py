@@ -1,4 +1,4 @@
-"""The state of an encoder: which columns and values have a place in the matrix.
+"""The state of an encoder: what columns are, and which of them and their values have a place in the matrix.
 
 A *slot* is a column of the matrix. Slots are given in the order of first appearance: row by row, and within
 a row in the order in which the columns first had a value. This order does not depend on how the records are
@@ -10,41 +10,68 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from budgetron import _core
+from budgetron.records.kinds import NUMBERS as OF_NUMBERS
+from budgetron.records.kinds import OTHERS, Kind, Limits, Read, Words
+from budgetron.records.periods import (
+    DAY,
+    PERIODS,
+    first_of_period,
+    names_of_places,
+    place_in_period,
+    said,
+)
 from budgetron.records.reading import from_dicts, normal_record
-from budgetron.records.table import Array, Column, Table
+from budgetron.records.table import Array, Cells, Column, Table
 from budgetron.records.values import NUMBERS
+from budgetron.records.words import bag, placed
 
 Matrix = npt.NDArray[np.float64]
 
 BLOCK = 32  # slots of the hashed block
 LONGEST = 256  # characters; a longer name or value is hashed, so that memory is bounded
-PIECE = 1 << 16  # cells of rare columns that are encoded at once
-DAY = 86400.0
-PERIODS = {"day": (DAY, 0.0), "week": (7 * DAY, 3 * DAY), "year": (365.2425 * DAY, 0.0)}
-"""Length of each period, and the place of 1970-01-01 in it: a Thursday, where weeks begin on Monday."""
+WAVES = 2  # sine and cosine
+MOST_TEXTS = 4  # columns of free text with slots of their own; others share the hashed block
 
 
 @dataclass
 class Known:
-    """The slots of one column of the records."""
+    """One column of the records: what it is, and its slots."""
 
     name: str
+    kind: Kind
     number: int | None = None
-    times: int | None = None  # the first of its sines and cosines
+    trend: int | None = None
+    times: dict[str, int] = field(default_factory=dict)  # the sine of each period; its cosine is next
+    words: int | None = None  # the first of them
     values: dict[str, int] = field(default_factory=dict)
     hashed: bool = False
+    shares: bool = False  # whether its words are in the hashed block
 
-    def measured(self, waves: int) -> list[int]:
-        """The slots of its number, and of so many sines and cosines."""
-        number = [] if self.number is None else [self.number]
-        return number if self.times is None else [*number, *range(self.times, self.times + waves)]
+    def copy(self) -> "Known":
+        """A copy that grows separately."""
+        return replace(self, kind=self.kind.copy(), times=dict(self.times), values=dict(self.values))
+
+    @property
+    def measured(self) -> list[int]:
+        """The slots of numbers and moments."""
+        numbers = [slot for slot in (self.number, self.trend) if slot is not None]
+        return numbers + [slot + i for slot in self.times.values() for i in range(WAVES)]
+
+    @property
+    def is_past(self) -> bool:
+        """Whether its numbers and moments count no more: what the column is was decided later."""
+        return self.kind.kind in OTHERS and bool(self.measured)
+
+    def trend_of(self, moments: Array) -> Array:
+        """Days since the first moment, within the span of the first ones: it cannot run away."""
+        low, high = self.kind.span or (0.0, 0.0)
+        return (np.clip(moments, low, high) - (self.kind.first or 0.0)) / DAY
 
 
 class Arrival(NamedTuple):
@@ -52,24 +79,34 @@ class Arrival(NamedTuple):
 
     row: int
     rank: int
-    kind: int
-    text: str | None
+    what: int
+    text: str  # of a value
     name: str
 
 
-NUMBER, TIMES, VALUE = range(3)
+NUMBER, TREND, TIMES, WORDS, VALUE = 0, 1, 2, 10, 11  # a period has its own number from TIMES on
+_OF_PERIOD = {TIMES + i: part for i, part in enumerate(PERIODS)}
 
 
 class Encoding:
     """See `Encoder`."""
 
     def __init__(
-        self, most_columns: int, most_values: int, time_parts: tuple[str, ...], absent: float = np.nan
+        self,
+        most_columns: int,
+        most_values: int,
+        columns: Mapping[str, str],
+        words: int,
+        decide_after: int,
+        absent: float = np.nan,
     ) -> None:
         self.most_columns = most_columns
         self.most_values = most_values
-        self.time_parts = time_parts
+        self.given = columns  # what columns are, as the user says
+        self.words = words
+        self.limits = Limits(decide_after, words)
         self.absent = absent  # what a number counts as in a record without it
+        self.fixed = False  # whether nothing is counted, and nothing gets a slot
         self._known: dict[str, Known] = {}
         self._block: int | None = None  # the first slot of the hashed block
         self._others_hashed = False  # whether a column that is not known was hashed
@@ -90,12 +127,15 @@ class Encoding:
         for known in self._known.values():
             if known.number is not None:
                 names[known.number] = known.name
+            if known.trend is not None:
+                names[known.trend] = f"{known.name} (trend)"
+            for part, slot in known.times.items():
+                names[slot : slot + WAVES] = names_of_places(known.name, part)
+            if known.words is not None:
+                of_words = [f"{known.name} (words {i})" for i in range(self.words)]
+                names[known.words : known.words + self.words] = of_words
             for text, slot in known.values.items():
                 names[slot] = f"{known.name}={text}"
-            if known.times is not None:
-                names[known.times : known.times + self._waves] = names_of_places(
-                    known.name, self.time_parts
-                )
         if self._block is not None:
             names[self._block : self._block + BLOCK] = [f"hashed {i}" for i in range(BLOCK)]
         return names
@@ -104,6 +144,46 @@ class Encoding:
     def names(self) -> list[str]:
         """The names of the columns of the records."""
         return list(self._known)
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """What the columns of the records are."""
+        return {name: known.kind for name, known in self._known.items()}
+
+    def lines(self) -> list[str]:
+        """What each column of the records is read as, and why."""
+        return [kind.line(name) for name, kind in self.kinds.items()]
+
+    @property
+    def slots(self) -> dict[str, list[int]]:
+        """The slots of each column of the records; those of hashed values are all under one name."""
+        slots = {name: self._all_slots(known) for name, known in self._known.items()}
+        if self._block is not None:
+            slots["(hashed)"] = list(range(self._block, self._block + BLOCK))
+        return slots
+
+    def _all_slots(self, known: Known) -> list[int]:
+        words = [] if known.words is None else range(known.words, known.words + self.words)
+        return [*known.measured, *known.values.values(), *words]
+
+    def value(self, row: Matrix, name: str) -> float | str | None:
+        """The value that a row has in a column of the records; None if there is none, or it is hashed.
+
+        Of a date it is the places in day, week and year; of free text, None.
+        """
+        known = self._known.get(name)
+        if known is None:
+            return None
+        if known.number is not None and not known.is_past and not np.isnan(row[known.number]):
+            return float(row[known.number])
+        places = [said(part, *row[slot : slot + WAVES]) for part, slot in known.times.items()]
+        if places and not known.is_past and not np.isnan(row[list(known.times.values())]).any():
+            return " ".join(places)
+        return next((text for text, slot in known.values.items() if row[slot] == 1), None)
+
+    def with_absent(self, X: Matrix) -> Matrix:
+        """The rows with indicators that were not there yet as 0, and not as a missing value."""
+        return np.where(np.isnan(X), self._template, X)
 
     def is_number(self, name: str) -> bool:
         """Whether a column of the records has had numbers."""
@@ -127,39 +207,23 @@ class Encoding:
         known = self._known.values()
         indicators = _number(sum(len(k.values) for k in known), "indicator")
         texts = _number(sum(bool(k.values) for k in known), "column")
+        times = sum(WAVES * len(k.times) + (k.trend is not None) for k in known)
         parts = [
             f"{sum(k.number is not None for k in known)} of numbers",
-            f"{sum(k.times is not None for k in known) * self._waves} of times",
+            f"{times} of times",
             f"{indicators} of {texts}",
+            f"{sum(k.words is not None for k in known) * self.words} of words",
             f"{0 if self._block is None else BLOCK} hashed",
         ]
         text = f"{_number(self.width, 'column')}: {', '.join(p for p in parts if not p.startswith('0 '))}."
-        hashed = [repr(k.name) for k in known if k.hashed]
+        hashed = [repr(k.name) for k in known if k.hashed or k.shares]
         hashed += ["columns that came later"] if self._others_hashed else []
         return f"{text} Partly hashed: {', '.join(hashed)}." if hashed else text
-
-    def examples(self) -> Iterator[dict[str, Any]]:
-        """Records that have every column and value with a slot, then some that are hashed."""
-        known, too_long = self._known.values(), "x" * (LONGEST + 1)
-        for column in known:
-            if column.times is not None:
-                yield {column.name: datetime(2000, 1, 1, tzinfo=UTC)}
-            if column.number is not None:
-                yield {column.name: 0.0}
-            for text in column.values:
-                yield {column.name: text}
-        for column in known:
-            if column.hashed:
-                yield {column.name: too_long}
-        if self._others_hashed:
-            yield {too_long: 0.0}
 
     def copy(self) -> "Encoding":
         """An encoding in the same state, which grows separately."""
         other = copy(self)
-        other._known = {
-            name: replace(known, values=dict(known.values)) for name, known in self._known.items()
-        }
+        other._known = {name: known.copy() for name, known in self._known.items()}
         return other
 
     def __getstate__(self) -> dict[str, Any]:
@@ -167,13 +231,34 @@ class Encoding:
 
     # ---- encoding
 
-    def encode(self, table: Table, grow: bool = True) -> tuple[Matrix, list[tuple[int, int]]]:
+    def encode(
+        self, table: Table, grow: bool = True, learned: Array | None = None
+    ) -> tuple[Matrix, list[tuple[int, int]]]:
         """The records as rows of numbers, and the rows at which the width grows, with the new width.
 
-        Without ``grow`` the state does not change; columns and values that have no place yet are ignored.
+        Only the rows in the mask ``learned``, by default all, count and give slots. Without ``grow`` none
+        does: columns and values that have no place yet are ignored.
         """
-        growth = self._grow(table) if grow else []
-        return self._rows(table), growth
+        mask = None
+        if grow and not self.fixed:
+            mask = np.ones(len(table), np.bool_) if learned is None else learned
+        firsts = {} if mask is None else self._meet(table, mask)
+        reads = self._read(table, mask)
+        growth = [] if mask is None else self._grow(reads, mask, firsts)
+        self._end_past()
+        return self._rows(table, reads), growth
+
+    def decided(self, table: Table, learned: Array | None = None) -> "Encoding":
+        """An encoding without slots that knows what the columns of a whole table are."""
+        other = self.copy()
+        mask = np.ones(len(table), np.bool_) if learned is None else learned
+        other._meet(table, mask)
+        other._read(table, mask)
+        for known in other._known.values():
+            known.kind.settle(self.limits)
+            if known.kind.open:  # too few values: they are counted again
+                known.kind = Kind.of(self.given.get(known.name))
+        return other
 
     def encode_one(self, record: Mapping[str, Any], grow: bool = True) -> Matrix:
         """The row of one record, the same as that of a table of this record."""
@@ -184,90 +269,197 @@ class Encoding:
 
     @property
     def reader(self) -> _core.RecordReader:
-        """Reads a dict of numbers and texts that have a slot; None for any other record."""
+        """Reads a dict of numbers and categories that have a slot; None for any other record."""
         if self._reader is None:
-            known, template = self._known.values(), self._template.tolist()
-            numbers = {column.name: column.number for column in known if column.number is not None}
-            values = {column.name: column.values for column in known if column.values}
-            self._reader = _core.RecordReader(
-                numbers, values, NUMBERS, template, bool(np.isnan(self.absent))
-            )
+            settled = [known for known in self._known.values() if known.kind.is_settled]
+            numbers = {
+                k.name: k.number for k in settled if k.number is not None and k.kind.kind in OF_NUMBERS
+            }
+            values = {
+                k.name: k.values for k in settled if k.values and k.kind.kind in (*OF_NUMBERS, "category")
+            }
+            absent, takes_none = self._template.tolist(), bool(np.isnan(self.absent))
+            self._reader = _core.RecordReader(numbers, values, NUMBERS, absent, takes_none)
         return self._reader
 
-    def known_one(self, record: Mapping[str, Any]) -> Matrix | None:
+    def known_one(self, record: Mapping[str, Any], learned: bool = True) -> Matrix | None:
         """The row of one record; None if a column or value in it is new.
 
-        It is also None for a number without a value, if a number that is not there counts as 0.
+        A value of a column that is open is new if it is to be learned, since it counts. It is also None for
+        a number without a value, if a number that is not there counts as 0.
         """
         row = self.reader.row(record)
-        return self._any_known_one(record) if row is None else row
+        return self._any_known_one(record, learned) if row is None else row
 
-    def _any_known_one(self, record: Mapping[str, Any]) -> Matrix | None:
-        """The same for dates, hashed values and everything else that is not new."""
-        row, block, values = self._template.copy(), self._block, normal_record(record)
+    def _any_known_one(self, record: Mapping[str, Any], learned: bool) -> Matrix | None:
+        """The same for dates, words, hashed values and everything else that is not new."""
+        row, values = self._template.copy(), normal_record(record)
         if not np.isnan(self.absent) and any(map(self.lacks_value, record, record.values())):
             return None
         for name, value in sorted(values.items()):
-            known, text, number = self._known.get(name), None, 0.0
-            if isinstance(value, str):
-                text = value
+            known = self._known.get(name)
+            if known is None:
+                if not (self.fixed or (self._others_hashed and self._is_shut(name))):
+                    return None
+                read: Any = value
             else:
-                number = value[0] if isinstance(value, tuple) else value
-            slot = None if known is None else known.number if text is None else known.values.get(text)
-            if self._is_new(name, known, text, slot, isinstance(value, tuple)):
-                return None
-            if slot is not None:
-                row[slot] = number if text is None else 1.0
-            elif block is not None and self._is_hashed(name, known, text):
-                place, sign = _hashed(name, [text])
-                row[block + place[0]] += sign[0] * number if text is None else sign[0]
-            if isinstance(value, tuple) and known is not None and known.times is not None:
-                row[known.times : known.times + self._waves] = place_in_periods(
-                    np.array(value), self.time_parts
-                )
+                if learned and not self.fixed and known.kind.changes(value):
+                    return None
+                read = known.kind.one(value)
+                if not self.fixed and self._is_new(known, read):
+                    return None
+            self._put_one(row, name, known, read)
         return row
 
-    def _rows(self, table: Table) -> Matrix:
+    def _put_one(self, row: Matrix, name: str, known: Known | None, value: Any) -> None:
+        """Write one value that was read."""
+        if isinstance(value, Words):
+            if known is not None and self._slots_of(known):
+                self._put_bags(
+                    row.reshape(1, -1), known, np.zeros(1, np.intp), self._bag(known, value.text)
+                )
+        elif isinstance(value, tuple) and known is not None:
+            self._put_moments(row.reshape(1, -1), known, np.zeros(1, np.intp), np.array(value))
+        elif isinstance(value, str):
+            slot = None if known is None else known.values.get(value)
+            if slot is not None:
+                row[slot] = 1.0
+            elif self._is_hashed(name, known, value):
+                self._add_hashed(row, name, value, 1.0)
+        elif value is not None:
+            number = value[0] if isinstance(value, tuple) else value
+            if known is not None and known.number is not None:
+                row[known.number] = number
+            elif self._is_hashed(name, known, None):
+                self._add_hashed(row, name, None, number)
+
+    def _add_hashed(self, row: Matrix, name: str, text: str | None, value: float) -> None:
+        if self._block is not None:
+            [place], [sign] = _hashed(name, [text])
+            row[self._block + place] += sign * value
+
+    # ---- reading
+
+    def _meet(self, table: Table, learned: Array) -> dict[str, int]:
+        """Know the new columns; the first row of each, of those that stay unknown too."""
+        rows = np.flatnonzero(learned)
+        part = table if len(rows) == len(table) else table[rows]
+        firsts = part.firsts(name for name in part.places if name not in self._known)
+        new = sorted(firsts, key=firsts.__getitem__)  # stable: the order of the columns decides ties
+        for name in new:
+            if not self._is_shut(name):
+                self._known[name] = Known(name, Kind.of(self.given.get(name)))
+        return {name: int(rows[firsts[name]]) for name in new}
+
+    def _read(self, table: Table, learned: Array | None) -> dict[str, Read]:
+        """What the values of the known columns mean; those of the rows in the mask count."""
+        reads = {}
+        for name, known in self._known.items():
+            place = table.places.get(name)
+            if place is None:
+                continue
+            if isinstance(place, int):
+                cells = table.rare.of_columns([place])
+                column, rows = cells.values.compact(), cells.rows
+                mask = None if learned is None else learned[rows]
+                reads[name] = known.kind.read(column, mask, self.limits, rows)
+            else:
+                reads[name] = known.kind.read(place, learned, self.limits)
+        if learned is not None:
+            self._reader = None
+        return reads
+
+    def _end_past(self) -> None:
+        """Have 0 in slots of numbers that are past."""
+        past = [slot for known in self._known.values() if known.is_past for slot in known.measured]
+        if past and self._template[past].any():  # NaN too
+            self._template = self._template.copy()
+            self._template[past] = 0.0
+            self._reader = None
+
+    def _rows(self, table: Table, reads: Mapping[str, Read]) -> Matrix:
+        """Write all values. Sums of hashed numbers depend on the order, so it is that of the names."""
         X = np.empty((len(table), self.width))
         X[:] = self._template
-        if not len(table.rare):
-            self._put(X, table)
-        else:
-            for rows in table.pieces(PIECE):
-                self._put(X[rows], table[rows])
-        return X
-
-    def _put(self, X: Matrix, table: Table) -> None:
-        """Write all values. Sums of hashed numbers depend on the order, so it is that of the names."""
         others = list[tuple[str, int]]()  # neighbours that are not known, and are cells of these numbers
         for name in sorted(table.places):
-            place = table.places[name]
-            if isinstance(place, int) and name not in self._known:
+            place, read = table.places[name], reads.get(name)
+            if isinstance(place, int) and read is None:
                 others.append((name, place))
                 continue
-            self._put_others(X, table, others)
-            self._put_column(X, name, table.columns[name])
+            self._put_others(X, table.rare, others)
+            self._put(X, name, read or Read(table.columns[name]))
             others = []
-        self._put_others(X, table, others)
+        self._put_others(X, table.rare, others)
+        return X
 
-    def _put_column(self, X: Matrix, name: str, column: Column) -> None:
-        known = self._known.get(name)
+    def _put(self, X: Matrix, name: str, read: Read) -> None:
+        """Write a column that was read."""
+        known, column = self._known.get(name), read.column
+        if known is not None and known.is_past:
+            X[: read.row, known.measured] = self.absent
+        rows = slice(None) if read.rows is None else read.rows
         if column.numbers is not None:
-            self._put_numbers(X, name, known, column.numbers)
-            if known is not None and known.times is not None and column.dates is not None:
-                rows = np.flatnonzero(column.dates)
-                times = slice(known.times, known.times + self._waves)
-                X[rows, times] = place_in_periods(column.numbers[rows], self.time_parts)
+            numbers, is_number = column.numbers, True
+            if known is not None and column.dates is not None:
+                there = np.flatnonzero(column.dates)
+                at = there if read.rows is None else read.rows[there]
+                self._put_moments(X, known, at, numbers[there])
+                numbers = np.where(column.dates, np.nan, numbers)
+                is_number = known.number is not None or self._block is not None
+            if is_number:
+                self._put_numbers(X, name, known, rows, numbers)
         if len(column.texts) > len(X):
             column = column.compact()
         if column.codes is not None:
-            self._put_texts(X, name, known, column.codes, column.texts)
+            self._put_texts(X, name, known, read.rows, column)
+        if read.words is not None:
+            self._put_words(X, known, np.arange(len(X))[rows], read)
 
-    def _put_others(self, X: Matrix, table: Table, others: Sequence[tuple[str, int]]) -> None:
+    def _put_moments(self, X: Matrix, known: Known, rows: Array, moments: Array) -> None:
+        for part, slot in known.times.items():
+            X[rows, slot : slot + WAVES] = place_in_period(moments, part)
+        if known.trend is not None:
+            X[rows, known.trend] = known.trend_of(moments)
+
+    def _put_words(self, X: Matrix, known: Known | None, at: Array, read: Read) -> None:
+        """Write texts; those before the column was decided have no usual words yet."""
+        if known is None or read.words is None or not self._slots_of(known):
+            return
+        for column_was_open in (True, False):
+            rows = np.flatnonzero((at < read.row) == column_was_open)
+            texts = read.words.rows(rows)
+            bags = {code: self._bag(known, texts.texts[code], column_was_open) for code in texts.used()}
+            if bags and texts.codes is not None:
+                there = np.flatnonzero(texts.codes >= 0)
+                each = np.stack([bags[code] for code in texts.codes[there].tolist()])
+                self._put_bags(X, known, at[rows[there]], each)
+
+    def _slots_of(self, known: Known) -> int:
+        """The number of slots for the words of a column."""
+        if known.words is None and not known.shares:
+            return 0
+        return BLOCK if known.words is None else self.words
+
+    def _bag(self, known: Known, text: str, is_open: bool = False) -> Matrix:
+        """The slots of the words of a text."""
+        slots = self._slots_of(known)
+        if known.words is None:
+            return bag(text, {}, 0, slots)
+        return bag(text, {} if is_open else known.kind.places, slots // 2, slots // 2)
+
+    def _put_bags(self, X: Matrix, known: Known, rows: Array, bags: Matrix) -> None:
+        slots = self._slots_of(known)
+        if known.words is not None:
+            X[rows, known.words : known.words + slots] = bags
+        elif self._block is not None:
+            X[rows, self._block : self._block + slots] += bags
+
+    def _put_others(self, X: Matrix, rare: Cells, others: Sequence[tuple[str, int]]) -> None:
         """Add what is hashed of these columns, in their order."""
         if self._block is None or not others:
             return
-        cells = table.rare.of_columns([number for _, number in others])
+        cells = rare.of_columns([number for _, number in others])
         each = zip(cells.columns.tolist(), cells.values.values(), strict=True)
         names = {number: (_checksum(name), self._is_shut(name)) for name, number in others}
         kept, codes, values = list[int](), list[int](), list[float]()
@@ -282,27 +474,29 @@ class Encoding:
             kept.append(i)
             codes.append(code)
             values.append(value or 0.0)
-        places, signs = _places_of(codes)
+        places, signs = placed(codes, BLOCK)
         np.add.at(X, (cells.rows[kept], self._block + places), signs * np.array(values))
 
-    def _put_numbers(self, X: Matrix, name: str, known: Known | None, numbers: Array) -> None:
+    def _put_numbers(self, X: Matrix, name: str, known: Known | None, rows: Any, numbers: Array) -> None:
         if known is not None and known.number is not None:
-            X[:, known.number] = (
-                numbers if np.isnan(self.absent) else np.where(np.isnan(numbers), self.absent, numbers)
-            )
+            if known.is_past or not np.isnan(self.absent):
+                there = X[rows, known.number] if known.is_past else self.absent
+                numbers = np.where(np.isnan(numbers), there, numbers)
+            X[rows, known.number] = numbers
         elif self._block is not None and self._is_hashed(name, known, None):
             [place], [sign] = _hashed(name, [None])
-            X[:, self._block + place] += sign * np.where(np.isnan(numbers), 0.0, numbers)
+            X[rows, self._block + place] += sign * np.where(np.isnan(numbers), 0.0, numbers)
 
     def _put_texts(
-        self, X: Matrix, name: str, known: Known | None, codes: Array, texts: Sequence[str]
+        self, X: Matrix, name: str, known: Known | None, at: Array | None, column: Column
     ) -> None:
-        values = {} if known is None else known.values
+        values, texts = {} if known is None else known.values, column.texts
+        codes: Any = column.codes
         slots = np.array([*(values.get(text, -1) for text in texts), -1])  # the last one is for code -1
         each = slots[codes]
         rows = np.flatnonzero(each >= 0)
-        X[rows, each[rows]] = 1.0
-        if self._block is None or len(rows) == len(X):
+        X[rows if at is None else at[rows], each[rows]] = 1.0
+        if self._block is None or len(rows) == len(codes):
             return
         hashed = [
             i for i in np.flatnonzero(slots[:-1] < 0).tolist() if self._is_hashed(name, known, texts[i])
@@ -311,18 +505,20 @@ class Encoding:
             places, signs = np.full(len(slots), -1), np.zeros(len(slots))
             places[hashed], signs[hashed] = _hashed(name, [texts[i] for i in hashed])
             rows = np.flatnonzero(places[codes] >= 0)
-            X[rows, self._block + places[codes[rows]]] += signs[codes[rows]]
+            X[rows if at is None else at[rows], self._block + places[codes[rows]]] += signs[codes[rows]]
 
     # ---- growing
 
     @property
-    def _waves(self) -> int:
-        return 2 * len(self.time_parts)
-
-    @property
     def _free(self) -> int:
         """The number of slots that may still be given, apart from the hashed block."""
-        return self.most_columns - BLOCK - self.width + (0 if self._block is None else BLOCK)
+        shared = 0 if self._block is None else BLOCK
+        return self.most_columns - BLOCK - self.width + shared + self._texts * self.words
+
+    @property
+    def _texts(self) -> int:
+        """The number of columns of free text with slots of their own."""
+        return sum(known.words is not None for known in self._known.values())
 
     def _is_shut(self, name: str) -> bool:
         """Whether a column that is not known never will be."""
@@ -340,21 +536,24 @@ class Encoding:
             return self._is_shut(name)
         return self._free == 0 if text is None else self._is_full(known)
 
-    def _is_new(
-        self, name: str, known: Known | None, text: str | None, slot: int | None, is_date: bool
-    ) -> bool:
-        """Whether the state has to change for a value."""
-        if known is None:
-            return not (self._others_hashed and self._is_shut(name))
-        if slot is None:
-            return not (known.hashed and self._is_hashed(name, known, text))
-        return is_date and known.times is None and 0 < self._waves <= self._free
+    def _is_new(self, known: Known, value: Any) -> bool:
+        """Whether a value that was read needs a slot, or is the first that is hashed."""
+        if isinstance(value, Words):
+            return known.words is None and not known.shares
+        if isinstance(value, tuple):
+            return any(True for _ in self._new_times(known, np.array(value), np.zeros(1, np.intp), 0))
+        if value is None:
+            return False
+        text = value if isinstance(value, str) else None
+        slot = known.number if text is None else known.values.get(text)
+        return slot is None and not (known.hashed and self._is_hashed(known.name, known, text))
 
-    def _grow(self, table: Table) -> list[tuple[int, int]]:
-        """Give slots to what is new in the table; the rows at which the width grows, and the new widths."""
-        arrivals = self._arrivals(table)
+    def _grow(
+        self, reads: Mapping[str, Read], learned: Array, firsts: dict[str, int]
+    ) -> list[tuple[int, int]]:
+        """Give slots to what is new; the rows at which the width grows, and the new widths."""
         growth: list[tuple[int, int]] = []
-        for arrival in sorted(arrivals):
+        for arrival in sorted(self._arrivals(reads, learned, firsts)):
             before = self.width
             self._settle(arrival)
             if self.width > before:
@@ -363,68 +562,93 @@ class Encoding:
                 growth.append((arrival.row, self.width))
         return growth
 
-    def _arrivals(self, table: Table) -> list[Arrival]:
+    def _arrivals(
+        self, reads: Mapping[str, Read], learned: Array, firsts: dict[str, int]
+    ) -> Iterator[Arrival]:
         ranks = {name: rank for rank, name in enumerate(self._known)}
-        firsts = table.firsts(name for name in table.places if name not in ranks)
-        new = sorted(firsts, key=firsts.__getitem__)  # stable: the order of the columns decides ties
-        arrivals: list[Arrival] = []
-        for name in new:
-            if not self._is_shut(name):
-                self._known[name] = Known(name)
-                ranks[name] = len(ranks)
-            elif not arrivals and not self._others_hashed:  # later ones change nothing
-                arrivals.append(Arrival(firsts[name], len(ranks), NUMBER, None, name))
-                ranks[name] = len(ranks)
-        for name, known in self._known.items():
-            if name in table.places:
-                parts = self._new_in(known, table.columns[name])
-                arrivals += [Arrival(row, ranks[name], kind, text, name) for row, kind, text in parts]
-        return arrivals
+        shut = [name for name in firsts if name not in ranks]
+        if shut and not self._others_hashed:  # later ones change nothing
+            yield Arrival(firsts[shut[0]], len(ranks), NUMBER, "", shut[0])
+        for name, read in reads.items():
+            for row, what, text in self._new_in(self._known[name], read.of(learned)):
+                yield Arrival(row, ranks[name], what, text, name)
 
-    def _new_in(self, known: Known, column: Column) -> Iterator[tuple[int, int, str | None]]:
-        """What is new in a column: its first row, its kind, and the text if it is one."""
+    def _new_in(self, known: Known, read: Read) -> Iterator[tuple[int, int, str]]:
+        """What is new in a column: its first row, what it is, and the text if it is a value."""
+        column, rows = read.column, read.rows
+
+        def row(i: Any) -> int:
+            return int(i if rows is None else rows[i])
+
+        if column.numbers is not None and column.dates is not None:
+            dates = np.flatnonzero(column.dates)
+            places = dates if rows is None else rows[dates]
+            yield from self._new_times(known, column.numbers[dates], places, read.row)
         if column.numbers is not None and known.number is None:
             there = ~np.isnan(column.numbers)
-            if there.any() and not (known.hashed and self._is_hashed(known.name, known, None)):
-                yield int(np.argmax(there)), NUMBER, None
-        may_have_times = known.times is None and 0 < self._waves <= self._free
-        if may_have_times and column.dates is not None and column.dates.any():
-            yield int(np.argmax(column.dates)), TIMES, None
+            there = there if column.dates is None else there & ~column.dates
+            if not (known.hashed and self._is_hashed(known.name, known, None)) and there.any():
+                yield row(np.argmax(there)), NUMBER, ""
         if column.codes is not None and not (known.hashed and self._is_full(known)):
-            yield from self._new_texts(known, column.codes, column.texts)
+            for i, text in self._new_texts(known, column.codes, column.texts):
+                yield row(i), VALUE, text
+        if read.words is not None and known.words is None and not known.shares:
+            there = read.words.present()
+            if there.any():
+                yield row(np.argmax(there)), WORDS, ""
 
-    def _new_texts(
-        self, known: Known, codes: Array, texts: Sequence[str]
+    def _new_times(
+        self, known: Known, moments: Array, rows: Array, decided: int
     ) -> Iterator[tuple[int, int, str]]:
+        """The periods that begin, and the trend, with their first rows."""
+        if known.kind.first is None:
+            return
+        for what, part in _OF_PERIOD.items():
+            if part not in known.times and self._free >= WAVES:
+                i = first_of_period(moments, known.kind.first, part)
+                if i is not None:
+                    yield int(rows[i]), what, ""
+        if known.kind.trend and known.trend is None and self._free:
+            later = np.flatnonzero(rows >= decided)
+            if len(later):
+                yield int(rows[later[0]]), TREND, ""
+
+    def _new_texts(self, known: Known, codes: Array, texts: Sequence[str]) -> Iterator[tuple[int, str]]:
         """The new texts that may get a slot, and the first that do not."""
         firsts = np.full(len(texts) + 1, -1)  # the last place is for code -1
         firsts[codes[::-1]] = np.arange(len(codes))[::-1]
         rows = zip(firsts.tolist(), texts, strict=False)
         new = sorted((row, text) for row, text in rows if row >= 0 and text not in known.values)
         room = min(self.most_values - len(known.values), self._free)
-        short = [(row, text) for row, text in new if len(text) <= LONGEST][: room + 1]
-        long = [(row, text) for row, text in new if len(text) > LONGEST][:1]
-        for row, text in short + long:
-            yield row, VALUE, text
+        yield from [(row, text) for row, text in new if len(text) <= LONGEST][: room + 1]
+        yield from [(row, text) for row, text in new if len(text) > LONGEST][:1]
 
     def _settle(self, arrival: Arrival) -> None:
         """Give the arrival its slot, or have it hashed."""
-        known = self._known.get(arrival.name)
-        if arrival.kind == TIMES:
-            if known is not None and self._waves <= self._free:
-                known.times = self._widen(self._waves, self.absent)
-            return
-        text = arrival.text
-        if text is not None and known is not None and text in known.values:  # a table may have texts twice
-            return
+        known, what, text = self._known.get(arrival.name), arrival.what, arrival.text
         if known is None:
             self._others_hashed = True
-        elif text is None and self._free > 0:
+        elif part := _OF_PERIOD.get(what):
+            if self._free >= WAVES:
+                known.times[part] = self._widen(WAVES, self.absent)
+            return
+        elif what == TREND:
+            if self._free:
+                known.trend = self._widen(1, self.absent)
+            return
+        elif what == VALUE and text in known.values:  # a table may have texts twice
+            return
+        elif what == NUMBER and self._free > 0:
             known.number = self._widen(1, self.absent)
             return
-        elif text is not None and len(text) <= LONGEST and not self._is_full(known):
+        elif what == WORDS and self._texts < MOST_TEXTS:
+            known.words = self._widen(self.words, 0.0)
+            return
+        elif what == VALUE and len(text) <= LONGEST and not self._is_full(known):
             known.values[text] = self._widen(1, 0.0)
             return
+        elif what == WORDS:
+            known.shares = True
         else:
             known.hashed = True
         if self._block is None:
@@ -437,12 +661,45 @@ class Encoding:
         self._reader = None
         return first
 
+    def join(self, other: "Encoding") -> None:
+        """Also know the columns and values of another encoding. What this one has decided stays."""
+        for name, theirs in other._known.items():
+            if name not in self._known and not self._is_shut(name):
+                self._known[name] = Known(name, theirs.kind.copy())
+            if (mine := self._known.get(name)) is None:
+                continue
+            if mine.kind.open and not theirs.kind.open:
+                mine.kind = theirs.kind.copy()
+            if mine.kind.kind == theirs.kind.kind:
+                self._join_slots(mine, theirs)
+        if other._others_hashed or other._known.keys() - self._known.keys():
+            self._settle(Arrival(0, 0, NUMBER, "", "x" * (LONGEST + 1)))
+        self._end_past()
+
+    def _join_slots(self, mine: Known, theirs: Known) -> None:
+        """Give slots for all that has some elsewhere."""
+        numbered = [(NUMBER, mine.number, theirs.number), (TREND, mine.trend, theirs.trend)]
+        numbered += [(WORDS, mine.words, theirs.words)]
+        numbered += [(what, mine.times.get(p), theirs.times.get(p)) for what, p in _OF_PERIOD.items()]
+        for what, slot, their_slot in numbered:
+            if slot is None and their_slot is not None:
+                self._settle(Arrival(0, 0, what, "", mine.name))
+        for text in theirs.values:
+            self._settle(Arrival(0, 0, VALUE, text, mine.name))
+        if theirs.hashed and not mine.hashed:
+            self._settle(Arrival(0, 0, VALUE, "x" * (LONGEST + 1), mine.name))
+
     # ---- saving
 
     def state(self) -> dict[str, Any]:
         """The state as plain data, which JSON can hold."""
         columns = [
-            vars(known) | {"values": list(known.values), "slots": list(known.values.values())}
+            vars(known)
+            | {
+                "kind": known.kind.state(),
+                "values": list(known.values),
+                "slots": list(known.values.values()),
+            }
             for known in self._known.values()
         ]
         return {"columns": columns, "block": self._block, "others_hashed": self._others_hashed}
@@ -458,21 +715,23 @@ class Encoding:
         ):
             raise ValueError("the state of the encoder is invalid")
         columns = [self._restored(data) for data in state["columns"]]
-        measured = [slot for known in columns for slot in known.measured(self._waves)]
+        measured = [slot for known in columns for slot in known.measured]
         hashed = [] if block is None else list(range(block, block + BLOCK))
-        taken = [*measured, *hashed, *(slot for known in columns for slot in known.values.values())]
+        words = [k.words + i for k in columns if k.words is not None for i in range(self.words)]
+        taken = [*measured, *hashed, *words, *(slot for known in columns for slot in known.values.values())]
         width = len(taken)
         names = {known.name for known in columns}
         if (
-            width - len(hashed) > self.most_columns - BLOCK
+            width - len(hashed) - len(words) > self.most_columns - BLOCK
+            or len(words) > MOST_TEXTS * self.words
             or sorted(taken) != list(range(width))
             or len(names) < len(columns)
         ):
             raise ValueError("the slots of the encoder do not fit together")
-        if block is None and (state["others_hashed"] or any(known.hashed for known in columns)):
+        if block is None and (state["others_hashed"] or any(k.hashed or k.shares for k in columns)):
             raise ValueError("the encoder has hashed values, but no slots for them")
         template = np.zeros(width)
-        template[measured] = self.absent
+        template[[slot for known in columns if not known.is_past for slot in known.measured]] = self.absent
         self._known = {known.name: known for known in columns}
         self._block, self._others_hashed, self._template = block, state["others_hashed"], template
         self._reader = None
@@ -480,36 +739,27 @@ class Encoding:
     def _restored(self, data: Any) -> Known:
         if (
             isinstance(data, Mapping)
-            and data.keys() == {"name", "number", "times", "values", "slots", "hashed"}
+            and data.keys() == {*Known.__dataclass_fields__, "slots"}
             and all(isinstance(data[key], list) for key in ("values", "slots"))
             and all(
                 isinstance(text, str) and len(text) <= LONGEST for text in [data["name"], *data["values"]]
             )
             and len(set(data["values"])) == len(data["values"]) == len(data["slots"]) <= self.most_values
             and all(slot is not None and _is_slot(slot) for slot in data["slots"])
-            and _is_slot(data["number"])
-            and _is_slot(data["times"])
-            and (data["times"] is None or self.time_parts)
-            and type(data["hashed"]) is bool
+            and all(_is_slot(data[key]) for key in ("number", "trend", "words"))
+            and isinstance(data["times"], dict)
+            and all(
+                part in PERIODS and type(slot) is int and _is_slot(slot)
+                for part, slot in data["times"].items()
+            )
+            and type(data["hashed"]) is type(data["shares"]) is bool
         ):
             values = dict(zip(data["values"], data["slots"], strict=True))
-            return Known(data["name"], data["number"], data["times"], values, data["hashed"])
+            places = (data["number"], data["trend"], dict(data["times"]), data["words"])
+            return Known(
+                data["name"], Kind.restored(data["kind"]), *places, values, data["hashed"], data["shares"]
+            )
         raise ValueError("a column of the encoder is invalid")
-
-
-def place_in_periods(moments: Array, periods: Sequence[str]) -> Matrix:
-    """Sine and cosine of the place of each moment in each period."""
-    waves = np.empty((2 * len(periods), len(moments)))
-    for i, part in enumerate(periods):
-        length, start = PERIODS[part]
-        angle = np.mod(moments + start, length) * (2 * np.pi / length)
-        waves[2 * i], waves[2 * i + 1] = np.sin(angle), np.cos(angle)
-    return waves.T
-
-
-def names_of_places(name: str, periods: Sequence[str]) -> list[str]:
-    """The names of the columns of `place_in_periods`."""
-    return [f"{name} ({wave} of {part})" for part in periods for wave in ("sine", "cosine")]
 
 
 def _number(count: int, noun: str) -> str:
@@ -524,13 +774,8 @@ def _is_slot(value: Any) -> bool:
 def _hashed(name: str, texts: Sequence[str | None]) -> tuple[Array, Array]:
     """The places in the block of ``name=text``, or of ``name`` alone, and their signs."""
     start = _checksum(name)
-    return _places_of([start if text is None else _checksum(f"={text}", start) for text in texts])
+    return placed([start if text is None else _checksum(f"={text}", start) for text in texts], BLOCK)
 
 
 def _checksum(text: str, start: int = 0) -> int:
     return zlib.crc32(text.encode("utf-8", "surrogatepass"), start)
-
-
-def _places_of(codes: Sequence[int]) -> tuple[Array, Array]:
-    mixed = np.array(codes, np.uint32) * np.uint32(0x9E3779B1)  # the low bits of a CRC alone are no hash
-    return (mixed >> 27).astype(np.intp), 1.0 - 2.0 * ((mixed >> 26) & 1)

@@ -11,16 +11,15 @@ import numpy as np
 
 from budgetron._util.extras import pip_install
 from budgetron._util.text import shown
-from budgetron.records.arrow import column_of_arrow
-from budgetron.records.cells import column_of_cells
+from budgetron.records.arrow import column_of_arrow, column_of_texts
 from budgetron.records.table import NO_CELLS, RARE, Cells, Column, Layouts, Table, assembled
 from budgetron.records.values import (
     NUMBERS,
     RefusedValueError,
     categories,
-    coded,
     column_of,
     placed,
+    read_texts,
     seconds_of,
 )
 
@@ -205,7 +204,7 @@ def from_arrow(batch: Any, cells: Iterable[str] = ()) -> Table:
     texts = (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string()))
     read = set(cells)
     columns = {
-        name: column_of_cells(array)
+        name: column_of_texts(array)
         if name in read and array.type in texts
         else column_of_arrow(array, name)
         for name, array in zip(_names(batch.schema.names), batch.columns, strict=True)
@@ -267,7 +266,7 @@ def _of_pandas(series: Any, name: str) -> Column:
         return Column(series.to_numpy(np.float64, na_value=np.nan))
     if isinstance(kind, pd.StringDtype):
         codes, texts = pd.factorize(series)
-        return coded(codes.astype(np.int32), texts.tolist())
+        return read_texts(codes.astype(np.int32), texts.tolist())
     return column_of(list(series), name)
 
 

@@ -68,6 +68,18 @@ class Column:
             firsts += [row] if self.codes[row] >= 0 else []
         return min(firsts, default=None)
 
+    def at(self, row: int) -> float | tuple[float] | str | None:
+        """The value of one row; a date as ``(seconds,)``."""
+        if self.codes is not None and self.codes[row] >= 0:
+            return str(self.texts[self.codes[row]])
+        if self.numbers is None or (number := float(self.numbers[row])) != number:
+            return None
+        return (number,) if self.dates is not None and self.dates[row] else number
+
+    def used(self) -> list[int]:
+        """The codes that some row has, sorted."""
+        return [] if self.codes is None else _used(self.codes, len(self.texts)).tolist()
+
     def compact(self) -> "Column":
         """The same without parts and texts that no row uses."""
         numbers, dates, codes = self.numbers, self.dates, self.codes
@@ -310,18 +322,6 @@ class Table:
     def with_columns(self, more: Mapping[str, Column]) -> "Table":
         """The same with more columns, after the others."""
         return replace(self, places={**self.places, **more})
-
-    def pieces(self, cells: int) -> Iterator[slice]:
-        """Slices of rows, in order, with about so many cells of rare columns each."""
-        rare, start = self.rare, 0
-        while start < self.n_rows:
-            begin = int(np.searchsorted(rare.rows, start))
-            if len(rare) - begin <= cells:
-                break
-            stop = max(int(rare.rows[begin + cells]), start + 1)
-            yield slice(start, stop)
-            start = stop
-        yield slice(start, self.n_rows)
 
     def cells(self) -> Cells:
         """All values as cells, row by row, columns in their order."""

@@ -11,8 +11,8 @@ import numpy as np
 from budgetron._util.errors import ROW, RefusedRow
 from budgetron._util.text import printable, shown
 from budgetron.records.table import Array, Column
+from budgetron.records.texts import BLANKS, meaning
 
-BLANKS = " \t\n\v\f\r"
 NUMBERS = frozenset({float, int, bool, np.bool_, *(np.dtype(code).type for code in "efdbhilqBHILQ")})
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _LONG_UNITS = {"m": 60.0, "h": 3600.0, "D": 86400.0, "W": 604800.0}
@@ -53,8 +53,7 @@ def column_of(values: Sequence[Any], name: str) -> Column:
     numbers, dates = np.full(len(values), np.nan), np.zeros(len(values), np.bool_)
     texts: list[str] = [""] * len(values)
     for i, value in enumerate(values):
-        kind = type(value)
-        normal = value if kind is str or kind is float else placed(value, name, i)
+        normal = value if type(value) is float else placed(value, name, i)
         if isinstance(normal, str):
             texts[i] = normal
         elif isinstance(normal, tuple):
@@ -79,7 +78,27 @@ def placed(value: Any, name: str, row: int) -> float | tuple[float] | str | None
 def _texts(values: Iterable[str]) -> Column:
     places: dict[str, int] = {}
     codes = np.array([places.setdefault(value, len(places)) for value in values], np.int32)
-    return coded(codes, list(places))
+    return read_texts(codes, list(places))
+
+
+def read_texts(codes: Array, texts: Sequence[str]) -> Column:
+    """The column of texts, each different one of which is read once."""
+    meanings = [meaning(text) for text in texts]
+    if all(type(m) is str and m == text for m, text in zip(meanings, texts, strict=True)):
+        return Column(codes=codes, texts=texts)
+    numbers = np.array([*map(_number_of, meanings), np.nan])  # the last one is for code -1
+    dates = np.array([*(isinstance(m, tuple) for m in meanings), False])
+    trimmed: dict[str, int] = {}
+    new = [trimmed.setdefault(m, len(trimmed)) if isinstance(m, str) else -1 for m in meanings]
+    return Column(
+        numbers[codes], dates[codes], np.array([*new, -1], np.int32)[codes], list(trimmed)
+    ).compact()
+
+
+def _number_of(meaning: float | tuple[float] | str | None) -> float:
+    if meaning is None or isinstance(meaning, str):
+        return np.nan
+    return meaning[0] if isinstance(meaning, tuple) else meaning
 
 
 def coded(codes: Array, texts: Sequence[str]) -> Column:
@@ -110,7 +129,7 @@ def normalised(value: Any) -> float | tuple[float] | str | None:
     if value is None or (kind.__name__ in ("NAType", "NaTType") and kind.__module__.startswith("pandas")):
         return None
     if isinstance(value, str):
-        return str.__str__(value) if value.strip(BLANKS) else None  # an Enum has a str of its own
+        return meaning(str.__str__(value))  # an Enum has a str of its own
     if isinstance(value, np.datetime64 | np.timedelta64):
         seconds = float(seconds_of(np.array([value]))[0])
         if seconds != seconds:

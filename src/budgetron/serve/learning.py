@@ -8,7 +8,7 @@ import numpy as np
 
 from budgetron._util.errors import ROW, RefusedRow
 from budgetron.estimators import OnlineRegressor
-from budgetron.estimators.online import progressive
+from budgetron.estimators.online import answers_of, progressive
 from budgetron.evaluate.progressive import Estimator, Learned
 from budgetron.model.labels import Scored
 from budgetron.serve.limits import Limits
@@ -92,7 +92,7 @@ def _one_by_one(work: Estimator, rows: Rows) -> tuple[Any, list[Scored]] | None:
             pieces += progressive(work, rows.X[done:], rows.y[done:])[1]
         except RefusedRow as error:
             raise error.after(done) from None
-    return work.fitted_.answers.predictions(pieces), pieces
+    return answers_of(work, work.fitted_).predictions(pieces), pieces
 
 
 def _divided(pieces: list[Scored], lengths: list[int]) -> Iterator[list[Scored]]:

@@ -307,10 +307,8 @@ def strays(folder: Path) -> Iterator[str]:
 def make_private(folder: Path, names: list[str]) -> None:
     """Rows are nobody else's business: the folders get the mode 0700, the files of models 0600."""
     models = [folder / name for name in names]
-    files = [
-        path for model in models for path in model.iterdir() if path.is_file() and not path.is_symlink()
-    ]
-    for path in (folder, *models, *files):
+    known = [*folder.glob("*.json"), *(path for model in models for path in model.rglob("*"))]
+    for path in (folder, *models, *(path for path in known if not path.is_symlink())):
         if path.stat().st_mode & 0o077:
             with suppress(OSError):  # of another owner, or on a read-only disk
                 os.chmod(path, 0o700 if path.is_dir() else 0o600)

@@ -8,7 +8,8 @@ from msgspec import Raw
 from msgspec.json import encode
 
 from budgetron._util.errors import RefusedRow
-from budgetron.estimators.online import scored
+from budgetron.estimators.online import answers_of, scored
+from budgetron.explain.explaining import ROWS
 from budgetron.serve.jobs import Published
 from budgetron.serve.learning import REFUSALS, refusal
 from budgetron.serve.limits import Limits
@@ -17,6 +18,10 @@ from budgetron.serve.rows import Rows
 
 FEW, FEW_VALUES = 512, 10_000
 """Scores and values of rows that are predicted in the event loop; more are predicted in another thread."""
+MOST_EXPLAINED, MOST_SCORED = 100, 2**17
+"""The rows that a request may have explained, and the rows that are scored for that."""
+COLUMNS = 20
+"""The columns of an explanation, from the largest contribution."""
 PIECE_ROWS, PIECE_VALUES, PIECE_SCORES = 1000, 100_000, 50_000
 """A piece that is predicted and encoded at once has about so many rows, values and scores at most."""
 
@@ -36,6 +41,29 @@ def refuse_large(published: Published, rows: Rows, limits: Limits) -> None:
         raise Problem(
             "too-large", f"the model has {classes} classes, so send at most {most} rows a request."
         )
+
+
+def refuse_to_explain(published: Published, rows: Rows) -> None:
+    """Refuse rows whose explanation takes too long: each is scored thousands of times."""
+    columns = published.estimator.fitted_.model.n_features
+    most = max(1, min(MOST_EXPLAINED, MOST_SCORED // max(ROWS, 8 * (columns + 1))))
+    if len(rows) > most:
+        raise Problem(
+            "too-large", f"with {columns} columns, send at most {most} rows a request to be explained."
+        )
+
+
+def said_beside(published: Published, rows: Rows, explain: bool, novelty: bool) -> dict[str, Any]:
+    """Explanations and novelty of rows, if asked for."""
+    model, answer = published.estimator, dict[str, Any]()
+    try:
+        if novelty:
+            answer |= {"novelty": model.novelty(rows.X).tolist()}
+        if explain:
+            answer |= {"explanations": [why.as_dict(COLUMNS) for why in model.explain(rows.X)]}
+    except REFUSALS as error:
+        raise refusal(error) from None
+    return answer
 
 
 def predict(published: Published, rows: Rows) -> dict[str, Any]:
@@ -84,7 +112,7 @@ def _of_one(published: Published, rows: Rows) -> dict[str, Any] | None:
     scores = fitted.scores_one(rows.X[0])
     if scores is None:
         return None
-    answer: dict[str, Any] = {"predictions": [fitted.answers.prediction(scores)]}
+    answer: dict[str, Any] = {"predictions": [answers_of(published.estimator, fitted).prediction(scores)]}
     if fitted.labels is not None and fitted.model.learner.probabilistic:
         shares = fitted.labels.probabilities(scores)
         answer |= {"classes": list(shares), "probabilities": [list(shares.values())]}
@@ -93,7 +121,9 @@ def _of_one(published: Published, rows: Rows) -> dict[str, Any] | None:
 
 def _of_many(published: Published, rows: Rows) -> dict[str, Any]:
     fitted, pieces = scored(published.estimator, rows.X)
-    answer: dict[str, Any] = {"predictions": fitted.answers.predictions(pieces).tolist()}
+    answer: dict[str, Any] = {
+        "predictions": answers_of(published.estimator, fitted).predictions(pieces).tolist()
+    }
     if fitted.labels is not None and fitted.model.learner.probabilistic:
         shares = np.exp(fitted.labels.log_probabilities(pieces))
         answer |= {"classes": fitted.labels.classes.tolist(), "probabilities": shares.tolist()}

@@ -187,7 +187,7 @@ class Replica(ServedModel):
         model = msgspec.json.decode(self.leader.get(f"/v1/models/{self.name}/model"))
         if self._id not in ("", model["log_id"]):
             raise Refused(OTHER)
-        settings = Settings(model["task"], model["learner"], model["seed"])
+        settings = Settings(model["task"], model["learner"], model["seed"], model["encoder"])
         estimator, version, chain = settings.estimator(), model["version"], model["log_id"]
         if model["version"]:
             chain = model["log_chain"]  # where it was reset, and has learned nothing since

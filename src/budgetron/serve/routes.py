@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NotRequired, TypedDict
 
@@ -17,7 +18,7 @@ from budgetron.serve.entries import KeptRow
 from budgetron.serve.jobs import Job, Keep, Label, Learn, Published, Snapshot
 from budgetron.serve.metrics import MEDIA as PROMETHEUS
 from budgetron.serve.metrics import text
-from budgetron.serve.predicting import are_few, predict, refuse_large
+from budgetron.serve.predicting import are_few, predict, refuse_large, refuse_to_explain, said_beside
 from budgetron.serve.problems import Problem
 from budgetron.serve.requests import KEY, Request, as_json, body_of, digest_of, document_of, rows_of, whole
 from budgetron.serve.rows import ARROW, DOCUMENTS, JSON, LINES, NOT_EMPTY, Rows, Whole
@@ -36,12 +37,18 @@ ROWS = {JSON: DOCUMENTS, LINES: str, ARROW: BINARY}
 
 
 class PredictAnswer(TypedDict):
-    """The predictions of a version, the probability of each class for each row, and ids of kept rows."""
+    """The predictions of a version, and for each row what else was asked for.
+
+    ``probabilities`` are those of each class, ``novelty`` is how unlike the rows learned a row is, and
+    ``ids`` are those of kept rows.
+    """
 
     version: Whole
     predictions: list[LabelValue]
     classes: NotRequired[list[LabelValue]]
     probabilities: NotRequired[list[list[float]]]
+    novelty: NotRequired[list[float]]
+    explanations: NotRequired[list[dict[str, Any]]]
     ids: NotRequired[list[Whole]]
 
 
@@ -49,13 +56,13 @@ class PredictAnswer(TypedDict):
     "POST",
     of_a_model("predict"),
     role="read",
-    query={"keep": ("0", "1")},
+    query={"keep": ("0", "1"), "explain": ("0", "1"), "novelty": ("0", "1")},
     body=ROWS,
     answer={JSON: PredictAnswer},
 )
 async def predict_rows(service: Service, model: ServedModel, request: Request) -> Response:
-    """Predict rows, and keep them if asked to."""
-    keep = request.query["keep"] == "1"
+    """Predict rows, and explain or keep them if asked to."""
+    keep, explain, novelty = (request.query[name] == "1" for name in ("keep", "explain", "novelty"))
     if keep:
         service.tokens.check(request, "learn")
     body = await body_of(request)
@@ -63,8 +70,11 @@ async def predict_rows(service: Service, model: ServedModel, request: Request) -
     rows = await rows_of(request, body, labelled=False)
     published = model.fitted()
     refuse_large(published, rows, service.limits)
-    predicted = partial(_predicted, published, rows, keep)
-    answer = predicted() if are_few(published, rows) else await asyncio.to_thread(predicted)
+    if explain:
+        refuse_to_explain(published, rows)
+    predicted = partial(_predicted, published, rows, keep, explain, novelty)
+    quick = are_few(published, rows) and not explain and not novelty
+    answer = predicted() if quick else await asyncio.to_thread(predicted)
     service.counters.predictions[model.name] += len(rows)
     service.counters.predict_seconds.add(time.perf_counter() - began)
     if isinstance(answer, bytes):
@@ -209,26 +219,39 @@ async def models(service: Service, _: Request) -> Response:
 
 
 class NewModel(Struct, forbid_unknown_fields=True):
-    """A model to be created: an algorithm by name, or a learner described as in model files."""
+    """A model to be created: an algorithm by name, or a learner described as in model files.
+
+    ``encoder`` has parameters of the encoder, such as ``{"columns": {"zip": "category"}}``.
+    """
 
     task: Annotated[str, Meta(extra_json_schema={"enum": TASKS})] = TASKS[0]
     algorithm: str | UnsetType = UNSET
     parameters: dict[str, Any] | UnsetType = UNSET
     learner: dict[str, Any] | UnsetType = UNSET
     seed: Annotated[int, Meta(extra_json_schema={"minimum": 0})] = 0
+    encoder: dict[str, Any] | UnsetType = UNSET
 
     def settings(self) -> Settings:
         """The settings of the model."""
+        encoder = None if self.encoder is UNSET else {"type": "Encoder"} | self._encoder()
         if self.learner is not UNSET:
             if self.algorithm is not UNSET or self.parameters is not UNSET:
                 raise Problem("malformed", "give a learner, or an algorithm and its parameters, not both.")
-            return Settings(self.task, self.learner, self.seed)
+            return Settings(self.task, self.learner, self.seed, encoder)
         algorithm = "auto" if self.algorithm is UNSET else self.algorithm
         try:
             learner = named(algorithm, {} if self.parameters is UNSET else self.parameters)
-            return Settings.of(self.task, learner, self.seed)
+            return replace(Settings.of(self.task, learner, self.seed), encoder=encoder)
         except (ValueError, TypeError) as error:
             raise Problem("malformed", str(error)) from None
+
+    def _encoder(self) -> dict[str, Any]:
+        """The parameters of the encoder; what columns are may be given as a plain object."""
+        given: Any = self.encoder
+        columns = given.get("columns")
+        if isinstance(columns, dict) and columns.keys() != {"type", "of"}:
+            return {**given, "columns": {"type": "dict", "of": columns}}
+        return dict(given)
 
 
 @Endpoint("PUT", ("/v1/models/{model}",), role="admin", body={JSON: NewModel}, status=201)
@@ -258,9 +281,10 @@ async def answer_of(model: ServedModel, job: Job) -> Response:
     return Response(await future, media_type=JSON)
 
 
-def _predicted(published: Published, rows: Rows, keep: bool) -> bytes | Keep:
+def _predicted(published: Published, rows: Rows, keep: bool, explain: bool, novelty: bool) -> bytes | Keep:
     """The answer, in JSON; if rows are to be kept, the job that adds their ids."""
     answer, encode = predict(published, rows), msgspec.json.encode
+    answer |= said_beside(published, rows, explain, novelty)
     if not keep:
         return encode(answer)
     if isinstance(rows.X, Table):

@@ -1,4 +1,4 @@
-"""What a model is: the task, the learner and the seed. Chosen once, when its folder is created."""
+"""What a model is: task, learner, seed and encoder. Chosen once, when its folder is created."""
 
 import json
 import re
@@ -18,6 +18,7 @@ from budgetron.learners.learner import Learner
 from budgetron.model.files import durable
 from budgetron.model.files.described import describe, revive
 from budgetron.parts.tasks import Labels, Targets
+from budgetron.records.encoder import Encoder
 
 FILE = "model.json"
 FORMAT = 1
@@ -27,16 +28,18 @@ TASKS = ("classification", "regression")
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a model; ``learner`` is a description as in model files."""
+    """The settings of a model; ``learner`` and ``encoder`` are descriptions as in model files."""
 
     task: str
     learner: dict[str, Any]
     seed: int = 0
+    encoder: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, task: str, learner: Learner, seed: int = 0) -> "Settings":
-        """The settings for a learner."""
-        return cls(task, describe(learner, "learner"), seed)
+    def of(cls, task: str, learner: Learner, seed: int = 0, encoder: Encoder | None = None) -> "Settings":
+        """The settings for a learner, and for an encoder if it is not the default."""
+        encoded = None if encoder is None else describe(encoder, "encoder")
+        return cls(task, describe(learner, "learner"), seed, encoded)
 
     def estimator(self) -> Estimator:
         """A new estimator, which has learned nothing. A ValueError says what is wrong with the settings."""
@@ -53,11 +56,22 @@ class Settings:
             )
         regression = self.task == "regression"
         learner.check(Targets() if regression else Labels(2))
-        return (OnlineRegressor if regression else OnlineClassifier)(learner, random_state=self.seed)
+        kind = OnlineRegressor if regression else OnlineClassifier
+        return kind(learner, random_state=self.seed, encoder=self._encoder())
+
+    def _encoder(self) -> Encoder | None:
+        """The encoder, checked."""
+        if self.encoder is None:
+            return None
+        encoder = revive(self.encoder)
+        if type(encoder) is not Encoder:
+            raise ValueError(f"encoder must describe an Encoder, got {shown(self.encoder)}.")
+        encoder.build()
+        return encoder
 
     @property
     def crc(self) -> int:
-        """A checksum: another learner or seed would replay the log to another model."""
+        """A checksum: another learner, encoder or seed would replay the log to another model."""
         return zlib.crc32(json.dumps(asdict(self), sort_keys=True).encode())
 
     def write(self, folder: Path) -> None:
@@ -99,7 +113,7 @@ def read(folder: Path) -> Settings:
             f"{document.get('budgetron_version')!r}; this version reads format {FORMAT}: update budgetron."
         )
     try:
-        settings = Settings(document["task"], document["learner"], document["seed"])
+        settings = Settings(*(document[name] for name in ("task", "learner", "seed", "encoder")))
         settings.estimator()
         if document.get("crc32") != settings.crc:
             raise ValueError("it was changed or damaged since it was written")

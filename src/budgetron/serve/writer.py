@@ -279,9 +279,11 @@ class Writer(threading.Thread):
                 return stored
             if self.model.trouble is not None:
                 raise Problem("learning-stopped", self.model.trouble)
-            if self.model.published.fitted and isinstance(failed := self._save(CHANGE), Problem):
-                return failed
             change, version = job.change(), self.model.published.version
+            if self.model.published.fitted:
+                failed = self._save(CHANGE, [change.to])
+                if isinstance(failed, Problem):
+                    return failed
             done = changed(self.log.path.parent, self.model.settings, self.log, change, version)
         except Problem as problem:
             return problem
@@ -315,8 +317,8 @@ class Writer(threading.Thread):
             or now - self.work.snapshot_time >= self.limits.snapshot_seconds
         )
 
-    def _save(self, why: str = SCHEDULE) -> bytes | Problem:
-        """Save a snapshot, then remove what no restart needs."""
+    def _save(self, why: str = SCHEDULE, needed: Sequence[int] = ()) -> bytes | Problem:
+        """Save a snapshot, then remove what no restart needs; ``needed`` are kept versions that must stay."""
         estimator, version = self.model.published
         if not self.model.published.fitted:
             return Problem(
@@ -330,7 +332,7 @@ class Writer(threading.Thread):
                 assert chain is not None
                 folder, tally = self.log.path.parent, self.model.tally.state()
                 snapshot.write(folder, version, estimator, tally, chain)
-            self._keep(version, why)
+            self._keep(version, why, needed)
         except (SaveError, OSError, MemoryError) as error:
             self.work.unsaved, self._retry = str(error), time.monotonic() + 10
             report.error("no snapshot: %s", error, extra={"model": self.model.name})
@@ -348,10 +350,10 @@ class Writer(threading.Thread):
         self.model.notify("snapshot", {"version": version})
         return encode({"version": version})
 
-    def _keep(self, version: int, why: str) -> None:
+    def _keep(self, version: int, why: str, needed: Sequence[int]) -> None:
         """Keep the snapshot if it is to be kept, and the rows that may be replayed."""
         oldest = snapshot.oldest(self.log.path.parent)
-        needed = [change_of(request).to for request in self.log.changes(oldest)]
+        needed = [*needed, *(change_of(request).to for request in self.log.changes(oldest))]
         self.archive.keep(version, why, self.model.figures(), needed)
         if version > self.work.snapshot_version and not self.limits.keep_log:
             wanted = max(self.archive.oldest(oldest), self.log.beyond(self.limits.log_bytes))

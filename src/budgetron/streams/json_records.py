@@ -9,12 +9,12 @@ import numpy as np
 
 from budgetron._util.label_rules import LARGEST, has_decimals, is_exact, is_printable
 from budgetron._util.text import shown
-from budgetron.records.cells import meaning
 from budgetron.records.reading import from_dicts
 from budgetron.records.table import Column, Table
+from budgetron.records.texts import meaning
 from budgetron.records.values import RefusedValueError
 from budgetron.streams.stream import Block
-from budgetron.streams.tables import places_in_time
+from budgetron.streams.tables import dates_of
 
 NO_TIME = (0.0, False)
 
@@ -89,7 +89,10 @@ class RecordReader:
         return None
 
     def _row(self, place: int, message: Message) -> "_Row":
-        record = flat(decoded(message))
+        content = decoded(message)
+        if self.target is not None and type(content.get(self.target)) is dict:
+            raise _refusal(self.target, "a number or a text", shown(content[self.target]))
+        record = flat(content)
         label = None if self.target is None else record.pop(self.target, None)
         label = self._missing if is_missing_label(label) else self._label(label)
         weight = 1.0 if self.weight is None else self._weight(record.get(self.weight))
@@ -169,7 +172,7 @@ class RecordReader:
         if self.time is not None:
             times = np.array([row.time[0] for row in read], float)
             dates = np.array([row.time[1] for row in read], bool)
-            X = X.with_columns(places_in_time(self.time, Column(times, dates)))
+            X = X.with_columns(dates_of(self.time, Column(times, dates)))
         return Block(X, labels, start, weights, times, ids)
 
 

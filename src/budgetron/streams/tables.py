@@ -18,12 +18,11 @@ from budgetron._util.errors import DataError
 from budgetron._util.extras import pip_install
 from budgetron._util.label_rules import EXACT, LARGEST
 from budgetron._util.text import nearest, shown
-from budgetron.records.arrow import column_of_arrow
-from budgetron.records.cells import NUMBER, column_of_cells
-from budgetron.records.encoding import names_of_places, place_in_periods
+from budgetron.records.arrow import column_of_arrow, column_of_texts
 from budgetron.records.reading import from_arrow
 from budgetron.records.table import Column, Table
-from budgetron.records.values import BLANKS, RefusedValueError
+from budgetron.records.texts import BLANKS, NUMBER
+from budgetron.records.values import RefusedValueError
 from budgetron.streams.bad_rows import BadRow, BadRows, refused
 from budgetron.streams.csv_text import CsvText, Rows, first_line
 from budgetron.streams.sources import Source
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from budgetron.streams.json_lines import JsonLinesStream
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
-PERIODS = ("day", "week")  # of which the time of a row gives its place
 MOST_NAMES = 20  # column names listed in a message
 
 
@@ -129,7 +127,7 @@ class Reading:
         y, weights = column(read.target, self._labels), column(read.weight, self._weights)
         times, ids = column(read.time, self._times), column(read.id, self._ids)
         if read.time is not None:
-            X = X.with_columns(places_in_time(read.time, times))
+            X = X.with_columns(dates_of(read.time, times))
             times = _numbers(times, len(X))
         block = Block(X, y, start, weights, times, ids)
         bad = rows.bad + [
@@ -178,7 +176,7 @@ class Reading:
         import pyarrow as pa
 
         is_cells = self._is_text and not pa.types.is_floating(array.type)
-        return column_of_cells(array) if is_cells else column_of_arrow(array, name)
+        return column_of_texts(array) if is_cells else column_of_arrow(array, name)
 
     def _labels(self, array: Any, name: str, reasons: dict[int, str]) -> Any:
         import pyarrow as pa
@@ -246,14 +244,11 @@ def _number_labels(numbers: Any, shown_as: Any, name: str, reasons: dict[int, st
     return labels
 
 
-def places_in_time(name: str, times: Column) -> dict[str, Column]:
-    """The place of each date in day and week. Times that are plain numbers have none."""
+def dates_of(name: str, times: Column) -> dict[str, Column]:
+    """The dates among the times of rows, as a feature. Times that are plain numbers are none."""
     if times.numbers is None or times.dates is None:
         return {}
-    moments = np.where(times.dates, times.numbers, np.nan)
-    waves = place_in_periods(moments, PERIODS)
-    names = names_of_places(name, PERIODS)
-    return {wave: Column(np.ascontiguousarray(waves[:, i])) for i, wave in enumerate(names)}
+    return {name: Column(np.where(times.dates, times.numbers, np.nan), times.dates)}
 
 
 def _refuse(reasons: dict[int, str], name: str, rows: Any, why: Callable[[int], str]) -> None:
@@ -350,8 +345,8 @@ def table(
     weight : str, optional
         The column of sample weights.
     time : str, optional
-        The column of the time of a row. It gives the block's ``times``. If it holds dates, their place in
-        the day and in the week are features, the date itself is not.
+        The column of the time of a row. It gives the block's ``times``. If it holds dates, they are a
+        feature too; plain numbers are not.
     id : str, optional
         The column that names a row. It gives the block's ``ids``, and is not a feature.
     on_error : "stop", "skip" or path

@@ -242,7 +242,7 @@ def test_memory_is_fixed_and_small(tmp_path):
         (bt.auto(size=5), "The learner Stacked cannot learn in C"),
         (
             bt.Mapped(bt.Nystrom(NEAR, 5), bt.OGD()),
-            "Maps that learn (Nystrom, Recruited) cannot learn in C: take a Fourier map.",
+            "Maps that learn (Nystrom, Recruited, LearnedWidths) cannot learn in C: take a Fourier map.",
         ),
         (
             bt.Mapped(bt.Identity(), bt.Kalman()),

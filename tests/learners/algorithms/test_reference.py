@@ -32,6 +32,11 @@ FORMS = {  # what the usual settings do not reach, and small budgets where the r
         {"budget": 20, "eta": 0.2, "lam": 0.01, "cap": 1.2, "reading": "program"},
     ],
     "perceptron": [{}],
+    "polk": [
+        {"error": 0.05, "eta": 0.2, "lam": 0.01},
+        {"error": 0.2, "eta": 0.4, "lam": 0.0},
+        {"error": 0.02, "eta": 0.2, "lam": 0.01, "budget": 10},
+    ],
 }
 
 

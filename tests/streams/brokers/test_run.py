@@ -97,7 +97,7 @@ def test_poison_is_kept_in_a_folder_each_once(server, stream, tmp_path, capsys):
 
 
 def test_messages_that_the_model_refuses_are_poison_too(server, stream, tmp_path, capsys):
-    learner = ["perceptron", "--kernel", "polynomial", "--degree", "3", "--gamma", "1"]
+    learner = ["perceptron", "--kernel", "polynomial", "--degree", "3", "--gamma", "1", "--no-scaling"]
     bodies = rows(40)
     huge = b'{"a": 1e120, "b": 1, "kind": "x", "label": "in"}'
     server.publish(stream, [*bodies[:20], huge, huge, *bodies[20:], huge])

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from budgetron import Encoder
 from budgetron._util.text import aligned
 from budgetron.cli import output
 from budgetron.cli.arguments import MODEL, Parser, add
@@ -74,8 +73,7 @@ def _classes(value: Any, file: ModelFile) -> str:
 def _encoding(value: Any) -> str:
     """How records become rows of numbers."""
     try:
-        encoding = Encoder(value["most_columns"], value["most_values"], value["time_parts"]).build()
-        encoding.restore(value["state"])
+        encoding = model_files.revived_encoding(value)
     except (ValueError, TypeError, KeyError):
         return "an encoder that cannot be read"
     return _cut(ascii(encoding.describe())[1:-1])

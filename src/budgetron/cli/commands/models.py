@@ -132,7 +132,8 @@ def _rolled_back(client: Any, args: Namespace) -> str:
         int(args.names[1]), replay=args.replay, leave_out=[_range(text) for text in args.leave_out]
     )
     refused = f", {answer['refused']} refused" if answer["refused"] else ""
-    return f"as in version {args.names[1]}; {answer['replayed']} rows replayed{refused}; version {answer['version']}"
+    replayed = f"{answer['replayed']} rows replayed{refused}"
+    return f"as in version {args.names[1]}; {replayed}; version {answer['version']}"
 
 
 def _range(text: str) -> tuple[Any, Any]:

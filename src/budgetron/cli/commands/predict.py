@@ -1,8 +1,9 @@
 """``budgetron predict``: predict rows with a saved model."""
 
+import json
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
@@ -11,28 +12,34 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from budgetron import OnlineRegressor
 from budgetron.cli import checkpoint, input, output
-from budgetron.cli.arguments import BLOCK, FILE, JOBS, MODEL, Parser, add, add_rows
+from budgetron.cli.arguments import BLOCK, COSTS, FILE, JOBS, MODEL, Parser, add, add_rows, costs
 from budgetron.cli.input import NamedRows, Roles
 from budgetron.cli.process import UsageError, say
 from budgetron.cli.row_checks import refuse_unprintable
 from budgetron.model.files import model_files
-from budgetron.records.encoding import Encoding, names_of_places
+from budgetron.records.encoding import Encoding
 from budgetron.records.table import Column, Table
 from budgetron.streams import Block, DataError, Stream
 from budgetron.streams.json_lines import JsonLinesStream
-from budgetron.streams.tables import PERIODS, TableStream, chosen, listed
+from budgetron.streams.tables import TableStream, chosen, listed
 
 EXAMPLES = """\
   budgetron predict model test.svm.xz > predictions
   budgetron predict model new.csv --target label --proba
+  budgetron predict model new.csv --explain | head -1
   tail -f log.svm | budgetron predict model - --block 1
 """
 
 
 SHOWN = {
     "--scores": "print scores f(x) instead of labels; one per class for more than two classes",
+    "--cover": "print the labels in the set of each row, or the ends of its interval; the model must have "
+    "been learned with --coverage",
     "--proba": "print class probabilities, where the learner has them, as auto",
+    "--explain": "print a line of JSON for each row: its score, and what each column adds to it",
+    "--novelty": "print after each label how unlike the rows learned the row is, from 0 to 1",
 }
 
 
@@ -45,7 +52,7 @@ def parser() -> Parser:
     )
     add(command, MODEL | FILE)
     add(command.add_mutually_exclusive_group(), SHOWN)
-    add(add_rows(command), BLOCK | JOBS, block=1000, jobs=1)
+    add(add_rows(command), BLOCK | JOBS | COSTS, block=1000, jobs=1)
     return command
 
 
@@ -54,23 +61,29 @@ def main(argv: list[str]) -> None:
     file = model_files.read(args.model)
     model = file.estimator()
     model.n_jobs = args.jobs
+    if (given := costs(args)) is not None:
+        if isinstance(model, OnlineRegressor) or not model.learner_.probabilistic:
+            raise UsageError(
+                f"--cost and --threshold need probabilities, which {args.model} does not have."
+            )
+        model.costs = given
     columns = model.n_features_in_
     if args.features not in (None, columns):
         raise UsageError(f"--features {args.features}: expected {columns}, as {args.model} has.")
-    numbers = args.scores or args.proba
-    if not numbers:
+    if args.cover and model.coverage is None:
+        raise UsageError(f"--cover: {args.model} was not learned with --coverage.")
+    if not _are_numbers(model, args):
         refuse_unprintable(args.model, getattr(model, "classes_", ()))
     learned = checkpoint.roles_of(file)
     source = _open(NamedRows.of(args.file, args), args.block, learned, columns)
-    rows_of = _matcher(args, model, source, learned)
-    predict = _function(model, args)
+    rows_of = _matcher(args, model, source)
+    texts_of = _texts(model, args)
     for block in source:
         try:
-            values = predict(rows_of(block))
+            texts = texts_of(rows_of(block))
         except ValueError as error:
             where = f"{args.file}, rows {block.start} to {block.stop - 1} (the first is 0)"
             raise DataError(f"{where}: {error}") from error
-        texts = _numbers(values) if numbers else map(output.label, values)
         sys.stdout.write(output.lines(texts, block.ids))
         sys.stdout.flush()
     input.say_bad_rows(source)
@@ -106,7 +119,7 @@ def _for_new_rows(asked: Roles, learned: Roles) -> Roles:
     return Roles(drop=tuple(drop), only=only, time=time, id=row_id)
 
 
-def _matcher(args: Namespace, model: Any, source: Stream, learned: Roles) -> Callable[[Block], Any]:
+def _matcher(args: Namespace, model: Any, source: Stream) -> Callable[[Block], Any]:
     """A function that gives the rows of a block as the model knows them: by name if both have names."""
     columns, encoding = model.n_features_in_, model.encoding_
     if isinstance(source, JsonLinesStream):
@@ -117,7 +130,7 @@ def _matcher(args: Namespace, model: Any, source: Stream, learned: Roles) -> Cal
             raise DataError(f"{args.file}: has named values, but {args.model} knows columns by position.")
         return partial(_matrix, names=names)
     if encoding is not None and isinstance(source, TableStream):
-        _say_missing(args, encoding, source, learned)
+        _say_missing(args, encoding, source)
         return lambda block: block.X
     if encoding is not None:
         names = encoding.columns
@@ -144,16 +157,13 @@ def _matcher(args: Namespace, model: Any, source: Stream, learned: Roles) -> Cal
     return rows_of
 
 
-def _say_missing(args: Namespace, encoding: Encoding, source: TableStream, learned: Roles) -> None:
+def _say_missing(args: Namespace, encoding: Encoding, source: TableStream) -> None:
     """Say which columns of the model the file does not have."""
-    places = names_of_places(source.columns.time, PERIODS) if source.columns.time is not None else []
-    missing = [name for name in encoding.names if name not in (*source.features, *places)]
-    if learned.time is not None:  # its place in the day and week is what was learned
-        of_time = names_of_places(learned.time, PERIODS)
-        missing = list(dict.fromkeys(learned.time if name in of_time else name for name in missing))
+    there = (*source.features, source.columns.time)
+    missing = [name for name in encoding.names if name not in there]
     if missing:
-        there = f"{'column' if len(missing) == 1 else 'columns'} {listed([repr(name) for name in missing])}"
-        say(f"{args.file} has no {there}, which {args.model} has learned: the values count as missing.")
+        which = f"{'column' if len(missing) == 1 else 'columns'} {listed([repr(name) for name in missing])}"
+        say(f"{args.file} has no {which}, which {args.model} has learned: the values count as missing.")
 
 
 def _matrix(block: Block, names: list[str]) -> Any:
@@ -172,6 +182,27 @@ def _table(block: Block, names: list[str]) -> Table:
     return Table(len(block), {name: Column(np.ascontiguousarray(X[:, j])) for j, name in enumerate(names)})
 
 
+def _texts(model: Any, args: Namespace) -> Callable[[Any], Iterable[str]]:
+    """A function that gives a text for each row, as the flags ask."""
+    if args.explain:
+        return lambda rows: [
+            json.dumps(why.as_dict(), allow_nan=False, ensure_ascii=False) for why in model.explain(rows)
+        ]
+    predict = _function(model, args)
+    if args.novelty:
+        return lambda rows: list(map(_beside, predict(rows), model.novelty(rows).tolist()))
+    numbers = _are_numbers(model, args)
+    return lambda rows: list(_numbers(predict(rows)) if numbers else map(output.label, predict(rows)))
+
+
+def _are_numbers(model: Any, args: Namespace) -> bool:
+    return bool(args.scores or args.proba or (args.cover and isinstance(model, OnlineRegressor)))
+
+
+def _beside(prediction: Any, novelty: float) -> str:
+    return f"{output.label(prediction)}\t{novelty:.4f}"
+
+
 def _function(model: Any, args: Namespace) -> Callable[[Any], Any]:
     """The method of the model that the flags ask for."""
     if args.proba and not hasattr(model, "predict_proba"):
@@ -179,6 +210,10 @@ def _function(model: Any, args: Namespace) -> Callable[[Any], Any]:
             f"--proba: {args.model} has no probabilities: learn with auto, or an algorithm that has "
             "--loss with --loss logistic; in Python, Stacked(learner) gives any learner some."
         )
+    if args.cover and isinstance(model, OnlineRegressor):
+        return model.predict_interval
+    if args.cover:
+        return lambda X: ["\t".join(map(output.label, labels)) for labels in model.predict_set(X)]
     name = "predict_proba" if args.proba else "decision_function" if args.scores else "predict"
     function: Callable[[Any], Any] = getattr(model, name, model.predict)
     return function

@@ -3,7 +3,19 @@
 import os
 
 from budgetron.cli import learners
-from budgetron.cli.arguments import BLOCK, DELAY, JOBS, JSON, METRICS, Parser, add, add_learning
+from budgetron.cli.arguments import (
+    BLOCK,
+    COSTS,
+    COVERAGE,
+    DELAY,
+    ENCODER,
+    JOBS,
+    JSON,
+    METRICS,
+    Parser,
+    add,
+    add_learning,
+)
 from budgetron.cli.process import UsageError
 from budgetron.learners import algorithms
 
@@ -52,7 +64,8 @@ def parser() -> Parser:
         help="an algorithm from the list below, default auto; a file, a data set, - for a pipe, or a "
         "stream of messages: redis://HOST/STREAM, nats://HOST/STREAM, kafka://HOST/TOPIC",
     )
-    add(add_learning(command, DELAY | JOBS), READING, delay=0, jobs=1)
+    add(add_learning(command, DELAY | JOBS | COSTS | COVERAGE), READING, delay=0, jobs=1)
+    add(command.add_argument_group("columns of tables"), ENCODER)
     add(command.add_argument_group("results"), RESULTS, window=1000)
     learners.add_flags(command)
     return command

@@ -11,7 +11,8 @@ from typing import Any
 
 from budgetron._util.extras import pip_install
 from budgetron.cli import learners
-from budgetron.cli.arguments import Parser, names, seed, whole
+from budgetron.cli.arguments import ENCODER, Parser, encoder, names, seed, whole
+from budgetron.cli.arguments import add as add_flags
 from budgetron.cli.process import UsageError, say
 
 EXAMPLES = """\
@@ -70,6 +71,7 @@ def parser() -> Parser:
     )
     add("--seed", type=seed, default=0, metavar="N", help="the seed of all random choices; default 0")
     add("--from", dest="start", metavar="MODEL", help="begin with a saved model")
+    add_flags(made.add_argument_group("columns of a new model"), ENCODER)
     add = made.add_argument_group("limits").add_argument
     add("--max-body", dest="body", type=whole(1), metavar="BYTES", help="the longest body; default 8 MiB")
     add("--queue-rows", type=whole(1), metavar="N", help="the most rows that wait; default 100000")
@@ -175,7 +177,9 @@ def _opened(args: Namespace, limits: Any) -> Any:
 
     name, flags = learners.algorithm_name(args.algorithm), learners.given_flags(args)
     task = "regression" if args.regression else "classification"
-    settings = Settings.of(task, learners.build([name], flags)[name], args.seed)
+    if (columns := encoder(args)) is not None and args.start is not None:
+        raise UsageError(f"{args.start} says what its columns are: give --column without --from.")
+    settings = Settings.of(task, learners.build([name], flags)[name], args.seed, columns)
     models = Models(Path(args.folder), limits)
     try:
         models.open(settings, None if args.start is None else Path(args.start))

@@ -59,6 +59,10 @@ class Confusion(Sums):
         """The share of the rows of each class that were predicted right; None for a class without rows."""
         return [ratio(*pair) for pair in zip(self.right.tolist(), self.true.tolist(), strict=True)]
 
+    def precision(self) -> list[float | None]:
+        """The share of the predictions of each class that were right; None for a class never predicted."""
+        return [ratio(*pair) for pair in zip(self.right.tolist(), self.predicted.tolist(), strict=True)]
+
     def _f1(self) -> float | None:
         """As scikit-learn: of the second class if there are two, else the mean over the classes seen."""
         both = self.true + self.predicted

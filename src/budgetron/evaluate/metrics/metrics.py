@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from budgetron._util import check
-from budgetron._util.choices import CALIBRATED, RANKED
+from budgetron._util.choices import CALIBRATED, OF_RANKS, RANKED
 from budgetron.evaluate.metrics import calibration, inputs, ranking
 from budgetron.evaluate.metrics.calibration import Calibration
 from budgetron.evaluate.metrics.confusion import Confusion
 from budgetron.evaluate.metrics.names import checked, quantile_of
-from budgetron.evaluate.metrics.ranking import Ranking
+from budgetron.evaluate.metrics.one_class import OneClass
+from budgetron.evaluate.metrics.ranking import Ranking, lowest_scores
 from budgetron.evaluate.metrics.residuals import Residuals
 from budgetron.evaluate.metrics.sums import Array, Rows, Sums, Values
 from budgetron.evaluate.metrics.window import Window
@@ -35,13 +36,18 @@ class Metrics:
     auc                           of more than two classes, the mean over each class against the rest
     log_loss, brier               losses of probabilities
     ece                           expected calibration error, 15 bins of the highest probability
+    precision, recall             of the second of two classes; of more, the mean over the classes
+    average_precision             the same; the mean precision over the rows of the class, by their score
+    precision_at:100              the same; the precision among the 100 rows with the highest scores
+    recall:CLASS, ...             these four of a class that is named
     targets
     mae, rmse, r2                 mean absolute error, root of the mean squared error, R^2
     pinball, pinball:0.9          the pinball loss of the median, of the quantile 0.9
     ============================  =======================================================================
 
-    ``log_loss``, ``brier`` and ``ece`` need probabilities, ``auc`` needs probabilities or scores; without
-    them they are None. The AUC is that of scores rounded to 1/16 (see the documentation of evaluation).
+    ``log_loss``, ``brier`` and ``ece`` need probabilities. ``auc``, ``average_precision`` and
+    ``precision_at`` need probabilities or scores, which they round to 1/16 (see the documentation of
+    evaluation). Without them they are None.
 
     Parameters
     ----------
@@ -77,6 +83,9 @@ class Metrics:
         self, names: Iterable[str] | None = None, *, targets: bool = False, window: int = 1000
     ) -> None:
         self.names = checked(names, targets)
+        self._of_one_class = {name: asked for name in self.names if (asked := OneClass.named(name))}
+        bases = {asked.metric for asked in self._of_one_class.values()}
+        self._ranks = not targets and not {*self.names, *bases}.isdisjoint((*RANKED, *OF_RANKS))
         self.targets = targets
         self.window = check.count("Metrics", "window", window)
         self.rows = 0
@@ -100,7 +109,7 @@ class Metrics:
     @property
     def needs_scores(self) -> bool:
         """Whether a metric is computed from scores or probabilities."""
-        return not self.targets and not set(self.names).isdisjoint((*RANKED, *CALIBRATED))
+        return self._ranks or (not self.targets and not set(self.names).isdisjoint(CALIBRATED))
 
     def update(
         self,
@@ -154,6 +163,25 @@ class Metrics:
         for each in sums.values() if rows else ():
             each.add(rows)
         return self._chosen(sums)
+
+    def precision_recall(self, label: Any = None) -> dict[str, Array]:
+        """The precision and the recall of a class for every threshold, from the highest score down.
+
+        Arrays ``threshold``, ``precision`` and ``recall``; thresholds are probabilities if rows have them.
+        The class is by default the second of two.
+        """
+        ranking = self._sums.get("ranking")
+        if not isinstance(ranking, Ranking):
+            raise ValueError(
+                "Metrics: no scores were given, or no metric needs them: add average_precision."
+            )
+        place = len(self._classes) - 1 if label is None else self._classes.index(label)
+        found, seen = (each[place] for each in ranking.found_and_seen())
+        there = np.diff(seen, prepend=0.0) > 0
+        scores = lowest_scores()[::-1][there]
+        threshold = 1 / (1 + np.exp(-scores)) if self._given["proba"] else scores
+        recall = found[there] / max(found[-1], 1e-300)
+        return {"threshold": threshold, "precision": found[there] / seen[there], "recall": recall}
 
     def recall(self) -> dict[Any, float | None]:
         """The share of right predictions among the rows of each class."""
@@ -237,7 +265,7 @@ class Metrics:
             return {"residuals": Residuals(quantiles)}
         k, given = len(self._classes), self._given
         sums: dict[str, Sums] = {"confusion": Confusion(k)}
-        if any(given.values()) and not set(self.names).isdisjoint(RANKED):
+        if any(given.values()) and self._ranks:
             sums["ranking"] = Ranking(k)
         if given.get("proba") and not set(self.names).isdisjoint(CALIBRATED):
             sums["calibration"] = Calibration(k)
@@ -245,6 +273,8 @@ class Metrics:
 
     def _chosen(self, sums: Mapping[str, Sums]) -> Values:
         values = dict(chain.from_iterable(each.values().items() for each in sums.values()))
+        for name, asked in self._of_one_class.items():
+            values[name] = asked.value(self._classes, sums["confusion"], sums.get("ranking"))  # type: ignore[arg-type]
         return {name: values.get(name) for name in ("rate", *self.names)}
 
     def _confusion(self) -> Confusion:

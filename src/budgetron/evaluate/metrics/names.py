@@ -5,6 +5,7 @@ from typing import Any
 
 from budgetron._util.choices import LABELS, TARGETS
 from budgetron._util.text import nearest, shown
+from budgetron.evaluate.metrics.one_class import OneClass
 from budgetron.evaluate.metrics.residuals import name_of
 
 DEFAULT_LABELS = ("accuracy", "balanced_accuracy", "f1", "kappa", "kappa_temporal", "auc", "log_loss")
@@ -32,11 +33,12 @@ def quantile_of(name: str) -> float | None:
 
 def _checked(name: Any, targets: bool) -> str:
     known, named = TARGETS if targets else LABELS, isinstance(name, str)
-    if named and name in known:
+    if named and (name in known or (not targets and OneClass.named(name) is not None)):
         return str(name)
     if named and targets and (quantile := quantile_of(name)) is not None:
         return name_of(quantile)
-    what, also = ("targets", ", pinball:QUANTILE") if targets else ("labels", "")
+    also = ", pinball:QUANTILE" if targets else ", precision_at:K, recall:CLASS and others of one class"
+    what = "targets" if targets else "labels"
     near = nearest(name, known, otherwise="") if named else ""
     rest = near or f"expected {', '.join(known)}{also}."
     raise ValueError(f"{shown(name)} is no metric of {what}: {rest}")

@@ -23,6 +23,13 @@ def bins_of(scores: Array) -> Array:
     return bins
 
 
+def lowest_scores() -> Array:
+    """The lowest score, in size, of every bin."""
+    places = np.arange(_FIRST, _FIRST + _HALF, dtype=np.int64)
+    size = (places << _KEPT).view(np.float64)
+    return np.concatenate([-size[::-1], [0.0], size])
+
+
 def log_odds(proba: Array) -> Array:
     """log(p / (1 - p)), a scale on which probabilities near 0 and 1 stay apart."""
     with np.errstate(divide="ignore"):
@@ -52,6 +59,12 @@ class Ranking(Sums):
         counts[0, :, 0] = self.total
         counts[:, places] = self.counts
         self.counts = counts
+
+    def found_and_seen(self) -> tuple[Array, Array]:
+        """For each class, from the highest score down: the weight of its rows so far, and of all rows."""
+        others, members = self.counts[:, :, ::-1]
+        found = np.cumsum(members, axis=1)
+        return found, found + np.cumsum(others, axis=1)
 
     def values(self) -> Values:
         """The mean over the classes that have rows and are not alone; ties count half."""

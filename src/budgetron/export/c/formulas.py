@@ -79,44 +79,57 @@ static inline uint64_t $name(const ${p}_real *x, int m) {
   return $first[m] + code;
 }
 """
-BIN = """
-static inline uint64_t $name(const ${p}_real *x, int j) {
-  if (x[j] != x[j]) return $missing; /* a missing value */
-  if ($whole[j]) { /* each value is a bin */
-    const ${p}_real v = x[j] < -$most ? -$most : x[j] > $most ? $most : x[j];
-    return (uint64_t)((int64_t)$floor(v) + (int64_t)$most) % $missing;
-  }
+REACHED = """
+static inline int $name(${p}_real v, int j) { /* the number of edges that are not above v */
   int low = $starts[j], high = $starts[j + 1];
   while (low < high) {
     const int middle = (low + high) / 2;
-    if ($edges[middle] <= x[j])
+    if ($edges[middle] <= v)
       low = middle + 1;
     else
       high = middle;
   }
-  return (uint64_t)(low - $starts[j]);
+  return low - $starts[j];
+}
+"""
+CODE = """
+static inline uint64_t $name(${p}_real v, int j, uint64_t bins) {
+  const uint64_t known = (uint64_t)($starts[j + 1] - $starts[j]);
+  v = $floor(v < -$most ? -$most : v > $most ? $most : v);
+  const int above = $reached(v, j);
+  if (above > 0 && $edges[$starts[j] + above - 1] == v) return (uint64_t)(above - 1) % bins;
+  const uint64_t number = (uint64_t)((int64_t)v + (int64_t)$most);
+  return known < bins ? known + number % (bins - known) : number % bins; /* a code that came later */
+}
+"""
+BIN = """
+static inline uint64_t $name(const ${p}_real *x, int j) {
+  if (x[j] != x[j]) return $bins; /* a missing value */
+  if ($codes[j]) return $code(x[j], j, $bins);
+  return (uint64_t)$reached(x[j], j);
 }
 """
 SIDE = """
 static inline uint64_t $name(const ${p}_real *x, int j) {
-  const uint64_t bin = $bin(x, j);
-  return bin == $missing || $whole[j] ? bin : bin * $side / (uint64_t)($starts[j + 1] - $starts[j] + 1);
+  if (x[j] != x[j]) return $sides[j] - 1u;
+  if ($codes[j]) return $code(x[j], j, $sides[j] - 1u);
+  return (uint64_t)$reached(x[j], j) * $side / (uint64_t)($starts[j + 1] - $starts[j] + 1);
 }
 """
 QUANTILES = """
 static inline uint64_t $name(const ${p}_real *x, int m) {
 $pair  const uint64_t bin = $bin(x, m);
-$absent  return (uint64_t)m << 40 | bin;
+$absent  return $columns_from + (uint64_t)m * ($bins + 1) + bin;
 }
 """
 PAIR = """\
   if (m >= $columns) {
-    const int p = m - $columns;
-    return (uint64_t)($most + p) << 40 | $side(x, $pairs[2 * p]) << 20 | $side(x, $pairs[2 * p + 1]);
+    const int p = m - $columns, i = $pairs[2 * p], j = $pairs[2 * p + 1];
+    return $pairs_from[p] + $side(x, i) * $sides[j] + $side(x, j);
   }
 """
 ABSENT = """\
-  if (m >= $first && (bin == $missing || x[m] == 0)) return $none; /* a column that came later */
+  if (m >= $first && (bin == $bins || x[m] == 0)) return $none; /* a column that came later */
 """
 GRIDS = """
 static inline uint64_t $name(const ${p}_real *x, int m) {
@@ -133,15 +146,20 @@ static inline uint64_t $name(const ${p}_real *x, int m) {
   return cell;
 }
 """
+PLACE = """
+static inline uint64_t $name(uint64_t cell) {
+$direct  cell *= $by;
+  cell ^= cell >> 29;
+  cell *= $mix;
+  return (cell >> 32) * $full >> 32;
+}
+"""
 CELLED = """
 static inline void $name(const ${p}_real *x, $raw${p}_real *f) {
   ${p}_real sums[$width] = {0};
 $unused  for (int m = 0; m < $members; ++m) {
-    uint64_t cell = $cells($row, m);
-$skip    cell *= $by;
-    cell ^= cell >> 29;
-    cell *= $mix;
-    const float *const entry = $entries + $place;
+    const uint64_t cell = $cells($row, m);
+$skip    const float *const entry = $entries + (size_t)($place) * $width;
     for (int c = 0; c < $width; ++c) sums[c] += entry[c];
   }
   for (int c = 0; c < $outputs; ++c) f[c] = $constant[c] + $unit * sums[c];
@@ -306,7 +324,7 @@ class Formulas(tree.Writer):
         return f"{text}    f[c] += {weight} * ({clipped});\n  }}\n"
 
     def celled(self, formula: tree.Celled) -> str:
-        s, cells, log = self.source, formula.cells, formula.log
+        s, cells = self.source, formula.cells
         width, unscaled, moderate = formula.entries.shape[1], formula.cells.unscaled, ""
         constant = s.array(formula.constant)
         if formula.moderated:
@@ -323,9 +341,7 @@ class Formulas(tree.Writer):
             cells=self.write(cells),
             members=cells.members,
             skip=f"    if (cell == {_bits(tree.NO_CELL)}) continue;\n" if late else "",
-            by=_bits(formula.CELL),
-            mix=_bits(formula.MIX),
-            place=f"(size_t)(cell >> {64 - log}) * {width}" if log else "0",
+            place=self._place(formula) + (f" >> {formula.halvings}" if formula.halvings else ""),
             entries=s.table("float", formula.entries),
             width=width,
             outputs=self.outputs,
@@ -333,6 +349,15 @@ class Formulas(tree.Writer):
             unit=formula.unit,
             moderate=moderate,
         )
+
+    def _place(self, formula: tree.Celled) -> str:
+        """The place of a cell before any halving."""
+        if not formula.hashed:
+            return "cell"
+        full = _bits(formula.full)
+        direct = f"  if (cell < {full}) return cell;\n" if formula.direct else ""
+        mixed = {"by": _bits(formula.CELL), "mix": _bits(formula.MIX)}
+        return self.source.function("place", PLACE, direct=direct, full=full, **mixed) + "(cell)"
 
     def nearest(self, formula: tree.Nearest) -> str:
         s, (n, columns), classes = self.source, formula.rows.shape, formula.labels.shape[1]
@@ -365,25 +390,29 @@ class Formulas(tree.Writer):
 
     def quantiles(self, cells: tree.Quantiles) -> str:
         s, columns = self.source, len(cells.edges)
-        edges = [np.empty(0) if each is None else each for each in cells.edges]
-        starts = np.cumsum([0, *map(len, edges)])
+        joined = np.concatenate([*cells.edges, [0.0]])  # C has no empty arrays
         words: dict[str, object] = {
-            "whole": s.table("uint8_t", np.array([each is None for each in cells.edges], dtype=np.uint8)),
-            "starts": s.table("int", starts),
-            "missing": _bits(cells.MISSING),
+            "codes": s.table("uint8_t", np.array(cells.codes, dtype=np.uint8)),
+            "starts": s.table("int", np.cumsum([0, *map(len, cells.edges)])),
+            "edges": s.array(finite(joined, s.dtype)),
+            "bins": _bits(cells.bins),
         }
-        joined = np.concatenate([*edges, [0.0]])  # C has no empty arrays
-        words["bin"] = s.function("bin", BIN, edges=finite(joined, s.dtype), most=2.0**40, **words)
+        words["reached"] = s.function("reached", REACHED, **words)
+        words["code"] = s.function("code", CODE, most=float(cells.FROM), **words)
+        words["bin"] = s.function("bin", BIN, **words)
         pair = ""
         if cells.pairs:
-            side = s.function("side", SIDE, side=_bits(cells.side), **words)
+            words |= {"sides": s.table("uint16_t", cells.sides)}
             pairs = s.table("uint16_t", np.array(cells.pairs))
-            pair = s.text(PAIR, side=side, pairs=pairs, columns=columns, most=cells.COLUMNS)
+            pairs_from = s.table("uint64_t", cells.starts[:-1])
+            side = s.function("side", SIDE, side=_bits(cells.side), **words)
+            pair = s.text(PAIR, side=side, pairs=pairs, pairs_from=pairs_from, columns=columns, **words)
         absent = (
             s.text(ABSENT, first=cells.first, none=_bits(tree.NO_CELL), **words)
             if cells.first < columns
             else ""
         )
+        words["columns_from"] = _bits(int(cells.starts[-1]))
         return s.function("cell", QUANTILES, pair=pair, absent=absent, **words)
 
     def grids(self, cells: tree.Grids) -> str:

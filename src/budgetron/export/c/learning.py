@@ -355,7 +355,9 @@ class _Writer:
             )
         s, m, C = self.source, formula.features.size, self.fitted.outputs
         if learner.features.learns:
-            raise ValueError("Maps that learn (Nystrom, Recruited) cannot learn in C: take a Fourier map.")
+            raise ValueError(
+                "Maps that learn (Nystrom, Recruited, LearnedWidths) cannot learn in C: take a Fourier map."
+            )
         features = Formulas(s, C, self.model.n_features).features(formula.features)
         fields = [(f"${{p}}_real w[{C * m}]", s.braces(formula.coef))]
         self.words |= {"m": m, "features": features, "moderate": ""}

@@ -21,6 +21,7 @@ from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.learner import Learner
 from budgetron.learners.mapped import Mapped
 from budgetron.learners.neighbours import Neighbours
+from budgetron.learners.random_iterate import RandomIterate
 from budgetron.learners.scaled import Ranged, Standardised
 from budgetron.learners.stacked import Stacked
 from budgetron.model.fitted import Fitted
@@ -78,6 +79,10 @@ class _Freezing:
     def formula(self, learner: Learner, native: Any) -> tree.Formula:
         if isinstance(learner, Averaged):
             return self.formula(learner.learner, native)
+        if isinstance(learner, RandomIterate):
+            return self.formula(learner.learner, native.inner)
+        if isinstance(learner, Kernelized) and not learner.budget.is_expansion:
+            return self._dual_space(learner, native)
         if isinstance(learner, Kernelized | DoubleUpdating):
             return self._expansion(learner.kernel, native)
         if isinstance(learner, Mapped) and learner.cells is not None:
@@ -98,6 +103,11 @@ class _Freezing:
             vectors, coef = np.zeros((1, self.model.n_features)), np.zeros((len(coef), 1))
         return tree.Expansion(known_kernel(kernel), vectors, coef)
 
+    def _dual_space(self, learner: Kernelized, native: Any) -> tree.Mixture:
+        frequencies = _core.moved_frequencies(native, self.model.n_features)
+        moved = tree.Weighted(tree.Features((tree.Fourier(frequencies),)), _core.moved_coef(native))
+        return tree.Mixture((self._expansion(learner.kernel, native), moved), np.ones(2))
+
     def _weighted(self, learner: Mapped, native: Any) -> tree.Weighted:
         assert isinstance(learner.features, FeatureMap)
         features, coef = self._features(learner.features, native.map), native.coef()
@@ -114,7 +124,7 @@ class _Freezing:
         constant = table[0].astype(np.float64)
         constant[:outputs] *= native.scale
         cells = self._cells(learner.features, native.map)
-        return tree.Celled(cells, table[1:], constant, unit, native.value**2, moderated)
+        return tree.Celled(cells, table[1:], constant, unit, native.value**2, moderated, *native.places)
 
     def _nearest(self, learner: Neighbours, native: Any) -> tree.Formula:
         classes, labels, first = self._classes(), native.labels(), native.first()
@@ -138,11 +148,11 @@ class _Freezing:
             first = np.array(native.first_cells(), dtype=np.int64)
             return tree.Ferns(native.tested(), not_above(native.thresholds(), dtype), first)
         if isinstance(description, Bins):
-            columns = zip(native.edges, native.by_value, strict=True)
-            edges = tuple(
-                None if by_value else not_below(np.array(each), dtype) for each, by_value in columns
-            )
-            return tree.Quantiles(edges, tuple(native.pairs), description.side, native.first)
+            columns, codes = map(np.array, native.edges), tuple(map(bool, native.by_value))
+            both = zip(columns, codes, strict=True)
+            edges = tuple(each if code else not_below(each, dtype) for each, code in both)
+            sides, shape = np.array(native.sides, dtype=np.int64), (description.columns, description.side)
+            return tree.Quantiles(edges, codes, sides, tuple(native.pairs), *shape, native.first)
         if isinstance(description, RandomBinning):
             pitches, shifts = np.moveaxis(native.grids(), 2, 0)
             return tree.Grids(pitches, shifts)

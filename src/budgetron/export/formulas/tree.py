@@ -114,24 +114,40 @@ class Ferns:
 class Quantiles:
     """Bins of the columns, then of pairs of columns.
 
-    The bin of a value is the number of ``edges`` that are not above it. If there are none (None), it is the
-    value, rounded down, plus 2^40, modulo ``MISSING``. That of NaN is ``MISSING``. Column j has the cell
-    2^40 j + bin; none, if it is not among the ``first`` columns, and 0 or NaN. Pair p of i and j has the
-    cell 2^40 (COLUMNS + p) + 2^20 bin_i + bin_j, of bins that are first put together, from edges + 1 to
-    ``side``, if there are edges.
+    The bin of a value is the number of ``edges`` that are not above it; that of NaN is ``bins``. Column j
+    has the cell starts[-1] + (bins + 1) j + bin; none, if it is not among the ``first`` columns, and 0 or
+    NaN. Pair p of i and j has the cell starts[p] + sides[j] bin_i + bin_j. There, bins are first put
+    together, from edges + 1 to ``side``, and the bin of NaN is ``sides[j]`` - 1.
+
+    If the edges of a column are ``codes``, the bin of a value v, rounded down, is the place of v among
+    them, modulo b. If it is not among these k, it is k plus the remainder of v + FROM by b - k, or by b
+    without k, if k is not below b. There are b = ``bins`` of a column, and b = sides[j] - 1 in pairs.
     """
 
-    edges: tuple[Floats | None, ...]
+    edges: tuple[Floats, ...]
+    codes: tuple[bool, ...]
+    sides: Whole
     pairs: tuple[tuple[int, int], ...]
+    bins: int
     side: int
     first: int
     unscaled: ClassVar[bool] = True
-    MISSING: ClassVar[int] = 2**20 - 1
-    COLUMNS: ClassVar[int] = 1024
+    FROM: ClassVar[int] = 2**40
 
     @property
     def members(self) -> int:
         return len(self.edges) + len(self.pairs)
+
+    @property
+    def starts(self) -> Whole:
+        """The first cell of each pair, and that of the columns."""
+        sizes = [int(self.sides[i] * self.sides[j]) for i, j in self.pairs]
+        return np.cumsum([0, *sizes], dtype=np.int64)
+
+    @property
+    def most(self) -> int:
+        """The number of all cells."""
+        return int(self.starts[-1]) + len(self.edges) * (self.bins + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,9 +203,11 @@ class Celled:
     """f_c(x) = constant[c] + sum of entries[place, c] over the cells of x, moderated as in `Weighted`.
 
     If it is ``moderated``, the last number of the constant and of each entry is its share of z'P z. The
-    table has 2^log entries. The place of a cell are the leading bits of (u ^ u >> 29) * MIX, with
-    u = cell * CELL, modulo 2^64. If ``cells.unscaled``, cells are those of the row before any scaling.
-    ``unit`` is the factor of the entries, which are single precision; that of the last is ``unit_of_last``.
+    place of a cell is its number, if the table is ``direct`` and the number below ``full``; else it is
+    (h >> 32) * full >> 32, with h = (u ^ u >> 29) * MIX and u = cell * CELL, modulo 2^64. Places are
+    shifted to the right by ``halvings``. If ``cells.unscaled``, cells are those of the row before any
+    scaling. ``unit`` is the factor of the entries, which are single precision; that of the last is
+    ``unit_of_last``.
     """
 
     cells: CellNumbers
@@ -198,12 +216,16 @@ class Celled:
     unit: float
     unit_of_last: float
     moderated: bool
+    direct: bool
+    full: int
+    halvings: int
     CELL: ClassVar[int] = 0x9E3779B97F4A7C15
     MIX: ClassVar[int] = 0xBF58476D1CE4E5B9
 
     @property
-    def log(self) -> int:
-        return len(self.entries).bit_length() - 1
+    def hashed(self) -> bool:
+        """Whether any place is that of a hash."""
+        return not self.direct or (isinstance(self.cells, Quantiles) and self.cells.most > self.full)
 
     @property
     def units(self) -> Floats:

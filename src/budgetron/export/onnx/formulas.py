@@ -72,13 +72,20 @@ class Formulas(tree.Writer):
 
     def _places(self, cells: str, formula: tree.Celled) -> str:
         """The places of cells in the table. Runtimes multiply int64 only, and shift uint64 only."""
-        g = self.graph
-        if formula.log == 0:
-            return g.add("Mul", cells, g.whole(0))
-        mixed = self._folded(g.add("Mul", cells, self._bits(formula.CELL)), 29)
-        shift = g.constant(np.array([64 - formula.log], dtype=np.uint64))
-        bits = self._cast(g.add("Mul", mixed, self._bits(formula.MIX)), np.uint64)
-        return self._cast(g.add("BitShift", bits, shift, direction="RIGHT"), np.int64)
+        g, places = self.graph, cells
+        if formula.hashed:
+            mixed = self._folded(g.add("Mul", cells, self._bits(formula.CELL)), 29)
+            upper = self._right(g.add("Mul", mixed, self._bits(formula.MIX)), 32)
+            places = self._right(g.add("Mul", upper, g.whole(formula.full)), 32)
+        if formula.hashed and formula.direct:
+            places = g.add("Where", g.add("Less", cells, g.whole(formula.full)), cells, places)
+        return self._right(places, formula.halvings) if formula.halvings else places
+
+    def _right(self, v: str, shift: int) -> str:
+        """Numbers without their last bits."""
+        g, by = self.graph, np.array([shift], dtype=np.uint64)
+        bits = g.add("BitShift", self._cast(v, np.uint64), g.constant(by), direction="RIGHT")
+        return self._cast(bits, np.int64)
 
     def _folded(self, v: str, shift: int) -> str:
         """The exclusive or of numbers with themselves, shifted to the right."""
@@ -89,10 +96,7 @@ class Formulas(tree.Writer):
     def _exact_sum(self, values: str) -> str:
         """The sum over the columns, modulo 2^64. In halves: onnxruntime adds up int64 in double."""
         g = self.graph
-        shift = g.constant(np.array([32], dtype=np.uint64))
-        upper = self._cast(
-            g.add("BitShift", self._cast(values, np.uint64), shift, direction="RIGHT"), np.int64
-        )
+        upper = self._right(values, 32)
         lower = g.add("Sub", values, g.add("Mul", upper, g.whole(2**32)))
         one, other = (g.add("ReduceSum", half, g.whole(1), keepdims=0) for half in (upper, lower))
         return g.add("Add", g.add("Mul", one, g.whole(2**32)), other)
@@ -172,16 +176,16 @@ class Formulas(tree.Writer):
         x = g.add("Slice", x, g.whole(0), g.whole(columns), g.whole(1))
         missing = g.add("IsNaN", x)
         bins, sides = self._bins(cells, g.add("Where", missing, g.numbers(0), x))
-        no_bin = g.whole(cells.MISSING)
-        bins, sides = (g.add("Where", missing, no_bin, each) for each in (bins, sides))
-        numbers = [g.add("Add", bins, g.constant((np.arange(columns) << 40)[None, :]))]
+        starts, of_pairs = cells.starts, g.constant(cells.sides[None, :] - 1)
+        bins = g.add("Where", missing, g.whole(cells.bins), bins)
+        sides = g.add("Where", missing, of_pairs, sides)
+        first = starts[-1] + (cells.bins + 1) * np.arange(columns)
+        numbers = [g.add("Add", bins, g.constant(first[None, :]))]
         if cells.pairs:
-            one, other = (
-                g.add("Gather", sides, g.constant(np.array(each)), axis=1)
-                for each in zip(*cells.pairs, strict=True)
-            )
-            first = g.constant((np.arange(len(cells.pairs)) + cells.COLUMNS << 40)[None, :])
-            numbers.append(g.add("Add", g.add("Add", g.add("Mul", one, g.whole(2**20)), other), first))
+            pairs = np.array(cells.pairs).T
+            one, other = (g.add("Gather", sides, g.constant(each), axis=1) for each in pairs)
+            one = g.add("Mul", one, g.constant(cells.sides[pairs[1]][None, :]))
+            numbers.append(g.add("Add", g.add("Add", one, other), g.constant(starts[None, :-1])))
         return numbers[0] if len(numbers) == 1 else g.add("Concat", *numbers, axis=1)
 
     def _absent(self, cells: tree.CellNumbers, x: str) -> str | None:
@@ -200,24 +204,36 @@ class Formulas(tree.Writer):
     def _bins(self, cells: tree.Quantiles, x: str) -> tuple[str, str]:
         """The bins of columns without missing values, and those for pairs."""
         g, columns = self.graph, len(cells.edges)
-        whole = np.array([each is None for each in cells.edges])
-        counts = np.array([0 if each is None else len(each) for each in cells.edges])
+        counts, codes = np.array(list(map(len, cells.edges))), np.array(cells.codes, dtype=bool)
         edges = np.full((1, columns, max(1, counts.max(initial=0))), np.inf, g.dtype)
         for j, each in enumerate(cells.edges):
-            if each is not None:
-                edges[0, j, : len(each)] = finite(each, g.dtype)
-        reached = g.add("GreaterOrEqual", g.add("Unsqueeze", x, g.whole(2)), g.constant(edges))
-        bins = g.add("ReduceSum", self._cast(reached, np.int32), g.whole(2), keepdims=0)
-        bins = self._cast(bins, np.int64)
+            edges[0, j, : len(each)] = finite(each, g.dtype)
+        if codes.any():
+            limit = g.number(float(cells.FROM))
+            floor = g.add("Floor", g.add("Clip", x, g.number(-float(cells.FROM)), limit))
+            x = g.add("Where", g.constant(codes[None, :]), floor, x)
+        one, edge = g.add("Unsqueeze", x, g.whole(2)), g.constant(edges)
+        bins = self._count(g.add("GreaterOrEqual", one, edge))
         sides = g.add("Mul", bins, g.whole(cells.side))
         sides = g.add("Div", sides, g.constant((counts + 1)[None, :]))
-        if not whole.any():
+        if not codes.any():
             return bins, sides
-        floor = g.add("Floor", g.add("Clip", x, g.number(-(2.0**40)), g.number(2.0**40)))
-        value = g.add("Add", self._cast(floor, np.int64), g.whole(2**40))
-        value = g.add("Mod", value, g.whole(cells.MISSING))
-        by_value = g.constant(whole[None, :])
-        return g.add("Where", by_value, value, bins), g.add("Where", by_value, value, sides)
+        number = g.add("Add", self._cast(floor, np.int64), g.whole(cells.FROM))
+        known = g.add("Greater", self._count(g.add("Equal", one, edge)), g.whole(0))
+        of_codes = g.constant(codes[None, :])
+        found = []
+        for plain, room in ((bins, np.full(columns, cells.bins)), (sides, cells.sides - 1)):
+            behind = np.where(counts < room, counts, 0)
+            place = g.add("Mod", g.add("Sub", bins, g.whole(1)), g.constant(room[None, :]))
+            other = g.add("Mod", number, g.constant((room - behind)[None, :]))
+            other = g.add("Add", other, g.constant(behind[None, :]))
+            found.append(g.add("Where", of_codes, g.add("Where", known, place, other), plain))
+        return found[0], found[1]
+
+    def _count(self, found: str) -> str:
+        """How many along the last axis."""
+        counts = self.graph.add("ReduceSum", self._cast(found, np.int32), self.graph.whole(2), keepdims=0)
+        return self._cast(counts, np.int64)
 
     def grids(self, cells: tree.Grids, x: str) -> str:
         g, (columns, members) = self.graph, cells.pitches.shape

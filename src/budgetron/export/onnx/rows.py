@@ -9,7 +9,7 @@ import numpy as np
 
 from budgetron.export.onnx.graph import Graph
 from budgetron.model.fitted import Fitted
-from budgetron.records.encoding import PERIODS
+from budgetron.records.periods import DAY, PERIODS
 
 OUTPUTS = ("label", "scores", "probabilities", "prediction")
 
@@ -33,6 +33,7 @@ class _Records:
         g, encoding = self.graph, self.encoding
         state = encoding.state()
         self._refuse_hashed(state)
+        self._refuse_words()
         if not encoding.width:
             raise ValueError("The model has seen no column of the records, so there is nothing to export.")
         for column in state["columns"]:
@@ -61,19 +62,45 @@ class _Records:
             "the Encoder, and learn again."
         )
 
+    def _refuse_words(self) -> None:
+        """Refuse columns of words, and those whose first values were read as something else."""
+        for column, kind in zip(
+            self.encoding.state()["columns"], self.encoding.kinds.values(), strict=True
+        ):
+            name, was = column["name"], "a number" if column["number"] is not None else "categories"
+            if column["words"] is not None:
+                raise ValueError(
+                    f"The column {name!r} is read as words, which no ONNX operator can hash: "
+                    f"leave it out (Encoder(columns={{{name!r}: 'identifier'}})), and learn again."
+                )
+            if (kind.kind == "category" and column["number"] is not None) or (
+                kind.kind == "identifier" and (column["number"] is not None or column["values"])
+            ):
+                raise ValueError(
+                    f"The column {name!r} was read as {was} before it was known as {kind.kind}, which "
+                    f"no graph does: learn again with Encoder(columns={{{name!r}: {kind.kind!r}}})."
+                )
+
     def _numbers(self, column: dict[str, Any]) -> None:
-        if column["number"] is None:
+        g, dated = self.graph, column["trend"] is not None or column["times"]
+        if column["number"] is None and not dated:
             return
-        g, dated = self.graph, column["times"] is not None
         value = g.input(column["name"], np.float64 if dated else g.dtype, 1)  # seconds need a double
-        self._put(self._narrow(value) if dated else value, [column["number"]])
-        if not dated:
-            return
-        for i, part in enumerate(self.encoding.time_parts):
+        if column["number"] is not None:
+            self._put(self._narrow(value) if dated else value, [column["number"]])
+        if column["trend"] is not None:
+            self._put(self._trend(value, column["kind"]), [column["trend"]])
+        for part, first in column["times"].items():
             angle = self._angle(value, *PERIODS[part])
             both = g.add("Concat", angle, g.add("Add", angle, g.constant(np.array([[np.pi / 2]]))), axis=1)
-            first = column["times"] + 2 * i
             self._put(self._narrow(g.add("Sin", both)), [first, first + 1])  # sine and cosine
+
+    def _trend(self, moment: str, kind: dict[str, Any]) -> str:
+        """Days since the first moment, within the span of the first ones."""
+        g, (low, high) = self.graph, kind["span"]
+        limits = (g.constant(np.array(limit)) for limit in (low, high))
+        since = g.add("Sub", g.add("Clip", moment, *limits), g.constant(np.array(kind["first"])))
+        return self._narrow(g.add("Div", since, g.constant(np.array(DAY))))
 
     def _angle(self, moment: str, length: float, start: float) -> str:
         """The place in the period, as an angle, in double."""

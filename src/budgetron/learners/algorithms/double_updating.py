@@ -5,7 +5,7 @@ from budgetron.parts.kernels import Kernel
 
 
 def duol(kernel: Kernel, *, C: float = 1.0, rho: float = 0.0) -> DoubleUpdating:
-    """Double updating online learning (Zhao, Hoi & Jin 2011), for two classes.
+    """Double updating online learning (Zhao, Hoi & Jin 2011).
 
     :doc:`The mathematics beside the code </mathematics/duol>`.
 
@@ -35,7 +35,7 @@ def bduol(
     rho: float = 0.0,
     maintenance: type[DualMaintenance] = DualNearest,
 ) -> DoubleUpdating:
-    """Budgeted double updating (Zhao & Hoi 2012, Algorithm 1), for two classes.
+    """Budgeted double updating (Zhao & Hoi 2012, Algorithm 1).
 
     :doc:`The mathematics beside the code </mathematics/bduol>`.
 
@@ -48,9 +48,9 @@ def bduol(
     maintenance : class
         Which support vector is removed, and which others absorb its weight:
         :class:`~budgetron.DualRemoval`, :class:`~budgetron.DualNearest`,
-        :class:`~budgetron.DualProjectionClipped`, :class:`~budgetron.DualRemovalThenProjection` or
-        :class:`~budgetron.DualProjection`. Nearest is the fastest, the exact projection the slowest by
-        far.
+        :class:`~budgetron.DualRemovalThenNearest`, :class:`~budgetron.DualProjectionClipped`,
+        :class:`~budgetron.DualRemovalThenProjection` or :class:`~budgetron.DualProjection`. The exact
+        projection is the slowest by far. The projections take two classes only.
 
     Departs from the paper
     ----------------------

@@ -4,12 +4,14 @@ from typing import Literal
 
 from budgetron._util import check
 from budgetron.learners.kernelized import Kernelized
+from budgetron.parts.budgets.approximation import Approximate
+from budgetron.parts.budgets.maintenance import RemoveSmallest
 from budgetron.parts.budgets.projection import Project
 from budgetron.parts.budgets.removal import Unbounded
 from budgetron.parts.budgets.sampling import SampleByWeight, SampleUniform, SampleUniformScaled
 from budgetron.parts.kernels import Kernel
-from budgetron.parts.losses import Loss
-from budgetron.parts.rules import NORMA, OGD
+from budgetron.parts.losses import Loss, Squared
+from budgetron.parts.rules import NORMA, OGD, ImplicitOGD
 
 
 def ogd(
@@ -41,6 +43,62 @@ def ogd(
     array([[-0.2,  0.2]])
     """
     return Kernelized(kernel, OGD(eta, lam, loss, epsilon), Unbounded())
+
+
+def klms(kernel: Kernel, *, eta: float = 0.1) -> Kernelized:
+    """Kernel least mean squares (Liu, Pokharel & Principe 2008): every error becomes a term eta e k(x,.).
+
+    :doc:`The mathematics beside the code </mathematics/klms>`.
+
+    Parameters
+    ----------
+    kernel, eta
+        The kernel, and the step size of :class:`~budgetron.OGD`.
+
+    Departs from the paper
+    ----------------------
+    Nowhere. For labels, the target is -1 or +1.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineRegressor, klms
+    >>> model = OnlineRegressor(klms(Gaussian(1.0), eta=0.5))
+    >>> model.fit([[0.0], [1.0]], [0.5, 1.0]).dual_coef_.round(3)
+    array([[0.25 , 0.454]])
+    """
+    return Kernelized(kernel, OGD(eta, 0.0, Squared(), 0.0), Unbounded())
+
+
+def qklms(kernel: Kernel, *, delta: float, eta: float = 0.1) -> Kernelized:
+    """Quantised kernel least mean squares (Chen, Zhao, Zhu & Principe 2012).
+
+    :func:`klms` in which a row near a support vector adds its term to the nearest one.
+
+    :doc:`The mathematics beside the code </mathematics/qklms>`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The space: Gaussian or Laplacian.
+    delta : float
+        The size of a quantum, the paper's epsilon_U: the largest distance in input space from a support
+        vector that takes the term; see :class:`~budgetron.Approximate`.
+    eta : float
+        The step size, see :class:`~budgetron.OGD`.
+
+    Departs from the paper
+    ----------------------
+    delta must be above 0; 0 is nearly :func:`klms`. The Laplacian kernel, with its L1 distance, is ours.
+    For labels, the target is -1 or +1.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineRegressor, qklms
+    >>> model = OnlineRegressor(qklms(Gaussian(1.0), delta=0.3, eta=0.5))
+    >>> model.fit([[0.0], [1.0], [0.2]], [0.5, 1.0, 0.6]).n_support_
+    2
+    """
+    return Kernelized(kernel, OGD(eta, 0.0, Squared(), 0.0), Approximate(delta))
 
 
 def norma(
@@ -189,3 +247,35 @@ def nogd(
     if rank is None:
         rank = max(1, budget // 5) if isinstance(budget, int) else 1
     return Kernelized(kernel, OGD(eta, 0.0, loss, epsilon), Project(budget, rank=rank))
+
+
+def silk(
+    kernel: Kernel, *, budget: int, eta: float = 0.1, lam: float = 0.01, loss: Loss | None = None
+) -> Kernelized:
+    """Sparse implicit online learning with kernels, SILK (Cheng et al. 2006).
+
+    Implicit gradient steps, after which the smallest coefficient is removed if there are too many.
+
+    :doc:`The mathematics beside the code </mathematics/silk>`.
+
+    Parameters
+    ----------
+    kernel, budget
+        The kernel, and the largest number of support vectors.
+    eta, lam, loss
+        See :class:`~budgetron.ImplicitOGD`.
+
+    Departs from the paper
+    ----------------------
+    See :class:`~budgetron.ImplicitOGD`: only the beginning of the paper could be read, and which
+    coefficient is removed is that of two public programs. For kernels whose k(x,x) differs between rows,
+    the smallest is that of alpha^2 k(s,s), as for :class:`~budgetron.RemoveSmallest`.
+
+    Examples
+    --------
+    >>> from budgetron import Gaussian, OnlineClassifier, silk
+    >>> model = OnlineClassifier(silk(Gaussian(1.0), budget=2, eta=0.5))
+    >>> model.fit([[0.0], [1.0], [0.6]], [0, 1, 0]).n_support_
+    2
+    """
+    return Kernelized(kernel, ImplicitOGD(eta, lam, loss), RemoveSmallest(budget))

@@ -7,7 +7,7 @@ file is run, and all data are checked before use.
 import errno
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,12 +20,15 @@ from budgetron._util.exports import exported
 from budgetron._util.version import __version__
 from budgetron.learners.learner import Learner
 from budgetron.model.class_weights import ClassCounts
+from budgetron.model.conformal import Conformal, checked_coverage
+from budgetron.model.decisions import checked_costs
 from budgetron.model.files import durable, tensors
 from budgetron.model.files.described import describe, plain, revive
 from budgetron.model.files.extra import describe_extra, revive_extra
 from budgetron.model.fitted import Fitted
 from budgetron.model.labels import KnownLabels
 from budgetron.model.model import Model
+from budgetron.parts.in_python import by_name
 from budgetron.parts.tasks import Labels, Targets
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
@@ -37,6 +40,7 @@ FORMAT = "budgetron model"
 FORMAT_VERSION = 1
 
 _STATE, _CLASSES, _COUNTS = "state/", "classes", "class_counts"
+_LEVEL, _MISFITS = "coverage_level", "misfits"
 _FITTED = {"learner", "dtype", "seed", "n_features_in", "feature_names_in", "classes"}
 _SOMETIMES = {"labels", "encoding"}
 _LEARNED = "fitted_"  # the one attribute of an estimator that is no parameter
@@ -59,9 +63,10 @@ class ModelFile:
         extra: dict[str, Any] = self._checked(lambda: revive_extra(self.description["extra"], self.arrays))
         return extra
 
-    def estimator(self) -> Any:
-        """The estimator, ready to continue."""
-        return self._checked(lambda: _revive_estimator(self.description, self.arrays))
+    def estimator(self, python_parts: Iterable[type] = ()) -> Any:
+        """The estimator, ready to continue; ``python_parts`` as for `load`."""
+        known = by_name("load", python_parts)
+        return self._checked(lambda: _revive_estimator(self.description, self.arrays, known))
 
     def _checked(self, build: Callable[[], T]) -> T:
         try:
@@ -81,7 +86,9 @@ def encoded(estimator: Any, extra: Mapping[str, Any] | None = None) -> list[byte
     arrays: dict[str, npt.NDArray[Any]] = {}
     fitted: Fitted = estimator.fitted_
     model = fitted.model
-    state, counts = fitted.state()
+    with fitted.held():
+        state, counts = fitted.state()
+        misfits = None if fitted.conformal is None else fitted.conformal.state()
     description = {
         "estimator": _describe_estimator(estimator),
         "fitted": {
@@ -98,6 +105,8 @@ def encoded(estimator: Any, extra: Mapping[str, Any] | None = None) -> list[byte
     }
     if counts is not None:
         arrays[_COUNTS] = counts
+    if misfits is not None:
+        arrays[_LEVEL], arrays[_MISFITS] = misfits
     arrays |= {_STATE + name: values for name, values in state.items()}
     texts = {
         "format": FORMAT,
@@ -140,8 +149,11 @@ def read(path: Path) -> ModelFile:
     return ModelFile(path, texts.get("budgetron_version", ""), description, arrays)
 
 
-def load(path: Path) -> Any:
+def load(path: Path, *, python_parts: Iterable[type] = ()) -> Any:
     """The estimator in a model file; it continues to learn where it stopped.
+
+    A file has only the names of parts that were written in Python. ``python_parts`` are their classes,
+    which load does not look for anywhere else.
 
     Raises :class:`ModelFileError` if the file is damaged or is not a model file.
 
@@ -158,7 +170,7 @@ def load(path: Path) -> Any:
     >>> same.predict([[0.9]])
     array([1])
     """
-    return read(path).estimator()
+    return read(path).estimator(python_parts)
 
 
 def _place(path: Any) -> str:
@@ -200,15 +212,22 @@ def _describe_estimator(estimator: Any) -> dict[str, Any]:
             )
     params.pop("n_jobs")  # of this machine, not of the model
     weight, encoder = params.pop("class_weight", None), params.pop("encoder", None)
+    costs, coverage = params.pop("costs", None), params.pop("coverage")
     described = {name: describe(value, name) for name, value in params.items()}
     if weight is not None:  # a file without class weights does not mention them
         described["class_weight"] = _describe_weight(weight)
+    if coverage is not None:
+        described["coverage"] = describe(coverage, "coverage")
+    if costs is not None:
+        described["costs"] = _describe_costs(costs)
     if encoder is not None:
         described["encoder"] = describe(encoder, "encoder")
     return {"type": kind.__name__} | described
 
 
-def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> Any:
+def _revive_estimator(
+    description: dict[str, Any], arrays: tensors.Arrays, python_parts: Mapping[str, type]
+) -> Any:
     data, fitted = description["estimator"], description["fitted"]
     if not isinstance(data, dict) or not isinstance(fitted, dict) or set(fitted) - _SOMETIMES != _FITTED:
         raise ValueError("its description has the wrong form")
@@ -221,9 +240,11 @@ def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> An
     for param in params:
         if param not in known:
             raise ValueError(f"{name} has no parameter {param[:100]!r}")
-    revived = {param: revive(value) for param, value in params.items()}
+    revived = {param: revive(value, python_parts) for param, value in params.items()}
     if "class_weight" in revived:
         revived["class_weight"] = _revive_weight(revived["class_weight"])
+    if "costs" in revived:
+        revived["costs"] = _revive_costs(revived["costs"])
     estimator.set_params(**revived)
     n_features = _natural(fitted, "n_features_in", 1, _MOST_FEATURES)
     names = _revive_names(fitted["feature_names_in"], n_features)
@@ -231,20 +252,29 @@ def _revive_estimator(description: dict[str, Any], arrays: tensors.Arrays) -> An
     if is_classifier(estimator) != (classes is not None):
         raise ValueError(f"{name} has the wrong kind of labels")
     state = {key.removeprefix(_STATE): a for key, a in arrays.items() if key.startswith(_STATE)}
-    model = _revive_model(fitted, classes, n_features, state)
+    model = _revive_model(fitted, classes, n_features, state, python_parts)
     labels = counts = None
     if classes is not None:
         labels = _revive_labels(classes, fitted.get("labels"))
         counts = _revive_counts(arrays[_COUNTS], len(classes)) if _COUNTS in arrays else None
     encoding = _revive_encoding(fitted["encoding"], n_features) if "encoding" in fitted else None
-    estimator.fitted_ = Fitted(model, labels, encoding, names, counts)
+    conformal = None
+    if _MISFITS in arrays and _LEVEL in arrays:
+        conformal = Conformal.restored(
+            checked_coverage(estimator.coverage), arrays[_LEVEL], arrays[_MISFITS]
+        )
+    estimator.fitted_ = Fitted(model, labels, encoding, names, counts, conformal)
     return estimator
 
 
 def _revive_model(
-    fitted: dict[str, Any], classes: npt.NDArray[Any] | None, n_features: int, state: tensors.Arrays
+    fitted: dict[str, Any],
+    classes: npt.NDArray[Any] | None,
+    n_features: int,
+    state: tensors.Arrays,
+    python_parts: Mapping[str, type],
 ) -> Model:
-    learner = revive(fitted["learner"])
+    learner = revive(fitted["learner"], python_parts)
     if not isinstance(learner, Learner):
         raise ValueError("there is no learner")
     if fitted["dtype"] not in ("float32", "float64"):
@@ -267,17 +297,25 @@ def _natural(data: dict[str, Any], name: str, least: int, most: int) -> int:
 
 
 def _describe_encoding(encoding: Encoding) -> dict[str, Any]:
-    parts = {"most_columns": encoding.most_columns, "most_values": encoding.most_values}
-    return parts | {"time_parts": list(encoding.time_parts), "state": encoding.state()}
+    return {"encoder": describe(Encoder.of(encoding), "encoder"), "state": encoding.state()}
 
 
 def _revive_encoding(data: Any, n_features: int) -> Encoding:
-    if not isinstance(data, dict) or set(data) != {"most_columns", "most_values", "time_parts", "state"}:
-        raise ValueError("its encoding has the wrong form")
-    encoding = Encoder(data["most_columns"], data["most_values"], data["time_parts"]).build()
-    encoding.restore(data["state"])
+    encoding = revived_encoding(data)
     if max(encoding.width, 1) != n_features:
         raise ValueError("its encoding does not have as many columns as the model")
+    return encoding
+
+
+def revived_encoding(data: Any) -> Encoding:
+    """The encoding of a file; ValueError if it is invalid."""
+    if not isinstance(data, dict) or set(data) != {"encoder", "state"}:
+        raise ValueError("its encoding has the wrong form")
+    encoder = revive(data["encoder"])
+    if type(encoder) is not Encoder:
+        raise ValueError("its encoding has no encoder")
+    encoding = encoder.build()
+    encoding.restore(data["state"])
     return encoding
 
 
@@ -326,6 +364,23 @@ def _revive_counts(counts: npt.NDArray[Any], classes: int) -> ClassCounts:
     if not ((counts >= 0) & (counts < 2.0**53) & (counts == np.floor(counts))).all():
         raise ValueError("its counts of the classes are not whole numbers")
     return ClassCounts(counts.copy())
+
+
+# ---- costs
+
+
+def _describe_costs(costs: Mapping[Any, float]) -> Any:
+    """Pairs of a cost and the labels that it is for: one, or a label and its prediction."""
+    names = ((key if isinstance(key, tuple) else (key,), cost) for key, cost in costs.items())
+    return [[plain(cost, "costs"), *(plain(label, "costs") for label in labels)] for labels, cost in names]
+
+
+def _revive_costs(data: Any) -> Any:
+    if not isinstance(data, list) or not all(isinstance(row, list) and 2 <= len(row) <= 3 for row in data):
+        raise ValueError("its costs are not a list of costs with their labels")
+    if not all(type(part) in _LABELS for row in data for part in row):
+        raise ValueError("its costs are not for labels")
+    return checked_costs({labels[0] if len(labels) == 1 else tuple(labels): cost for cost, *labels in data})
 
 
 # ---- labels and names of features

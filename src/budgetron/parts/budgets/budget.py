@@ -19,6 +19,7 @@ class BuildContext:
     rule: Rule
     task: Task
     seed: int
+    n_features: int
 
 
 class Budget(Spec):
@@ -39,6 +40,10 @@ class Budget(Spec):
     """Whether it takes no further support vectors, once full."""
     is_limited: ClassVar[bool] = True
     """Whether the number of support vectors is limited."""
+    takes_terms: ClassVar[bool] = True
+    """Whether it takes terms of another model as it takes those of rows, which a union needs."""
+    is_expansion: ClassVar[bool] = True
+    """Whether f has no terms but those of its support vectors."""
 
     def check(self, context: BuildContext) -> None:
         """Refuse a kernel that the budget is not defined for."""
@@ -53,6 +58,10 @@ class Budget(Spec):
 
     def size_limit(self) -> int:
         return check.count(self, "budget", getattr(self, "budget", None))
+
+    def needs_targets(self, context: BuildContext, why: str) -> None:
+        if not isinstance(context.task, Targets):
+            raise ValueError(f"{type(self).__name__}: is defined for regression only; {why}.")
 
     def needs_labels(self, context: BuildContext, why: str) -> None:
         if isinstance(context.task, Targets):

@@ -145,7 +145,9 @@ class Sometimes(Budget):
 
     Departs from the paper
     ----------------------
-    Nowhere.
+    With an exact :class:`ProjectSmallest`, a new point in the span of the support vectors (within 1e-6
+    k(x,x)) is projected before the coin of line 9 is tossed: it never becomes a support vector, and the
+    coin is not tossed.
 
     Examples
     --------

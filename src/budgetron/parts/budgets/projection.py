@@ -2,12 +2,15 @@
 
 import math
 import sys
+import warnings
 from dataclasses import dataclass
 
 from budgetron import _core
 from budgetron._util import check
 from budgetron.parts.budgets.budget import Budget, BuildContext
 
+_IDLE = 0.75
+"""While f = 0, the threshold of Eq. 13 is 0.75 / U. Up to this U it is at least 1, the norm of k(x,.)."""
 _LARGEST_EIGENPROBLEM = 30_000  # LAPACK counts its workspace, 2 n^2 numbers, in 32 bits
 
 
@@ -29,7 +32,8 @@ class Project(Budget):
         The threshold. 0 is the Perceptron, except that points in the span are projected.
     U : float, optional
         A bound on the competitor's norm, which sets the threshold of every round by Eq. 13:
-        (2 l - k'd - 0.5) / (2 U), l the hinge loss. Classification only.
+        (2 l - k'd - 0.5) / (2 U), l the hinge loss. Classification only. Where k(x,x) = 1, nothing is ever
+        learned with U <= 0.75; U = sqrt((B+1) / log(B+1)) / 4 is that small for B <= 29.
 
     Departs from the paper
     ----------------------
@@ -134,4 +138,11 @@ def _threshold(spec: Project | ProjectPlus, context: BuildContext) -> _core.Thre
     if spec.eta is not None:
         raise ValueError(f"{name}: eta and U both set the threshold; give one of them.")
     spec.needs_labels(context, "the threshold of U (Eq. 13) needs labels, so give eta or budget")
-    return _core.ProgressThreshold(check.positive(spec, "U", spec.U))
+    U = check.positive(spec, "U", spec.U)
+    if U <= _IDLE and context.kernel.at_distance(0.0) == 1:
+        warnings.warn(
+            f"{name}: with U={U:g} nothing is ever learned, because Eq. 13 projects a first mistake on no "
+            f"support vectors while k(x,x) = 1 and U is at most {_IDLE}: give a larger U.",
+            stacklevel=2,
+        )
+    return _core.ProgressThreshold(U)

@@ -15,8 +15,9 @@ class CellMap(Spec):
     """Base of the maps of cells, for :class:`~budgetron.Mapped`.
 
     A row has a constant 1, and the feature 1 / sqrt(members) for each of its cells. The weights of all
-    cells lie in a hashed table in single precision; cells that meet share a weight. A rule changes the
-    weights of the row's own cells only, so a step takes the same few microseconds for any number of cells.
+    cells lie in a table in single precision. If it has no room for all cells of the map, entries are
+    hashed, and cells that meet share one. A rule changes the weights of the row's own cells only, so a step
+    takes the same few microseconds for any number of cells.
 
     Examples
     --------
@@ -84,7 +85,7 @@ class Tiles(CellMap):
     narrow : float
         The share of members that look at two or three columns only.
     cells : int
-        The cells that the table of weights has room for, at most. It is rounded down to a power of two.
+        The cells that the table of weights has room for, at most.
     memory : int
         The bytes of the table, at most: many classes leave room for fewer cells.
 
@@ -120,14 +121,18 @@ class Bins(CellMap):
 
     The edges are quantiles of the first rows, and follow a column that moves, as those of
     :class:`~budgetron.Tiles` do. A column of few whole numbers has no edges: each value is a bin of its
-    own, so that a code is learned as a category. A missing value is a bin of its own too.
+    own, so that a code is learned as a category. A missing value is a bin of its own too. Codes that were
+    not among the first rows may share the bin of another one.
+
+    If there are more pairs than are drawn, a column is drawn the more often, the more bits there are in the
+    number of its values.
 
     Parameters
     ----------
     columns : int
         The number of bins of a column, at most 256.
     pairs : int
-        The number of pairs of columns, drawn at random; 0 for single columns only.
+        The number of pairs of columns, at most; 0 for single columns only.
     side : int
         The number of bins of each column of a pair.
     cells, memory : int

@@ -53,6 +53,11 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Spec, BaseEs
         return None
 
     @property
+    def moves_with_steps(self) -> bool:
+        """Whether the map is changed by the steps of a scalar rule, so that f has no average."""
+        return any(part.moves_with_steps for part in self.parts().values() if isinstance(part, FeatureMap))
+
+    @property
     def learns(self) -> bool:
         """Whether the features are learned from rows, so that those of two models differ."""
         return any(part.learns for part in self.parts().values() if isinstance(part, FeatureMap))

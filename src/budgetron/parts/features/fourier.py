@@ -77,7 +77,7 @@ class _Fourier(OfKernel):
 
 @dataclass
 class RandomFourier(_Fourier):
-    """Independent frequencies (Rahimi & Recht 2007; Lu et al. 2016, Sec. 4.1).
+    """Independent frequencies (Rahimi & Recht 2007; Lu et al. 2016, Sec. 3.2).
 
     The frequencies of an input column come from a generator keyed by the seed and the column, when the
     column first appears: columns that never appear in a sparse stream take no memory, and the order in

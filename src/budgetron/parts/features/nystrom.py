@@ -15,7 +15,7 @@ from budgetron.parts.kernels import Kernel
 
 @dataclass
 class Nystrom(OfKernel):
-    """z(x) = D_r^(-1/2) V_r' k(x), K = V D V' the Gram matrix of the landmarks (Lu et al. 2016, Sec. 4.2).
+    """z(x) = D_r^(-1/2) V_r' k(x), K = V D V' the Gram matrix of the landmarks (Lu et al. 2016, Sec. 3.3).
 
     The landmarks come from the stream. Until all are chosen, a learner works in the exact span of the
     rows kept so far, with one coordinate for each. Then the map is computed once, and the model is

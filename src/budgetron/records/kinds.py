@@ -1,0 +1,533 @@
+"""What a column is: decided by its first values, kept, and used to read all values after.
+
+A column is *open* until it has had so many values; each is counted, row by row, so the cut into batches
+does not matter. Until then a value is read in the safest way: numbers and dates as they are, texts as
+categories as long as they repeat, and nothing for what looks like a sentence or an identifier. README.md
+has the rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from math import isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from budgetron._util.text import printable
+from budgetron.records import written
+from budgetron.records.table import Array, Column
+from budgetron.records.texts import NUMBER
+from budgetron.records.words import usual
+
+NUMBERS = ("number", "money", "percent", "truth")
+DATES = ("date", "dmy", "mdy")
+OTHERS = ("category", "text", "identifier")
+KINDS = (*NUMBERS, "comma", *DATES, *OTHERS)
+"""What a user may say that a column is. "comma" is a number with a decimal comma."""
+
+PLAIN = 10  # a column of plain numbers alone is decided after so many
+FEWEST = 20  # values from which `fit` decides
+RUNNING = 1000  # numbers in a row with the same step up are a running number
+FREE = 8  # texts of an open column that may come before one repeats
+MONTH = 25 * 86400.0  # seconds by which dates in a wrong order of day and month are apart
+CLOSER = 5  # times that they are closer in the right order
+LONGEST = 256  # characters of a text that are looked at
+SENTENCE = 4  # words of a text that is no category
+
+_IDENTIFIER = re.compile(r"(?=(?:\D*\d){6})(?=.*[^\d.,%$€£-]|\d{8})[^\s,]{8,64}|[0-9a-fA-F]{16,64}")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Value = float | tuple[float] | str | None
+
+
+class Limits(NamedTuple):
+    """After how many values a column is decided, and the slots of one of free text."""
+
+    after: int
+    words: int
+
+
+class Words(NamedTuple):
+    """A text that is read as its words."""
+
+    text: str
+
+
+class Read(NamedTuple):
+    """Values of a column after reading: numbers, dates and categories; and texts that are read as words.
+
+    Value i is that of row ``rows[i]``, or row i if ``rows`` is None. The column was decided at ``row``.
+    """
+
+    column: Column
+    words: Column | None = None
+    rows: Array | None = None
+    row: int = 0
+
+    def of(self, learned: Array) -> Read:
+        """The values of the rows of a mask, with their numbers."""
+        if learned.all():
+            return self
+        rows = np.arange(len(learned)) if self.rows is None else self.rows
+        kept = learned[rows]
+        words = None if self.words is None else self.words.rows(kept)
+        return Read(self.column.rows(kept), words, rows[kept], self.row)
+
+
+@dataclass
+class Kind:
+    """What a column is, and what is known for the decision as long as it is open."""
+
+    kind: str | None = None
+    given: bool = False  # by the user
+    open: bool = True
+    count: int = 0  # values while open
+    counts: dict[str, int] = field(default_factory=dict)  # of these, how many read as what
+    texts: list[str] = field(default_factory=list)  # the different ones, as far as needed
+    words: int = 0
+    identifiers: int = 0  # texts that look like one
+    codes: int = 0  # texts that look like numbers, such as 01234
+    digits: int = 0  # of all numbers so far, if they may be codes; -1 if not
+    comma: bool = False  # whether a lone comma is that of decimals
+    order: str | None = None  # of day and month
+    spans: list[float] | None = None  # of moments with the day first, and with the month first
+    rising: list[float] | None = None  # the last number, the step, and how many so far
+    first: float | None = None  # moment
+    span: list[float] | None = None  # from the earliest moment to the last
+    last: float | None = None
+    steps: list[int] = field(default_factory=lambda: [0, 0])  # of moments, forth and back
+    usual: list[str] = field(default_factory=list)  # words of free text with a slot of their own
+    trend: bool = False  # whether moments are compared: they come in any order
+
+    @classmethod
+    def of(cls, given: str | None) -> Kind:
+        """A column that has had no value; ``given`` is what the user says it is."""
+        if given is None:
+            return cls(rising=[])
+        kind = "date" if given in DATES else "number" if given == "comma" else given
+        is_open = kind in (*NUMBERS, "date", "text")
+        order = given if given in ("dmy", "mdy") else None
+        return cls(kind, True, is_open, comma=given == "comma", order=order)
+
+    def copy(self) -> Kind:
+        """A copy that counts separately."""
+        if not self.open:
+            return copy(self)
+        return replace(self, counts=dict(self.counts), texts=list(self.texts), steps=list(self.steps))
+
+    # ---- counting
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is decided, and no running number is followed."""
+        return not self.open and self.rising is None
+
+    @property
+    def _waits(self) -> bool:
+        """Whether dates as texts may still tell the order of day and month, or be the first."""
+        return self.kind == "date" and (self.order is None or self.first is None)
+
+    def changes(self, value: Value) -> bool:
+        """Whether a value to be learned may change what is known."""
+        if not self.is_settled:
+            return True
+        if isinstance(value, str):
+            return self._waits and written.date(value) is not None
+        is_date = isinstance(value, tuple) or self._is_seconds
+        return is_date and self.first is None and self.kind not in OTHERS
+
+    def note(self, value: Value, limits: Limits) -> None:
+        """Count a value; after so many the column is decided."""
+        after = limits.after
+        if self.open:
+            self.count += 1
+            how = self._how(value)
+            self.counts[how] = self.counts.get(how, 0) + 1
+            if isinstance(value, float) and self.digits >= 0:
+                digits = len(f"{value:.0f}") if 100 <= value < 1e15 and value % 1 == 0 else -1
+                self.digits = digits if self.digits in (0, digits) else -1
+            if how == "text":
+                self._note_text(text_of(value) if value is not None else "")
+        self._note_moment(value)
+        self._note_rise(value)
+        if not self.open:
+            return
+        plain = self.counts == {"number": self.count} and self.digits < 0 and not isinstance(value, str)
+        if self.codes and not self.given and self.codes == self.counts["text"]:
+            self.close(limits, "category")
+        elif self.count >= (min(PLAIN, after) if plain else after):
+            self.close(limits)
+
+    def _how(self, value: Value) -> str:
+        """As what a value is read while the column is open."""
+        if self.kind == "text":
+            return "text"
+        if isinstance(value, str):
+            if (amount := written.amount(value, self.comma)) is not None:
+                self.comma = self.comma or amount.comma
+                return amount.how
+            if value.lower() in written.TRUTH:
+                return "truth"
+            return "text" if written.date(value) is None else "date"
+        return "date" if isinstance(value, tuple) or self._is_seconds else "number"
+
+    @property
+    def _is_seconds(self) -> bool:
+        return self.given and self.kind == "date"
+
+    def _note_text(self, text: str) -> None:
+        text = text[:LONGEST]
+        if text not in self.texts:
+            self.texts.append(text)
+        self.words += len(text.split())
+        self.identifiers += _IDENTIFIER.fullmatch(text) is not None
+        self.codes += NUMBER.fullmatch(text) is not None
+
+    def _note_moment(self, value: Value) -> None:
+        if isinstance(value, str) and self.order is None and (date := written.date(value)) is not None:
+            self.order = date.shows or self._order_by_span(date)
+            self.spans = None if self.order else self.spans
+        seconds = self._seconds(value)
+        if seconds is None:
+            return
+        self.first = seconds if self.first is None else self.first
+        if self.open:
+            low, high = self.span or [seconds, seconds]
+            self.span = [min(low, seconds), max(high, seconds)]
+            if self.last is not None and seconds != self.last:
+                self.steps[seconds < self.last] += 1
+            self.last = seconds
+
+    def _order_by_span(self, date: written.Date) -> str | None:
+        """The order in which the moments so far lie far closer together: 01/02, 02/02 are two days."""
+        both = date.day_first or 0.0, date.month_first or 0.0
+        spans = self.spans or [both[0], both[0], both[1], both[1]]
+        self.spans = [
+            each for i, at in enumerate(both) for each in (min(spans[2 * i], at), max(spans[2 * i + 1], at))
+        ]
+        day_first, month_first = self.spans[1] - self.spans[0], self.spans[3] - self.spans[2]
+        if self.count < FEWEST or max(day_first, month_first) < MONTH:
+            return None
+        closer = CLOSER * min(day_first, month_first) < max(day_first, month_first)
+        return ("dmy" if day_first < month_first else "mdy") if closer else None
+
+    def _seconds(self, value: Value) -> float | None:
+        """The moment that a value is."""
+        if isinstance(value, tuple):
+            return value[0]
+        if isinstance(value, float):
+            return value if self._is_seconds else None
+        if value is None or (date := written.date(value)) is None:
+            return None
+        return date.in_order(self.order)
+
+    def _note_rise(self, value: Value) -> None:
+        """Follow a running number: the last value, the step, and how many there were."""
+        if self.rising is None:
+            return
+        if not isinstance(value, float) or value % 1:  # infinity too
+            self.rising = None
+        elif not self.rising:
+            self.rising = [value, 0.0, 1.0]
+        else:
+            last, step, n = self.rising
+            step = value - last if n == 1 else step
+            self.rising = [value, step, n + 1] if value - last == step > 0 else None
+        if self.rising and self.rising[2] >= RUNNING:
+            self.kind, self.open, self.rising, self.texts = "identifier", False, None, []
+
+    # ---- deciding
+
+    def close(self, limits: Limits, kind: str | None = None) -> None:
+        """Decide with the values so far."""
+        if self.kind is None:
+            self.kind = kind or self._decided()
+        if self.kind == "text":
+            self.usual = usual(self.texts, limits.words)
+            self.__dict__.pop("places", None)
+        forth, back = sorted(self.steps)
+        self.trend = self.kind not in OTHERS and 10 * forth > forth + back > 0
+        if not self.trend:
+            self.span = None
+        self.open, self.texts, self.last, self.steps = False, [], None, [0, 0]
+        if self.kind != "number":
+            self.rising = None
+
+    def settle(self, limits: Limits) -> None:
+        """Decide if there are some values; the whole table is known."""
+        if self.open and self.count >= FEWEST:
+            self.close(limits)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The places of the usual words."""
+        return {word: i for i, word in enumerate(self.usual)}
+
+    def _decided(self) -> str:
+        texts = self.counts.get("text", 0)
+        if 5 * texts >= 4 * self.count:
+            return self._of_texts(texts)
+        family = {kind: n for kind, n in self.counts.items() if kind != "text"}
+        return max(family, key=lambda kind: (family[kind], kind))
+
+    def _of_texts(self, texts: int) -> str:
+        different = len(self.texts)
+        if 10 * min(self.identifiers, different) >= 9 * texts:
+            return "identifier"
+        if self.words >= 2 * texts and 3 * different > texts:
+            return "text"
+        return "identifier" if different == texts >= FEWEST else "category"
+
+    # ---- reading
+
+    def one(self, value: Value) -> Value | Words:
+        """What a value is read as."""
+        if value is None or self.kind == "identifier":
+            return None
+        if self.kind in ("text", "category"):
+            text = text_of(value)
+            return Words(text) if self.kind == "text" else text
+        if isinstance(value, str):
+            return self._of_text(value)
+        return (value,) if isinstance(value, float) and self._is_seconds else value
+
+    def _of_text(self, text: str) -> Value:
+        if not self._is_seconds:
+            if (amount := written.amount(text, self.comma)) is not None:
+                return amount.value
+            if (truth := written.TRUTH.get(text.lower())) is not None:
+                return truth
+        date = written.date(text)
+        if date is not None:
+            seconds = date.in_order(self.order)
+            return None if seconds is None else (seconds,)
+        if self.given or (self.open and not self._is_shown(text)):
+            return None
+        return text
+
+    def _is_shown(self, text: str) -> bool:
+        """Whether a text of an open column counts as a category already."""
+        if len(text.split()) >= SENTENCE or _IDENTIFIER.fullmatch(text):
+            return False
+        different = len(self.texts)
+        return different <= FREE + 2 * (self.counts.get("text", 0) - different)
+
+    def read(
+        self, column: Column, learned: Array | None, limits: Limits, rows: Array | None = None
+    ) -> Read:
+        """The values of a column. Those in the mask ``learned`` count; None for none of them.
+
+        ``rows`` has the row of each value, if not every row has one.
+        """
+        if learned is None or not self._may_change(column):
+            return self._read_all(column)._replace(rows=rows)
+        if column.codes is None and column.dates is None and self.kind in (None, *NUMBERS):
+            read = self._read_numbers(column, learned, limits)
+            return read._replace(
+                rows=rows, row=read.row if rows is None or not read.row else int(rows[read.row])
+            )
+        done, begin, decided = dict[int, Value | Words](), len(learned), 0
+        for i in np.flatnonzero(column.present()).tolist():
+            if not self._may_change(column):
+                begin = i
+                break
+            value, is_open = column.at(i), self.open
+            if learned[i]:
+                self.note(value, limits)
+            if is_open and not self.open:
+                decided = i if rows is None else int(rows[i])
+            done[i] = self.one(value)
+        rest = np.arange(len(learned)) >= begin
+        return _overlaid(self._read_all(column), rest, done)._replace(rows=rows, row=decided)
+
+    def _read_numbers(self, column: Column, learned: Array, limits: Limits) -> Read:
+        """The same for numbers alone, which are read as they are, up to the end of a running number."""
+        numbers = column.numbers
+        if numbers is None:
+            return Read(column)
+        for i in np.flatnonzero(learned & ~np.isnan(numbers)).tolist():
+            self.note(float(numbers[i]), limits)
+            if self.kind in OTHERS:
+                return Read(Column(np.where(np.arange(len(numbers)) < i, numbers, np.nan)), row=i)
+            if self.is_settled:
+                break
+        return Read(column)
+
+    def _may_change(self, column: Column) -> bool:
+        if not self.is_settled or (column.codes is not None and self._waits):
+            return True
+        return (
+            (column.dates is not None or self._is_seconds)
+            and self.first is None
+            and self.kind not in OTHERS
+        )
+
+    def _read_all(self, column: Column) -> Read:
+        """The values of a column that is decided, or of which nothing is learned."""
+        if self.kind == "identifier":
+            return Read(Column())
+        if self.kind in ("text", "category"):
+            texts = _as_texts(column)
+            return Read(Column(), texts) if self.kind == "text" else Read(texts)
+        if column.numbers is not None and self._is_seconds:
+            column = replace(column, dates=~np.isnan(column.numbers))
+        if column.codes is None:
+            return Read(column)
+        used = column.used()
+        return Read(_put(column, used, [self._of_text(column.texts[code]) for code in used]))
+
+    # ---- for people
+
+    def line(self, name: str) -> str:
+        """What the column is, and why."""
+        name = printable(name)
+        if self.kind is None:
+            return f"{name}: open, {self.count} values so far"
+        order = {"dmy": ", day first", "mdy": ", month first"}.get(self.order or "", "")
+        comma = ", decimal comma" if self.comma else ""
+        about = " (left out)" if self.kind == "identifier" else order if self.kind == "date" else comma
+        if self.given:
+            return f"{name}: {self.kind}{about}, as given"
+        of = sum(self.counts.values())
+        n = self.counts.get("text" if self.kind in OTHERS else self.kind, 0)
+        n = of if self.kind == "category" and self.codes else n
+        why = "the same step each time" if self.kind == "identifier" and not n else f"{n} of the first {of}"
+        return f"{name}: {self.kind}{about}, {why}"
+
+    @property
+    def asks(self) -> bool:
+        """Whether dates wait for someone to say if the day or the month comes first."""
+        return self.order is None and self.spans is not None and self.spans[:2] != self.spans[2:]
+
+    # ---- saving
+
+    def state(self) -> dict[str, Any]:
+        """The state as plain data."""
+        return {name: getattr(self, name) for name, empty in _EMPTY.items() if getattr(self, name) != empty}
+
+    @classmethod
+    def restored(cls, state: Any) -> Kind:
+        """From a saved state; ValueError if that is invalid."""
+        if not isinstance(state, Mapping) or not all(
+            name in _VALID and _VALID[name](value) for name, value in state.items()
+        ):
+            raise ValueError("what a column of the encoder is cannot be read")
+        kind = cls(**state)
+        if kind.kind is None and not kind.open:
+            raise ValueError("a column of the encoder is decided, but not as what")
+        return kind.copy()
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**53
+
+
+def _is_float(value: Any) -> bool:
+    return type(value) is float and isfinite(value)
+
+
+def _all(is_valid: Callable[[Any], bool], lengths: Iterable[int]) -> Callable[[Any], bool]:
+    allowed = set(lengths)
+    return lambda value: type(value) is list and len(value) in allowed and all(map(is_valid, value))
+
+
+_EMPTY = vars(Kind())
+_FLAG: Callable[[Any], bool] = lambda value: type(value) is bool  # noqa: E731
+_VALID: dict[str, Callable[[Any], bool]] = {
+    "kind": lambda value: value in (*NUMBERS, "date", *OTHERS),
+    "counts": lambda value: isinstance(value, dict) and all(k in (*KINDS, "text") and _is_whole(n)
+                                                            for k, n in value.items()),
+    **dict.fromkeys(("texts", "usual"), _all(lambda text: isinstance(text, str), range(1 << 17))),
+    "order": lambda value: value in ("dmy", "mdy"),
+    "rising": _all(_is_float, (0, 3)), "span": _all(_is_float, (2,)), "spans": _all(_is_float, (4,)),
+    "steps": _all(_is_whole, (2,)),
+    **dict.fromkeys(("count", "words", "identifiers", "codes"), _is_whole),
+    "digits": lambda value: type(value) is int and -1 <= value < 16,
+    **dict.fromkeys(("given", "open", "comma", "trend"), _FLAG),
+    **dict.fromkeys(("first", "last"), _is_float),
+}  # fmt: skip
+
+
+# ---- columns
+
+
+def text_of(value: float | tuple[float] | str) -> str:
+    """A value as a text, the same wherever it comes from."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple):
+        try:
+            return (
+                (_EPOCH + timedelta(seconds=value[0]))
+                .strftime("%Y-%m-%d %H:%M:%S")
+                .removesuffix(" 00:00:00")
+            )
+        except OverflowError:
+            return text_of(value[0])
+    return str(int(value)) if abs(value) < 1e15 and value % 1 == 0 else repr(value)
+
+
+def _as_texts(column: Column) -> Column:
+    """All values as texts."""
+    if column.numbers is None:
+        return column
+    codes = np.full(len(column.numbers), -1, np.int32) if column.codes is None else column.codes.copy()
+    places = {text: i for i, text in enumerate(column.texts)}
+    for row in np.flatnonzero(~np.isnan(column.numbers)).tolist():
+        text = text_of(column.at(row) or 0.0)
+        codes[row] = places.setdefault(text, len(places))
+    return Column(codes=codes, texts=list(places))
+
+
+def _put(column: Column, used: list[int], values: list[Value]) -> Column:
+    """The column with these values in place of its texts."""
+    assert column.codes is not None
+    n = len(column.texts)
+    numbers, dates = np.full(n + 1, np.nan), np.zeros(n + 1, np.bool_)
+    new, texts = np.full(n + 1, -1, np.int32), dict[str, int]()
+    for code, value in zip(used, values, strict=True):
+        if isinstance(value, str):
+            new[code] = texts.setdefault(value, len(texts))
+        elif value is not None:
+            numbers[code], dates[code] = (
+                value[0] if isinstance(value, tuple) else value,
+                isinstance(value, tuple),
+            )
+    codes = column.codes
+    if len(texts) == len(used):
+        return column
+    of_texts = numbers[codes]
+    given = of_texts if column.numbers is None else np.where(codes < 0, column.numbers, of_texts)
+    moments = dates[codes] if column.dates is None else dates[codes] | column.dates
+    return Column(given, moments, new[codes], list(texts)).compact()
+
+
+def _overlaid(read: Read, rest: Array, done: Mapping[int, Value | Words]) -> Read:
+    """The rows of a mask as they were read together, and others one by one."""
+    n = len(rest)
+    whole = []
+    for column, is_words in ((read.column, False), (read.words or Column(), True)):
+        kept = column.rows(rest).spread_to(np.flatnonzero(rest), n)
+        numbers = np.full(n, np.nan) if kept.numbers is None else kept.numbers
+        dates = np.zeros(n, np.bool_) if kept.dates is None else kept.dates
+        codes = np.full(n, -1, np.int32) if kept.codes is None else kept.codes.astype(np.int32)
+        texts = {text: i for i, text in enumerate(kept.texts)}
+        for row, value in done.items():
+            if isinstance(value, Words) != is_words or value is None:
+                continue
+            if isinstance(value, str | Words):
+                text = value.text if isinstance(value, Words) else value
+                codes[row] = texts.setdefault(text, len(texts))
+            else:
+                numbers[row], dates[row] = (
+                    value[0] if isinstance(value, tuple) else value,
+                    isinstance(value, tuple),
+                )
+        whole.append(Column(numbers, dates, codes, list(texts)).compact())
+    return Read(whole[0], whole[1] if whole[1].codes is not None else None)

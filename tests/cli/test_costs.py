@@ -1,0 +1,87 @@
+"""``--cost`` and ``--threshold``."""
+
+import numpy as np
+import pytest
+
+import budgetron
+from tests.helpers.cases import each
+from tests.helpers.command import called
+
+pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def file(tmp_path):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(500, 2))
+    y = np.where(X[:, 0] + 0.7 * random.normal(size=500) > 1.3, "fraud", "ok")
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "a,b,y\n" + "".join(f"{a!r},{b!r},{c}\n" for (a, b), c in zip(X.tolist(), y, strict=True))
+    )
+    return path
+
+
+def test_run_and_predict(file, tmp_path, capsys):
+    model = tmp_path / "model"
+    ended = called(capsys, "run", file, "--target", "y", "--threshold", "fraud=0.1", "--save", model)
+    assert (ended.code, ended.err) == (0, "")
+    loaded = budgetron.load(model)
+    assert loaded.costs == {"fraud": 9.0}
+    often = called(capsys, "predict", model, file).out.split().count("fraud")
+    half = called(capsys, "predict", model, file, "--threshold", "fraud=0.5").out.split().count("fraud")
+    dear = called(capsys, "predict", model, file, "--cost", "fraud=100,ok=1").out.split().count("fraud")
+    assert half < often < dear
+    ended = called(capsys, "run", file, "--target", "y", "--save", model, "--resume")
+    assert ended.code == 2
+    assert "the costs" in ended.err
+    ended = called(capsys, "run", file, "--target", "y", "--cost", "fruad=3")
+    assert ended.err == f"budgetron: {file}: no row has the label fruad, for which a cost is given.\n"
+
+
+@each(
+    ("flags", "message"),
+    [
+        (["--cost", "9"], "--cost: expected LABEL=N, where N is a cost, got '9'"),
+        (["--cost", "fraud=-1"], "--cost: expected LABEL=N"),
+        (["--threshold", "fraud=1"], "--threshold: expected LABEL=N, where N is a probability"),
+        (["--threshold", "fraud=0.1", "--cost", "fraud=3"], "the label 'fraud' has two costs"),
+        (["--cost", "fraud=3", "--regression"], "need labels, not targets"),
+    ],
+)
+def test_what_is_refused(flags, message, file, capsys):
+    ended = called(capsys, "run", file, "--target", "y", *flags)
+    assert ended.code == 2
+    assert message in ended.err
+
+
+def test_coverage(file, tmp_path, capsys):
+    model = tmp_path / "model"
+    ended = called(capsys, "run", file, "--target", "y", "--coverage", "0.9", "--save", model)
+    assert ended.code == 0
+    assert "of the last rows were covered, 90.0% are asked." in ended.err
+    sets = [line.split("\t") for line in called(capsys, "predict", model, file, "--cover").out.splitlines()]
+    assert len(sets) == 500
+    assert all(0 < len(labels) <= 2 and set(labels) <= {"fraud", "ok"} for labels in sets)
+    expected = [
+        labels.tolist()
+        for labels in budgetron.load(model).predict_set(
+            [
+                {"a": float(a), "b": float(b)}
+                for a, b, _ in (x.split(",") for x in file.read_text().split()[1:])
+            ]
+        )
+    ]
+    assert sets == expected
+    ended = called(capsys, "run", file, "--target", "y", "--save", model, "--resume")
+    assert (ended.code, "the coverage" in ended.err) == (2, True)
+    flags = ["--target", "a", "--drop", "y", "--regression", "--coverage", "0.8"]
+    assert called(capsys, "run", file, *flags, "--save", model).code == 0
+    ends = [
+        list(map(float, line.split("\t")))
+        for line in called(capsys, "predict", model, file, "--cover").out.splitlines()
+    ]
+    assert all(low <= high for low, high in ends)
+    assert called(capsys, "run", file, *flags[:-1], "2").code == 2
+    assert called(capsys, "run", file, "--target", "y", "--save", model).code == 0
+    assert "was not learned with --coverage" in called(capsys, "predict", model, file, "--cover").err
