@@ -318,7 +318,7 @@ class Writer(threading.Thread):
         )
 
     def _save(self, why: str = SCHEDULE, needed: Sequence[int] = ()) -> bytes | Problem:
-        """Save a snapshot, then remove what no restart needs; ``needed`` are kept versions that must stay."""
+        """Save a snapshot, then remove what nobody needs; ``needed`` are versions that must stay."""
         estimator, version = self.model.published
         if not self.model.published.fitted:
             return Problem(
