@@ -18,7 +18,9 @@ def specs():
     """All algorithms, and an object of every public class with its required parameters."""
     found = [make(name) for name in algorithms.__all__]
     for member in (getattr(budgetron, name) for name in budgetron.__all__):
-        if dataclasses.is_dataclass(member) and not issubclass(member, budgetron.Learner):
+        if isinstance(member, type) and issubclass(member, Spec) and dataclasses.is_dataclass(member):
+            if issubclass(member, budgetron.Learner):
+                continue
             taken = inspect.signature(member).parameters.values()
             needed = [p.name for p in taken if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
             values = filled(member, OF_PARTS | {"kernel": budgetron.Laplacian(0.5)})
