@@ -10,6 +10,7 @@ import random
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Any, Self
 
@@ -173,9 +174,83 @@ class Client:
         content: bytes = self._answer("GET", "model/file", None, {}).content
         return content
 
-    def _send(self, path: str, body: Any, key: str | None) -> dict[str, Any]:
+    # ---- which models there are, and what they were
+
+    def models(self) -> dict[str, Any]:
+        """All models of the service, with their versions, and the aliases."""
+        return self._send(f"{self.url}/v1/models", None, None)
+
+    def snapshots(self) -> dict[str, Any]:
+        """The snapshots that are kept, with their figures, and the roll-backs and resets so far."""
+        return self._send("snapshots", None, None)
+
+    def save_snapshot(self) -> dict[str, Any]:
+        """Save a snapshot now, and keep it."""
+        return self._send("snapshot", None, None, "POST")
+
+    def roll_back(
+        self,
+        to: int,
+        *,
+        replay: bool = False,
+        leave_out: Iterable[tuple[Any, Any]] = (),
+        key: str | None = None,
+    ) -> dict[str, Any]:
+        """Let the model begin again as it was in a snapshot. That of now is kept as a snapshot.
+
+        Parameters
+        ----------
+        to : int
+            The version of the snapshot; see `snapshots`.
+        replay : bool
+            Whether the rows since then are learned again.
+        leave_out : pairs of datetime or of int
+            Rows that are not: those that were learned between two times (with a time zone), or numbers of
+            rows: the first, and the one after the last.
+        key : str, optional
+            The idempotency key.
+        """
+        body: dict[str, Any] = {"to": to, "replay": replay}
+        if left_out := [{"from": _moment(begin), "until": _moment(end)} for begin, end in leave_out]:
+            body["leave_out"] = left_out
+        return self._send("rollback", body, key or str(uuid.uuid4()))
+
+    def reset(self, *, key: str | None = None) -> dict[str, Any]:
+        """Let the model begin again with nothing learned. That of now is kept as a snapshot."""
+        return self._send("reset", None, key or str(uuid.uuid4()), "POST")
+
+    def freeze(self) -> dict[str, Any]:
+        """Let the model only predict from now on."""
+        return self._send("freeze", None, None, "POST")
+
+    def thaw(self) -> dict[str, Any]:
+        """Let a frozen model learn again."""
+        return self._send("thaw", None, None, "POST")
+
+    def rename(self, to: str) -> dict[str, Any]:
+        """Give the model another name. Its aliases stay its own, and this client goes on with it."""
+        answer = self._send("rename", {"to": to}, None)
+        self.model = to
+        self._http.base_url = f"{self.url}/v1/models/{to}/"
+        return answer
+
+    def delete(self) -> dict[str, Any]:
+        """Delete the model with all that it learned."""
+        return self._send(f"{self.url}/v1/models/{self.model}", None, None, "DELETE")
+
+    def set_alias(self, alias: str, model: str | None = None) -> dict[str, Any]:
+        """Let an alias be another name of a model, of this client's if none is given."""
+        body = {"model": self.model if model is None else model}
+        return self._send(f"{self.url}/v1/aliases/{alias}", body, None, "PUT")
+
+    def remove_alias(self, alias: str) -> dict[str, Any]:
+        """Remove an alias; its model stays."""
+        return self._send(f"{self.url}/v1/aliases/{alias}", None, None, "DELETE")
+
+    def _send(self, path: str, body: Any, key: str | None, method: str | None = None) -> dict[str, Any]:
         headers = {} if key is None else {"Idempotency-Key": key}
-        answer: dict[str, Any] = self._answer("GET" if body is None else "POST", path, body, headers).json()
+        method = method or ("GET" if body is None else "POST")
+        answer: dict[str, Any] = self._answer(method, path, body, headers).json()
         return answer
 
     def _answer(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Any:
@@ -206,6 +281,11 @@ class Client:
 def _is_one(x: Any) -> bool:
     """Whether x is one row, not a list of rows."""
     return not (isinstance(x, Sequence) and len(x) > 0 and isinstance(x[0], Mapping | Sequence))
+
+
+def _moment(moment: Any) -> Any:
+    """A time, or the number of a row, as JSON."""
+    return moment.isoformat() if isinstance(moment, datetime) else moment
 
 
 def _document(answer: Any) -> dict[str, Any]:

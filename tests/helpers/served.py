@@ -1,6 +1,7 @@
 """Run ``budgetron serve`` in a process of its own, and check what it leaves on disk."""
 
 import atexit
+import copy
 import functools
 import json
 import multiprocessing
@@ -24,6 +25,7 @@ import pytest
 from budgetron import model_files
 from budgetron.cli import main
 from budgetron.serve import settings
+from budgetron.serve.entries import CHANGE
 from budgetron.serve.log import Log
 from tests.helpers.command import PATIENCE
 
@@ -169,14 +171,16 @@ def logged(folder):
 
 def bodies(folder):
     """The rows of the log, as JSON: (number of the first row, list of rows)."""
-    found = []
-    for request in logged(folder):
-        lines = request.body.splitlines() if request.media.endswith("ndjson") else [request.body]
-        said = [msgspec.json.decode(line) for line in lines]
-        rows = said[0] if isinstance(said[0], list) else said
-        assert len(rows) == request.rows
-        found.append((request.first, rows))
-    return found
+    return [(request.first, rows_of(request)) for request in logged(folder) if request.media != CHANGE]
+
+
+def rows_of(request):
+    """The rows of a request of the log, as JSON."""
+    lines = request.body.splitlines() if request.media.endswith("ndjson") else [request.body]
+    said = [msgspec.json.decode(line) for line in lines]
+    rows = said[0] if isinstance(said[0], list) else said
+    assert len(rows) == request.rows
+    return rows
 
 
 def offline(folder):
@@ -185,6 +189,39 @@ def offline(folder):
     model = settings.read(Path(folder)).estimator()
     model.partial_fit([row["x"] for row in rows], [row["y"] for row in rows])
     return b"".join(model_files.encoded(model))
+
+
+def offline_history(folder):
+    """The bytes of the model that does what the log says, with roll-backs and resets, offline."""
+    requests = logged(folder)
+    changes = {each.first: json.loads(each.body) for each in requests if each.media == CHANGE}
+    wanted = {change["to"] for change in changes.values()}
+    rows = {
+        each.first + i: row
+        for each in requests
+        if each.media != CHANGE
+        for i, row in enumerate(rows_of(each))
+    }
+    model = settings.read(Path(folder)).estimator()
+    states = {0: copy.deepcopy(model)}
+    for number in range(requests[-1].end):
+        if number in rows:
+            model.partial_fit([rows[number]["x"]], [rows[number]["y"]])
+        else:
+            model = _changed(states, rows, number, **changes[number])
+        if number + 1 in wanted:
+            states[number + 1] = copy.deepcopy(model)
+    return b"".join(model_files.encoded(model))
+
+
+def _changed(states, rows, number, what, to, replay, left_out):
+    """The model after a roll-back or a reset; every row that is replayed must be one that it takes."""
+    assert what == ("roll back" if to or replay else "reset")
+    model = copy.deepcopy(states[to])
+    for again in range(to, number) if replay else ():
+        if again in rows and not any(begin <= again < end for begin, end in left_out):
+            model.partial_fit([rows[again]["x"]], [rows[again]["y"]])
+    return model
 
 
 def learn(client, body, headers=JSON, query=""):

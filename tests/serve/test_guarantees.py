@@ -330,7 +330,7 @@ def test_a_full_disk_stops_learning_and_loses_nothing(tmp_path):
 
 def test_disk_use_is_bounded(tmp_path):
     x, y = [row(j)["x"] for j in range(200)], [row(j)["y"] for j in range(200)]
-    with served(tmp_path / "d", *SMALL, "--snapshot-rows", "400") as server:
+    with served(tmp_path / "d", *SMALL, "--snapshot-rows", "400", "--log-bytes", "0") as server:
         with Client(server.url) as client:
             sizes = [client.learn(x, y) and client.describe()["log_bytes"] for _ in range(100)]
         assert max(sizes) < 5_000_000  # SQLite's write-ahead log has 1000 pages of 4 KiB

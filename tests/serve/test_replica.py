@@ -180,7 +180,7 @@ def test_a_request_that_the_replica_cannot_read(inside, monkeypatch):
         with following(str(leader.base_url)) as replica:
             until(lambda: ready(replica) is True)
             with monkeypatch.context() as patched:
-                patched.setattr("budgetron.serve.replay.parse", without)
+                patched.setattr("budgetron.serve.changes.parse", without)
                 learn(leader)
                 until(lambda: "needs pyarrow" in str(ready(replica)))
                 assert "row 12" in ready(replica)

@@ -18,6 +18,7 @@ COMMANDS = (
     "demo",
     "serve",
     "fsck",
+    "models",
 )
 
 HELP = """\
@@ -40,6 +41,7 @@ use
   export MODEL          write a saved model as C or ONNX
   serve DIR             learn and predict over HTTP; what is acknowledged is on disk
   fsck DIR              check the folder of serve
+  models URL            list, roll back, freeze, rename or delete the models of a running service
 
 data
   data list             list all data sets

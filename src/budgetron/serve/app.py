@@ -5,7 +5,7 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from importlib.resources import files
@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from budgetron.serve import connections, oip, openapi, routes  # noqa: F401 they fill ENDPOINTS
+from budgetron.serve import connections, lifecycle, oip, openapi, routes  # noqa: F401 they fill ENDPOINTS
 from budgetron.serve.endpoints import ENDPOINTS, Endpoint
 from budgetron.serve.problems import Problem
 from budgetron.serve.requests import Request, as_problem
@@ -45,24 +45,37 @@ SAFE = {
 
 def application(service: Service) -> Starlette:
     """The application of a service."""
-    table = [Route(path, _Endpoint(service, each)) for each in ENDPOINTS for path in each.paths]
+    table = [Route(path, _Endpoint(service, each)) for path, each in by_path().items()]
     table.sort(key=lambda route: (not route.path.startswith("/v1"), "{" in route.path))  # often used: first
-    table += [Route(at, _Endpoint(service, _Page(*file)), methods=["GET"]) for at, file in PAGES.items()]
+    table += [Route(at, _Endpoint(service, [_Page(*file)]), methods=["GET"]) for at, file in PAGES.items()]
     handlers: Any = {HTTPException: _unknown, Exception: _failed}
     return Starlette(routes=table, lifespan=partial(_lifespan, service), exception_handlers=handlers)
 
 
-class _Endpoint:
-    """An endpoint as an application: Starlette calls it without building a request of its own."""
+def by_path() -> dict[str, list[Endpoint]]:
+    """The endpoints of each path, one for each method."""
+    found = dict[str, list[Endpoint]]()
+    for each in ENDPOINTS:
+        for path in each.paths:
+            found.setdefault(path, []).append(each)
+    return found
 
-    def __init__(self, service: Service, endpoint: "Endpoint | _Page") -> None:
-        self.service, self.endpoint = service, endpoint
+
+class _Endpoint:
+    """A path as an application: Starlette calls it without building a request of its own."""
+
+    def __init__(self, service: Service, endpoints: "Sequence[Endpoint | _Page]") -> None:
+        self.service, self.endpoint = service, endpoints[0]
+        self.by_method = {each.method: each for each in endpoints}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, self.service.limits, self.service.patience)
         try:
-            response = await self.endpoint.respond(self.service, request)
+            endpoint = self.by_method.get(request.method, self.endpoint)
+            response = await endpoint.respond(self.service, request)
         except Problem as problem:
+            if problem.name == "method":
+                problem.headers["Allow"] = ", ".join(self.by_method)
             self.service.counters.rejected[request.model, problem.name] += 1
             response = as_problem(problem)
         await response(scope, receive, send)
@@ -70,6 +83,8 @@ class _Endpoint:
 
 class _Page:
     """A file of the page, which needs no token and ignores parameters."""
+
+    method = "GET"
 
     def __init__(self, name: str, media: str) -> None:
         self.content, self.media = files("budgetron.serve").joinpath("page", name).read_bytes(), media

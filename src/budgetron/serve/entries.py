@@ -34,6 +34,8 @@ TABLES = {  # as SQLite stores them
     " size integer not null, state text not null, version integer not null)",
 }
 """The blobs are last: to count entries, SQLite need not read them."""
+CHANGE = "application/vnd.budgetron.change+json"
+"""The content type of an entry that is no request of rows, but a roll-back or a reset."""
 COUNTED = ("log", "answers", "kept", "positions")
 
 

@@ -5,12 +5,13 @@ from contextlib import closing
 from pathlib import Path
 
 from budgetron._util.errors import DataError, ModelFileError
-from budgetron.serve import log_check, settings, snapshot
-from budgetron.serve.entries import LoggedRequest
+from budgetron.serve import archive, log_check, settings, snapshot
+from budgetron.serve.changes import change_of, rows_of
+from budgetron.serve.entries import CHANGE, LoggedRequest
 from budgetron.serve.log import Log
 from budgetron.serve.models import folders, strays
 from budgetron.serve.problems import Problem
-from budgetron.serve.replay import restored, rows_of
+from budgetron.serve.replay import restored
 
 Findings = Iterator[tuple[str, bool]]
 """Sentences, and whether each is good news."""
@@ -39,6 +40,7 @@ def _check_model(folder: Path, cut: bool) -> Findings:
             yield f"snapshot of {version} rows: good.", True
         except ModelFileError as error:
             yield str(error), False
+    yield from _check_archive(folder / archive.FOLDER)
     try:
         yield from _check_log(folder, chosen)
     except DataError as error:
@@ -48,6 +50,15 @@ def _check_model(folder: Path, cut: bool) -> Findings:
         end = log_check.mend(folder, newest, _readable)
         yield f"the log is cut: it ends at row {end} now, and what came after is lost.", True
         yield from _check_log(folder, chosen)
+
+
+def _check_archive(folder: Path) -> Findings:
+    for version in snapshot.versions(folder) if folder.is_dir() else ():
+        try:
+            snapshot.read(folder, version)
+            yield f"kept snapshot of version {version}: good.", True
+        except ModelFileError as error:
+            yield str(error), False
 
 
 def _check_log(folder: Path, chosen: settings.Settings) -> Findings:
@@ -63,7 +74,7 @@ def _check_log(folder: Path, chosen: settings.Settings) -> Findings:
 
 def _readable(request: LoggedRequest) -> bool:
     try:
-        rows_of(request)
+        (change_of if request.media == CHANGE else rows_of)(request)
     except Problem as problem:
         if problem.name == "media-type":  # pyarrow is missing: the request is good
             sentence = f"the request of row {request.first} cannot be checked: {problem.detail}"

@@ -144,11 +144,23 @@ class Input(threading.Thread):
         position = self.position | {message.part: message.place for message in messages}
         state = {"position": position, "bad": self.bad_rows.state()}
         job.place = Place(self._stream, json.dumps(state), 0)
+        while not self._committed(job):
+            self._pause(1.0)
+        self.position = position
+
+    def _committed(self, job: Job) -> bool:
+        """Wait until a job is committed; False if the model is frozen, so that it must be tried again."""
         job.future = future = Future[bytes]()
+        job.result = None
         while not self._taken(job):
             self._pause(0.1)
-        future.result()
-        self.position = position
+        try:
+            future.result()
+        except Problem as problem:
+            if problem.name != "frozen":
+                raise
+            return False
+        return True
 
     def _taken(self, job: Job) -> bool:
         """Whether the queue has room for the job."""

@@ -2,11 +2,13 @@
 
 import time
 from asyncio import Future as LoopFuture
+from collections.abc import Callable
 from concurrent.futures import Future as ThreadFuture
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from budgetron.evaluate.progressive import Estimator, Learned
+from budgetron.serve.changes import Change
 from budgetron.serve.entries import KeptRow, Place
 from budgetron.serve.metrics import Histogram
 from budgetron.serve.problems import Problem
@@ -22,6 +24,11 @@ class Published(NamedTuple):
 
     estimator: Estimator
     version: int
+
+    @property
+    def fitted(self) -> bool:
+        """Whether it has learned something: not at the start, nor after a reset."""
+        return bool(self.estimator.__sklearn_is_fitted__())
 
 
 @dataclass
@@ -79,7 +86,14 @@ class Advance(Job):
 
 
 class Snapshot(Job):
-    """Save a snapshot."""
+    """Save a snapshot, and keep it."""
+
+
+@dataclass
+class Replace(Job):
+    """Roll the model back, or reset it; ``change`` gives the change when it is this job's turn."""
+
+    change: Callable[[], Change] = field(default=lambda: Change("reset"))
 
 
 @dataclass

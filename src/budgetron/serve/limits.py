@@ -37,7 +37,13 @@ class Limits:
     snapshot_bytes: int = 64 * MIB
     snapshot_seconds: float = 60.0
     keep_log: bool = False
+    log_bytes: int = 64 * MIB  # of rows that could be replayed onto the oldest snapshot that is kept
+    keep_hourly: int = 24  # snapshots: the first of each of so many hours, days and weeks
+    keep_daily: int = 7
+    keep_weekly: int = 4
+    keep_asked: int = 10  # and the newest of those that someone asked for, or that a change left
     models: int = 100
+    aliases: int = 1000
     model_file: int = 2**30  # of a leader, for a replica
     event_readers: int = 64
     events_behind: int = 256

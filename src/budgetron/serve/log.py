@@ -19,7 +19,17 @@ from typing import Any
 from budgetron._util.errors import DataError
 from budgetron.serve import entries
 from budgetron.serve.end import Acknowledged, End
-from budgetron.serve.entries import FILE, RESTORE, Answer, Group, KeptRow, LoggedRequest, Place, State
+from budgetron.serve.entries import (
+    CHANGE,
+    FILE,
+    RESTORE,
+    Answer,
+    Group,
+    KeptRow,
+    LoggedRequest,
+    Place,
+    State,
+)
 from budgetron.serve.limits import Limits
 from budgetron.serve.log_check import check, request_of, write_state
 
@@ -168,6 +178,16 @@ class Log:
         if self.mark.behind:
             self.mark.sync()
 
+    def beyond(self, most_bytes: int) -> int:
+        """The number of the row from which requests have so many bytes at most."""
+        row, size = 0, self.state.counts["log"].bytes
+        with self._lock:
+            for first, rows, more in self._db.execute("select first, rows, size from log order by first"):
+                if size <= most_bytes:
+                    return int(first)
+                row, size = int(first + rows), size - more
+        return row
+
     def _trim(self, state: State) -> None:
         """Remove the oldest keys and kept rows beyond a count, bytes, or seconds of running time.
 
@@ -235,6 +255,27 @@ class Log:
                 request = request_of(entry)
                 yield request
                 after = request.end
+
+    def changes(self, after: int) -> list[LoggedRequest]:
+        """The roll-backs and resets after a row."""
+        query = "select * from log where first >= ? and media = ? order by first"
+        with self._lock:
+            found = self._db.execute(query, (after, CHANGE)).fetchall()
+        return [request_of(entry) for entry in found]
+
+    def written(self, begin: float, end: float) -> list[tuple[int, int]]:
+        """The rows that were written between two times, in seconds since 1970, as ranges of numbers."""
+        query, ranges = (
+            "select first, rows from log where at >= ? and at < ? order by first",
+            list[list[int]](),
+        )
+        with self._lock:
+            for first, rows in self._db.execute(query, (begin, end)):
+                if ranges and ranges[-1][1] == first:
+                    ranges[-1][1] += rows
+                else:
+                    ranges.append([first, first + rows])
+        return [(first, end) for first, end in ranges]
 
     def replay(self, after: int, chain: bytes | None = None) -> Iterator[LoggedRequest]:
         """All requests from row ``after`` on, without a gap up to the end of the log.

@@ -4,13 +4,19 @@ import asyncio
 import os
 import shutil
 import threading
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from budgetron._util.errors import DataError
 from budgetron.model.files import model_files
 from budgetron.serve import log, settings, snapshot
+from budgetron.serve.aliases import Aliases
+from budgetron.serve.archive import Archive
+from budgetron.serve.changes import Change, LeftOut, change_of
 from budgetron.serve.end import FILE as END
 from budgetron.serve.entries import FILE as LOG
 from budgetron.serve.entries import LoggedRequest
@@ -23,6 +29,8 @@ from budgetron.serve.served import ServedModel, ServedModels
 from budgetron.serve.settings import Settings
 from budgetron.serve.writer import Writer
 
+FROZEN = "frozen"
+"""The empty file in the folder of a model that only predicts."""
 DEFAULT = "default"
 """The model that every folder has, and that the paths mean which name none."""
 
@@ -34,15 +42,17 @@ class Model(ServedModel):
 
     def __init__(self, name: str, folder: Path, limits: Limits) -> None:
         chosen = settings.read(folder)
-        self.log = Log(folder, limits)
+        self.log, self._folder = Log(folder, limits), folder
         try:
+            self.archive = Archive(folder, limits)
             published, tally, replayed = restored(folder, chosen, self.log)
         except BaseException:
             self.log.close()
             raise
         super().__init__(name, limits, chosen, published, tally)
         self.work.snapshot_version = published.version - replayed
-        self.writer = self.thread = Writer(self, self.log)
+        self.frozen = (folder / FROZEN).exists()
+        self.writer = self.thread = Writer(self, self.log, self.archive)
 
     def close(self) -> None:
         """Finish what is queued, save, close."""
@@ -53,6 +63,35 @@ class Model(ServedModel):
     def submit(self, job: Job) -> None:
         """Queue a job for the writer, or raise a `Problem`."""
         self.writer.submit(job)
+
+    def freeze(self, frozen: bool) -> None:
+        """Let it only predict from now on, or learn again; on disk when this returns."""
+        if frozen:
+            (self._folder / FROZEN).touch(mode=0o600)
+        else:
+            (self._folder / FROZEN).unlink(missing_ok=True)
+        log.sync_folder(self._folder)
+        self.frozen = frozen
+
+    def history(self) -> dict[str, Any]:
+        """The snapshots that are kept, and the roll-backs and resets that the log has."""
+        changes = [(request.first, change_of(request)) for request in self.log.changes(0)]
+        return {
+            "snapshots": msgspec.to_builtins(self.archive.kept),
+            "changes": [{"row": row} | msgspec.to_builtins(change) for row, change in changes],
+            "log_begin": self.log.begin,
+        }
+
+    def replacing(self, to: int, replay: bool, left_out: Sequence[LeftOut]) -> Change:
+        """The roll-back to a snapshot, or the reset, that is possible now; a `Problem` if it is not."""
+        if to and self.archive.find(to) is None:
+            kept = ", ".join(str(each.version) for each in self.archive.kept) or "none"
+            raise Problem("not-found", f"no snapshot of version {to} is kept; there are: {kept}.")
+        if replay and self.log.chain(to) is None:
+            begin = self.log.begin
+            raise Problem("log-removed", f"the log begins at row {begin}, so rows are gone: do not replay.")
+        ranges = [each for one in left_out for each in one.ranges(self.log)]
+        return Change("roll back" if to or replay else "reset", to, replay, ranges)
 
     def learned(self, after: int, chain: bytes | None = None) -> list[LoggedRequest]:
         """The requests that were learned after a version; ``chain`` is the running digest there."""
@@ -72,8 +111,13 @@ class Models(ServedModels):
     def __init__(self, folder: Path, limits: Limits) -> None:
         self.folder, self.limits = folder, limits
         self.by_name: dict[str, Model] = {}
-        self._creating = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._aliases: Aliases | None = None  # they are read when the folder is opened
+        self._changing = threading.Lock()
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """The models of all aliases."""
+        return {} if self._aliases is None else self._aliases.by_name
 
     def open(self, chosen: Settings, start: Path | None = None) -> None:
         """Open every model; an empty folder gets the model ``default``."""
@@ -83,7 +127,9 @@ class Models(ServedModels):
             raise DataError(sentence)
         if not names and any(not path.name.startswith(".") for path in self.folder.iterdir()):
             raise DataError(f"{self.folder}: holds no models, and is not empty: give an empty folder.")
+        remove_deleted(self.folder)
         make_private(self.folder, names)
+        self._aliases = Aliases(self.folder)
         try:
             for name in names:
                 self.by_name[name] = Model(name, self.folder / name, self.limits)
@@ -95,27 +141,114 @@ class Models(ServedModels):
 
     def create(self, name: str, chosen: Settings, start: Path | None = None) -> Model:
         """Create the folder of a model, and open it."""
-        if settings.NAME.fullmatch(name) is None:
-            raise Problem(
-                "malformed",
-                "a name has 1 to 64 characters a-z, 0-9, _ or -, and starts with a letter or digit.",
-            )
+        check_name(name)
         try:
             chosen.estimator()
         except (ValueError, TypeError) as error:
             raise Problem("malformed", str(error)) from None
-        with self._creating:
-            if name in self.by_name:
-                raise Problem("exists", f"there is a model {name!r} already.")
+        with self._changing:
+            self._refuse_taken(name)
             if len(self.by_name) >= self.limits.models:
                 raise Problem(
                     "too-large", f"there are {self.limits.models} models already, the most allowed."
                 )
             folder = self._created(name, chosen, start)
-            model = self.by_name[name] = Model(name, folder, self.limits)
-            if self._loop is not None:
-                model.start(self._loop)
-            return model
+            return self._begin(name, folder)
+
+    def _begin(self, name: str, folder: Path) -> Model:
+        """Open the folder of a model, and let it learn if the others do."""
+        model = Model(name, folder, self.limits)
+        if self.loop is not None:
+            model.start(self.loop)
+        self.by_name = self.by_name | {name: model}
+        return model
+
+    def _refuse_taken(self, name: str) -> None:
+        if name in self.by_name:
+            raise Problem("exists", f"there is a model {name!r} already.")
+        if name in self.aliases:
+            raise Problem("exists", f"there is an alias {name!r} already.")
+
+    def _end(self, name: str, what: str) -> Path:
+        """Close a model, so that its folder can be renamed or deleted; returns the folder."""
+        model = self.by_name.get(name)
+        if model is None:
+            raise Problem("not-found", f"there is no model {name[:100]!r}.")
+        if name == DEFAULT:
+            raise Problem("in-use", f"the model {DEFAULT!r} cannot be {what}: every folder has it.")
+        self.by_name = {other: each for other, each in self.by_name.items() if other != name}
+        model.close()
+        self.end_events(model)
+        return self.folder / name
+
+    def delete(self, name: str) -> None:
+        """Delete a model with all that it learned, or raise a `Problem`."""
+        with self._changing:
+            if aliases := self._written().of(name):
+                raise Problem(
+                    "in-use", f"{name!r} has the alias {aliases[0]!r}: let it be of another model."
+                )
+            folder = self._end(name, "deleted")
+            gone = folder.with_name(f".{name}.deleted")
+            shutil.rmtree(gone, ignore_errors=True)
+            with self._moving(name, folder):
+                folder.rename(gone)
+                log.sync_folder(self.folder)
+            shutil.rmtree(gone, ignore_errors=True)
+
+    @contextmanager
+    def _moving(self, name: str, folder: Path) -> Iterator[None]:
+        """Open the model again if its folder cannot be moved."""
+        try:
+            yield
+        except OSError:
+            self._begin(name, folder)
+            raise
+
+    def rename(self, name: str, to: str) -> None:
+        """Give a model another name, or raise a `Problem`; its aliases stay its own."""
+        check_name(to)
+        with self._changing:
+            self._refuse_taken(to)
+            try:
+                self.moving = name
+                self._rename(self._written(), name, to)
+            finally:
+                self.moving = None
+
+    def _rename(self, aliases: Aliases, name: str, to: str) -> None:
+        folder = self._end(name, "renamed")
+        with self._moving(name, folder):
+            aliases.write(dict(aliases.by_name), (name, to))
+            folder.rename(folder.with_name(to))
+        log.sync_folder(self.folder)
+        self._begin(to, folder.with_name(to))
+        aliases.rename(name, to)
+
+    def alias(self, alias: str, name: str | None) -> None:
+        """Let an alias be another name of a model, or remove it; a `Problem` if that cannot be."""
+        check_name(alias)
+        with self._changing:
+            aliases = self._written()
+            by_name = dict(aliases.by_name)
+            if name is not None:
+                self._refuse_alias(alias, name)
+                by_name[alias] = name
+            elif by_name.pop(alias, None) is None:
+                raise Problem("not-found", f"there is no alias {alias!r}.")
+            if len(by_name) > self.limits.aliases:
+                raise Problem("too-large", f"there are {self.limits.aliases} aliases, the most allowed.")
+            aliases.write(by_name)
+
+    def _refuse_alias(self, alias: str, name: str) -> None:
+        if alias in self.by_name:
+            raise Problem("exists", f"there is a model {alias!r}, so it can be no alias.")
+        if name not in self.by_name:
+            raise Problem("not-found", f"there is no model {name[:100]!r}.")
+
+    def _written(self) -> Aliases:
+        assert self._aliases is not None
+        return self._aliases
 
     def _created(self, name: str, chosen: Settings, start: Path | None) -> Path:
         """A new folder, which gets its name when it is complete."""
@@ -137,7 +270,7 @@ class Models(ServedModels):
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to learn."""
-        self._loop = loop
+        self.loop = loop
         for model in self.by_name.values():
             model.start(loop)
 
@@ -146,6 +279,21 @@ def folders(folder: Path) -> list[str]:
     """The names of the models in a folder."""
     names = (path.parent.name for path in folder.glob(f"*/{settings.FILE}"))
     return sorted(name for name in names if not name.startswith("."))
+
+
+def check_name(name: str) -> None:
+    """Refuse what cannot be the name of a model, or an alias."""
+    if settings.NAME.fullmatch(name) is None:
+        raise Problem(
+            "malformed",
+            "a name has 1 to 64 characters a-z, 0-9, _ or -, and starts with a letter or digit.",
+        )
+
+
+def remove_deleted(folder: Path) -> None:
+    """Remove what is left of models that were deleted when the service ended."""
+    for path in folder.glob(".*.deleted"):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def strays(folder: Path) -> Iterator[str]:
@@ -159,10 +307,8 @@ def strays(folder: Path) -> Iterator[str]:
 def make_private(folder: Path, names: list[str]) -> None:
     """Rows are nobody else's business: the folders get the mode 0700, the files of models 0600."""
     models = [folder / name for name in names]
-    files = [
-        path for model in models for path in model.iterdir() if path.is_file() and not path.is_symlink()
-    ]
-    for path in (folder, *models, *files):
+    known = [*folder.glob("*.json"), *(path for model in models for path in model.rglob("*"))]
+    for path in (folder, *models, *(path for path in known if not path.is_symlink())):
         if path.stat().st_mode & 0o077:
             with suppress(OSError):  # of another owner, or on a read-only disk
                 os.chmod(path, 0o700 if path.is_dir() else 0o600)

@@ -30,7 +30,10 @@ async def describe(service: Service, _: Request) -> Response:
 def document(limits: Limits) -> Json:
     """The description of all paths."""
     schemas: Json = {}
-    paths = {path: _path(path, each, schemas) for each in ENDPOINTS for path in each.paths}
+    paths = dict[str, Json]()
+    for each in ENDPOINTS:
+        for path in each.paths:
+            paths[path] = paths.get(path, {}) | _path(path, each, schemas)
     return {
         "openapi": "3.1.0",
         "info": {

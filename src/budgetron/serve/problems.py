@@ -17,6 +17,8 @@ TITLES = {
     "nothing-learned": (409, "The model has learned nothing yet"),
     "key-in-use": (409, "A request with this key is running"),
     "exists": (409, "The model exists"),
+    "frozen": (409, "The model only predicts"),
+    "in-use": (409, "Something else needs it"),
     "read-only": (409, "This service is a replica"),
     "other-history": (409, "The log has other rows"),
     "log-removed": (410, "The log no longer has these rows"),

@@ -6,31 +6,19 @@ from pathlib import Path
 
 from budgetron._util.errors import DataError
 from budgetron.evaluate.progressive import Estimator
-from budgetron.serve import snapshot
-from budgetron.serve.entries import LoggedRequest
+from budgetron.serve import archive, changes, snapshot
+from budgetron.serve.changes import BATCH, ReplayError, rows_of
+from budgetron.serve.entries import CHANGE, LoggedRequest
 from budgetron.serve.jobs import Published
 from budgetron.serve.learning import learn_group
 from budgetron.serve.limits import UNLIMITED
 from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
-from budgetron.serve.rows import Rows, parse
+from budgetron.serve.rows import Rows
 from budgetron.serve.settings import Settings
 from budgetron.serve.tally import Tally
 
 report = logging.getLogger("budgetron.serve")
-BATCH = 5000  # rows that are learned together
-
-
-class ReplayError(DataError):
-    """A request of a log cannot be learned as it was."""
-
-
-def rows_of(request: LoggedRequest) -> Rows:
-    """The rows of a request. A `Problem` if it cannot be read, a ReplayError if it has other rows."""
-    rows = parse(request.media, request.body, UNLIMITED, labelled=True, label=request.label)
-    if len(rows) != request.rows:
-        raise ReplayError(f"the request of row {request.first} has {len(rows)} rows, not {request.rows}.")
-    return rows
 
 
 def learn_again(estimator: Estimator, batch: Sequence[Rows], tally: Tally, first: int) -> Estimator:
@@ -45,7 +33,7 @@ def learn_again(estimator: Estimator, batch: Sequence[Rows], tally: Tally, first
 
 def restored(folder: Path, settings: Settings, log: Log) -> tuple[Published, Tally, int]:
     """The newest snapshot and the log after it: the model as it was when it stopped, bit for bit."""
-    newest, damaged = snapshot.newest(folder)
+    newest, damaged = snapshot.newest(folder, folder / archive.FOLDER)
     for why in damaged:
         report.warning("a snapshot is damaged, an older one is used: %s", why)
     estimator, version, chain = settings.estimator(), 0, log.state.id
@@ -60,8 +48,12 @@ def restored(folder: Path, settings: Settings, log: Log) -> tuple[Published, Tal
     before = version
     try:
         for batch in _batches(log, version, chain):
-            estimator = learn_again(estimator, batch, tally, version)
-            version += sum(map(len, batch))
+            if batch[0].media == CHANGE:
+                change = changes.change_of(batch[0])
+                estimator, tally, *_ = changes.changed(folder, settings, log, change, version)
+            else:
+                estimator = learn_again(estimator, list(map(rows_of, batch)), tally, version)
+            version = batch[-1].end
     except ReplayError as error:
         raise DataError(f"{log.path}: {error}") from None
     return Published(estimator, version), tally, version - before
@@ -79,14 +71,18 @@ def _refuse_gap(folder: Path, log: Log, version: int) -> None:
         )
 
 
-def _batches(log: Log, after: int, chain: bytes) -> Iterator[list[Rows]]:
-    """The requests of the log, some thousand rows at a time."""
-    batch, rows = list[Rows](), 0
+def _batches(log: Log, after: int, chain: bytes) -> Iterator[list[LoggedRequest]]:
+    """The requests of the log, some thousand rows at a time; a change of the model is alone."""
+    batch, rows = list[LoggedRequest](), 0
     for request in log.replay(after, chain):
-        batch.append(rows_of(request))
-        rows += request.rows
-        if rows >= BATCH:
+        alone = request.media == CHANGE
+        if batch and (alone or rows >= BATCH):
             yield batch
             batch, rows = [], 0
+        if alone:
+            yield [request]
+            continue
+        batch.append(request)
+        rows += request.rows
     if batch:
         yield batch

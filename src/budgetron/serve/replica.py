@@ -8,7 +8,8 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,12 @@ import msgspec
 from budgetron._util.text import printable
 from budgetron.learners.automatic import Auto
 from budgetron.model.files import model_files
-from budgetron.serve.entries import LoggedRequest
+from budgetron.serve.changes import Change, LeftOut, rows_of
+from budgetron.serve.entries import CHANGE, LoggedRequest
 from budgetron.serve.jobs import Job, Published
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import Problem
-from budgetron.serve.replay import learn_again, rows_of
+from budgetron.serve.replay import learn_again
 from budgetron.serve.routes import CHAIN
 from budgetron.serve.rows import Rows
 from budgetron.serve.served import ServedModel, ServedModels
@@ -32,6 +34,7 @@ report = logging.getLogger("budgetron.serve")
 WAIT = 10
 SECONDS = 120.0  # for the answer to a request; the model file has ten times as long
 LONGEST_PAUSE = 10.0
+PAUSE = 1.0  # between questions which models and aliases there are
 
 
 class Refused(Exception):
@@ -43,6 +46,20 @@ class LogAnswer(msgspec.Struct):
 
     end: int
     requests: list[LoggedRequest]
+
+
+class KnownModel(msgspec.Struct):
+    """A model in the list of the leader."""
+
+    name: str
+    frozen: bool = False
+
+
+class ModelsAnswer(msgspec.Struct):
+    """The models and aliases of the leader."""
+
+    models: list[KnownModel]
+    aliases: dict[str, str] = {}
 
 
 class Leader:
@@ -115,7 +132,22 @@ class Replica(ServedModel):
 
     def learned(self, _: int, __: bytes | None = None) -> list[LoggedRequest]:
         """Refuse: a replica has no log."""
-        raise Problem("read-only", f"this is a replica: ask {self.leader.url}.")
+        raise self._read_only()
+
+    def freeze(self, _: bool) -> None:
+        """Refuse: models are frozen at the leader."""
+        raise self._read_only()
+
+    def history(self) -> dict[str, Any]:
+        """Refuse: a replica has no snapshots."""
+        raise self._read_only()
+
+    def replacing(self, _: int, __: bool, ___: Sequence[LeftOut]) -> Change:
+        """Refuse: models are rolled back at the leader, and replicas follow."""
+        raise self._read_only()
+
+    def _read_only(self) -> Problem:
+        return Problem("read-only", f"this is a replica: ask {self.leader.url}.")
 
     def description(self) -> dict[str, Any]:
         """As that of the leader."""
@@ -156,17 +188,19 @@ class Replica(ServedModel):
         if self._id not in ("", model["log_id"]):
             raise Refused(OTHER)
         settings = Settings(model["task"], model["learner"], model["seed"], model["encoder"])
-        estimator, version, chain = settings.estimator(), 0, model["log_id"]
+        estimator, version, chain = settings.estimator(), model["version"], model["log_id"]
         if model["version"]:
+            chain = model["log_chain"]  # where it was reset, and has learned nothing since
+        if "support_vectors" in model:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "model.safetensors"
                 tag, chain = self.leader.save(
                     f"/v1/models/{self.name}/model/file", path, self.limits.model_file
                 )
                 estimator = model_files.load(path)
-            if not chain:
-                raise Refused("its model file came without the running digest of the log")
             version = int(tag.strip('"'))
+        if not chain:
+            raise Refused("its model came without the running digest of the log")
         self.settings, self._id, self._chain = settings, model["log_id"], bytes.fromhex(chain)
         self.tally, self.published = Tally(estimator), Published(estimator, version)
 
@@ -178,10 +212,13 @@ class Replica(ServedModel):
         most = 64 * 2**20 + self.limits.body
         content = self.leader.get(f"/v1/models/{self.name}/log?{asked}", most)
         answer = msgspec.msgpack.decode(content, type=LogAnswer)
-        batch, chain = self._parsed(answer.requests)
+        requests = list(takewhile(lambda each: each.media != CHANGE, answer.requests))
+        batch, chain = self._parsed(requests)
         if batch:
             estimator = learn_again(estimator, batch, self.tally, version)
-            self._chain, self.published = chain, Published(estimator, answer.requests[-1].end)
+            self._chain, self.published = chain, Published(estimator, requests[-1].end)
+        if len(requests) < len(answer.requests):  # rolled back or reset: take the model anew
+            self._begun = False
         return answer.end
 
     def _parsed(self, requests: list[LoggedRequest]) -> tuple[list[Rows], bytes]:
@@ -223,26 +260,41 @@ class Replicas(ServedModels):
     def __init__(self, leader: Leader, limits: Limits) -> None:
         self.leader, self.limits = leader, limits
         self.by_name: dict[str, Replica] = {}
+        self._aliases: Mapping[str, str] = {}
         self._ended = threading.Event()
         self._starting = threading.Lock()  # after `close`, no replica is started
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to follow."""
+        self.loop = loop
         threading.Thread(target=self._discover, args=(loop,), name="replicas", daemon=True).start()
 
     def _discover(self, loop: asyncio.AbstractEventLoop) -> None:
         """Ask now and then which models there are."""
         while not self._ended.is_set():
             try:
-                models = msgspec.json.decode(self.leader.get("/v1/models"))["models"]
-                for name in (each["name"] for each in models if NAME.fullmatch(each["name"])):
-                    if name not in self.by_name and len(self.by_name) < self.limits.models:
-                        self._begin(name, loop)
+                known = msgspec.json.decode(self.leader.get("/v1/models"), type=ModelsAnswer)
+                self._follow(known, loop)
                 self.why = None
             except Exception as error:  # whatever it is: the thread goes on
                 if not self._ended.is_set():
                     self.why = self.leader.failed(str(error) or repr(error), self.why)
-            self._ended.wait(10.0 if self.by_name else 1.0)
+            self._ended.wait(PAUSE)
+
+    def _follow(self, known: ModelsAnswer, loop: asyncio.AbstractEventLoop) -> None:
+        """Have the models and aliases of the leader, and no others."""
+        frozen = {each.name: each.frozen for each in known.models if NAME.fullmatch(each.name)}
+        for name in frozen:
+            if name not in self.by_name and len(self.by_name) < self.limits.models:
+                self._begin(name, loop)
+        gone = [each for name, each in self.by_name.items() if name not in frozen]
+        self.by_name = {name: each for name, each in self.by_name.items() if name in frozen}
+        self._aliases = known.aliases
+        for name, each in self.by_name.items():
+            each.frozen = frozen[name]
+        for each in gone:
+            each.close()
+            self.end_events(each)
 
     def _begin(self, name: str, loop: asyncio.AbstractEventLoop) -> None:
         replica = Replica(name, self.leader, self.limits)
@@ -257,6 +309,23 @@ class Replicas(ServedModels):
             self._ended.set()
         super().close()
 
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Those of the leader."""
+        return self._aliases
+
     def create(self, _: str, __: Settings) -> ServedModel:
         """Refuse: models are created at the leader."""
         raise Problem("read-only", f"this is a replica: create models at {self.leader.url}.")
+
+    def delete(self, _: str) -> None:
+        """Refuse: models are deleted at the leader."""
+        raise Problem("read-only", f"this is a replica: delete models at {self.leader.url}.")
+
+    def rename(self, _: str, __: str) -> None:
+        """Refuse: models are renamed at the leader."""
+        raise Problem("read-only", f"this is a replica: rename models at {self.leader.url}.")
+
+    def alias(self, _: str, __: str | None) -> None:
+        """Refuse: aliases are those of the leader."""
+        raise Problem("read-only", f"this is a replica: change aliases at {self.leader.url}.")

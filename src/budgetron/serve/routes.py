@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from starlette.responses import Response, StreamingResponse
 
 from budgetron._util.errors import DataError
@@ -80,7 +80,7 @@ async def predict_rows(service: Service, model: ServedModel, request: Request) -
     if isinstance(answer, bytes):
         return Response(answer, media_type=JSON)
     answer.body = body
-    return await _answer(model, answer)
+    return await answer_of(model, answer)
 
 
 @ModelEndpoint(
@@ -103,7 +103,7 @@ async def learn(_: Service, model: ServedModel, request: Request) -> Response:
     if request.query["ack"] == "received":
         model.submit(job)
         return as_json({"rows": len(rows)}, 202)
-    return await _answer(model, job)
+    return await answer_of(model, job)
 
 
 class Labelled(Struct, forbid_unknown_fields=True):
@@ -133,7 +133,7 @@ async def label(_: Service, model: ServedModel, request: Request) -> Response:
     digest = digest_of(b"label", body)
     key = request.key or SERVICE_KEY + digest.hex()  # so a repeated request gets the same answer
     pairs = [(each.id, each.y) for each in labels]
-    return await _answer(model, Label(None, body, key, digest, rows=len(pairs), labels=pairs))
+    return await answer_of(model, Label(None, body, key, digest, rows=len(pairs), labels=pairs))
 
 
 @ModelEndpoint("GET", of_a_model("model"), role="read")
@@ -187,8 +187,8 @@ async def log(_: Service, model: ServedModel, request: Request) -> Response:
 
 @ModelEndpoint("POST", of_a_model("snapshot"), role="admin")
 async def snapshot(_: Service, model: ServedModel, __: Request) -> Response:
-    """Save a snapshot now."""
-    return await _answer(model, Snapshot())
+    """Save a snapshot now, and keep it."""
+    return await answer_of(model, Snapshot())
 
 
 @ModelEndpoint(
@@ -209,10 +209,13 @@ async def events(_: Service, model: ServedModel, request: Request) -> Response:
 
 @Endpoint("GET", ("/v1/models",), role="read")
 async def models(service: Service, _: Request) -> Response:
-    """List the models."""
+    """List the models and their aliases."""
     by_name = sorted(service.models.by_name.items())
-    known = [{"name": name, "version": model.published.version} for name, model in by_name]
-    return as_json({"models": known})
+    known = [
+        {"name": name, "version": model.published.version, "frozen": model.frozen}
+        for name, model in by_name
+    ]
+    return as_json({"models": known, "aliases": to_builtins(service.models.aliases)})
 
 
 class NewModel(Struct, forbid_unknown_fields=True):
@@ -271,7 +274,7 @@ async def metrics(service: Service, _: Request) -> Response:
     return Response(text(service.counters, numbers), media_type=PROMETHEUS)
 
 
-async def _answer(model: ServedModel, job: Job) -> Response:
+async def answer_of(model: ServedModel, job: Job) -> Response:
     """Give a job to the writer and wait for its end."""
     job.future = future = asyncio.get_running_loop().create_future()
     model.submit(job)

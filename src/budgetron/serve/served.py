@@ -5,16 +5,16 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from budgetron.estimators import OnlineRegressor
-from budgetron.evaluate.progressive import Estimator
 from budgetron.model.files import model_files
 from budgetron.model.files.described import describe
+from budgetron.serve.changes import Change, LeftOut
 from budgetron.serve.entries import LoggedRequest
 from budgetron.serve.events import Events
 from budgetron.serve.jobs import Job, Published, Work
@@ -33,6 +33,7 @@ class ServedModel(ABC):
     thread: threading.Thread
     log: Log | None = None
     trouble: str | None = None  # why it does not learn
+    frozen = False  # it only predicts, because someone wanted it so
 
     def __init__(
         self, name: str, limits: Limits, settings: Settings, published: Published, tally: Tally
@@ -61,6 +62,18 @@ class ServedModel(ABC):
     def learned(self, after: int, chain: bytes | None = None) -> list[LoggedRequest]:
         """The requests that were learned after a version; ``chain`` is the running digest there."""
 
+    @abstractmethod
+    def freeze(self, frozen: bool) -> None:
+        """Let it only predict from now on, or learn again; on disk when this returns."""
+
+    @abstractmethod
+    def history(self) -> dict[str, Any]:
+        """The snapshots that are kept, and the roll-backs and resets that the log has."""
+
+    @abstractmethod
+    def replacing(self, to: int, replay: bool, left_out: Sequence[LeftOut]) -> Change:
+        """The roll-back to a snapshot, or the reset, that is possible now; a `Problem` if it is not."""
+
     def log_bytes(self) -> int:
         """The size of its log; 0 if it has none."""
         return 0 if self.log is None else self.log.file_bytes()
@@ -68,7 +81,7 @@ class ServedModel(ABC):
     def fitted(self) -> Published:
         """What predictions are made with; a `Problem` before the first row."""
         published = self.published
-        if not published.version:
+        if not published.fitted:
             raise Problem("nothing-learned", "the model has learned nothing yet: POST rows to learn first.")
         return published
 
@@ -90,33 +103,46 @@ class ServedModel(ABC):
 
     def description(self) -> dict[str, Any]:
         """Everything that a client may want to know."""
-        estimator, version = self.published
+        published = self.published
         return {
             "name": self.name,
-            "version": version,
+            "version": published.version,
             **asdict(self.settings),
             "learning": self.trouble is None,
+            "frozen": self.frozen,
             "replica": False,
             "trouble": self.trouble,
             "queue_rows": self.work.queued_rows,
             "snapshot_version": self.work.snapshot_version,
             "log_bytes": self.log_bytes(),
-            "log_id": "" if self.log is None else self.log.state.id.hex(),
-            **_fitted(estimator, version),
+            **self._log_place(published.version),
+            **_fitted(published),
             "metrics": self.tally.values(),
         }
 
+    def _log_place(self, version: int) -> dict[str, str]:
+        """Which log it has, and the running digest at a version, unless it has just moved on."""
+        if self.log is None:
+            return {"log_id": "", "log_chain": ""}
+        state = self.log.state  # `Log.chain` would wait for the disk
+        return {"log_id": state.id.hex(), "log_chain": state.chain.hex() if state.end == version else ""}
+
+    def figures(self) -> dict[str, Any]:
+        """How good its predictions were, in short: for the list of snapshots."""
+        values = self.tally.values()
+        return {name: values[name] for name in ("rows", "mistakes", "running", "window")}
+
     def numbers(self) -> dict[str, Any]:
         """The numbers of the metrics page."""
-        estimator, version = self.published
+        estimator, version = published = self.published
         values, work = self.tally.values(), self.work
         return {
             "rows_learned_total": version,
             "mistakes_total": values["mistakes"],
             "error_window": values["window"]["rate"],
             "error_running": values["running"]["rate"],
-            "support_vectors": int(estimator.n_support_) if version else 0,
-            "model_bytes": int(estimator.memory_bytes_) if version else 0,
+            "support_vectors": int(estimator.n_support_) if published.fitted else 0,
+            "model_bytes": int(estimator.memory_bytes_) if published.fitted else 0,
             "queue_rows": work.queued_rows,
             "queue_bytes": work.queued_bytes,
             "log_bytes": self.log_bytes(),
@@ -127,11 +153,12 @@ class ServedModel(ABC):
 
     def point(self) -> tuple[int, dict[str, Any]] | None:
         """A point of the curves, if there is something new."""
-        estimator, version = self.published
-        if version == self._drawn or not version:
+        published = self.published
+        version = published.version
+        if version == self._drawn or not published.fitted:
             return None
         self._drawn = version
-        fitted = _fitted(estimator, version)
+        fitted = _fitted(published)
         del fitted["fitted_learner"]
         point = {
             "version": version,
@@ -143,9 +170,10 @@ class ServedModel(ABC):
         return version, point | fitted | self.tally.values()
 
 
-def _fitted(estimator: Estimator, version: int) -> dict[str, Any]:
-    if not version:
+def _fitted(published: Published) -> dict[str, Any]:
+    if not published.fitted:
         return {}
+    estimator = published.estimator
     known: dict[str, Any] = {
         "support_vectors": int(estimator.n_support_),
         "model_bytes": int(estimator.memory_bytes_),
@@ -165,14 +193,23 @@ class ServedModels(ABC):
     """All models of a service, by name."""
 
     by_name: Mapping[str, ServedModel]
+    loop: asyncio.AbstractEventLoop | None = None
+    moving: str | None = None  # the name of a model that gets another one just now
     why: str | None = None  # nobody knows which models there are
 
     def get(self, name: str) -> ServedModel:
-        """The model of that name, or a `Problem`."""
-        try:
-            return self.by_name[name]
-        except KeyError:
-            raise Problem("not-found", f"there is no model {name[:100]!r}.") from None
+        """The model of that name or alias, or a `Problem`."""
+        model = self.by_name.get(name) or self.by_name.get(self.aliases.get(name, ""))
+        if model is None and self.moving in (name, self.aliases.get(name, "")):
+            raise Problem("busy", f"the model {self.moving!r} is being renamed: try again.", retry_after=1)
+        if model is None:
+            raise Problem("not-found", f"there is no model {name[:100]!r}.")
+        return model
+
+    @property
+    @abstractmethod
+    def aliases(self) -> Mapping[str, str]:
+        """The models of all aliases."""
 
     @abstractmethod
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -186,6 +223,23 @@ class ServedModels(ABC):
     @abstractmethod
     def create(self, name: str, chosen: Settings) -> ServedModel:
         """Create a model, or raise a `Problem`."""
+
+    @abstractmethod
+    def delete(self, name: str) -> None:
+        """Delete a model with all that it learned, or raise a `Problem`."""
+
+    @abstractmethod
+    def rename(self, name: str, to: str) -> None:
+        """Give a model another name, or raise a `Problem`."""
+
+    @abstractmethod
+    def alias(self, alias: str, name: str | None) -> None:
+        """Let an alias be another name of a model, or remove it; a `Problem` if that cannot be."""
+
+    def end_events(self, model: ServedModel) -> None:
+        """End the streams of events of a model that is gone."""
+        if self.loop is not None and not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(model.events.close)
 
     def unsaved(self) -> str | None:
         """Why the last snapshot of a model failed."""

@@ -27,14 +27,23 @@ class Snapshot(NamedTuple):
 def write(folder: Path, version: int, estimator: Estimator, tally: dict[str, Any], chain: bytes) -> int:
     """Save a snapshot, on disk when this returns, and remove old ones.
 
-    Returns the version of the oldest that stays, from which the log must go on; 0 if it is the only one.
+    Returns the version of the oldest that stays, as `oldest` does.
     """
-    path = folder / f"snapshot-{version:020d}.safetensors"
+    path = path_of(folder, version)
     estimator.save(path, extra={"serve": {"version": version, "tally": tally, "chain": chain.hex()}})
-    *old, oldest, _ = [0, *versions(folder)]
-    for each in old[1:]:
-        (folder / f"snapshot-{each:020d}.safetensors").unlink(missing_ok=True)
-    return oldest
+    for each in list(versions(folder))[:-2]:
+        path_of(folder, each).unlink(missing_ok=True)
+    return oldest(folder)
+
+
+def oldest(folder: Path) -> int:
+    """The version from which the log must go on: that of the older snapshot; 0 if there is only one."""
+    return [0, 0, *versions(folder)][-2]
+
+
+def path_of(folder: Path, version: int) -> Path:
+    """The file of the snapshot of a version."""
+    return folder / f"snapshot-{version:020d}.safetensors"
 
 
 def versions(folder: Path) -> Iterator[int]:
@@ -45,7 +54,7 @@ def versions(folder: Path) -> Iterator[int]:
 
 def read(folder: Path, version: int) -> Snapshot:
     """The snapshot of that version; ModelFileError if it is damaged."""
-    path = folder / f"snapshot-{version:020d}.safetensors"
+    path = path_of(folder, version)
     file = model_files.read(path)
     extra: Any = file.extra.get("serve")
     try:
@@ -57,12 +66,13 @@ def read(folder: Path, version: int) -> Snapshot:
     return Snapshot(version, file.estimator(), tally, chain)
 
 
-def newest(folder: Path) -> tuple[Snapshot | None, list[str]]:
-    """The newest snapshot that can be read, and why newer ones cannot."""
+def newest(*folders: Path) -> tuple[Snapshot | None, list[str]]:
+    """The newest snapshot of some folders that can be read, and why newer ones cannot."""
+    known = {version: folder for folder in folders if folder.is_dir() for version in versions(folder)}
     damaged: list[str] = []
-    for version in sorted(versions(folder), reverse=True):
+    for version in sorted(known, reverse=True):
         try:
-            return read(folder, version), damaged
+            return read(known[version], version), damaged
         except ModelFileError as error:
             damaged.append(str(error))
     return None, damaged

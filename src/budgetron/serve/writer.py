@@ -5,16 +5,20 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import msgspec
 from msgspec import Struct
 
-from budgetron._util.errors import DataError, SaveError
+from budgetron._util.errors import DataError, ModelFileError, SaveError
 from budgetron.evaluate.progressive import Estimator
 from budgetron.serve import snapshot
+from budgetron.serve.archive import ASKED, CHANGE, SCHEDULE, Archive
+from budgetron.serve.changes import change_of, changed
+from budgetron.serve.entries import CHANGE as CHANGED
 from budgetron.serve.entries import Answer, Group, LoggedRequest
-from budgetron.serve.jobs import Job, Keep, Label, Learn, Published, Snapshot
+from budgetron.serve.jobs import Job, Keep, Label, Learn, Published, Replace, Snapshot
 from budgetron.serve.learning import learn_group
 from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
@@ -39,9 +43,10 @@ class LearnAnswer(Struct):
 class Writer(threading.Thread):
     """The writer of one model."""
 
-    def __init__(self, model: ServedModel, log: Log) -> None:
+    def __init__(self, model: ServedModel, log: Log, archive: Archive) -> None:
         super().__init__(name=f"writer-{model.name}", daemon=True)
         self.model, self.log, self.limits, self.work = model, log, model.limits, model.work
+        self.archive = archive
         self._snapshot_log = log.state.counts["log"].bytes
         self._retry = 0.0  # when a snapshot that failed is tried again
         self._queue: deque[Job] = deque()
@@ -88,24 +93,36 @@ class Writer(threading.Thread):
         """Take groups of jobs until `close`, then save a snapshot."""
         while (jobs := self._take()) is not None:
             asked = [job for job in jobs if isinstance(job, Snapshot)]
-            others = [job for job in jobs if not isinstance(job, Snapshot)]
-            try:
+            replacing = [job for job in jobs if isinstance(job, Replace)]
+            others = [job for job in jobs if not isinstance(job, Snapshot | Replace)]
+            with self._failing(others):
                 self._treat(others)
                 if not jobs and self._behind():
                     self.log.mark.sync()
-            except (sqlite3.Error, DataError, OSError) as error:
-                why = f"the log could not be read or written: {str(error).rstrip('.')}"
-                _answer(others, self.stop(why))
-            except Exception:
-                report.exception("a group of requests failed", extra={"model": self.model.name})
-                sentence = "the service failed; nothing of the request is learned."
-                _answer(others, Problem("internal", sentence))
             self._finish(others)
+            for job in replacing:
+                with self._failing([job]):
+                    job.result = self._replace(job)
+                self._finish([job])
             if asked or self._due():
-                _answer(asked, self._save())
+                _answer(asked, self._save(ASKED if asked else SCHEDULE))
                 self._finish(asked)
-        if self.model.published.version > self.work.snapshot_version and self.model.trouble is None:
+        published = self.model.published
+        if published.version > self.work.snapshot_version and published.fitted and not self.model.trouble:
             self._save()
+
+    @contextmanager
+    def _failing(self, jobs: list[Job]) -> Iterator[None]:
+        """Answer jobs that fail. If the log does, nothing is learned any more."""
+        try:
+            yield
+        except (sqlite3.Error, DataError, OSError) as error:
+            why = f"the log could not be read or written: {str(error).rstrip('.')}"
+            _answer(jobs, self.stop(why))
+        except Exception:
+            report.exception("a group of requests failed", extra={"model": self.model.name})
+            sentence = "the service failed; nothing of the request is learned."
+            _answer(jobs, Problem("internal", sentence))
 
     def _take(self) -> list[Job] | None:
         """The next group; None at the end. An idle model is flushed, and saved when a snapshot is due."""
@@ -142,6 +159,8 @@ class Writer(threading.Thread):
         for job in jobs:
             try:
                 job.result = self._stored(job)
+                if job.result is None and isinstance(job, Learn) and self.model.frozen:
+                    raise Problem("frozen", f"the model {self.model.name!r} is frozen: thaw it to learn.")
                 if job.result is None and isinstance(job, Label):
                     self._look_up(job, taken)
             except Problem as problem:
@@ -251,12 +270,46 @@ class Writer(threading.Thread):
             new = set(map(str, now)) - set(map(str, known))
             self.model.notify("new class", {"classes": sorted(new)[:20]})
 
+    # ---- roll-backs and resets
+
+    def _replace(self, job: Replace) -> bytes | Problem:
+        """Replace the model by an earlier one. That of now is saved before, and kept."""
+        try:
+            if (stored := self._stored(job)) is not None:
+                return stored
+            if self.model.trouble is not None:
+                raise Problem("learning-stopped", self.model.trouble)
+            change, version = job.change(), self.model.published.version
+            if self.model.published.fitted:
+                failed = self._save(CHANGE, [change.to])
+                if isinstance(failed, Problem):
+                    return failed
+            done = changed(self.log.path.parent, self.model.settings, self.log, change, version)
+        except Problem as problem:
+            return problem
+        except ModelFileError as error:
+            return Problem("internal", f"the snapshot cannot be read: {error}")
+        told = {"to": change.to, "replayed": done.replayed, "refused": done.refused}
+        answer = encode({"version": version + 1} | told)
+        group = Group(requests=[LoggedRequest(version, 1, CHANGED, "", change.body)])
+        if job.key is not None:
+            group.answers.append(Answer(job.key, job.digest, answer))
+        if failure := self._commit(group):
+            return failure
+        self.model.tally, self.model.published = done.tally, Published(done.estimator, version + 1)
+        self.model.notify(change.what, told)
+        if self.model.published.fitted:
+            self._save()
+        return answer
+
     # ---- snapshots
 
     def _due(self) -> bool:
         rows = self.model.published.version - self.work.snapshot_version
         now = time.monotonic()
-        if not rows or self.model.trouble is not None or (self.work.unsaved and now < self._retry):
+        if not rows or not self.model.published.fitted or self.model.trouble is not None:
+            return False
+        if self.work.unsaved and now < self._retry:
             return False
         return (
             rows >= self.limits.snapshot_rows
@@ -264,10 +317,10 @@ class Writer(threading.Thread):
             or now - self.work.snapshot_time >= self.limits.snapshot_seconds
         )
 
-    def _save(self) -> bytes | Problem:
-        """Save a snapshot, then remove what no restart needs."""
+    def _save(self, why: str = SCHEDULE, needed: Sequence[int] = ()) -> bytes | Problem:
+        """Save a snapshot, then remove what nobody needs; ``needed`` are versions that must stay."""
         estimator, version = self.model.published
-        if not version:
+        if not self.model.published.fitted:
             return Problem(
                 "nothing-learned", "the model has learned nothing yet: there is nothing to save."
             )
@@ -278,8 +331,8 @@ class Writer(threading.Thread):
                 chain = self.log.chain(version)
                 assert chain is not None
                 folder, tally = self.log.path.parent, self.model.tally.state()
-                oldest = snapshot.write(folder, version, estimator, tally, chain)
-                self.log.remove(0 if self.limits.keep_log else oldest)
+                snapshot.write(folder, version, estimator, tally, chain)
+            self._keep(version, why, needed)
         except (SaveError, OSError, MemoryError) as error:
             self.work.unsaved, self._retry = str(error), time.monotonic() + 10
             report.error("no snapshot: %s", error, extra={"model": self.model.name})
@@ -296,6 +349,15 @@ class Writer(threading.Thread):
         self.work.unsaved = None
         self.model.notify("snapshot", {"version": version})
         return encode({"version": version})
+
+    def _keep(self, version: int, why: str, needed: Sequence[int]) -> None:
+        """Keep the snapshot if it is to be kept, and the rows that may be replayed."""
+        oldest = snapshot.oldest(self.log.path.parent)
+        needed = [*needed, *(change_of(request).to for request in self.log.changes(oldest))]
+        self.archive.keep(version, why, self.model.figures(), needed)
+        if version > self.work.snapshot_version and not self.limits.keep_log:
+            wanted = max(self.archive.oldest(oldest), self.log.beyond(self.limits.log_bytes))
+            self.log.remove(min([oldest, wanted, *needed]))
 
 
 def _resolve(jobs: list[Job]) -> None:

@@ -59,6 +59,20 @@ def test_messages_and_requests_are_learned_in_one_order(server, stream, tmp_path
     assert kept == [body.decode(errors="backslashreplace") for body in POISON]
 
 
+def test_messages_wait_while_the_model_is_frozen(server, stream, tmp_path):
+    server.publish(stream, rows(30))
+    with served(tmp_path / "models", *SMALL, *input_of(server, stream), "--keep-log") as service:
+        wait_for(service, 30)
+        service.http.post("/v1/freeze").raise_for_status()
+        server.publish(stream, rows(20, seed=1))
+        time.sleep(1.2)
+        assert service.http.get("/v1/model").json()["version"] == 30
+        service.http.post("/v1/thaw").raise_for_status()
+        wait_for(service, 50)
+        assert service.stop() == 0
+    assert logged(tmp_path / "models") == [*range(30), *range(20)]
+
+
 def test_lines_of_the_service_are_messages_too(server, stream, tmp_path):
     lines = [b'{"x": {"a": %d},\n "y": "%b"}' % (i, b"in" if i % 2 else b"out") for i in range(20)]
     server.publish(stream, [*lines, b'{"x": {"a": 1}}'])

@@ -26,7 +26,10 @@ EXAMPLES = """\
 """
 
 
-LIMITS = ("body", "queue_rows", "snapshot_rows", "snapshot_seconds", "keep_log")
+LIMITS = (
+    *("body", "queue_rows", "snapshot_rows", "snapshot_seconds", "keep_log", "log_bytes"),
+    *("keep_hourly", "keep_daily", "keep_weekly"),
+)
 
 
 def parser() -> Parser:
@@ -75,6 +78,10 @@ def parser() -> Parser:
     add("--snapshot-rows", type=whole(1), metavar="N", help="save a snapshot every N rows; default 10000")
     add("--snapshot-seconds", type=whole(1), metavar="N", help="and every N seconds; default 60")
     add("--keep-log", action="store_true", help="never remove learned rows from the log")
+    add("--log-bytes", type=whole(0), metavar="N", help="rows kept to be replayed; default 64 MiB")
+    add("--keep-hourly", type=whole(0), metavar="N", help="keep a snapshot of each of N hours; default 24")
+    add("--keep-daily", type=whole(0), metavar="N", help="and of each of N days; default 7")
+    add("--keep-weekly", type=whole(0), metavar="N", help="and of each of N weeks; default 4")
     add("--workers", help=argparse.SUPPRESS)
     learners.add_flags(made)
     return made

@@ -1,0 +1,67 @@
+"""Aliases: further names of models. Each says one model, and another one from one moment to the next."""
+
+import json
+import zlib
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from budgetron._util.errors import DataError
+from budgetron.model.files import durable
+
+FILE = "aliases.json"
+
+
+class _Document(Struct):
+    """What the file holds. ``renaming`` is a model's name and its new one, while it is renamed."""
+
+    aliases: dict[str, str]
+    renaming: tuple[str, str] | None = None
+    crc32: int = 0
+
+    def checksum(self) -> int:
+        return zlib.crc32(json.dumps([self.aliases, self.renaming], sort_keys=True).encode())
+
+
+class Aliases:
+    """The aliases in the folder of a service. Readers see `by_name`, which is replaced as a whole."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path, self.by_name = folder / FILE, dict[str, str]()
+        if self._path.exists():
+            document = self._read()
+            self.by_name = document.aliases
+            if document.renaming is not None:
+                self._end_renaming(folder, *document.renaming)
+
+    def _read(self) -> _Document:
+        try:
+            document = msgspec.json.decode(self._path.read_bytes(), type=_Document)
+            if document.crc32 != document.checksum():
+                raise ValueError("it was changed or damaged since it was written")
+        except ValueError as error:
+            raise DataError(f"{self._path}: cannot be read: {error}: restore a backup.") from None
+        return document
+
+    def _end_renaming(self, folder: Path, old: str, new: str) -> None:
+        """The service ended while it renamed a model: the folder tells whether it came to that."""
+        if (folder / new).is_dir() and not (folder / old).exists():
+            self.rename(old, new)
+        else:
+            self.write(self.by_name)
+
+    def write(self, by_name: dict[str, str], renaming: tuple[str, str] | None = None) -> None:
+        """Write all aliases; they hold when this returns."""
+        document = _Document(by_name, renaming)
+        document.crc32 = document.checksum()
+        durable.write(str(self._path), [msgspec.json.encode(document)])
+        self.by_name = by_name
+
+    def rename(self, old: str, new: str) -> None:
+        """Let the aliases of a model follow its new name."""
+        self.write({alias: new if name == old else name for alias, name in self.by_name.items()})
+
+    def of(self, model: str) -> list[str]:
+        """The aliases of a model."""
+        return sorted(alias for alias, name in self.by_name.items() if name == model)

@@ -1,0 +1,133 @@
+"""The endpoints that change which models there are, what they are called, and what they have learned."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, to_builtins
+from starlette.responses import Response
+
+from budgetron._util.errors import DataError
+from budgetron.serve.changes import LeftOut
+from budgetron.serve.endpoints import Endpoint, ModelEndpoint, of_a_model
+from budgetron.serve.jobs import Advance, Replace
+from budgetron.serve.problems import Problem
+from budgetron.serve.requests import KEY, Request, as_json, digest_of, document_of
+from budgetron.serve.routes import answer_of
+from budgetron.serve.rows import JSON
+from budgetron.serve.served import ServedModel
+from budgetron.serve.service import Service
+
+MODEL, ALIAS = "/v1/models/{model}", "/v1/aliases/{alias}"
+
+
+@Endpoint("DELETE", (MODEL,), role="admin")
+async def delete(service: Service, request: Request) -> Response:
+    """Delete a model with all that it learned."""
+    name = request.path_params["model"]
+    await _changed(partial(service.models.delete, name))
+    return as_json({"deleted": name})
+
+
+class NewName(Struct, forbid_unknown_fields=True):
+    """The new name of a model."""
+
+    to: str
+
+
+@ModelEndpoint("POST", of_a_model("rename"), role="admin", body={JSON: NewName})
+async def rename(service: Service, model: ServedModel, request: Request) -> Response:
+    """Rename a model; its aliases stay its own."""
+    document, _ = await document_of(request, NewName)
+    await _changed(partial(service.models.rename, model.name, document.to))
+    return as_json({"name": document.to})
+
+
+@ModelEndpoint("POST", of_a_model("freeze"), role="admin")
+async def freeze(_: Service, model: ServedModel, __: Request) -> Response:
+    """Let a model only predict from now on."""
+    await _changed(partial(model.freeze, True))
+    try:
+        await answer_of(model, Advance())  # behind all that may still be learned
+    except Problem as problem:
+        if problem.name != "learning-stopped":
+            raise
+    return as_json({"frozen": True, "version": model.published.version})
+
+
+@ModelEndpoint("POST", of_a_model("thaw"), role="admin")
+async def thaw(_: Service, model: ServedModel, __: Request) -> Response:
+    """Let a frozen model learn again."""
+    await _changed(partial(model.freeze, False))
+    return as_json({"frozen": False, "version": model.published.version})
+
+
+@ModelEndpoint("POST", of_a_model("reset"), role="admin", headers=KEY)
+async def reset(_: Service, model: ServedModel, request: Request) -> Response:
+    """Let a model begin again with nothing learned; what it was is kept as a snapshot."""
+    change = partial(model.replacing, 0, False, [])
+    job = Replace(None, key=request.key, digest=digest_of(b"reset"), change=change)
+    return await answer_of(model, job)
+
+
+class RollBack(Struct, forbid_unknown_fields=True):
+    """To which snapshot, whether the rows since then are learned again, and which of them are not."""
+
+    to: Annotated[int, Meta(ge=0, lt=2**53)]
+    replay: bool = False
+    leave_out: list[LeftOut] = []
+
+
+@ModelEndpoint("POST", of_a_model("rollback"), role="admin", headers=KEY, body={JSON: RollBack})
+async def roll_back(_: Service, model: ServedModel, request: Request) -> Response:
+    """Let a model begin again as it was in a snapshot, and learn the rows since then, or some of them."""
+    wanted, body = await document_of(request, RollBack)
+    if wanted.leave_out and not wanted.replay:
+        raise Problem("malformed", "leave_out is for rows that are replayed: give replay: true.")
+    change = partial(model.replacing, wanted.to, wanted.replay, wanted.leave_out)
+    job = Replace(None, key=request.key, digest=digest_of(b"rollback", body), change=change)
+    return await answer_of(model, job)
+
+
+@ModelEndpoint("GET", of_a_model("snapshots"), role="read")
+async def snapshots(_: Service, model: ServedModel, __: Request) -> Response:
+    """List the snapshots that are kept with their figures, and the roll-backs and resets in the log."""
+    return as_json(await asyncio.to_thread(model.history))
+
+
+@Endpoint("GET", ("/v1/aliases",), role="read")
+async def aliases(service: Service, _: Request) -> Response:
+    """List the aliases."""
+    return as_json({"aliases": to_builtins(service.models.aliases)})
+
+
+class AliasOf(Struct, forbid_unknown_fields=True):
+    """The model that an alias is for."""
+
+    model: str
+
+
+@Endpoint("PUT", (ALIAS,), role="admin", body={JSON: AliasOf})
+async def set_alias(service: Service, request: Request) -> Response:
+    """Let an alias be another name of a model; requests that come later find that model."""
+    document, _ = await document_of(request, AliasOf)
+    alias = request.path_params["alias"]
+    await _changed(partial(service.models.alias, alias, document.model))
+    return as_json({"alias": alias, "model": document.model})
+
+
+@Endpoint("DELETE", (ALIAS,), role="admin")
+async def remove_alias(service: Service, request: Request) -> Response:
+    """Remove an alias; its model stays."""
+    alias = request.path_params["alias"]
+    await _changed(partial(service.models.alias, alias, None))
+    return as_json({"removed": alias})
+
+
+async def _changed(change: Callable[[], Any]) -> None:
+    """Make a change of the folder, in a thread, since it waits for the disk."""
+    try:
+        await asyncio.to_thread(change)
+    except (OSError, DataError) as error:
+        raise Problem("learning-stopped", f"the folder could not be changed: {error}") from None
