@@ -72,6 +72,13 @@ def parser() -> Parser:
     add("--seed", type=seed, default=0, metavar="N", help="the seed of all random choices; default 0")
     add("--from", dest="start", metavar="MODEL", help="begin with a saved model")
     add_flags(made.add_argument_group("columns of a new model"), ENCODER)
+    _add_limits(made)
+    made.add_argument("--workers", help=argparse.SUPPRESS)
+    learners.add_flags(made)
+    return made
+
+
+def _add_limits(made: Parser) -> None:
     add = made.add_argument_group("limits").add_argument
     add("--max-body", dest="body", type=whole(1), metavar="BYTES", help="the longest body; default 8 MiB")
     add("--queue-rows", type=whole(1), metavar="N", help="the most rows that wait; default 100000")
@@ -82,9 +89,6 @@ def parser() -> Parser:
     add("--keep-hourly", type=whole(0), metavar="N", help="keep a snapshot of each of N hours; default 24")
     add("--keep-daily", type=whole(0), metavar="N", help="and of each of N days; default 7")
     add("--keep-weekly", type=whole(0), metavar="N", help="and of each of N weeks; default 4")
-    add("--workers", help=argparse.SUPPRESS)
-    learners.add_flags(made)
-    return made
 
 
 def main(argv: list[str]) -> int:
