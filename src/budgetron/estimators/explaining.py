@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from budgetron._util.rows import Matrix
+from budgetron.estimators.explain.explaining import Explainer
+from budgetron.estimators.explain.explanation import Explanation
+from budgetron.estimators.explain.importance import importances
+from budgetron.estimators.explain.novelty import novelty
 from budgetron.estimators.input import Input, are_learnable, known_rows, one_row
-from budgetron.explain.explaining import Explainer
-from budgetron.explain.explanation import Explanation
-from budgetron.explain.importance import importances
-from budgetron.explain.novelty import novelty
 from budgetron.learners.learner import Floats
 from budgetron.model.fitted import Fitted
 

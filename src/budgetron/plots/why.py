@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from budgetron._util.text import printable
+from budgetron.estimators.explain.columns import Columns
+from budgetron.estimators.explain.explanation import Explanation
 from budgetron.evaluate import prequential
-from budgetron.explain.columns import Columns
-from budgetron.explain.explanation import Explanation
 from budgetron.plots import style
 from budgetron.plots.lines import Line, curves
 

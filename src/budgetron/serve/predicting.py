@@ -8,8 +8,8 @@ from msgspec import Raw
 from msgspec.json import encode
 
 from budgetron._util.errors import RefusedRow
+from budgetron.estimators.explain.explaining import ROWS
 from budgetron.estimators.online import answers_of, scored
-from budgetron.explain.explaining import ROWS
 from budgetron.serve.jobs import Published
 from budgetron.serve.learning import REFUSALS, refusal
 from budgetron.serve.limits import Limits

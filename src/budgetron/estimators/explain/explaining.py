@@ -11,10 +11,10 @@ import numpy as np
 
 from budgetron._util.rows import Matrix, is_sparse
 from budgetron._util.text import shown
-from budgetron.explain import shapley
-from budgetron.explain.background import Slots, background_of, spread_out
-from budgetron.explain.columns import Columns
-from budgetron.explain.explanation import Explanation, Neighbour
+from budgetron.estimators.explain import shapley
+from budgetron.estimators.explain.background import Slots, background_of, spread_out
+from budgetron.estimators.explain.columns import Columns
+from budgetron.estimators.explain.explanation import Explanation, Neighbour
 from budgetron.learners.learner import Floats
 from budgetron.learners.stacked import names_of_experts
 from budgetron.model.fitted import Fitted

@@ -9,7 +9,7 @@ import numpy as np
 
 from budgetron._util.rows import Matrix
 from budgetron._util.text import shown
-from budgetron.explain.background import kept_rows
+from budgetron.estimators.explain.background import kept_rows
 from budgetron.learners.learner import Floats
 from budgetron.model.fitted import Fitted
 from budgetron.model.model import Model

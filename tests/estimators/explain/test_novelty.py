@@ -24,7 +24,7 @@ from budgetron import (
     ogd,
     rbp,
 )
-from budgetron.explain.novelty import ranks
+from budgetron.estimators.explain.novelty import ranks
 from tests.helpers.cases import each
 
 RNG = np.random.default_rng(0)

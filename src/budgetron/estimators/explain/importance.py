@@ -7,8 +7,8 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from budgetron._util.rows import Matrix
-from budgetron.explain.background import kept_rows
-from budgetron.explain.columns import Columns
+from budgetron.estimators.explain.background import kept_rows
+from budgetron.estimators.explain.columns import Columns
 from budgetron.learners.learner import Floats
 from budgetron.model.fitted import Fitted
 

@@ -33,8 +33,8 @@ from budgetron import (
     pa,
     rbp,
 )
-from budgetron.explain.shapley import exact as exact_values
-from budgetron.explain.shapley import sampled
+from budgetron.estimators.explain.shapley import exact as exact_values
+from budgetron.estimators.explain.shapley import sampled
 from tests.helpers.cases import each
 from tests.references.shapley import shapley
 
