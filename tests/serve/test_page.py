@@ -62,6 +62,23 @@ def test_the_chart_library_has_its_licence_beside_it():
     assert "uPlot (v1.6.32)" in page.joinpath("uplot.js").read_text()[:100]
 
 
+def test_the_list_and_the_description_say_what_the_page_shows(client):
+    bought = [{"x": {"price": i, "country": "DE" if i % 2 else "FR"}, "y": i % 2} for i in range(30)]
+    client.post("/v1/learn", json=bought).raise_for_status()
+    [card] = client.get("/v1/models").json()["models"]
+    assert (card["name"], card["version"], card["task"], card["learning"]) == (
+        "default",
+        30,
+        "classification",
+        True,
+    )
+    assert card["figures"]["window"]["rows"] == 30
+    assert client.get("/v1/model").json()["columns_of_records"] == [
+        {"name": "price", "kind": "number", "values": []},
+        {"name": "country", "kind": None, "values": ["FR", "DE"]},
+    ]
+
+
 def test_a_point_without_classes_has_no_confusion_matrix():
     made = Events(Limits())
     made.progress(12, {"version": 12, "classes": [], "confusion": [], "window": {"rows": 0}})
@@ -255,6 +272,115 @@ def test_rows_stream_in_and_drift_is_marked(tmp_path, page):
         predict(driver)
         assert driver.execute_script("return document.documentElement.scrollWidth") == 390
         picture(driver, "phone")
+        assert complaints(driver) == []
+
+
+def press(driver, button, **fields):
+    """Press a button that opens the dialog, fill its fields, and go on."""
+    driver.execute_script("document.querySelector(arguments[0]).click()", button)
+    until(lambda driver: driver.find_element("id", "ask").is_displayed(), driver, "no dialog")
+    for name, value in fields.items():
+        field = driver.find_element("css selector", f"#ask-fields [name={name}]")
+        if value is True:
+            field.click()
+        else:
+            field.clear()
+            field.send_keys(value)
+    driver.find_element("id", "ask-go").click()
+
+
+def closed(driver):
+    until(lambda driver: not driver.find_element("id", "ask").is_displayed(), driver, "still asking")
+
+
+@needs_browser
+@pytest.mark.browser
+def test_a_model_is_kept_changed_and_turned_back_after_a_confirmation(tmp_path, page):
+    with served(tmp_path / "models") as server:
+        learn(server, 300)
+        driver = page(server.url)
+        shows(driver, "#tile-rows dd", "300")
+        assert not driver.find_element("id", "models").is_displayed()
+        press(driver, "#keep-snapshot")
+        closed(driver)
+        shows(driver, "#kept", "300.*asked for")
+        learn(server, 200, 1, turned=True)
+        shows(driver, "#tile-rows dd", "500")
+        press(driver, "#kept button", replay=True)
+        closed(driver)
+        shows(driver, "#notices", "Rolled back to row 300, 200 rows learned again")
+        shows(driver, "#kept", "500.*before a change")
+        press(driver, "#freeze")
+        closed(driver)
+        assert server.http.post("/v1/learn", json=rows(1)).status_code == 409
+        shows(driver, "#freeze", "Thaw")
+        press(driver, "#freeze")
+        closed(driver)
+        shows(driver, "#freeze", "Freeze")
+        assert complaints(driver) == []
+
+
+@needs_browser
+@pytest.mark.browser
+def test_models_are_cards_with_their_aliases_and_one_can_be_renamed_and_deleted(tmp_path, page):
+    with served(tmp_path / "models", *SMALL) as server:
+        learn(server, 100)
+        server.http.put("/v1/models/other", json={"parameters": {"size": 10}}).raise_for_status()
+        learn(server, 150, model="other")
+        driver = page(server.url)
+        shows(driver, "#cards", "default.*other")
+        assert text_of("#cards [aria-current] b")(driver) == "default"
+        press(driver, "#alias")
+        closed(driver)
+        shows(driver, "#cards [aria-current]", "champion")
+        assert server.http.get("/v1/aliases").json() == {"aliases": {"champion": "default"}}
+        driver.execute_script("document.querySelectorAll('#cards button')[1].click()")
+        until(lambda driver: rows_learned(driver) == 150, driver, "the other model is not shown")
+        press(driver, "#rename", to="default")
+        shows(driver, "#ask-problem", r"default.*\.$")  # the sentence of the service
+        driver.find_element("id", "ask-cancel").click()
+        press(driver, "#rename", to="third")
+        closed(driver)
+        shows(driver, "#cards [aria-current]", "third")
+        press(driver, "#delete", name="thir")  # the browser asks for the whole name
+        assert driver.find_element("id", "ask").is_displayed()
+        driver.find_element("css selector", "#ask-fields input").send_keys("d")
+        driver.find_element("id", "ask-go").click()
+        closed(driver)
+        assert [each["name"] for each in server.http.get("/v1/models").json()["models"]] == ["default"]
+        until(lambda driver: rows_learned(driver) == 100, driver, "the page does not go on")
+        assert complaints(driver, network=True) == []
+
+
+@needs_browser
+@pytest.mark.browser
+def test_the_form_has_the_columns_of_the_model_and_the_answer_says_why(tmp_path, page):
+    with served(tmp_path / "models") as server:
+        bought = [
+            {"x": row["x"] | {"country": "DE" if i % 2 else "FR"}, "y": row["y"]}
+            for i, row in enumerate(rows(400))
+        ]
+        for start in range(0, 400, 100):
+            server.http.post("/v1/learn", json=bought[start : start + 100]).raise_for_status()
+            time.sleep(0.3)
+        driver = page(server.url)
+        shows(driver, "#fields", "amountagebalancevisitscountry")
+        listed = "return [...document.querySelectorAll('#fields option')].map((each) => each.value).join()"
+        assert driver.execute_script(listed) == "FR,DE"
+        for name, value in (("amount", "1.2"), ("age", "0.8"), ("country", "DE")):
+            driver.find_element("css selector", f"#fields [name={name}]").send_keys(value)
+        assert json.loads(driver.execute_script("return document.getElementById('record').value")) == {
+            "amount": 1.2,
+            "age": 0.8,
+            "country": "DE",
+        }
+        driver.find_element("id", "why").click()
+        driver.find_element("css selector", "#try button").click()
+        shows(driver, "#answer", r"Novelty [\d.]+ %: .*Why.*amount = 1.2.*Most like it")
+        driver.find_element("id", "across").click()  # the curves by clock time
+        shows(driver, "#across", "time")
+        until(lambda driver: painted(driver, "error") > 5, driver, "nothing is drawn by time")
+        driver.find_element("id", "across").click()
         assert complaints(driver) == []
 
 

@@ -211,10 +211,7 @@ async def events(_: Service, model: ServedModel, request: Request) -> Response:
 async def models(service: Service, _: Request) -> Response:
     """List the models and their aliases."""
     by_name = sorted(service.models.by_name.items())
-    known = [
-        {"name": name, "version": model.published.version, "frozen": model.frozen}
-        for name, model in by_name
-    ]
+    known = await asyncio.to_thread(lambda: [{"name": name} | model.summary() for name, model in by_name])
     return as_json({"models": known, "aliases": to_builtins(service.models.aliases)})
 
 

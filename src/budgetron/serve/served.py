@@ -14,6 +14,7 @@ import numpy as np
 from budgetron.estimators import OnlineRegressor
 from budgetron.model.files import model_files
 from budgetron.model.files.described import describe
+from budgetron.records.encoding import Encoding
 from budgetron.serve.changes import Change, LeftOut
 from budgetron.serve.entries import LoggedRequest
 from budgetron.serve.events import Events
@@ -25,6 +26,9 @@ from budgetron.serve.settings import Settings
 from budgetron.serve.tally import Tally
 
 report = logging.getLogger("budgetron.serve")
+
+COLUMNS, EXAMPLES = 100, 20
+"""The columns of records that a description names, and the texts of each."""
 
 
 class ServedModel(ABC):
@@ -117,6 +121,7 @@ class ServedModel(ABC):
             "log_bytes": self.log_bytes(),
             **self._log_place(published.version),
             **_fitted(published),
+            "columns_of_records": _columns_of(published),
             "metrics": self.tally.values(),
         }
 
@@ -131,6 +136,16 @@ class ServedModel(ABC):
         """How good its predictions were, in short: for the list of snapshots."""
         values = self.tally.values()
         return {name: values[name] for name in ("rows", "mistakes", "running", "window")}
+
+    def summary(self) -> dict[str, Any]:
+        """What a list of models says of it."""
+        return {
+            "version": self.published.version,
+            "task": self.settings.task,
+            "frozen": self.frozen,
+            "learning": self.trouble is None,
+            "figures": self.figures(),
+        }
 
     def numbers(self) -> dict[str, Any]:
         """The numbers of the metrics page."""
@@ -187,6 +202,23 @@ def _fitted(published: Published) -> dict[str, Any]:
     except (AttributeError, ValueError, TypeError):
         return known
     return known | {"expert_weights": weights.tolist()}
+
+
+def _columns_of(published: Published) -> list[dict[str, Any]]:
+    """The first columns of the records, what they are if that is decided, and some of their texts."""
+    encoding = published.estimator.fitted_.encoding if published.fitted else None
+    if encoding is None:
+        return []
+    texts = {name: list[str]() for name in encoding.names[:COLUMNS]}
+    for slot in encoding.columns:
+        name, _, text = slot.partition("=")
+        if text and name in texts:
+            texts[name].append(text)
+    kinds = encoding.kinds
+    return [
+        {"name": name, "kind": kinds[name].kind, "values": values[:EXAMPLES]}
+        for name, values in texts.items()
+    ]
 
 
 class ServedModels(ABC):

@@ -40,9 +40,10 @@ export class Columns {
 }
 
 export class Chart {
-  // series: [{name, column, colour, width, dash, fill}]; what: {title, note, format, time, height, marks, fromZero}
+  // series: [{name, column, colour, width, dash, fill}]; what: {title, note, format, height, marks, fromZero}
+  // The horizontal axis is the first of the columns, or "at": clock time.
   constructor(section, columns, series, what) {
-    Object.assign(this, { section, columns, what });
+    Object.assign(this, { section, columns, what, across: columns.names[0] });
     this.title = make("h2", { textContent: what.title });
     this.note = make("p", { className: "muted", textContent: what.note || "" });
     this.legend = make("ul", { className: "legend" });
@@ -72,9 +73,19 @@ export class Chart {
     this.build();
   }
 
+  // Draw against another column: "version" or "at".
+  turn(across) {
+    this.across = across;
+    this.build();
+  }
+
+  get time() {
+    return this.across === "at";
+  }
+
   build() {
     this.plot?.destroy();
-    const { what } = this;
+    const { what, time } = this;
     const axis = { stroke: style("--muted"), font: FONT, ticks: { show: false } };
     const grid = { stroke: style("--line"), width: 1 };
     this.plot = new uPlot({
@@ -84,11 +95,11 @@ export class Chart {
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
       scales: {
-        x: { time: Boolean(what.time), range: () => this.span() },
+        x: { time, range: () => this.span() },
         y: { range: (_, low, high) => this.range(low, high) },
       },
       axes: [
-        { ...axis, grid: { show: false }, size: 24, gap: 6, space: 70, ...(what.time
+        { ...axis, grid: { show: false }, size: 24, gap: 6, space: 70, ...(time
           ? { values: (_, splits) => splits.map((at) => new Date(1000 * at).toLocaleTimeString("en-GB")), space: 90 }
           : { values: (_, splits) => splits.map((at) => (at % 1 ? "" : at.toLocaleString("en"))) }) },
         { ...axis, grid, size: 62, values: (_, splits) => splits.map((value) => (what.axis || what.format)(value)) },
@@ -108,9 +119,9 @@ export class Chart {
 
   // At least a minute, or all rows from the first; a chart without data shows the last minute, or a thousand rows.
   span() {
-    const values = this.columns.of[this.columns.names[0]], first = values[0], last = values.at(-1);
-    const end = last ?? (this.what.time ? Date.now() / 1000 : 1000);
-    if (this.what.time) return [Math.min(first ?? end, end - 60), end];
+    const values = this.columns.of[this.across], first = values[0], last = values.at(-1);
+    const end = last ?? (this.time ? Date.now() / 1000 : 1000);
+    if (this.time) return [Math.min(first ?? end, end - 60), end];
     return [values.length > 1 ? first : 0, end];
   }
 
@@ -122,8 +133,8 @@ export class Chart {
   }
 
   data() {
-    const { of, names } = this.columns;
-    return [of[names[0]], ...this.series.map((each) => of[each.column] || [])];
+    const { of } = this.columns;
+    return [of[this.across], ...this.series.map((each) => of[each.column] || [])];
   }
 
   draw() {
@@ -147,8 +158,8 @@ export class Chart {
     ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
     ctx.textBaseline = "top";
     let taken = -Infinity;
-    for (const { version, text, colour } of this.what.marks?.() || []) {
-      const x = Math.round(plot.valToPos(version, "x", true));
+    for (const { text, colour, ...where } of this.what.marks?.() || []) {
+      const x = Math.round(plot.valToPos(where[this.across], "x", true));
       if (!(x >= bbox.left && x <= bbox.left + bbox.width)) continue;
       ctx.strokeStyle = ctx.fillStyle = style(colour);
       ctx.lineWidth = devicePixelRatio;

@@ -1,13 +1,15 @@
 // The page: follows the events of one model, asks for /metrics now and then, and draws both.
 import { Chart, Columns } from "./charts.js";
 import { histogram, of, parse, quantile, refused } from "./numbers.js";
-import { about, expertNames, hideConfusion, Notices, recordOf, showAnswer, showConfusion, showProblem, Tiles } from "./panels.js";
+import { Actions, showCards, showSnapshots } from "./models.js";
+import { about, expertNames, hideConfusion, Notices, showConfusion, Tiles } from "./panels.js";
+import { recordOf, showAnswer, showFields, showProblem } from "./records.js";
 import { ask, follow, Refused } from "./stream.js";
 import { at, brief, bytes, count, decimal, figure, percent, seconds, wholePercent } from "./text.js";
 
 const POLL = 2000;
-const EXPERTS = 8;
-const curves = new Columns(["version", "window", "running", "last", "frequent", "loss", "allLoss",
+const EXPERTS = 12, COLOURS = 8;
+const curves = new Columns(["version", "at", "window", "running", "last", "frequent", "loss", "allLoss",
   ...Array.from({ length: EXPERTS }, (_, i) => "expert" + i)]);
 const service = new Columns(["at", "rate", "predicts", "half", "most", "commit", "commitMost", "queue", "resident", "model", "vectors", "columns"]);
 const notices = new Notices();
@@ -24,7 +26,7 @@ const path = (what) => `v1/models/${encodeURIComponent(model)}/${what}`;
 // ---- charts
 
 const marks = () => notices.all.filter((each) => each.what === "drift")
-  .map(({ version }) => ({ version, text: "drift", colour: "--alarm" }));
+  .map((each) => ({ version: each.version, at: each.at, text: "drift", colour: "--alarm" }));
 const error = new Chart(at("error"), curves, [
   { name: "last 1,000 rows", column: "window", colour: "--first", width: 2.5 },
   { name: "all rows", column: "running", colour: "--second", width: 1.5 },
@@ -38,7 +40,7 @@ const loss = new Chart(at("loss"), curves, [
 const experts = new Chart(at("experts"), curves, [], {
   title: "Experts", note: "weights in the vote", format: decimal, axis: brief, height: 200, fromZero: false, marks });
 const small = (id, title, note, format, series) =>
-  new Chart(at(id), service, series, { title, note, format, height: 130, time: true });
+  new Chart(at(id), service, series, { title, note, format, height: 130 });
 const charts = [error, loss, experts,
   small("rate", "Throughput", "rows a second", brief, [
     { name: "learned", column: "rate", colour: "--first", fill: "--veil" },
@@ -95,7 +97,7 @@ function setExperts(weights) {
   const names = expertNames(now.description?.fitted_learner);
   now.named = names.length > 0;
   experts.use(Array.from({ length: many }, (_, i) => (
-    { name: names[i] || "expert " + (i + 1), column: "expert" + i, colour: "--expert-" + (i + 1) })));
+    { name: names[i] || "expert " + (i + 1), column: "expert" + i, colour: "--expert-" + (1 + i % COLOURS), dash: i < COLOURS ? undefined : [5, 3] })));
 }
 
 function progress(point) {
@@ -105,7 +107,7 @@ function progress(point) {
   setKind(targets() ? "regression" : "classification");
   const { window, running, baselines } = point;
   const as = targets() ? (value) => (value === null ? null : Math.sqrt(value)) : (value) => value;
-  const row = { version: point.version, window: as(window.rate), running: as(running.rate),
+  const row = { version: point.version, at: Math.max(point.at, curves.last("at") || 0), window: as(window.rate), running: as(running.rate),
     last: as(baselines.last.window), frequent: as(baselines.frequent.window),
     loss: targets() ? window.mae : window.log_loss, allLoss: targets() ? running.mae : running.log_loss };
   (point.expert_weights || []).slice(0, EXPERTS).forEach((value, i) => { row["expert" + i] = value; });
@@ -204,6 +206,18 @@ async function poll(signal) {
   }
 }
 
+const actions = new Actions(() => ({
+  model,
+  headers: headers(),
+  description: now.description,
+  changed: () => { now.description = undefined; },
+  gone: (name = "default") => choose(name),
+}));
+
+function choose(name) {
+  location.hash = "model=" + encodeURIComponent(name);
+}
+
 let turn = 0;
 async function describe(signal) {
   turn += 1;
@@ -211,11 +225,16 @@ async function describe(signal) {
   if (!wanted && turn % 5) return;
   const list = await (await ask("v1/models", { headers: headers(), signal })).json();
   choices(list.models.map((each) => each.name));
+  showCards(list, model, choose);
   now.description = await (await ask(path("model"), { headers: headers(), signal })).json();
   at("about").textContent = about(now.description);
   at("trouble").hidden = now.description.learning;
   at("trouble").textContent = now.description.learning ? "" : "Not learning: " + now.description.trouble;
   at("empty").hidden = Boolean(now.description.version);
+  at("freeze").textContent = now.description.frozen ? "Thaw …" : "Freeze …";
+  showFields(now.description.columns_of_records);
+  const kept = await (await ask(path("snapshots"), { headers: headers(), signal })).json();
+  showSnapshots(kept, now.description.task, (snapshot) => actions.rollBack(snapshot));
   if (now.point) setExperts(now.point.expert_weights);
   else setKind(now.description.task);
 }
@@ -266,7 +285,7 @@ at("access").addEventListener("submit", (event) => {
   connect();
 });
 
-at("model").addEventListener("change", () => { location.hash = "model=" + encodeURIComponent(at("model").value); });
+at("model").addEventListener("change", () => choose(at("model").value));
 addEventListener("hashchange", () => {
   model = named();
   choices([...at("model").options].map((each) => each.value));
@@ -282,7 +301,8 @@ at("try").addEventListener("submit", async (event) => {
   try {
     const body = recordOf(at("record").value);
     const more = { "Content-Type": "application/json" };
-    const answer = await ask(path("predict"), { method: "POST", headers: { ...headers(), ...more }, body });
+    const what = at("why").checked ? "predict?explain=1&novelty=1" : "predict";
+    const answer = await ask(path(what), { method: "POST", headers: { ...headers(), ...more }, body });
     showAnswer(await answer.json(), now.kind === "regression");
   } catch (error) {
     showProblem(error.message);
@@ -291,6 +311,13 @@ at("try").addEventListener("submit", async (event) => {
 at("record").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) at("try").requestSubmit();
 });
+
+function turnAcross(across) {
+  localStorage.setItem("across", across);
+  at("across").textContent = "Curves by: " + (across === "at" ? "time" : "rows");
+  [error, loss, experts].forEach((each) => each.turn(across));
+}
+at("across").addEventListener("click", () => turnAcross(localStorage.getItem("across") === "at" ? "version" : "at"));
 
 const THEMES = ["system", "light", "dark"];
 function setTheme(theme) {
@@ -308,4 +335,5 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => char
 at("first").textContent = `curl ${location.origin}/v1/learn -H 'Content-Type: application/json' \\
   -d '{"x": {"amount": 5, "country": "DE"}, "y": "ok"}'`;
 setTheme(THEMES.includes(localStorage.getItem("theme")) ? localStorage.getItem("theme") : "system");
+turnAcross(localStorage.getItem("across") === "at" ? "at" : "version");
 connect();

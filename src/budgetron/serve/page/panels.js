@@ -1,4 +1,4 @@
-// The parts of the page that are not curves: tiles, confusion matrix, events, the answer of the form.
+// The parts of the page that are not curves: tiles, confusion matrix, events.
 import { at, brief, bytes, clock, count, figure, make, percent } from "./text.js";
 
 const MOST_NOTICES = 100;
@@ -59,6 +59,8 @@ const SENTENCES = {
     return `Drift: the error rose from ${as(said.before)} to ${as(said.now)}`;
   },
   snapshot: () => "Snapshot saved",
+  "roll back": (said) => `Rolled back to row ${count(said.to)}` + (said.replayed ? `, ${count(said.replayed)} rows learned again` : ""),
+  reset: () => "Reset: nothing is learned any more",
   "new class": (said) => (said.classes.length > 1 ? "New classes: " : "New class: ") + said.classes.join(", "),
   stopped: (said) => "Learning stopped: " + said.why,
   "snapshot failed": (said) => "Snapshot failed: " + said.why,
@@ -96,49 +98,16 @@ export class Notices {
   }
 }
 
-// The prediction of one record, with its probabilities.
-export function showAnswer(answer, regression) {
-  const said = answer.predictions[0];
-  const parts = [make("p", { className: "said" }, regression ? figure(said) : String(said))];
-  if (answer.probabilities) {
-    const pairs = answer.classes.map((each, i) => [each, answer.probabilities[0][i]]).sort((a, b) => b[1] - a[1]);
-    parts.push(make("ul", { className: "bars" }, ...pairs.slice(0, 8).map(([each, share]) => {
-      const bar = make("i");
-      bar.style.setProperty("--share", 100 * share + "%");
-      return make("li", {}, make("span", { textContent: String(each), title: String(each) }), bar, make("b", { textContent: percent(share) }));
-    })));
-    if (pairs.length > 8) parts.push(make("p", { className: "muted", textContent: `and ${pairs.length - 8} more classes` }));
-  }
-  parts.push(make("p", { className: "muted", textContent: `by the model of ${count(answer.version)} rows` }));
-  at("answer").className = "";
-  at("answer").replaceChildren(...parts);
-}
-
-export function showProblem(sentence) {
-  at("answer").className = "problem";
-  at("answer").replaceChildren(make("p", { textContent: sentence }));
-}
-
-// A record as the service takes it: {"x": {...}}, or the record itself.
-export function recordOf(text) {
-  let said;
-  try {
-    said = JSON.parse(text);
-  } catch (error) {
-    throw new Error("This is not JSON: " + error.message);
-  }
-  if (said === null || typeof said !== "object") throw new Error('Expected a record, such as {"amount": 5, "country": "DE"}.');
-  return JSON.stringify(!Array.isArray(said) && typeof said.x === "object" ? { x: said.x } : { x: said });
-}
-
 // A short name for each expert of a learner, from its description.
 export function expertNames(learner) {
   while (learner && !learner.learners) learner = learner.learner;
   return (learner?.learners.of || []).map((each) => {
     const maps = each.features?.maps?.of || [each.features];
-    const first = maps[0]?.features || maps[0];
-    const names = { Identity: "linear", RandomFourier: "Fourier", SparseFourier: "sparse Fourier" };
-    const kind = first ? names[first.type] || first.type : "support vectors";
+    const first = maps[0]?.type === "Recruited" ? maps[0] : maps[0]?.features || maps[0];
+    const names = { Identity: "linear", RandomFourier: "Fourier", SparseFourier: "sparse Fourier", Recruited: "recruited tiles",
+      Tiles: "tiles", Bins: "bins", Neighbours: "neighbours", Kernelized: "support vectors" };
+    const type = (first || each).type;
+    const kind = names[type] || type;
     return kind + (each.rule?.drift ? ", forgets" : "");
   }).map((name, i, all) => (all.indexOf(name) === all.lastIndexOf(name) ? name : `${name} ${i + 1}`));
 }

@@ -29,3 +29,4 @@ export const bytes = known((value) => {
   return three.format(value / 1000 ** power) + " " + ["B", "kB", "MB", "GB", "TB"][power];
 });
 export const clock = (time) => new Date(1000 * time).toLocaleTimeString("en-GB");
+export const day = (time) => new Date(1000 * time).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
