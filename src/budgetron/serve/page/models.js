@@ -5,6 +5,9 @@ import { at, brief, bytes, clock, count, day, figure, make, percent } from "./te
 
 const error = (window, task) => (task === "regression" ? figure(window?.rmse) : percent(window?.rate));
 
+const said = ({ figures, version, challenger_of: beside }) => `error of the last ${count(Math.min(figures.window.rows, 1000))} rows · `
+  + `${brief(version)} learned${beside ? " beside " + beside : ""}`;
+
 // One card for each model; the one that is shown is marked. With a single model there is nothing to choose.
 export function showCards({ models, aliases }, shown, choose) {
   at("models").hidden = models.length < 2;
@@ -15,7 +18,7 @@ export function showCards({ models, aliases }, shown, choose) {
     if (!each.learning) badges.push(make("span", { className: "badge bad", textContent: "not learning" }));
     const button = make("button", { type: "button" }, make("b", { textContent: each.name }), ...badges,
       make("span", { className: "value", textContent: error(each.figures.window, each.task) }),
-      make("small", { className: "muted", textContent: `error of the last ${count(Math.min(each.figures.window.rows, 1000))} rows · ${brief(each.version)} learned` }));
+      make("small", { className: "muted", textContent: said(each) }));
     if (each.name === shown) button.setAttribute("aria-current", "true");
     button.addEventListener("click", () => choose(each.name));
     return make("li", {}, button);
@@ -30,6 +33,7 @@ export class Actions {
       freeze: () => (this.frozen ? this.thaw() : this.freeze()),
       "keep-snapshot": () => this.keep(),
       alias: () => this.alias(),
+      challenge: () => this.challenge(),
       rename: () => this.rename(),
       reset: () => this.reset(),
       delete: () => this.delete(),
@@ -73,6 +77,14 @@ export class Actions {
     confirm("Set an alias", `Requests to the alias go to ${model} from then on. An alias of another model switches in one step.`, "Set",
       [{ name: "alias", label: "Alias", value: "champion", required: true }],
       ({ alias }) => this.send("PUT", "aliases/" + encodeURIComponent(alias), { model }));
+  }
+
+  challenge() {
+    confirm(`Let another model learn beside ${this.of().model}?`, "It learns the same rows from one request, and both are compared.", "Add", [
+      { name: "name", label: "Name", value: this.of().model + "-2", required: true },
+      { name: "algorithm", label: "Algorithm", value: "auto", required: true },
+      { name: "replay", label: "Begin with the rows that the log still has", type: "checkbox" },
+    ], ({ name, ...more }) => this.send("PUT", this.mine("/challengers/" + encodeURIComponent(name)), more));
   }
 
   rename() {

@@ -1,8 +1,9 @@
 // The page: follows the events of one model, asks for /metrics now and then, and draws both.
 import { Chart, Columns } from "./charts.js";
+import { redrawComparison, showComparison } from "./compare.js";
 import { histogram, of, parse, quantile, refused } from "./numbers.js";
 import { Actions, showCards, showSnapshots } from "./models.js";
-import { about, expertNames, hideConfusion, Notices, showConfusion, Tiles } from "./panels.js";
+import { about, expertNames, hideConfusion, Notices, showConfusion, showImportances, showRare, Tiles } from "./panels.js";
 import { recordOf, showAnswer, showFields, showProblem } from "./records.js";
 import { ask, follow, Refused } from "./stream.js";
 import { at, brief, bytes, count, decimal, figure, percent, seconds, wholePercent } from "./text.js";
@@ -112,6 +113,7 @@ function progress(point) {
     loss: targets() ? window.mae : window.log_loss, allLoss: targets() ? running.mae : running.log_loss };
   (point.expert_weights || []).slice(0, EXPERTS).forEach((value, i) => { row["expert" + i] = value; });
   curves.push(row);
+  showRare(point.rare);
   at("loss").hidden = row.loss === undefined || row.loss === null;
   setExperts(point.expert_weights);
   if (!now.numbers) remember(point);
@@ -235,8 +237,22 @@ async function describe(signal) {
   showFields(now.description.columns_of_records);
   const kept = await (await ask(path("snapshots"), { headers: headers(), signal })).json();
   showSnapshots(kept, now.description.task, (snapshot) => actions.rollBack(snapshot));
+  const together = list.models.some((each) => each.challenger_of === model || (each.name === model && each.challenger_of));
+  const champion = list.aliases.champion || now.description.challenger_of || model;
+  showComparison(together ? await (await ask(path("comparison"), { headers: headers(), signal })).json() : null, champion);
+  if (now.description.version) await weigh(signal);
   if (now.point) setExperts(now.point.expert_weights);
   else setKind(now.description.task);
+}
+
+// Which columns matter; a model that cannot say so has no such panel.
+async function weigh(signal) {
+  try {
+    showImportances(await (await ask(path("importances"), { headers: headers(), signal })).json());
+  } catch (error) {
+    if (error instanceof Refused || signal.aborted) throw error;
+    at("columns").hidden = true;
+  }
 }
 
 function choices(names) {
@@ -326,6 +342,7 @@ function setTheme(theme) {
   if (theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
   charts.forEach((each) => each.build());
+  redrawComparison();
 }
 at("theme").addEventListener("click", () => {
   setTheme(THEMES[(THEMES.indexOf(localStorage.getItem("theme")) + 1) % THEMES.length]);

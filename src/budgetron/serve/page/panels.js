@@ -1,7 +1,7 @@
 // The parts of the page that are not curves: tiles, confusion matrix, events.
 import { at, brief, bytes, clock, count, figure, make, percent } from "./text.js";
 
-const MOST_NOTICES = 100;
+const MOST_NOTICES = 100, COLUMNS_SHOWN = 8;
 
 // A number with its name, and a second line. All tiles exist from the start, so nothing moves.
 export class Tiles {
@@ -48,6 +48,31 @@ export function showConfusion({ classes, counts, of }) {
   });
   const note = of > classes.length ? [make("p", { className: "muted", textContent: `The ${classes.length} most frequent of ${of} classes.` })] : [];
   at("confusion").replaceChildren(table, ...note);
+}
+
+// Classes that few rows have: accuracy says nothing of them.
+export function showRare(rare) {
+  at("rare").hidden = !rare?.length;
+  if (!rare?.length) return;
+  const names = ["class", "share", "recall", "precision", "average precision"];
+  const head = make("tr", {}, ...names.map((textContent) => make("th", { scope: "col", textContent })));
+  const lines = rare.map(({ label, running, window }) => make("tr", {}, make("th", { scope: "row", textContent: String(label), title: String(label) }),
+    ...[running.share, window.recall, window.precision, window.average_precision].map((value) => make("td", { textContent: percent(value) }))));
+  at("rares").replaceChildren(make("thead", {}, head), make("tbody", {}, ...lines));
+}
+
+// The share of each column in what the model has learned.
+export function showImportances({ columns, other_columns: others }) {
+  at("columns").hidden = !columns.length;
+  const most = Math.max(...columns.map((each) => each.share), 1e-12);
+  const lines = columns.slice(0, COLUMNS_SHOWN).map(({ column, share }) => {
+    const bar = make("i");
+    bar.style.setProperty("--share", 100 * share / most + "%");
+    return make("li", {}, make("span", { textContent: column, title: column }), bar, make("b", { textContent: percent(share) }));
+  });
+  const rest = others + columns.slice(COLUMNS_SHOWN).reduce((sum, each) => sum + each.share, 0);
+  if (rest > 0) lines.push(make("li", { className: "muted" }, `other columns ${percent(rest)}`));
+  at("importances").replaceChildren(...lines);
 }
 
 const REFUSALS = { malformed: "the body cannot be read", "bad-row": "a bad row", busy: "the queue is full", "too-large": "too large",
