@@ -61,7 +61,8 @@ def main(argv: list[str]) -> None:
     file = model_files.read(args.model)
     model = file.estimator()
     model.n_jobs = args.jobs
-    if (given := costs(args)) is not None:
+    known = None if isinstance(model, OnlineRegressor) else model.classes_.tolist()
+    if (given := costs(args, known)) is not None:
         if isinstance(model, OnlineRegressor) or not model.learner_.probabilistic:
             raise UsageError(
                 f"--cost and --threshold need probabilities, which {args.model} does not have."
