@@ -126,8 +126,8 @@ SIX = {
 def importances(orders: int = 4) -> None:
     """Rank correlations of importances with scikit-learn's permutation importance, means over orders.
 
-    With its importance on up to 500 rows that were not learned, and with that on the last 256 that were; and
-    of its own importances on two halves of those that were not, and of two seeds on all of them.
+    With its importance on up to 500 rows that were not learned, and on the last 256 that were; and of its
+    own importances on two halves of those that were not, and of two seeds on all of them.
     """
     print("data | columns | not learned | learned | its own halves of rows | its own seeds | ours, s")
     for name, (X, y) in there(SIX):
