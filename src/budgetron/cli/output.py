@@ -114,8 +114,8 @@ def _curves(metrics: Metrics) -> dict[str, Any]:
     if not asked or not metrics.ranked:
         return {}
     classes = list(metrics.recall())
-    places = {place_of(word, classes) for word in asked if word is not None} - {None}
-    chosen = classes if None in asked else [classes[i] for i in sorted(places)]
+    places = [place_of(word, classes) for word in asked if word is not None]
+    chosen = [name for i, name in enumerate(classes) if None in asked or i in places]
     curves = [{"class": name} | metrics.precision_recall(name, most=POINTS) for name in chosen]
     return {"precision_recall": curves}
 
