@@ -75,7 +75,12 @@ def test_numbers_as_labels(tmp_path, capsys):
         assert curve["precision"][-1] == pytest.approx(y.mean())
         assert "precision_recall" not in called(capsys, "run", file, "--target", "y", "--json").out
         ended = called(capsys, "predict", model, file, "--target", "y", "--cost", "1=50")
-        assert (ended.code, "1" in ended.out) == (0, True)
+        assert (ended.code, "1" in ended.out, "has not learned" in ended.err) == (0, True, False)
+        ended = called(capsys, "predict", model, file, "--target", "y", "--cost", "z=50")
+        assert (ended.code, "has not learned the label z" in ended.err) == (
+            0 if more[0] == "--save" else 1,
+            True,
+        )
 
 
 def test_coverage(file, tmp_path, capsys):
