@@ -331,7 +331,7 @@ class Online(Explaining, BaseEstimator):  # type: ignore[misc]
             return None
         if is_single(fitted, rows) and self.__dict__.get("class_weight") is None and self.coverage is None:
             number, scores = fitted.answers.number_of(y), np.empty((1, fitted.outputs))
-            if number is not None and fitted.model.learn_row(rows[0], number, scores[0]):
+            if number is not None and fitted.model.learn_row(rows, number, scores):
                 return [Scored(scores, fitted.n_labels)]
         codes = fitted.answers.quick_codes(y) if are_learnable(fitted, rows) else None
         if codes is None:
@@ -479,7 +479,7 @@ def scored(estimator: Online, X: Any) -> tuple[Fitted, list[Scored]]:
     rows = known_rows(fitted, X)
     if rows is not None and is_single(fitted, rows):
         scores = np.empty((1, fitted.outputs))
-        if fitted.model.score_row(rows[0], scores[0]):
+        if fitted.model.score_row(rows, scores):
             return fitted, [Scored(scores, fitted.n_labels)]
     return fitted, fitted.scores(checked_rows(estimator, fitted, X, rows), estimator._threads)
 

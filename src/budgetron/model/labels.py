@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import exp
+from math import exp, isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ from budgetron.learners.learner import Floats
 from budgetron.model.label_kinds import are_numbers, joined, kind_of, of_kind
 
 Codes = npt.NDArray[np.intp]
+
+_DOUBLE = np.dtype(np.float64)  # quicker to compare with than the type
 
 
 class Scored(NamedTuple):
@@ -33,15 +35,18 @@ class AnyTarget:
 
     def number(self, y: Any) -> float | None:
         """What the core takes for a target; None if it is not a finite number."""
-        return float(y) if check.finite(y) else None
+        try:
+            return float(y) if isfinite(y) else None
+        except (OverflowError, TypeError):
+            return None
 
     def number_of(self, y: Any) -> float | None:
         """The same for an array of one target that would pass every check."""
-        return self.number(y.item()) if y.dtype == np.float64 else None
+        return self.number(y.item()) if y.dtype == _DOUBLE else None
 
     def quick_codes(self, y: Any) -> Floats | None:
         """The targets if they would pass every check as they are; else None."""
-        plain = y.dtype == np.float64 and y.flags.c_contiguous and y.flags.aligned
+        plain = y.dtype == _DOUBLE and y.flags.c_contiguous and y.flags.aligned
         return y if plain and bool(np.isfinite(y).all()) else None
 
     def prediction(self, scores: list[float]) -> float:
