@@ -223,17 +223,17 @@ class KnownLabels:
     def log_probabilities(self, pieces: list[Scored]) -> Floats:
         """One column for each sorted label: the logarithm of its probability, -inf if it was not known."""
         self._refuse_none()
-        parts = [_log_shares(*piece) for piece in pieces]
-        whole = len(parts) == 1 and pieces[0].known == len(self) and self.is_sorted
-        return parts[0] if whole else self._table(parts)
+        shares = [_log_shares(*piece) for piece in pieces]
+        whole = len(shares) == 1 and pieces[0].known == len(self) and self.is_sorted
+        return shares[0] if whole else self._table(shares)
 
-    def _table(self, parts: list[Floats]) -> Floats:
-        """The parts, whose columns are in the order of codes, in one table of sorted labels."""
-        table = np.full((sum(map(len, parts)), len(self)), -np.inf)
+    def _table(self, tables: list[Floats]) -> Floats:
+        """Tables whose columns are in the order of codes, in one of sorted labels."""
+        table = np.full((sum(map(len, tables)), len(self)), -np.inf)
         start = 0
-        for part in parts:
-            table[start : start + len(part), : part.shape[1]] = part
-            start += len(part)
+        for each in tables:
+            table[start : start + len(each), : each.shape[1]] = each
+            start += len(each)
         return table if self.is_sorted else table[:, self.order]
 
 
@@ -273,8 +273,8 @@ def _log_shares(scores: Floats, known: int) -> Floats:
 def selected(pieces: list[Scored], rows: npt.NDArray[np.bool_]) -> list[Scored]:
     """The pieces with these of their rows."""
     cuts = np.cumsum([len(piece.scores) for piece in pieces])[:-1]
-    parts = np.split(rows, cuts)
-    return [Scored(piece.scores[part], piece.known) for piece, part in zip(pieces, parts, strict=True)]
+    masks = np.split(rows, cuts)
+    return [Scored(piece.scores[mask], piece.known) for piece, mask in zip(pieces, masks, strict=True)]
 
 
 def core_codes(codes: Codes, known: int) -> Floats:
