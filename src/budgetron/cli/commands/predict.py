@@ -68,8 +68,8 @@ def main(argv: list[str]) -> None:
                 f"--cost and --threshold need probabilities, which {args.model} does not have."
             )
         model.costs = given
-        for word in dict.fromkeys(map(output.label, given)) if known is not None else ():
-            if word not in map(output.label, known):
+        for word in dict.fromkeys(map(output.label, given)):
+            if word not in map(output.label, known or ()):
                 say(f"{args.model} has not learned the label {word}, for which a cost is given.")
     columns = model.n_features_in_
     if args.features not in (None, columns):
