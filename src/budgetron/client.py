@@ -227,6 +227,29 @@ class Client:
         """Let a frozen model learn again."""
         return self._send("thaw", None, None, "POST")
 
+    def add_challenger(
+        self, name: str, algorithm: str = "auto", *, replay: bool = False, **more: Any
+    ) -> dict[str, Any]:
+        """Let one more model learn the same rows, under a name of its own.
+
+        Parameters
+        ----------
+        name : str
+            The name, with which a client predicts with it, or an alias can be set to it.
+        algorithm : str
+            What it learns with.
+        replay : bool
+            Whether it learns the rows that the log has; else it learns from now on.
+        more
+            ``parameters`` of the algorithm, ``seed`` and ``encoder``, as for a new model.
+        """
+        body = {"algorithm": algorithm, "replay": replay} | more
+        return self._send(f"challengers/{name}", body, None, "PUT")
+
+    def comparison(self) -> dict[str, Any]:
+        """How the model and its challengers compare: errors, log loss, time, memory by window, and tests."""
+        return self._send("comparison", None, None)
+
     def rename(self, to: str) -> dict[str, Any]:
         """Give the model another name. Its aliases stay its own, and this client goes on with it."""
         answer = self._send("rename", {"to": to}, None)
