@@ -232,7 +232,7 @@ def _changed(known, states, rows, number, what, to, replay, left_out, name="", n
     elif what == "rename":
         known[new_name] = known.pop(name)
     elif what == "add":
-        chosen = settings.Settings(**more["settings"])
+        chosen = settings.settings_of(more["settings"])
         known[name] = chosen, chosen.estimator()
         changed = [name]
     else:

@@ -496,7 +496,7 @@ def alarms(draw, rows, seeds):
 
 
 def differing(share, better):
-    """Mistakes of two models that differ in a share of the rows; the other one is better in a share of these."""
+    """Mistakes of two models that differ in a share of the rows, the other one being right in a share."""
 
     def draw(rng, rows):
         return np.where(rng.random(rows) < share, np.where(rng.random(rows) < better, 1.0, -1.0), 0.0)

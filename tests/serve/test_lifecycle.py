@@ -513,7 +513,7 @@ def test_a_replica_begins_with_a_model_that_was_reset(inside):
 
 
 class Clients:
-    """Clients that learn, switch an alias, roll back, and add and remove challengers until the service has gone."""
+    """Clients that learn, switch an alias, roll back, and change challengers until the service has gone."""
 
     def __init__(self, server, turn, seed):
         self.server, self.turn, self.draw = server, turn, random.Random(seed)

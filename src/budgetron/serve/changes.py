@@ -21,7 +21,7 @@ from budgetron.serve.limits import UNLIMITED
 from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import Rows, parse
-from budgetron.serve.settings import Settings
+from budgetron.serve.settings import settings_of
 from budgetron.serve.team import Member, Team
 
 BATCH = 5000  # rows that are learned together
@@ -106,7 +106,7 @@ def changed(folder: Path, team: Team, log: Log, change: Change, until: int) -> C
         team.rename(name, change.new_name)
     elif change.what == "add":
         assert change.settings is not UNSET
-        new = Member.new(Settings(**change.settings))
+        new = Member.new(settings_of(change.settings))
         counts = _replayed([new], log, change, None, until)
         team.add(name, new, until + 1)
         return Changed(team, *counts)

@@ -14,7 +14,7 @@ from budgetron._util.errors import ModelFileError
 from budgetron.evaluate.progressive import Estimator
 from budgetron.model.files import model_files
 from budgetron.serve.comparison import Comparison
-from budgetron.serve.settings import Settings
+from budgetron.serve.settings import Settings, settings_of
 from budgetron.serve.tally import Tally
 from budgetron.serve.team import Member, Team
 
@@ -69,7 +69,7 @@ def _described(name: str, member: Member) -> dict[str, Any]:
 
 def _revived(path: Path, known: Mapping[str, Any]) -> tuple[str, Member]:
     """The name of a challenger, and the challenger."""
-    settings = Settings(**known["settings"])
+    settings = settings_of(known["settings"])
     estimator = settings.estimator()
     if "model" in known:
         file = model_files.ModelFile(str(path), "", json.loads(known["model"]), known["arrays"])
