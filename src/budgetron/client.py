@@ -257,7 +257,7 @@ class Client:
         return self._send(f"challengers/{name}", body, None, "PUT")
 
     def comparison(self) -> dict[str, Any]:
-        """How the model and its challengers compare: errors, log loss, time, memory by window, and tests."""
+        """How the model and its challengers compare: error, log loss, time, memory by window; tests."""
         return self._send("comparison", None, None)
 
     def rename(self, to: str) -> dict[str, Any]:

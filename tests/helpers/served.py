@@ -227,11 +227,11 @@ def _learn_offline(model, rows):
 def _changed(known, states, rows, number, what, to, replay, left_out, name="", new_name="", **more):
     """The models after a change; every row that is replayed must be one that they take."""
     known, changed = dict(known), []
-    if what == "remove":
+    if what == "remove challenger":
         del known[name]
-    elif what == "rename":
+    elif what == "rename challenger":
         known[new_name] = known.pop(name)
-    elif what == "add":
+    elif what == "add challenger":
         chosen = settings.settings_of(more["settings"])
         known[name] = chosen, chosen.estimator()
         changed = [name]

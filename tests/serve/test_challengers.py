@@ -94,7 +94,7 @@ def test_a_challenger_may_learn_the_rows_of_the_log_first(inside):
         learn(client, A)
         learn(client, B)
         answer = challenge(client, replay=True).json()
-        assert answer == {"version": 9, "to": 0, "replayed": 8, "refused": 0, "name": "beside"}
+        assert answer == {"version": 9, "to": 0, "replayed": 8, "refused": 0, "challenger": "beside"}
         assert bits(client, BESIDE) == rbp(A, B)
         learn(client, C)
         wanted = rbp(A, B, C)
@@ -119,7 +119,7 @@ def test_rows_that_only_the_challenger_refuses(inside):
         assert versions == {client.get("/v1/model").json()["version"]}
 
 
-def test_the_one_that_is_asked_decides_with_the_model_of_the_folder(inside, monkeypatch):
+def test_the_one_that_is_asked_decides_with_the_model_of_the_folder(inside):
     with inside() as client:
         challenge(client, encoder={"columns": {"a": "number"}}).raise_for_status()
         learn(client, A)
@@ -361,7 +361,8 @@ def test_the_comparison_is_that_of_the_definition(inside):
         assert each["windows"]["error"] == pytest.approx(cut)
         assert each["windows"]["rows"] == [1000, 1000, 300]
         assert each["recent"]["rate"] == pytest.approx(wrong[-1000:].mean())
-        assert each["seconds"] > 0 and each["bytes"] > 0 and each["refused"] == 0
+        assert min(each["seconds"], each["bytes"]) > 0
+        assert each["refused"] == 0
     test = next(each for each in known["tests"] if each["measure"] == "error")
     assert test["models"] == ["default", "beside"]
     assert test["difference"] == pytest.approx((losses["default"] - losses["beside"]).mean())

@@ -40,7 +40,7 @@ class Change(Struct):
     another name, or is removed.
     """
 
-    what: str  # "roll back", "reset", "add", "rename" or "remove"
+    what: str  # "roll back", "reset", "add challenger", "rename challenger" or "remove challenger"
     to: int = 0  # 0: a model that has learned nothing
     replay: bool = False
     left_out: list[Range] = []  # rows that are not replayed
@@ -99,12 +99,12 @@ def changed(folder: Path, team: Team, log: Log, change: Change, until: int) -> C
     """
     team = replace(team)
     name = "" if change.name is UNSET else change.name
-    if change.what == "remove":
+    if change.what == "remove challenger":
         team.remove(name)
-    elif change.what == "rename":
+    elif change.what == "rename challenger":
         assert change.new_name is not UNSET
         team.rename(name, change.new_name)
-    elif change.what == "add":
+    elif change.what == "add challenger":
         assert change.settings is not UNSET
         new = Member.new(settings_of(change.settings))
         counts = _replayed([new], log, change, None, until)

@@ -146,7 +146,7 @@ class Model(ServedModel):
         begin = self.log.begin
         replay = replay and begin is not None
         to = begin if replay and begin is not None else self.published.version
-        return Change("add", to, replay, name=name, settings=asdict(chosen))
+        return Change("add challenger", to, replay, name=name, settings=asdict(chosen))
 
     def freeze(self, frozen: bool) -> None:
         """Let it only predict from now on, or learn again; on disk when this returns."""
@@ -318,7 +318,7 @@ class Models(ServedModels):
         """Remove a challenger, if the model is one. One that has challengers is not removed."""
         model = self.by_name.get(name)
         if isinstance(model, Challenger):
-            cast(Model, model.stream).changed(lambda: Change("remove", name=name))
+            cast(Model, model.stream).changed(lambda: Change("remove challenger", name=name))
             self._forget(model)
             return True
         if isinstance(model, Model) and model.challengers:
@@ -365,7 +365,7 @@ class Models(ServedModels):
     def _rename_challenger(self, aliases: Aliases, model: Challenger, to: str) -> None:
         stream = cast(Model, model.stream)
         aliases.write(dict(aliases.by_name), (model.name, to))
-        stream.changed(lambda: Change("rename", name=model.name, new_name=to))
+        stream.changed(lambda: Change("rename challenger", name=model.name, new_name=to))
         self._forget(model)
         self._know(stream)
         aliases.rename(model.name, to)

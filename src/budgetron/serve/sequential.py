@@ -113,6 +113,7 @@ def relative(one: Floats, other: Floats) -> Floats:
     """The differences of losses from 0 to infinity, as shares of their sums: from -1 to 1."""
     with np.errstate(invalid="ignore"):
         larger = np.where(one > other, one, other)
-        a, b = (np.where(each == larger, 1.0, each / np.where(larger > 0, larger, 1.0)) for each in (one, other))
+        whole = np.where(larger > 0, larger, 1.0)
+        a, b = (np.where(each == larger, 1.0, each / whole) for each in (one, other))
         found: Floats = (a - b) / (a + b)
     return found

@@ -311,7 +311,7 @@ class Writer(threading.Thread):
         except ModelFileError as error:
             return Problem("internal", f"the snapshot cannot be read: {error}")
         told: dict[str, Any] = {"to": change.to, "replayed": done.replayed, "refused": done.refused}
-        told |= {} if change.name is UNSET else {"name": change.name}
+        told |= {} if change.name is UNSET else {"challenger": change.name}
         answer = encode({"version": version + 1} | told)
         group = Group(requests=[LoggedRequest(version, 1, CHANGED, "", change.body)])
         if job.key is not None:

@@ -208,7 +208,8 @@ def _kept(history: dict[str, Any]) -> Iterator[str]:
         yield f"{each['version']:>12}  {at:20}  {rows:>10}  {window:>8}  {each['bytes']:>10}  {each['why']}"
     for each in history["changes"]:
         replay = " with replay" if each["replay"] else ""
-        yield f"row {each['row']}: {each['what']} to version {each['to']}{replay}"
+        of = each["name"] if "name" in each else f"to version {each['to']}"
+        yield f"row {each['row']}: {each['what']} {of}{replay}"
 
 
 def _compared(known: dict[str, Any]) -> Iterator[str]:
