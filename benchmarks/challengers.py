@@ -2,9 +2,9 @@
 
 ``python -m benchmarks.challengers``
 
-Two models differ in a share of the rows, and in these the better one is right with some probability. Each line
-is of 1,000 streams of 100,000 rows (100 where there is a difference), looked at after every row. The lines of
-docs/service.md are from here.
+Two models differ in a share of the rows, and in these the better one is right with some probability. Each
+line is of 1,000 streams of 100,000 rows (100 where there is a difference), looked at after every row. The
+lines of docs/service.md are from here.
 """
 
 import sys
@@ -18,7 +18,7 @@ SHARES, RIGHT = (1.0, 0.1, 0.02), (0.5, 0.55, 0.6, 0.75)
 
 
 def told(share: float, right: float, seed: int) -> int:
-    """After how many rows a difference is told first; 0 if never. It is only told where the models differ."""
+    """After how many rows a difference is told first; 0 if never. It can only be where models differ."""
     rng = np.random.default_rng(seed)
     places = np.flatnonzero(rng.random(ROWS) < share)
     d = np.where(rng.random(len(places)) < right, 1.0, -1.0)
@@ -39,7 +39,7 @@ def main() -> int:
             rows = np.array([told(share, right, seed) for seed in range(streams)])
             found = np.where(rows > 0, rows, np.inf)
             median, late = np.quantile(found, [0.5, 0.9], method="higher")
-            delay = "-" if right == 0.5 else f"{median:,.0f}, {late:,.0f}"
+            delay = "-" if right == 0.5 else f"{median:,.0f}, {late:,.0f}".replace("inf", "more")
             print(f"| {share:.0%} | {right:.0%} | {(rows > 0).mean():.1%} | {delay} |", flush=True)
     return 0
 

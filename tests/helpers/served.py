@@ -192,9 +192,14 @@ def offline(folder):
 
 
 def offline_history(folder, name=""):
-    """The bytes of the model that does what the log says, with roll-backs and resets, offline.
+    """The bytes of the model that does what the log says; ``name`` is that of a challenger now."""
+    return offline_models(folder)[name]
 
-    ``name`` is that of a challenger now. None if the model has learned nothing.
+
+def offline_models(folder):
+    """The bytes of the models that do what the log says, with roll-backs, resets and challengers, offline.
+
+    By the names of challengers; the model of the folder has none. None where nothing is learned.
     """
     requests = logged(folder)
     changes = {each.first: json.loads(each.body) for each in requests if each.media == CHANGE}
@@ -206,21 +211,29 @@ def offline_history(folder, name=""):
         for i, row in enumerate(rows_of(each))
     }
     first = settings.read(Path(folder))
-    known = {"": (first, first.estimator())}
+    known, waiting = {"": (first, first.estimator())}, []
     states = {0: copy.deepcopy(known)}
-    for number in range(requests[-1].end):
+    end = requests[-1].end
+    for number in range(end):
         if number in rows:
+            waiting.append(rows[number])
+        if number + 1 in wanted or number + 1 in changes or number + 1 == end:
             for _, model in known.values():
-                _learn_offline(model, [rows[number]])
-        else:
+                _learn_offline(model, waiting)
+            waiting = []
+        if number in changes:
             known = _changed(known, states, rows, number, **changes[number])
         if number + 1 in wanted:
             states[number + 1] = copy.deepcopy(known)
-    model = known[name][1]
-    return b"".join(model_files.encoded(model)) if hasattr(model, "fitted_") else None
+    return {
+        name: b"".join(model_files.encoded(model)) if hasattr(model, "fitted_") else None
+        for name, (_, model) in known.items()
+    }
 
 
 def _learn_offline(model, rows):
+    if not rows:
+        return
     model.partial_fit([row["x"] for row in rows], [row["y"] for row in rows])
 
 
@@ -241,10 +254,13 @@ def _changed(known, states, rows, number, what, to, replay, left_out, name="", n
         for each, (chosen, _) in known.items():
             was = then.get(each, (None, None))
             known[each] = was if was[0] == chosen else (chosen, chosen.estimator())
-    for again in range(to, number) if replay else ():
-        if again in rows and not any(begin <= again < end for begin, end in left_out):
-            for each in changed:
-                _learn_offline(known[each][1], [rows[again]])
+    again = [
+        rows[i]
+        for i in (range(to, number) if replay else ())
+        if i in rows and not any(begin <= i < end for begin, end in left_out)
+    ]
+    for each in changed:
+        _learn_offline(known[each][1], again)
     return known
 
 

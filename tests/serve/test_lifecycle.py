@@ -19,7 +19,7 @@ from budgetron.serve.archive import Archive, Kept
 from budgetron.serve.limits import Limits
 from budgetron.serve.tokens import Tokens, _digest
 from tests.helpers.command import called
-from tests.helpers.served import SMALL, bodies, offline_history, served
+from tests.helpers.served import SMALL, bodies, offline_history, offline_models, served
 from tests.serve.conftest import ROWS, learn, until
 from tests.serve.test_replica import following
 
@@ -613,9 +613,11 @@ def check_killed(folder, turns):
         files = {name: server.http.get(f"/v1/models/{name}/model/file") for name in of}
         compared = [server.http.get(f"/v1/models/{name}/comparison").json() for name in "ab"]
         assert server.stop() == 0
-    for name, file in files.items():
-        if name != "default":
-            wanted = offline_history(folder / (of[name] or name), name if of[name] else "")
+    for folder_name in "ab":
+        learned = offline_models(folder / folder_name)
+        assert set(learned) == {"", *(name for name, beside in of.items() if beside == folder_name)}
+        for name, wanted in learned.items():
+            file = files[name or folder_name]
             assert (file.content if file.status_code == 200 else None) == wanted
     for each in compared:
         assert (
