@@ -358,10 +358,10 @@ def test_the_form_has_the_columns_of_the_model_and_the_answer_says_why(tmp_path,
     with served(tmp_path / "models") as server:
         bought = [
             {"x": row["x"] | {"country": "DE" if i % 2 else "FR"}, "y": row["y"]}
-            for i, row in enumerate(rows(400))
+            for i, row in enumerate(rows(2400))
         ]
-        for start in range(0, 400, 100):
-            server.http.post("/v1/learn", json=bought[start : start + 100]).raise_for_status()
+        for start in range(0, 2400, 400):
+            server.http.post("/v1/learn", json=bought[start : start + 400]).raise_for_status()
             time.sleep(0.3)
         driver = page(server.url)
         shows(driver, "#fields", "amountagebalancevisitscountry")
@@ -382,6 +382,33 @@ def test_the_form_has_the_columns_of_the_model_and_the_answer_says_why(tmp_path,
         until(lambda driver: painted(driver, "error") > 5, driver, "nothing is drawn by time")
         driver.find_element("id", "across").click()
         assert complaints(driver) == []
+
+
+@needs_browser
+@pytest.mark.browser
+def test_a_challenger_is_added_compared_and_promoted(tmp_path, page):
+    with served(tmp_path / "models", *SMALL) as server:
+        learn(server, 500)
+        driver = page(server.url)
+        shows(driver, "#tile-rows dd", "500")
+        assert not driver.find_element("id", "compare").is_displayed()
+        press(driver, "#challenge", name="better", replay=True)
+        closed(driver)
+        shows(driver, "#cards", "better.*beside default.*default")
+        for i in range(3):
+            learn(server, 1000, i + 1)
+        shows(driver, "#rivals", r"default.*better")
+        shows(driver, "#verdicts", "better is better than default, known after")
+        until(lambda driver: painted(driver, "versus") > 20, driver, "no curves beside each other")
+        driver.execute_script("document.querySelector('#cards button').click()")
+        shows(driver, "#importances", r"[\d.]+ %")
+        press(driver, "#alias")
+        closed(driver)
+        shows(driver, "#cards [aria-current]", "better.*champion")
+        assert server.http.get("/v1/aliases").json() == {"aliases": {"champion": "better"}}
+        press(driver, "#reset")  # it concerns all that learn together
+        shows(driver, "#ask-problem", r"default.*\.$")
+        assert complaints(driver, network=True) == []
 
 
 def predict(driver, record='{"amount": 1.2, "age": 0.8, "balance": 0.9, "visits": 0.1}'):

@@ -10,7 +10,7 @@ export const redrawComparison = () => chart?.build();
 
 // `known`: the answer of /comparison; with less than two models there is nothing to compare.
 export function showComparison(known, champion) {
-  const names = Object.keys(known?.models || {});
+  const models = known?.models || [], names = models.map((each) => each.name);
   at("compare").hidden = names.length < 2;
   if (names.length < 2) return;
   const targets = known.error !== "rate of mistakes";
@@ -25,11 +25,11 @@ export function showComparison(known, champion) {
   }
   columns.clear();
   known.windows.ends.forEach((version, window) => {
-    columns.push({ version, ...Object.fromEntries(names.slice(0, MOST).map((name, i) => ["model" + i, known.models[name].windows.error?.[window]])) });
+    columns.push({ version, ...Object.fromEntries(names.slice(0, MOST).map((name, i) => ["model" + i, models[i].windows.error?.[window]])) });
   });
   chart.draw();
-  at("rivals").replaceChildren(head(targets), make("tbody", {}, ...names.map((name) => line(name, known.models[name], write, targets))));
-  at("verdicts").replaceChildren(...known.tests.filter((each) => names.length < 4 || each.models.includes(champion)).map(verdict));
+  at("rivals").replaceChildren(head(targets), make("tbody", {}, ...models.map((each) => line(each, write, targets))));
+  at("verdicts").replaceChildren(...known.tests.filter((each) => each.rows && (names.length < 4 || each.models.includes(champion))).map(verdict));
 }
 
 function head(targets) {
@@ -37,9 +37,10 @@ function head(targets) {
   return make("thead", {}, make("tr", {}, ...names.map((textContent) => make("th", { scope: "col", textContent }))));
 }
 
-function line(name, known, write, targets) {
-  const values = [write(known.error), ...(targets ? [] : [decimal(known.log_loss)]), write(known.recent?.error), seconds(known.seconds), bytes(known.bytes), count(known.refused)];
-  return make("tr", {}, make("th", { scope: "row", textContent: name }), ...values.map((textContent) => make("td", { textContent })));
+function line(known, write, targets) {
+  const { rate, mae } = known.recent || {};
+  const values = [write(known.error), ...(targets ? [] : [decimal(known.log_loss)]), write(targets ? mae : rate), seconds(known.seconds), bytes(known.bytes), count(known.refused)];
+  return make("tr", {}, make("th", { scope: "row", textContent: known.name }), ...values.map((textContent) => make("td", { textContent })));
 }
 
 // One sentence for each two models and each measure.
