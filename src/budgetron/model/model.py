@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
@@ -39,7 +40,8 @@ class Model:
     """An engine, which learns, and a copy of the description it was built from.
 
     The engine is what ``Learner.build`` returns; `Engine` says what it offers. ``built_for`` is the number
-    of columns and the task with which it was built, before it was widened.
+    of columns and the task with which it was built, before it was widened. ``aside`` are columns of
+    dates, if that matters to the learner.
 
     Rows are passed on in blocks that take about a tenth of a second, so that an interrupt is handled soon.
     The size of the blocks does not change the model by one bit.
@@ -54,6 +56,7 @@ class Model:
         self.dtype = np.dtype(dtype)
         self.seed = seed
         self.built_for = n_features, task
+        self.aside: tuple[int, ...] = ()
         self.engine = _built(self.learner, task, n_features, self.dtype, seed)
         self.engine.begin()
         watch(self)
@@ -109,7 +112,7 @@ class Model:
         with np.errstate(over="ignore"):  # infinity is refused
             return x.astype(self.dtype)
 
-    def widen(self, n_features: int, n_classes: int | None = None) -> None:
+    def widen(self, n_features: int, n_classes: int | None = None, aside: Iterable[int] = ()) -> None:
         """Take more columns, or more classes, from now on; scores of old rows do not change by a bit.
 
         New columns were 0 in all rows so far, or missing if the learner accepts missing values. A new class
@@ -117,6 +120,7 @@ class Model:
         from the number of columns when the model was built stays as it is.
 
         If memory runs out, the model cannot be used any more. So a model that others read is copied first.
+        ``aside`` are columns that are parts of dates.
         """
         task = self._wider_task(n_classes)
         if not isinstance(n_features, (int, np.integer)) or n_features < self.n_features:
@@ -128,6 +132,9 @@ class Model:
             return
         if task.outputs > self.task.outputs == 1:
             self.learner.check(Labels(3))  # raises if it takes two classes
+        dates = tuple(column for column in aside if self.n_features <= column < n_features)
+        if dates and self.engine.set_aside(list(dates)):
+            self.aside += dates
         self.engine.widen(int(n_features), task.outputs)
         self.n_features, self.task = int(n_features), task
 
@@ -245,7 +252,7 @@ class Model:
         features, task = self.built_for
         if (features, task) == (self.n_features, self.task):
             return {}
-        return {_FIRST: np.array([features, getattr(task, "n_classes", 0)], dtype=np.uint64)}
+        return {_FIRST: np.array([features, getattr(task, "n_classes", 0), *self.aside], dtype=np.uint64)}
 
     def merged_fields(self) -> dict[str, str]:
         """How each field of the state is merged with those of other models, as its part says it."""
@@ -279,12 +286,23 @@ class Model:
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take up a state of a model of the same description."""
         fields: dict[str, Any] = dict(state)
-        features, task = built_for = self._built_for(fields.pop(_FIRST, None))
+        saved = fields.pop(_FIRST, None)
+        features, task = built_for = self._built_for(None if saved is None else saved[:2])
+        aside = () if saved is None else self._set_aside(features, saved[2:])
         engine = _built(self.learner, task, features, self.dtype, self.seed)
+        if aside and not engine.set_aside(list(aside)):
+            raise ValueError(f"model state: the field {_FIRST} does not fit the model.")
         if built_for != (self.n_features, self.task):
             engine.widen(self.n_features, self.task.outputs)
         engine.restore(fields)
-        self.engine, self.built_for = engine, built_for
+        self.engine, self.built_for, self.aside = engine, built_for, aside
+
+    def _set_aside(self, first: int, saved: npt.NDArray[Any]) -> tuple[int, ...]:
+        """The columns of dates of a saved model, which was built for the first columns."""
+        aside = tuple(map(int, saved))
+        if all(a < b for a, b in pairwise((first - 1, *aside, self.n_features))):
+            return aside
+        raise ValueError(f"model state: the field {_FIRST} does not fit the model.")
 
     def _built_for(self, saved: npt.NDArray[Any] | None) -> tuple[int, Task]:
         """The number of features and the task with which a model was built; saved if it was widened."""
@@ -319,7 +337,7 @@ class Model:
         return object.__sizeof__(self) + self.memory_bytes
 
     def __getstate__(self) -> dict[str, Any]:
-        description = {k: v for k, v in vars(self).items() if k not in ("engine", "built_for")}
+        description = {k: v for k, v in vars(self).items() if k not in ("engine", "built_for", "aside")}
         return description | {"state": self.state()}
 
     def __setstate__(self, description: dict[str, Any]) -> None:

@@ -162,6 +162,16 @@ class Encoding:
             slots["(hashed)"] = list(range(self._block, self._block + BLOCK))
         return slots
 
+    @property
+    def dates(self) -> list[int]:
+        """The slots of dates, but of a column that had one before any other column."""
+        dates, others = list[list[int]](), [self.width]
+        for known in self._known.values():
+            dates.append([slot for slot in known.measured if slot != known.number])
+            firsts = (known.number, known.words, next(iter(known.values.values()), None))
+            others += [slot for slot in firsts if slot is not None]
+        return sorted(slot for each in dates if each and min(others) < min(each) for slot in each)
+
     def _all_slots(self, known: Known) -> list[int]:
         words = [] if known.words is None else range(known.words, known.words + self.words)
         return [*known.measured, *known.values.values(), *words]
