@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from budgetron._util.choices import FORMATS, LABELS, TARGETS
+from budgetron._util.label_rules import meant
 from budgetron._util.text import nearest
 from budgetron.cli.process import UsageError
 
@@ -117,15 +118,7 @@ def costs(args: Any) -> dict[Any, float] | None:
             if label in given:
                 raise UsageError(f"{flag}: the label {label!r} has two costs: give one.")
             given[label] = (1 - value) / value if flag == "--threshold" else value
-    return None if not given else {of: cost for label, cost in given.items() for of in _meant(label)}
-
-
-def _meant(label: str) -> list[Any]:
-    """The labels that a word may mean: a text, and a number."""
-    try:
-        return [label, float(label)]
-    except ValueError:
-        return [label]
+    return None if not given else {of: cost for label, cost in given.items() for of in meant(label)}
 
 
 FILE = {"FILE": "a file, the name of a data set, or - for a pipe"}

@@ -359,7 +359,11 @@ class Online(Explaining, BaseEstimator):  # type: ignore[misc]
     def _equipped(self, fitted: Fitted) -> Fitted:
         """With class counts, if class weights need them, and with misfits, if something is to cover."""
         fitted = fitted if self._class_weight is None else fitted.counting()
-        return fitted if self.coverage is None else fitted.covering(checked_coverage(self.coverage))
+        if self.coverage is None:
+            return fitted
+        if fitted.labels is not None:
+            refuse_without_probabilities(fitted, "coverage needs")
+        return fitted.covering(checked_coverage(self.coverage))
 
     def _conformal(self, what: str) -> tuple[Fitted, Conformal]:
         """What has been learned, with its misfits."""
@@ -490,12 +494,16 @@ def answers_of(estimator: Online, fitted: Fitted) -> Any:
     costs = estimator.__dict__.get("costs")
     if costs is None or fitted.labels is None:
         return fitted.answers
+    refuse_without_probabilities(fitted, "costs need")
+    return CostedLabels(fitted.labels, checked_costs(costs))
+
+
+def refuse_without_probabilities(fitted: Fitted, what: str) -> None:
+    """Refuse what needs probabilities, if the learner has none."""
     if not fitted.model.learner.probabilistic:
         raise ValueError(
-            "costs need a learner with probabilities, such as Auto(); Stacked(learner) gives any learner "
-            "some."
+            f"{what} a learner with probabilities, such as Auto(); Stacked(learner) gives any learner some."
         )
-    return CostedLabels(fitted.labels, checked_costs(costs))
 
 
 def checked_rows(estimator: Online, fitted: Fitted, X: Any, known: Any) -> Matrix:
