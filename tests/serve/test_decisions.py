@@ -60,6 +60,7 @@ def test_words_of_costs_mean_texts_and_numbers(client):
     answer = client.post("/v1/models/m/predict", json=[row | {"y": 0} for row in rows()]).json()
     shares = np.array(answer["probabilities"])[:, answer["classes"].index(1)]
     assert answer["predictions"] == (shares >= 0.1).astype(int).tolist()
+    assert client.get("/v1/models/m/curve?label=1").json()["label"] == 1
 
 
 def test_sets(client):
