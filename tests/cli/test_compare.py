@@ -231,5 +231,5 @@ def test_what_a_column_is(tmp_path, capsys):
     for more in ([], ["--column", "code=category"]):
         ended = called(capsys, *flags, *more)
         assert ended.code == 0, ended.err
-        errors.append(json.loads(ended.out)["learners"]["ogd"]["error"])
+        errors.append(json.loads(ended.out)["rows"][0]["mean"])
     assert errors[1] < errors[0]

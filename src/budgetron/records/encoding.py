@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -288,9 +289,9 @@ class Encoding(Slots):
         X[rows if at is None else at[rows], each[rows]] = 1.0
         if self._block is None or len(rows) == len(codes):
             return
-        hashed = [
-            i for i in np.flatnonzero(slots[:-1] < 0).tolist() if self._is_hashed(name, known, texts[i])
-        ]
+        hashed = np.flatnonzero(slots[:-1] < 0).tolist()
+        if known is None or not self._is_full(known):
+            hashed = [i for i in hashed if self._is_hashed(name, known, texts[i])]
         if hashed:
             places, signs = np.full(len(slots), -1), np.zeros(len(slots))
             places[hashed], signs[hashed] = _hashed(name, [texts[i] for i in hashed])
@@ -304,5 +305,6 @@ def _hashed(name: str, texts: Sequence[str | None]) -> tuple[Array, Array]:
     return placed([start if text is None else _checksum(f"={text}", start) for text in texts], BLOCK)
 
 
+@lru_cache(maxsize=1 << 14)  # the texts of a category come in every block
 def _checksum(text: str, start: int = 0) -> int:
     return zlib.crc32(text.encode("utf-8", "surrogatepass"), start)
